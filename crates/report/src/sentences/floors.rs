@@ -1,4 +1,4 @@
-//! The cost of measuring itself, beside the measured figures.
+//! The cost of measuring, beside the measured figures.
 
 use std::fmt::Write;
 
@@ -8,12 +8,12 @@ use crate::model::{Cell, Floor, Operation, Run};
 use crate::points::short_label;
 use crate::ranking::{Group, Standing};
 
-/// The part of an operation's time from which on nothing can be said of the cache behind it: what is left is smaller
-/// than what two measurements of the floor differ by.
+/// From this share of an operation's time on, the figures say nothing about the cache: the rest is smaller than the
+/// difference between two measurements of the floor.
 const ALL_BUT_LOST: f64 = 0.8;
 
-/// The part of a cell's operation that the measuring itself takes, by the median of its rounds: 0.2 is a fifth, 1 and
-/// more means that it takes as long without the cache. `None` without a floor or a figure.
+/// The share of a cell's operation that the measuring takes, by the median of its rounds: 0.2 is a fifth, 1 and more
+/// means that it takes as long without the cache. `None` without a floor or a figure.
 pub fn floor_share(run: &Run, cell: &Cell) -> Option<f64> {
     let language = language_of(run, cell);
     let here = |floor: &&Floor| {
@@ -24,9 +24,9 @@ pub fn floor_share(run: &Run, cell: &Cell) -> Option<f64> {
     Some(run.floors.iter().find(here)?.ns_per_op / operation_ns(cell)?)
 }
 
-/// The time of the wall clock that one operation of a cell takes, in nanoseconds, all its workers together: the inverse of its
-/// rate. Where operations come when they are due, their rate says nothing of that, and the mean of what they take does; of
-/// requests of many keys it is not known then.
+/// The wall-clock time of one operation of a cell, in nanoseconds, all its workers together: the inverse of its rate.
+/// In an open loop the rate does not show that time, and the mean service time does. For requests of many keys it is
+/// unknown then.
 pub fn operation_ns(cell: &Cell) -> Option<f64> {
     match &cell.paced {
         // A read that misses takes its time too.
@@ -43,8 +43,8 @@ fn language_of<'a>(run: &'a Run, cell: &Cell) -> Option<&'a str> {
     run.target(&cell.target)?.language.as_deref()
 }
 
-/// One sentence for each operation and language: the cost without any cache, and its share of the fastest target's time;
-/// and one for each target of which the measuring leaves nothing to see.
+/// One sentence for each operation and language: the cost without any cache, and its share of the fastest target's
+/// time. One more for each target whose time is nearly all measuring.
 pub(crate) fn cost_of_measuring(run: &Run, groups: &[Group<'_>]) -> Vec<Sentence> {
     let mut operations: Vec<Operation> = run.floors.iter().map(|floor| floor.operation).collect();
     operations.sort_unstable();
@@ -70,7 +70,7 @@ pub(crate) fn languages(floors: &[Floor]) -> Vec<Option<&str>> {
     languages
 }
 
-/// The floor of one language beside its fastest target; `None` where this operation has none in it.
+/// The floor of one language beside its fastest target; `None` where this operation has no floor in it.
 fn sentence(
     run: &Run,
     groups: &[&Group<'_>],
@@ -96,7 +96,7 @@ fn sentence(
     }
     let shares = groups.iter().filter_map(|group| {
         let best = group.ranked().find(|row| language_of(run, row.cell) == language)?;
-        // Nobody is the fastest where some hit less often than others.
+        // No target is called the fastest where some hit less often than others.
         let is_alone =
             group.rows.iter().all(|row| !matches!(row.standing, Standing::Unlike { .. }));
         let who = if is_alone {
@@ -114,7 +114,7 @@ fn sentence(
     Some(Sentence { operation: Some(operation), ..about("harness", text) })
 }
 
-/// The targets whose operation takes hardly longer than the measuring, each with the points where that is so.
+/// The targets whose operation takes hardly longer than the measuring, each with its points.
 fn immeasurable(run: &Run, groups: &[&Group<'_>], operation: Operation) -> Vec<Sentence> {
     let swept = run.swept();
     let mut found: Vec<(&str, Vec<String>, f64)> = Vec::new();
@@ -148,7 +148,7 @@ fn immeasurable(run: &Run, groups: &[&Group<'_>], operation: Operation) -> Vec<S
     found.into_iter().map(sentence).collect()
 }
 
-/// The least and the greatest, or the one figure that both are.
+/// The least and the greatest, or a single figure where both are equal.
 fn span(values: impl Iterator<Item = f64> + Clone) -> String {
     let least = nanoseconds(values.clone().fold(f64::INFINITY, f64::min));
     let most = nanoseconds(values.fold(0.0, f64::max));

@@ -1,5 +1,5 @@
-//! Targets that hit less often than others, so that their speed is not compared, and those that hit more or less often than an
-//! exact LRU of the same capacity.
+//! Targets that hit less often than others, so that their speed is not compared; and targets that hit more or less
+//! often than an exact LRU of the same capacity.
 
 use larder_store::ByteSize;
 
@@ -12,7 +12,7 @@ use crate::model::{Cell, HitCurve, PointValue, Run};
 use crate::points::{CAPACITY, label};
 use crate::ranking::{Group, Row, Standing, groups};
 
-/// Which targets of a group hit less often than its best; `None` where all hit equally often.
+/// The targets of a group that hit less often than its best; `None` where all hit equally often.
 pub(super) fn less_often(group: &Group<'_>) -> Option<String> {
     let unlike: Vec<String> = group.rows.iter().filter_map(named_with_hits).collect();
     let (does, what) = match (group.operation.reads(), unlike.len()) {
@@ -34,7 +34,7 @@ pub(super) fn less_often(group: &Group<'_>) -> Option<String> {
     })
 }
 
-/// `small (8.91 %)`, of a target that hit less often than the best.
+/// `small (8.91 %)`, for a target that hit less often than the best.
 fn named_with_hits(row: &Row<'_>) -> Option<String> {
     match row.standing {
         Standing::Unlike { hits, .. } => Some(format!("{} ({})", row.name, figures::percent(hits))),
@@ -42,7 +42,7 @@ fn named_with_hits(row: &Row<'_>) -> Option<String> {
     }
 }
 
-/// For each target the capacity at which it is farthest from an exact LRU, and where it could hold less than was asked.
+/// For each target the capacity at which it is farthest from an exact LRU, and the requested capacities that it could not offer.
 pub(super) fn beside_lru(run: &Run) -> Vec<Sentence> {
     let groups = groups(run);
     let mut sentences: Vec<Sentence> =
@@ -77,8 +77,9 @@ fn off(one: &Reached<'_>) -> f64 {
     one.ratio - one.at.lru
 }
 
-/// `at 10 % (8.1 MiB) of the working set moka: hits 61.2 %, more than an exact LRU with 58.9 %; the optimal choice has 68.0 %`.
-/// Where it held more than that, or is an LRU itself and so cannot hit more often without, that is said instead of "more".
+/// `at 10 % (8.1 MiB) of the working set moka: hits 61.2 %, more than an exact LRU with 58.9 %; the optimal choice has
+/// 68.0 %`. Two other forms replace "more". One says that the target held more than its capacity; the other, that it is
+/// an LRU itself and cannot otherwise hit more often.
 fn text(run: &Run, curve: &HitCurve, one: &Reached<'_>) -> String {
     let place = format!("at {} of the working set", capacity(curve, one.at));
     let (name, hits, lru) = (&one.target.name, ratio(one.ratio), ratio(one.at.lru));
@@ -110,7 +111,7 @@ fn text(run: &Run, curve: &HitCurve, one: &Reached<'_>) -> String {
     }
 }
 
-/// Says of each target where the capacity that it keeps to is smaller than the one that was asked.
+/// The sentence about each target whose own capacity is smaller than the requested one.
 fn smaller(run: &Run) -> Vec<Sentence> {
     let less = |cell: &Cell| match (cell.point.get(CAPACITY), cell.capacity_bytes) {
         (Some(PointValue::Number(asked)), Some(held)) if held < *asked => Some((*asked, held)),

@@ -1,4 +1,4 @@
-//! The leaders along a sweep, and where the order turns over.
+//! The leaders along a sweep, and the places where the order changes.
 
 use super::{Role, Sentence, by_how_much};
 use crate::figures::list;
@@ -6,30 +6,30 @@ use crate::model::{PointValue, Run, Verdict};
 use crate::points::coordinate;
 use crate::ranking::{Group, Pair, Row, pair};
 
-/// The target that stands first at a point, and by how much before the others.
+/// The target that stands first at a point, with its lead over the others.
 struct Lead<'a> {
-    /// The fastest and those that cannot be told apart from it, by name: the same company in another order is the same.
+    /// The fastest and those that cannot be told apart from it, sorted by name, so that equal sets compare equal.
     names: Vec<&'a str>,
     kind: Kind<'a>,
-    /// The least by which any of them leads any of the others; `None` where one of them does not.
+    /// The least lead of a leader over one of the others; `None` where a leader does not lead one of them.
     margin: Option<Pair>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind<'a> {
-    /// Told apart from all others, or several that are told apart from all but each other.
+    /// A target told apart from all others, or several told apart from all but each other.
     Leads,
-    /// The fastest, named, and others that cannot be told apart from it, but some of them from each other.
+    /// The fastest, named. Others cannot be told apart from it, but some of them from each other.
     Fastest(&'a str),
-    /// No two that can be told apart.
+    /// All targets are tied.
     AllTied,
-    /// Nobody to compare it with.
+    /// There is no other target to compare with.
     Alone,
-    /// No result at all.
+    /// No target has a result.
     Nobody,
 }
 
-/// One sentence about the lead along one swept number; `None` where several coordinates were swept, where the
+/// One sentence about the lead along one swept number. `None` where several coordinates were swept, where the
 /// coordinate is no number, or where the run does not compare the best with the others.
 pub(crate) fn over_the_sweep(run: &Run, swept: &[&str], groups: &[Group<'_>]) -> Option<Sentence> {
     let [axis] = swept else { return None };
@@ -65,13 +65,13 @@ pub(crate) fn over_the_sweep(run: &Run, swept: &[&str], groups: &[Group<'_>]) ->
     })
 }
 
-/// The leader at one point; `None` where the run does not say.
+/// The leader at one point; `None` where the run does not tell.
 fn lead<'a>(run: &Run, group: &Group<'a>) -> Option<Lead<'a>> {
     let between = |a: &Row<'_>, b: &Row<'_>| {
         pair(run, group.operation, group.point, &a.cell.target, &b.cell.target)
     };
     let ranked: Vec<&Row<'a>> = group.ranked().collect();
-    // A target that stands alone because the others hit less often leads none of them.
+    // A target that stands alone because the others hit less often does not lead them.
     if ranked.len() == 1 && group.rows.iter().any(|row| row.unlike().is_some()) {
         return None;
     }
@@ -83,15 +83,15 @@ fn lead<'a>(run: &Run, group: &Group<'a>) -> Option<Lead<'a>> {
         match between(best, other)?.verdict {
             Verdict::Faster => behind.push(*other),
             Verdict::Indistinguishable => leaders.push(*other),
-            // The medians and the test contradict each other: no claim.
-            // Neither can the lead be told where no verdict is possible.
+            // The medians and the test contradict each other: no claim. Without a possible verdict there is no lead
+            // either.
             Verdict::Slower | Verdict::Undecided => return None,
         }
     }
     let decided = |a: &Row<'_>, b: &Row<'_>| {
         between(a, b).is_none_or(|pair| pair.verdict != Verdict::Indistinguishable)
     };
-    // Ties are not transitive: two that are each tied with the best may differ.
+    // Ties are not transitive: two targets that are each tied with the best may differ.
     let split = leaders.iter().enumerate().any(|(i, a)| leaders[..i].iter().any(|b| decided(a, b)));
     let kind = match (others.len(), behind.len()) {
         (0, _) => Kind::Alone,
@@ -128,7 +128,7 @@ fn part(stretch: &[Lead<'_>], place: &str) -> String {
     }
 }
 
-/// The smallest lead of a stretch, in parentheses; empty where a point of it has none.
+/// The smallest lead of a stretch, in parentheses; empty where a point of it has no lead.
 fn margin(stretch: &[Lead<'_>]) -> String {
     let margins: Option<Vec<Pair>> = stretch.iter().map(|lead| lead.margin).collect();
     let Some(least) = smallest(margins.into_iter().flatten()) else { return String::new() };

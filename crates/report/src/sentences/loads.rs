@@ -1,12 +1,12 @@
-//! How often a value that was missed was made, where several threads miss it at once.
+//! The loads of a missed value, where several threads miss it at once.
 
 use super::{Role, Sentence};
 use crate::figures::significant;
 use crate::points::short_label;
 use crate::ranking::{Group, Row};
 
-/// One sentence for an operation at a point where making a value took time and several threads made the same: how many of
-/// them did so for each value that had to be made. `None` where none was made twice. Figures that are no result stay out.
+/// One sentence for an operation at a point where loads took time and several threads loaded the same value: the loads
+/// for each needed value. `None` where no value was loaded twice. Figures that are no result are left out.
 pub(super) fn repeated(swept: &[&str], group: &Group<'_>) -> Option<Sentence> {
     let mut loads: Vec<(f64, &str)> = group
         .rows
@@ -41,7 +41,7 @@ pub(super) fn repeated(swept: &[&str], group: &Group<'_>) -> Option<Sentence> {
     })
 }
 
-/// Loads for each value that had to be made; `None` where none was.
+/// Loads for each value that had to be loaded; `None` without such values.
 #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
 fn loads_a_value(loads: u64, repeated: u64) -> Option<f64> {
     let values = loads.checked_sub(repeated).filter(|values| *values > 0)?;

@@ -1,5 +1,5 @@
-//! The conclusions of the figures, in sentences made from them: every claim has its interval, and where two targets cannot be
-//! told apart the sentence says exactly that.
+//! The conclusions from the figures, in generated sentences: every claim has its interval, and targets that cannot be
+//! told apart are reported as such.
 
 mod floors;
 mod hits;
@@ -24,15 +24,15 @@ pub use power::{PAIRED_FROM, rounds_for_verdict, smallest_p};
 pub(crate) use power::{no_verdict, rounds_needed};
 pub(crate) use short::in_short;
 
-/// The heading above them.
+/// The heading above the sentences.
 pub(crate) const FIGURES_SAY: &str = "What the figures say";
 
 /// The purpose of a sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// It says who is faster, or that nobody can tell.
+    /// The sentence names the faster target, or says that the run cannot tell.
     Answer,
-    /// It says what a reader must know beside the answers.
+    /// The sentence adds a fact that a reader must know beside the answers.
     Remark,
 }
 
@@ -41,9 +41,9 @@ pub enum Role {
 pub struct Sentence {
     /// Its purpose.
     pub role: Role,
-    /// For which operation; `None` where it concerns the run or a target.
+    /// The operation; `None` where it concerns the run or a target.
     pub operation: Option<Operation>,
-    /// At which point; `None` where it concerns all of them.
+    /// The point; `None` where it concerns all points.
     pub point: Option<Point>,
     /// Its subject, in a few words: `get, 4 KiB`.
     pub subject: String,
@@ -57,12 +57,12 @@ impl fmt::Display for Sentence {
     }
 }
 
-/// Everything that can be said of a run: an interruption first and whether any verdict is possible, then who is faster
-/// for each operation and point, then what the measuring costs, who did not run or was lost, and when two targets are
-/// told apart.
+/// All sentences about a run. First come an interruption and whether any verdict is possible, then the faster targets
+/// for each operation and point. Then follow the cost of measuring, the targets that did not run or were lost, and the
+/// rule for telling targets apart.
 ///
-/// Not every pair has its sentence. At a single point the targets are compared down the ranking, each with the next,
-/// and the slowest with the best; at each point of a sweep only the best with the next and with the slowest.
+/// Not every pair has a sentence. At a single point the targets are compared down the ranking, each with the next, and
+/// the slowest with the best; at each point of a sweep only the best with the next and with the slowest.
 pub fn sentences(run: &Run) -> Vec<Sentence> {
     let groups = groups(run);
     let swept = run.swept();
@@ -101,7 +101,7 @@ fn interruption(run: &Run) -> Option<Sentence> {
     })
 }
 
-/// Said once, and then of no two targets that they cannot be told apart: nobody tried.
+/// Said once; no pair is then called indistinguishable, because no verdict was possible.
 fn too_few_rounds(run: &Run) -> Option<Sentence> {
     no_verdict(run).map(|few| about("too few rounds", few.told()))
 }
@@ -113,7 +113,8 @@ fn absent_targets(run: &Run) -> Vec<Sentence> {
         .collect()
 }
 
-/// Where a target was lost in mid-run, its cells say after how many rounds; the one that got furthest speaks for all.
+/// A target that was lost in mid-run has the number of rounds in its cells; the cell with the most rounds stands for
+/// all.
 fn lost_targets(run: &Run) -> Vec<Sentence> {
     let furthest = |target: &Target| {
         run.cells
@@ -128,7 +129,7 @@ fn lost_targets(run: &Run) -> Vec<Sentence> {
     lost.collect()
 }
 
-/// When a difference is one: what [`Verdict`] says of itself.
+/// The rule for a difference, as [`Verdict`] states it.
 fn rule(run: &Run) -> Option<Sentence> {
     let comparisons = run.comparisons.len();
     (comparisons > 0).then(|| {
@@ -149,7 +150,7 @@ fn rule(run: &Run) -> Option<Sentence> {
     })
 }
 
-/// Whether the rounds are so many that what stands in one round is compared.
+/// Whether there are enough rounds to compare round by round.
 fn round_by_round(run: &Run) -> bool {
     let compared = |target: &str| {
         let of = run.cells.iter().filter(|cell| cell.target == target);
@@ -163,8 +164,7 @@ pub(crate) fn about(subject: &str, text: String) -> Sentence {
     Sentence { role: Role::Remark, operation: None, point: None, subject: subject.to_owned(), text }
 }
 
-/// Which targets are faster than which within one group; where the run `decides` nothing, only how far apart the ends seem
-/// to be.
+/// The faster targets within one group; where the run `decides` nothing, only the apparent distance of the ends.
 fn comparisons(run: &Run, swept: &[&str], group: &Group<'_>, decides: bool) -> Vec<Sentence> {
     let point = short_label(group.point, swept);
     let subject = match point.as_str() {
@@ -190,7 +190,7 @@ fn comparisons(run: &Run, swept: &[&str], group: &Group<'_>, decides: bool) -> V
     texts.into_iter().map(sentence).collect()
 }
 
-/// Whose figures are no result, so that nobody wonders where a target has gone.
+/// The targets whose figures are no result, so that no target disappears without a word.
 fn withheld(group: &Group<'_>) -> Option<String> {
     let named = |row: &Row<'_>| match &row.standing {
         Standing::Withheld(why) => Some(format!("{} ({why})", row.name)),
@@ -223,7 +223,7 @@ fn alone(row: &Row<'_>, group: &Group<'_>) -> String {
     }
 }
 
-/// The fastest and the slowest of a group of which nothing can be claimed.
+/// The fastest and the slowest of a group without possible claims.
 fn undecided(run: &Run, group: &Group<'_>, first: &Row<'_>, last: &Row<'_>) -> String {
     let (a, b) = (&first.cell.target, &last.cell.target);
     let by = pair(run, group.operation, group.point, a, b)
@@ -252,7 +252,7 @@ fn down_the_ranking(
     let last = ranked.len() - 1;
     let mut texts = Vec::new();
     let mut from = 0;
-    // How far the first statement reaches: where to the end, the slowest needs no further one.
+    // How far the first statement reaches: where it reaches the end, the slowest needs no further statement.
     let mut first_reach = 0;
     while from < last {
         let to = tied_until(from, last, &between);
@@ -286,7 +286,7 @@ fn down_the_ranking(
     texts
 }
 
-/// The end of the run of targets from `from` on of which no two can be told apart.
+/// The end of the stretch of targets from `from` on in which no two can be told apart.
 fn tied_until(from: usize, last: usize, between: &impl Fn(usize, usize) -> Option<Pair>) -> usize {
     let tied = |a: usize, b: usize| {
         between(a, b).is_some_and(|pair| pair.verdict == Verdict::Indistinguishable)
@@ -325,7 +325,7 @@ fn claim(a: &str, b: &str, pair: &Pair) -> String {
     }
 }
 
-/// A ratio with its interval: `3.10× [3.02–3.18]`; where it is none of the figures beside it, with the ratio of these.
+/// A ratio with its interval: `3.10× [3.02–3.18]`; with the ratio of the shown medians where that differs.
 fn by_how_much(pair: &Pair) -> String {
     let ratio = figures::ratio(pair.ratio);
     let ratio = match pair.ci95 {
@@ -340,8 +340,8 @@ fn by_how_much(pair: &Pair) -> String {
     }
 }
 
-/// How far apart two targets seem to be that cannot be told apart. Its p is corrected and its interval is not, so that
-/// only p shows why an interval that lies on one side does not suffice.
+/// The apparent distance between two targets that cannot be told apart. Its p is corrected and its interval is not, so
+/// only p shows why an interval on one side of 1 does not suffice.
 fn tie_evidence(pair: &Pair) -> String {
     let (ratio, p) = (figures::significant(pair.ratio, 3), probability(pair.p));
     let medians = pair.other_ratio_of_medians().map_or_else(String::new, |medians| {

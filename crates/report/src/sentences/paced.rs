@@ -1,4 +1,5 @@
-//! The sentences about an open loop: which targets kept up, and why its latencies are others than those of a closed loop.
+//! The sentences about an open loop: the targets that kept up, and the reason why its latencies differ from those of a
+//! closed loop.
 
 use super::{Role, Sentence};
 use crate::figures::{list, nanoseconds, percent, rate};
@@ -8,10 +9,10 @@ use crate::points::short_label;
 use crate::ranking::{Group, Row};
 use crate::told::highest_told;
 
-/// A percentile of response times that is so many times the one of service times deserves a word.
+/// A percentile of response times that is this many times that of service times is worth a sentence.
 const APART: u64 = 10;
 
-/// The sentences about those of a group that have a result and whose operations came when they were due; none of a closed loop.
+/// The sentences about the targets of a group with a result in an open loop; empty for a closed loop.
 pub(super) fn kept_up(swept: &[&str], group: &Group<'_>) -> Vec<Sentence> {
     let rows: Vec<&Row<'_>> = group.ranked().filter(|row| row.cell.is_paced()).collect();
     let Some(first) = rows.first() else { return Vec::new() };
@@ -62,14 +63,14 @@ fn fell_behind(row: &Row<'_>, offered: f64) -> String {
     )
 }
 
-/// Why the latencies of callers who come when they are due are longer than what the target took.
+/// The reason why latencies from the planned start are longer than the service times.
 #[expect(clippy::cast_precision_loss, reason = "three figures are shown")]
 fn waited(name: &str, cell: &Cell) -> Option<String> {
     let (paced, planned) = (cell.paced.as_ref()?, cell.latency_ns?);
     let service = paced.service_ns?;
     let (percentile, quantile, of) = highest_told(cell)?;
     let apart = of(&planned) > of(&service).saturating_mul(APART);
-    // Operations that waited behind others raise a percentile only if they are more than lie beyond it.
+    // Operations that waited behind others raise a percentile only if more of them waited than lie beyond it.
     let beyond = (1.0 - quantile) * cell.counts.ops as f64;
     let why = if paced.queued as f64 >= beyond {
         format!("{} of {} operations waited behind others", paced.queued, cell.counts.ops)

@@ -1,22 +1,22 @@
 //! Whether the rounds of a run allow a verdict at all.
 //!
-//! The test by ranks knows only so many orders of the rounds, so with few rounds even targets that never overlap reach no
-//! small p, and the correction over all comparisons makes each p larger still. Where that leaves no verdict possible,
-//! to call two targets alike would be as wrong as to call them different.
+//! The test by ranks has a limited number of orders of the rounds. So with few rounds even targets that never overlap
+//! reach no small p, and the correction over all comparisons makes each p larger still. Where that allows no verdict,
+//! calling two targets alike would be as wrong as calling them different.
 
 use std::collections::BTreeMap;
 
 use crate::figures::count;
 use crate::model::{Operation, Point, Run, Verdict};
 
-/// From so many rounds on that two targets have both, they are compared round by round (by exchanges within the rounds,
-/// Fisher 1935); with fewer, by the ranks of all their rounds (Mann and Whitney 1947). Of twenty rounds the smallest p is
-/// 0.000002, which is as small as the corrections of some thousand comparisons need.
+/// From this number of common rounds on, two targets are compared round by round (by exchanges within the rounds,
+/// Fisher 1935). With fewer, they are compared by the ranks of all their rounds (Mann and Whitney 1947). The smallest p
+/// of twenty rounds is 0.000002, which suffices for the corrections of some thousand comparisons.
 pub const PAIRED_FROM: usize = 20;
 
-/// The smallest two-sided p that can be found in `n` and `m` rounds without ties. By ranks of them all: every value of the
-/// one above every value of the other, one of the (n+m choose n) orders, on either side. Round by round: the one above
-/// the other in each, one of the 2^n ways, on either side.
+/// The smallest two-sided p for `n` and `m` rounds without ties. By ranks: every value of one target above every value
+/// of the other, one of the (n+m choose n) orders, on either side. Round by round: one target above the other in each
+/// round, one of the 2^n ways, on either side.
 pub fn smallest_p(n: usize, m: usize) -> f64 {
     let pairs = n.min(m);
     if pairs >= PAIRED_FROM {
@@ -29,9 +29,9 @@ pub fn smallest_p(n: usize, m: usize) -> f64 {
     (2.0 / orders).min(1.0)
 }
 
-/// How many rounds every target needs so that a difference can be told in each of `comparisons` comparisons, however
-/// clear it is, and no fewer than `least`: with less, even the smallest p there is would not survive the correction. That so
-/// many are enough does not say that more are, for from [`PAIRED_FROM`] on it is another test.
+/// The number of rounds that every target needs to tell a clear difference in each of `comparisons` comparisons, but no
+/// fewer than `least`. With fewer rounds, even the smallest possible p would not survive the correction. More rounds
+/// than the result need not suffice, because from [`PAIRED_FROM`] on the test is another.
 pub fn rounds_for_verdict(least: usize, comparisons: usize) -> usize {
     let factor = real(comparisons.max(1));
     let mut rounds = least.max(1);
@@ -41,19 +41,19 @@ pub fn rounds_for_verdict(least: usize, comparisons: usize) -> usize {
     rounds
 }
 
-/// The difference that no round of a run could have shown.
+/// The lack of rounds for any verdict of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NoVerdict {
-    /// The most rounds that stand behind a target that was compared.
+    /// The most rounds of a compared target.
     pub(crate) rounds: usize,
-    /// How many comparisons were made.
+    /// The number of comparisons.
     pub(crate) comparisons: usize,
-    /// How many rounds so many comparisons need.
+    /// The number of rounds that these comparisons need.
     pub(crate) needed: usize,
 }
 
 impl NoVerdict {
-    /// In a clause.
+    /// The lack of rounds as a clause.
     pub(crate) fn told(&self) -> String {
         format!(
             "no verdict is possible with {} over {}; {} are needed",
@@ -64,13 +64,12 @@ impl NoVerdict {
     }
 }
 
-/// The same in a few words, of so many rounds that were done and so many that it takes.
+/// The same in a few words, from the number of rounds done and the number needed.
 pub(crate) fn rounds_needed(rounds: usize, needed: usize) -> String {
     format!("no verdict: {}, {needed} are needed", count(rounds, "round"))
 }
 
-/// `None` where the rounds that were done suffice for at least one verdict over the comparisons that were made, or where
-/// there are none.
+/// `None` where the rounds suffice for at least one verdict over the comparisons, or where there are no comparisons.
 pub(crate) fn no_verdict(run: &Run) -> Option<NoVerdict> {
     let told = |verdict| matches!(verdict, Verdict::Faster | Verdict::Slower);
     let comparisons = run.comparisons.len();

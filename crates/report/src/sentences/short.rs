@@ -1,4 +1,4 @@
-//! The answer in short: one sentence for each operation, of all points of a run together.
+//! The answer in short: one sentence for each operation, over all points of a run.
 
 use larder_store::ByteSize;
 
@@ -11,19 +11,19 @@ use crate::ranking::{Group, Row, groups, pair};
 /// The verdict on the lead at one point.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Lead<'a> {
-    /// Told apart from all others; of several, each from all but these.
+    /// The target is told apart from all others; several are told apart from all but each other.
     Leads(Vec<&'a str>),
-    /// No two that can be told apart.
+    /// All targets are tied.
     Tied(Vec<&'a str>),
-    /// First of those that no verdict was possible for.
+    /// The first of targets without a possible verdict.
     Seems(&'a str),
-    /// The only one with a result that is compared.
+    /// The only target with a comparable result.
     Alone(&'a str),
-    /// No result.
+    /// No target has a result.
     Nobody,
 }
 
-/// A sentence without a full stop for each operation that was measured.
+/// A sentence without a full stop for each measured operation.
 pub(crate) fn in_short(run: &Run) -> Vec<(Operation, String)> {
     let (groups, swept) = (groups(run), run.swept());
     let of_operation = groups.chunk_by(|a, b| a.operation == b.operation);
@@ -45,7 +45,7 @@ pub(crate) fn in_short(run: &Run) -> Vec<(Operation, String)> {
         .collect()
 }
 
-/// Whose hit ratio is the highest at each capacity; `None` where there is none.
+/// The target with the highest hit ratio at each capacity; `None` without hit ratios.
 fn most_hits(run: &Run, curve: &HitCurve, groups: &[Group<'_>]) -> Option<String> {
     let reached = reached(run, curve, groups);
     let at_capacity = |at: &&HitRatios| {
@@ -66,7 +66,7 @@ fn most_hits(run: &Run, curve: &HitCurve, groups: &[Group<'_>]) -> Option<String
     (!parts.is_empty()).then(|| format!("the most hits has {}", parts.join("; ")))
 }
 
-/// The fastest targets, and at how many points each is.
+/// The fastest targets, and the number of points of each.
 fn fastest(run: &Run, groups: &[Group<'_>]) -> String {
     let mut leads: Vec<(Lead<'_>, usize)> = Vec::new();
     for group in groups {
@@ -120,7 +120,7 @@ fn lead<'a>(run: &Run, group: &Group<'a>) -> Lead<'a> {
             }
             let leaders = ranked.iter().filter(|row| row.leads).map(|row| row.name);
             let mut leaders: Vec<&str> = leaders.collect();
-            // The same company in another order is the same.
+            // Sorted, so that equal sets compare equal.
             leaders.sort_unstable();
             if leaders.len() == ranked.len() { Lead::Tied(leaders) } else { Lead::Leads(leaders) }
         }
@@ -132,7 +132,7 @@ fn between(run: &Run, group: &Group<'_>, one: &Row<'_>, other: &Row<'_>) -> Opti
     pair(run, group.operation, group.point, a, b).map(|pair| pair.verdict)
 }
 
-/// By how much the first of a group leads the second.
+/// The lead of the first of a group over the second.
 fn margin(run: &Run, group: &Group<'_>) -> String {
     let ranked: Vec<&Row<'_>> = group.ranked().take(2).collect();
     let [best, second] = ranked.as_slice() else { return String::new() };

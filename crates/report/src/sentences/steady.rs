@@ -1,4 +1,4 @@
-//! Rounds that went quite otherwise than all others of their cell: named, never left out.
+//! Rounds that differ far from all others of their cell: named, never left out.
 
 use super::{Sentence, about};
 use crate::figures::significant;
@@ -6,10 +6,10 @@ use crate::model::{Cell, Outlier, Run};
 use crate::points::label;
 use crate::ranking::name;
 
-/// How many are named; the farthest of them.
+/// The number of named rounds; the farthest ones.
 const NAMED: usize = 5;
 
-/// The rounds that lie far from the others, those together that were the same round.
+/// The rounds far from the others, grouped by round.
 pub(super) fn outliers(run: &Run) -> Option<Sentence> {
     let of = |cell: &'_ Cell| cell.ops_per_s.is_some() && cell.reason.is_none();
     let mut all: Vec<(&Cell, &Outlier)> = run
