@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::csv::{known, written};
 use crate::model::{Change, Diff};
 
-/// The whole of it.
+/// The whole difference.
 pub(super) fn render(diff: &Diff) -> String {
     let points = diff.changes.iter().map(|change| &change.cell.point);
     let axes: BTreeSet<&String> = points.flat_map(|point| point.keys()).collect();

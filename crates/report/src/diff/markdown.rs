@@ -4,7 +4,7 @@ use super::shown::{Block, HEADS, blocks, header, left_out, rule, warning};
 use crate::markdown::{escaped, pipes};
 use crate::model::Diff;
 
-/// The whole of it.
+/// The whole difference.
 pub(super) fn render(diff: &Diff) -> String {
     let mut lines = vec!["## What changed".to_owned()];
     lines.extend(warning(diff).map(|warning| format!("> **{}**", escaped(&warning))));

@@ -1,7 +1,7 @@
-//! Two runs beside each other, as people and programs read them.
+//! Two runs beside each other, for people and programs.
 //!
-//! A table for each operation and measure: what a cell was, what it is, by how much that changed, and how sure the change
-//! is; `~` where the two cannot be told apart. The shape is that of Go's benchstat, whose readers find their way here.
+//! A table for each operation and measure: the old figure, the new figure, the change, and its certainty; `~` where the
+//! two cannot be told apart. The shape is that of Go's benchstat, familiar to its readers.
 
 mod csv;
 mod markdown;
@@ -13,7 +13,7 @@ use crate::json::pretty;
 use crate::model::Diff;
 use crate::style::Style;
 
-/// Makes a text of two runs.
+/// Renders a difference as text.
 type Render = fn(&Diff, Style) -> String;
 
 /// The formats that a difference has, in the order of the documentation.
@@ -24,7 +24,7 @@ const FORMATS: [(Format, Render); 4] = [
     (Format::CSV, |diff, _| csv::render(diff)),
 ];
 
-/// A difference in this format, with a line feed at its end; `None` where it has no such format.
+/// A difference in this format, with a line feed at its end; `None` where differences have no such format.
 pub fn render_diff(diff: &Diff, format: Format, style: Style) -> Option<String> {
     let (_, render) = FORMATS.iter().find(|(known, _)| *known == format)?;
     Some(render(diff, style))
@@ -36,7 +36,7 @@ pub fn diff_formats() -> impl Iterator<Item = Format> {
 }
 
 impl Diff {
-    /// In what the two runs are not alike, in one line; `None` where they are.
+    /// The differences in circumstances between the two runs, in one line; `None` where they are alike.
     pub fn told_mixed(&self) -> Option<String> {
         let differing = |field: &crate::Differing| {
             format!("{} ({} against {})", field.name, field.old, field.new)

@@ -1,4 +1,4 @@
-//! The parts of a difference in every format for people: the header, the tables, what is not in them, the rule.
+//! The parts of a difference in every format for people: the header, the tables, the omissions, the rule.
 
 use crate::columns::ANSWERED;
 use crate::figures::{count, list, nanoseconds, nanoseconds_spread, percent, rate, rate_spread};
@@ -9,7 +9,7 @@ use crate::model::{
 use crate::points::label;
 use crate::sentences::{rounds_for_verdict, smallest_p};
 
-/// Names of cells in one sentence; more are counted.
+/// The most names of cells in one sentence; further cells are counted.
 const NAMED: usize = 6;
 
 /// The heads of the columns behind the names.
@@ -25,7 +25,7 @@ pub(super) struct Block {
 
 /// A line of a table.
 pub(super) struct Row {
-    /// Where in the sweep; empty where nothing is swept.
+    /// The place in the sweep; empty without a sweep.
     pub(super) place: String,
     pub(super) name: String,
     /// The texts in the columns of [`HEADS`].
@@ -117,7 +117,7 @@ fn spread(measure: DiffMeasure, figure: &DiffFigure) -> String {
     }
 }
 
-/// The change, and what it is for the reader; `~` where there is none to tell.
+/// The change and its direction for the reader; `~` where no change can be told.
 fn changed(change: &Change) -> (String, String) {
     let word = match (change.verdict, change.measure) {
         (ChangeVerdict::Indistinguishable, _) => return ("~".to_owned(), String::new()),
@@ -136,7 +136,7 @@ fn changed(change: &Change) -> (String, String) {
     (value, word.to_owned())
 }
 
-/// By how much a ratio differs from 1, in percent.
+/// The difference between a ratio and 1, in percent.
 fn by(ratio: f64) -> String {
     format!("{} %", signed((ratio - 1.0) * 100.0))
 }
@@ -145,7 +145,7 @@ fn interval([low, high]: [f64; 2]) -> String {
     format!("[{} – {}]", by(low), by(high))
 }
 
-/// With its sign, and as many decimals as a reader compares.
+/// A value with its sign, and as many decimals as a comparison needs.
 fn signed(value: f64) -> String {
     let size = value.abs();
     let decimals = usize::from(size < 99.95);
@@ -184,7 +184,7 @@ fn side(side: &DiffSide) -> String {
     format!("{path}: {scenario}{interrupted}; larder {larder}, seed {seed}, {started}")
 }
 
-/// Why the changes may not be what they seem.
+/// The reason why the changes may not be what they seem.
 pub(super) fn warning(diff: &Diff) -> Option<String> {
     let mixed = diff.told_mixed()?;
     Some(format!(
@@ -192,7 +192,7 @@ pub(super) fn warning(diff: &Diff) -> Option<String> {
     ))
 }
 
-/// The facts that are in no table, in sentences.
+/// The facts outside the tables, in sentences.
 pub(super) fn left_out(diff: &Diff) -> Vec<String> {
     let mut lines = Vec::new();
     for (cells, side) in [(&diff.only_old, "old"), (&diff.only_new, "new")] {
@@ -233,7 +233,7 @@ fn named(cells: &[DiffCell]) -> String {
 }
 
 impl Diff {
-    /// That no change of a rate could be told, however clear, because of so few rounds; `None` where one could.
+    /// The sentence that so few rounds can tell no change of a rate, however clear; `None` where they could.
     pub fn too_few_rounds(&self) -> Option<String> {
         let rates = || self.changes.iter().filter(|change| change.measure.is_a_rate());
         let number = rates().count();
@@ -252,7 +252,7 @@ impl Diff {
     }
 }
 
-/// When a change is told, and whether so few rounds can tell one.
+/// The rule for telling a change, and whether so few rounds can tell one.
 pub(super) fn rule(diff: &Diff) -> Vec<String> {
     let rates = || diff.changes.iter().filter(|change| change.measure.is_a_rate());
     let number = rates().count();

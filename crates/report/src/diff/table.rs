@@ -7,10 +7,10 @@ use crate::page::Page;
 use crate::style::{BAD, BEST, FAINT, PLACE, PLAIN, STRONG, Style};
 use crate::text::width;
 
-/// Which columns go first where there is no room: the spreads, then the interval.
+/// The importance of the columns: without room the spreads go first, then the interval.
 const IMPORTANCE: [u8; 9] = [ALWAYS, 20, ALWAYS, 21, ALWAYS, 90, 40, 60, 50];
 
-/// The whole of it.
+/// The whole difference.
 pub(super) fn render(diff: &Diff, style: Style) -> String {
     let mut page = Page::new(style);
     if let Some(warning) = warning(diff) {
