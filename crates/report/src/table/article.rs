@@ -50,12 +50,12 @@ fn write_figures(page: &mut Page, article: &Article, style: Style) {
     }
 }
 
-/// The least, the mean and the greatest times up to percentiles, of an article that showed them.
+/// The least, the mean and the greatest latencies up to percentiles, for an article with such figures.
 fn write_percentiles(page: &mut Page, run: &Run, style: Style) {
     for table in percentiles(run) {
         page.blank();
         page.paragraph(2, STRONG, &table.caption);
-        // Where there is no room for all, the least goes first: it is the same for every percentile.
+        // Without room for all columns the least goes first, because it is the same for every percentile.
         let importances = [1, 2, 3, 4, ALWAYS];
         let columns = importances.map(|importance| Column { importance, left: false });
         let mut grid = Grid::new(columns.to_vec(), 0);
@@ -77,7 +77,7 @@ fn named(target: &str, doubtful: bool) -> Piece {
     Piece::plain(format!("{mark}{target}"))
 }
 
-/// A table and below it what is to be said of its rows: of which target, what, and whether it is no result.
+/// Writes a table, and below it the remarks on its rows: the target, the remark, and whether its figures are no result.
 fn write_grid<'a>(
     page: &mut Page,
     grid: &Grid,
@@ -96,7 +96,7 @@ fn write_grid<'a>(
     }
 }
 
-/// The matrices that it showed, where it showed one: those of both clocks side by side.
+/// Writes the matrices of an article, where it has any: those of both clocks side by side.
 pub(crate) fn write_matrices(page: &mut Page, article: &Article, style: Style) {
     let matrices = matrices(article);
     for clocks in &matrices {

@@ -6,7 +6,7 @@ use crate::model::Run;
 use crate::page::Page;
 use crate::style::{DOUBT, FAINT, PLAIN, STRONG, Style};
 
-/// A table for each curve, and below it why a target has no ratio.
+/// Writes a table for each curve, and below it the reasons for missing ratios.
 pub(super) fn write(page: &mut Page, run: &Run, style: Style) {
     let tables = hit_tables(run);
     if tables.is_empty() {

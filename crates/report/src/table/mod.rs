@@ -1,4 +1,4 @@
-//! The report for the terminal: what ran, the figures, what they say, how they may mislead, what they do not show.
+//! The report for the terminal: the run, the figures, the conclusions, the checks, the limits.
 
 mod article;
 mod hits;
@@ -58,7 +58,7 @@ fn write_header(page: &mut Page, run: &Run) {
     write_entries(page, 0, header(run).into_iter().map(|(label, text)| (label.to_owned(), text)));
 }
 
-/// Labels in a column and texts beside them; a label that comes twice in a row is written once.
+/// Labels in a column and texts beside them; a label that repeats in a row is written once.
 fn write_entries(page: &mut Page, indent: usize, entries: impl Iterator<Item = (String, String)>) {
     let entries: Vec<(String, String)> = entries.collect();
     let widest = entries.iter().map(|(label, _)| width(label)).max().unwrap_or(0);

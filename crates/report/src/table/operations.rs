@@ -14,7 +14,7 @@ use crate::style::{BAD, BEST, DOUBT, FAINT, PLACE, PLAIN, STRONG, Style};
 use crate::text::width;
 use crate::told::{UNTOLD, UNTOLD_MEANS};
 
-/// Stands before a row that is no result.
+/// Marks a row that is no result.
 const MARK: &str = "✗ ";
 
 /// A printed line: a row of the grid, or a text that runs across it.
@@ -23,13 +23,13 @@ enum Line<'a> {
     Row,
     /// The next row of the grid, with a rule below it: the lower line of the heads.
     Heads,
-    /// The next row of the grid holds a name; a reason stands beside it.
+    /// The next row of the grid, which holds only a name; a reason stands beside it.
     Empty(&'a str),
-    /// Why the row above is no result.
+    /// The reason why the row above is no result.
     Withheld(String),
-    /// Why the row above is not compared with those that are ranked.
+    /// The reason why the row above is not compared with the ranked rows.
     Unlike(&'a str),
-    /// Where in the sweep the next rows are.
+    /// The place of the next rows in the sweep.
     Place(String),
 }
 
@@ -40,10 +40,10 @@ struct Table<'a> {
     lines: Vec<Line<'a>>,
 }
 
-/// Writes the tables, then what their marks mean and what there was no room for.
+/// Writes the tables, then the meaning of their marks and the columns that did not fit.
 pub(super) fn write(page: &mut Page, run: &Run, style: Style) {
     let groups = groups(run);
-    // All tables begin their figures in the same place.
+    // All tables begin their figures at the same place.
     let names = groups.iter().flat_map(|group| &group.rows).map(|row| width(row.name)).max();
     let mut left_out: Vec<&'static Column> = Vec::new();
     for of_operation in groups.chunk_by(|a, b| a.operation == b.operation) {
@@ -76,8 +76,8 @@ fn table<'a>(run: &Run, groups: &'a [Group<'_>], names: usize) -> Table<'a> {
     table
 }
 
-/// How much a column matters. Where operations come at a rate, their slowest are seen in two ways, from when they were due
-/// and from when they began, and one says little without the other.
+/// The importance of a column. In an open loop the slowest operations have two times, from the planned start and from
+/// the real one, and each says little without the other.
 fn importance(column: &Column, groups: &[Group<'_>]) -> u8 {
     const OF_BOTH: u8 = 84;
     let is_paced =
@@ -85,7 +85,7 @@ fn importance(column: &Column, groups: &[Group<'_>]) -> u8 {
     if column.name == "p99.9" && is_paced() { OF_BOTH } else { column.importance }
 }
 
-/// The columns that say something: not empty in every row, and no fact that the header already tells of all.
+/// The columns with information: not empty in every row, and no fact that the header already gives for all.
 fn shown_columns(run: &Run, groups: &[Group<'_>]) -> Vec<&'static Column> {
     let has_figures = |row: &&Row<'_>| row.rate().is_some();
     let rows: Vec<&Row<'_>> = groups.iter().flat_map(|g| &g.rows).filter(has_figures).collect();
@@ -196,7 +196,7 @@ fn write_legend(page: &mut Page, groups: &[Group<'_>], left_out: &[&Column], sty
         [one] => legend.push(format!("{one} counts keys")),
         _ => legend.push(format!("{} count keys", of_keys.join(", "))),
     }
-    // In the order of the table, each once; a bar is no figure.
+    // In the order of the table, each once; a bar is not a figure.
     let names: Vec<&str> = COLUMNS
         .iter()
         .map(|column| column.name)
