@@ -1,4 +1,4 @@
-//! The columns of the table, one line each: how it is headed, how much it matters, what it shows.
+//! The columns of the table, one line each: heading, importance, text.
 
 use crate::figures;
 use crate::grid::ALWAYS;
@@ -6,15 +6,15 @@ use crate::model::{Cell, Latency};
 use crate::ranking::Row;
 use crate::told::{UNTOLD, tells, told};
 
-/// One column of figures. The name of the target stands before them all.
+/// One column of figures. The name of the target stands before all columns.
 pub(crate) struct Column {
     /// Its heading, in two lines.
     pub(crate) head: [&'static str; 2],
     /// Its name in a sentence.
     pub(crate) name: &'static str,
-    /// Where a table is too wide, the column with the lowest figure goes first.
+    /// Where a table is too wide, the column with the lowest importance goes first.
     pub(crate) importance: u8,
-    /// Its text for a row that has figures; `None` where there is nothing to show.
+    /// Its text for a row with figures; `None` for an empty cell.
     pub(crate) text: fn(&Row<'_>) -> Option<String>,
     /// The text in place of an empty cell, once another row has a figure.
     pub(crate) otherwise: &'static str,
@@ -22,23 +22,23 @@ pub(crate) struct Column {
     pub(crate) words: bool,
 }
 
-/// The name of the rate of an operation that can miss and did: requests answered a second, hits and misses.
+/// The name of the rate of an operation that missed: requests answered a second, hits and misses.
 pub(crate) const ANSWERED: &str = "answered/s";
 
 /// The note below a table with the column [`ANSWERED`].
 pub(crate) const ANSWERED_MEANS: &str =
     "answered/s: requests answered a second, hits and misses; hits/s: those of them that hit";
 
-/// The names of the columns that hold a fact of the target, not a figure of the cell.
+/// The names of the columns with a fact of the target instead of a figure of the cell.
 pub(crate) const FACTS: [&str; 2] = ["durability", "reach"];
 
-/// The name of the column that draws the share of the best: only a terminal shows it.
+/// The name of the column that draws the share of the best, for terminals only.
 pub(crate) const BAR: &str = "bar";
 
-/// Stands for a difference that is none.
+/// Marks the absence of a difference.
 pub(crate) const TIED: &str = "~";
 
-/// From left to right: the answer, what makes it doubtful, how it is spread, what it costs, what it promises.
+/// From left to right: the answer, its doubts, its spread, its costs, and the promises of the target.
 pub(crate) const COLUMNS: [Column; 22] = [
     figures("rate", ["", "rate"], ALWAYS, |row| {
         row.rate().filter(|_| !row.misses).map(figures::rate)
@@ -101,13 +101,13 @@ fn each(cell: &Cell, seconds: Option<f64>) -> Option<String> {
     nanoseconds_per_operation(cell, seconds).map(figures::nanoseconds)
 }
 
-/// Its share of the best rate. One that cannot be told apart from the best is no second: how much slower it seems to be is
-/// what chance makes of equals.
+/// Its share of the best rate. A target that cannot be told apart from the best is not second: its apparent distance is
+/// what chance gives to equals.
 pub(crate) fn to_best(row: &Row<'_>) -> Option<String> {
     row.to_best().map(|share| if row.ties_best { TIED.to_owned() } else { figures::share(share) })
 }
 
-/// The figure that ranks it: its rate, or in an open loop the response p99.
+/// The figure that ranks the row: its rate, or in an open loop the response p99.
 pub(crate) fn measure(row: &Row<'_>) -> Option<String> {
     row.ranking_p99().map(figures::nanoseconds).or_else(|| row.rate().map(figures::rate))
 }
@@ -119,7 +119,7 @@ fn spread(row: &Row<'_>) -> Option<String> {
     Some(figures::rate_spread(row.rate()?, row.rate_ci95()?))
 }
 
-/// Some of the operations, as a share of them all; `None` where there are none.
+/// Some of the operations, as a share of all; `None` for none of them.
 #[expect(clippy::cast_precision_loss, reason = "a few figures are shown")]
 fn part(cell: &Cell, some: u64) -> Option<String> {
     (some > 0).then(|| figures::percent(some as f64 / cell.counts.ops.max(some) as f64))
@@ -132,7 +132,7 @@ fn latency(row: &Row<'_>, quantile: f64, figure: fn(&Latency) -> u64) -> Option<
     Some(figure.map_or_else(|| UNTOLD.to_owned(), |figure| figures::nanoseconds(figure as f64)))
 }
 
-/// The slowest operations from the instant at which they really began.
+/// The slowest operations, from the instant at which they really began.
 #[expect(clippy::cast_precision_loss, reason = "three figures are shown")]
 fn begun(row: &Row<'_>) -> Option<String> {
     let service = row.cell.paced.as_ref()?.service_ns?;
@@ -148,7 +148,7 @@ fn begun(row: &Row<'_>) -> Option<String> {
 )]
 fn bar(share: f64) -> String {
     const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
-    // A figure above zero is never shown as zero.
+    // A share above zero is never shown as zero.
     let eighths = ((share.clamp(0.0, 1.0) * 80.0).round() as usize).max(1);
     "█".repeat(eighths / 8) + PARTS[eighths % 8]
 }

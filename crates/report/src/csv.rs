@@ -1,6 +1,6 @@
 //! Flat tables for other programs: a line for each cell, or for each round of each cell.
 //!
-//! Figures are written in full, an unknown one stays empty, and every coordinate of the sweep has its column,
+//! Figures are written in full, an unknown figure stays empty, and every coordinate of the sweep has its column,
 //! `point_<name>`. The other columns have the names of `run.json`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +10,7 @@ use crate::model::{Cell, Counts, Latency, MachineUsage, Point, Run, Sample, Usag
 use crate::ranking::{Row, Standing, groups, name};
 use crate::told::tells;
 
-/// A column: its name, and what it holds.
+/// A column: its name, and its text.
 type Field<T> = (&'static str, fn(&T) -> String);
 
 const CELL: [Field<Cell>; 21] = [
@@ -96,15 +96,15 @@ const LATENCY: [Field<Latency>; 7] = [
     ("latency_max_ns", |latency| latency.max.to_string()),
 ];
 
-/// The quantile of each of [`LATENCY`]; 0 for a column that is none.
+/// The quantile of each of [`LATENCY`]; 0 for a column that is not a quantile.
 const QUANTILES: [f64; LATENCY.len()] = [0.0, 0.0, 0.5, 0.9, 0.99, 0.999, 1.0];
 
 /// The format `csv`.
 pub(crate) const FORMAT: Format = Format { name: "csv", render: |run, _| render(run) };
 
-/// A line for each cell, in the order of the other reports. `standing` is `ranked`, `unlike` (a result that hit less often
-/// than the best, and is not compared in speed), `withheld` (figures that are no result) or `empty`; for the last three,
-/// `reason` says why.
+/// A line for each cell, in the order of the other reports. `standing` is `ranked`, `unlike` (a result that hit less
+/// often than the best, and is not compared in speed), `withheld` (figures that are no result) or `empty`. For the last
+/// three, `reason` gives the reason.
 fn render(run: &Run) -> String {
     let axes = axes(run);
     let mut heads = place_heads(&axes);
@@ -149,7 +149,7 @@ pub fn samples_csv(run: &Run) -> String {
     )
 }
 
-/// A column of [`usage_csv`]: its name, and what it holds at a sample.
+/// A column of [`usage_csv`]: its name, and its text at a sample.
 type Column<T> = (&'static str, fn(&T, usize) -> String);
 
 const USAGE: [Column<Usage>; 14] = [
@@ -186,8 +186,8 @@ fn at_sample<T: Copy + ToString>(figures: &[Option<T>], at: usize) -> String {
     known(figures.get(at).copied().flatten())
 }
 
-/// A line for each sample of what client, servers, guests and the machine used. `turn_of` is the target that had its turn;
-/// one of which nothing is known has no line.
+/// A line for each sample of the use by client, servers, guests and the machine. `turn_of` is the target of the current
+/// turn; a sample without any figure has no line.
 pub fn usage_csv(run: &Run) -> String {
     let mut heads = ["of", "target", "name", "turn_of"].map(str::to_owned).to_vec();
     heads.extend(USAGE.iter().map(|(name, _)| (*name).to_owned()));
@@ -225,7 +225,7 @@ pub(crate) fn sample_heads(run: &Run) -> Vec<String> {
     heads
 }
 
-/// The coordinates that any point has.
+/// The coordinates of all points.
 fn axes(run: &Run) -> BTreeSet<&str> {
     run.cells.iter().flat_map(|cell| cell.point.keys().map(String::as_str)).collect()
 }
@@ -267,7 +267,7 @@ fn names<T>(fields: &[Field<T>]) -> impl Iterator<Item = String> {
     fields.iter().map(|(name, _)| (*name).to_owned())
 }
 
-/// Each field of a thing; all empty where there is none.
+/// The fields of a value; all empty where there is no value.
 fn values<T>(fields: &[Field<T>], of: Option<&T>) -> impl Iterator<Item = String> {
     fields.iter().map(move |(_, value)| of.map(value).unwrap_or_default())
 }

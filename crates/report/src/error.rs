@@ -2,7 +2,7 @@
 
 use crate::model::SCHEMA_VERSION;
 
-/// Why a run cannot be read, or not be shown as asked.
+/// The reason why a run cannot be read, or not be shown as requested.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -36,8 +36,8 @@ pub enum Error {
     },
 }
 
-/// Which Larder to take for a model that this one does not read. Its version alone may not tell: builds that differ in
-/// their model may share it.
+/// The Larder to use for a model that this Larder does not read. A version alone may not tell: builds with different
+/// models may share it.
 fn other(schema: u32) -> &'static str {
     if schema > SCHEMA_VERSION {
         "take a newer build of larder, or measure again with this one"

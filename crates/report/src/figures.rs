@@ -1,4 +1,4 @@
-//! Figures as people read them: three significant figures and the unit that fits.
+//! Figures as text: three significant figures and the unit that fits.
 //!
 //! A figure is rounded first and its unit chosen afterwards, so that 999.6 k never shows as `1000 k`.
 
@@ -28,13 +28,13 @@ pub fn rate_interval(per_second: f64, ci95: [f64; 2]) -> String {
     format!("{} {unit}/s [{low}–{high}]", significant(per_second / size, 3))
 }
 
-/// An arm of an interval that is longer than the other by this factor makes it lopsided.
+/// An interval with an arm longer than the other by this factor is lopsided.
 const LOPSIDED: f64 = 2.0;
-/// Arms shorter than this share of their figure are told as one, however unequal: nobody reads much into them.
+/// Arms shorter than this share of their figure are shown as one, however unequal: the difference is negligible.
 const SHORT_ARM: f64 = 0.1;
 
-/// How a rate is spread: `±1.2 %`, or where its interval is lopsided the ends in the unit of the rate: `[2.90–16.0]`. A `±`
-/// that reaches below zero would speak of rates that cannot be.
+/// The spread of a rate: `±1.2 %`, or for a lopsided interval its ends in the unit of the rate: `[2.90–16.0]`. A `±`
+/// that reaches below zero would mean impossible rates.
 pub fn rate_spread(per_second: f64, ci95: [f64; 2]) -> String {
     if !is_lopsided(per_second, ci95) {
         return half_width(per_second, ci95);
@@ -43,7 +43,7 @@ pub fn rate_spread(per_second: f64, ci95: [f64; 2]) -> String {
     bracketed(ci95.map(|bound| bound / size))
 }
 
-/// The same of a span of time given in nanoseconds.
+/// The same for a span of time given in nanoseconds.
 pub fn nanoseconds_spread(value: f64, ci95: [f64; 2]) -> String {
     if !is_lopsided(value, ci95) {
         return half_width(value, ci95);
@@ -56,14 +56,14 @@ fn bracketed([low, high]: [f64; 2]) -> String {
     format!("[{}–{}]", significant(low, 3), significant(high, 3))
 }
 
-/// Whether one arm of an interval is so much longer than the other that no `±` stands for both.
+/// Whether one arm of an interval is so much longer than the other that a single `±` would mislead.
 fn is_lopsided(value: f64, [low, high]: [f64; 2]) -> bool {
     let (below, above) = (value - low, high - value);
     let (short, long) = (below.min(above), below.max(above));
     long >= value || long > value * SHORT_ARM && long > short * LOPSIDED
 }
 
-/// How far the interval reaches from the figure, as a share of it: `±1.2 %`.
+/// The longer arm of the interval, as a share of the figure: `±1.2 %`.
 fn half_width(value: f64, ci95: [f64; 2]) -> String {
     let percent = (ci95[1] - value).max(value - ci95[0]) / value * 100.0;
     match percent {
@@ -92,7 +92,7 @@ pub fn nanoseconds_interval(value: f64, ci95: [f64; 2]) -> String {
     format!("{} [{low}–{high}]", nanoseconds(value))
 }
 
-/// How long a run took, given in seconds: `42.0 s`, `2 min 14 s`, `1 h 3 min`.
+/// The length of a run, given in seconds: `42.0 s`, `2 min 14 s`, `1 h 3 min`.
 pub fn seconds(value: f64) -> String {
     let whole = value.round();
     let (minutes, hours) = ((whole / 60.0).floor(), (whole / 3600.0).floor());
@@ -117,7 +117,7 @@ pub fn bytes(value: u64) -> String {
         scaled /= 1024.0;
         unit += 1;
     }
-    // Up to 1023 of a unit has four figures before the point.
+    // Up to 1023 of a unit takes four figures before the point.
     let text = if scaled >= 999.5 { format!("{scaled:.0}") } else { significant(scaled, 3) };
     format!("{text} {}", UNITS[unit])
 }
@@ -127,7 +127,7 @@ pub fn ratio(value: f64) -> String {
     format!("{}×", significant(value, 3))
 }
 
-/// The interval of a ratio, with as many decimals as the ratio has: `[3.02–3.18]`.
+/// The interval of a ratio, with the decimals of the ratio: `[3.02–3.18]`.
 pub fn interval(value: f64, ci95: [f64; 2]) -> String {
     let decimals = decimals(value, 3);
     let [low, high] = ci95.map(|bound| format!("{bound:.decimals$}"));
@@ -139,7 +139,7 @@ pub fn share(value: f64) -> String {
     if value >= 0.0995 { format!("{value:.2}×") } else { format!("{}×", significant(value, 2)) }
 }
 
-/// A part of a whole: `98.7 %`. Only all of it shows as `100 %`, and only none of it as `0 %`.
+/// A part of a whole: `98.7 %`. Only the whole shows as `100 %`, and only nothing as `0 %`.
 pub fn percent(part: f64) -> String {
     let percent = part * 100.0;
     if part <= 0.0 || part >= 1.0 {
@@ -157,7 +157,7 @@ pub fn percent(part: f64) -> String {
     format!("{} %", text.trim_end_matches('.'))
 }
 
-/// A probability as sentences give it: `p < 0.001`, `p = 0.034`.
+/// A probability in sentences: `p < 0.001`, `p = 0.034`.
 pub fn probability(p: f64) -> String {
     if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {}", significant(p, 2)) }
 }
@@ -181,7 +181,7 @@ fn rate_unit(per_second: f64) -> (f64, &'static str) {
     unit_of(per_second, &UNITS)
 }
 
-/// The largest unit that the rounded figure fills, else the smallest.
+/// The largest unit that the rounded figure fills, otherwise the smallest.
 fn unit_of(value: f64, units: &[(f64, &'static str)]) -> (f64, &'static str) {
     let rounded = rounded(value, 3);
     let fits = units.iter().find(|(size, _)| rounded >= *size);
@@ -193,7 +193,7 @@ fn rounded(value: f64, digits: usize) -> f64 {
     exponential(value, digits).parse().unwrap_or(value)
 }
 
-/// How many decimals show `digits` significant figures.
+/// The number of decimals that shows `digits` significant figures.
 fn decimals(value: f64, digits: usize) -> usize {
     if value == 0.0 || !value.is_finite() {
         return digits.saturating_sub(1);

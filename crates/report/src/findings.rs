@@ -1,5 +1,5 @@
-//! The checks that fired, worst first, as a person can read them: advice once for each rule, and many notes of one
-//! rule folded into one line.
+//! The checks that fired, worst first, for people: advice once for each rule, and many notes of one rule folded into
+//! one line.
 
 use std::collections::BTreeSet;
 
@@ -8,22 +8,22 @@ use crate::model::{Check, Run, Severity};
 use crate::points::label;
 use crate::ranking::name;
 
-/// More different notes of one rule than this fold into one line.
+/// More different notes of a rule than this fold into one line.
 const NOTES_SHOWN: usize = 1;
 
-/// More different warnings of one rule than this fold; errors never do.
+/// More different warnings of a rule than this fold; errors never do.
 const WARNINGS_SHOWN: usize = 4;
 
-/// Everything that one rule found.
+/// All findings of one rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding<'a> {
     /// The name of the rule.
     pub id: &'a str,
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
-    /// How many checks stand behind it.
+    /// The number of checks behind it.
     pub count: usize,
-    /// The findings and their places; a line each.
+    /// The findings and their places, a line each.
     pub lines: Vec<String>,
     /// The advice; seldom more than one sentence.
     pub advice: Vec<&'a str>,
@@ -36,7 +36,7 @@ pub fn findings(run: &Run) -> Vec<Finding<'_>> {
     rules.into_iter().map(|(severity, id)| finding(run, severity, id)).collect()
 }
 
-/// How many of each severity: `1 error, 2 warnings and 5 notes`.
+/// The number of checks by severity: `1 error, 2 warnings and 5 notes`.
 pub fn tally(run: &Run) -> String {
     let number = |severity| run.checks.iter().filter(|check| check.severity == severity).count();
     let counted = [
@@ -92,13 +92,13 @@ fn said_once(run: &Run, checks: &[&Check]) -> Vec<String> {
         .collect()
 }
 
-/// The text about a target, after a colon; many a name brings its own.
+/// The text about a subject, after a colon; many names already end with a colon.
 pub(crate) fn said_of(subject: &str, text: &str) -> String {
     let colon = if subject.ends_with(':') { "" } else { ":" };
     format!("{subject}{colon} {text}")
 }
 
-/// As [`said_once`], but more than `limit` lines become one: how many, on whom, and the first.
+/// As [`said_once`], but more than `limit` lines become one, with their number, the targets, and the first line.
 fn folded(run: &Run, checks: &[&Check], limit: usize) -> Vec<String> {
     let lines = said_once(run, checks);
     if lines.len() <= limit {
@@ -109,7 +109,7 @@ fn folded(run: &Run, checks: &[&Check], limit: usize) -> Vec<String> {
     vec![format!("{} findings{on}, such as: {}", checks.len(), lines[0])]
 }
 
-/// The targets that checks name as theirs or mention in their texts, in the order of the run.
+/// The targets of checks, and those that their texts mention, in the order of the run.
 fn concerned<'a>(run: &'a Run, checks: &[&Check]) -> Vec<&'a str> {
     let mentions = |text: &str, name: &str| {
         let ends = |c: char| c.is_whitespace() || ",;.()".contains(c);
@@ -130,7 +130,7 @@ fn concerned<'a>(run: &'a Run, checks: &[&Check]) -> Vec<&'a str> {
         .collect()
 }
 
-/// Where a check holds: `lmdb:, get, data_size 4 KiB`; empty for the whole run.
+/// The place of a check: `lmdb:, get, data_size 4 KiB`; empty for the whole run.
 fn place(run: &Run, check: &Check) -> String {
     let swept = run.swept();
     let target = check.target.as_deref().map(|url| name(run, url).to_owned());

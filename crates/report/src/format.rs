@@ -12,7 +12,7 @@ use crate::{csv, html, json, markdown, matrix, table};
 const FORMATS: &[Format] =
     &[table::FORMAT, matrix::FORMAT, markdown::FORMAT, html::FORMAT, json::FORMAT, csv::FORMAT];
 
-/// How a run is shown.
+/// The form in which a run is shown.
 #[derive(Debug, Clone, Copy)]
 pub struct Format {
     pub(crate) name: &'static str,
@@ -26,7 +26,7 @@ impl Format {
     pub const MATRIX: Self = matrix::FORMAT;
     /// For a pull request.
     pub const MARKDOWN: Self = markdown::FORMAT;
-    /// One page for a browser, which asks nobody for anything: to look at and to pass on.
+    /// One page for a browser, without any network request, to view and to pass on.
     pub const HTML: Self = html::FORMAT;
     /// All data, for other programs: `run.json`.
     pub const JSON: Self = json::FORMAT;
@@ -38,7 +38,7 @@ impl Format {
         FORMATS.iter().copied()
     }
 
-    /// The name, as `--format` takes it.
+    /// The name, as in `--format`.
     pub fn as_str(self) -> &'static str {
         self.name
     }
@@ -62,7 +62,7 @@ impl fmt::Display for Format {
 impl FromStr for Format {
     type Err = Error;
 
-    /// Reads the name of a format; any other is [`Error::UnknownFormat`], which lists the known ones.
+    /// Reads the name of a format; any other name is [`Error::UnknownFormat`], which lists the known ones.
     fn from_str(name: &str) -> Result<Self, Error> {
         Self::all().find(|format| format.name == name).ok_or_else(|| Error::UnknownFormat {
             name: name.to_owned(),

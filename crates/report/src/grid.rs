@@ -1,7 +1,7 @@
 //! Rows and columns laid out side by side: wide enough for their texts, narrow enough for the terminal.
 //!
-//! comfy-table measures and pads. It gets the bare texts and a separator that occurs in none of them, so that its
-//! lines can be taken apart again and coloured piece by piece.
+//! comfy-table measures and pads. It gets the bare texts and a separator that occurs in no text, so that its lines can
+//! be taken apart again and coloured piece by piece.
 
 use anstyle::Style as Look;
 use comfy_table::{
@@ -11,19 +11,19 @@ use comfy_table::{
 use crate::style::{PLAIN, Style};
 use crate::text::{clean, shorten};
 
-/// The unit separator of ASCII; [`clean`] takes it out of every text.
+/// The unit separator of ASCII; [`clean`] removes it from every text.
 const SEPARATOR: char = '\u{1f}';
 
-/// Between two columns.
+/// The gap between two columns.
 const GAP: &str = "  ";
 
 /// The importance of a column that is never left out.
 pub(crate) const ALWAYS: u8 = u8::MAX;
 
-/// A name up to this long is not shortened for the sake of a column.
+/// Names up to this length are not shortened to make room for a column.
 const LONG_NAME: usize = 20;
 
-/// A name may be shortened to this many characters before it is left to run over the edge.
+/// A name is shortened to this many characters at least; beyond, it runs over the edge.
 const SHORTEST_NAME: usize = 8;
 
 /// A text in its look.
@@ -36,9 +36,9 @@ pub(crate) struct Piece {
 /// A column of figures, or of a few words.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Column {
-    /// Where there is no room, the column with the lowest figure goes first.
+    /// Without room, the column with the lowest importance goes first.
     pub(crate) importance: u8,
-    /// Whether it stands to the left.
+    /// Whether it is aligned to the left.
     pub(crate) left: bool,
 }
 
@@ -50,14 +50,14 @@ pub(crate) struct Grid {
     rows: Vec<Vec<Piece>>,
 }
 
-/// Rows as they are printed, and the columns that there was no room for.
+/// Rows as printed, and the columns that did not fit.
 #[derive(Debug)]
 pub(crate) struct Laid {
     /// One line for each row, without spaces at its end.
     pub(crate) lines: Vec<String>,
-    /// How wide the longest line is.
+    /// The width of the longest line.
     pub(crate) width: usize,
-    /// How wide the names are, with the gap after them.
+    /// The width of the names, with the gap after them.
     pub(crate) indent: usize,
     /// The columns left out, from left to right; the first after the names is 1.
     pub(crate) hidden: Vec<usize>,
@@ -74,18 +74,18 @@ impl Piece {
 }
 
 impl Grid {
-    /// Columns after the one of the names, which is at least this wide.
+    /// A grid of these columns after the column of names, which has at least this width.
     pub(crate) fn new(columns: Vec<Column>, names: usize) -> Self {
         Self { columns, names, rows: Vec::new() }
     }
 
-    /// Adds a row; columns that it does not reach stay blank.
+    /// Adds a row; missing columns stay blank.
     pub(crate) fn push(&mut self, row: Vec<Piece>) {
         self.rows.push(row);
     }
 
-    /// Where the rows are too wide: shortens names of more than a third of a line, then leaves out the least
-    /// important columns until the rest fits, then shortens the names further.
+    /// Lays out the rows. Where they are too wide, it shortens names of more than a third of a line, then leaves out
+    /// the least important columns until the rest fits, then shortens the names further.
     pub(crate) fn lay_out(&self, style: Style) -> Laid {
         let mut table = self.table(usize::MAX);
         let mut widths: Vec<usize> =
@@ -117,7 +117,7 @@ impl Grid {
         Laid { lines, width: total(&widths, &hidden), indent: widths[0] + GAP.len(), hidden }
     }
 
-    /// The table that comfy-table draws, its names just this wide where that is a width.
+    /// The table for comfy-table to draw, with its names at exactly this width; `usize::MAX` sets no width.
     fn table(&self, names: usize) -> Table {
         let separated = ContentLineStyle::none().junction(SEPARATOR);
         let mut table = Table::new();

@@ -7,10 +7,10 @@ use crate::figures::{bytes, count, seconds, significant};
 use crate::model::{Environment, Run, Target};
 use crate::verified::verified;
 
-/// The scenario of targets and a workload that were typed.
+/// The scenario of typed targets and options.
 pub(crate) const CUSTOM: &str = "custom";
 
-/// The options of a workload that a reader looks for first; the others follow by name.
+/// The most important options of a workload, in this order; the others follow by name.
 const FIRST: [&str; 9] = [
     "as",
     "operations",
@@ -23,7 +23,7 @@ const FIRST: [&str; 9] = [
     "requests",
 ];
 
-/// Labels and texts, in this order. A label that comes twice in a row is meant once.
+/// Labels and texts, in this order. A label that repeats in a row belongs to both texts.
 pub(crate) fn header(run: &Run) -> Vec<(&'static str, String)> {
     let mut lines = vec![("ran", what_ran(run))];
     lines.extend(machines(run).into_iter().map(|machine| ("machine", machine)));
@@ -37,11 +37,11 @@ pub(crate) fn header(run: &Run) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// The machine, or where slices of the run had several, each with its slices.
+/// The machine; or each machine with its slices, where the slices of the run had several.
 fn machines(run: &Run) -> Vec<String> {
     let mut machines: Vec<(String, Vec<String>)> = Vec::new();
     for part in &run.parts {
-        // The load is each slice's own.
+        // Each slice has its own load.
         let told = machine(&Environment { load: None, ..part.environment.clone() });
         let slice = part.slice.number.to_string();
         match machines.iter_mut().find(|(known, _)| *known == told) {
@@ -59,21 +59,21 @@ fn machines(run: &Run) -> Vec<String> {
     machines.into_iter().map(told).collect()
 }
 
-/// Why none of the figures is to be believed, where that is so.
+/// The reason why no figure can be believed, if there is one.
 pub(crate) fn warning(run: &Run) -> Option<&'static str> {
     (run.environment.build == "debug").then_some(
         "larder was built for debugging: these figures mean nothing; build it with --release",
     )
 }
 
-/// The fact of this name that all targets have in common, so that the tables need not repeat it.
+/// The fact of this name that all targets share, so that the tables need not repeat it.
 pub(crate) fn told_of_all<'a>(run: &'a Run, fact: &str) -> Option<&'a str> {
     let of = |target: &'a Target| match fact {
         "durability" => target.durability.as_deref(),
         "reach" => target.reach.as_deref(),
         _ => None,
     };
-    // Of targets that did not run nothing is known; they do not count.
+    // Targets that did not run have no facts and do not count.
     let mut known = run.targets.iter().filter_map(of);
     let first = known.next()?;
     known.all(|other| other == first).then_some(first)
@@ -122,7 +122,7 @@ fn what_ran(run: &Run) -> String {
     )
 }
 
-/// The command as typed, its program by its name alone.
+/// The command as typed, with only the name of its program.
 pub(crate) fn command(run: &Run) -> String {
     let (program, rest) = run
         .argv
@@ -132,7 +132,7 @@ pub(crate) fn command(run: &Run) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// A word as a shell takes it for one: in quotes where it has characters that mean something to a shell.
+/// A word that a shell reads as one: in quotes where it has special characters.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@%+".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -170,7 +170,7 @@ pub fn machine(environment: &Environment) -> String {
     known.join("; ")
 }
 
-/// The machine's memory, and how much of it could be had.
+/// The machine's memory, and its limit.
 fn memory(environment: &Environment) -> Option<String> {
     let all = environment.memory_bytes.map(|memory| format!("{} of memory", bytes(memory)));
     match (all, environment.memory_limit_bytes.map(bytes)) {
@@ -183,9 +183,9 @@ fn join(parts: [Option<String>; 4]) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// The options that are the same everywhere; what was swept stands in the table.
+/// The options that are the same everywhere; swept options stand in the tables.
 fn workload(run: &Run) -> String {
-    // Coordinates have the names of fields, options those of flags.
+    // Coordinates have the names of fields, options have those of flags.
     let swept: Vec<String> = run.swept().into_iter().map(|name| name.replace('_', "-")).collect();
     let rank = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
     let mut options: Vec<(&String, &String)> = run

@@ -1,32 +1,32 @@
 //! The content of a target compared with its capacity, and with an exact LRU of that capacity.
 //!
-//! A cache may evict later than it stores, and so hold more than its capacity most of the time. It then hits more often than
-//! one that keeps to it, for no merit of its own.
+//! A cache may evict later than it stores, and so hold more than its capacity most of the time. It then hits more often
+//! than a cache within its capacity, without any merit.
 
 use crate::hit_ratio::has_capacity;
 use crate::model::{Cell, HitRatios, PointValue, Run, Target};
 use crate::points::CAPACITY;
 
-/// How far above its capacity a target may be seen, besides the entries that are on their way in: it may evict in batches, and
+/// The tolerated excess over a capacity, besides the entries that are being stored: a target may evict in batches, and
 /// round up.
 const TOLERABLE: f64 = 0.05;
-/// A difference of hit ratios that is no noise: a point of percent.
+/// The least difference of hit ratios that is no noise: a percentage point.
 pub(crate) const NO_NOISE: f64 = 0.01;
 
 /// The content of a target beyond its capacity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Above {
-    /// The most bytes that it was seen to hold.
+    /// The most bytes that it held.
     pub held_bytes: u64,
     /// Its capacity.
     pub capacity_bytes: u64,
-    /// `--capacity` asked for that; otherwise it is the target's own.
+    /// Whether `--capacity` asked for this capacity; otherwise it is the target's own.
     pub is_asked: bool,
-    /// How much more it held than that, 0.5 for half as much again.
+    /// The excess as a share of the capacity, 0.5 for half as much again.
     pub share: f64,
 }
 
-/// By how much a target held more than its capacity in a cell, where that is more than entries on their way in explain.
+/// The content of a target beyond its capacity in a cell, where entries that are being stored do not explain it.
 #[expect(clippy::cast_precision_loss, reason = "a share for people")]
 pub fn held_above(run: &Run, cell: &Cell) -> Option<Above> {
     let held_bytes = cell.held_bytes_peak?;
@@ -43,16 +43,16 @@ pub fn held_above(run: &Run, cell: &Cell) -> Option<Above> {
     (held_bytes as f64 > most).then_some(Above { held_bytes, capacity_bytes, is_asked, share })
 }
 
-/// A target's own setting for the entry that makes room.
+/// A target's own setting for its choice of the entry to evict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lru {
-    /// The one that was not used for longest.
+    /// The least recently used entry.
     Exact,
-    /// Nearly that one: the oldest of a sample, or of a segment.
+    /// Nearly the least recently used entry: the oldest of a sample, or of a segment.
     Approximate,
 }
 
-/// Whether a target is an LRU by its own word, the effective settings.
+/// Whether a target declares itself an LRU in its effective settings.
 pub(crate) fn lru_of(target: &Target) -> Option<Lru> {
     let is = |name: &str, means: fn(&str) -> bool| {
         let mut words = target.settings.get(name).into_iter().flat_map(|text| text.split(", "));
@@ -66,8 +66,8 @@ pub(crate) fn lru_of(target: &Target) -> Option<Lru> {
     (samples || segments).then_some(Lru::Approximate)
 }
 
-/// The models beside a target that is an exact LRU by its own word and hit clearly more often than that can: it held more than
-/// it was told to. Nothing is said of several threads, whose operations the model saw in another order.
+/// The models beside a target that declares itself an exact LRU and hit clearly more often than one can: it held more
+/// than its capacity. `None` for several threads, because the model saw their operations in another order.
 pub fn beats_itself<'run>(run: &'run Run, cell: &Cell) -> Option<&'run HitRatios> {
     if cell.workers > 1 {
         return None;

@@ -1,4 +1,4 @@
-//! Hit ratios by capacity: what each target reached beside an exact LRU and the optimal choice.
+//! Hit ratios by capacity: those of each target beside an exact LRU and the optimal choice.
 
 use larder_store::ByteSize;
 
@@ -16,7 +16,7 @@ pub(crate) const READING: &str = "Both models saw the operations that were measu
                                   besides comes out of its capacity. Where all entries are of one size, nothing hits more often than \
                                   the optimal choice; with several sizes it is a good choice, and not the best.";
 
-/// Stands where there is no ratio; why, is told below the table.
+/// Marks a missing ratio; the reason follows below the table.
 pub(crate) const NO_RATIO: &str = "–";
 
 /// The names of the models.
@@ -26,7 +26,7 @@ pub(crate) const OPTIMAL: &str = "optimal choice";
 /// The ratios at one place of the sweep.
 #[derive(Debug)]
 pub(crate) struct HitTable {
-    /// Where, without the capacity; empty where nothing else was swept.
+    /// The place, without the capacity; empty where no other coordinate was swept.
     pub(crate) place: String,
     /// The capacities.
     pub(crate) columns: Vec<String>,
@@ -37,14 +37,14 @@ pub(crate) struct HitTable {
 /// A target or a model.
 #[derive(Debug)]
 pub(crate) struct HitRow {
-    /// The target as the run lists it; `None` of a model.
+    /// The target as the run lists it; `None` for a model.
     pub(crate) target: Option<usize>,
     pub(crate) name: String,
-    /// A ratio for each capacity, or why there is none.
+    /// A ratio for each capacity, or the reason why it is missing.
     pub(crate) figures: Vec<Result<String, String>>,
 }
 
-/// How often a target hit at a capacity.
+/// The hit ratio of a target at a capacity.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reached<'a> {
     pub(crate) target: &'a Target,
@@ -90,12 +90,12 @@ pub(crate) fn reached<'a>(
     all
 }
 
-/// A ratio as people read it, to a tenth of a percent, so that the ratios of a table can be compared.
+/// A ratio to a tenth of a percent, so that the ratios of a table can be compared.
 pub(crate) fn ratio(ratio: f64) -> String {
     format!("{:.1} %", ratio * 100.0)
 }
 
-/// A capacity as people read it: `10 % (8.1 MiB)`.
+/// A capacity as text: `10 % (8.1 MiB)`.
 #[expect(clippy::cast_precision_loss, reason = "a share for people")]
 pub(crate) fn capacity(curve: &HitCurve, at: &HitRatios) -> String {
     let share = at.capacity_bytes as f64 / curve.working_set_bytes.max(1) as f64;
@@ -138,7 +138,7 @@ fn figure(row: Option<&Row<'_>>) -> Result<String, String> {
     }
 }
 
-/// The row of a target at a capacity: the one that was asked of it, or where none was, its own.
+/// The row of a target at a capacity: the requested capacity, or its own without a request.
 fn row<'a>(
     run: &Run,
     curve: &HitCurve,
@@ -151,8 +151,8 @@ fn row<'a>(
     rows.find(|row| row.cell.target == url && has_capacity(target, row.cell, &curve.point, at))
 }
 
-/// Whether a cell is that of a place of the sweep, which has no capacity, and of these models' capacity: the one that was asked
-/// of its target, or where none was, its own.
+/// Whether a cell is at this place of the sweep, apart from the capacity, and has the capacity of these models: the
+/// requested capacity, or the target's own without a request.
 pub(crate) fn has_capacity(target: &Target, cell: &Cell, place: &Point, at: &HitRatios) -> bool {
     let mut point = cell.point.clone();
     let capacity = match point.remove(CAPACITY) {
@@ -163,7 +163,7 @@ pub(crate) fn has_capacity(target: &Target, cell: &Cell, place: &Point, at: &Hit
     point == *place && capacity == Some(at.capacity_bytes)
 }
 
-/// Why there is no ratio: a line for each target, with the capacities of each reason.
+/// The reasons for missing ratios: a line for each target, with the capacities of each reason.
 pub(crate) fn reasons(table: &HitTable) -> Vec<String> {
     table.rows.iter().filter_map(|row| reasons_of(row, &table.columns)).collect()
 }
@@ -172,7 +172,7 @@ fn reasons_of(HitRow { name, figures, .. }: &HitRow, capacities: &[String]) -> O
     let mut of_reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for (figure, capacity) in figures.iter().zip(capacities) {
         let Err(reason) = figure else { continue };
-        // Some reasons name the target by themselves.
+        // Some reasons already name the target.
         let reason = reason.strip_prefix(name.as_str()).unwrap_or(reason).trim_start_matches(':');
         let reason = reason.trim_start();
         match of_reasons.iter_mut().find(|(known, _)| *known == reason) {
@@ -182,7 +182,7 @@ fn reasons_of(HitRow { name, figures, .. }: &HitRow, capacities: &[String]) -> O
         }
     }
     let said = |(reason, at): &(&str, Vec<&str>)| {
-        // At all capacities it is no matter of one.
+        // A reason for all capacities needs no list of them.
         let is_of_all = at.len() == capacities.len();
         if is_of_all { (*reason).to_owned() } else { format!("at {}: {reason}", at.join(", ")) }
     };

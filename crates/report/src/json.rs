@@ -19,12 +19,12 @@ struct Envelope {
 pub(crate) const FORMAT: Format = Format { name: "json", render: |run, _| run.to_json() };
 
 impl Run {
-    /// Reads a `run.json`. Fields that this version does not know are passed over.
+    /// Reads a `run.json`. Fields that this version does not know are ignored.
     ///
     /// # Errors
     ///
     /// [`Error::NotARun`] where the text is no `run.json`, [`Error::UnknownSchema`] where its version of the model is
-    /// another one than [`SCHEMA_VERSION`].
+    /// not [`SCHEMA_VERSION`].
     pub fn from_json(text: &str) -> Result<Self, Error> {
         of_this_schema(text, |source| Error::NotARun { source })
     }
@@ -36,11 +36,11 @@ impl Run {
 }
 
 impl Index {
-    /// Reads an `index.json`; the runs are to be read from their folders.
+    /// Reads an `index.json`, without the runs, which are in their own folders.
     ///
     /// # Errors
     ///
-    /// [`Error::NotAnIndex`] where the text is no `index.json`, else as for [`Run::from_json`].
+    /// [`Error::NotAnIndex`] where the text is no `index.json`, otherwise as for [`Run::from_json`].
     pub fn from_json(text: &str) -> Result<Self, Error> {
         of_this_schema(text, |source| Error::NotAnIndex { source })
     }
@@ -68,7 +68,8 @@ pub fn schema() -> String {
     pretty(&sorted(schema.expect("a schema is a value")))
 }
 
-/// The same with the keys of every object in order: whether the library keeps them so depends on what else is built.
+/// The same value with the keys of every object sorted: whether the library sorts them depends on features of other
+/// crates.
 fn sorted(value: serde_json::Value) -> serde_json::Value {
     use serde_json::Value;
     match value {
@@ -87,8 +88,8 @@ pub(crate) fn pretty(value: &impl serde::Serialize) -> String {
     lists_on_one_line(&text.expect("the model has no keys but texts, and memory takes it"))
 }
 
-/// Joins the lines of each list that holds no object: a run has thousands of numbers, and a line each would make its file
-/// half as long again. Within a text there are no line feeds, so a line that ends with `[` begins a list.
+/// Joins the lines of each list without objects: a run has thousands of numbers, and a line each would make its file
+/// half as long again. Texts contain no line feeds, so a line that ends with `[` begins a list.
 fn lists_on_one_line(indented: &str) -> String {
     let mut text = String::with_capacity(indented.len());
     let mut lines = indented.lines();

@@ -1,11 +1,11 @@
-//! The data model of `run.json`, and what is made of it: tables, sentences, files.
+//! The data model of `run.json`, and its reports: tables, sentences, files.
 //!
-//! Everything here is a function of a [`Run`]: nothing measures, opens a store or asks the machine. A report made
-//! today from a `run.json` of last year shows what was measured last year.
+//! Everything here is a function of a [`Run`]: nothing measures, opens a store or asks the machine. A report made today
+//! from a `run.json` of last year shows the measurements of last year.
 //!
-//! [`render`] makes a report in any [`Format`]. What reports are made of stands open beside it, so that another one
-//! tells the same story: [`groups`] ranks, [`sentences()`] claims, [`findings()`] orders the checks, [`not_shown`] names
-//! the limits, and [`figures`] writes every number.
+//! [`render`] makes a report in any [`Format`]. The parts of reports are public beside it, so that another report can
+//! use the same: [`groups`] ranks, [`sentences()`] claims, [`findings()`] orders the checks, [`not_shown`] names the
+//! limits, and [`figures`] writes every number.
 
 mod article;
 mod assertion;

@@ -1,4 +1,4 @@
-//! The limits of a run's evidence. Every report ends with them.
+//! The limits of a run's evidence, at the end of every report.
 
 use crate::figures::{list, seconds};
 use crate::header::{option, rounds};
@@ -6,7 +6,7 @@ use crate::model::{Cell, Operation, PointValue, Run, Severity, Target};
 use crate::points::{coordinate, points};
 use crate::verified::verified;
 
-/// The heading above it.
+/// The heading above the limits.
 pub const NOT_SHOWN: &str = "What this does not show";
 
 /// Whole sentences, the general ones first.
@@ -40,7 +40,7 @@ pub fn not_shown(run: &Run) -> Vec<String> {
     sentences
 }
 
-/// Of the keys of a phase each thread has its own to write, so that the right value of each is known.
+/// Each thread writes its own keys of a phase, so that the right value of each key is known.
 fn one_writer(run: &Run) -> Option<String> {
     let of_run = run.workload.get("threads").and_then(|threads| threads.parse::<u64>().ok());
     let threads = |cell: &Cell| match cell.point.get("threads") {
@@ -55,7 +55,7 @@ fn one_writer(run: &Run) -> Option<String> {
     })
 }
 
-/// Rounds that ended once the intervals were narrow. Some intervals are narrow by chance.
+/// The note on rounds that ended once the intervals were narrow, which some are by chance.
 fn until(run: &Run) -> Option<String> {
     let sought = run.workload.get("until")?;
     run.cells.iter().any(|cell| cell.ops_per_s_ci95.is_some()).then(|| {
@@ -79,7 +79,7 @@ fn servers(run: &Run) -> Vec<String> {
     let (far, near): (Vec<&Target>, Vec<&Target>) =
         owned("managed").partition(|target| delay(target).is_some());
     let managed: Vec<String> = near.into_iter().map(name).collect();
-    // One of somebody's whose process was found is here too.
+    // An external server whose process was found is here too.
     let is_here = |target: &&Target| {
         run.cells.iter().any(|cell| {
             let of_server = cell.server_cpu_s.is_some() || cell.rss_bytes.is_some();
@@ -129,7 +129,7 @@ fn delay(target: &Target) -> Option<String> {
     Some(format!("{digits} {unit}"))
 }
 
-/// Which sizes of values the figures hold for.
+/// The sizes of values for which the figures hold.
 fn sizes(run: &Run) -> String {
     let swept: Vec<String> = if run.swept().contains(&"data_size") {
         let mut sizes: Vec<&PointValue> =
@@ -153,7 +153,7 @@ fn sizes(run: &Run) -> String {
     }
 }
 
-/// A store of a sweep is the same at all points, and few give back what they once took.
+/// A sweep uses one store at all points, and few stores give memory back.
 fn room(run: &Run) -> Option<String> {
     let shown = run.cells.iter().any(|cell| cell.rss_bytes.or(cell.disk_bytes).is_some());
     (shown && !run.swept().is_empty()).then(|| {
@@ -163,7 +163,7 @@ fn room(run: &Run) -> Option<String> {
     })
 }
 
-/// Targets in this process or a guest's whose memory is not told, because the harness takes more of it.
+/// Targets in this process or a guest's without a figure of memory, because the harness uses more.
 fn without_memory(run: &Run) -> Option<String> {
     let is_left_out = |target: &&Target| {
         let measured = |cell: &Cell| cell.target == target.url && cell.ops_per_s.is_some();
@@ -188,7 +188,7 @@ fn without_memory(run: &Run) -> Option<String> {
     })
 }
 
-/// How much was verified; only said where nothing was found, because a finding speaks for itself.
+/// The number of verified answers; only without findings, because a finding speaks for itself.
 fn clean(run: &Run) -> Option<String> {
     let all = verified(run);
     let is_doubted = run
@@ -204,7 +204,7 @@ fn clean(run: &Run) -> Option<String> {
     })
 }
 
-/// The check that tells of values that outlive their time, or end before it.
+/// The check of values that outlive their TTL, or end before it.
 const TTL_TRUTH: &str = "TTL-TRUTH";
 
 fn absent(run: &Run) -> Option<String> {
@@ -225,7 +225,7 @@ mod tests {
         Run::from_json(include_str!("../tests/fixture/run.json")).unwrap()
     }
 
-    /// A run whose first targets are these, as somebody's servers; the process of each is found or not.
+    /// A run whose first targets are external servers with these names; `is_found` tells whether the process was found.
     fn somebodys(names: &[(&str, bool)]) -> Run {
         let mut run = fixture();
         run.targets.truncate(names.len());
@@ -235,7 +235,7 @@ mod tests {
             target.reason = None;
             target.settings.clear();
             for cell in run.cells.iter_mut().filter(|cell| cell.target == target.url) {
-                // In a mix the CPU of one operation is not known; the memory is.
+                // In a mix the CPU time of an operation is unknown; the memory is known.
                 cell.server_cpu_s = None;
                 cell.rss_bytes = is_found.then_some(1 << 20);
             }

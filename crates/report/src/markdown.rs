@@ -1,4 +1,4 @@
-//! The report as Markdown, for a pull request: every column, the sentences, the checks, the machine folded away.
+//! The report as Markdown, for a pull request: every column, the sentences, the checks, the machine folded.
 
 use std::fmt::Write;
 
@@ -23,7 +23,7 @@ use crate::told::{UNTOLD, UNTOLD_MEANS, withholds};
 /// The format `markdown`.
 pub(crate) const FORMAT: Format = Format { name: "markdown", render: |run, _| render(run) };
 
-/// The whole report. Lines are as long as they are: whoever shows Markdown wraps it.
+/// The whole report. Lines are not wrapped, because Markdown viewers wrap them.
 fn render(run: &Run) -> String {
     let mut lines = vec![format!("## {}", escaped(&title(run)))];
     if let Some(warning) = warning(run) {
@@ -241,7 +241,7 @@ pub(crate) fn pipes(cells: &[String]) -> String {
     format!("| {} |", cells.join(" | "))
 }
 
-/// Why a row has no figures, or none that count.
+/// The reason why a row has no figures, or none that count.
 fn remark(row: &Row<'_>) -> Option<String> {
     match &row.standing {
         Standing::Ranked { .. } => None,
@@ -265,7 +265,7 @@ fn checks(run: &Run) -> Option<String> {
     (!text.is_empty()).then(|| text.trim_end().to_owned())
 }
 
-/// The part that is seldom looked up: the command, the machine, the targets with their versions and limits.
+/// The reference part: the command, the machine, the targets with their versions and limits.
 fn details(run: &Run) -> String {
     let mut text = "<details><summary>Environment and targets</summary>\n\n".to_owned();
     if run.scenario != CUSTOM {
@@ -297,7 +297,7 @@ fn target_cells(target: &Target) -> Vec<String> {
     ]
 }
 
-/// The largest that is stored, or how far the probe went without finding a limit.
+/// The largest stored size, or the largest probed size without a limit.
 fn limit(max: Option<u64>, probed: u64) -> String {
     match (max, probed) {
         (Some(max), _) => bytes(max),
@@ -306,7 +306,7 @@ fn limit(max: Option<u64>, probed: u64) -> String {
     }
 }
 
-/// Text that Markdown shows as it is. Underscores within words and lone brackets have no meaning there, and stay.
+/// Text that Markdown shows unchanged. Underscores within words and lone brackets have no meaning there, and stay.
 pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     let text = clean(text);

@@ -1,8 +1,8 @@
-//! The matrix that Perl's `cmpthese` prints: each target against each other, slowest first.
+//! The matrix of Perl's `cmpthese`: each target against each other, slowest first.
 //!
-//! `cmpthese` computes its rates in CPU time of the client, without saying so, and so can call the slower cache the
-//! faster one. Here the rates are by wall clock; a second matrix by CPU stands beside it where that is known, and says where
-//! it tells another story.
+//! `cmpthese` silently computes its rates in CPU time of the client, and so can call the slower cache the faster one.
+//! Here the rates are by wall clock. A second matrix by CPU time stands beside it where that is known, and is marked
+//! where its order differs.
 
 use std::ops::Range;
 
@@ -23,7 +23,7 @@ use crate::style::{BAD, DOUBT, FAINT, STRONG, Style};
 use crate::table::write_matrices;
 use crate::text::width;
 
-/// Characters between two matrices that stand beside each other.
+/// The characters between two matrices side by side.
 const BETWEEN: usize = 4;
 
 /// A target and its rate by one clock.
@@ -36,7 +36,7 @@ pub(crate) struct Rated<'a> {
 /// The format `matrix`.
 pub(crate) const FORMAT: Format = Format { name: "matrix", render };
 
-/// Two matrices for each operation and point, at most as wide as the terminal; then those of an article that showed one.
+/// Two matrices for each operation and point, at most as wide as the terminal; then those of an article with matrices.
 fn render(run: &Run, style: Style) -> String {
     let mut page = Page::new(style);
     let swept = run.swept();
@@ -60,7 +60,7 @@ fn render(run: &Run, style: Style) -> String {
     page.into_text()
 }
 
-/// The matrix by wall clock and beside it the one by CPU, where the CPU time of every target in the first one is known.
+/// The matrix by wall clock and beside it the matrix by CPU time, where the CPU time of every target is known.
 fn write_clocks(page: &mut Page, run: &Run, group: &Group<'_>, place: &str, style: Style) {
     let (by_wall, wall) = rated(group, Row::rate);
     let tied = |a: usize, b: usize| is_tie(run, group, by_wall[a], by_wall[b]);
@@ -90,7 +90,7 @@ fn write_clocks(page: &mut Page, run: &Run, group: &Group<'_>, place: &str, styl
     }
 }
 
-/// Operations for each second of client CPU; `None` where that is not known.
+/// Operations for each second of client CPU; `None` where the CPU time is unknown.
 #[expect(clippy::cast_precision_loss, reason = "a rate of three figures")]
 fn per_cpu_second(row: &Row<'_>) -> Option<f64> {
     let seconds = row.cell.client_cpu_s.filter(|seconds| *seconds > 0.0)?;
@@ -119,7 +119,7 @@ fn is_tie(run: &Run, group: &Group<'_>, a: &Row<'_>, b: &Row<'_>) -> bool {
         .is_some_and(|pair| matches!(pair.verdict, Verdict::Indistinguishable | Verdict::Undecided))
 }
 
-/// A matrix and what stands above it.
+/// A matrix and its caption.
 pub(crate) struct Block<'a> {
     pub(crate) caption: String,
     pub(crate) look: Look,
@@ -139,7 +139,7 @@ impl<'a> Block<'a> {
         Self { caption, look, rated, texts: all.clone().map(row).collect() }
     }
 
-    /// Its lines, with how many characters each of them shows; the caption is the first.
+    /// Its lines, each with its number of visible characters; the caption is the first.
     fn lines(&self, style: Style) -> Vec<(String, usize)> {
         let whole = |colour| {
             let style = Style { colour, width: usize::MAX };
@@ -151,7 +151,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// Matrices beside each other where there is room for them, else one below the other.
+/// Writes matrices side by side where they fit, otherwise one below the other.
 pub(crate) fn write_beside(page: &mut Page, indent: usize, style: Style, blocks: &[Block<'_>]) {
     let all: Vec<Vec<(String, usize)>> = blocks.iter().map(|block| block.lines(style)).collect();
     let widest = |lines: &Vec<(String, usize)>| lines.iter().map(|(_, n)| *n).max().unwrap_or(0);
@@ -179,7 +179,7 @@ pub(crate) fn write_beside(page: &mut Page, indent: usize, style: Style, blocks:
     }
 }
 
-/// The matrix, in blocks of as many columns as fit beside the names and rates.
+/// Writes the matrix in blocks of as many columns as fit beside the names and rates.
 fn write_columns(page: &mut Page, indent: usize, style: Style, of: &Block<'_>) {
     let (room, n) = (style.width.saturating_sub(indent), of.rated.len());
     let mut from = 0;
@@ -213,7 +213,7 @@ fn grid(rated: &[Rated<'_>], texts: &[Vec<String>], block: Range<usize>) -> Grid
     grid
 }
 
-/// How much faster the row is than the column, in percent of the column.
+/// By how much the row is faster than the column, in percent of the column.
 pub(crate) fn difference(
     rated: &[Rated<'_>],
     row: usize,
@@ -229,7 +229,7 @@ pub(crate) fn difference(
     }
 }
 
-/// The targets that stand in no matrix of this group, and why.
+/// The targets in no matrix of this group, with the reasons.
 fn write_others(page: &mut Page, group: &Group<'_>, swept: &[&str]) {
     for row in group.shown(swept) {
         match &row.standing {

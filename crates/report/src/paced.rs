@@ -1,24 +1,24 @@
-//! The part of a report on an open loop: whether a target kept up with the rate, and by what the targets are ranked.
+//! The part of a report on an open loop: whether a target kept up with the rate, and the figure that ranks the targets.
 //!
-//! Where operations come whether the target is ready or not, all that keep up do as many a second, so the rate says
-//! nothing of who is better. There is one rule instead: targets are ranked by the p99 of their latency from the planned
-//! start, the median of the rounds. One that does not keep up has a latency that grows for as long as the run lasts, so it
-//! stands behind those that do by the same rule.
+//! Where operations arrive independently of the target, all targets that keep up reach the same rate, so the rate does
+//! not rank them. Instead, targets are ranked by the p99 of their latency from the planned start, the median of the
+//! rounds. The latency of a target that does not keep up grows with the length of the run. So it ranks behind the
+//! others by the same rule.
 
 use crate::model::{Cell, Operation, Sample};
 
-/// The share of the operations that were due of which so many must have been carried out in time to say that a target kept
-/// up. What is in flight when time ends a round is not done.
+/// The least share of the due operations that a target must complete in time to have kept up. Operations in flight at
+/// the end of a round are not complete.
 pub const KEPT_UP: f64 = 0.98;
 
 impl Cell {
-    /// Whether its operations came when they were due, whatever the target did.
+    /// Whether its operations arrived at planned times, independently of the target.
     pub fn is_paced(&self) -> bool {
         self.paced.is_some()
     }
 
-    /// The share of the operations that were due which it carried out in the time of the measurement, 0 to 1, whatever came
-    /// of them; `None` in a closed loop.
+    /// The share of the due operations that were completed in the time of the measurement, 0 to 1, with any result;
+    /// `None` in a closed loop.
     #[expect(clippy::cast_precision_loss, reason = "a share")]
     pub fn kept_up_share(&self) -> Option<f64> {
         let offered = self.paced.as_ref()?.offered_per_s;
@@ -26,13 +26,12 @@ impl Cell {
         (offered > 0.0).then(|| (self.counts.ops as f64 / wall_s / offered).min(1.0))
     }
 
-    /// Whether it did what was due; `None` in a closed loop.
+    /// Whether it kept up with the rate; `None` in a closed loop.
     pub fn kept_up(&self) -> Option<bool> {
         self.kept_up_share().map(|share| share >= KEPT_UP)
     }
 
-    /// The share of the operations that were due which had not begun when time ended their round, 0 to 1; `None` in a closed
-    /// loop.
+    /// The share of the due operations that had not begun when time ended their round, 0 to 1; `None` in a closed loop.
     #[expect(clippy::cast_precision_loss, reason = "a share")]
     pub fn unbegun_share(&self) -> Option<f64> {
         let unbegun = self.paced.as_ref()?.unbegun;
@@ -40,8 +39,8 @@ impl Cell {
         (due > 0).then(|| unbegun as f64 / due as f64)
     }
 
-    /// Operations a second, of those that can miss the answered ones: what reports call its rate. `None` where nothing
-    /// succeeded.
+    /// The rate that reports show: operations a second, or the answered ones for operations that can miss. `None`
+    /// without a success.
     pub fn rate(&self) -> Option<f64> {
         self.ops_per_s.and(self.answered_per_s.or(self.ops_per_s))
     }
@@ -51,8 +50,8 @@ impl Cell {
         if self.answered_per_s.is_some() { self.answered_per_s_ci95 } else { self.ops_per_s_ci95 }
     }
 
-    /// By how much it is better than others that hit as often, as a number of which more is better: its rate, or in an open
-    /// loop how many times the p99 of its latency fits into a second.
+    /// The figure that ranks targets with equal hit ratios, of which more is better: the rate, or in an open loop the
+    /// inverse of the p99 of its latency.
     pub fn speed(&self) -> Option<f64> {
         if !self.is_paced() {
             return self.rate();
@@ -71,8 +70,7 @@ impl Cell {
 }
 
 impl Sample {
-    /// By how much this round of an operation was better than others, as [`Cell::speed`] has it; `None` where nothing
-    /// succeeded.
+    /// The figure that ranks this round of an operation, as in [`Cell::speed`]; `None` without a success.
     pub fn speed(&self, operation: Operation) -> Option<f64> {
         match self.paced {
             Some(_) => self.latency_ns.map(|latency| per_second(latency.p99)),
@@ -81,7 +79,7 @@ impl Sample {
     }
 }
 
-/// How often a time fits into a second.
+/// The inverse of a time, for each second.
 #[expect(clippy::cast_precision_loss, reason = "three figures are shown")]
 fn per_second(ns: u64) -> f64 {
     1e9 / ns.max(1) as f64

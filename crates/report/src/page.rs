@@ -5,7 +5,7 @@ use anstyle::Style as Look;
 use crate::style::{PLAIN, STRONG, Style};
 use crate::text::{width, wrap};
 
-/// A text that is narrower than this beside its label stands below it.
+/// A text with less width than this beside its label stands below the label.
 const NARROWEST_BODY: usize = 32;
 
 /// The text so far.
@@ -24,7 +24,7 @@ impl Page {
         self.text
     }
 
-    /// A line as it is.
+    /// A line without changes.
     pub(crate) fn raw(&mut self, line: &str) {
         self.text.push_str(line.trim_end());
         self.text.push('\n');
@@ -40,12 +40,12 @@ impl Page {
         self.entry(0, ("", 0, PLAIN), STRONG, text);
     }
 
-    /// A text that is wrapped, `indent` characters from the left.
+    /// A wrapped text, `indent` characters from the left.
     pub(crate) fn paragraph(&mut self, indent: usize, look: Look, text: &str) {
         self.entry(indent, ("", 0, PLAIN), look, text);
     }
 
-    /// A label in its column of this width, and beside it a text that is wrapped; below it, where there is no room.
+    /// A label in its column of this width, and beside it a wrapped text; below the label, where there is no room.
     pub(crate) fn entry(
         &mut self,
         indent: usize,

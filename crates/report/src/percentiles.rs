@@ -1,18 +1,18 @@
-//! How long operations took up to some percentiles: the table of an article that showed such figures.
+//! Latencies of operations up to some percentiles: the table of an article with such figures.
 
 use crate::figures::nanoseconds;
 use crate::model::{Cell, LatencyTo, Run};
 use crate::points::label;
 use crate::ranking::{Row, Standing, groups};
 
-/// The fastest operations of which figures are shown, by their names: 90, 95 and 99 %, then all.
+/// The shares of fastest operations whose figures are shown, by their names: 90, 95 and 99 %, then all.
 pub(crate) const PERCENTILES: [(&str, f64); 4] =
     [("90 %", 0.9), ("95 %", 0.95), ("99 %", 0.99), ("all", 1.0)];
 
 /// The figures of all targets for one operation at one point.
 #[derive(Debug)]
 pub(crate) struct Percentiles {
-    /// Which operation, and where in the sweep.
+    /// The operation, and the place in the sweep.
     pub(crate) caption: String,
     pub(crate) rows: Vec<PercentilesRow>,
 }
@@ -21,13 +21,13 @@ pub(crate) struct Percentiles {
 #[derive(Debug)]
 pub(crate) struct PercentilesRow {
     pub(crate) target: String,
-    /// The least; empty where there is none.
+    /// The least latency; empty where it is unknown.
     pub(crate) least: String,
     /// Mean and greatest up to each of [`PERCENTILES`]; empty where too few operations tell.
     pub(crate) up_to: [String; PERCENTILES.len()],
-    /// Why there are none, or why they are no result.
+    /// The reason why the figures are missing, or are no result.
     pub(crate) remark: Option<String>,
-    /// The figures are no result.
+    /// Whether the figures are no result.
     pub(crate) doubtful: bool,
 }
 
@@ -43,12 +43,12 @@ impl PercentilesRow {
     }
 }
 
-/// The operations of a cell up to a percentile, where so many can tell.
+/// The operations of a cell up to a percentile, where enough operations tell.
 pub(crate) fn up_to(cell: &Cell, quantile: f64) -> Option<&LatencyTo> {
     cell.latency_to.iter().find(|to| (to.quantile - quantile).abs() < 1e-9)
 }
 
-/// The tables of a run that repeats an article which showed such figures; none of another.
+/// The tables of a run that repeats an article with such figures; empty for other runs.
 pub(crate) fn percentiles(run: &Run) -> Vec<Percentiles> {
     if !run.article.as_ref().is_some_and(|article| article.percentiles) {
         return Vec::new();

@@ -1,17 +1,18 @@
-//! Points of a sweep as people read them.
+//! Points of a sweep as text.
 
 use larder_store::ByteSize;
 
 use crate::figures::percent;
 use crate::model::{Cell, Point, PointValue, Run};
 
-/// The coordinate that tells the parts of a scenario apart.
+/// The coordinate that distinguishes the parts of a scenario.
 pub const PART: &str = "part";
 
-/// The coordinate that says how much each target may hold, in bytes.
+/// The coordinate with the capacity of each target, in bytes.
 pub const CAPACITY: &str = "capacity";
 
-/// The points of a run, each once: in numeric order where all coordinates are numbers, else as they came.
+/// The points of a run, each once: in numeric order where all coordinates are numbers, otherwise in their original
+/// order.
 pub fn points(run: &Run) -> Vec<&Point> {
     let mut points: Vec<&Point> = Vec::new();
     for cell in &run.cells {
@@ -26,18 +27,18 @@ pub fn points(run: &Run) -> Vec<&Point> {
     points
 }
 
-/// A point with the names of its coordinates: `data_size 4 KiB, threads 4`. Only what was swept is named, so that
-/// the text is empty where there is one point only.
+/// A point with the names of its coordinates: `data_size 4 KiB, threads 4`. Only swept coordinates are named, so the
+/// text is empty where there is only one point.
 pub fn label(point: &Point, swept: &[&str]) -> String {
     join(point, swept, |name, value| named(name, coordinate(name, value)))
 }
 
-/// A coordinate with its name. The name of a part says enough by itself.
+/// A coordinate with its name. The name of a part needs no name of its coordinate.
 fn named(name: &str, value: String) -> String {
     if name == PART { value } else { format!("{name} {value}") }
 }
 
-/// A point by its values where one coordinate was swept, else by names and values: `4 KiB`.
+/// A point by its values where one coordinate was swept, otherwise by names and values: `4 KiB`.
 pub fn short_label(point: &Point, swept: &[&str]) -> String {
     match swept {
         [_] => join(point, swept, coordinate),
@@ -45,7 +46,7 @@ pub fn short_label(point: &Point, swept: &[&str]) -> String {
     }
 }
 
-/// One coordinate: a size in its unit, anything else as it is.
+/// One coordinate: a size in its unit, any other value unchanged.
 pub fn coordinate(name: &str, value: &PointValue) -> String {
     match value {
         PointValue::Number(bytes) if name.ends_with("_size") || name == CAPACITY => {
@@ -55,12 +56,12 @@ pub fn coordinate(name: &str, value: &PointValue) -> String {
     }
 }
 
-/// The label of a point of this run, in which no two points read alike.
+/// The label of a point of this run; different points have different labels.
 pub(crate) fn distinct_label(run: &Run, point: &Point, swept: &[&str]) -> String {
     join(point, swept, |name, value| named(name, distinct_coordinate(run, name, value)))
 }
 
-/// The short label of a point of this run, in which no two points read alike.
+/// The short label of a point of this run; different points have different labels.
 pub(crate) fn distinct_short_label(run: &Run, point: &Point, swept: &[&str]) -> String {
     match swept {
         [_] => join(point, swept, |name, value| distinct_coordinate(run, name, value)),
@@ -68,7 +69,7 @@ pub(crate) fn distinct_short_label(run: &Run, point: &Point, swept: &[&str]) -> 
     }
 }
 
-/// One coordinate of this run: to the byte where its unit would make it read like another one.
+/// One coordinate of this run: in bytes where its unit would make it look like another.
 pub(crate) fn distinct_coordinate(run: &Run, name: &str, value: &PointValue) -> String {
     let text = coordinate(name, value);
     let PointValue::Number(bytes) = value else { return text };
@@ -81,7 +82,7 @@ pub(crate) fn distinct_coordinate(run: &Run, name: &str, value: &PointValue) -> 
     if is_exact() || !others.any(reads_alike) { text } else { format!("{bytes} B") }
 }
 
-/// The share of all keys and values that a capacity is, where it is the same at all points.
+/// The share of all keys and values that a capacity is, where the share is the same at all points.
 #[expect(clippy::cast_precision_loss, reason = "a share for people")]
 fn share_of_working_set(run: &Run, name: &str, bytes: u64) -> Option<f64> {
     let at = PointValue::Number(bytes);

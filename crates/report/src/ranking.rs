@@ -1,8 +1,8 @@
-//! Cells that are ranked against each other: those of one operation at one point, fastest first.
+//! Ranks cells against each other: those of one operation at one point, fastest first.
 //!
-//! A figure against which a check of severity *error* stands is shown but never ranked, and a cell without a figure
-//! keeps its reason. Targets that hit less often than the best of their group are shown behind it and never ranked by speed:
-//! a miss is other work than a hit. Every report reads this ranking, so that no two of them disagree.
+//! A figure with a check of severity *error* against it is shown but never ranked, and a cell without a figure keeps
+//! its reason. Targets that hit less often than the best of their group are shown behind it and never ranked by speed:
+//! a miss is other work than a hit. Every report reads this ranking, so that all reports agree.
 
 use std::cmp::Ordering;
 
@@ -17,9 +17,9 @@ use crate::ties;
 pub struct Group<'a> {
     /// The operation.
     pub operation: Operation,
-    /// Where in the sweep.
+    /// The place in the sweep.
     pub point: &'a Point,
-    /// The ranked first, fastest first; then those that hit less often, then what is withheld, then what is empty.
+    /// The ranked rows, fastest first; then those that hit less often, then the withheld ones, then the empty ones.
     pub rows: Vec<Row<'a>>,
 }
 
@@ -34,16 +34,17 @@ pub struct Row<'a> {
     pub cell: &'a Cell,
     /// Its place.
     pub standing: Standing<'a>,
-    /// The finding of the worst check by which its figures are no result; `None` where no check did.
+    /// The finding of the worst check that disqualifies its figures; `None` without such a check.
     pub evidence: Option<&'a str>,
-    /// The best of the ranking, or not to be told apart from it.
+    /// Whether it is the best of the ranking, or cannot be told apart from the best.
     pub leads: bool,
-    /// Not the best of the ranking, but not to be told apart from it by a run that can tell targets apart.
+    /// Whether it is not the best of the ranking but cannot be told apart from it, in a run that can tell targets
+    /// apart.
     pub ties_best: bool,
-    /// Somewhere in the run its operation missed, so that requests answered and hits are two figures with two names.
+    /// Whether its operation missed anywhere in the run, so that requests answered and hits are two figures.
     pub misses: bool,
-    /// Letters that it shares with those from which it cannot be told apart; empty where there are none, and where the
-    /// run has too few rounds to tell anybody apart.
+    /// The letters that it shares with targets that cannot be told apart from it. Empty without such targets, and where
+    /// the run has too few rounds to tell any targets apart.
     pub ties: String,
 }
 
@@ -55,31 +56,31 @@ pub enum Standing<'a> {
         /// Its rate over the best rate of the group; in an open loop the best response p99 over its own.
         to_best: f64,
     },
-    /// Its figures are a result, and not of like work with the ranked ones: it hit less often.
+    /// Its figures are a result, but of other work than those of the ranked cells: it hit less often.
     Unlike {
         /// Its hit ratio, 0 to 1; of a delete or a touch the share of the keys that were there.
         hits: f64,
         /// The reason, in a few words.
         reason: String,
     },
-    /// It has figures that are no result: why, in a few words.
+    /// Its figures are no result; the reason, in a few words.
     Withheld(String),
-    /// It has no figures: why.
+    /// It has no figures; the reason.
     Empty(&'a str),
 }
 
-/// Two targets compared, seen from the one named first.
+/// Two targets compared, from the view of the first.
 #[derive(Debug, Clone, Copy)]
 pub struct Pair {
     /// Rate of the first over rate of the second; in an open loop, response p99 of the second over that of the first.
     pub ratio: f64,
-    /// Its 95 % interval; `None` with fewer than two rounds.
+    /// Its 95 % interval; `None` with fewer than six rounds.
     pub ci95: Option<[f64; 2]>,
-    /// Probability of such a difference between equals.
+    /// Probability of such a difference between equal targets.
     pub p: f64,
     /// The verdict on the first against the second.
     pub verdict: Verdict,
-    /// The ratio of the medians that reports show beside it, where `ratio` is that of the rounds: the median of their ratios.
+    /// The ratio of the shown medians, where `ratio` is the median of the rounds' ratios.
     pub of_medians: Option<f64>,
 }
 
@@ -106,7 +107,7 @@ pub fn groups(run: &Run) -> Vec<Group<'_>> {
         .collect()
 }
 
-/// The comparison of two targets, seen from `a`; `None` where the run does not compare them.
+/// The comparison of two targets, from the view of `a`; `None` where the run does not compare them.
 pub fn pair(run: &Run, operation: Operation, point: &Point, a: &str, b: &str) -> Option<Pair> {
     let here = |c: &&Comparison| c.operation == operation && c.point == *point;
     run.comparisons.iter().filter(here).find_map(|comparison| {
@@ -125,7 +126,7 @@ pub fn pair(run: &Run, operation: Operation, point: &Point, a: &str, b: &str) ->
     })
 }
 
-/// The ratio of the medians of two targets that were compared round by round; `None` where `ratio` is that already.
+/// The ratio of the medians of two targets that were compared round by round; `None` where `ratio` is already that.
 fn of_medians(run: &Run, comparison: &Comparison) -> Option<f64> {
     let cell = |url: &str| {
         let mut of = run.cells.iter().filter(|cell| cell.target == url);
@@ -143,7 +144,7 @@ pub(crate) fn name<'a>(run: &'a Run, url: &'a str) -> &'a str {
 }
 
 impl Pair {
-    /// The same, seen from the other one.
+    /// The same comparison, from the view of the second target.
     #[must_use]
     pub fn turned(self) -> Self {
         Self {
@@ -161,7 +162,7 @@ impl Pair {
 }
 
 impl Pair {
-    /// The ratio of the medians, where a reader would see that it is another one than `ratio`.
+    /// The ratio of the medians, where a reader would notice its difference from `ratio`.
     pub(crate) fn other_ratio_of_medians(&self) -> Option<f64> {
         const SEEN: f64 = 0.01;
         self.of_medians.filter(|medians| (medians / self.ratio - 1.0).abs() > SEEN)
@@ -169,7 +170,7 @@ impl Pair {
 }
 
 impl<'a> Group<'a> {
-    /// Whether operations came when they were due, so that not rates but latencies are ranked.
+    /// Whether operations arrived at planned times, so that latencies are ranked instead of rates.
     pub fn is_paced(&self) -> bool {
         self.ranked().any(|row| row.cell.is_paced())
     }
@@ -179,15 +180,16 @@ impl<'a> Group<'a> {
         self.rows.iter().filter(|row| row.to_best().is_some())
     }
 
-    /// The rows that a report shows: in a sweep, who never ran is not repeated at each point, because one sentence
-    /// says it of the whole run.
+    /// The rows that a report shows. A sweep omits targets that never ran, because one sentence names them for the
+    /// whole run.
     pub fn shown(&self, swept: &[&str]) -> impl Iterator<Item = &Row<'a>> {
         self.rows.iter().filter(|row| swept.is_empty() || row.ran())
     }
 }
 
 impl Row<'_> {
-    /// Its rate over the best rate of its group, in an open loop the best p99 over its own; `None` where it is not ranked.
+    /// Its rate over the best rate of its group, in an open loop the best p99 over its own; `None` where it is not
+    /// ranked.
     pub fn to_best(&self) -> Option<f64> {
         match self.standing {
             Standing::Ranked { to_best } => Some(to_best),
@@ -195,7 +197,7 @@ impl Row<'_> {
         }
     }
 
-    /// Why it is not compared with the ranked ones, where that is because it hit less often.
+    /// The reason why it is not compared with the ranked rows, where it hit less often.
     pub fn unlike(&self) -> Option<&str> {
         match &self.standing {
             Standing::Unlike { reason, .. } => Some(reason),
@@ -203,7 +205,8 @@ impl Row<'_> {
         }
     }
 
-    /// Why its figures are no result, with what a check found: `SILENT-DROP: 921 of 18000 …`. `None` where they are one.
+    /// The reason why its figures are no result, with the finding of a check: `SILENT-DROP: 921 of 18000 …`. `None`
+    /// where they are a result.
     pub fn withheld(&self) -> Option<String> {
         match (&self.standing, self.evidence) {
             (Standing::Withheld(why), Some(evidence)) => Some(format!("{why}: {evidence}")),
@@ -222,7 +225,7 @@ impl Row<'_> {
         self.rate().is_some() || self.target.is_none_or(|target| target.reason.is_none())
     }
 
-    /// Operations per second of wall clock, of those that can miss the answered ones; `None` where the cell is empty.
+    /// Its rate by wall clock, of answered operations for operations that can miss; `None` where the cell is empty.
     pub fn rate(&self) -> Option<f64> {
         rate(self.cell)
     }
@@ -232,24 +235,24 @@ impl Row<'_> {
         self.cell.rate_ci95()
     }
 
-    /// The p99 of its latency from plan, the median of the rounds, in nanoseconds: what ranks it in an open loop. `None` in a
-    /// closed one.
+    /// The p99 of its latency from the planned start, the median of the rounds, in nanoseconds: its ranking figure in
+    /// an open loop. `None` in a closed loop.
     pub fn ranking_p99(&self) -> Option<f64> {
         self.speed().filter(|_| self.cell.is_paced()).map(f64::recip).map(|seconds| seconds * 1e9)
     }
 
-    /// The figure that ranks it: its rate, or in an open loop how many times its p99 fits into a second.
+    /// The figure that ranks it: its rate, or in an open loop the inverse of its p99.
     fn speed(&self) -> Option<f64> {
         self.rate().and(self.cell.speed())
     }
 }
 
-/// A rate that is a figure: neither zero, which stands for nothing done, nor infinite.
+/// A valid rate: neither zero, which means that no operation succeeded, nor infinite.
 fn rate(cell: &Cell) -> Option<f64> {
     cell.rate().filter(|rate| rate.is_finite() && *rate > 0.0)
 }
 
-/// Whether some of its operations found nothing.
+/// Whether some of its operations missed.
 fn misses(cell: &Cell) -> bool {
     cell.operation.can_miss() && cell.counts.misses > 0
 }
@@ -283,12 +286,12 @@ fn rows<'a>(run: &'a Run, operation: Operation, point: &'a Point, decides: bool)
         pair.map(|pair| pair.verdict)
     };
     let tied = |a: usize, b: usize| verdict(a, b) == Some(Verdict::Indistinguishable);
-    // Round by round one may win that has the lower median: then neither has won.
+    // Round by round the target with the lower median may win: then neither has won.
     let leads = |place| place == 0 || tied(0, place) || verdict(0, place) == Some(Verdict::Slower);
     let places: Vec<(bool, bool)> =
         (0..ranked).map(|place| (leads(place), decides && place > 0 && tied(0, place))).collect();
-    // A letter says that a comparison was made and could not tell: neither of a pair that nothing compared nor of one that no
-    // verdict was possible for.
+    // A letter means that a comparison was made and could not tell. Pairs without a comparison, or without a possible
+    // verdict, share no letter.
     let letters = ties::letters(ranked, |a, b| !decides || !tied(a, b));
     for (row, (letters, (leads, ties_best))) in rows.iter_mut().zip(letters.into_iter().zip(places))
     {
@@ -300,7 +303,7 @@ fn rows<'a>(run: &'a Run, operation: Operation, point: &'a Point, decides: bool)
     rows
 }
 
-/// Sets those apart that hit less often than the best of a group.
+/// Sets the rows apart that hit less often than the best of a group.
 fn set_apart(rows: &mut [Row<'_>]) {
     let ranked = rows.iter().filter(|row| row.to_best().is_some());
     let most = ranked.max_by(|a, b| {
@@ -320,7 +323,7 @@ fn set_apart(rows: &mut [Row<'_>]) {
     }
 }
 
-/// The ranked stand before those that hit less often, these before the withheld, and those before the empty.
+/// The ranked rows come before those that hit less often, these before the withheld, and those before the empty.
 fn place(row: &Row<'_>) -> u8 {
     match row.standing {
         Standing::Ranked { .. } => 0,
@@ -363,7 +366,7 @@ fn evidence<'a>(run: &'a Run, cell: &Cell) -> Option<&'a str> {
     run.checks.iter().find(|check| check.disqualifies(cell)).map(|check| check.text.as_str())
 }
 
-/// The names of the checks by which the figures of a cell are no result; `None` where there are none.
+/// The names of the checks that disqualify the figures of a cell; `None` without such checks.
 fn against(run: &Run, cell: &Cell) -> Option<String> {
     let disqualify = run.checks.iter().filter(|check| check.disqualifies(cell));
     let mut ids: Vec<&str> = disqualify.map(|check| check.id.as_str()).collect();

@@ -1,4 +1,4 @@
-//! The results of `--search`, in words: for each operation and point the highest rate of each target, best first.
+//! The results of `--search` as text: for each operation and point the highest rate of each target, best first.
 
 use crate::figures::{self, list, nanoseconds};
 use crate::findings::said_of;
@@ -18,7 +18,7 @@ pub(crate) struct SearchLine {
     pub(crate) text: String,
 }
 
-/// A line for each target and point, the highest rate first; those without one behind them.
+/// A line for each target and point, the highest rate first, targets without a rate last.
 pub(crate) fn search_lines(run: &Run) -> Vec<SearchLine> {
     let swept = run.swept();
     let subject = |search: &Search| {

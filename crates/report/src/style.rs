@@ -1,8 +1,8 @@
-//! How a report looks: how wide it is, and whether it has colours.
+//! The look of a report: its width, and whether it has colours.
 
 use anstyle::{AnsiColor, Style as Look};
 
-/// The abilities of the reader's terminal. It is measured by the caller: a report asks nothing of its surroundings.
+/// The abilities of the reader's terminal. The caller measures them, because a report asks nothing of its surroundings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
     /// Whether to write ANSI colours.
@@ -20,7 +20,7 @@ pub(crate) const BAD: Look = AnsiColor::Red.on_default();
 pub(crate) const DOUBT: Look = AnsiColor::Yellow.on_default();
 
 impl Style {
-    /// The text in this look, where there are colours.
+    /// The text in this look, if colours are on.
     pub(crate) fn paint(self, look: Look, text: &str) -> String {
         if self.colour && look != PLAIN && !text.trim().is_empty() {
             format!("{}{text}{}", look.render(), look.render_reset())

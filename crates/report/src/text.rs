@@ -2,20 +2,21 @@
 
 use std::borrow::Cow;
 
-/// The units that are never parted from their number.
+/// The units that stay on the line of their number.
 const UNITS: [&str; 16] = [
     "%", "ns", "µs", "ms", "s", "min", "h", "B", "KiB", "MiB", "GiB", "TiB", "/s", "k/s", "M/s",
     "G/s",
 ];
 
-/// Whether a character steers what is shown instead of being shown: a control character, or one that turns the direction
-/// of the text around it.
+/// Whether a character controls the terminal instead of being shown: a control character, or a character that changes
+/// the direction of the text around it.
 pub fn steers(c: char) -> bool {
     let turns = matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
     c.is_control() || turns
 }
 
-/// Replaces what [`steers`]: neither a server's message nor a label may steer the reader's terminal.
+/// Replaces all characters that [`steers`] names: neither a server's message nor a label may control the reader's
+/// terminal.
 pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     if text.contains(steers) { text.replace(steers, " ").into() } else { text.into() }
 }
@@ -54,7 +55,7 @@ fn unbroken(text: &str) -> Vec<String> {
     pieces
 }
 
-/// How many words, from the first one of these on, belong in one line: a number and its unit, or `p = 0.034`.
+/// The number of leading words that belong on one line: a number and its unit, or `p = 0.034`.
 pub(crate) fn together(words: &[&str]) -> usize {
     match words {
         [p, "=" | "<", _, ..] if p.trim_start_matches('(') == "p" => 3,
@@ -67,7 +68,7 @@ pub(crate) fn together(words: &[&str]) -> usize {
     }
 }
 
-/// Shortens text from its middle: both ends of a URL tell more than its middle.
+/// Shortens text in its middle: both ends of a URL say more than its middle.
 pub(crate) fn shorten(text: &str, limit: usize) -> String {
     let length = width(text);
     if length <= limit {

@@ -1,4 +1,4 @@
-//! Which tier of a stack answered: a line for each cell that has tiers.
+//! The tiers of a stack that answered: a line for each cell with tiers.
 
 use crate::figures;
 use crate::model::{Cell, Run, TierCounts};
@@ -16,7 +16,7 @@ pub(crate) struct TierLine {
     pub(crate) text: String,
 }
 
-/// A line for each cell with something to tell, in the order of the cells.
+/// A line for each cell with counters of tiers, in the order of the cells.
 pub(crate) fn tier_lines(run: &Run) -> Vec<TierLine> {
     let swept = run.swept();
     let line = |cell: &Cell| {

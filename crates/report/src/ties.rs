@@ -1,17 +1,17 @@
 //! Tie letters: targets that share a letter cannot be told apart.
 //!
-//! The compact letter display of Piepho, "An Algorithm for a Letter-Based Representation of All-Pairwise
-//! Comparisons" (2004): start with one group of all, split each group at every pair that differs, and drop the groups
-//! that another one contains.
+//! The compact letter display of Piepho, "An Algorithm for a Letter-Based Representation of All-Pairwise Comparisons"
+//! (2004): start with one group of all, split each group at every pair that differs, and drop groups within other
+//! groups.
 
-/// Letters for `count` targets in the order of their ranking, the best first. A target that is told apart from all
-/// others has none.
+/// Letters for `count` targets in the order of their ranking, the best first. A target that differs from all others has
+/// no letter.
 pub(crate) fn letters(count: usize, differ: impl Fn(usize, usize) -> bool) -> Vec<String> {
     let mut shared: Vec<Vec<usize>> =
         groups(count, differ).into_iter().filter(|group| group.len() > 1).collect();
     shared.sort();
     let mut letters = vec![String::new(); count];
-    // The alphabet is longer than any table of targets that a person could read.
+    // The alphabet is longer than any readable table of targets.
     for (group, letter) in shared.iter().zip(('a'..='z').chain('A'..='Z')) {
         for member in group {
             letters[*member].push(letter);
@@ -33,7 +33,7 @@ fn groups(count: usize, differ: impl Fn(usize, usize) -> bool) -> Vec<Vec<usize>
     groups
 }
 
-/// A group without the one and without the other, or the group itself where it does not hold both.
+/// The group without `a` and the group without `b`, or the group itself where it does not hold both.
 fn split(group: Vec<usize>, a: usize, b: usize) -> Vec<Vec<usize>> {
     if !(group.contains(&a) && group.contains(&b)) {
         return vec![group];
@@ -42,7 +42,7 @@ fn split(group: Vec<usize>, a: usize, b: usize) -> Vec<Vec<usize>> {
     vec![without(a), without(b)]
 }
 
-/// Drops each group that lies within another one.
+/// Drops each group that lies within another group.
 fn absorb(groups: &mut Vec<Vec<usize>>) {
     groups.sort_by_key(|group| std::cmp::Reverse(group.len()));
     let mut kept: Vec<Vec<usize>> = Vec::new();

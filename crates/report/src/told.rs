@@ -1,20 +1,20 @@
-//! Which percentiles of a cell's latencies its operations can tell.
+//! Decides which percentiles of a cell's latencies are shown.
 //!
-//! Beyond a percentile must lie ten operations or more: of fewer it says what one of them happened to be. `run.json` has
-//! every percentile, and every report shows only those that this file lets through.
+//! At least ten operations must lie beyond a percentile: with fewer, the percentile is the chance result of a single
+//! operation. `run.json` has every percentile, and every report shows only those that this file allows.
 
 use crate::model::{Cell, Latency};
 
 /// The fewest operations beyond a percentile that is shown.
 pub const LEAST_BEYOND: f64 = 10.0;
 
-/// Stands for a percentile that too few operations tell.
+/// Marks a percentile with too few operations beyond it.
 pub(crate) const UNTOLD: &str = "–";
 
 /// The legend of [`UNTOLD`].
 pub(crate) const UNTOLD_MEANS: &str = "fewer than ten operations lie beyond this percentile";
 
-/// How many operations tell the percentile of this quantile: 1000 the p99.
+/// The number of operations that the percentile of this quantile needs: 1000 for the p99.
 pub fn operations_for(quantile: f64) -> u64 {
     #[expect(
         clippy::cast_possible_truncation,
@@ -26,13 +26,13 @@ pub fn operations_for(quantile: f64) -> u64 {
     operations
 }
 
-/// Whether enough operations of a cell lie beyond a quantile. Fastest and slowest, 0 and 1, are no percentiles: each is one
-/// operation, whatever the others did.
+/// Whether enough operations of a cell lie beyond a quantile. Fastest and slowest, 0 and 1, are no percentiles: each is
+/// one operation.
 pub fn tells(cell: &Cell, quantile: f64) -> bool {
     if !(quantile > 0.0 && quantile < 1.0) {
         return true;
     }
-    // The curve has only points with ten operations beyond them; it counts the requests where one has many keys.
+    // The curve has only points with ten operations beyond them. For requests of many keys it counts requests.
     let inner = cell.latency_curve.iter().rev().find(|point| point.0 < 1.0);
     match inner {
         Some(last) => last.0 >= quantile - 1e-9,
@@ -40,16 +40,17 @@ pub fn tells(cell: &Cell, quantile: f64) -> bool {
     }
 }
 
-/// A figure of the latencies that stands for this quantile; `None` where there are none, or too few.
+/// The figure of the latencies for this quantile; `None` without latencies, or with too few.
 pub(crate) fn told(cell: &Cell, quantile: f64, of: LatencyFigure) -> Option<u64> {
     cell.latency_ns.as_ref().filter(|_| tells(cell, quantile)).map(of)
 }
 
-/// How a figure is read from latencies.
+/// A function that reads a figure from latencies.
 pub type LatencyFigure = fn(&Latency) -> u64;
 
-/// The highest of the percentiles that reports show which the operations of a cell tell: its name, its quantile, and how it is read. A sentence
-/// speaks of it, so that none names what the tables hold back. `None` where there are no latencies, or too few.
+/// The highest shown percentile that the operations of a cell support: its name, its quantile, and its function.
+/// Sentences use it, so that they name no percentile that the tables withhold. `None` without latencies, or with too
+/// few.
 pub fn highest_told(cell: &Cell) -> Option<(&'static str, f64, LatencyFigure)> {
     const SHOWN: [(f64, &str, LatencyFigure); 3] = [
         (0.999, "p99.9", |latency| latency.p999),
@@ -61,7 +62,7 @@ pub fn highest_told(cell: &Cell) -> Option<(&'static str, f64, LatencyFigure)> {
     Some((name, quantile, of))
 }
 
-/// Whether a cell has latencies and a percentile that reports show is not told by them.
+/// Whether a cell has latencies, but too few for a percentile that reports show.
 pub(crate) fn withholds(cell: &Cell) -> bool {
     cell.latency_ns.is_some() && !tells(cell, 0.999)
 }

@@ -2,28 +2,28 @@
 
 use crate::model::{Cell, Run};
 
-/// The check that tells which absent values nothing explains.
+/// The check of absent values without an explanation.
 const SILENT_DROP: &str = "SILENT-DROP";
 
-/// Values that were read and compared, and those that were not there, of all targets that keep what is set.
+/// Values that were read and compared, and missing values, of all targets that keep their values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Verified {
     /// Answers that were right, in the measured rounds and in the read-back after them.
     pub(crate) right: u64,
-    /// Reads that returned anything else than what was stored, in both.
+    /// Reads that returned anything other than the stored value, in both.
     pub(crate) wrong: u64,
-    /// Acknowledged values that the read-back did not find, and no eviction explains.
+    /// Acknowledged values that the read-back did not find, without an eviction that explains it.
     pub(crate) lost: u64,
-    /// Reads that found nothing where the plan had not deleted the key.
+    /// Reads that missed where the plan had not deleted the key.
     pub(crate) missed: u64,
 }
 
-/// Whether the target of a cell keeps what is set, as far as is known.
+/// Whether the target of a cell keeps its values, or it is unknown.
 pub(crate) fn keeps(run: &Run, cell: &Cell) -> bool {
     run.target(&cell.target).and_then(|of| of.stores) != Some(false)
 }
 
-/// Adds up what became of all values of a run.
+/// Adds up the outcomes of all values of a run.
 pub(crate) fn verified(run: &Run) -> Verified {
     let is_lost = |cell: &Cell| {
         let mut named = run.checks.iter().filter(|check| check.id == SILENT_DROP);
@@ -41,12 +41,12 @@ pub(crate) fn verified(run: &Run) -> Verified {
 }
 
 impl Verified {
-    /// Whether every value was right that was to be there.
+    /// Whether no value was wrong or lost.
     pub(crate) fn is_clean(&self) -> bool {
         self.wrong == 0 && self.lost == 0
     }
 
-    /// In a line: `35091 right, 0 wrong, 921 lost, 909 missed`. `None` where nothing was read.
+    /// The counts in a line: `35091 right, 0 wrong, 921 lost, 909 missed`. `None` where nothing was read.
     pub(crate) fn told(&self) -> Option<String> {
         let Self { right, wrong, lost, missed } = *self;
         (right + wrong + lost + missed > 0)
