@@ -1,7 +1,7 @@
 //! The cost of the measured loop itself: `null:` with values of 100 bytes, beside one reading of the clock.
 //!
 //! `cargo bench -p larder-bench --bench floor_loop`. The loop reads the clock, takes a key, calls the store through its
-//! trait, verifies the value and records the latency; the clock is its floor.
+//! trait, verifies the value and records the latency. The clock is its floor.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
 

@@ -1,10 +1,11 @@
 //! Whether verdicts are right: real comparisons of which the answer is known.
 //!
-//! `just verdicts`, or `cargo bench -p larder-bench --bench verdicts -- [RUNS] [URL] [PERCENT]`. Each run compares a real
-//! store with itself (two of its kind, under two names) and with one that takes 10 % longer for each operation, with
-//! `--until 2%`. Itself must come out as indistinguishable and the slowed one as slower in at least 28 of 30 runs.
+//! `just verdicts`, or `cargo bench -p larder-bench --bench verdicts -- [RUNS] [URL] [PERCENT]`. Each run, with
+//! `--until 2%`, compares a real store with itself (two of its kind, under two names). It also compares the store with
+//! a store whose operations take 10 % longer. The store itself must come out as indistinguishable, and the slowed
+//! store as slower, in at least 28 of 30 runs.
 //!
-//! A slowed cache measures its own operations and works on for a tenth of each, so that whatever the machine does to the
+//! A slowed store measures its own operations and works on for a tenth of each. So every effect of the machine on the
 //! store is a tenth worse for it.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
@@ -173,7 +174,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let mut counts = [Count::default(), Count::default()];
     let began = Instant::now();
     for run in 1..=runs {
-        // Alternately, so that what the machine does meanwhile is the same for both.
+        // The pairs alternate, so that other work of the machine meets both alike.
         for ((_, targets, wanted), count) in pairs.iter().zip(&mut counts) {
             count.add(&compared(&catalog, targets, u64::from(run))?, *wanted);
         }
@@ -191,7 +192,7 @@ fn compared(
     seed: u64,
 ) -> std::result::Result<Run, Box<dyn std::error::Error>> {
     let workload = WorkloadSpec {
-        // Few keys, because all are stored anew before each round and deleted after it.
+        // Few keys, because all keys are stored again before each round and deleted after it.
         keys: Some("200".parse()?),
         requests: Some("2000".parse()?),
         operations: Some(Operation::Get.as_str().parse()?),
