@@ -1,4 +1,4 @@
-//! The sampler's knowledge of a target, and the notices that a turn gives it.
+//! The sampler's knowledge of a target, and the notices of its turns.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,20 +11,20 @@ use super::process::Table;
 use super::sockets::Bytes;
 use super::wire::{Connections, Snapshot, WireLedger, clients};
 
-/// The processes that work for a target, and whether it has its turn.
+/// The processes that work for a target, and whether the target has its turn.
 #[derive(Debug, Default)]
 pub(crate) struct Account {
     /// The `url` of the target.
     pub(super) url: String,
-    /// The servers behind it, as far as they run on this machine.
+    /// The servers of the target, as far as they run on this machine.
     pub(super) servers: Vec<u32>,
-    /// Which of them this process did not start.
+    /// Whether this process did not start these servers.
     pub(super) is_external: bool,
-    /// Why no server is known of a target that has some.
+    /// Why no server is known of a target that has servers.
     pub(super) unknown: Option<String>,
-    /// The program of a guest, whose processes come and go with the turns; `None` where it is none.
+    /// The program of a guest, whose processes come and go with the turns; `None` for other targets.
     guest: Option<Mutex<Ledger>>,
-    /// The traffic between its clients and its servers; `None` where it has no wire.
+    /// The traffic between the target's clients and servers; `None` for a target without a wire.
     wire: Option<Mutex<WireLedger>>,
     at_work: AtomicBool,
 }
@@ -34,41 +34,41 @@ impl Account {
         Self { url, servers, is_external, ..Self::default() }
     }
 
-    /// The same, of a target whose servers are not known.
+    /// The account of a target whose servers are not known.
     pub(crate) fn without_servers(self, unknown: Option<String>) -> Self {
         Self { unknown, ..self }
     }
 
-    /// The same, of a target whose servers are reached at these addresses.
+    /// The account of a target whose servers are reached at these addresses.
     pub(crate) fn reached_at(self, addresses: &[String]) -> Self {
         Self { wire: WireLedger::new(addresses).map(Mutex::new), ..self }
     }
 
-    /// The same, of a guest.
+    /// The account of a guest.
     pub(crate) fn of_guest(self) -> Self {
         Self { guest: Some(Mutex::new(Ledger::new(Vec::new()))), ..self }
     }
 
-    /// Its turn begins.
+    /// The target's turn begins.
     pub(crate) fn begin(&self) {
         self.at_work.store(true, Ordering::Relaxed);
     }
 
-    /// This program works for it from now on.
+    /// This program works for the target from now on.
     pub(crate) fn employ(&self, program: u32) {
         if let Some(mut ledger) = self.guest() {
             ledger.turn_to(vec![program]);
         }
     }
 
-    /// The program is about to end: what it used is taken down while it can be seen.
+    /// The program is about to end: its use is recorded while it can be seen.
     pub(crate) fn settle(&self) {
         if let Some(mut ledger) = self.guest() {
             ledger.look(&Table::read());
         }
     }
 
-    /// Its turn is over.
+    /// The target's turn is over.
     pub(crate) fn end(&self) {
         self.at_work.store(false, Ordering::Relaxed);
     }
@@ -81,7 +81,8 @@ impl Account {
         self.guest.as_ref().map(lock)
     }
 
-    /// The traffic over the wire by now, seen from its clients; `None` where there is no wire or not all is known.
+    /// The traffic over the wire by now, seen from the clients; `None` without a wire, or where some traffic is
+    /// unknown.
     pub(super) fn wire(&self) -> Option<Bytes> {
         lock(self.wire.as_ref()?).total()
     }
@@ -90,7 +91,7 @@ impl Account {
         self.wire.is_some()
     }
 
-    /// The program that works for it, where it is a guest.
+    /// The program of a guest; empty for other targets.
     pub(super) fn program(&self) -> Vec<u32> {
         self.guest().map(|ledger| ledger.roots().to_vec()).unwrap_or_default()
     }
@@ -99,7 +100,7 @@ impl Account {
         self.guest.is_some()
     }
 
-    /// Takes down what has gone over the wire. `program` is that of a guest, where one is at work.
+    /// Records the traffic over the wire so far. `program` is the program of a guest, where a guest is at work.
     pub(crate) fn look_at_wire(&self, program: Option<u32>) -> Option<Snapshot> {
         let wire = self.wire.as_ref()?;
         let clients = match program {
@@ -114,21 +115,21 @@ impl Account {
         lock(wire).look(&connections, &clients?)
     }
 
-    /// The same, where others have read what is needed.
+    /// Records the traffic over the wire from connections that the caller has read.
     pub(super) fn look_along(&self, connections: &Connections, clients: &BTreeSet<u32>) {
         if let Some(wire) = &self.wire {
             let _ = lock(wire).look(connections, clients);
         }
     }
 
-    /// Something went over the wire that nobody saw.
+    /// Notes that some traffic over the wire went unseen.
     pub(crate) fn lose_wire(&self) {
         if let Some(wire) = &self.wire {
             lock(wire).lose();
         }
     }
 
-    /// Whose series it has.
+    /// The users of resources for which the target has a series.
     pub(super) fn series(&self) -> impl Iterator<Item = UsageOf> {
         let servers = !self.servers.is_empty() || self.unknown.is_some();
         let guest = self.guest.is_some().then_some(UsageOf::Guest);
@@ -136,7 +137,7 @@ impl Account {
     }
 }
 
-/// A count is as good as it was when somebody died over it.
+/// A count stays valid when a thread panics with the lock.
 fn lock<T>(ledger: &Mutex<T>) -> MutexGuard<'_, T> {
     ledger.lock().unwrap_or_else(PoisonError::into_inner)
 }

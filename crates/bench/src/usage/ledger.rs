@@ -1,7 +1,7 @@
-//! The use of a tree of processes so far, though processes of it come and go.
+//! The use of a tree of processes so far, although its processes come and go.
 //!
-//! When a process ends, what it had used goes to the parent that waits for it. A ledger counts that, so nothing is lost
-//! between two looks; where nobody waits, what was last seen is kept. So no total ever goes backwards.
+//! When a process ends, its use goes to the parent that waits for it. A ledger counts that, so nothing is lost between
+//! two looks. Where no parent waits, the ledger keeps the use that it last saw. So no total ever goes backwards.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -14,11 +14,11 @@ use super::reading::Reading;
 struct Seen {
     process: Process,
     details: Details,
-    /// The time of ended children that it was given since the look before.
+    /// The use of ended children that the process inherited since the look before.
     inherited: Spent,
 }
 
-/// The time of processes that have ended.
+/// The use of processes that have ended.
 #[derive(Debug)]
 struct Gone {
     spent: Spent,
@@ -30,11 +30,11 @@ struct Gone {
 #[derive(Debug)]
 pub(crate) struct Ledger {
     roots: Vec<u32>,
-    /// Nothing but processor time is wanted of it.
+    /// Whether only processor time and faults are read.
     is_of_time: bool,
     live: BTreeMap<(u32, u64), Seen>,
     gone: Gone,
-    /// When it was last looked.
+    /// When the processes were last read.
     looked: Option<Instant>,
 }
 
@@ -45,22 +45,22 @@ impl Ledger {
         Self { roots, is_of_time: false, live: BTreeMap::new(), gone, looked: None }
     }
 
-    /// The same, of processor time and faults only.
+    /// An account of processor time and faults only.
     pub(super) fn of_time(roots: Vec<u32>) -> Self {
         Self { is_of_time: true, ..Self::new(roots) }
     }
 
-    /// Whether a process, by its number and its start, belongs to it.
+    /// Whether a process, by its number and its start, belongs to the account.
     pub(super) fn has(&self, id: (u32, u64)) -> bool {
         self.live.contains_key(&id)
     }
 
-    /// The processes from which all others of it descend.
+    /// The processes from which all others of the account descend.
     pub(super) fn roots(&self) -> &[u32] {
         &self.roots
     }
 
-    /// From now on it is the account of other processes; what those before had used stays in it.
+    /// Makes this the account of other processes from now on; the use of the processes before stays in it.
     pub(crate) fn turn_to(&mut self, roots: Vec<u32>) {
         self.roots = roots;
         self.looked = Some(Instant::now());
@@ -68,9 +68,9 @@ impl Ledger {
         self.bury(&ended);
     }
 
-    /// Takes down what they have used until now.
+    /// Records the use of the processes until now.
     pub(crate) fn look(&mut self, table: &Table) {
-        // Two threads may look at once, and what the slower one saw first is old news.
+        // Two threads may look at once; a table older than the last is ignored.
         if self.looked.is_some_and(|looked| looked > table.taken) {
             return;
         }
@@ -80,7 +80,7 @@ impl Ledger {
             let id = (process.pid, process.started);
             let seen = before.remove(&id);
             let (details, inherited) = match seen {
-                // A process that has not run since has nothing new to tell.
+                // A process that has not run since the look before has nothing new to tell.
                 Some(seen) if self.is_of_time || seen.process.own == process.own => {
                     (seen.details, process.reaped.minus(seen.process.reaped))
                 }
@@ -96,7 +96,7 @@ impl Ledger {
         self.bury(&before);
     }
 
-    /// Keeps what these had used as far as none of the living was given it.
+    /// Keeps the use of ended processes, as far as no living process inherited it.
     fn bury(&mut self, ended: &BTreeMap<(u32, u64), Seen>) {
         let parents: BTreeMap<u32, u32> =
             ended.values().map(|seen| (seen.process.pid, seen.process.parent)).collect();
@@ -116,7 +116,7 @@ impl Ledger {
             let heir = self.live.values().find(|seen| seen.process.pid == heir);
             let inherited = heir.map_or(Spent::default(), |heir| heir.inherited);
             let lost = spent.minus(inherited);
-            // Every process has had faults: whose faults were handed on, its bytes were too.
+            // Every process has had faults: a process whose faults were inherited had its bytes inherited, too.
             let is_lost = lost.minor_faults > 0;
             self.gone.spent = self.gone.spent.plus(lost);
             for one in left {
@@ -129,7 +129,7 @@ impl Ledger {
         }
     }
 
-    /// Their use so far and their memory now; nothing is known of memory where none of them runs.
+    /// The use so far and the memory now; the memory is unknown where no process runs.
     pub(crate) fn reading(&self) -> Reading {
         let live = || self.live.values();
         let spent = live().fold(self.gone.spent, |sum, seen| sum.plus(seen.process.spent()));
@@ -162,8 +162,8 @@ impl Ledger {
     }
 }
 
-/// The resident memory of processes together, each given with its shared part: that counts once, as large as it is in the
-/// one that has most of it.
+/// The resident memory of processes together, each given with its shared part. The shared part counts once, with its
+/// largest size in any process.
 pub(crate) fn resident(processes: impl Iterator<Item = (u64, Option<u64>)>) -> u64 {
     let (mut own, mut most_shared) = (0, 0);
     for (rss, shared) in processes {
@@ -178,7 +178,7 @@ pub(crate) fn resident(processes: impl Iterator<Item = (u64, Option<u64>)>) -> u
 mod tests {
     use super::*;
 
-    /// A process that is on no machine, so that nothing but its `stat` is known.
+    /// A process that exists on no machine, so that only its `stat` is known.
     fn process(pid: u32, parent: u32, own: u64, reaped: u64) -> Process {
         let spent = |figure| Spent {
             user_ticks: figure,
@@ -211,9 +211,9 @@ mod tests {
         let mut ledger = Ledger::new(vec![FAR + 1]);
         let parent = |reaped| process(1, 0, 100, reaped);
         assert_eq!(faults(&mut ledger, &[parent(0), process(2, 1, 30, 0)]), 130);
-        // It used 5 more before it was waited for.
+        // The child used 5 more before its parent waited for it.
         assert_eq!(faults(&mut ledger, &[parent(35)]), 135);
-        // One that was born and has ended between two looks.
+        // A child that was born and has ended between two looks.
         assert_eq!(faults(&mut ledger, &[parent(42)]), 142);
     }
 

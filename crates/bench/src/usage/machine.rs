@@ -1,4 +1,4 @@
-//! The machine as a whole: what it did, and how much of that has nothing to do with the run.
+//! The machine as a whole: its use, and the share of it that has nothing to do with the run.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,9 +11,9 @@ use super::ledger::Ledger;
 use super::process::{Table, kib, number, page_size, ticks_s};
 use super::reading::{Reading, shortened};
 
-/// How many of the others are named.
+/// How many of the other processes are named.
 const NAMED: usize = 5;
-/// The share of a processor over the whole run from which on one of the others is worth a name.
+/// The least share of a processor, over the whole run, for which another process is named.
 const WORTH_A_NAME: f64 = 0.01;
 
 /// The account of the machine.
@@ -21,15 +21,15 @@ const WORTH_A_NAME: f64 = 0.01;
 pub(super) struct Machine {
     /// The processors that this process may use.
     processors: Vec<usize>,
-    /// All that this process started, and servers that it did not.
+    /// This process, all that it started, and servers that it did not start.
     ours: Ledger,
-    /// CPU time of each of the others when it was last seen.
+    /// CPU time of each other process when it was last seen.
     others: BTreeMap<(u32, u64), f64>,
-    /// Their use since the first look, by name; `None` before that.
+    /// The use of other processes since the first look, by name; `None` before that look.
     by_name: Option<BTreeMap<String, f64>>,
 }
 
-/// One look at it.
+/// One look at the machine.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Look {
     pub(super) reading: Reading,
@@ -57,7 +57,7 @@ struct Processors {
 }
 
 impl Machine {
-    /// `servers` are those that this process did not start.
+    /// `servers` are the servers that this process did not start.
     pub(super) fn new(servers: impl Iterator<Item = u32>) -> Self {
         let ours = std::iter::once(std::process::id()).chain(servers);
         Self {
@@ -68,7 +68,7 @@ impl Machine {
         }
     }
 
-    /// Reads it, beside these processes.
+    /// Reads the machine, with the processes of this table.
     pub(super) fn look(&mut self, table: &Table) -> Look {
         self.ours.look(table);
         self.name_others(table);
@@ -115,7 +115,7 @@ impl Machine {
         }
     }
 
-    /// Takes down, by name, what the others have used since the look before.
+    /// Records, by name, the use of other processes since the look before.
     fn name_others(&mut self, table: &Table) {
         let before = mem::take(&mut self.others);
         for process in table.iter().filter(|process| !process.is_kernels) {
@@ -135,7 +135,7 @@ impl Machine {
         self.by_name.get_or_insert_default();
     }
 
-    /// The series of these looks, which took so long.
+    /// The series of these looks, over a time of `length_s`.
     pub(super) fn series(self, looks: &[Look], length_s: f64) -> MachineUsage {
         let first = looks.first().copied().unwrap_or_default();
         let mut usage = MachineUsage {
@@ -144,7 +144,7 @@ impl Machine {
             ..MachineUsage::default()
         };
         let time = |now: Option<f64>, then: Option<f64>| Some(shortened((now? - then?).max(0.0)));
-        // Processors are counted in ticks and processes exactly, so that the rest of the two may go back a little.
+        // Processors are counted in ticks and processes exactly, so that their difference may go back a little.
         let mut most = 0.0_f64;
         for look in looks {
             usage.idle_s.push(time(look.idle_s, first.idle_s));
@@ -175,7 +175,8 @@ fn busiest(by_name: BTreeMap<String, f64>, length_s: f64) -> BTreeMap<String, f6
 }
 
 impl Processors {
-    /// From the text of `/proc/stat`, of these processors together; of all of it where it names none of them.
+    /// From the text of `/proc/stat`: the sum of these processors, or of all where the text names no processor of
+    /// these.
     fn parse(stat: &str, processors: &[usize]) -> Option<Self> {
         let mut sum: Option<Self> = None;
         for number in processors {
@@ -209,7 +210,7 @@ impl Processors {
     }
 }
 
-/// Bytes received and sent by all interfaces. What goes over loopback is received by whom it is sent.
+/// Bytes received and sent by all interfaces. Traffic over loopback counts as sent and as received.
 fn on_the_wire() -> Option<(u64, u64)> {
     let text = fs::read_to_string("/proc/net/dev").ok()?;
     let one = |line: &str| {
@@ -229,9 +230,10 @@ fn pressure_s(text: &str) -> Option<f64> {
     Some(total as f64 / 1e6)
 }
 
-/// The numbers of the processors that this process may use; none where that is not told.
+/// The numbers of the processors that this process may use; empty where the kernel does not tell.
 fn usable_processors() -> Vec<usize> {
-    // SAFETY: a zeroed cpu_set_t is an empty set; the call writes exactly the set that it is given, and CPU_ISSET reads it.
+    // SAFETY: a zeroed cpu_set_t is an empty set; the call writes exactly the set that it is given, and CPU_ISSET reads
+    // it.
     unsafe {
         let mut set: libc::cpu_set_t = mem::zeroed();
         if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) != 0 {

@@ -1,7 +1,7 @@
 //! The use of client, servers, guests and the machine while the rounds go on, a sample a second.
 //!
-//! A thread of its own looks, and shares nothing with the measured loops. It reads what the kernel tells under `/proc` and over
-//! `sock_diag`, all processes in one pass; what only further files tell is read of those that have run since the look before.
+//! The sampling thread shares nothing with the measured loops. It reads `/proc` and `sock_diag`, all processes in one
+//! pass. Further files are read only for processes that have run since the sample before.
 
 mod account;
 mod ledger;
@@ -37,23 +37,23 @@ pub(crate) use together::together;
 pub(crate) use wire::Snapshot;
 use wire::{Connections, clients};
 
-/// How often is looked, as long as a series has room.
+/// The time between two samples, as long as a series has room.
 const EVERY: Duration = Duration::from_secs(1);
-/// How many samples a series keeps at most: of a longer run every other one goes, which of totals loses nothing, and from then
-/// on is looked half as often, so that what is kept lies as close at the beginning as at the end.
+/// The most samples that a series keeps. In a longer run every other sample is dropped, which loses nothing of totals,
+/// and sampling goes on half as often. So samples lie as close at the beginning as at the end.
 const AT_MOST: usize = 3600;
 
-/// The thread that looks.
+/// The sampling thread.
 #[derive(Debug)]
 pub(crate) struct Sampler {
-    /// Its end is that of the thread.
+    /// The thread ends when this sender is dropped.
     goes_on: Sender<()>,
     thread: JoinHandle<Vec<Usage>>,
 }
 
 impl Sampler {
-    /// Looks at these targets, by their places in the run, from now on. `clock` was started with the run. `None` where the
-    /// system has no room for another thread.
+    /// Samples these targets, by their places in the run, from now on. `clock` was started with the run. `None` where
+    /// the system has no room for another thread.
     pub(crate) fn start(targets: Vec<Option<Arc<Account>>>, clock: Instant) -> Option<Self> {
         let (goes_on, end) = mpsc::channel();
         let look = move || {
@@ -76,17 +76,17 @@ impl Sampler {
     /// Takes the last sample.
     pub(crate) fn stop(self) -> Vec<Usage> {
         drop(self.goes_on);
-        // One that has failed took nothing with it but its own figures.
+        // A sampler that has failed loses only its own figures.
         self.thread.join().unwrap_or_default()
     }
 }
 
-/// The processes that are looked at beside client and machine.
+/// The processes that are sampled beside client and machine.
 #[derive(Debug)]
 struct Watched {
     of: UsageOf,
     account: Arc<Account>,
-    /// Of servers; that of a guest is in its account.
+    /// The ledger of servers; the ledger of a guest is in its account.
     ledger: Ledger,
     readings: Vec<Reading>,
 }
@@ -157,7 +157,7 @@ impl UsageSamples {
                 _ if account.unknown.is_some() => Reading::default(),
                 _ => {
                     ledger.look(&table);
-                    // The bytes that a client sends, its servers receive.
+                    // The servers receive the bytes that a client sends.
                     let wire = wire
                         .map(|Bytes { sent, received }| Bytes { sent: received, received: sent });
                     ledger.reading().with_wire(wire)
@@ -167,7 +167,7 @@ impl UsageSamples {
         self.looks.push(self.machine.look(&table));
     }
 
-    /// Takes down what has gone between the clients and the servers of each target.
+    /// Records the traffic between the clients and the servers of each target.
     fn look_at_wires(&self, table: &Table) {
         let accounts = || self.targets.iter().flatten().filter(|account| account.has_wire());
         if accounts().next().is_none() {
@@ -197,7 +197,7 @@ impl UsageSamples {
         Reading::of_this_process().with_wire(wire)
     }
 
-    /// Lets every other sample go, and takes those to come as far from each other as what is left.
+    /// Drops every other sample, and doubles the time between the samples to come.
     fn thin(&mut self) {
         fn half<T>(samples: &mut Vec<T>) {
             let mut place = 0;

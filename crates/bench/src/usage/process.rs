@@ -1,8 +1,8 @@
-//! Processes as the kernel tells of them under `/proc`.
+//! Processes, as `/proc` shows them.
 //!
-//! One small file, `stat`, has most of what is wanted of every process of the machine; the others are read of our own only.
-//! Each figure stands for itself: where one cannot be read, because the process is somebody's or the kernel does not tell,
-//! the rest is still known.
+//! One small file, `stat`, has most of the figures and is read for every process of the machine. The other files are
+//! read for our own processes only. Each figure stands for itself. Where a figure cannot be read, because the process
+//! belongs to another user or the kernel does not tell, the others are still known.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -32,7 +32,7 @@ impl Spent {
         }
     }
 
-    /// The difference of each figure; nothing where the other has more.
+    /// The difference of each figure; zero where the other has more.
     pub(crate) fn minus(self, other: Self) -> Self {
         Self {
             user_ticks: self.user_ticks.saturating_sub(other.user_ticks),
@@ -52,7 +52,8 @@ impl Spent {
 pub(crate) struct Process {
     pub(crate) pid: u32,
     pub(crate) parent: u32,
-    /// When it was started, in ticks since the machine was: no other process has had both numbers.
+    /// When the process was started, in ticks since the machine's start: no other process has had this number and the
+    /// pid.
     pub(crate) started: u64,
     pub(crate) name: String,
     pub(crate) is_kernels: bool,
@@ -64,7 +65,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Reads one; `None` when it is gone.
+    /// Reads a process; `None` when it is gone.
     pub(crate) fn read(pid: u32) -> Option<Self> {
         let mut text = Vec::with_capacity(512);
         File::open(format!("/proc/{pid}/stat")).ok()?.read_to_end(&mut text).ok()?;
@@ -106,7 +107,7 @@ impl Process {
 /// All processes of the machine at one moment, as far as they can be seen from here.
 #[derive(Debug)]
 pub(crate) struct Table {
-    /// When it was begun to be read.
+    /// When the reading of the table began.
     pub(super) taken: Instant,
     processes: BTreeMap<u32, Process>,
 }
@@ -124,7 +125,7 @@ impl Table {
         self.processes.values()
     }
 
-    /// These processes, as far as they run, and all that descend from them, each once.
+    /// These processes, as far as they run, and all their descendants, each once.
     pub(crate) fn tree(&self, roots: &[u32]) -> Vec<&Process> {
         let mut known: BTreeSet<u32> = BTreeSet::new();
         let mut tree: Vec<&Process> = Vec::new();
@@ -161,16 +162,16 @@ impl FromIterator<Process> for Table {
 pub(crate) struct Details {
     pub(crate) shared_bytes: Option<u64>,
     pub(crate) swap_bytes: Option<u64>,
-    /// Bytes from and to disks, with those of the children that it has waited for.
+    /// Bytes from and to disks, with the bytes of the children that the process has waited for.
     pub(crate) disk: Option<(u64, u64)>,
     /// Voluntary and involuntary switches of each thread.
     threads: BTreeMap<u32, (u64, u64)>,
-    /// Those of threads that have ended, as they were last seen.
+    /// Switches of threads that have ended, as they were last seen.
     ended: (u64, u64),
 }
 
 impl Details {
-    /// Reads them; `before` is what was read of the same process earlier.
+    /// Reads the details; `before` holds those of an earlier look at the same process.
     pub(crate) fn read(pid: u32, before: Option<&Self>) -> Self {
         let mut details = Self {
             shared_bytes: shared_bytes_of(&pid.to_string()),
@@ -200,7 +201,7 @@ impl Details {
         details
     }
 
-    /// Voluntary and involuntary switches of all its threads.
+    /// Voluntary and involuntary switches of all threads of the process.
     pub(crate) fn switches(&self) -> Option<(u64, u64)> {
         let add = |sum: (u64, u64), one: &(u64, u64)| (sum.0 + one.0, sum.1 + one.1);
         (!self.threads.is_empty()).then(|| self.threads.values().fold(self.ended, add))
@@ -219,7 +220,7 @@ pub(crate) fn swap_bytes_of(process: &str) -> Option<u64> {
     kib(&fs::read_to_string(format!("/proc/{process}/status")).ok()?, "VmSwap:")
 }
 
-/// Bytes that a process has had from and to disks; `None` where it is somebody else's.
+/// Bytes that a process has had from and to disks; `None` where the process belongs to another user.
 pub(crate) fn disk_of(process: &str) -> Option<(u64, u64)> {
     let io = fs::read_to_string(format!("/proc/{process}/io")).ok()?;
     number(&io, "read_bytes:").zip(number(&io, "write_bytes:"))
@@ -231,7 +232,7 @@ pub(super) fn number(text: &str, name: &str) -> Option<u64> {
     line.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// The same, of a number in KiB, in bytes.
+/// The number behind a name, which the text gives in KiB, in bytes.
 pub(crate) fn kib(text: &str, name: &str) -> Option<u64> {
     number(text, name).map(|kib| kib * 1024)
 }

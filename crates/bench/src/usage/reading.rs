@@ -8,7 +8,7 @@ use super::own_rss_bytes;
 use super::process::{disk_of, shared_bytes_of, swap_bytes_of};
 use super::sockets::Bytes;
 
-/// Totals and amounts at one moment; `None` where they are not told.
+/// Totals and amounts at one moment; `None` where the kernel does not tell.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Reading {
     pub(crate) cpu_user_s: Option<f64>,
@@ -27,7 +27,7 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// Of this process, its ended threads included.
+    /// The reading of this process, its ended threads included.
     pub(crate) fn of_this_process() -> Self {
         // SAFETY: a zeroed rusage is valid, and getrusage writes exactly one.
         let used = unsafe {
@@ -53,7 +53,7 @@ impl Reading {
         }
     }
 
-    /// The same, with what went over the wire.
+    /// The reading with the traffic over the wire.
     pub(super) fn with_wire(self, wire: Option<Bytes>) -> Self {
         Self {
             wire_received_bytes: wire.map(|wire| wire.received),
@@ -66,7 +66,7 @@ impl Reading {
         Some(self.cpu_user_s? + self.cpu_system_s?)
     }
 
-    /// Adds it to a series whose first reading is `first`: totals count from there.
+    /// Adds the reading to a series whose first reading is `first`: totals count from there.
     pub(super) fn add_to(&self, usage: &mut Usage, first: &Self) {
         let time = |now: Option<f64>, then: Option<f64>| Some(shortened((now? - then?).max(0.0)));
         let count = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
@@ -93,7 +93,7 @@ fn seconds(time: libc::timeval) -> f64 {
     time.tv_sec as f64 + time.tv_usec as f64 / 1e6
 }
 
-/// To the microsecond: no more is known of CPU time.
+/// Rounds to the microsecond: CPU time is not known more exactly.
 pub(super) fn shortened(seconds: f64) -> f64 {
     (seconds * 1e6).round() / 1e6
 }

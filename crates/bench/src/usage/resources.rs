@@ -12,18 +12,18 @@ use crate::measure::{Scheduled, cpu_ns_of};
 /// The resources of servers and of all processes that descend from them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Servers {
-    /// CPU time, in nanoseconds. A descendant that ended takes its time with it: servers that fork for each connection keep
-    /// theirs open.
+    /// CPU time, in nanoseconds. The time of a descendant that ended is lost. A server that forks for each connection
+    /// keeps the process while the connection is open.
     pub(crate) cpu_ns: u64,
-    /// Resident memory, in bytes; what they share counts once.
+    /// Resident memory, in bytes; shared memory counts once.
     pub(crate) rss_bytes: u64,
-    /// How long they could have run and waited for a processor, in nanoseconds, with the relays of this process that stand
-    /// between; `None` where the kernel does not tell. A relay that nobody asks does not wait.
+    /// How long the servers, and the relays of this process before them, were ready to run and waited for a processor,
+    /// in nanoseconds. `None` where the kernel does not tell. An idle relay does not wait.
     pub(crate) waited_ns: Option<u64>,
 }
 
 impl Servers {
-    /// Reads them; `None` when none of these processes runs.
+    /// Reads the servers; `None` when not one of these processes runs.
     pub(crate) fn read(pids: &[u32]) -> Option<Self> {
         if pids.is_empty() {
             return None;
@@ -45,13 +45,13 @@ impl Servers {
     }
 }
 
-/// CPU time of these processes and all that descend from them, in nanoseconds; `None` when none of them runs.
+/// CPU time of these processes and all their descendants, in nanoseconds; `None` when not one of them runs.
 pub(crate) fn cpu_ns(table: &Table, pids: &[u32]) -> Option<u64> {
     let tree = table.tree(pids);
     (!tree.is_empty()).then(|| tree.iter().filter_map(|process| cpu_ns_of(process.pid)).sum())
 }
 
-/// The relays of this process: children of it that are the same program.
+/// The relays of this process: its children that run the same program.
 fn relays(table: &Table) -> impl Iterator<Item = u32> {
     let own = std::process::id();
     let program = |pid: u32| fs::read_link(format!("/proc/{pid}/exe")).ok();
@@ -65,12 +65,12 @@ pub(crate) fn own_rss_bytes() -> Option<u64> {
     Process::read(std::process::id()).map(|process| process.rss_bytes)
 }
 
-/// Memory that this process has in use, in bytes: what it has allocated, and with `files` also what it has mapped of files or
-/// shares.
+/// Memory that this process has in use, in bytes: its allocations, and with `files` also its mapped files and shared
+/// memory.
 ///
-/// Resident memory would count what is in no use any more: a thread's stack, and what the allocator keeps of memory that was
-/// freed, up to a megabyte for each of its arenas and of no thread in particular. Where the allocator does not tell, it is
-/// resident memory.
+/// Resident memory would also count memory that is no longer in use: a thread's stack, and freed memory that the
+/// allocator keeps. The allocator keeps up to a megabyte for each of its arenas, of no thread in particular. Where the
+/// allocator does not tell, the result is resident memory.
 pub(crate) fn own_memory(files: bool) -> Option<u64> {
     let Some(allocated) = allocated_bytes() else {
         return own_rss_bytes();
@@ -83,7 +83,7 @@ pub(crate) fn own_memory(files: bool) -> Option<u64> {
     Some(allocated + mapped)
 }
 
-/// The bytes that this process has allocated and not freed. glibc tells it from 2.33 on.
+/// The bytes that this process has allocated and not freed. glibc reports them from 2.33 on.
 #[cfg(target_env = "gnu")]
 fn allocated_bytes() -> Option<u64> {
     type Question = unsafe extern "C" fn() -> libc::mallinfo2;
@@ -95,7 +95,7 @@ fn allocated_bytes() -> Option<u64> {
         (!found.is_null())
             .then(|| unsafe { std::mem::transmute::<*mut libc::c_void, Question>(found) })
     }))?;
-    // SAFETY: it takes nothing and may be called at any time.
+    // SAFETY: mallinfo2 takes nothing and may be called at any time.
     let told = unsafe { question() };
     u64::try_from(told.uordblks.checked_add(told.hblkhd)?).ok()
 }
@@ -105,7 +105,7 @@ fn allocated_bytes() -> Option<u64> {
     None
 }
 
-/// Hands freed memory back to the system, so that the next reading shows what is in use.
+/// Hands freed memory back to the system, so that the next reading shows only memory in use.
 pub(crate) fn trim_memory() {
     #[cfg(target_env = "gnu")]
     // SAFETY: malloc_trim takes no pointer and may be called at any time.
@@ -125,12 +125,12 @@ pub(crate) fn major_faults() -> u64 {
     usage.ru_majflt.cast_unsigned()
 }
 
-/// Major page faults so far of another process and of those of its children that it has waited for; `None` when it is gone.
+/// Major page faults so far of another process, and of its children that it has waited for; `None` when it is gone.
 pub(crate) fn major_faults_of(pid: u32) -> Option<u64> {
     Process::read(pid).map(|process| process.spent().major_faults)
 }
 
-/// Bytes that these files and folders take on disk, as blocks; `None` without any.
+/// Bytes that these files and folders take on disk, as blocks; `None` without a path.
 pub(crate) fn disk_bytes(paths: &[PathBuf]) -> Option<u64> {
     (!paths.is_empty()).then(|| paths.iter().map(|path| blocks_under(path)).sum())
 }
@@ -167,12 +167,12 @@ mod tests {
     fn memory_is_what_is_allocated_and_not_what_was_freed() {
         const LARGE: usize = 64 << 20;
         let before = own_memory(false).unwrap();
-        // Small ones come out of the allocator's own memory, which it keeps.
+        // Small blocks come out of the allocator's own memory, which the allocator keeps.
         let some: Vec<Vec<u8>> = (0..LARGE / 4096).map(|_| vec![1; 4096]).collect();
         let full = own_memory(false).unwrap();
         drop(some);
         let freed = own_memory(false).unwrap();
-        // Other tests take some, too.
+        // Other tests take memory, too.
         let (large, half) = (LARGE as u64, LARGE as u64 / 2);
         assert!(full >= before + half && full <= before + 2 * large, "{before} {full}");
         assert!(freed <= full - half, "{full} {freed}");

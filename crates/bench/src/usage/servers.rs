@@ -1,4 +1,5 @@
-//! Which processes of this machine serve a target: those that its engine tells of, and those that listen where it is reached.
+//! The processes of this machine that serve a target: the servers that its engine names, and the processes that listen
+//! at its addresses.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,8 +15,8 @@ const INIT: u32 = 1;
 /// `__SO_ACCEPTCON` of `linux/net.h`, as `/proc/net/unix` writes it: a socket that waits for connections.
 const ACCEPTS: &str = "00010000";
 
-/// Programs that hold a port only to pass on what comes there, by the names of their processes: a server is behind them, here
-/// or elsewhere, and what they use is not what it uses.
+/// Programs that hold a port only to forward its traffic, by the names of their processes. The server is behind them,
+/// here or elsewhere, and their use is not the server's.
 const FORWARDERS: [&str; 16] = [
     "docker-proxy",
     "envoy",
@@ -35,8 +36,8 @@ const FORWARDERS: [&str; 16] = [
     "stunnel",
 ];
 
-/// Adds to what a store tells of itself those servers on this machine that it does not tell of. Returns why none is known of a
-/// target that has servers.
+/// Adds the servers on this machine that a store does not name to its info. Returns why no server is known of a target
+/// that has servers.
 pub(crate) fn complete(info: &mut StoreInfo) -> Option<String> {
     if info.ownership != Ownership::External || info.addresses.is_empty() {
         return None;
@@ -44,7 +45,7 @@ pub(crate) fn complete(info: &mut StoreInfo) -> Option<String> {
     let table = Table::read();
     let own = std::process::id();
     let program = |pid: u32| fs::read_link(format!("/proc/{pid}/exe")).ok();
-    // A relay of ours listens in the place of a server: this very program.
+    // Our own relay, which is this very program, listens in the place of a server.
     let is_ours = |pid: u32| pid == own || program(pid) == program(own);
     let ours = table.tree(&[own]).into_iter().map(|process| process.pid);
     let told = table.tree(&info.server_pids).into_iter().map(|process| process.pid);
@@ -82,7 +83,7 @@ pub(crate) fn complete(info: &mut StoreInfo) -> Option<String> {
 /// Where a server is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Place {
-    /// At one of these, all on this machine.
+    /// At one of these addresses, all on this machine.
     Here(Vec<SocketAddr>),
     Socket(String),
     Elsewhere,
@@ -100,12 +101,12 @@ impl Place {
     }
 }
 
-/// Whether an address is one of this machine's: nobody can listen at another one's.
+/// Whether an address belongs to this machine: no socket can be bound to an address of another machine.
 fn is_here(address: &SocketAddr) -> bool {
     UdpSocket::bind((address.ip(), 0)).is_ok()
 }
 
-/// The processes that listen at these places; of several that share a socket, the one that the others descend from.
+/// The processes that listen at these places; of several processes that share a socket, their ancestor.
 fn holders(places: &[Place], table: &Table) -> Vec<u32> {
     let wanted = inodes_at(places);
     if wanted.is_empty() {
@@ -153,13 +154,14 @@ fn inodes_at(places: &[Place]) -> BTreeSet<u32> {
     inodes
 }
 
-/// Whether who listens at `at` is reached by this address: at this very one, or at all of the machine.
+/// Whether a socket that listens at `at` is reached by this address: at exactly this address, or at all of the
+/// machine.
 fn is_reached(at: &SocketAddr, address: &SocketAddr) -> bool {
     at.port() == address.port()
         && (at.ip().is_unspecified() || at.ip().to_canonical() == address.ip().to_canonical())
 }
 
-/// Whether a socket is the one of PostgreSQL in this folder, by which it is named there.
+/// Whether a socket is PostgreSQL's in this folder; an address of PostgreSQL names only the folder.
 fn is_in_folder(path: &str, folder: &str) -> bool {
     let file = path.strip_prefix(folder.trim_end_matches('/'));
     file.is_some_and(|file| file.starts_with("/.s.PGSQL."))

@@ -1,5 +1,5 @@
-//! The TCP sockets of this machine and what went through them, as the kernel tells over `sock_diag(7)`: one question and one
-//! answer for all of them, whoever they belong to. Sockets in the file system are told of too, but not what went through them.
+//! The TCP sockets of this machine and their traffic, from `sock_diag(7)`: one request and one answer for the sockets
+//! of all processes. The kernel also lists sockets in the file system, but not their traffic.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,13 +13,14 @@ use socket2::{Domain, Protocol, Socket as Handle, Type};
 const BY_FAMILY: u16 = 20;
 /// `INET_DIAG_INFO` of `linux/inet_diag.h`: the attribute with a `tcp_info`.
 const INFO: u16 = 2;
-/// The states of `net/tcp_states.h`, as bits: one that listens, and those in which bytes may go or have gone.
+/// The states of `net/tcp_states.h`, as bits: the state that listens, and the states in which bytes may go or have
+/// gone.
 const LISTENING: u32 = 1 << 10;
 const CONNECTED: u32 = 1 << 1 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 11;
-/// The length of a header of netlink, and of what the kernel says of a socket before its attributes.
+/// The length of a netlink header, and of the message about a socket before its attributes.
 const HEADER: usize = 16;
 const MESSAGE: usize = 72;
-/// Where a `tcp_info` has what was acknowledged, received, sent, and sent again.
+/// The offsets in a `tcp_info` of the bytes acknowledged, received, sent, and sent again.
 const ACKED: usize = 120;
 const RECEIVED: usize = 128;
 const SENT: usize = 200;
@@ -28,7 +29,7 @@ const SENT_AGAIN: usize = 208;
 /// The end of a connection, or a socket that listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Socket {
-    /// By this number the files of processes name it; 0 when no process has it any more.
+    /// The number by which the files of processes name the socket; 0 when no process has it any more.
     pub(crate) inode: u32,
     /// No other socket has had this number since the machine was started.
     pub(crate) cookie: u64,
@@ -45,12 +46,12 @@ pub(crate) struct Bytes {
     pub(crate) received: u64,
 }
 
-/// All sockets of TCP by which something may go.
+/// All TCP sockets over which bytes may go.
 pub(crate) fn connected() -> io::Result<Vec<Socket>> {
     ask(CONNECTED)
 }
 
-/// All sockets of TCP that wait for connections.
+/// All TCP sockets that wait for connections.
 pub(crate) fn listening() -> io::Result<Vec<Socket>> {
     ask(LISTENING)
 }
@@ -78,7 +79,7 @@ fn ask(states: u32) -> io::Result<Vec<Socket>> {
         Type::DGRAM,
         Some(Protocol::from(libc::NETLINK_SOCK_DIAG)),
     )?;
-    // The kernel answers at once; whoever stands in for it may not.
+    // The kernel answers at once; a program that stands in for the kernel may not.
     handle.set_read_timeout(Some(Duration::from_secs(1)))?;
     let mut sockets = Vec::new();
     let mut buffer = vec![0; 64 << 10];
@@ -111,7 +112,7 @@ fn request(family: libc::c_int, states: u32) -> [u8; 72] {
     request
 }
 
-/// Takes the sockets out of a part of an answer; whether more is to come.
+/// Takes the sockets out of a part of an answer; returns whether more parts follow.
 fn take(mut answer: &[u8], sockets: &mut Vec<Socket>) -> io::Result<bool> {
     while answer.len() >= HEADER {
         let length = (u32_at(answer, 0) as usize).clamp(HEADER, answer.len());
@@ -161,7 +162,8 @@ fn info(mut attributes: &[u8]) -> Option<&[u8]> {
     None
 }
 
-/// The bytes that were sent, each once, and those received. A kernel before 4.19 tells how many were acknowledged.
+/// The bytes sent, each counted once, and the bytes received. A kernel before 4.19 counts only acknowledged bytes,
+/// which stand for those sent.
 fn bytes(info: &[u8]) -> Option<Bytes> {
     let number = |at: usize| Some(u64::from_ne_bytes(info.get(at..at + 8)?.try_into().ok()?));
     let sent = || Some(number(SENT)?.saturating_sub(number(SENT_AGAIN)?));

@@ -1,8 +1,8 @@
-//! One series of each target, also where it is open several times, with a capacity each.
+//! One series of each target, also where the target is open several times, with a capacity each.
 
 use larder_report::Usage;
 
-/// Adds up the series of one target, and says of each turn whose it was by `place`: where the target of a slot stands in the run.
+/// Adds up the series of each target. `place` maps the slot of a turn to the place of its target in the run.
 pub(crate) fn together(series: Vec<Usage>, place: impl Fn(u32) -> u32) -> Vec<Usage> {
     let mut targets: Vec<Usage> = Vec::new();
     for mut one in series {
@@ -36,7 +36,7 @@ fn add(usage: &mut Usage, other: &Usage) {
     sum(&mut usage.wire_sent_bytes, &other.wire_sent_bytes);
 }
 
-/// A figure that one of them does not tell is not known of both.
+/// A sum is unknown where one of its figures is.
 fn sum<T: Copy + std::ops::Add<Output = T>>(figures: &mut [Option<T>], others: &[Option<T>]) {
     for (figure, other) in figures.iter_mut().zip(others) {
         *figure = figure.zip(*other).map(|(figure, other)| figure + other);

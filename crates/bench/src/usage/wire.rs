@@ -1,8 +1,8 @@
 //! The traffic between clients and the servers of a target, over TCP.
 //!
-//! The kernel counts it for each connection, and forgets it with the connection. So it is read at the beginning and the end of
-//! each phase too, and what is not known for certain is not told: a connection that was closed meanwhile may have carried
-//! anything.
+//! The kernel counts the traffic of each connection, and forgets the count with the connection. So the counts are also
+//! read at the beginning and the end of each phase. Uncertain traffic is not reported: a connection that was closed
+//! meanwhile may have carried anything.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -20,20 +20,20 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    /// `None` where the kernel does not tell.
+    /// `None` where the kernel does not tell the connections.
     pub(crate) fn read() -> Option<Self> {
         let taken = Instant::now();
         Some(Self { taken, sockets: connected().ok()? })
     }
 }
 
-/// The connections of the clients of one target at one moment: what went through each, by its cookie.
+/// The connections of the clients of one target at one moment: the traffic of each, by its cookie.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Snapshot(BTreeMap<u64, Bytes>);
 
 impl Snapshot {
-    /// The traffic over the wire since an earlier reading, in which so many connections were opened as far as that is
-    /// known. `None` where a connection was closed in between: it took what it had carried with it.
+    /// The traffic over the wire since an earlier reading. `opened` is the number of connections opened since then,
+    /// where that is known. `None` where a connection was closed in between, because its count is lost.
     pub(crate) fn since(&self, earlier: &Self, opened: Option<u64>) -> Option<Wire> {
         let new = self.0.keys().filter(|cookie| !earlier.0.contains_key(cookie)).count();
         let stayed = self.0.len() - new;
@@ -59,13 +59,13 @@ fn plus(sum: Bytes, one: &Bytes) -> Bytes {
 /// The account of the wire between one target's servers and its clients.
 #[derive(Debug)]
 pub(super) struct WireLedger {
-    /// Where its servers are reached.
+    /// The addresses of the servers.
     servers: BTreeSet<SocketAddr>,
     looked: Option<Instant>,
     open: Snapshot,
     /// The traffic of connections that are closed, as far as it was seen.
     closed: Bytes,
-    /// Bytes went that nobody saw.
+    /// Whether some traffic went unseen.
     has_lost: bool,
 }
 
@@ -87,7 +87,7 @@ impl WireLedger {
         })
     }
 
-    /// Takes down what these clients have sent and received; `None` where they do not show which connections are theirs.
+    /// Records the bytes that these clients have sent and received; `None` where the kernel does not count them.
     pub(super) fn look(
         &mut self,
         connections: &Connections,
@@ -99,7 +99,7 @@ impl WireLedger {
         let now: Option<BTreeMap<u64, Bytes>> =
             to_servers.map(|socket| Some((socket.cookie, socket.bytes?))).collect();
         let now = Snapshot(now?);
-        // Two threads may look at once, and what the slower one saw first is old news.
+        // Two threads may look at once; a reading older than the last is ignored.
         if self.looked.is_none_or(|looked| looked <= connections.taken) {
             self.looked = Some(connections.taken);
             let closed = self.open.0.iter().filter(|(cookie, _)| !now.0.contains_key(cookie));
@@ -109,7 +109,7 @@ impl WireLedger {
         Some(now)
     }
 
-    /// Bytes went that nobody saw: from now on nothing is known.
+    /// Notes that some traffic went unseen: from now on the total is unknown.
     pub(super) fn lose(&mut self) {
         self.has_lost = true;
     }
