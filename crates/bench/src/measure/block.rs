@@ -4,19 +4,22 @@ use super::work::Kind;
 
 /// One operation, ready to run.
 ///
-/// Everything that somebody needs who carries it out elsewhere, as the program of a guest does: what is done (`kind`), to
-/// which key ([`Block::key`] has its bytes), the version and length of what it may store, and for a get-or-set under which
-/// key a miss is stored (`fill`, with its bytes in [`Block::fill_key`]).
+/// An operation has everything that another program, such as a guest's, needs to carry it out. That is its `kind`, its
+/// key ([`Block::key`] has the bytes), and the version and length of the value that it may store. For a get-or-set,
+/// `fill` is the key under which a miss is stored, with its bytes in [`Block::fill_key`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Op {
     /// Index of its key.
     pub(crate) key: u32,
-    /// For a get-or-set: index of the key under which a miss is stored. It is `key` itself, but for `--on-miss fill-next`.
+    /// For a get-or-set: index of the key under which a miss is stored. This is `key` itself, but for `--on-miss
+    /// fill-next`.
     pub(crate) fill: u32,
-    /// For a set the version to write, otherwise the oldest that may rightly be there; [`NOTHING`](larder_workload::NOTHING)
-    /// where none may, because the thread that alone writes this key has deleted it last.
+    /// For a set the version to write, otherwise the oldest version that may rightly be there.
+    /// [`NOTHING`](larder_workload::NOTHING) where no version may, because the only thread that writes this key has
+    /// deleted it last.
     pub(crate) version: u32,
-    /// For what may store: the size of the value, in bytes; for a get-or-set, of the value under the key `fill`.
+    /// For an operation that may store: the size of the value, in bytes; for a get-or-set, of the value under the key
+    /// `fill`.
     pub(crate) len: u32,
     pub(crate) kind: Kind,
 }
@@ -27,15 +30,15 @@ pub(crate) struct Block {
     pub(crate) ops: Vec<Op>,
     pub(super) keys: Vec<u8>,
     pub(super) ends: Vec<usize>,
-    /// As `keys` and `ends`, for fills that go under another key; empty where none does.
+    /// As `keys` and `ends`, for fills that go under another key; empty where no fill does.
     pub(super) fill_keys: Vec<u8>,
     pub(super) fill_ends: Vec<usize>,
-    /// The tag of each draw, of which there are so many operations; empty where entries have none.
+    /// The tag of each draw of `per_draw` operations; empty where entries have no tags.
     pub(super) tags: Vec<u8>,
     pub(super) tag_ends: Vec<usize>,
     pub(super) per_draw: usize,
     pub(super) picks: Vec<u32>,
-    /// The place of each operation in the trace that is replayed; empty where none is.
+    /// The place of each operation in the trace that is replayed; empty without a trace.
     pub(super) places: Vec<u64>,
 }
 
@@ -47,7 +50,7 @@ impl Block {
         &self.keys[start..self.ends[i]]
     }
 
-    /// The key under which get-or-set `i` stores what it missed.
+    /// The key under which get-or-set `i` stores its miss.
     #[inline]
     pub(crate) fn fill_key(&self, i: usize) -> &[u8] {
         if self.fill_ends.is_empty() {
@@ -57,7 +60,7 @@ impl Block {
         &self.fill_keys[start..self.fill_ends[i]]
     }
 
-    /// The tag of what operation `i` stores or reads; `None` where entries have none.
+    /// The tag of the entry that operation `i` stores or reads; `None` where entries have no tags.
     #[inline]
     pub(crate) fn tag(&self, i: usize) -> Option<&[u8]> {
         let draw = i / self.per_draw.max(1);
@@ -66,7 +69,7 @@ impl Block {
         Some(&self.tags[start..end])
     }
 
-    /// The place of operation `i` in the trace that is replayed, counted on where that comes round.
+    /// The place of operation `i` in the trace that is replayed, counted on where the trace comes round.
     #[inline]
     pub(crate) fn place(&self, i: usize) -> Option<u64> {
         self.places.get(i).copied()

@@ -10,8 +10,8 @@ pub(crate) fn now_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
-/// Both clocks at one moment. Larder counts by the one that only runs forward; many stores end their entries by the clock
-/// on the wall, which somebody may set.
+/// Both clocks at one moment. Larder counts by the monotonic clock; many stores expire their entries by the wall
+/// clock, which may be set forward or back.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clocks {
     pub(crate) monotonic: Instant,
@@ -19,14 +19,14 @@ pub(crate) struct Clocks {
 }
 
 impl Clocks {
-    /// Readings one after the other may be so far apart, and no further.
+    /// The most by which readings that follow each other may differ.
     const APART: Duration = Duration::from_millis(50);
 
     pub(crate) fn now() -> Self {
         Self { monotonic: Instant::now(), wall: SystemTime::now() }
     }
 
-    /// Whether as much time has passed since by the one as by the other.
+    /// Whether the same time has passed since then by both clocks.
     pub(crate) fn agree(self) -> bool {
         let now = Self::now();
         let passed = now.monotonic - self.monotonic;
@@ -50,8 +50,8 @@ pub(crate) fn sleep_until(ns: u64) {
     }
 }
 
-/// Has the calling thread woken when it asked to be: by default a sleep may last 50 µs longer, so that the system can wake
-/// several threads at once.
+/// Makes the system wake the calling thread in time. By default a sleep may last 50 µs longer, so that the system can
+/// wake several threads at once.
 pub(crate) fn wake_in_time() {
     // SAFETY: the call takes numbers only.
     unsafe {
@@ -80,24 +80,24 @@ pub(crate) fn thread_system_ns() -> u64 {
 /// The time in which a thread or process could have run, in nanoseconds, by what became of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Scheduled {
-    /// It had a processor.
+    /// The time with a processor.
     pub(crate) ran_ns: u64,
-    /// It waited for one.
+    /// The time of waiting for a processor.
     pub(crate) waited_ns: u64,
 }
 
 impl Scheduled {
-    /// Reads it; `None` where there is no such thread, or the kernel does not tell.
+    /// Reads the times of a thread; `None` where there is no such thread, or the kernel does not tell.
     fn read(path: &Path) -> Option<Self> {
         let text = fs::read_to_string(path).ok()?;
         let mut fields = text.split_ascii_whitespace().map(str::parse::<u64>);
         let [ran_ns, waited_ns, runs] =
             [fields.next()?.ok()?, fields.next()?.ok()?, fields.next()?.ok()?];
-        // The thread that is asked about has had a processor, so that a kernel which says otherwise does not count.
+        // The thread has had a processor, so the figures of a kernel that says otherwise do not count.
         (runs > 0).then_some(Self { ran_ns, waited_ns })
     }
 
-    /// All threads of a process that run now; `None` where none does, or the kernel does not tell.
+    /// All threads of a process that run now; `None` where no thread does, or the kernel does not tell.
     pub(crate) fn of(pid: u32) -> Option<Self> {
         let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
         threads.filter_map(|thread| Self::read(&thread.path().join("schedstat"))).reduce(
@@ -108,7 +108,7 @@ impl Scheduled {
         )
     }
 
-    /// The difference to an earlier reading. A thread that has ended takes its part with it.
+    /// The difference to an earlier reading; the times of a thread that has ended are missing.
     pub(crate) fn since(self, before: Self) -> Self {
         Self {
             ran_ns: self.ran_ns.saturating_sub(before.ran_ns),
@@ -116,8 +116,8 @@ impl Scheduled {
         }
     }
 
-    /// How long it waited while it was timed, of which its processor time is known: whoever stops the clock to make work
-    /// ready waits then too, and as often for the processor time that it takes.
+    /// How long the thread waited while it was timed, by its processor time meanwhile. A thread that stops its clock to
+    /// prepare work waits then, too, in proportion to its processor time.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -130,7 +130,8 @@ impl Scheduled {
     }
 }
 
-/// How long the calling thread has waited for a processor while it could have run; `None` where the kernel does not tell.
+/// How long the calling thread has waited for a processor while it could have run; `None` where the kernel does not
+/// tell.
 pub(crate) fn thread_wait_ns() -> Option<u64> {
     Scheduled::read(Path::new("/proc/thread-self/schedstat")).map(|thread| thread.waited_ns)
 }

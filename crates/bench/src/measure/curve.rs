@@ -3,15 +3,16 @@
 use hdrhistogram::Histogram;
 use larder_report::{CurvePoint, LatencyTo};
 
-/// The shares that lie beyond the points of each decade, in tenths of it: 30 %, 50 %, 70 %, 80 %, 90 %, then 93 %, 95 % and
-/// so on. They divide a decade of the axis about evenly and have every quantile in them that a table shows.
+/// The shares that lie beyond the points of each decade, in tenths of it. The points are 30 %, 50 %, 70 %, 80 %, 90 %,
+/// then 93 %, 95 % and so on. They divide a decade of the axis about evenly, and include every quantile that a table
+/// shows.
 const BEYOND: [u64; 5] = [7, 5, 3, 2, 1];
-/// Fewer operations beyond a quantile say more about themselves than about it.
+/// Fewer operations beyond a quantile say more about themselves than about the quantile.
 const LEAST_BEYOND: u64 = 10;
 /// The percentiles up to which operations are summarised.
 const PERCENTS: [u64; 4] = [90, 95, 99, 100];
 
-/// The points of a histogram, by rising quantile, from the fastest (0) to the slowest (1); none of nothing.
+/// The points of a histogram, by rising quantile, from the fastest (0) to the slowest (1); empty without latencies.
 pub(crate) fn curve(latencies: &Histogram<u64>) -> Vec<CurvePoint> {
     if latencies.is_empty() {
         return Vec::new();
@@ -24,7 +25,7 @@ pub(crate) fn curve(latencies: &Histogram<u64>) -> Vec<CurvePoint> {
         .collect()
 }
 
-/// The mean and the slowest of the fastest operations up to each of [`PERCENTS`] that so many can tell; none of nothing.
+/// The mean and the slowest of the fastest operations, up to each of [`PERCENTS`] that so many operations can show.
 #[expect(clippy::cast_precision_loss, reason = "a percentage")]
 pub(crate) fn up_to(latencies: &Histogram<u64>) -> Vec<LatencyTo> {
     let ops = latencies.len();
@@ -37,7 +38,7 @@ pub(crate) fn up_to(latencies: &Histogram<u64>) -> Vec<LatencyTo> {
     if ops == 0 { Vec::new() } else { PERCENTS.into_iter().filter(told).map(to).collect() }
 }
 
-/// The mean of so many of the fastest, 1 or more.
+/// The mean of the `wanted` fastest operations, 1 or more.
 #[expect(clippy::cast_precision_loss, reason = "three figures are shown")]
 fn mean_of_fastest(latencies: &Histogram<u64>, wanted: u64) -> f64 {
     let mut left = wanted;
@@ -50,7 +51,7 @@ fn mean_of_fastest(latencies: &Histogram<u64>, wanted: u64) -> f64 {
     sum / wanted as f64
 }
 
-/// The quantiles between fastest and slowest that so many operations can tell.
+/// The quantiles between fastest and slowest that so many operations can show.
 fn quantiles(ops: u64) -> impl Iterator<Item = f64> {
     let decades = (1..).map_while(|power| 10_u64.checked_pow(power));
     decades

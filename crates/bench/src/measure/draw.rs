@@ -1,7 +1,7 @@
 //! Operations, drawn in blocks between the timed segments.
 //!
-//! The operations of a thread follow from the seed, the round and the thread's number; the measured loop finds keys as bytes
-//! and operations as numbers and decides nothing.
+//! The operations of a thread follow from the seed, the round and the thread's number. The measured loop finds keys as
+//! bytes and operations as numbers, and decides nothing.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use super::work::{Kind, Work};
 use larder_workload::trace::TraceKind;
 use larder_workload::{KeySpace, NOTHING, Ratio, Values};
 
-/// Which keys a thread has done something to, a bit for each; none where that is not followed.
+/// The keys on which a thread has done something, a bit for each; empty where that is not followed.
 #[derive(Debug)]
 struct Marks(Vec<u64>);
 
@@ -44,29 +44,30 @@ pub(crate) struct Draw<'a> {
     keys: &'a KeySpace,
     values: &'a Values,
     state: &'a KeyState,
-    /// Draws keys. Blocks are as large as time allows, so each stream is drawn from for one thing only.
+    /// Draws keys. The size of a block depends on time, so each stream of random numbers has one purpose only.
     rng: Xoshiro256PlusPlus,
-    /// Draws what is done to them.
+    /// Draws the kinds of operations.
     mix_rng: Xoshiro256PlusPlus,
     thread: u32,
     threads: u32,
     /// Every key once, shuffled; `None` where keys are taken by index.
     order: Option<&'a [u32]>,
-    /// The next draw of the whole phase that is this thread's: an operation, or a chain of them on one key.
+    /// The next draw of the whole phase that is this thread's: an operation, or a chain of operations on one key.
     next: u64,
     /// The keys, or groups, that this thread reads all of; `None` where threads share them.
     own: Option<Range<u32>>,
     /// Where the phase ends, in draws; `u64::MAX` when time ends it.
     end: u64,
-    /// Keys of a group, where entries have the tag of theirs.
+    /// Keys of a group, where entries have the tag of their group.
     tagged: Option<u32>,
     /// Keys of this thread that were deleted last in this phase.
     gone: Marks,
-    /// Nothing that is done in this phase stores a value.
+    /// Whether no operation of this phase stores a value.
     stores_nothing: bool,
-    /// Nobody waits for writes, so that those of other threads may not have been carried out.
+    /// Whether writes have no acknowledgement, so that writes of other threads may not be carried out yet.
     sent_only: bool,
-    /// Keys of this thread that it has set in this phase. What was drawn for one before may never have been carried out.
+    /// Keys of this thread that it has set in this phase. A version that was drawn for a key before may never have
+    /// been stored.
     set: Marks,
 }
 
@@ -78,19 +79,19 @@ pub(crate) struct DrawPlan<'a> {
     pub(crate) values: &'a Values,
     pub(crate) state: &'a KeyState,
     pub(crate) order: Option<&'a [u32]>,
-    /// Keys of a group, where entries have the tag of theirs.
+    /// Keys of a group, where entries have the tag of their group.
     pub(crate) tagged: Option<u32>,
     pub(crate) threads: u32,
     pub(crate) seed: u64,
     /// Operations of all threads together; `None` when time ends the phase.
     pub(crate) requests: Option<u64>,
-    /// Nobody waits for writes: another connection may read what was there before.
+    /// Whether writes have no acknowledgement: another connection may read the value from before.
     pub(crate) sent_only: bool,
 }
 
 impl DrawPlan<'_> {
-    /// Whether a thread knows which of its keys it has deleted last. With fewer keys than threads, some keys have several
-    /// owners.
+    /// Whether a thread knows which of its keys it has deleted last. With fewer keys than threads, some keys have
+    /// several owners.
     fn follows_deletes(&self) -> bool {
         self.work.deletes() && !self.work.races(self.threads) && self.threads <= self.keys.count()
     }
@@ -123,26 +124,27 @@ impl<'a> Draw<'a> {
         }
     }
 
-    /// The knowledge of a key that an operation has just not found.
+    /// The knowledge about a key that an operation has not found.
     pub(super) fn known(&self, op: Op) -> Known {
         if op.version == NOTHING {
             return Known::Gone;
         }
         let may_be_deleted = self.work.deletes() && !self.is_only_writer(op.key);
-        // A set that came before the operation was drawn, and that has been acknowledged by now.
+        // A set before the draw of the operation has been acknowledged by now.
         let is_there = op.version > self.state.base() && self.state.acked(op.key).is_some();
         if is_there && !may_be_deleted { Known::There } else { Known::Unsure }
     }
 
-    /// The version that a delete has removed, with all older ones: the newest that was set when it was drawn, where no other
-    /// thread writes the key in this phase.
+    /// The version that a delete has removed, with all older versions: the newest that was set when the delete was
+    /// drawn. It is known where no other thread writes the key in this phase.
     pub(super) fn removed(&self, op: Op) -> Option<u32> {
         let is_known = op.version != NOTHING && op.version > self.state.base();
         let is_alone = matches!(self.work, Work::Each { .. }) || self.is_only_writer(op.key);
         (is_known && is_alone && !self.state.raced()).then_some(op.version)
     }
 
-    /// Fills `block` with at most `count` operations, rounded up to a whole chain; leaves it empty when the phase is over.
+    /// Fills `block` with at most `count` operations, rounded up to a whole chain; leaves the block empty when the
+    /// phase is over.
     pub(crate) fn fill(&mut self, block: &mut Block, count: usize) {
         block.clear();
         block.per_draw = self.work.per_key();
@@ -193,8 +195,8 @@ impl<'a> Draw<'a> {
         self.next >= self.end
     }
 
-    /// A set, a fill or a delete failed: later gets may rightly see what was there before. One that got no answer may even be
-    /// carried out after later writes.
+    /// A set, a fill or a delete failed: later gets may rightly see the value from before. A write without an answer
+    /// may even be carried out after later writes.
     pub(crate) fn write_failed(&mut self, block: &mut Block, at: usize, got_answer: bool) {
         let op = block.ops[at];
         let key = if op.kind == Kind::GetOrSet { op.fill } else { op.key };
@@ -251,7 +253,7 @@ impl<'a> Draw<'a> {
         }
     }
 
-    /// The group that the pattern says, taken by its number where keys are taken by index.
+    /// The group that the pattern gives, taken by its number where keys are taken by index.
     fn group(&self, pick: u32, size: u32) -> u32 {
         if self.own.is_some() || self.order.is_some() {
             return self.by_pattern(pick);
@@ -284,9 +286,9 @@ impl<'a> Draw<'a> {
         let version = match kind {
             Kind::Set => self.state.next_version(key),
             Kind::Get | Kind::Touch | Kind::Delete if self.is_gone(key) => NOTHING,
-            // The value was deleted: the fill has a version that no write had before, and only that one is right.
+            // The value was deleted: the fill has a version that no write had before, and only that version is right.
             Kind::GetOrSet if self.is_gone(key) => self.state.next_version(key),
-            // The fill has this version, which may not be newer than any that was drawn.
+            // The fill has this version, which may not be newer than any drawn version.
             Kind::GetOrSet => self.oldest_right(key, self.state.acked(key).unwrap_or(0)),
             Kind::Get | Kind::Touch | Kind::Delete => {
                 self.oldest_right(key, self.state.oldest_alive(key))
@@ -325,8 +327,8 @@ impl<'a> Draw<'a> {
         block.ops.push(Op { key, fill, version, len, kind });
     }
 
-    /// Whether nothing may be under a key that is drawn now: this thread, which alone writes it, has deleted it last in this
-    /// phase, or an earlier phase has and this one stores nothing.
+    /// Whether a key that is drawn now must be absent. This thread, its only writer, has deleted it last in this
+    /// phase; or an earlier phase has, and this phase stores nothing.
     fn is_gone(&self, key: u32) -> bool {
         let by_now = self.gone.has(key) || self.stores_nothing && self.state.is_deleted(key);
         by_now && !self.state.is_doubted(key)
@@ -337,9 +339,9 @@ impl<'a> Draw<'a> {
         self.threads == 1 || key % self.threads == self.thread && self.threads <= self.keys.count()
     }
 
-    /// The oldest version that an operation drawn now may find: the one that this thread has set last in this phase, or
-    /// else the one that is `known` to be the oldest; once threads have raced, and of another thread's key where nobody
-    /// waits for writes, any version of this turn.
+    /// The oldest version that an operation drawn now may find. It is the version that this thread has set last in
+    /// this phase, or else the oldest version that is `known`. Any version of this turn is right once threads have
+    /// raced, and for another thread's key where writes have no acknowledgement.
     fn oldest_right(&self, key: u32, known: u32) -> u32 {
         let may_be_under_way = self.sent_only && !self.is_only_writer(key);
         if self.state.raced() || may_be_under_way || self.state.is_doubted(key) {

@@ -1,23 +1,24 @@
-//! When a store has failed so often in a row that the rest would only repeat it.
+//! When a store has failed so often in a row that further operations would only repeat it.
 
-/// After so many failures in a row.
+/// A thread gives up after so many failures in a row.
 const IN_A_ROW: u32 = 100;
-/// And after so much time lost in failures in a row.
+/// A thread also gives up after so much time lost in failures in a row.
 const FAILING_NS: u64 = 5_000_000_000;
-/// Or after so much, where two of those failures got no answer in time. One may be an accident, such as a lost packet.
+/// With two failures that got no answer in time, a thread gives up after so much lost time. A single time-out may be an
+/// accident, such as a lost packet.
 const SILENT_NS: u64 = 1_000_000_000;
 
 /// The failures of one thread in a row.
 #[derive(Debug, Default)]
 pub(super) struct Failures {
     in_a_row: u32,
-    /// Those among them that got no answer in time.
+    /// The failures of the row that got no answer in time.
     unanswered: u32,
     since: u64,
 }
 
 impl Failures {
-    /// One more, that began and ended at these times; whether it got no answer.
+    /// Counts another failure, which began and ended at these times, and which may have got no answer.
     pub(super) fn count(&mut self, then: u64, now: u64, is_unanswered: bool) {
         self.in_a_row += 1;
         if self.in_a_row == 1 {
@@ -31,13 +32,13 @@ impl Failures {
         }
     }
 
-    /// Something did not fail.
+    /// An operation did not fail.
     #[inline]
     pub(super) fn end(&mut self) {
         self.in_a_row = 0;
     }
 
-    /// Whether there is no use in going on.
+    /// Whether the thread gives up.
     #[inline]
     pub(super) fn gave_up(&self) -> bool {
         self.in_a_row >= IN_A_ROW
@@ -48,7 +49,7 @@ impl Failures {
 mod tests {
     use super::*;
 
-    /// How many failures of this length it takes.
+    /// How many failures of this length it takes until a thread gives up.
     fn until_given_up(length_ns: u64, is_unanswered: bool) -> u32 {
         let mut failures = Failures::default();
         let mut now = 0;

@@ -8,21 +8,23 @@ use larder_workload::{NOTHING, base_version};
 /// The knowledge of every key in one turn, shared by its threads.
 #[derive(Debug)]
 pub(crate) struct KeyState {
-    /// The latest version whose set was acknowledged; 0 is none, and [`NOTHING`] says that a delete was acknowledged since.
+    /// The latest version whose set was acknowledged; 0 is no version, and [`NOTHING`] says that a delete was
+    /// acknowledged since.
     acked: Vec<AtomicU32>,
-    /// The latest version that an acknowledged delete removed; 0 is none that is known.
+    /// The latest version that an acknowledged delete removed; 0 where it is not known.
     removed: Vec<AtomicU32>,
-    /// When the latest set, fill or touch of a key began or was acknowledged, on the monotonic clock; 0 is never. Empty where
-    /// nothing that is stored has a TTL.
+    /// When the latest set, fill or touch of a key began or was acknowledged, on the monotonic clock; 0 is never.
+    /// Empty where no entry has a TTL.
     renewed_ns: Vec<AtomicU64>,
     /// The latest version that was drawn; only the thread that owns a key writes it.
     issued: Vec<AtomicU32>,
     /// How often a key was drawn in this phase.
     drawn: Vec<AtomicU32>,
-    /// Keys of which a write in this turn got no answer: it may still be carried out, after any later one. Empty before the
-    /// first.
+    /// Keys with a write in this turn that got no answer: the write may still be carried out, after any later one.
+    /// Empty before the first such write.
     doubted: OnceLock<Vec<AtomicBool>>,
-    /// In a phase of this turn threads raced: older values than those acknowledged last may rightly be there since.
+    /// Whether threads raced in a phase of this turn: values older than the last acknowledged ones may rightly be
+    /// there since.
     raced: AtomicBool,
     /// The version from which this turn counts.
     base: u32,
@@ -44,12 +46,12 @@ impl KeyState {
         }
     }
 
-    /// Follows when each key was renewed, so that one that outlives its TTL is seen.
+    /// Follows when each key was renewed, so that a key that outlives its TTL is seen.
     pub(crate) fn follow_renewals(&mut self) {
         self.renewed_ns = self.acked.iter().map(|_| AtomicU64::new(0)).collect();
     }
 
-    /// The same turn with nothing known yet.
+    /// A state of the same turn in which nothing is known yet.
     pub(crate) fn blank(&self) -> Self {
         let zeros = || self.acked.iter().map(|_| AtomicU32::new(0)).collect();
         let raced = AtomicBool::new(false);
@@ -69,18 +71,18 @@ impl KeyState {
         self.base
     }
 
-    /// The latest acknowledged version of a key; `None` where that need not be what is stored.
+    /// The latest acknowledged version of a key; `None` where another version may be stored.
     #[inline]
     pub(crate) fn acked(&self, key: u32) -> Option<u32> {
-        // A thread that sees the version also sees what was done before it was acknowledged.
+        // A thread that sees the version also sees all memory writes before its acknowledgement.
         match self.acked[key as usize].load(Ordering::Acquire) {
             0 | NOTHING => None,
             version => (!self.is_doubted(key)).then_some(version),
         }
     }
 
-    /// Whether a delete of a key was acknowledged and no set of it since, so that nothing may be there. Of threads that raced
-    /// nobody knows.
+    /// Whether a delete of a key was acknowledged and no set since, so that the key must be absent. After threads have
+    /// raced that is not known.
     #[inline]
     pub(crate) fn is_deleted(&self, key: u32) -> bool {
         let is_deleted = self.acked[key as usize].load(Ordering::Acquire) == NOTHING;
@@ -92,8 +94,8 @@ impl KeyState {
         self.acked[key as usize].load(Ordering::Acquire) != 0
     }
 
-    /// The oldest version that may be there: the one acknowledged last, or after an acknowledged delete the next newer one than
-    /// it removed, as far as that is known. 0 is any.
+    /// The oldest version that may be there: the last acknowledged version. After an acknowledged delete it is the
+    /// version after the removed one, where that is known. 0 is any version.
     #[inline]
     pub(super) fn oldest_alive(&self, key: u32) -> u32 {
         match self.acked[key as usize].load(Ordering::Acquire) {
@@ -105,7 +107,7 @@ impl KeyState {
         }
     }
 
-    /// A delete was acknowledged that removed this version and all older ones; `None` where it is not known which.
+    /// A delete was acknowledged that removed this version and all older ones; `None` where the version is not known.
     #[inline]
     pub(crate) fn acknowledge_delete(&self, key: u32, removed: Option<u32>) {
         if let Some(removed) = removed {
@@ -123,15 +125,15 @@ impl KeyState {
         }
     }
 
-    /// Whether a key that was found by an operation that began then should have been gone: nothing has renewed it for
-    /// longer than `gone_after_ns`.
+    /// Whether a key that was found should have been gone when the operation began: for longer than `gone_after_ns` no
+    /// operation has renewed it.
     #[inline]
     pub(super) fn has_outlived(&self, key: u32, began_ns: u64, gone_after_ns: u64) -> bool {
         let renewed = self.renewed_ns.get(key as usize).map(|ns| ns.load(Ordering::Acquire));
         renewed.is_some_and(|ns| ns > 0 && began_ns > ns.saturating_add(gone_after_ns))
     }
 
-    /// A version of a key that no set has had; only the thread that owns the key may ask for one.
+    /// A version of a key that no set has had; only the thread that owns the key may call this.
     #[inline]
     pub(crate) fn next_version(&self, key: u32) -> u32 {
         let version = self.issued(key).max(self.base) + 1;
@@ -139,14 +141,15 @@ impl KeyState {
         version
     }
 
-    /// A get-or-set that misses stores the key, as the first version of the turn at least: no set has that one since.
+    /// A get-or-set that misses stores the key, with at least the first version of the turn: no later set gets that
+    /// version.
     pub(super) fn note_fill(&self, key: u32) {
         if self.issued(key) <= self.base {
             self.issued[key as usize].fetch_max(self.base + 1, Ordering::Relaxed);
         }
     }
 
-    /// The latest version of a key that was drawn; 0 is none.
+    /// The latest version of a key that was drawn; 0 is no version.
     #[inline]
     pub(super) fn issued(&self, key: u32) -> u32 {
         self.issued[key as usize].load(Ordering::Relaxed)
@@ -180,12 +183,12 @@ impl KeyState {
         self.issued(key).max(self.base + 1)
     }
 
-    /// A write of a key failed: nobody knows what is there until the next one is acknowledged.
+    /// A write of a key failed: the stored version is unknown until the next write is acknowledged.
     pub(crate) fn forget(&self, key: u32) {
         self.acked[key as usize].store(0, Ordering::Relaxed);
     }
 
-    /// A write of a key got no answer: nobody knows what is there for the rest of the turn.
+    /// A write of a key got no answer: the stored version is unknown for the rest of the turn.
     pub(super) fn doubt(&self, key: u32) {
         let none = || self.acked.iter().map(|_| AtomicBool::new(false)).collect();
         self.doubted.get_or_init(none)[key as usize].store(true, Ordering::Release);
@@ -198,7 +201,7 @@ impl KeyState {
         doubted.is_some_and(|doubted| doubted[key as usize].load(Ordering::Acquire))
     }
 
-    /// How many different keys were drawn since the last call, and how often the most frequent one.
+    /// How many different keys were drawn since the last call, and how often the most frequent key was.
     pub(crate) fn take_drawn(&self) -> (u64, u64) {
         let mut distinct = 0;
         let mut top = 0;

@@ -1,26 +1,26 @@
-//! Making a value that was missed, where that takes time: what an application has its cache for.
+//! Making a value that was missed, where that takes time: the reason why an application has a cache.
 //!
-//! Nobody waits here for a thread that makes the same value already, as no cache-aside loop does that knows only get and
-//! set: that is the stampede, and it is counted.
+//! No thread waits here for another that makes the same value already, as in any cache-aside loop with only get and
+//! set. That is the stampede, and it is counted.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::clock::now_ns;
 
-/// How long a value takes to make, and which are being made now; shared by the threads of a phase.
+/// How long a value takes to make, and the values that are being made now; shared by the threads of a phase.
 #[derive(Debug)]
 pub(super) struct Loads {
     time: Duration,
     keys: Vec<Making>,
 }
 
-/// The thread that makes the value of a key.
+/// The making of the value of a key.
 #[derive(Debug, Default)]
 struct Making {
-    /// How many threads do.
+    /// How many threads make the value now.
     under_way: AtomicU32,
-    /// When one of them had stored it last, on the monotonic clock.
+    /// When a thread last stored the value, on the monotonic clock.
     stored_ns: AtomicU64,
 }
 
@@ -29,12 +29,12 @@ impl Loads {
         Self { time, keys: (0..keys).map(|_| Making::default()).collect() }
     }
 
-    /// Makes the value of a key, which a read that began at `since` has missed. It goes on until the load is dropped, whether
-    /// the value has been stored or not.
+    /// Makes the value of a key, which a read that began at `since` has missed. The load goes on until it is dropped,
+    /// whether the value has been stored or not.
     pub(super) fn make(&self, key: u32, since: u64) -> Load<'_> {
         let making = &self.keys[key as usize];
         let others = making.under_way.fetch_add(1, Ordering::AcqRel);
-        // Between the miss and now another thread may have been done with it.
+        // Between the miss and now another thread may have stored the value.
         let is_repeated = others > 0 || making.stored_ns.load(Ordering::Acquire) >= since;
         let load = Load { making, is_repeated };
         std::thread::sleep(self.time);
@@ -55,7 +55,7 @@ impl Load<'_> {
         self.is_repeated
     }
 
-    /// Notes that the store has the value from now on: who missed it before and makes it once more need not have.
+    /// Notes that the store has the value from now on: a thread that missed it before need not make it once more.
     pub(super) fn stored(&self) {
         self.making.stored_ns.fetch_max(now_ns(), Ordering::AcqRel);
     }

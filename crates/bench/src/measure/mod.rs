@@ -1,4 +1,4 @@
-//! The measured loop and what surrounds it: draws before, clocks and counters around, read-back after.
+//! The measured loop and its surroundings: draws before, clocks and counters around, read-back after.
 
 mod block;
 mod clock;

@@ -1,5 +1,5 @@
-//! A histogram put away: some hundred bytes instead of a quarter of a megabyte, so that a long sweep can keep every
-//! round of every cell.
+//! A packed histogram: some hundred bytes instead of a quarter of a megabyte. So a long sweep can keep every round of
+//! every cell.
 
 use std::io::Cursor;
 
@@ -11,7 +11,7 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer}
 pub struct Packed(Vec<u8>);
 
 impl Packed {
-    /// Puts a histogram away.
+    /// Packs a histogram.
     pub(crate) fn new(histogram: &Histogram<u64>) -> Self {
         let mut bytes = Vec::new();
         V2DeflateSerializer::new()
@@ -20,7 +20,7 @@ impl Packed {
         Self(bytes)
     }
 
-    /// Takes it out again, as it was.
+    /// Unpacks the histogram, exactly as it was.
     pub fn unpack(&self) -> Histogram<u64> {
         Deserializer::new()
             .deserialize(&mut Cursor::new(&self.0))

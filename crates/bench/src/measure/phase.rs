@@ -18,7 +18,7 @@ use super::work::Work;
 use super::worker::{Orders, Share, Worker};
 use larder_workload::{KeySpace, Values};
 
-/// Into how many steps the waits of operations that never began are divided at most.
+/// The most steps into which the waits of operations that never began are divided.
 const WAITS: u64 = 1 << 16;
 /// A client library whose own threads take more than one part in so many of the CPU time hides how the whole divides: only the
 /// threads of the workload tell theirs.
@@ -27,34 +27,34 @@ const LIBRARY_SHARE: u64 = 20;
 /// The work of a phase, and its length.
 #[derive(Debug, Clone, Copy)]
 pub struct PhasePlan<'a> {
-    /// Which operations on which keys.
+    /// The operations and their keys.
     pub work: Work<'a>,
-    /// The cells that it fills: every kind of operation that `work` draws.
+    /// The cells that the phase fills: every kind of operation that `work` draws.
     pub operations: &'a [Operation],
-    /// Operations of all threads together; `None` when time ends it.
+    /// Operations of all threads together; `None` when time ends the phase.
     pub requests: Option<u64>,
-    /// Time in the measured loop; `None` when operations end it.
+    /// Time in the measured loop; `None` when operations end the phase.
     pub time_limit: Option<Duration>,
-    /// When operations are due; `None` in a closed loop, where each begins when the one before is over.
+    /// When operations are due; `None` in a closed loop, where each operation begins when the one before is over.
     pub(crate) arrivals: Option<&'a Arrivals>,
     /// How values are set.
     pub set_options: SetOptions,
     /// The TTL that a touch gives.
     pub touch_ttl: Option<Duration>,
-    /// So long after it was renewed last, in nanoseconds, a key is gone for certain; `u64::MAX` where nothing that is
-    /// stored has a TTL.
+    /// The time after its last renewal when a key is gone for certain, in nanoseconds; `u64::MAX` where no entry has a
+    /// TTL.
     pub gone_after_ns: u64,
-    /// Nobody waits for writes: another connection may read what was there before.
+    /// Whether writes have no acknowledgement: another connection may read the value from before.
     pub sent_only: bool,
     /// The time that it takes to make a value that a get-or-set missed.
     pub load_time: Option<Duration>,
     /// Keys a request; 1 reads one by one.
     pub multiget: usize,
-    /// Keys of a group, where entries have the tag of theirs.
+    /// Keys of a group, where entries have the tag of their group.
     pub tagged: Option<u32>,
     /// Whether thread i stays on processor i.
     pub pin: bool,
-    /// From this every draw follows.
+    /// The seed from which every draw follows.
     pub seed: u64,
     /// For `Work::Each`: every key once, in the order of the phase; `None` is by index.
     pub order: Option<&'a [u32]>,
@@ -65,11 +65,11 @@ pub struct PhasePlan<'a> {
 pub struct PhaseResult {
     /// Counts and latencies.
     pub tallies: Tallies,
-    /// Time in the measured loop: of a thread alone its segments, of several from the first one's start to the last one's
-    /// end.
+    /// Time in the measured loop: for a single thread its segments, for several threads from the first start to the
+    /// last end.
     pub wall: Duration,
-    /// Of that, the time until everything that was sent had been answered: the longest of all threads. `None` where nobody
-    /// waited for that.
+    /// The part of `wall` until all requests that were sent had been answered, the longest of all threads. `None` where
+    /// no thread waited for that.
     pub barrier: Option<Duration>,
     /// CPU time of this process in the measured loops, in seconds.
     pub client_cpu_s: f64,
@@ -77,19 +77,20 @@ pub struct PhaseResult {
     pub client_system_s: Option<f64>,
     /// For which part of its time, 0 to 1, the busiest thread had a processor; `None` of a guest, whose threads are its own.
     pub client_busy: Option<f64>,
-    /// Time that the threads could have run and waited for a processor, in seconds; `None` where that is not told.
+    /// Time that the threads could have run and waited for a processor, in seconds; `None` where the kernel does not
+    /// tell.
     pub client_wait_s: Option<f64>,
     /// Different keys drawn.
     pub distinct_keys: u64,
     /// How often the most frequent key was drawn.
     pub top_key_ops: u64,
-    /// A thread stopped because the store kept failing.
+    /// Whether a thread stopped because the store kept failing.
     pub gave_up: bool,
     /// Operations that were due in an open loop, of all kinds together.
     pub offered: Option<Offered>,
 }
 
-/// The operations that an open loop was to carry out.
+/// The operations that were due in an open loop.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Offered {
     /// Operations a second that were due.
@@ -135,7 +136,7 @@ pub(crate) fn run_phase(
     };
     let schedule = plan.arrivals.map(|arrivals| Schedule::new(arrivals, plan.requests));
     let gate = Barrier::new(sessions.len() + 1);
-    // CPU time of neither the workers nor this thread: threads of a client library's own.
+    // The CPU time of threads that a client library has started, neither workers nor this thread.
     let mut others_cpu_ns = 0;
     let mut shares = Vec::with_capacity(sessions.len());
     let mut waited_ns = Some(0);
@@ -169,7 +170,7 @@ pub(crate) fn run_phase(
         others_cpu_ns = process.saturating_sub(waiting);
         for worker in workers {
             let (share, waited) = worker.join().unwrap_or_else(|panic| resume_unwind(panic));
-            // A thread alone stops its clock while it draws, and waits then too.
+            // A single thread stops its clock while it draws, and may wait for a processor then, too.
             let of_timed = |whole: u64| {
                 let thread = Scheduled { ran_ns: share.cpu_ns, waited_ns: whole };
                 if stops_clock { thread.waited_in(share.timed_cpu_ns) } else { whole }
@@ -210,13 +211,14 @@ pub(crate) fn run_phase(
     }
 }
 
-/// Works through one thread's share, between the gates; and how long the thread waited for a processor meanwhile.
+/// Works through one thread's share, between the gates; returns also how long the thread waited for a processor
+/// meanwhile.
 fn work<P: Pace>(worker: Worker<'_, P>, gate: &Barrier) -> (Share, Option<u64>) {
     let waited = thread_wait_ns();
     gate.wait();
-    // A panic is kept until the others, who wait at the gate, have been let through.
+    // A panic is kept until the other threads, which wait at the gate, have been let through.
     let share = catch_unwind(AssertUnwindSafe(|| worker.run()));
-    // Nobody frees anything before the CPU time is read.
+    // No thread frees memory before the CPU time is read.
     gate.wait();
     let waited = thread_wait_ns().zip(waited).map(|(now, then)| now - then);
     (share.unwrap_or_else(|panic| resume_unwind(panic)), waited)
@@ -235,12 +237,12 @@ fn busy(share: &Share) -> Option<f64> {
     (wall_s > 0.0).then(|| (seconds(share.timed_cpu_ns) / wall_s).min(1.0))
 }
 
-/// The operations that were due in a phase of which so many began.
+/// The operations that were due in a phase in which so many operations began.
 #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
 fn offered(plan: &PhasePlan<'_>, arrivals: &Arrivals, begun: u64) -> Offered {
     let by_number = plan.requests.map(|requests| (requests, arrivals.due(requests)));
     let by_time = plan.time_limit.map(nanoseconds).map(|ns| (arrivals.due_before(ns), ns));
-    // Whichever ends it first.
+    // The limit that ends the phase first counts.
     let (due, ns) = match (by_number, by_time) {
         (Some(number), Some(time)) if number.1 < time.1 => number,
         (_, Some(time)) => time,
@@ -251,9 +253,9 @@ fn offered(plan: &PhasePlan<'_>, arrivals: &Arrivals, begun: u64) -> Offered {
     Offered { per_s, unbegun: due.saturating_sub(begun) }
 }
 
-/// Counts what was due and had not begun when time ended the phase: it has waited until then, and would have taken longer.
-/// Without it, the slowest operations of a target that falls behind would be in no latency. Those that are due last are
-/// taken for those that had not begun, which have waited least.
+/// Counts operations that were due and had not begun when time ended the phase. Each counts with the time that it had
+/// waited, and would have taken longer. Without them, the slowest operations of a target that falls behind would be in
+/// no latency. The operations that were due last, which have waited least, stand for those that had not begun.
 fn await_unbegun(plan: &PhasePlan<'_>, arrivals: &Arrivals, unbegun: u64, tallies: &mut Tallies) {
     let Some(end) = plan.time_limit.map(nanoseconds) else { return };
     let due = plan.requests.unwrap_or(u64::MAX).min(arrivals.due_before(end));
@@ -262,7 +264,7 @@ fn await_unbegun(plan: &PhasePlan<'_>, arrivals: &Arrivals, unbegun: u64, tallie
     let all = tallies.failures().0;
     for tally in tallies.iter_mut() {
         let own = share_of(unbegun, tally.counts.ops, all) / keys;
-        // Of very many, some next to each other count as the last of them.
+        // Where there are very many, neighbouring operations count with the wait of the last.
         let step = own.div_ceil(WAITS).max(1);
         for done in (0..own).step_by(usize::try_from(step).unwrap_or(usize::MAX)) {
             let times = step.min(own - done);
@@ -272,7 +274,7 @@ fn await_unbegun(plan: &PhasePlan<'_>, arrivals: &Arrivals, unbegun: u64, tallie
     }
 }
 
-/// The part of `count` that `some` is of `all`.
+/// `count` times `some` over `all`.
 fn share_of(count: u64, some: u64, all: u64) -> u64 {
     let part = u128::from(count) * u128::from(some) / u128::from(all.max(1));
     u64::try_from(part).unwrap_or(u64::MAX)

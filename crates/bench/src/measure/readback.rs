@@ -1,4 +1,4 @@
-//! Read-back: what a store acknowledged must be so. A value that was set is there, whole; one that is set once more is
+//! Read-back: acknowledged writes must hold. A value that was set is there, whole; a value that is set once more is
 //! replaced; a key that was deleted is gone.
 
 use std::collections::BTreeMap;
@@ -17,22 +17,22 @@ use larder_workload::{Asked, Composer, Finding, KeySpace, NOTHING, Values};
 const MOST_KEYS: u32 = 20_000;
 /// And at most so many bytes of values.
 const MOST_BYTES: u64 = 256 << 20;
-/// Every so many of those that are set once more, one is read right after its acknowledgement.
+/// One in so many keys that are set once more is read right after its acknowledgement.
 const READ_AT_ONCE: usize = 10;
-/// At most so many of them are set once more: enough to see a store that keeps the first value of a key.
+/// At most so many keys are set once more: enough to see a store that keeps the first value of a key.
 const MOST_OVERWRITTEN: u32 = 200;
 
 /// The result of a read-back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReadBack {
-    /// How many keys were looked at and what was wrong with them; all that does not speak of a read-back is 0.
+    /// How many keys were read and how many were wrong; all other counts are 0.
     pub counts: Counts,
     /// The first wrong value of each kind, in words.
     pub examples: BTreeMap<String, String>,
 }
 
 impl ReadBack {
-    /// Adds what was found of keys that were set once more: one that is not there counts as read back too.
+    /// Adds the results of keys that were set once more: an absent key counts as read back, too.
     pub(crate) fn add_overwritten(&mut self, again: &Self) {
         let mut counts = again.counts;
         counts.overwritten = counts.read_back - counts.read_back_absent;
@@ -41,7 +41,7 @@ impl ReadBack {
         add_examples(&mut self.examples, &again.examples);
     }
 
-    /// Adds itself to the counts of an operation.
+    /// Adds the counts of the read-back to the counts of an operation.
     pub(crate) fn count(&self, counts: &mut Counts) {
         add(counts, &self.counts);
     }
@@ -60,7 +60,7 @@ impl ReadBack {
     }
 }
 
-/// Adds what a read-back counted: nothing of what the store counts itself, which has been added.
+/// Adds the counts of a read-back, without the store's own counts, which have been added before.
 fn add(counts: &mut Counts, more: &Counts) {
     let none = Some(0);
     counts.add(&Counts { connections: none, requests: none, evictions: none, ..*more });
@@ -71,12 +71,12 @@ pub(crate) struct Reader<'a> {
     pub(crate) keys: &'a KeySpace,
     pub(crate) values: &'a Values,
     pub(crate) state: &'a KeyState,
-    /// The sessions of the threads. The first reads; each sets the keys that are its thread's, so that a key keeps its one
-    /// writer.
+    /// The sessions of the threads. The first session reads; each session sets the keys of its thread, so that a key
+    /// keeps its one writer.
     pub(crate) sessions: &'a mut [Box<dyn Session>],
     /// How the values were set.
     pub(crate) set_options: SetOptions,
-    /// The flags of what is set once more: others than before, where the store keeps any.
+    /// The flags of values that are set once more: other flags than before, where the store keeps flags.
     pub(crate) flags_again: u32,
     /// How many keys the plan asks for by one request.
     pub(crate) together: usize,
@@ -84,8 +84,8 @@ pub(crate) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads back acknowledged keys, every one or an even sample, then sets some of them once more and reads these again; as
-    /// many as there is time for until the run is to stop.
+    /// Reads back acknowledged keys, every key or an even sample. Then sets some keys once more and reads these again.
+    /// A stop of the run ends the read-back early.
     pub(crate) fn stored(&mut self) -> Result<ReadBack> {
         let mut found = ReadBack::default();
         let sampled: Vec<(u32, u32)> = samples(self.keys, self.values, self.state).collect();
@@ -94,7 +94,7 @@ impl Reader<'_> {
         }
         let due: Vec<u32> = set_again(&sampled, self.state.base()).collect();
         if self.together > 1 {
-            // A store may keep copies of what it has answered to requests for several keys.
+            // A store may keep copies of its answers to requests for several keys.
             for keys in due.chunks(self.together) {
                 self.ask_together(keys, &mut |_, _, _| {})?;
             }
@@ -115,7 +115,7 @@ impl Reader<'_> {
         Ok(found)
     }
 
-    /// Looks for keys whose delete was acknowledged, every one or an even sample: none may be there.
+    /// Looks for keys whose delete was acknowledged, every key or an even sample: no key may be there.
     pub(crate) fn deleted(&mut self) -> Result<ReadBack> {
         let mut found = ReadBack::default();
         for index in deleted(self.keys, self.values, self.state) {
@@ -124,7 +124,7 @@ impl Reader<'_> {
         Ok(found)
     }
 
-    /// Sets keys to a newer version each; returns those that were acknowledged, and counts the others.
+    /// Sets keys to a newer version each; returns the keys that were acknowledged, and counts the others.
     fn overwrite(
         &mut self,
         keys: impl Iterator<Item = u32>,
@@ -169,7 +169,7 @@ impl Reader<'_> {
                 // A store that gives no answer is not asked for the next key.
                 Err(error @ Error::Timeout { .. }) => return Err(error),
                 Err(error) => {
-                    // A set that failed may have left either value, or none.
+                    // A set that failed may have left either value, or no value.
                     self.state.forget(index);
                     found.overwrite_failed(1, || error.to_string());
                 }
@@ -181,7 +181,8 @@ impl Reader<'_> {
         Ok(set)
     }
 
-    /// Reads one key, of which no version before `oldest` is right; with [`NOTHING`] none is. It was set with these flags.
+    /// Reads one key, which was set with these flags. No version before `oldest` is right; with [`NOTHING`] no version
+    /// is.
     fn look(
         &mut self,
         index: u32,
@@ -199,7 +200,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads keys by one request; returns which of them were found. One that was not may be there all the same.
+    /// Reads keys by one request; returns which of them were found. A key that was not found may be there all the
+    /// same.
     fn look_together(
         &mut self,
         keys: &[(u32, u32)],
@@ -241,7 +243,7 @@ impl Reader<'_> {
         &mut **self.sessions.first_mut().expect("a plan has at least one thread")
     }
 
-    /// Counts what was found under a key, of which no version before `oldest` is right.
+    /// Judges and counts the answer for a key, of which no version before `oldest` is right.
     fn judge(
         &self,
         (index, oldest): (u32, u32),
@@ -257,7 +259,7 @@ impl Reader<'_> {
             let finding = self.values.verify(index, oldest, newest, value);
             let asked = Asked { key: index, oldest, base: self.state.base() };
             if finding == Finding::Right && flags != set_flags {
-                // A client decides by its flags how it decodes a value.
+                // A client decides by the flags how to decode a value.
                 let key = self.keys.shown(index);
                 let words = || {
                     format!("`{key}` came back with flags {flags}, and was set with {set_flags}")
@@ -292,14 +294,14 @@ pub(crate) fn deleted(
     sampled.filter(|index| state.is_deleted(*index))
 }
 
-/// Of the keys that were read back those that are set once more.
+/// The keys to set once more, out of the keys that were read back.
 pub(crate) fn set_again(sampled: &[(u32, u32)], turn: u32) -> impl Iterator<Item = u32> {
     let all = u32::try_from(sampled.len()).unwrap_or(u32::MAX);
     spread(all, all.div_ceil(MOST_OVERWRITTEN).max(1), turn).map(|at| sampled[at as usize].0)
 }
 
-/// One number of each stride below `all`, at a place that is drawn for it and is another in the next turn: what every
-/// second key has in common would be seen whole or not at all by equal strides.
+/// One number of each stride below `all`, at a drawn place that is another in the next turn. With equal strides, a
+/// fault of every second key would show in all keys that are taken, or in no key.
 pub(crate) fn spread(all: u32, stride: u32, turn: u32) -> impl Iterator<Item = u32> {
     let place = move |first: u32| {
         let seed = u64::from(turn) << 32 | u64::from(first);
@@ -309,7 +311,7 @@ pub(crate) fn spread(all: u32, stride: u32, turn: u32) -> impl Iterator<Item = u
     (0..all).step_by(stride as usize).map(place).filter(move |at| *at < all)
 }
 
-/// Every how many keys one is read back, so that keys and bytes stay within their bounds.
+/// The stride of the read-back that keeps keys and bytes within their bounds.
 fn step(keys: &KeySpace, values: &Values) -> u32 {
     let sample = keys.count().min(1000);
     let bytes: u64 = (0..sample).map(|index| values.len_of(index) as u64).sum();

@@ -1,7 +1,7 @@
-//! Requests of many keys: one time for all of them, and each counted.
+//! Requests of many keys: one time for all keys of a request, and a count for each key.
 //!
-//! The keys of a group are read in three ways, by as many requests as there are keys, by one that names them all, and by
-//! one that names their tag. What is checked of each entry is the same.
+//! The keys of a group are read by a request for each key, by one request for all, or by one request for their tag. The
+//! checks of each entry are the same.
 
 use larder_report::Operation;
 use larder_store::{Error, Groups, Result, Session};
@@ -63,7 +63,7 @@ impl<P: Pace> Worker<'_, P> {
             }
             let n = Counted { right: answers.n.right + answers.n.planned, ..answers.n };
             let asked = keys.len() as u64 - n.unasked;
-            // More than was asked for is wrong, and counts too.
+            // Entries that were not asked for are wrong, and count, too.
             tally.attempted(asked + n.strays, now - self.origin, begun.took(now));
             if let Some(late) = begun.late() {
                 tally.late(late, ops);
@@ -119,13 +119,13 @@ struct Answers<'a> {
 /// The outcomes of the keys of a request, and further entries that came back.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counted {
-    /// Keys that something came back for.
+    /// Keys for which an entry came back.
     found: u64,
-    /// Of them: with the right value.
+    /// Found keys with the right value.
     right: u64,
-    /// Of those found: whose TTL had passed when the request began.
+    /// Found keys whose TTL had passed when the request began.
     outlived: u64,
-    /// Keys that were said not to be there.
+    /// Keys that the store reported as absent.
     missed: u64,
     /// Keys that were not found, and that were deleted.
     planned: u64,
@@ -135,12 +135,12 @@ struct Counted {
     failed: u64,
     /// Keys that were not asked for, because the store kept failing.
     unasked: u64,
-    /// Entries that nobody asked for. They are counted apart, so that none hides a key that is missing.
+    /// Entries that the request did not ask for. They are counted apart, so that no such entry hides a missing key.
     strays: u64,
 }
 
 impl Answers<'_> {
-    /// Looks at the keys that a request for all of them did not find.
+    /// Notes the keys that a request for all of them did not find.
     fn note_misses(&mut self) {
         if self.n.found == self.keys.len() as u64 {
             return;
@@ -161,14 +161,14 @@ impl Answers<'_> {
         }
     }
 
-    /// Asks for one key after the other: for the next one after an error, too, unless it is one of too many in a row.
+    /// Asks for one key after the other, and goes on after an error, unless too many errors follow each other.
     fn each(
         &mut self,
         session: &mut dyn Session,
         buffer: &mut Vec<u8>,
         (failures, then): (&mut Failures, u64),
     ) {
-        // When the next one begins; not known after one that did not fail, which reads no clock.
+        // When the next request begins; not known after a request that did not fail, because that reads no clock.
         let mut begins = Some(then);
         for (i, key) in self.keys.iter().enumerate() {
             match session.get(key, buffer) {
@@ -200,13 +200,14 @@ impl Answers<'_> {
         groups(session)?.get_tag(tag, &mut |key, value, _| self.under(key, value))
     }
 
-    /// The request for a tag where nothing is stored, tags neither: all keys are asked for, and judged as if by their tag.
+    /// The request for a tag on a store that keeps nothing, not even tags: all keys are asked for, and judged as by
+    /// their tag.
     fn untagged(&mut self, session: &mut dyn Session) -> Result<()> {
         let keys = self.keys;
         session.get_many(keys, &mut |i, value, _| self.under(keys[i], value))
     }
 
-    /// An entry came back under this key, which must be one of the group.
+    /// An entry came back under this key, which must be a key of the group.
     #[inline]
     fn under(&mut self, key: &[u8], value: &[u8]) {
         let first = self.ops.first().map_or(0, |op| op.key);
@@ -217,7 +218,7 @@ impl Answers<'_> {
         }
     }
 
-    /// The value of the key at this place came back, which must be the first time.
+    /// The value of the key at this place came back; each value may come back once only.
     #[inline]
     fn at(&mut self, i: usize, value: &[u8]) {
         if std::mem::replace(&mut self.found[i], true) {
@@ -238,7 +239,7 @@ impl Answers<'_> {
         }
     }
 
-    /// An entry that nobody asked for: a value of the run counts as that of another key.
+    /// An entry that the request did not ask for: a value of the run counts as the value of another key.
     #[cold]
     fn stray(&mut self, value: &[u8]) {
         let is_ours = self.values.verify_any(value) == Finding::Right;

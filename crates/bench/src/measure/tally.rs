@@ -11,7 +11,7 @@ use super::pace::{Late, Took};
 use super::timeline::Slots;
 use larder_workload::Finding;
 
-/// Longest latency that a histogram can tell, in nanoseconds: an hour. Longer ones count as that.
+/// The longest latency that a histogram can hold, in nanoseconds: an hour. Longer latencies count as an hour.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 /// An operation that takes longer is a stall, in nanoseconds.
 const STALL_NS: u64 = 100_000_000;
@@ -21,20 +21,20 @@ const STALL_NS: u64 = 100_000_000;
 pub struct Tally {
     /// The counts.
     pub counts: Counts,
-    /// Operations that did what they should: what rates and latencies are made of.
+    /// Operations that succeeded: rates and latencies are made of these.
     pub succeeded: u64,
     /// Bytes of values moved.
     pub bytes: u64,
-    /// Time that all of them took, whatever came of them, in nanoseconds.
+    /// Time that all operations took, failed or not, in nanoseconds.
     pub busy_ns: u64,
-    /// When they ended, whatever came of them.
+    /// When the operations ended, failed or not.
     slots: Slots,
-    /// Latency of those that succeeded, in nanoseconds; in an open loop from the instant at which they were due, and with
-    /// those that had not begun when time ended the phase, for as long as they had waited.
+    /// Latency of operations that succeeded, in nanoseconds; in an open loop from the instant at which they were due.
+    /// Operations that had not begun when time ended the phase count with the time that they had waited.
     pub latency: Histogram<u64>,
     /// The further counts of an open loop.
     pub paced: Option<Box<PacedTally>>,
-    /// Those that took very long, whatever came of them.
+    /// Operations that took very long, failed or not.
     pub stalls: Stalls,
     /// Errors by kind.
     pub errors_by_kind: BTreeMap<String, u64>,
@@ -47,22 +47,23 @@ pub struct Tally {
 /// The knowledge of a key that an operation did not find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Known {
-    /// It was deleted, and not set since.
+    /// The key was deleted, and not set since.
     Gone,
-    /// It was set, and not deleted since.
+    /// The key was set, and not deleted since.
     There,
-    /// Neither for certain.
+    /// Neither is certain.
     Unsure,
 }
 
 /// The further counts of an open loop.
 #[derive(Debug, Clone)]
 pub struct PacedTally {
-    /// Latency of those that succeeded, from the instant at which they really began.
+    /// Latency of operations that succeeded, from the instant at which they really began.
     pub service: Histogram<u64>,
     /// How late operations began by the schedule's own fault.
     pub lag: Histogram<u64>,
-    /// Operations that would have begun late had the schedule been in time: their thread was busy with the ones before.
+    /// Operations that would have begun late even with the schedule in time: their thread was busy with operations
+    /// before.
     pub queued: u64,
 }
 
@@ -72,7 +73,7 @@ fn histogram() -> Histogram<u64> {
 }
 
 impl Tally {
-    /// Nothing counted yet.
+    /// A tally without counts.
     pub fn new() -> Self {
         Self {
             counts: Counts::default(),
@@ -89,14 +90,14 @@ impl Tally {
         }
     }
 
-    /// Nothing counted yet, in an open loop.
+    /// A tally without counts, for an open loop.
     pub(super) fn paced() -> Self {
         let paced = PacedTally { service: histogram(), lag: histogram(), queued: 0 };
         Self { paced: Some(Box::new(paced)), ..Self::new() }
     }
 
-    /// Operations that took so long together and ended at `at`, in nanoseconds from the start of the phase; whatever came
-    /// of them.
+    /// Counts operations that took so long together and ended at `at`, in nanoseconds from the start of the phase,
+    /// failed or not.
     #[inline]
     pub(super) fn attempted(&mut self, ops: u64, at: u64, took: impl Took) {
         self.counts.ops += ops;
@@ -114,7 +115,7 @@ impl Tally {
         self.counts.clipped += u64::from(ns > LONGEST_NS);
     }
 
-    /// How late an operation of an open loop began.
+    /// Records how late an operation of an open loop began.
     #[inline]
     pub(super) fn late(&mut self, late: Late, ops: u64) {
         let Some(paced) = &mut self.paced else { return };
@@ -122,19 +123,20 @@ impl Tally {
         paced.queued += if late.queue_ns > 0 { ops } else { 0 };
     }
 
-    /// An operation that did what it should.
+    /// Counts an operation that succeeded.
     #[inline]
     pub(super) fn success(&mut self, took: impl Took) {
         self.succeeded += 1;
         self.record(took);
     }
 
-    /// So many operations that were due and had not begun when the phase was over: each would have taken longer than this.
+    /// Counts operations that were due and had not begun when the phase was over: each would have taken longer than
+    /// this.
     pub(super) fn waited(&mut self, ns: u64, times: u64) {
         self.latency.saturating_record_n(ns.max(1), times);
     }
 
-    /// A latency, of an operation or of a request of many keys.
+    /// Records a latency, of an operation or of a request of many keys.
     #[inline]
     pub(super) fn record<T: Took>(&mut self, took: T) {
         self.latency.saturating_record(took.latency_ns().max(1));
@@ -145,7 +147,7 @@ impl Tally {
         }
     }
 
-    /// A read that found something.
+    /// Counts a read that found a value.
     #[inline]
     pub(super) fn found(&mut self, finding: Finding, bytes: usize, took: impl Took) {
         self.seen(finding, bytes);
@@ -154,7 +156,7 @@ impl Tally {
         }
     }
 
-    /// A value that came back.
+    /// Counts a value that came back.
     #[inline]
     pub(super) fn seen(&mut self, finding: Finding, bytes: usize) {
         self.bytes += bytes as u64;
@@ -179,7 +181,7 @@ impl Tally {
         }
     }
 
-    /// A read that found nothing; where nothing was to be found, that is the right answer.
+    /// Counts a read that found nothing; for a key that was deleted, that is the right answer.
     #[inline]
     pub(super) fn missed(&mut self, known: Known, took: impl Took) {
         self.counts.misses += 1;
@@ -193,7 +195,7 @@ impl Tally {
         }
     }
 
-    /// Adds what somebody else has recorded: so many latencies of this length.
+    /// Adds latencies that a guest has recorded: so many of this length.
     pub(crate) fn add_latencies(&mut self, ns: u64, times: u64) {
         self.latency.saturating_record_n(ns.max(1), times);
         if ns > STALL_NS {
@@ -203,13 +205,13 @@ impl Tally {
         self.counts.clipped += if ns > LONGEST_NS { times } else { 0 };
     }
 
-    /// How a phase of this length went.
+    /// The course of a phase of this length.
     pub(crate) fn timeline(&self, wall: Duration) -> Timeline {
         self.slots.clone().timeline(u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// Adds what somebody else counted in slots, whose first began so long after the phase. What ended in a slot counts
-    /// where the slot begins.
+    /// Adds the slots that a guest has counted, of which the first began so long after the phase. Operations of a slot
+    /// count where the slot begins.
     pub(crate) fn add_timeline(&mut self, timeline: &Timeline, after_ns: u64) {
         let begins = (0..).map(|slot: u64| after_ns.saturating_add(slot * timeline.slot_ns));
         for ((at, ops), max_ns) in begins.zip(&timeline.ops).zip(&timeline.max_ns) {
@@ -217,14 +219,14 @@ impl Tally {
         }
     }
 
-    /// Remembers what went wrong; whether an operation failed by it is the caller's to count.
+    /// Keeps the error; the caller counts whether an operation failed by it.
     #[cold]
     pub(super) fn note_error(&mut self, error: &larder_store::Error) {
         *self.errors_by_kind.entry(error.kind().to_owned()).or_default() += 1;
         self.first_error.get_or_insert_with(|| error.to_string());
     }
 
-    /// Adds what another thread counted.
+    /// Adds the counts of another thread.
     pub(super) fn merge(&mut self, other: &Self) {
         self.counts.add(&other.counts);
         self.succeeded += other.succeeded;
@@ -272,7 +274,7 @@ impl Tallies {
         Self(operations.iter().map(|operation| (*operation, Tally::new())).collect())
     }
 
-    /// The same for an open loop.
+    /// A tally of an open loop for each of these operations.
     pub(super) fn paced(operations: &[Operation]) -> Self {
         Self(operations.iter().map(|operation| (*operation, Tally::paced())).collect())
     }
@@ -305,7 +307,7 @@ impl Tallies {
         (sum(|counts| counts.ops), sum(|counts| counts.errors + counts.failed_fills))
     }
 
-    /// Whether what failed failed for want of room, and for nothing else.
+    /// Whether all failures were for want of room.
     pub fn only_full(&self) -> bool {
         let mut kinds = self.0.iter().flat_map(|(_, tally)| tally.errors_by_kind.keys()).peekable();
         kinds.peek().is_some() && kinds.all(|kind| kind == "full")
@@ -321,7 +323,7 @@ impl Tallies {
         self.0.iter().find_map(|(_, tally)| tally.first_error.as_deref())
     }
 
-    /// Adds what somebody else counted of the same operations.
+    /// Adds the counts of another thread or process for the same operations.
     pub(crate) fn merge(&mut self, other: &Self) {
         for ((_, tally), (_, other)) in self.0.iter_mut().zip(&other.0) {
             tally.merge(other);
@@ -329,7 +331,7 @@ impl Tallies {
     }
 }
 
-/// Histograms of ours together.
+/// Several histograms of ours in one.
 pub(crate) fn merged<H: Borrow<Histogram<u64>>>(
     histograms: impl IntoIterator<Item = H>,
 ) -> Histogram<u64> {

@@ -1,14 +1,14 @@
-//! How a phase went: operations, and the slowest of them, in slots of equal length from its start.
+//! The course of a phase: operations, and the slowest of them, in slots of equal length from the start of the phase.
 //!
-//! How long a phase will last is not known beforehand, and nothing may be allocated or divided while it does. So there is
-//! a fixed number of slots whose length is a power of two of nanoseconds, and when the last one is behind, neighbours are
-//! merged and the length doubles. Sums and maxima stay exact, and a phase ends with 17 to 32 slots unless it was over in
-//! a few microseconds.
+//! The length of a phase is not known beforehand, and the measured loop may not allocate or divide. So there is a
+//! fixed number of slots whose length is a power of two of nanoseconds. After the last slot, neighbours are merged and
+//! the length doubles. Sums and maxima stay exact, and a phase ends with 17 to 32 slots unless it was over in a few
+//! microseconds.
 //!
-//! The axis is the time that stands behind the rate. A thread alone stops its clock while it draws, and this axis with it.
-//! Of several, each keeps it running from the instant at which the first one began, so that the slots of one are those of
-//! the others. Either way the slots add up to the time of the phase, which the operations of a mix share: their parts of
-//! it, the `wall_s` of their samples, add up to it too.
+//! The axis is the time that stands behind the rate. A single thread stops its clock while it draws, and this axis
+//! with it. Several threads keep it running from the instant at which the first of them began, so that all have the
+//! same slots. Either way the slots add up to the time of the phase. The operations of a mix share that time: the
+//! `wall_s` of their samples add up to it, too.
 
 use larder_report::Timeline;
 
@@ -22,12 +22,12 @@ const SHORTEST: u32 = 10;
 pub(super) struct Slots {
     /// A slot lasts 2^this nanoseconds.
     shift: u32,
-    /// All of them, but for what is still in `open`.
+    /// All slots, without the operations that are still in `open`.
     done: [Slot; SLOTS],
-    /// The slot that time has reached, and when it ends.
+    /// The slot that time has reached, and when that slot ends.
     place: usize,
     end: u64,
-    /// The operations that ended in it lately: all that an operation touches.
+    /// The latest operations of that slot: an operation touches nothing else.
     open: Slot,
 }
 
@@ -56,8 +56,8 @@ impl Slots {
         }
     }
 
-    /// Operations that ended at `at`, in nanoseconds from the start of the phase and not before those that came earlier,
-    /// and that took `ns`. Whatever became of them: a stall must not vanish because it ended in an error.
+    /// Records operations that took `ns` and ended at `at`, in nanoseconds from the start of the phase and not before
+    /// earlier operations. Failed operations count, too: a stall must not vanish because it ended in an error.
     #[inline]
     pub(super) fn record(&mut self, at: u64, ops: u64, ns: u64) {
         if at >= self.end {
@@ -85,9 +85,9 @@ impl Slots {
         self.shift += 1;
     }
 
-    /// Adds what ended in another thread's slots, which begin at the same instant.
+    /// Adds the slots of another thread, which begin at the same instant.
     pub(super) fn merge(&mut self, other: &Self) {
-        // How long slots are follows from how far they reach, so at the same instant both have the same.
+        // The length of slots follows from how far they reach, so at the same instant both have the same length.
         let mut other = other.clone();
         let begin = |slots: &Self| (slots.place as u64) << slots.shift;
         let at = begin(self).max(begin(&other));
@@ -98,7 +98,7 @@ impl Slots {
         }
     }
 
-    /// The slots of a phase that lasted `wall_ns`; of the last one, what was left of it.
+    /// The slots of a phase that lasted `wall_ns`; the last slot ends with the phase.
     pub(super) fn timeline(mut self, wall_ns: u64) -> Timeline {
         self.reach(wall_ns);
         let lasted = &self.done[..=self.place];

@@ -28,13 +28,14 @@ pub enum Work<'a> {
     },
     /// Operations drawn from a pattern, reads and writes mixed by a ratio.
     Drawn {
-        /// Which keys.
+        /// Draws the keys.
         picker: &'a Picker,
         /// Sets to gets to deletes.
         ratio: Ratio,
         /// The kind of a read: `Get` or `GetOrSet`.
         read: Kind,
-        /// A miss is stored under the key after the one that was read, counted round: a mistake that is made.
+        /// Whether a miss is stored under the key after the one that was read, counted round: a mistake that
+        /// applications make.
         fills_next: bool,
         /// Of a phase that only reads, in order: how many applications the threads are, each of which has keys of its own
         /// that all of its threads read. `None` where the threads share the keys.
@@ -42,14 +43,14 @@ pub enum Work<'a> {
     },
     /// Several operations on the same key, one after the other, before the next key is drawn.
     Chained {
-        /// Which keys.
+        /// Draws the keys.
         picker: &'a Picker,
-        /// The operations on each, in this order.
+        /// The operations on each key, in this order.
         kinds: &'a [Kind],
     },
     /// Every key of a group, in order, before the next group is drawn.
     Grouped {
-        /// Which groups.
+        /// Draws the groups.
         picker: &'a Picker,
         /// Keys of a group.
         size: u32,
@@ -62,15 +63,15 @@ pub enum Work<'a> {
         trace: &'a Trace,
         /// The kind of a read: `Get` or `GetOrSet`.
         read: Kind,
-        /// Recorded sets and deletes are carried out; otherwise only the reads are.
+        /// Whether recorded sets and deletes are carried out; otherwise only the reads are.
         writes: bool,
     },
 }
 
 impl Work<'_> {
-    /// Whether several threads may rightly leave an older value behind, or none: a fill after a miss brings back what
-    /// another thread has just replaced or deleted, and a trace's writes of one key are spread over threads. That is the
-    /// workload's own race and no fault of a store.
+    /// Whether several threads may rightly leave an older value behind, or no value. A fill after a miss brings back a
+    /// value that another thread has just replaced or deleted. A trace's writes of one key are spread over threads.
+    /// That is the workload's own race and no fault of a store.
     pub(crate) fn races(&self, threads: u32) -> bool {
         let possible = match self {
             // Each key has one writer.
@@ -83,7 +84,7 @@ impl Work<'_> {
         possible && threads > 1
     }
 
-    /// Whether it deletes keys.
+    /// Whether the work deletes keys.
     pub(super) fn deletes(&self) -> bool {
         match self {
             Work::Each { .. } | Work::Grouped { .. } => false,
@@ -93,7 +94,7 @@ impl Work<'_> {
         }
     }
 
-    /// Whether it sets keys that it may read.
+    /// Whether the work sets keys that it may read.
     pub(super) fn overwrites(&self) -> bool {
         match self {
             Work::Each { .. } | Work::Grouped { .. } => false,
@@ -103,7 +104,7 @@ impl Work<'_> {
         }
     }
 
-    /// Whether it stores anything, be it a fill.
+    /// Whether the work stores values, fills included.
     pub(super) fn stores(&self) -> bool {
         let stores = |kind: &Kind| matches!(kind, Kind::Set | Kind::GetOrSet);
         match self {

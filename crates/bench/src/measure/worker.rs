@@ -1,12 +1,13 @@
 //! The measured loop.
 //!
-//! It allocates nothing, formats nothing and draws no random numbers: operations come in blocks that were drawn before
-//! the clock started. One reading of the clock an operation: the end of one is the start of the next. Verification lies
-//! between the two, so it is part of the next operation's time, the same for every target, and of the floor.
+//! The loop allocates nothing, formats nothing and draws no random numbers: operations come in blocks that were drawn
+//! before the clock started. The clock is read once for each operation: the end of one is the start of the next.
+//! Verification lies between the two, so it is part of the next operation's time, the same for every target, and of
+//! the floor.
 //!
-//! A thread alone stops its clock while it draws. Of several, each keeps it running: while one draws, the others have the
-//! store for themselves, and a rate without that time would be one that no wall clock has seen. Their clocks start when
-//! the first of them starts, for the same reason.
+//! A single thread stops its clock while it draws. Several threads keep theirs running: while one thread draws, the
+//! others have the store for themselves. No wall clock has seen a rate without that time. All clocks start when the
+//! first thread starts, for the same reason.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,7 +32,8 @@ use larder_workload::{Composer, Finding, Values};
 const BLOCK: usize = 1024;
 /// How long a block should take: slow stores get smaller blocks, so that time limits and Ctrl-C are seen.
 const BLOCK_NS: u64 = 20_000_000;
-/// Operations in a block of an open loop at most: drawing it may make the next one late, and must not take long.
+/// The most operations in a block of an open loop: drawing a block may make the next operation late, and must not take
+/// long.
 const OPEN_BLOCK: usize = 32;
 
 /// The part of the work that is the same for every thread of a phase.
@@ -39,17 +41,18 @@ const OPEN_BLOCK: usize = 32;
 pub(super) struct Orders<'a> {
     pub(super) set_options: SetOptions,
     pub(super) touch_ttl: Option<Duration>,
-    /// So long after it was renewed last, in nanoseconds, a key is gone for certain; [`u64::MAX`] where nothing has a TTL.
+    /// The time after its last renewal when a key is gone for certain, in nanoseconds; [`u64::MAX`] where no entry has
+    /// a TTL.
     pub(super) gone_after_ns: u64,
     /// The time that it takes to make a value; `None` where it takes no time.
     pub(super) loads: Option<&'a Loads>,
     /// Keys a request; 1 reads one by one.
     pub(super) multiget: usize,
-    /// There is no other thread.
+    /// Whether there is no other thread.
     pub(super) alone: bool,
-    /// The store keeps nothing and replays the last set: any whole value is right.
+    /// Whether the store keeps nothing and replays the last set: any whole value is right.
     pub(super) replays: bool,
-    /// When time ends the phase, on the monotonic clock.
+    /// The time that ends the phase; `None` when operations end it.
     pub(super) time_limit: Option<Duration>,
     /// When the first thread began.
     pub(super) began: &'a OnceLock<u64>,
@@ -66,7 +69,7 @@ pub(super) struct Worker<'a, P> {
     pub(super) orders: Orders<'a>,
     /// When operations begin.
     pub(super) pace: P,
-    /// Since when the thread has been waiting for one to begin.
+    /// The instant since which the thread has been waiting for an operation to begin.
     pub(super) free: u64,
     pub(super) buffer: Vec<u8>,
     /// Which keys of a request were found.
@@ -75,7 +78,7 @@ pub(super) struct Worker<'a, P> {
     request: Option<Operation>,
     /// Time in the measured segments so far.
     timed_ns: u64,
-    /// When the phase began; of a thread alone, so long before the current segment as it has been measured.
+    /// When the phase began; for a single thread, the start of the current segment minus the time measured before.
     pub(super) origin: u64,
     pub(super) failures: Failures,
 }
@@ -84,9 +87,9 @@ pub(super) struct Worker<'a, P> {
 #[derive(Debug)]
 pub(super) struct Share {
     pub(super) tallies: Tallies,
-    /// Time in the measured segments; of several threads, all the time from the first to the last.
+    /// Time in the measured segments; of several threads, all the time from the first segment to the last.
     pub(super) wall_ns: u64,
-    /// Of that, the time until everything that was sent had been answered.
+    /// The part of `wall_ns` until all requests that were sent had been answered.
     pub(super) barrier_ns: u64,
     /// CPU time in the measured segments.
     pub(super) timed_cpu_ns: u64,
@@ -94,7 +97,7 @@ pub(super) struct Share {
     pub(super) timed_system_ns: u64,
     /// CPU time in all.
     pub(super) cpu_ns: u64,
-    /// It stopped because the store kept failing.
+    /// Whether the thread stopped because the store kept failing.
     pub(super) gave_up: bool,
 }
 
@@ -143,7 +146,7 @@ impl<'a, P: Pace> Worker<'a, P> {
         let limit = limit.map(|limit| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
         self.pace.start(began, limit.map_or(u64::MAX, |limit| began.saturating_add(limit)));
         while !self.draw.is_over() && !self.failures.gave_up() && !self.pace.is_over() {
-            // An open loop keeps the end by itself.
+            // An open loop ends by itself.
             let left = limit.filter(|_| !P::IS_OPEN);
             let left = left.map(|limit| limit.saturating_sub(self.timed_ns));
             if self.orders.stop.load(Ordering::Relaxed) || left == Some(0) {
@@ -176,7 +179,8 @@ impl<'a, P: Pace> Worker<'a, P> {
         Share { tallies, wall_ns, barrier_ns, timed_cpu_ns, timed_system_ns, cpu_ns, gave_up }
     }
 
-    /// Ends with an answer to everything that was sent: what was only sent is not done, and its time belongs to it.
+    /// Waits until all requests that were sent have been answered: an unanswered request is not done, and the wait is
+    /// part of its time.
     fn settle(&mut self) -> (u64, Result<(), Error>) {
         let start = self.start();
         let settled = self.session.settle();
@@ -185,8 +189,8 @@ impl<'a, P: Pace> Worker<'a, P> {
         (took, settled)
     }
 
-    /// Whether its clock stands still while it draws: alone in a closed loop. Callers who come when they are due wait for
-    /// nobody's drawing.
+    /// Whether the clock stands still while the thread draws: for a single thread in a closed loop. Callers that come
+    /// when they are due wait for no drawing.
     fn stops_clock(&self) -> bool {
         self.orders.alone && !P::IS_OPEN
     }
@@ -279,7 +283,7 @@ impl<'a, P: Pace> Worker<'a, P> {
         Finished::well(now)
     }
 
-    /// The look-aside pattern. With a fill that is refused it stays a miss, which did not succeed.
+    /// The look-aside pattern. A miss whose fill is refused did not succeed.
     #[inline]
     fn get_or_set(
         &mut self,
@@ -376,13 +380,13 @@ impl<'a, P: Pace> Worker<'a, P> {
         Finished::well(now)
     }
 
-    /// A key was not found by an operation that does something else besides reading.
+    /// Counts a miss of an operation that does more than read.
     fn note_miss(&self, op: Op, tally: &mut Tally) {
         tally.counts.misses += 1;
         tally.counts.stored_misses += u64::from(self.draw.known(op) == Known::There);
     }
 
-    /// An operation is over, whatever came of it.
+    /// Counts an operation that is over, failed or not.
     #[inline]
     fn attempted(&self, tally: &mut Tally, now: u64, begun: P::Begun) {
         tally.attempted(1, now - self.origin, begun.took(now));
@@ -391,7 +395,7 @@ impl<'a, P: Pace> Worker<'a, P> {
         }
     }
 
-    /// The value of a key came back in the buffer.
+    /// Judges the value of a key that came back in the buffer.
     #[inline]
     fn found(&self, op: Op, took: impl Took, tally: &mut Tally) {
         let values = self.composer.values();
@@ -405,16 +409,16 @@ impl<'a, P: Pace> Worker<'a, P> {
     }
 }
 
-/// An operation is over.
+/// The end of an operation.
 #[derive(Debug, Clone, Copy)]
 struct Finished {
-    /// When it was.
+    /// When the operation ended.
     at: u64,
-    /// The store failed it.
+    /// Whether the store failed the operation.
     failed: bool,
-    /// It got no answer in time.
+    /// Whether the operation got no answer in time.
     unanswered: bool,
-    /// Its connection ended or was given up before the answer: what it asked for may still be carried out.
+    /// Whether the connection ended or was given up before the answer: the operation may still be carried out.
     lost: bool,
 }
 
@@ -429,7 +433,7 @@ impl Finished {
         Self::not_filled(at, tally, error)
     }
 
-    /// The operation was carried out, but not what it is to store.
+    /// The end of an operation whose value was not stored.
     fn not_filled(at: u64, tally: &mut Tally, error: &Error) -> Self {
         tally.note_error(error);
         let unanswered = is_unanswered(error);
@@ -438,7 +442,7 @@ impl Finished {
     }
 }
 
-/// Whether an operation waited in vain.
+/// Whether an operation got no answer in time.
 pub(super) fn is_unanswered(error: &Error) -> bool {
     matches!(error, Error::Timeout { .. })
 }

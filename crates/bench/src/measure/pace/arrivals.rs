@@ -1,28 +1,28 @@
 //! When operations are due: instants from the start of a phase, known before it begins.
 //!
 //! The instants follow from the rate, the seed and the round alone, so that every target of a round meets the same
-//! arrivals. Nothing is drawn while the clock runs: exponential gaps come from a cycle of them that is long enough for its
-//! repetition not to matter, and the mean of a cycle is exactly that of the rate.
+//! arrivals. Nothing is drawn while the clock runs: exponential gaps come from a cycle that is long enough for its
+//! repetition not to matter. The mean of a cycle is exactly that of the rate.
 
 use std::sync::Arc;
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Gaps of a cycle.
+/// The number of gaps in a cycle.
 const CYCLE: usize = 1 << 16;
 
 /// When the operations of a phase are due, counted from 0 in nanoseconds from its start.
 #[derive(Debug, Clone)]
 pub(crate) struct Arrivals {
     times: ArrivalTimes,
-    /// A cycle lasts so long.
+    /// The length of a cycle.
     cycle_ns: f64,
 }
 
 #[derive(Debug, Clone)]
 enum ArrivalTimes {
-    /// One after the other at the same distance: a cycle of one.
+    /// All operations at the same distance: a cycle of one operation.
     Even,
     /// The beginning of each gap of a cycle.
     Drawn(Vec<u64>),
@@ -53,8 +53,8 @@ impl Arrivals {
         Self { times: ArrivalTimes::Drawn(begins.collect()), cycle_ns }
     }
 
-    /// As they were recorded: `at` in nanoseconds from the first one, rising; all of it takes `lasts_ns`, and is then
-    /// repeated. With a rate, faster or slower so that it is kept on the whole.
+    /// As recorded: `at` in nanoseconds from the first operation, rising. The recording takes `lasts_ns`, and is then
+    /// repeated. With a rate, it runs faster or slower, so that the rate is kept on the whole.
     pub(crate) fn recorded(at: Arc<[u64]>, lasts_ns: u64, per_s: Option<f64>) -> Self {
         #[expect(clippy::cast_precision_loss, reason = "years of nanoseconds fit well enough")]
         let (count, lasts_ns) = (at.len() as f64, lasts_ns.max(1) as f64);
@@ -80,7 +80,7 @@ impl Arrivals {
         }
     }
 
-    /// How many are due before this instant.
+    /// How many operations are due before this instant.
     pub(crate) fn due_before(&self, ns: u64) -> u64 {
         let (mut low, mut high) = (0, 1);
         while self.due(high) < ns {
@@ -89,7 +89,7 @@ impl Arrivals {
         if self.due(low) >= ns {
             return low;
         }
-        // The last that is due before lies from `low` on, below `high`.
+        // The last operation that is due before lies from `low` on, below `high`.
         while high - low > 1 {
             let middle = low + (high - low) / 2;
             if self.due(middle) < ns { low = middle } else { high = middle }
@@ -97,7 +97,7 @@ impl Arrivals {
         high
     }
 
-    /// Whether each operation has its own instant, whoever carries it out.
+    /// Whether each operation has its own instant, whichever thread carries it out.
     pub(crate) fn are_recorded(&self) -> bool {
         matches!(self.times, ArrivalTimes::Recorded { .. })
     }
@@ -152,7 +152,7 @@ mod tests {
             let mut gaps: Vec<f64> = (0..CYCLE as u64)
                 .map(|n| (arrivals.due(n + 1) - arrivals.due(n)) as f64 / mean)
                 .collect();
-            // A whole cycle takes what the rate says, to the nanosecond.
+            // A whole cycle takes as long as the rate says, to the nanosecond.
             assert_eq!(arrivals.due(3 * CYCLE as u64), (3.0 * CYCLE as f64 * mean) as u64);
             let variance = gaps.iter().map(|gap| (gap - 1.0).powi(2)).sum::<f64>() / CYCLE as f64;
             assert!((variance - 1.0).abs() < 0.05, "{variance}");

@@ -1,11 +1,10 @@
 //! When an operation begins: as soon as the one before is over, or when it is due.
 //!
-//! A closed loop asks for the next operation when it has the answer to the last, so a target that stalls is asked less:
-//! its callers are kept from coming, and the stall counts once. An open loop has operations due at instants that nobody's
-//! answer can move. Whoever of its threads is free takes the next one, and latency counts from the instant at which it was
-//! due.
+//! In a closed loop the next operation begins with the answer to the last, so a target that stalls is asked less. Its
+//! callers are kept from coming, and the stall counts once. In an open loop operations are due at instants that no
+//! answer can move. A free thread takes the next operation, and latency counts from the instant at which it was due.
 //!
-//! Which loop it is, the measured loop has as a type, so that a closed loop carries nothing of an open one.
+//! The measured loop has the kind of loop as a type, so that a closed loop carries nothing of an open one.
 
 mod arrivals;
 
@@ -17,67 +16,68 @@ use super::clock::{now_ns, sleep_until, wake_in_time};
 
 /// How long before an operation is due its thread stops sleeping and watches the clock, in nanoseconds.
 const WATCH_NS: u64 = 5_000;
-/// The longest sleep, after which it is asked whether to stop, in nanoseconds.
+/// The longest sleep before the next check for a stop, in nanoseconds.
 const NAP_NS: u64 = 50_000_000;
 
 /// When operations begin.
 pub(super) trait Pace {
     /// An operation that has begun.
     type Begun: Begun;
-    /// Operations are due at instants of their own.
+    /// Whether operations are due at instants of their own.
     const IS_OPEN: bool;
 
-    /// Begins the next operation, or request of `ops` keys, on a thread that is free since `free`; it is now `now`. `None`
-    /// when nothing more is to begin.
+    /// Begins the next operation, or request of `ops` keys, at the time `now`, on a thread that is free since `free`.
+    /// `None` when no further operation begins.
     fn begin(&mut self, free: u64, now: u64, ops: u64, place: Option<u64>) -> Option<Self::Begun>;
 
     /// The phase began at this instant, and ends at that one.
     fn start(&mut self, began: u64, end: u64);
 
-    /// Waits until the phase is over by its plan, where nothing is left to do before.
+    /// Waits until the planned end of the phase, where no operation is left before it.
     fn finish(&self);
 
-    /// No operation is to begin any more.
+    /// Whether no further operation begins.
     fn is_over(&self) -> bool;
 }
 
 /// An operation that has begun.
 pub(super) trait Begun: Copy {
-    /// How long it took.
+    /// The time of the operation.
     type Took: Took;
-    /// When it really began.
+    /// When the operation really began.
     fn at(self) -> u64;
-    /// How long it took until now.
+    /// How long the operation took until now.
     fn took(self, now: u64) -> Self::Took;
-    /// How late it began, in nanoseconds: of an open loop.
+    /// How late the operation began, in nanoseconds; `None` in a closed loop.
     fn late(self) -> Option<Late>;
 }
 
 /// How long an operation took.
 pub(super) trait Took: Copy {
-    /// For whoever waits for it: from the instant at which it was due.
+    /// The time for a caller: from the instant at which the operation was due.
     fn latency_ns(self) -> u64;
-    /// From the instant at which it began.
+    /// The service time: from the instant at which the operation began.
     fn service_ns(self) -> u64;
-    /// Whether the two are not the same thing.
+    /// Whether the two times may differ.
     const IS_PACED: bool;
 }
 
-/// How late an operation began, by whose fault.
+/// How late an operation began, divided by cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Late {
-    /// The schedule's own: its thread woke late, or drew operations, before this one or before one that it waited for.
+    /// The schedule's own part: the thread woke late or drew operations, before this operation or an earlier one for
+    /// which it waited.
     pub(super) lag_ns: u64,
-    /// The rest: its thread was busy with the ones before, which would have been so had they all begun in time.
+    /// The rest: the thread was busy with operations before, and would have been so had all of them begun in time.
     pub(super) queue_ns: u64,
 }
 
 impl Late {
-    /// Of an operation that was `due`, on a thread that was `free` and began it `at`, where the one before began so much
-    /// later for the schedule's fault.
+    /// The lateness of an operation that was `due`, on a thread that was `free` and began it `at`. The operation
+    /// before began `debt_ns` late by the schedule's fault.
     ///
-    /// Had the schedule never been late, the thread would have been free so much earlier, and the operation would have
-    /// begun so much earlier, but never before it was due. What is left of its lateness is the target's.
+    /// Had the schedule never been late, the thread would have been free so much earlier. The operation would have
+    /// begun so much earlier, too, but never before it was due. The rest of its lateness is the target's.
     #[inline]
     fn new(due: u64, free: u64, at: u64, debt_ns: u64) -> Self {
         let late_ns = at - due;
@@ -147,7 +147,7 @@ pub(super) struct Schedule<'a> {
     arrivals: &'a Arrivals,
     /// Operations of the phase; `None` when time ends it.
     requests: Option<u64>,
-    /// How many have been taken.
+    /// How many operations have been taken.
     taken: AtomicU64,
 }
 
@@ -226,7 +226,7 @@ pub(super) struct Due {
     late: Late,
 }
 
-/// How long it took, from either instant.
+/// How long an operation took, from either instant.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FromPlan {
     latency_ns: u64,
@@ -266,7 +266,7 @@ impl Took for FromPlan {
     }
 }
 
-/// Waits until an instant and tells when it was over; `None` when told to stop meanwhile.
+/// Waits until an instant, and returns the time afterwards; `None` when the run was stopped meanwhile.
 fn wait(until: u64, stop: &AtomicBool) -> Option<u64> {
     loop {
         let now = now_ns();
@@ -289,8 +289,8 @@ fn wait(until: u64, stop: &AtomicBool) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// How late each of these operations begins on one thread, which are due and last so long, where the thread wakes so
-    /// late for each that it waits for.
+    /// How late each of these operations, given as due time and length, begins on one thread. The thread wakes so late
+    /// for each operation that it waits for.
     fn late(operations: &[(u64, u64)], wakes_late: &[u64]) -> Vec<(u64, u64)> {
         let (mut free, mut debt) = (0, 0);
         let each = operations.iter().zip(wakes_late).map(|((due, lasts), late)| {
@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn who_comes_after_a_thread_that_woke_late_waits_for_the_schedule() {
-        // It wakes 250 late, and needs until the fourth to be in time again.
+        // The thread wakes 250 late, and is in time again at the fourth operation.
         let operations = [(100, 1), (200, 1), (300, 1), (400, 1)];
         assert_eq!(late(&operations, &[250, 0, 0, 0]), [(250, 0), (151, 0), (52, 0), (0, 0)]);
     }
@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_draws_operations_is_late_by_itself() {
-        // Free at 150 and due at 100, it began at 170: 50 it waited for the one before.
+        // Due at 100 on a thread that was free at 150, the operation began at 170: it waited 50 for the one before.
         assert_eq!(Late::new(100, 150, 170, 0), Late { lag_ns: 20, queue_ns: 50 });
         assert_eq!(Late::new(100, 150, 170, 10), Late { lag_ns: 30, queue_ns: 40 });
     }
