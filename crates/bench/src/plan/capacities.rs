@@ -1,4 +1,4 @@
-//! Which targets can be told how much they may hold, and with which capacities each is planned.
+//! The targets that take a capacity, and the capacities with which each is planned.
 
 use larder_store::Catalog;
 
@@ -8,7 +8,7 @@ use crate::error::{Result, usage};
 /// Why no capacity can be asked of a target.
 pub(crate) type Unbounded = &'static str;
 
-/// The option by which a target is told how much it may hold, or why there is none.
+/// The option that bounds the size of a target, or why there is no such option.
 pub(crate) fn size_option(
     target: &PlannedTarget,
     catalog: &Catalog,
@@ -29,7 +29,7 @@ pub(crate) fn size_option(
         .ok_or("has no option that bounds its size: leave out --capacity")
 }
 
-/// The targets once for each capacity that some point asks of them, and once for all points where none can be asked.
+/// Each target once for each capacity that some point asks of it, and once for all points where it takes no capacity.
 pub(crate) fn with_capacities(
     targets: Vec<PlannedTarget>,
     points: &[PlannedPoint],
@@ -61,7 +61,7 @@ pub(crate) fn with_capacities(
     Ok(bounded)
 }
 
-/// Refuses two sizes.
+/// Refuses a capacity for a target whose URL sets the size.
 fn has_no_size(target: &PlannedTarget, option: &str) -> Result<()> {
     match target.url.option(option) {
         None => Ok(()),

@@ -1,4 +1,4 @@
-//! The workload in words, by the names of its options: what a reader of the report needs.
+//! The workload in words, by the names of its options, for the reader of a report.
 
 use std::collections::BTreeMap;
 
@@ -100,7 +100,8 @@ pub(super) fn describe(
     words
 }
 
-/// The sizes that a trace has recorded, and the one of those that it has not; `None` where it has recorded none.
+/// The sizes that a trace has recorded, and the size of keys without a recorded one; `None` where it has recorded no
+/// size.
 fn recorded(sizes: impl Iterator<Item = Option<u32>>, otherwise: &str) -> Option<String> {
     let all: Vec<Option<u32>> = sizes.collect();
     let mut known: Vec<u32> = all.iter().copied().flatten().filter(|size| *size > 0).collect();
@@ -122,7 +123,7 @@ fn recorded(sizes: impl Iterator<Item = Option<u32>>, otherwise: &str) -> Option
     Some(format!("recorded ({spread}{rest})"))
 }
 
-/// How many operations of which kind a trace replays.
+/// How many operations of each kind a trace replays.
 fn recorded_operations(trace: &Trace) -> String {
     let stats = trace.stats();
     let kinds = [

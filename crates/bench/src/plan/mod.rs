@@ -34,13 +34,13 @@ pub(crate) use source::sizes_and_keys;
 pub use targets::PlannedTarget;
 pub(crate) use targets::plan_targets;
 
-/// Rounds, where nobody says how many: with ten a side, two targets that differ in every round reach p = 0.00001.
+/// The default number of rounds: with ten a side, two targets that differ in every round reach p = 0.00001.
 const DEFAULT_ROUNDS: u32 = 10;
 /// The most rounds: each has its own versions.
 const MAX_ROUNDS: u32 = 1000;
-/// How long rounds go on where they end by how exact the rates are, and nobody says.
+/// The default time for the rounds where they end by the precision of the rates.
 const DEFAULT_MAX_TIME: Duration = Duration::from_mins(5);
-/// The length of keys, where nobody says.
+/// The default length of keys, in bytes.
 const DEFAULT_KEY_SIZE: u32 = 32;
 /// The memory that the run itself needs for every key, in bytes: its place in the order, its versions, its count.
 const BYTES_A_KEY: u64 = 16;
@@ -52,17 +52,17 @@ pub struct Plan {
     pub scenario: String,
     /// The subject of the scenario, in a line.
     pub summary: String,
-    /// From this everything follows.
+    /// The seed from which every draw follows.
     pub seed: u64,
     /// How often each cell is measured; with `until`, at least.
     pub rounds: u32,
-    /// How exact the rates are to be before a point ends.
+    /// The precision that the rates must reach before a point ends.
     pub until: Option<Until>,
-    /// After which time no further round begins.
+    /// The time after which no further round begins.
     pub max_time: Option<Duration>,
     /// How long the rounds may take; see [`fit`](crate::fit).
     pub within: Option<Duration>,
-    /// How long everything is done unmeasured first.
+    /// How long all work is done unmeasured first.
     pub warmup: Option<Duration>,
     /// How much memory the whole run may have; see [`limit_memory`](crate::limit_memory).
     pub memory: Option<ByteSize>,
@@ -74,17 +74,17 @@ pub struct Plan {
     pub workload: BTreeMap<String, String>,
     /// Notes for the reader, in sentences.
     pub notes: Vec<String>,
-    /// As what the scenario is run.
+    /// The form in which the scenario is run.
     pub form: ArticleForm,
-    /// The options by which it is another workload than the scenario's; [`Scenario::with_workload`] says.
+    /// The options that make the workload another than the scenario's; see [`Scenario::with_workload`].
     pub changed: Vec<String>,
-    /// The work of the article that this form of the scenario leaves out; [`Scenario::cut`] says.
+    /// The work of the article that this form of the scenario leaves out; see [`Scenario::cut`].
     pub cut: Option<String>,
-    /// The checks that this form of the scenario makes fire, where it says.
+    /// The checks that this form of the scenario makes fire, where it lists them.
     pub checks: Option<Vec<String>>,
     /// The article that the scenario repeats.
     pub article: Option<ArticleSpec>,
-    /// Which of its rounds are carried out here; `None` for all.
+    /// The slice whose rounds are carried out here; `None` for all rounds.
     pub slice: Option<Slice>,
 }
 
@@ -104,14 +104,14 @@ impl Plan {
             spans_last(spec)?;
             keys_say_how_much(spec)?;
         }
-        // On a server that Larder did not start, the run has keys of its own that nobody else has.
+        // On a server that Larder did not start, the run's keys have a prefix that no other client uses.
         let shared = targets.iter().any(PlannedTarget::is_external);
         let prefix =
             if shared { format!("larder:{:08x}:", rand::random::<u32>()) } else { "k".to_owned() };
         let mut parts = Vec::new();
         for (name, spec) in &workloads {
             let mut part = PlannedPart::new(*name, spec, &prefix, seed)?;
-            // Targets that were typed are measured on all that there is.
+            // Targets that were typed are measured on every part.
             if !typed {
                 let names = targets.iter().map(|target| &target.name);
                 let left_out = scenario.left_out(*name, names);
@@ -167,7 +167,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// How many keys there are, where all points have as many.
+    /// The number of keys, where all points have the same.
     pub(crate) fn keys(&self) -> Option<u32> {
         let mut counts = self.points.iter().map(|point| point.keys.count());
         let first = counts.next()?;
@@ -179,8 +179,8 @@ impl Plan {
         if self.until.is_some() { MAX_ROUNDS } else { self.rounds }
     }
 
-    /// The turns that are carried out: rounds × points × targets, without those that a part leaves out; with `until`, the
-    /// least.
+    /// The number of turns that are carried out: rounds × points × targets, without the points that a part leaves out;
+    /// with `until`, the least.
     pub fn turns(&self) -> u64 {
         let of = |target| self.points_of(target).count() as u64;
         u64::from(self.own_rounds()) * self.targets.iter().map(of).sum::<u64>()
@@ -191,7 +191,8 @@ impl Plan {
         self.points.iter().filter(|point| point.is_for(target))
     }
 
-    /// Says where guests work with more or fewer processes than others have threads.
+    /// Refuses guests with more processes than keys to write. Notes where guests have more or fewer processes than
+    /// other targets have threads.
     fn check_processes(&mut self) -> Result<()> {
         let n_guests = self.targets.iter().filter(|target| target.is_guest()).count();
         if n_guests == 0 {
@@ -211,7 +212,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Says that the operations of guests come round where time ends a phase.
+    /// Notes that guests repeat their operations where time ends a phase.
     fn note_repetition(&mut self) {
         let ends_by_time = |phase: &PlannedPhase| {
             phase.measured && phase.requests.is_none() && phase.time_limit.is_some()
@@ -228,7 +229,7 @@ impl Plan {
 
     fn note_mixes(&mut self) {
         let mixed = |phase: &PlannedPhase| phase.measured && phase.operations.len() > 1;
-        // Where operations come when they are due, the rate of each is over all of the time.
+        // In an open loop, the rate of each operation is over the whole time.
         let closed = self.points.iter().filter(|point| !point.is_paced());
         if closed.flat_map(|point| &point.phases).any(mixed) {
             let note =
@@ -238,12 +239,12 @@ impl Plan {
     }
 }
 
-/// From this every draw of a phase follows: the same for every target of a round, other ones in the next.
+/// The seed of every draw of a phase: the same for every target of a round, another in the next round.
 pub(crate) fn phase_seed(seed: u64, round: u32, number: usize) -> u64 {
     seed ^ u64::from(round).rotate_left(32) ^ (number as u64).rotate_left(48)
 }
 
-/// Refuses times of nothing.
+/// Refuses times of zero.
 fn spans_last(spec: &WorkloadSpec) -> Result<()> {
     let spans = [
         ("duration", spec.duration),
@@ -261,7 +262,7 @@ fn spans_last(spec: &WorkloadSpec) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a time for the rounds where fewer keys would not make them shorter.
+/// Refuses a time for the rounds (`--within`) where fewer keys would not make the rounds shorter.
 fn keys_say_how_much(spec: &WorkloadSpec) -> Result<()> {
     let Some(within) = spec.within else { return Ok(()) };
     let others = [
@@ -281,7 +282,7 @@ fn keys_say_how_much(spec: &WorkloadSpec) -> Result<()> {
     }
 }
 
-/// Refuses more keys than the run itself has memory to keep track of, before it tries.
+/// Refuses more keys than the run itself has memory to keep track of, before it takes that memory.
 fn keys_fit(keys: u32) -> Result<()> {
     let needed = u64::from(keys) * BYTES_A_KEY;
     match available_memory() {

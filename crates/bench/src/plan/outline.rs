@@ -1,4 +1,4 @@
-//! A plan as the run that it will be, before it is carried out: which cells there will be.
+//! A plan as the run that it becomes, before it is carried out: the targets and cells of that run.
 
 use larder_report::{Cell, Run, Target};
 

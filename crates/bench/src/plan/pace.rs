@@ -10,18 +10,18 @@ use larder_workload::{ArrivalKind, Bound, WorkloadSpec};
 /// How fast operations come, whether a target keeps up or not.
 #[derive(Debug, Clone)]
 pub(crate) struct PlannedPace {
-    /// Operations a second, of all threads together; `None` for as many as were recorded.
+    /// Operations a second, of all threads together; `None` for the recorded rate.
     rate: Option<f64>,
-    /// How they are spread over time.
+    /// How operations are spread over time.
     arrivals: ArrivalKind,
     /// When the operations of a trace were recorded, in nanoseconds, and how long all of them took.
     recorded: Option<(Arc<[u64]>, u64)>,
-    /// The highest rate within this is looked for; until one is tried, the targets say how fast.
+    /// The bound within which the highest rate is searched for; until a rate is tried, the loop is closed.
     search: Option<Bound>,
 }
 
 impl PlannedPace {
-    /// The pace of a workload; `None` where it says nothing, and the targets say how fast.
+    /// The pace of a workload; `None` where the workload sets no pace, for a closed loop.
     pub(super) fn of(
         spec: &WorkloadSpec,
         rate: Option<u32>,
@@ -50,19 +50,18 @@ impl PlannedPace {
         Ok(Some(Self { rate: rate.map(f64::from), arrivals, recorded, search }))
     }
 
-    /// How long it takes until so many operations have come, in seconds.
+    /// How long it takes until so many operations are scheduled, in seconds.
     pub(crate) fn lasts(&self, requests: Option<u64>) -> f64 {
         let arrivals = requests.and_then(|n| Some((n, self.arrivals(None, 0)?)));
         arrivals.map_or(0.0, |(n, arrivals)| seconds(arrivals.due(n)))
     }
 
-    /// Within what the highest rate is looked for.
+    /// The bound within which the highest rate is searched for.
     pub(crate) fn search(&self) -> Option<Bound> {
         self.search
     }
 
-    /// The instants of a turn that all targets have alike; with a `rate`, at that one. `None` where nothing says how many
-    /// come.
+    /// The schedule of a turn, the same for all targets; with a `rate`, at that rate. `None` where no rate is set.
     pub(crate) fn arrivals(&self, rate: Option<f64>, seed: u64) -> Option<Arrivals> {
         let rate = rate.or(self.rate);
         if rate.is_none() && self.search.is_some() {
@@ -76,7 +75,7 @@ impl PlannedPace {
     }
 }
 
-/// Refuses two ways at once to say how many come; a scenario may name both.
+/// Refuses two options that both set the rate; a scenario may name both.
 fn check_alone(spec: &WorkloadSpec) -> Result<()> {
     match (&spec.rate, spec.scan, spec.search) {
         (Some(rate), Some(scan), _) => {

@@ -15,7 +15,7 @@ use larder_workload::{Capacity, Count, SizeSpec, Sweep, WorkloadSpec};
 /// One workload of a scenario.
 #[derive(Debug)]
 pub(super) struct PlannedPart {
-    /// Its name; `None` where it is the only one.
+    /// The name of the part; `None` where the scenario has only one.
     name: Option<String>,
     pub(super) points: Vec<PlannedPoint>,
     pub(super) notes: Vec<String>,
@@ -65,14 +65,14 @@ impl PlannedPart {
         Ok(Self { name: name.map(str::to_owned), points, notes, words })
     }
 
-    /// Measures none of its points on these targets.
+    /// Leaves these targets out at every point of the part.
     pub(super) fn leave_out(&mut self, targets: &[String]) {
         for point in &mut self.points {
             point.left_out = targets.to_vec();
         }
     }
 
-    /// The workload of all parts in words. What differs between them names the part: `read-heavy: fill`.
+    /// The workload of all parts in words. A text that differs between parts names its part: `read-heavy: fill`.
     pub(super) fn words(parts: &[Self], scenario: &Scenario) -> BTreeMap<String, String> {
         let mut words: BTreeMap<String, String> = BTreeMap::new();
         for option in parts.iter().flat_map(|part| part.words.keys()) {
@@ -100,7 +100,7 @@ impl PlannedPart {
     }
 }
 
-/// How much targets may hold, one after the other; `None` is room for everything.
+/// The capacities to sweep; `None` is room for everything.
 fn capacities(spec: &WorkloadSpec) -> Vec<Option<Capacity>> {
     match &spec.capacity {
         Some(sweep) => sweep.iter().copied().map(Some).collect(),
@@ -108,7 +108,7 @@ fn capacities(spec: &WorkloadSpec) -> Vec<Option<Capacity>> {
     }
 }
 
-/// The rates to sweep; one that is none where the targets say how fast.
+/// The rates to sweep; a single `None` is a closed loop.
 fn rates(spec: &WorkloadSpec) -> Vec<Option<Count>> {
     match spec.rates() {
         Some(rates) => rates.iter().copied().map(Some).collect(),

@@ -1,4 +1,4 @@
-//! The phases of a turn: what is loaded, what is measured, and how often it should hit.
+//! The phases of a turn: the load, the measured operations, and the hit ratio that follows from the plan.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use crate::measure::Kind;
 use larder_workload::trace::Trace;
 use larder_workload::{Count, Distribution, KeyPattern, OnMiss, Ratio, WorkloadSpec};
 
-/// A phase that operations end is not expected to take as long.
+/// A phase with a number of operations is expected to end within this time.
 const LONGEST_PHASE: Duration = Duration::from_mins(10);
-/// So many times longer than a phase an entry lives that outlives it: what is done before and between takes its time, too.
+/// A TTL so many times longer than a phase outlives it: work before and between the phases takes its time, too.
 const OUTLIVES: u32 = 10;
 /// Reads only.
 const READS: Ratio = Ratio { sets: 0, gets: 1, deletes: 0 };
@@ -23,20 +23,20 @@ const READS: Ratio = Ratio { sets: 0, gets: 1, deletes: 0 };
 #[derive(Debug, Clone)]
 pub struct PlannedPhase {
     pub(super) work: PlannedWork,
-    /// Whether it fills cells; a load does not.
+    /// Whether the phase fills cells; a load does not.
     pub measured: bool,
-    /// The operations that it draws.
+    /// The operations that the phase draws.
     pub operations: Vec<Operation>,
-    /// Operations of all threads together; `None` when time ends it.
+    /// Operations of all threads together; `None` when time ends the phase.
     pub requests: Option<u64>,
-    /// Time in the measured loop; `None` when operations end it.
+    /// Time in the measured loop; `None` when operations end the phase.
     pub time_limit: Option<Duration>,
-    /// Hits over reads that a store with room for everything answers, where that follows from the plan.
+    /// The hit ratio of a store with room for everything, where it follows from the plan.
     pub predicted_hit_ratio: Option<f64>,
 }
 
 impl PlannedPhase {
-    /// Whether it stores or deletes anything, so that the phases behind it stand on it.
+    /// Whether the phase stores or deletes entries, so that later phases depend on it.
     pub(crate) fn stores(&self) -> bool {
         let changes = |kind: &Kind| matches!(kind, Kind::Set | Kind::GetOrSet | Kind::Delete);
         match &self.work {
@@ -50,22 +50,22 @@ impl PlannedPhase {
         }
     }
 
-    /// Whether what it misses is stored.
+    /// Whether misses are filled.
     fn fills(&self) -> bool {
         self.operations.contains(&Operation::GetOrSet)
     }
 
-    /// Whether what it misses is stored under the key that was read.
+    /// Whether a miss is filled under the key that was read.
     pub(crate) fn fills_what_it_misses(&self) -> bool {
         self.fills() && !matches!(self.work, PlannedWork::Drawn { fills_next: true, .. })
     }
 
-    /// Whether it is a trace, the same in every round.
+    /// Whether the phase replays a trace, the same in every round.
     pub(crate) fn is_replayed(&self) -> bool {
         matches!(self.work, PlannedWork::Replayed { .. })
     }
 
-    /// The share of its operations that store a value of their own, 0 to 1; a fill stores the first of its key.
+    /// The share of operations that store a value of their own, 0 to 1; a fill stores the first value of its key.
     #[expect(clippy::cast_precision_loss, reason = "a share")]
     pub(crate) fn share_of_sets(&self) -> f64 {
         let part = |some: usize, all: usize| some as f64 / all.max(1) as f64;
@@ -190,7 +190,8 @@ pub(super) fn plan_phases(
     Ok(phases)
 }
 
-/// Refuses capacities where no hit ratio follows from them: nothing is filled, or each target does as much as it gets done.
+/// Refuses capacities without comparable hit ratios: no miss is filled, or time ends the phase, at another operation
+/// for each target.
 fn check_capacity(spec: &WorkloadSpec, on_miss: OnMiss) -> Result<()> {
     let Some(capacity) = &spec.capacity else { return Ok(()) };
     if on_miss != OnMiss::Fill {
@@ -207,7 +208,7 @@ fn check_capacity(spec: &WorkloadSpec, on_miss: OnMiss) -> Result<()> {
     }
 }
 
-/// Refuses groups that nobody reads, and reads of groups where there are none.
+/// Refuses groups that no operation reads, and reads of groups without a group size.
 fn check_groups(spec: &WorkloadSpec, source: &Source, keys: u32) -> Result<()> {
     let named = spec.operations.iter().flat_map(|list| list.0.concat());
     let of_many = named.into_iter().find(|operation| operation.is_of_many_keys());
@@ -247,7 +248,7 @@ fn check_groups(spec: &WorkloadSpec, source: &Source, keys: u32) -> Result<()> {
     }
 }
 
-/// Whether what is set is still there after a time that began before it was set.
+/// Whether an entry with this TTL outlives a time that began before the entry was set.
 fn lasts(ttl: Option<Duration>, time: Duration) -> bool {
     ttl.is_none_or(|ttl| ttl >= time)
 }
@@ -261,7 +262,7 @@ struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    /// A trace: its reads after a load, or all of it where it writes or misses are filled.
+    /// A trace: its reads after a load, or all its operations where the trace writes or misses are filled.
     fn replay(&self, trace: &Trace) -> Vec<PlannedPhase> {
         let writes = trace.writes();
         let work = PlannedWork::Replayed { read: self.read(), writes };
@@ -274,7 +275,7 @@ impl Planner<'_> {
         vec![self.every_key(Kind::Set, Operation::Set), replay]
     }
 
-    /// Sets and gets mixed, on what was loaded before; with fills the store starts empty.
+    /// Sets and gets mixed, after a load; with fills the store starts empty.
     fn mix(&self, ratio: Ratio) -> Vec<PlannedPhase> {
         let named = [
             (Operation::Set, ratio.sets),
@@ -287,7 +288,8 @@ impl Planner<'_> {
         if self.on_miss.fills() { vec![mixed] } else { vec![self.load(), mixed] }
     }
 
-    /// Each operation by itself: every key set, then reads; or what is joined, key by key.
+    /// Each operation in a phase of its own: every key set, then reads. Joined operations follow each other key by
+    /// key.
     fn one_by_one(&self) -> Vec<PlannedPhase> {
         let named = self.spec.operations.clone().map(|list| list.0);
         let named = named.unwrap_or_else(|| vec![vec![Operation::Set], vec![Operation::Get]]);
@@ -306,8 +308,8 @@ impl Planner<'_> {
         load.into_iter().chain(named.iter().map(phase)).collect()
     }
 
-    /// Several operations on each key that is drawn. As many keys as there are, or as many operations as were asked for,
-    /// rounded up so that the last key has all of them.
+    /// Several operations on each key that is drawn. There is a chain for each key, or as many operations as were
+    /// asked for, rounded up to whole chains.
     fn chained(&self, operations: &[Operation]) -> PlannedPhase {
         let length = operations.len() as u64;
         let kinds = operations.iter().map(|operation| kind(*operation)).collect();
@@ -317,8 +319,8 @@ impl Planner<'_> {
         PlannedPhase { requests, ..phase }
     }
 
-    /// All keys of each group that is drawn. As many keys as there are, or as were asked for, rounded up so that the last
-    /// group is whole.
+    /// All keys of each group that is drawn. The phase reads as many keys as there are, or as were asked for, rounded
+    /// up to whole groups.
     fn grouped(&self, operation: Operation) -> PlannedPhase {
         let phase = self.phase(PlannedWork::Grouped, &[operation], self.keys.into());
         if self.readers.is_some() {
@@ -378,7 +380,7 @@ impl Planner<'_> {
     }
 }
 
-/// The phase that carries out an operation of the list.
+/// The kind of access that carries out an operation of the list.
 fn kind(operation: Operation) -> Kind {
     match operation {
         Operation::Get | Operation::GetMany | Operation::GetEach | Operation::GetTag => Kind::Get,
@@ -404,15 +406,16 @@ fn recorded_operations(trace: &Trace, read: Operation) -> Vec<Operation> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum KeysStored {
     Nothing,
-    /// Those that the pattern has drawn so far.
+    /// The keys that the pattern has drawn so far.
     Drawn,
     /// The keys that are left after those that the pattern has drawn were deleted.
     Some,
     All,
 }
 
-/// Hits that follow from the plan alone, for a store with room for everything whose entries do not expire: every read
-/// after a load or after a set of the same key, and every read but the first of each key where misses are filled.
+/// Predicts the hits that follow from the plan alone, for a store with room for everything whose entries do not
+/// expire. After a load, or after a set of the same key, every read hits. Where misses are filled, every read but the
+/// first of each key hits.
 fn predict_hits(phases: &mut [PlannedPhase], source: &Source, keys: u32) {
     let mut stored = KeysStored::Nothing;
     let one_key = matches!(source.pattern, KeyPattern::Drawn(Distribution::First)) || keys == 1;
@@ -427,7 +430,7 @@ fn predict_hits(phases: &mut [PlannedPhase], source: &Source, keys: u32) {
             PlannedWork::Drawn { .. } | PlannedWork::Grouped if stored == KeysStored::All => {
                 phase.predicted_hit_ratio = Some(1.0);
             }
-            // A deleted key is not there to be read.
+            // With no key stored, every read misses.
             PlannedWork::Drawn { ratio, read: Kind::Get, .. }
                 if stored == KeysStored::Nothing && *ratio == READS =>
             {
@@ -436,7 +439,7 @@ fn predict_hits(phases: &mut [PlannedPhase], source: &Source, keys: u32) {
             PlannedWork::Grouped if stored == KeysStored::Nothing => {
                 phase.predicted_hit_ratio = Some(0.0);
             }
-            // Of several keys, which the pattern had drawn before does not follow from the plan.
+            // Which of several keys the pattern had drawn before does not follow from the plan.
             PlannedWork::Drawn { .. } if stored == KeysStored::Drawn => {
                 phase.predicted_hit_ratio = one_key.then_some(1.0);
             }
@@ -463,7 +466,7 @@ fn predict_hits(phases: &mut [PlannedPhase], source: &Source, keys: u32) {
     }
 }
 
-/// The state that a chain leaves: its last set or delete of a key says whether that one is there.
+/// The keys that are stored after a chain: the last set or delete of a chain decides whether its key is.
 fn after_chain(kinds: &[Kind], stored: KeysStored) -> KeysStored {
     match kinds.iter().rfind(|kind| matches!(kind, Kind::Set | Kind::Delete)) {
         Some(Kind::Set) if stored == KeysStored::Nothing => KeysStored::Drawn,
@@ -472,8 +475,8 @@ fn after_chain(kinds: &[Kind], stored: KeysStored) -> KeysStored {
     }
 }
 
-/// The hits of the get in a chain: all behind a set, none behind a delete, and before both all if the keys were loaded
-/// and no chain deletes them.
+/// The hit ratio of the get in a chain: 1 behind a set, 0 behind a delete. Before both the ratio is 1 if the keys were
+/// loaded and no chain deletes them.
 fn chained_hits(kinds: &[Kind], loaded: bool) -> Option<f64> {
     let get = kinds.iter().position(|kind| *kind == Kind::Get)?;
     let changes = |kind: &&Kind| matches!(kind, Kind::Set | Kind::Delete);
@@ -484,8 +487,8 @@ fn chained_hits(kinds: &[Kind], loaded: bool) -> Option<f64> {
     }
 }
 
-/// The hits of so many get-or-sets on an empty store, where the pattern says which keys come when: all but the first of
-/// each key; none where misses are stored under a key that is never read.
+/// The hit ratio of so many get-or-sets on an empty store, where the pattern fixes the order of the keys. All but the
+/// first read of each key hit. No read hits where misses are stored under a key that is never read.
 fn filled_hits(source: &Source, keys: u32, requests: u64, fills_next: bool) -> Option<f64> {
     let KeyPattern::Drawn(distribution) = &source.pattern else { return None };
     let keys = u64::from(keys);
@@ -496,7 +499,7 @@ fn filled_hits(source: &Source, keys: u32, requests: u64, fills_next: bool) -> O
         _ => return None,
     };
     if fills_next && keys > 1 {
-        // Other patterns come to the next key, or may.
+        // Other patterns read the next key, or may read it.
         return (*distribution == Distribution::First).then_some(0.0);
     }
     #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]

@@ -36,11 +36,11 @@ const MAX_THREADS: u32 = 1024;
 pub struct PlannedPoint {
     /// Its coordinates.
     pub point: Point,
-    /// The names of the targets that it is not measured on.
+    /// The names of the targets on which the point is not measured.
     pub left_out: Vec<String>,
     /// Sessions, one a thread.
     pub threads: u32,
-    /// Processes of a guest, which has no threads; `None` for as many as others have threads.
+    /// Processes of a guest, which has no threads; `None` for as many as other targets have threads.
     pub processes: Option<u32>,
     /// The keys.
     pub keys: KeySpace,
@@ -50,22 +50,22 @@ pub struct PlannedPoint {
     pub phases: Vec<PlannedPhase>,
     /// Keys a request; 1 reads one by one.
     pub multiget: usize,
-    /// Keys of a group, where they are read together.
+    /// Keys of a group, where groups are read.
     pub group: Option<u32>,
     /// How values are set.
     pub set_options: SetOptions,
-    /// The most that a target may hold, in bytes, where that was asked for; otherwise it has room for everything.
+    /// The capacity of a target in bytes, where one was asked for; otherwise a target has room for everything.
     pub capacity: Option<u64>,
-    /// The time that it takes to make a value that a get-or-set missed.
+    /// The time that it takes to load a value that a get-or-set missed.
     pub load_time: Option<Duration>,
-    /// How fast operations come in the phases that are measured; `None` where each thread begins its next one when its last
-    /// one is over.
+    /// The schedule of the measured phases (an open loop). `None` in a closed loop, where each thread begins its next
+    /// operation when its last one is over.
     pub(crate) pace: Option<PlannedPace>,
     /// Whether threads stay on their processors.
     pub pin: bool,
     /// The size of all values and keys, in bytes, without any store's own overhead.
     pub working_set_bytes: u64,
-    /// Different keys that are stored.
+    /// The number of different keys that are stored.
     pub items: u64,
     picker: Picker,
     /// How many applications the threads are, of which each has keys of its own that all of its threads read; `None` where
@@ -101,18 +101,18 @@ impl PlannedPoint {
         }
     }
 
-    /// Whether it is measured on a target: with the capacity that it asks for.
+    /// Whether the point is measured on a target; a target with a capacity must have the point's.
     pub fn is_for(&self, target: &PlannedTarget) -> bool {
         let is_asked = target.unbounded.is_some() || target.capacity == self.capacity;
         is_asked && !self.leaves_out(target)
     }
 
-    /// Whether it is measured on a target with no capacity.
+    /// Whether the point leaves out a target, whatever its capacity.
     pub(crate) fn leaves_out(&self, target: &PlannedTarget) -> bool {
         self.left_out.contains(&target.name)
     }
 
-    /// Where in the sweep, whatever the capacity.
+    /// The coordinates of the point without its capacity.
     pub(crate) fn without_capacity(&self) -> Point {
         let mut point = self.point.clone();
         point.remove(CAPACITY);
@@ -129,17 +129,17 @@ impl PlannedPoint {
         one_writer_a_key(&self.phases, self.keys.count(), ("processes", self.guest_processes()))
     }
 
-    /// Within what the highest rate of each target is looked for; `None` where it is not.
+    /// The bound within which the highest rate of each target is searched for; `None` without a search.
     pub(crate) fn search(&self) -> Option<Bound> {
         self.pace.as_ref()?.search()
     }
 
-    /// Whether operations come when they are due in the rounds themselves.
+    /// Whether the rounds themselves follow a schedule (an open loop).
     pub(crate) fn is_paced(&self) -> bool {
         self.pace.is_some() && self.search().is_none()
     }
 
-    /// Every key once, in the order of the phases that visit each; `None` is by index.
+    /// Every key once, in the order of the phases that visit every key; `None` is by index.
     pub fn order(&self) -> Option<&[u32]> {
         self.order.as_deref()
     }
@@ -163,9 +163,9 @@ impl PlannedPoint {
 
     /// The bound that a store must be given so that it holds all keys and values with its own overhead, in bytes.
     ///
-    /// Twice the working set, because a slab allocator wastes up to a class step, B-trees are half full after random
-    /// inserts, and copy-on-write keeps old pages for a while; 200 bytes an item for headers and index; 64 MiB for
-    /// what is allocated in pages of a megabyte and more.
+    /// Twice the working set, for three reasons. A slab allocator wastes up to a class step, B-trees are half full
+    /// after random inserts, and copy-on-write keeps old pages for a while. Then 200 bytes an item for headers and
+    /// index, and 64 MiB for memory that is allocated in pages of a megabyte and more.
     pub fn room_bytes(&self) -> u64 {
         2 * self.working_set_bytes + 200 * self.items + (64 << 20)
     }
@@ -244,8 +244,8 @@ pub(super) fn plan_point(
     })
 }
 
-/// The coordinates by which reports tell this point from others. How many keys there are is one only where that is swept:
-/// it is what the parts of a scenario differ in without being compared by it.
+/// The coordinates by which reports tell this point from others. The number of keys is a coordinate only where it is
+/// swept, because parts of a scenario differ in it without being compared by it.
 fn coordinates(source: &Source, at: &Coordinates<'_>, keys: &KeySpace, values: &Values) -> Point {
     let data_size = if values.are_recorded() { recorded() } else { at.data_size.coordinate() };
     let key_size = if keys.are_recorded() { recorded() } else { at.key_size.coordinate() };
@@ -264,7 +264,7 @@ fn coordinates(source: &Source, at: &Coordinates<'_>, keys: &KeySpace, values: &
     point
 }
 
-/// Refuses to look for the rate of several phases at once.
+/// Refuses to search for the rate of several phases at once.
 fn one_kind_to_search(spec: &WorkloadSpec, phases: &[PlannedPhase]) -> Result<()> {
     let measured = phases.iter().filter(|phase| phase.measured).count();
     match spec.search {

@@ -1,8 +1,7 @@
 //! A part of a plan that is carried out by itself, as on one of several machines.
 //!
-//! Rounds keep the numbers that they have in the whole plan, and with them their seeds and the orders of their targets. So
-//! slices together are the whole: whoever puts them together has the run that one machine would have made, but for the
-//! machine.
+//! Rounds keep the numbers that they have in the whole plan, and with them their seeds and the orders of their targets.
+//! So all slices together make the run that one machine would have made, except for the machine.
 
 use std::fmt::Write;
 use std::str::FromStr;
@@ -12,12 +11,12 @@ use larder_report::Slice;
 use super::Plan;
 use crate::error::{Result, usage};
 
-/// Which slice of how many: `3/8`.
+/// The number of a slice, and of how many slices: `3/8`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SliceSpec {
-    /// Which, from 1.
+    /// The number of the slice, from 1.
     pub number: u32,
-    /// Of how many.
+    /// How many slices there are.
     pub of: u32,
 }
 
@@ -34,11 +33,11 @@ impl FromStr for SliceSpec {
 }
 
 impl Plan {
-    /// The same plan, of which only the rounds of one slice are carried out: those whose number, counted round, is its own.
+    /// The same plan with only the rounds of one slice: every `of`-th round, from round `number` on.
     ///
     /// # Errors
     ///
-    /// A usage error where a slice would have no round, or where nobody knows beforehand how many rounds there will be.
+    /// A usage error where a slice would have no round, or where the number of rounds is not known beforehand.
     pub fn sliced(mut self, SliceSpec { number, of }: SliceSpec) -> Result<Self> {
         let rounds = self.rounds;
         let open = [("until", self.until.is_some()), ("max-time", self.max_time.is_some())];
@@ -67,8 +66,8 @@ impl Plan {
         u32::try_from(own).unwrap_or(u32::MAX)
     }
 
-    /// The fingerprint of this plan: made of all that a round follows from, but for what is drawn anew in each run, such
-    /// as the prefix of keys on an external server.
+    /// The fingerprint of this plan: a hash of everything from which a round follows. Values that each run draws for
+    /// itself, such as the prefix of keys on an external server, are left out.
     fn fingerprint(&self) -> String {
         let mut text = format!("{} {} {}\n", self.scenario, self.seed, self.rounds);
         let _ = writeln!(text, "{:?} {:?} {:?}", self.warmup, self.memory, self.form);

@@ -10,11 +10,11 @@ use crate::error::{Error, Result, usage};
 use larder_workload::trace::{Trace, TraceOp};
 use larder_workload::{Count, Distribution, KeyPattern, OnMiss, SizeSpec, Sweep, WorkloadSpec};
 
-/// Keys, where nobody says how many.
+/// The default number of keys.
 const DEFAULT_KEYS: u32 = 20_000;
-/// And at most as many as keep the values within this, in bytes: larger values need fewer keys to be measured well.
+/// The values of all keys take at most this by default, in bytes: larger values need fewer keys to be measured well.
 const DEFAULT_SET: u64 = 256 << 20;
-/// The size of values, where nobody says: 1 KiB.
+/// The default size of values: 1 KiB.
 const DEFAULT_SIZE: u32 = 1024;
 
 /// The payload that is built in, as `--payload` names it.
@@ -91,7 +91,7 @@ pub(crate) fn sizes_and_keys(spec: &WorkloadSpec) -> Option<(Sweep<SizeSpec>, Sw
     Some((sizes, keys))
 }
 
-/// The part of a recording that a replay leaves out.
+/// Notes the parts of a recording that a replay leaves out.
 fn note_omissions(trace: &Trace, notes: &mut Vec<String>) {
     if trace.ops().any(|op| op.ttl.is_some()) {
         notes.push("recorded TTLs are not replayed; --ttl gives one to all values".into());
@@ -107,8 +107,8 @@ fn note_omissions(trace: &Trace, notes: &mut Vec<String>) {
     }
 }
 
-/// Says that a trace finds less here than where it was recorded: the cache there was not empty. One that only reads is loaded
-/// before.
+/// Notes that a trace hits less here than where it was recorded: the cache there was not empty. A trace that only
+/// reads follows a load.
 fn note_misses(trace: &Trace, fills: bool, notes: &mut Vec<String>) {
     let missed = trace.misses_from_empty(fills);
     if missed > 0 && trace.writes() {
@@ -120,7 +120,7 @@ fn note_misses(trace: &Trace, fills: bool, notes: &mut Vec<String>) {
     }
 }
 
-/// As many keys as are usual, or fewer where the largest values of the sweep would take too much room.
+/// The default number of keys, or fewer where the largest values of the sweep would take too much room.
 fn default_keys(sizes: &Sweep<SizeSpec>) -> u32 {
     const SAMPLE: u64 = 1000;
     let largest = sizes.iter().map(|spec| spec.total(0, SAMPLE) / SAMPLE).max().unwrap_or(0);

@@ -13,19 +13,20 @@ pub struct PlannedTarget {
     pub name: String,
     /// Its engine.
     pub engine: &'static Engine,
-    /// Where its entries take room here; of a stack, those of each tier. External servers take none.
+    /// Where its entries take room on this machine; for a stack, the media of every tier. External servers take no
+    /// room here.
     pub media: Vec<Medium>,
-    /// Its URL names a server that Larder does not start: an external one.
+    /// Whether its URL names an external server, which Larder does not start.
     pub external: bool,
-    /// It is a stack, and some tier of it lives in the memory of the process that measures.
+    /// Whether the target is a stack with a tier in the memory of the process that measures.
     pub has_tier_here: bool,
-    /// The language of the program that works with it; `None` where this process does.
+    /// The language of the guest program; `None` where this process works with the target.
     pub language: Option<&'static str>,
-    /// The most that it may hold, in bytes, at the points that it is for; `None` where it has room for everything.
+    /// The capacity at its points, in bytes; `None` where the target has room for everything.
     pub capacity: Option<u64>,
-    /// Why no capacity can be asked of it, where some point asks for one; it is for every point then.
+    /// Why the target takes no capacity, where some point asks for one; such a target is measured at every point.
     pub unbounded: Option<&'static str>,
-    /// It was typed, not listed by a scenario: that it cannot run is then a failure.
+    /// Whether the target was typed, not listed by a scenario: a typed target that cannot run is a failure.
     pub typed: bool,
 }
 
@@ -52,12 +53,12 @@ impl PlannedTarget {
         }
     }
 
-    /// Whether a program of another language works with it.
+    /// Whether a program of another language works with the target.
     pub fn is_guest(&self) -> bool {
         self.language.is_some()
     }
 
-    /// Whether its URL names a server that Larder does not start: an external one.
+    /// Whether its URL names an external server, which Larder does not start.
     pub fn is_external(&self) -> bool {
         self.external
     }
@@ -90,7 +91,7 @@ pub(crate) fn plan_targets(
     Ok(targets)
 }
 
-/// Two targets that nobody could tell apart, by their name or by all that they are.
+/// The error for two targets of the same name, or of the same URL.
 fn stands_twice(name: &str, url: &StoreUrl, other: &PlannedTarget) -> String {
     if other.url.to_string() == url.to_string() {
         let fix = match url.name() {
