@@ -9,11 +9,11 @@ const BLOCK: usize = 4096;
 /// The access of an operation to a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
-    /// It is looked for, and stored where it is missed.
+    /// Looks for the key, and stores it after a miss.
     Read,
-    /// It is stored, whether it is there or not.
+    /// Stores the key, whether it is there or not.
     Write,
-    /// It goes.
+    /// Removes the key.
     Drop,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Accesses {
 }
 
 impl Accesses {
-    /// Draws what a round of this phase did.
+    /// Draws the operations of a round of this phase again.
     pub(super) fn of(
         point: &PlannedPoint,
         (number, phase): (usize, &PlannedPhase),
@@ -71,7 +71,7 @@ impl Accesses {
                     Kind::GetOrSet => Use::Read,
                     Kind::Set => Use::Write,
                     Kind::Delete => Use::Drop,
-                    // Neither stores anything.
+                    // Gets and touches store nothing.
                     Kind::Get | Kind::Touch => continue,
                 };
                 self.keys.push(op.key);
@@ -80,12 +80,12 @@ impl Accesses {
         }
     }
 
-    /// How many there are.
+    /// The number of operations.
     pub(super) fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// How many of them read.
+    /// The number of reads.
     pub(super) fn reads(&self) -> u64 {
         self.uses.iter().filter(|usage| **usage == Use::Read).count() as u64
     }

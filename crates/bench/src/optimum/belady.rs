@@ -1,19 +1,19 @@
-//! The optimal choice: what is read next at the latest time makes room, or does not come in at all (Belady 1966, "A study of
-//! replacement algorithms for a virtual-storage computer").
+//! The optimal choice: the entry whose next read is latest makes room, or does not come in at all. See Belady 1966, "A
+//! study of replacement algorithms for a virtual-storage computer".
 //!
-//! With entries of one size no cache hits more often, not even one that refuses newcomers. An entry is worth keeping from one
-//! use to the next read, and answers that read; keeping the most of such spans with never more than fit at once is the
-//! scheduling of intervals on several machines, which dropping the one that ends last solves (Faigle and Nawijn 1995). With
-//! entries of several sizes the best choice is a knapsack that nobody fills in reasonable time; then this is a good choice
-//! and not the best.
+//! With entries of one size no cache hits more often, not even a cache that refuses newcomers. Each span from one use
+//! of an entry to its next read is worth one hit. To keep the most spans, with never more than fit at once, is the
+//! scheduling of intervals on several machines. Dropping the span that ends last solves that problem (Faigle and
+//! Nawijn 1995). With entries of several sizes the best choice is a knapsack, too slow to fill; then this choice is
+//! good, but not the best.
 
 use super::accesses::{Accesses, Use};
 use super::time_set::TimeSet;
 
-/// Nothing reads what is stored here before it is replaced or dropped.
+/// The next read of an entry that is replaced or dropped before any read.
 const NEVER: u32 = u32::MAX;
 
-/// For each operation, when what it leaves in the cache is read next.
+/// For each operation, the time of the next read of the entry that it leaves in the cache.
 #[derive(Debug)]
 pub(super) struct Future(Vec<u32>);
 
@@ -30,7 +30,7 @@ impl Future {
         Self(next)
     }
 
-    /// How many reads hit in a cache of so many bytes that knows them all beforehand.
+    /// How many reads hit in a cache of so many bytes that knows all operations beforehand.
     pub(super) fn hits(&self, accesses: &Accesses, capacity: u64) -> u64 {
         // An entry is known by the time of the read that it will answer.
         let mut kept = TimeSet::new(accesses.len());

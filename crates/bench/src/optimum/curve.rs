@@ -7,13 +7,14 @@ use super::belady::Future;
 use super::lru;
 use crate::plan::{Plan, PlannedPhase, PlannedPoint};
 
-/// The most operations of a round that are followed: their keys and futures take 10 bytes each.
+/// The most operations of a round that the models follow: keys and futures take 10 bytes an operation.
 const MOST_OPS: u64 = 100_000_000;
-/// So many operations of all rounds together are followed; of longer runs some rounds stand for all, at least one.
+/// The models follow so many operations of all rounds together. In longer runs some rounds, at least one, stand for
+/// all.
 const ENOUGH_OPS: u64 = 50_000_000;
 
-/// The hit ratios at capacities in which not everything fits, for every point at which misses are filled. `bounds` says which
-/// capacities there are at a point.
+/// The hit ratios at capacities in which not everything fits, for every point at which misses are filled. `bounds`
+/// returns the capacities of a point.
 pub(crate) fn curves(
     plan: &Plan,
     rounds: u32,
@@ -53,8 +54,8 @@ fn empty(planned: &PlannedPoint, point: Point) -> HitCurve {
     }
 }
 
-/// The phase whose hits are told, with its number: the only one of a turn that begins with an empty store, of so many
-/// operations that can be followed.
+/// The phase whose hits the models give, with its number. It is the only phase of a turn that begins with an empty
+/// store, and has few enough operations to follow.
 fn filling_phase(point: &PlannedPoint) -> Option<(usize, &PlannedPhase)> {
     let [phase] = &point.phases[..] else { return None };
     let is_followed = phase.measured
@@ -63,7 +64,7 @@ fn filling_phase(point: &PlannedPoint) -> Option<(usize, &PlannedPhase)> {
     is_followed.then_some((0, phase))
 }
 
-/// Follows the operations of each round and takes the mean; a trace is the same in all.
+/// Follows the operations of each round and takes the mean; a trace is the same in all rounds.
 #[expect(clippy::cast_precision_loss, reason = "ratios for people")]
 fn follow(curve: &mut HitCurve, planned: &PlannedPoint, plan: &Plan, rounds: u32) {
     let Some((number, phase)) = filling_phase(planned).filter(|_| !curve.capacities.is_empty())

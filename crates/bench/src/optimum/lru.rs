@@ -1,4 +1,4 @@
-//! Exact LRU: what was used longest ago makes room.
+//! Exact LRU: the entry whose last use is oldest makes room.
 
 use super::accesses::{Accesses, Use};
 
@@ -27,7 +27,7 @@ pub(super) fn hits(accesses: &Accesses, capacity: u64) -> u64 {
     hits
 }
 
-/// Keys by the time of their last use: a ring of neighbours, in which the last place stands before the oldest and behind
+/// Keys by the time of their last use: a ring of neighbours, whose last place stands before the oldest key and behind
 /// the newest.
 struct List {
     older: Vec<u32>,
@@ -70,7 +70,7 @@ impl List {
         self.older[end as usize] = key;
     }
 
-    /// Takes out the oldest; there must be one.
+    /// Takes out the oldest key; there must be one.
     fn pop_oldest(&mut self) -> u32 {
         let oldest = self.newer[self.end() as usize];
         self.remove(oldest);

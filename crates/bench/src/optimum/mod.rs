@@ -1,9 +1,9 @@
-//! How often a cache of some capacity could have hit, on the very operations that were measured: exact LRU, and the
-//! optimal choice, which knows the future.
+//! How often a cache of some capacity could have hit, on exactly the measured operations: exact LRU, and the optimal
+//! choice, which knows the future.
 //!
-//! A ratio by itself says little: 60 % may be all that the order of the keys allows, or half of it. So beside what the
-//! targets reached stand two models that see the same operations, drawn from the same seed. They count bytes of keys and
-//! values and nothing else; what a store needs besides comes out of its own capacity.
+//! A ratio by itself says little: 60 % may be all that the order of the keys allows, or half of it. So two models
+//! stand beside the figures of the targets and see the same operations, drawn from the same seed. They count only the
+//! bytes of keys and values; a store takes its overhead out of its own capacity.
 //!
 //! The operations of several threads are dealt in turn, one of each: how they really interleaved is not known. With one
 //! thread, and in a trace, their order is exact.

@@ -1,4 +1,4 @@
-//! The models against others that are too slow to be of use and too simple to be wrong.
+//! The models against reference models that are too slow to be of use and too simple to be wrong.
 
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
@@ -26,7 +26,7 @@ fn optimal(accesses: &Accesses, capacity: u64) -> u64 {
     Future::of(accesses).hits(accesses, capacity)
 }
 
-/// LRU as one would explain it: a list, the newest in front.
+/// LRU as a textbook explains it: a list with the newest key in front.
 fn plain_lru(accesses: &Accesses, capacity: u64) -> u64 {
     let size = |key: &u32| accesses.sizes[*key as usize];
     let mut list: Vec<u32> = Vec::new();
@@ -53,7 +53,7 @@ fn exhaustive(accesses: &Accesses, capacity: u64) -> u64 {
         accesses.sizes.iter().zip(0..).map(|(size, key)| size * (set >> key & 1) as u64).sum()
     };
     let fits: Vec<bool> = (0..n_sets).map(|set| bytes(set) <= capacity).collect();
-    // The most hits so far with which each set can be what is kept.
+    // The most hits so far after which each set of entries can be in the cache.
     let mut best: Vec<Option<u64>> = vec![None; n_sets];
     best[0] = Some(0);
     for (key, usage) in accesses.iter() {
@@ -148,7 +148,7 @@ fn the_example_of_every_textbook() {
     assert_eq!((lru::hits(&string, 3), lru::hits(&string, 4)), (2, 4));
     // Belady's own count has 7 and 6 faults of 12.
     assert_eq!((optimal(&string, 3), optimal(&string, 4)), (5, 6));
-    // A loop that is one longer than the cache: LRU always drops what comes next.
+    // A loop that is one key longer than the cache: LRU always drops the key that comes next.
     let ring = reads(&[0, 1, 2, 0, 1, 2, 0, 1, 2]);
     assert_eq!((lru::hits(&ring, 2), optimal(&ring, 2)), (0, 4));
 }

@@ -1,13 +1,13 @@
-//! A set of times, of which the last is wanted: a bit for each, and above every 64 bits one that says whether any is set.
+//! A set of times that gives its latest: a bit for each time, and above every 64 bits a bit for whether any is set.
 //!
-//! A heap or a tree would do the same in the logarithm of what is kept; here ten million times have four levels, of which
-//! all but the lowest stay in the cache.
+//! A heap or a tree would do the same in the logarithm of the number of times; here ten million times have four
+//! levels. All levels but the lowest stay in the processor's cache.
 
 const BITS: usize = u64::BITS as usize;
 
 /// Numbers below a bound.
 pub(super) struct TimeSet {
-    /// From the lowest, with a bit for each number, to one of a single word.
+    /// From the lowest level, with a bit for each number, to a level of a single word.
     levels: Vec<Vec<u64>>,
 }
 
@@ -49,7 +49,7 @@ impl TimeSet {
         true
     }
 
-    /// Takes out the largest.
+    /// Takes out the largest number.
     pub(super) fn pop_last(&mut self) -> Option<usize> {
         let mut at = 0;
         for level in self.levels.iter().rev() {
