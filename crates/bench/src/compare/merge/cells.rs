@@ -44,7 +44,7 @@ fn same_cell<'a>(run: &'a Run, cell: &Cell) -> Option<&'a Cell> {
     run.cells.iter().find(is_same)
 }
 
-/// One cell of all slices.
+/// The cell of all slices together.
 fn united(found: &[SlicedCell<'_>], entries: &[Entry], seed: u64) -> Cell {
     let (_, _, first) = found[0];
     let (reason_kind, reason) = reason(found, entries).unzip();
@@ -64,8 +64,8 @@ fn united(found: &[SlicedCell<'_>], entries: &[Entry], seed: u64) -> Cell {
     cell
 }
 
-/// Why there are no figures. What the others did in all rounds is not compared with those of some slices; but a slice that
-/// was interrupted has only fewer of them.
+/// Why there are no figures. The rounds of some slices are not comparable with other targets' rounds of all slices. An
+/// interrupted slice is no such reason: it only has fewer rounds.
 fn reason(found: &[SlicedCell<'_>], entries: &[Entry]) -> Option<(ReasonKind, String)> {
     let lacks = |(_, _, cell): &&SlicedCell<'_>| {
         let own = [None, Some(ReasonKind::Interrupted), Some(ReasonKind::NothingSucceeded)];
@@ -89,7 +89,7 @@ fn reason(found: &[SlicedCell<'_>], entries: &[Entry]) -> Option<(ReasonKind, St
 
 /// The rounds of all slices, in the order of their numbers.
 fn entries(found: &[SlicedCell<'_>]) -> Result<Vec<Entry>> {
-    // Where any round is whole, those that broke off stand in no figure.
+    // Where any round is complete, incomplete rounds are in no figure.
     let is_whole = |cell: &Cell| cell.samples.iter().any(|sample| sample.complete);
     let some_whole = found.iter().any(|(_, _, cell)| is_whole(cell));
     let mut entries = Vec::new();
@@ -99,7 +99,7 @@ fn entries(found: &[SlicedCell<'_>]) -> Result<Vec<Entry>> {
         let besides =
             |times| if is_paced { logs_of((sliced, cell), times) } else { Ok(Vec::new()) };
         let (service, lag) = (besides(Times::Service)?, besides(Times::Lag)?);
-        // Movement is reported of the slice, not of its rounds: one of those that count has it.
+        // The bytes are known of the slice, not of its rounds: one round that counts has them.
         let carries = |complete: bool| complete || !some_whole;
         let mut bytes = Some(cell.bytes);
         for (at, (sample, latency)) in cell.samples.iter().zip(latencies).enumerate() {
@@ -154,7 +154,7 @@ fn logs_of((sliced, cell): (&Sliced, &Cell), times: Times) -> Result<Vec<Packed>
     Ok(histograms.iter().map(Packed::new).collect())
 }
 
-/// Whether the figures of a round are those of its histogram; its mean is told to some digits only.
+/// Whether the figures of a round are those of its histogram; the mean is given to some digits only.
 fn is_told(told: Option<Latency>, logged: Option<Latency>) -> bool {
     match (told, logged) {
         (Some(told), Some(logged)) => {

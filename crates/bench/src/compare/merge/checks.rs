@@ -1,17 +1,17 @@
-//! The findings of the checks on slices that were put together.
+//! The findings of the checks on merged slices.
 
 use larder_report::{Check, Environment, Run, Severity, Slice};
 
 use super::Sliced;
 use larder_analysis::check::{self, NOISE};
 
-/// A finding, and the numbers of the slices that it is true of.
+/// A finding, and the numbers of the slices in which the finding is true.
 type SlicedCheck = (Check, Vec<u32>);
 
-/// Looks at the rounds of all slices under the circumstances of each, its targets and its machine: what a check finds there is
-/// true of the whole, though the other slices had no part in it. What else a machine did was judged with its use from second to
-/// second, which stays with the slice, so that is taken as it was found; and so is an error that the rounds of the others
-/// would cover up.
+/// Checks the rounds of all slices under the circumstances of each slice: its targets and its machine. A finding there
+/// is true of the whole, although the other slices had no part in it. Findings about the machine's other work need its
+/// use from second to second, which stays with the slice, so they are taken from there. An error that the rounds of
+/// other slices would cover up is taken, too.
 pub(super) fn checks(parts: &[(Slice, Sliced)], whole: &Run) -> Vec<Check> {
     let mut found: Vec<SlicedCheck> = Vec::new();
     let mut there = whole.clone();
@@ -40,7 +40,7 @@ pub(super) fn checks(parts: &[(Slice, Sliced)], whole: &Run) -> Vec<Check> {
     checks
 }
 
-/// Takes down a finding of a slice; one that others have word by word is the same.
+/// Adds a finding of a slice; a finding of another slice with exactly the same words is the same.
 fn add(found: &mut Vec<SlicedCheck>, check: Check, number: u32) {
     match found.iter_mut().find(|(known, _)| *known == check) {
         Some((_, numbers)) if numbers.contains(&number) => {}
@@ -49,7 +49,8 @@ fn add(found: &mut Vec<SlicedCheck>, check: Check, number: u32) {
     }
 }
 
-/// Whether a finding of the whole that is true of this slice says what an error of the slice says, if with other figures.
+/// Whether a finding of the whole that is true of this slice is the same as an error of the slice, apart from its
+/// figures.
 fn says(known: &Check, numbers: &[u32], error: &Check, number: u32) -> bool {
     let place = |check: &Check| (check.target.clone(), check.point.clone(), check.operation);
     known.severity == error.severity
@@ -58,7 +59,7 @@ fn says(known: &Check, numbers: &[u32], error: &Check, number: u32) -> bool {
         && place(known) == place(error)
 }
 
-/// A finding with the slices that it is true of, unless it is true of all.
+/// A finding with the slices in which it is true, unless it is true in all.
 fn told((check, numbers): SlicedCheck, parts: &[(Slice, Sliced)], of: u32) -> Check {
     if numbers.len() == parts.len() {
         return check;

@@ -6,8 +6,8 @@ use larder_report::{HitCurve, HitRatios, Slice};
 
 use super::Sliced;
 
-/// The curves of all slices: at each capacity the mean over the rounds that were followed there. A target that bounds
-/// itself may have had another capacity in each.
+/// The curves of all slices: at each capacity, the mean over the rounds that the models followed there. A target that
+/// bounds itself may have had another capacity in each slice.
 pub(super) fn hit_curves(parts: &[(Slice, Sliced)]) -> Vec<HitCurve> {
     let mut curves: Vec<HitCurve> = Vec::new();
     for curve in parts.iter().flat_map(|(_, sliced)| &sliced.run.hit_curves) {
@@ -26,7 +26,7 @@ fn is_same(a: &HitCurve, b: &HitCurve) -> bool {
     (&a.point, a.operation) == (&b.point, b.operation)
 }
 
-/// How many rounds stand behind the curve of a slice: where it does not tell, all that it was to carry out.
+/// How many rounds stand behind the curve of a slice; where the curve does not tell, all rounds of the slice.
 fn followed(slice: &Slice, curve: &HitCurve) -> u32 {
     match curve.rounds {
         0 => u32::try_from(slice.own_rounds().count()).unwrap_or(u32::MAX),
@@ -34,7 +34,7 @@ fn followed(slice: &Slice, curve: &HitCurve) -> u32 {
     }
 }
 
-/// One curve of those of several slices, each of so many rounds.
+/// The mean of the curves of several slices, weighted by their rounds.
 fn mean(first: &HitCurve, of_slices: &[(u32, &HitCurve)]) -> HitCurve {
     let mut sums: BTreeMap<u64, (f64, f64, f64)> = BTreeMap::new();
     for (rounds, curve) in of_slices {

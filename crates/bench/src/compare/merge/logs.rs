@@ -1,4 +1,4 @@
-//! The latencies of a slice, read back from the logs that it left.
+//! The latencies of a slice, read back from its logs.
 
 use std::fs;
 use std::path::Path;

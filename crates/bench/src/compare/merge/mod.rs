@@ -1,8 +1,8 @@
-//! Slices of one plan put together to the run that one machine would have made of it.
+//! Merges slices of one plan to the run that one machine would have made of the plan.
 //!
-//! Nothing is lost on the way: the rounds are united as they were measured, and their histograms are read back from the logs
-//! of each slice. So what is worked out of them is worked out anew, by the same code as where a run is recorded: medians,
-//! intervals, distributions, comparisons and checks.
+//! Nothing is lost on the way: the rounds are united as they were measured, and their histograms are read from the
+//! logs of each slice. So all derived figures are computed again, by the same code as where a run is recorded:
+//! medians, intervals, distributions, comparisons and checks.
 
 mod cells;
 mod checks;
@@ -26,7 +26,7 @@ use crate::article::{Repeated, judge_as};
 use crate::error::Result;
 use crate::scenario::Scenario;
 
-/// A slice and the folder that it left, in which its latencies are.
+/// A slice, and the folder of its results with its latencies.
 #[derive(Debug, Clone)]
 pub struct Sliced {
     /// The folder.
@@ -42,12 +42,12 @@ pub fn is_of_one_plan(runs: &[&Run]) -> bool {
     runs.len() > 1 && first.is_some() && runs.iter().all(|run| plan(run) == first)
 }
 
-/// Puts slices of one plan together. Slices may be missing; a note says so.
+/// Merges slices of one plan. Slices may be missing; a note says so.
 ///
 /// # Errors
 ///
-/// A usage error where a run is no slice, where two are of different plans or the same, and where the logs of latencies are
-/// not there or not whole.
+/// A usage error where a run is no slice, or where slices are the same or of different plans. Also where latency logs
+/// are missing or incomplete.
 pub fn merge(slices: Vec<Sliced>) -> Result<Outcome> {
     let parts = same::slices(slices)?;
     let first = &parts[0].1.run;
@@ -81,8 +81,8 @@ pub fn merge(slices: Vec<Sliced>) -> Result<Outcome> {
     Ok(Outcome { run, histograms, failed: false })
 }
 
-/// Judges the article anew that the slices repeat. What it published stands in the scenario; where that is not at hand, its
-/// conclusions are left out, and a note says so.
+/// Judges again the article that the slices repeat. Its published results are in the scenario. Where the scenario is
+/// not at hand, the conclusions are left out, and a note says so.
 fn judge_article(first: &Run, run: &mut Run) {
     let Some(before) = &first.article else { return };
     let scenario = Scenario::find(&run.scenario).ok();

@@ -5,7 +5,7 @@ use larder_report::{Floor, Run, Slice};
 use super::{Sliced, same, targets};
 use larder_analysis::alike::{are_alike, circumstances};
 
-/// The notes of all slices, each once, and what is to be known of the merging.
+/// The notes of all slices, each once, and the notes on the merging.
 pub(super) fn notes(parts: &[(Slice, Sliced)]) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     for note in parts.iter().flat_map(|(_, sliced)| told(&sliced.run)) {
@@ -22,13 +22,13 @@ pub(super) fn notes(parts: &[(Slice, Sliced)]) -> Vec<String> {
     notes
 }
 
-/// The notes of a slice, on the end of its rounds too: in the whole, this is one of several stories.
+/// The notes of a slice, with the sentence on the end of its rounds: in the whole, each slice has its own.
 fn told(run: &Run) -> impl Iterator<Item = &String> {
     run.notes.iter().chain(&run.rounds_ended)
 }
 
-/// The floors: of each kind of machine the least of its slices, because whatever else a machine did came on top; of several
-/// kinds the mean over the slices, which the figures are of too.
+/// The floors. For one kind of machine, the floor is the least of its slices, because other work of a machine only
+/// adds time. For several kinds the floor is the mean over the slices, as the figures are.
 pub(super) fn floors(parts: &[(Slice, Sliced)]) -> Vec<Floor> {
     let runs = || parts.iter().map(|(_, sliced)| &sliced.run);
     let all: Vec<&Floor> = runs().flat_map(|run| &run.floors).collect();
@@ -69,7 +69,7 @@ fn is_alike(a: &Run, b: &Run) -> bool {
     are_alike(&[circumstances(a), circumstances(b)].concat())
 }
 
-/// The mean, which of equal values is that very value.
+/// The mean; of equal values it is exactly that value.
 fn mean(values: &[f64]) -> Option<f64> {
     let least = values.iter().copied().min_by(f64::total_cmp)?;
     let above: f64 = values.iter().map(|value| value - least).sum();

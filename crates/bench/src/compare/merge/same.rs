@@ -7,7 +7,8 @@ use larder_report::{Part, Run, Slice};
 use super::Sliced;
 use crate::error::{Result, usage};
 
-/// Refuses runs that are no slices, slices of other plans, and a slice that comes twice; sorts them by their numbers.
+/// Refuses runs that are no slices, slices of other plans, and a slice that comes twice; sorts the slices by their
+/// numbers.
 pub(super) fn slices(runs: Vec<Sliced>) -> Result<Vec<(Slice, Sliced)>> {
     let mut parts: Vec<(Slice, Sliced)> = Vec::new();
     for sliced in runs {
@@ -51,7 +52,7 @@ fn told(Slice { number, of, rounds, plan }: &Slice) -> String {
     format!("slice {number}/{of} of plan {plan} ({rounds} rounds)")
 }
 
-/// The notes of a run that was put together.
+/// The record of a slice in the merged run.
 pub(super) fn part(slice: &Slice, run: &Run) -> Part {
     let version = |target: &larder_report::Target| (target.url.clone(), target.version.clone());
     Part {

@@ -9,7 +9,7 @@ use super::super::search::concluded;
 use super::Sliced;
 use larder_workload::Bound;
 
-/// The results of the searches, concluded from the rounds of all slices as it is from those of one run.
+/// The results of the searches, concluded from the rounds of all slices as from the rounds of one run.
 pub(super) fn searches(parts: &[(Slice, Sliced)]) -> Vec<Search> {
     let first = &parts[0].1.run;
     let merged = |search: &Search| {
@@ -50,7 +50,7 @@ fn lack(all: &[(Slice, Search)]) -> Option<(ReasonKind, String)> {
     ))
 }
 
-/// Why no slice came to search.
+/// Why no slice has searched.
 fn ended(all: &[(Slice, Search)]) -> Option<(ReasonKind, String)> {
     let mut reasons =
         all.iter().filter_map(|(_, search)| Some((search.reason_kind?, search.reason.clone()?)));

@@ -1,4 +1,4 @@
-//! The targets of slices that were put together: of each what may be relied on in all of them.
+//! The targets of merged slices: for each target, the facts that hold in all of its slices.
 
 use larder_report::{Limits, Slice, Target, TtlTrial};
 use larder_store::ByteSize;
@@ -6,7 +6,7 @@ use larder_store::ByteSize;
 use super::Sliced;
 use larder_analysis::check::grouped;
 
-/// The targets, each as the first slice tells it in which it could run, but with the least that any of them promises.
+/// The targets, each from the first slice in which it could run, but with the least limits of all slices.
 pub(super) fn targets(parts: &[(Slice, Sliced)]) -> Vec<Target> {
     let together = |first: &Target| {
         let mut ran = ran(parts, &first.url).map(|(_, target)| target);
@@ -35,14 +35,15 @@ fn unite(target: &mut Target, other: &Target) {
         probed_key_len: a.probed_key_len.min(b.probed_key_len),
         probed_value_len: a.probed_value_len.min(b.probed_value_len),
     };
-    // Where a server of tests answered in one slice only, that one's rounds are in all figures.
+    // Where a test server answered in one slice only, the rounds of that slice are in all figures.
     for (name, text) in &other.settings {
         target.settings.entry(name.clone()).or_insert_with(|| text.clone());
     }
     add_observed(target, other);
 }
 
-/// Adds what was observed of the same target at another capacity, or in another slice: the trial that says the worst, and sums.
+/// Adds observations of the same target at another capacity or in another slice: keeps the trial with the worst
+/// result, and adds the sums.
 pub(in crate::compare) fn add_observed(target: &mut Target, other: &Target) {
     let broken = |trial: &TtlTrial| {
         let early = trial.early + trial.middle_early + trial.renewed_early + trial.prolonged_early;
@@ -62,8 +63,8 @@ fn least(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     a.into_iter().chain(b).min()
 }
 
-/// The differences between a target's slices, a sentence each. Addresses, paths and what else stands in settings
-/// is another in each run anyway; versions are told by the check VERSION-PARITY.
+/// The differences of a target between slices, a sentence each. Settings are left out, because their addresses and
+/// paths differ in each run anyway. The check VERSION-PARITY reports the versions.
 pub(super) fn notes(parts: &[(Slice, Sliced)]) -> Vec<String> {
     type Fact = (&'static str, fn(&Target) -> Option<String>);
     const FACTS: [Fact; 7] = [

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// A TTL that has not passed when the short one has.
+/// A TTL that has not passed when the short TTL has.
 pub(super) const LASTING: Duration = Duration::from_mins(1);
 
 /// The operations on a key of the trial.
@@ -43,7 +43,7 @@ pub(super) const KINDS: [KeyKind; 7] = [
 ];
 
 impl KeyKind {
-    /// The TTL that it is set with, and what gives it which one afterwards.
+    /// The TTL of the first set, and the operation that gives a second TTL afterwards, with that TTL.
     pub(super) fn ttls(self, short: Duration) -> (Duration, Option<(Again, Duration)>) {
         match self {
             Self::Mortal | Self::Read => (short, None),
@@ -55,17 +55,17 @@ impl KeyKind {
         }
     }
 
-    /// Whether a touch is a part of it.
+    /// Whether the kind includes a touch.
     pub(super) fn is_touched(self) -> bool {
         matches!(self, Self::Renewed | Self::Shortened)
     }
 
-    /// Whether it must be gone when it is asked for.
+    /// Whether a key of the kind must be gone when it is asked for.
     pub(super) fn must_go(self) -> bool {
         matches!(self, Self::Mortal | Self::Shortened | Self::Curtailed | Self::Read)
     }
 
-    /// A letter that keeps its keys apart from others'.
+    /// A letter that keeps the keys of the kinds apart.
     pub(super) fn letter(self) -> char {
         match self {
             Self::Mortal => 's',

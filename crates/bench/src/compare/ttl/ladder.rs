@@ -1,4 +1,4 @@
-//! Keys with ever longer TTLs: whenever they are asked for, one rung has most of its time behind it and not yet all.
+//! Keys with ever longer TTLs: whenever the keys are asked for, one rung has most of its time behind it, but not all.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use std::time::Duration;
 pub(super) const KEYS_OF_RUNG: usize = 4;
 /// Each rung is a quarter longer than the one below, or a step of the clock.
 const QUARTER: u32 = 4;
-/// The longest rung: nobody is expected to ask later.
+/// The longest rung: no trial is expected to ask later.
 const LONGEST: Duration = Duration::from_secs(30);
 
 /// Keys that were set with one TTL.

@@ -1,7 +1,7 @@
-//! TTLs tried, outside of all timed work: whether what should have expired is gone, and what should not is there.
+//! Trials of TTLs, outside of all timed work: whether expired keys are gone, and other keys are there.
 //!
-//! It is tried where the workload gives a TTL: what uses none needs none, and nobody waits for it. All targets are tried at
-//! once, and while their keys age the floor is measured, so that a run waits no longer than its coarsest clock makes it.
+//! TTLs are tried only where the workload gives one, so that no other run waits for a trial. All targets are tried at
+//! once, and the floor is measured while their keys age. So a run waits no longer than its coarsest clock makes it.
 
 mod kind;
 mod ladder;
@@ -16,17 +16,18 @@ use crate::plan::{Plan, PlannedTarget};
 use crate::target::Target;
 use trial::Trial;
 
-/// The least TTL that is tried, whatever finer steps a target knows: so much can pass between two calls on a busy machine.
+/// The least TTL that is tried, whatever finer steps a target knows: so much time can pass between two calls on a busy
+/// machine.
 const SHORTEST: Duration = Duration::from_millis(100);
 /// A trial that would wait longer than this is left out: a stack whose local tier keeps its copies for ten seconds.
 const MOST: Duration = Duration::from_secs(5);
-/// Between two looks at whether the run is to stop.
+/// The time between two checks for a stop of the run.
 const NAP: Duration = Duration::from_millis(20);
 
-/// The keys of a run that were set with a TTL, and by whom they are asked for again.
+/// The trials of a run: keys that were set with a TTL, and the sessions that ask for them again.
 pub(super) struct Trials(Vec<Trial>);
 
-/// Sets a flag when it goes, be it in a panic.
+/// Sets a flag when it is dropped, also in a panic.
 struct SetAtEnd<'a>(&'a AtomicBool);
 
 impl Drop for SetAtEnd<'_> {
@@ -36,7 +37,8 @@ impl Drop for SetAtEnd<'_> {
 }
 
 impl Trials {
-    /// Sets the keys of every target whose TTLs are used and can be tried. One that fails is not tried: the rounds will tell.
+    /// Sets the keys of every target whose TTLs are used and can be tried. A target that fails here is not tried: the
+    /// rounds show why.
     pub(super) fn begin(plan: &Plan, slots: &mut [TargetSlot], stop: &AtomicBool) -> Self {
         let mut trials = Vec::new();
         for (number, slot) in slots.iter_mut().enumerate() {
@@ -53,7 +55,7 @@ impl Trials {
         Self(trials)
     }
 
-    /// Does something else while the keys age, and meanwhile reads those that must end although they are read.
+    /// Does other work while the keys age, and meanwhile reads the keys that must expire although they are read.
     pub(super) fn age_during<T>(&mut self, work: impl FnOnce() -> T) -> T {
         if self.0.is_empty() {
             return work();
@@ -71,8 +73,8 @@ impl Trials {
         })
     }
 
-    /// Asks for the keys as soon as all of them have been set for long enough, and removes them. Whoever still answers is
-    /// asked once more: its clock may have been kept from going on.
+    /// Asks for the keys as soon as all of them have been set for long enough, and removes them. A target with late
+    /// keys is asked once more, because its clock may have been held up.
     pub(super) fn end(mut self, slots: &mut [TargetSlot], stop: &AtomicBool) {
         if self.wait(1, stop) {
             self.0.iter_mut().for_each(Trial::ask);
@@ -89,8 +91,8 @@ impl Trials {
         }
     }
 
-    /// Waits until those that are not done with have been set for so many times as long as they need; `false` when the run
-    /// is to stop.
+    /// Waits until the keys of unfinished trials have been set for `times` as long as they need; `false` when the run
+    /// must stop.
     fn wait(&mut self, times: u32, stop: &AtomicBool) -> bool {
         let open = self.0.iter().filter(|trial| trial.found.is_none() || trial.is_late());
         let ends = open.map(|trial| trial.set + trial.time * times).max();
@@ -105,23 +107,23 @@ impl Trials {
     }
 }
 
-/// Whether what is stored on a target has a TTL.
+/// Whether entries on a target have a TTL.
 fn uses_ttl(plan: &Plan, target: &PlannedTarget) -> bool {
     plan.points_of(target).any(|point| point.set_options.ttl.is_some())
 }
 
-/// The TTL that is tried: the least that a target can tell from none.
+/// The TTL that is tried: the shortest that a target can tell from no TTL.
 fn short(target: &Target) -> Duration {
     target.capabilities.ttl_resolution.max(SHORTEST)
 }
 
-/// After so long the keys with the short TTL are gone for certain.
+/// The time after which the keys with the short TTL are gone for certain.
 fn least_time(target: &Target) -> Duration {
     target.gone_after(short(target))
 }
 
 impl Target {
-    /// After so long a key with a TTL is gone for certain: the TTL, a step of the clock that it is counted by, and some
+    /// The time after which a key with a TTL is gone for certain: the TTL, a step of the store's clock, and some
     /// patience.
     pub(super) fn gone_after(&self, ttl: Duration) -> Duration {
         let step = self.capabilities.ttl_resolution;
@@ -129,8 +131,8 @@ impl Target {
     }
 }
 
-/// After so long, too, so many steps of the clock have passed that a rung of the ladder is short of its end and a clock
-/// that runs twice as fast is past it. `None` where that is longer than anybody waits.
+/// The time after which the ladder can be asked, too. By then a rung is short of its end, and past it by a clock that
+/// runs twice as fast. `None` where that is longer than a run waits.
 fn time_of_ladder(target: &Target) -> Option<Duration> {
     let time = least_time(target).max(short(target) * 15 / 4);
     (time <= MOST).then_some(time)

@@ -11,11 +11,13 @@ use super::{least_time, short, time_of_ladder};
 use crate::plan::Plan;
 use crate::target::Target;
 
-/// So many keys of either kind.
+/// The number of keys of each kind.
 const KEYS: usize = 8;
-/// Every second key has a value as long as the plan's longest, up to so many bytes: a store may treat large values otherwise.
+/// Every second key has a value as long as the plan's longest, up to so many bytes: a store may treat large values
+/// differently.
 const LONGEST_VALUE: usize = 256 << 10;
-/// These values take at most such a part of the plan's own bytes, so that a cache which the plan fits into has room for them.
+/// These values take at most such a part of the plan's bytes, so that a cache into which the plan fits has room for
+/// them.
 const PART_OF_PLAN: u64 = 4;
 /// How often keys are read within their TTL.
 const READS_A_TTL: u32 = 4;
@@ -27,38 +29,40 @@ pub(super) struct Trial {
     session: Box<dyn Session>,
     ttl: Duration,
     resolution: Duration,
-    /// The value of every second key; the others have themselves for a value.
+    /// The value of every second key; each other key is its own value.
     long: Vec<u8>,
-    /// The length of two keys of four, at least; the others are as short as can be.
+    /// The least length of two keys in four; the other keys are as short as possible.
     key_len: usize,
-    /// After so long a key is gone for certain.
+    /// The time after which a key is gone for certain.
     pub(super) time: Duration,
     /// The keys of each of [`KINDS`] that were acknowledged.
     keys: [Vec<Vec<u8>>; KINDS.len()],
-    /// Keys with ever longer TTLs, the shortest first. Whenever they are asked for, one rung has most of its time behind it and
-    /// not yet all: one of 5 s that is asked for after 3.75 s has ended by a clock that runs twice as fast, after 2.5 s.
+    /// Keys with ever longer TTLs, the shortest first. Whenever the keys are asked for, one rung has most of its time
+    /// behind it, but not all. A rung of 5 s that is asked for after 3.75 s has ended by a clock that runs twice as
+    /// fast, after 2.5 s.
     ladder: Vec<Rung>,
-    /// Every key that may be there, to be removed in the end: one whose set failed may be there all the same.
+    /// Every key that may be there, for removal in the end: a key whose set failed may be there all the same.
     placed: Vec<Vec<u8>>,
     /// The first error of a touch.
     touch_error: Option<String>,
-    /// It has not answered in time: nothing more is asked of it.
+    /// Whether the target did not answer in time: nothing more is asked of it.
     is_silent: bool,
-    /// When the first of them was set, and when the last one was acknowledged.
+    /// When the first key was set, and when the last one was acknowledged.
     began: Instant,
     pub(super) set: Instant,
-    /// How long after the first set all had been asked for once: what is gone by then may have outlived its TTL.
+    /// How long after the first set all keys had been asked for once: a key that is gone by then may have outlived its
+    /// TTL.
     asked: Duration,
     /// The rung that was asked for, and how many of its keys were there.
     middle: Option<(usize, usize)>,
     evictions: Option<u64>,
-    /// `None` until it was asked, and where that failed: the rounds will tell why.
+    /// `None` until the target was asked, and where that failed: the rounds show why.
     pub(super) found: Option<FoundKeys>,
     /// When the keys that are read meanwhile are due again.
     read_at: Instant,
 }
 
-/// The keys that were asked for and found: so many of each of [`KINDS`].
+/// How many keys of each of [`KINDS`] answered when they were asked for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FoundKeys {
     after: Duration,
@@ -66,7 +70,7 @@ pub(super) struct FoundKeys {
 }
 
 impl Trial {
-    /// Sets the keys; none where that fails, and then none of them stays.
+    /// Sets the keys. `None` where that fails, and then no key stays.
     pub(super) fn begin(plan: &Plan, target: &Target, slot: usize) -> Option<Self> {
         let point = plan.points_of(&target.planned).next()?;
         let mut trial = Self {
@@ -104,8 +108,8 @@ impl Trial {
         Some(trial)
     }
 
-    /// Sets the keys of a kind, and touches them or sets them again where that is what it is about. A touch that fails says
-    /// nothing of what was only set.
+    /// Sets the keys of a kind, and touches them or sets them again where the kind includes that. A touch that fails
+    /// says nothing of keys that were only set.
     fn store(&mut self, kind: KeyKind, prefix: &[u8]) -> Result<()> {
         let (ttl, again) = kind.ttls(self.ttl);
         for n in 0..KEYS {
@@ -156,7 +160,7 @@ impl Trial {
         key
     }
 
-    /// Sets one key; whether that was acknowledged.
+    /// Sets one key; returns whether the set was acknowledged.
     fn set(&mut self, key: &[u8], ttl: Duration, is_long: bool) -> Result<bool> {
         // A second set of a key follows the first.
         if self.placed.last().is_none_or(|last| last != key) {
@@ -172,7 +176,7 @@ impl Trial {
         self.is_silent |= matches!(error, Error::Timeout { .. });
     }
 
-    /// Reads the keys that must end although they are read, some times within their TTL. What comes of it is of no interest
+    /// Reads the keys that must expire although they are read, some times within their TTL. The answers do not matter
     /// here.
     pub(super) fn read_on(&mut self) {
         if self.is_silent || Instant::now() < self.read_at {
@@ -191,7 +195,7 @@ impl Trial {
             }
             let there = there(self.session.as_mut(), &self.ladder[number].keys);
             let Ok(there) = there.inspect_err(|error| self.note_silence(error)) else { return };
-            // Of one that ended meanwhile nothing is known.
+            // Nothing is known of a rung that ended meanwhile.
             if self.began.elapsed() < ends {
                 self.middle = Some((number, there));
                 return;
@@ -207,9 +211,9 @@ impl Trial {
         self.found.is_some_and(late)
     }
 
-    /// Asks for all of them.
+    /// Asks for all keys.
     pub(super) fn ask(&mut self) {
-        // Of one that answers late no more is said than when it was asked.
+        // Read before the question: of a key that answers late, no more than this is certain.
         let after = self.set.elapsed();
         let mut there = [0; KINDS.len()];
         for kind in KINDS {
@@ -221,7 +225,7 @@ impl Trial {
         self.found = Some(FoundKeys { after, there });
     }
 
-    /// Asks again for those that should be gone.
+    /// Asks again for the keys that should be gone.
     pub(super) fn ask_again(&mut self) {
         let after = self.set.elapsed();
         let Some(mut found) = self.found.take() else { return };
@@ -284,8 +288,8 @@ impl Trial {
 }
 
 impl Drop for Trial {
-    /// Removes what is still there, whatever became of the trial: nothing of it may be in anybody's way. What cannot be removed
-    /// ends by itself, so that nobody waits for a store that has fallen silent.
+    /// Removes the keys that are still there, whatever became of the trial, so that they disturb nothing. Keys that
+    /// cannot be removed expire by themselves, so that no run waits for a store that has fallen silent.
     fn drop(&mut self) {
         for key in &self.placed {
             if self.is_silent {
@@ -298,7 +302,7 @@ impl Drop for Trial {
 }
 
 /// How many of these keys answer: half of them to one request for all, and the others to a request for each. No key is
-/// asked for in both ways, because a server may remove what it has found to be over.
+/// asked for in both ways, because a server may remove an expired key when it finds it.
 fn there(session: &mut dyn Session, keys: &[Vec<u8>]) -> Result<usize> {
     let (together, alone) = keys.split_at(keys.len() / 2);
     let (mut number, mut value) = (0, Vec::new());
@@ -306,14 +310,14 @@ fn there(session: &mut dyn Session, keys: &[Vec<u8>]) -> Result<usize> {
         number += usize::from(session.get(key, &mut value)?.is_some());
     }
     let together: Vec<&[u8]> = together.iter().map(Vec::as_slice).collect();
-    // A store may hand one over twice.
+    // A store may hand one key over twice.
     let mut answered = vec![false; together.len()];
     session.get_many(&together, &mut |at, _, _| answered[at] = true)?;
     Ok(number + answered.into_iter().filter(|it| *it).count())
 }
 
-/// How long the longest value of a plan is, as far as a trial goes. In a cache that may hold only so much, long values
-/// would push others out.
+/// The length of the plan's longest value, as far as a trial goes. In a cache with a capacity, long values would evict
+/// other keys.
 fn longest_value(plan: &Plan, target: &Target) -> usize {
     if target.planned.capacity.is_some() {
         return 1;
@@ -328,7 +332,7 @@ fn longest_value(plan: &Plan, target: &Target) -> usize {
     longest.min(LONGEST_VALUE).min(fits(limit)).min(fits(room)).max(1)
 }
 
-/// How long the longest key of a plan is, as far as the target takes it.
+/// The length of the plan's longest key, as far as the target takes it.
 fn longest_key(plan: &Plan, target: &Target) -> usize {
     let points = plan.points_of(&target.planned);
     let longest = points.map(|point| point.keys.longest()).max().unwrap_or(0);
