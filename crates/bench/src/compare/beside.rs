@@ -1,5 +1,5 @@
-//! The work of a target's servers while another target has its turn: work that was put off is not in the target's own figures,
-//! and slows down the others.
+//! The work of a target's servers while another target has its turn. Deferred work is missing in the target's own
+//! figures, and slows down the others.
 
 use std::time::{Duration, Instant};
 
@@ -10,15 +10,16 @@ use crate::usage::{Table, cpu_ns};
 
 /// A turn that has begun.
 pub(super) struct Watch {
-    /// The place of the target whose turn it is, and when it began.
+    /// The place of the target whose turn it is, and when the turn began.
     own: (usize, Instant),
-    /// The places of the other targets, when they were looked at, and the CPU time of their servers until then in nanoseconds.
+    /// The places of the other targets, when they were looked at, and the CPU time of their servers until then in
+    /// nanoseconds.
     others: Vec<(usize, Instant, u64)>,
 }
 
 impl Watch {
-    /// A turn of the target in this place begins. Servers that it uses itself are its own; where those are not known, as
-    /// behind a proxy, any of the others may work for it, and none is watched.
+    /// A turn of the target in this place begins. Servers that the target shares with others are not watched. Where the
+    /// target's servers are not known, as behind a proxy, any other server may work for it, and no server is watched.
     pub(super) fn begin(slots: &[TargetSlot], turn: usize) -> Self {
         let own = pids(&slots[turn]);
         let is_known = slots[turn]
@@ -33,7 +34,7 @@ impl Watch {
         Self { own: (turn, Instant::now()), others }
     }
 
-    /// The turn is over.
+    /// The turn is over: adds the work of the other targets' servers meanwhile.
     pub(super) fn end(self, slots: &mut [TargetSlot]) {
         let (own, began) = self.own;
         if let Some(target) = slots[own].open_mut() {

@@ -1,4 +1,4 @@
-//! Which of two targets is faster, wherever two have been measured at the same thing.
+//! Which of two targets is faster, for every point and operation at which two were measured.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,14 @@ struct Compared<'r> {
     a: &'r Cell,
     b: &'r Cell,
     difference: Difference,
-    /// The smallest p that their rounds could have reached.
+    /// The smallest p that the rounds of the two cells could have reached.
     smallest_p: f64,
 }
 
-/// Every pair of targets at one point for one operation, but those that keep nothing, those in whose place a stand-in
-/// answered, and those whose figures are no result. Pairs whose figures are not of like work come second, with the reason.
-/// One family for Holm's correction: a reader picks the verdicts that stand out from the whole run.
+/// Compares every pair of targets at one point for one operation. Targets that keep nothing, targets for which a
+/// stand-in answered, and figures that are no result are left out. Pairs with unlike work come second, with the
+/// reason. All comparisons are one family for Holm's correction: a reader picks the verdicts that stand out from the
+/// whole run.
 pub(super) fn comparisons(run: &Run) -> (Vec<Comparison>, Vec<Unlike>) {
     let mut groups: BTreeMap<(&Point, Operation, u32), Vec<&Cell>> = BTreeMap::new();
     for cell in &run.cells {
@@ -88,21 +89,20 @@ fn judged(found: &[Compared<'_>]) -> Vec<Comparison> {
         .collect()
 }
 
-/// Whether a pair could have been told apart by its rounds at all. Had it been as clear as can be, Holm's correction would have
-/// multiplied its p by the number of the comparisons that are no clearer.
+/// Whether the rounds of a pair could have shown any difference. For the clearest difference possible, Holm's
+/// correction would have multiplied p by the number of the comparisons that are no clearer.
 #[expect(clippy::cast_precision_loss, reason = "a number of comparisons")]
 fn can_decide(smallest_p: f64, raw: &[f64]) -> bool {
     let no_clearer = raw.iter().filter(|p| **p >= smallest_p * (1.0 - 1e-9)).count();
     smallest_p * (no_clearer.max(1) as f64) < Verdict::SIGNIFICANCE
 }
 
-/// The rates of a cell's rounds that were carried out to their end, or what stands for them in an open loop, each with its
-/// round.
+/// The rates of a cell's complete rounds, each with its round; in an open loop, the figures that stand for the rates.
 fn speeds(cell: &Cell) -> Vec<(u32, f64)> {
     whole_rounds(cell.operation, cell.samples.iter())
 }
 
-/// As [`speeds`], of samples that are not yet a cell's.
+/// As [`speeds`], for samples that are not in a cell yet.
 pub(super) fn whole_rounds<'s>(
     operation: Operation,
     samples: impl Iterator<Item = &'s Sample>,

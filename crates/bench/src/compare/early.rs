@@ -1,7 +1,7 @@
-//! Checks asked while the run goes on, so that nobody waits an hour for figures that are no result.
+//! Checks that run while the rounds go on, so that no user waits an hour for figures that are no result.
 //!
-//! They are asked between the turns, where nothing is measured, and of one point only: what that costs does not grow with
-//! the sweep. What they say counts for the person who waits; the run is recorded with what all checks find in the end.
+//! The checks run between the turns, where nothing is measured, and for one point only, so their cost does not grow
+//! with the sweep. Their findings are for the person who waits; the run records what all checks find in the end.
 
 use std::collections::BTreeSet;
 
@@ -13,11 +13,11 @@ use super::samples::Samples;
 use crate::observer::{Event, Observer};
 use larder_analysis::check;
 
-/// The parts of a finding by which it is recognised when it comes again: its text has figures in it, which change with
-/// every round.
+/// The parts by which a finding is recognised in a later round: its text has figures in it, which change with every
+/// round.
 type Key = (String, Severity, Option<String>, Option<Point>, Option<Operation>);
 
-/// Tells an observer what checks find, each thing once.
+/// Tells an observer the findings of checks, each finding once.
 pub(super) struct Early<'a> {
     observer: &'a dyn Observer,
     told: BTreeSet<Key>,
@@ -28,7 +28,7 @@ impl<'a> Early<'a> {
         Self { observer, told: BTreeSet::new() }
     }
 
-    /// Looks at a point at which another round is over.
+    /// Checks a point at which another round is over.
     pub(super) fn look(
         &mut self,
         recorder: &Recorder<'_>,

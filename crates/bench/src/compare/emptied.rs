@@ -1,5 +1,5 @@
-//! Whether a target is empty when it has said so: after the emptying at the end of a turn, and before the next, keys of the
-//! run are looked for.
+//! Whether a target is empty when it says so. After the emptying at the end of a turn, and before the next turn, keys
+//! of the run are looked for.
 
 use std::sync::Arc;
 
@@ -15,21 +15,22 @@ use crate::target::Target;
 
 /// At most so many keys are looked for, spread evenly over those that were stored.
 const MOST_KEYS: u32 = 500;
-/// So many of them by one request.
+/// So many keys are asked for in one request.
 const AT_ONCE: usize = 20;
 
-/// The keys that were looked for after an emptying, and that were still there.
+/// How many keys were looked for after an emptying, and how many of them were still there.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Left {
     checked: u64,
     still_there: u64,
     example: Option<String>,
-    /// Why some could not be looked for.
+    /// Why some keys could not be looked for.
     error: Option<String>,
 }
 
 impl Target {
-    /// Looks for keys that were stored in a turn, after the target has said that they are gone; as far as it answers.
+    /// Looks for keys that were stored in a turn, after the target has acknowledged their removal; as far as the
+    /// target answers.
     pub(super) fn left(&mut self, point: &PlannedPoint, state: &KeyState) -> Result<Left> {
         self.emptied.clear();
         if self.capabilities.stores {
@@ -46,14 +47,14 @@ impl Target {
         self.look("is still there")
     }
 
-    /// Looks for them once more before the next turn: what was deleted must not come back. Who does not answer is asked by that
-    /// turn.
+    /// Looks for these keys once more before the next turn: deleted keys must not come back. A target that does not
+    /// answer is noticed by that turn.
     pub(super) fn came_back(&self) -> Left {
         self.look("is there again").unwrap_or_default()
     }
 
-    /// Looks for the keys that were removed last. Of a guest its servers are asked: what it had in files and in the memory
-    /// of its program is gone with them.
+    /// Looks for the keys that were removed last. For a guest its servers are asked: the guest's files and its
+    /// program's memory are gone.
     fn look(&self, how: &str) -> Result<Left> {
         let mut found = Left::default();
         if self.emptied.is_empty() {
@@ -81,7 +82,7 @@ impl Left {
             there.clear();
             session.get_many(&keys, &mut |i, _, _| there.push(i))
         })?;
-        // A store may hand one over twice.
+        // A store may hand one key over twice.
         there.sort_unstable();
         there.dedup();
         self.checked += keys.len() as u64;
@@ -92,7 +93,7 @@ impl Left {
         Ok(())
     }
 
-    /// Adds what another look has found.
+    /// Adds the findings of another look.
     pub(super) fn add(&mut self, other: Self) {
         self.checked += other.checked;
         self.still_there += other.still_there;
@@ -100,7 +101,7 @@ impl Left {
         self.error = self.error.take().or(other.error);
     }
 
-    /// Counts it with the operation that stored.
+    /// Adds these counts to the operation that stored the keys.
     pub(super) fn note(&self, entries: &mut [Entry]) {
         let Some(sample) = writer(entries) else { return };
         sample.counts.emptied_checked = self.checked;

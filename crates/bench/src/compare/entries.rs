@@ -20,21 +20,21 @@ pub(super) struct Measured<'a> {
     pub(super) result: &'a PhaseResult,
     pub(super) before: Meter,
     pub(super) after: Meter,
-    /// Every key that was set is there: no TTL can have ended it, and its set was acknowledged.
+    /// Whether every key that was set must be there: no TTL can have ended it, and its set was acknowledged.
     pub(super) must_be_there: bool,
-    /// No clock was put forward or back since the turn began.
+    /// Whether no clock was put forward or back since the turn began.
     pub(super) ttls_hold: bool,
     /// The round, and the place of the turn in its order, each from 1.
     pub(super) round: u32,
     pub(super) position: usize,
-    /// The run was to stop before the phase was over.
+    /// Whether the run was stopped before the phase was over.
     pub(super) stopped: bool,
     /// When the phase ended, from the beginning of the run.
     pub(super) ended: Duration,
 }
 
 impl Measured<'_> {
-    /// Adds an entry of each operation of the phase; the meter was read when the turn began.
+    /// Adds an entry for each operation of the phase; `started` was read when the turn began.
     pub(super) fn add_to(&self, entries: &mut Vec<Entry>, target: &Target, started: &Meter) {
         let Measured { phase, result, before, after, .. } = self;
         let alone = phase.operations.len() == 1;
@@ -55,18 +55,18 @@ impl Measured<'_> {
         let busy_ns: u64 = result.tallies.iter().map(|(_, tally)| tally.busy_ns).sum();
         for (operation, tally) in result.tallies.iter() {
             let paced = paced::sample(tally, result.offered, part(tally.counts.ops, all_ops));
-            // Of a mix, an operation has the part of the time that was spent in it; where operations come when they are due,
-            // much of the time is spent in none.
+            // In a mix, an operation has the part of the time that was spent in it. In an open loop it has all of the
+            // time, because much of that is spent in no operation.
             let wall_s = match paced {
                 Some(_) => phase_s,
                 None => phase_s * part(tally.busy_ns, busy_ns),
             };
             let counts = Counts {
-                // Of a mix, an operation has as large a part of them as of the operations.
+                // In a mix, an operation's part of the connections is its part of the operations.
                 connections: after.connections.zip(before.connections).map(|(now, then)| {
                     scaled(now.saturating_sub(then), part(tally.counts.ops, all_ops))
                 }),
-                // Of a mix, which operation sent how many is not known.
+                // In a mix, the number of requests of each operation is not known.
                 requests: after
                     .requests
                     .zip(before.requests)
@@ -119,7 +119,8 @@ impl Measured<'_> {
                         .map(|barrier| shortened(barrier.as_secs_f64())),
                     major_faults: after.major_faults.saturating_sub(before.major_faults),
                     wire: wire.filter(|_| alone),
-                    // Of a mix, the one that reads has asked the tiers; with several of these, which asked is not known.
+                    // In a mix, the operation that reads has asked the tiers; with several such operations, the part
+                    // of each is not known.
                     tiers: if alone || operation.reads() && n_reading == 1 {
                         tiers_between(before, after)
                     } else {
@@ -143,15 +144,15 @@ impl Measured<'_> {
     }
 }
 
-/// Whether an operation writes, and a target does not wait for what its writes come to.
+/// Whether an operation writes, and the target does not wait for the results of its writes.
 fn unacknowledged(target: &Target, operation: Operation) -> bool {
     use Operation::{Delete, GetOrSet, Set, Touch};
     target.info.durability == Durability::Unacknowledged
         && matches!(operation, Set | GetOrSet | Delete | Touch)
 }
 
-/// The result of a read-back belongs to the operation that wrote, or to the first one that stands on a load; with it go all
-/// evictions of the turn, which may explain what is absent.
+/// Adds the result of a read-back to the operation that wrote, or to the first operation that stands on a load. All
+/// evictions of the turn go with it, because they may explain absent keys.
 pub(super) fn note_read_back(entries: &mut [Entry], read: &ReadBack, evictions: Option<u64>) {
     if let Some(sample) = writer(entries) {
         sample.counts.evictions = evictions;
@@ -159,7 +160,7 @@ pub(super) fn note_read_back(entries: &mut [Entry], read: &ReadBack, evictions: 
     }
 }
 
-/// Deleted keys that were found belong to the operation that deleted them.
+/// Adds deleted keys that were found to the operation that deleted them.
 pub(super) fn note_deletes(entries: &mut [Entry], read: &ReadBack) {
     let at = entries.iter().rposition(|entry| entry.operation == Operation::Delete);
     let sample = match at {
@@ -176,7 +177,7 @@ fn note(sample: &mut Sample, read: &ReadBack) {
     add_examples(&mut sample.wrong_examples, &read.examples);
 }
 
-/// The operation that stored what is there, or the first one that stands on a load.
+/// The sample of the operation that stored the entries, or of the first operation that stands on a load.
 pub(super) fn writer(entries: &mut [Entry]) -> Option<&mut Sample> {
     let wrote = |entry: &Entry| matches!(entry.operation, Operation::Set | Operation::GetOrSet);
     let at = entries.iter().rposition(wrote).unwrap_or(0);

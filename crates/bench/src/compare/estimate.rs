@@ -16,7 +16,7 @@ use crate::observer::Observer;
 use crate::plan::{Plan, PlannedPhase, PlannedPoint, PlannedTarget};
 use crate::target::Target;
 
-/// Time of a trial, a phase.
+/// The time of a trial, for each phase.
 const TRIAL: Duration = Duration::from_millis(200);
 
 /// The estimate of one target.
@@ -24,19 +24,19 @@ const TRIAL: Duration = Duration::from_millis(200);
 pub struct Estimate {
     /// The target's name.
     pub target: String,
-    /// Time of all its rounds; `None` where nothing was tried, because the server is not ours.
+    /// Time of all its rounds; `None` where nothing was tried, because the server is external.
     pub time: Option<Duration>,
     /// Memory at most, in bytes.
     pub memory_bytes: u64,
     /// Disk at most, in bytes.
     pub disk_bytes: u64,
-    /// Why it cannot run, or not everywhere.
+    /// Why the target cannot run, or not at every point.
     pub reason: Option<String>,
 }
 
-/// Opens each target, tries a little, and says what the whole plan would take. Leaves nothing behind, and writes
-/// nothing to a server that Larder did not start but the keys of the probe. The second says where the rounds are too few for a
-/// verdict.
+/// Opens each target, tries a little, and estimates the time and room of the whole plan. Leaves nothing behind; a
+/// server that Larder did not start gets only the keys of the probe. The second result warns where the rounds are too
+/// few for a verdict.
 pub fn estimate(
     plan: &Plan,
     catalog: &Catalog,
@@ -74,7 +74,7 @@ fn of_target(plan: &Plan, target: &mut Target, stop: &AtomicBool) -> Estimate {
         } else {
             let turn = trial(plan, point, number, target, stop);
             time = time.map(|time| time + turn * plan.own_rounds());
-            // That it has no room is seen only where it is tried.
+            // Only a trial shows that a target has no room.
             reason = reason.or_else(|| target.refusal(point).map(|(_, refusal)| refusal));
         }
     }
@@ -87,7 +87,7 @@ fn of_target(plan: &Plan, target: &mut Target, stop: &AtomicBool) -> Estimate {
     }
 }
 
-/// The name of a target, with its capacity where it is opened with several.
+/// The name of a target, with its capacity where it is opened with several capacities.
 fn named(planned: &PlannedTarget) -> String {
     match planned.capacity {
         Some(capacity) => format!("{} at {}", planned.name, ByteSize(capacity)),
@@ -125,7 +125,7 @@ fn trial(
         let ops: u64 = own().map(|entry| entry.sample.counts.ops).sum();
         #[expect(clippy::cast_precision_loss, reason = "an estimate")]
         let each_s = wall_s / ops.max(1) as f64;
-        // Where operations come when they are due, a target is not done before the last of them is.
+        // In an open loop, a target is not done before the last operation is due.
         let due_s = point.pace.as_ref().map_or(0.0, |pace| pace.lasts(phase.requests));
         seconds += whole(phase, each_s).max(due_s);
     }

@@ -1,5 +1,5 @@
-//! The executor of a target's turn: threads of this process, each with a session, or the program of a guest. Here is
-//! decided which; whoever stands around a phase need not know.
+//! The executor of a target's turn: threads of this process, each with a session, or the program of a guest. This
+//! module decides which; the code around a phase need not know.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -18,7 +18,7 @@ pub(super) enum Executor<'a> {
     Guest { point: &'a PlannedPoint, guest: Box<GuestExecutor> },
 }
 
-/// The reader of the threads' values, with their sessions.
+/// The reader of the values that the threads have stored, with the threads' sessions.
 fn reader<'r>(
     point: &'r PlannedPoint,
     (sessions, store): (&'r mut [Box<dyn Session>], &dyn Store),
@@ -33,7 +33,7 @@ fn reader<'r>(
 }
 
 impl<'a> Executor<'a> {
-    /// Gets ready for these phases, of which a guest must know beforehand. `None` when the run was stopped meanwhile.
+    /// Gets ready for these phases, which a guest must know beforehand. `None` when the run was stopped meanwhile.
     pub(super) fn start(
         target: &Target,
         point: &'a PlannedPoint,
@@ -49,7 +49,7 @@ impl<'a> Executor<'a> {
         Ok(Some(Self::Threads { point, sessions, store: Arc::clone(&target.store) }))
     }
 
-    /// How many work at once.
+    /// How many threads or processes work at once.
     pub(super) fn len(&self) -> u32 {
         match self {
             Self::Threads { point, .. } => point.threads,
@@ -57,7 +57,7 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Carries out a phase. `None` when the run was stopped meanwhile and nothing of it is left.
+    /// Carries out a phase. `None` when the run was stopped meanwhile and the phase has no result.
     pub(super) fn run(
         &mut self,
         (number, plan): (usize, &PhasePlan<'_>),
@@ -74,7 +74,7 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Reads back what was set and acknowledged, and sets some of it once more.
+    /// Reads back acknowledged sets, and sets some of the keys once more.
     pub(super) fn read_back(
         &mut self,
         state: &KeyState,
@@ -104,7 +104,7 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Lets it go, in order.
+    /// Ends the executor in an orderly way.
     pub(super) fn finish(self) -> Result<()> {
         match self {
             Self::Threads { .. } => Ok(()),
@@ -120,8 +120,8 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Memory of the processes at work: what this one has in use, with what it has mapped of files where the target has some,
-    /// or the resident memory of a guest.
+    /// Memory of the processes at work. This process counts its memory in use, with its mapped files where the target
+    /// has files. A guest counts its resident memory.
     pub(super) fn memory_bytes(&self, files: bool) -> Option<u64> {
         match self {
             Self::Threads { .. } => own_memory(files),
@@ -145,7 +145,7 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Requests that were sent so far, each of which waits for its answer. A guest does not tell.
+    /// Requests that were sent so far, each of which waits for its answer. A guest does not report them.
     pub(super) fn requests(&self, stats: Option<&Stats>) -> Option<u64> {
         match self {
             Self::Threads { .. } => stats?.requests_sent,
@@ -153,7 +153,7 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Entries dropped to make room, as the store counts them, or the program that has them in its memory.
+    /// Entries dropped to make room, as counted by the store, or by the program that has them in its memory.
     pub(super) fn evictions(&self, stats: &Stats) -> Option<u64> {
         match self {
             Self::Threads { .. } => stats.evictions,

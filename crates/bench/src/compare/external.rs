@@ -1,8 +1,8 @@
-//! Servers that Larder did not start: nothing that others have there is to go, unless the person who runs it agrees.
+//! Servers that Larder did not start: entries of other clients there must not be lost, unless the user agrees.
 //!
-//! Before a target is tried, what the plan stores must fit into what is free. What is free cannot be known for sure: others
-//! store as well, and memory set aside for one size is of no use to another. So what was evicted is read around each turn
-//! too, and a target whose servers have evicted is measured no more.
+//! Before a target is tried, the plan's entries must fit into the free room. That room is never known for sure: other
+//! clients store as well, and memory set aside for one size is of no use to another. So evictions are also read around
+//! each turn, and a target whose servers have evicted is measured no more.
 
 use larder_host::disk;
 use larder_store::{ByteSize, Medium, Ownership, Stats};
@@ -19,13 +19,13 @@ const MOST: ByteSize = ByteSize(256 << 20);
 /// The most bytes of an entry beside its key and value: headers, hash table, allocator.
 const ENTRY: u64 = 100;
 
-/// Refuses to fill a server that Larder did not start: more than a tenth of it, more than it has free, or anything where it
-/// may drop entries and does not tell what is free.
+/// Refuses to fill a server that Larder did not start. A plan may take a tenth of the server's capacity, and no more
+/// than the server has free. Where a server may evict and does not report its free room, a plan may take nothing.
 pub(super) fn check(plan: &Plan, target: &Target, permissions: Permissions) -> Result<()> {
     if target.info.ownership != Ownership::External || permissions.yes {
         return Ok(());
     }
-    // One that cannot be asked tells nothing.
+    // A server that cannot be asked reports nothing.
     let told = target.store.external_stats().unwrap_or_else(|_| vec![Stats::default()]);
     let plan = Wanted::of(plan, target);
     let mut servers = told.into_iter();
@@ -39,8 +39,8 @@ pub(super) fn check(plan: &Plan, target: &Target, permissions: Permissions) -> R
 struct Wanted {
     /// Keys and values of the largest point.
     largest: u64,
-    /// The bytes of all points together, with room to spare. A server that keeps memory for the sizes that it once had there
-    /// gives none of it back between two points.
+    /// The bytes of all points together, with room to spare. A server that sets memory aside for the sizes of its
+    /// entries gives nothing back between two points.
     together: u64,
 }
 
@@ -61,7 +61,7 @@ impl Wanted {
     }
 }
 
-/// Why external servers are not to take what a plan stores.
+/// Why external servers must not take the entries of a plan.
 fn refusal(plan: Wanted, stats: &Stats, drops: bool) -> Option<String> {
     let wanted = ByteSize(plan.largest);
     #[expect(clippy::cast_precision_loss, reason = "a share")]
@@ -105,8 +105,8 @@ fn drops(target: &Target, stats: &Stats) -> bool {
     target.capabilities.evicts || stats.evictions.is_some() || (tells_nothing && is_in_memory())
 }
 
-/// The limits and counters that servers report, and the system's figures of those that run here: of a database, whose
-/// folder its program works in, how much its disk has.
+/// The limits and counters that servers report. For a database on this machine, whose program works in its folder, the
+/// free room of the folder's disk is added.
 fn known(target: &Target, mut stats: Stats) -> Stats {
     let keeps_files = target.planned.media.iter().all(|medium| *medium == Medium::Files);
     if stats.free_bytes.is_none() && keeps_files {
@@ -117,8 +117,8 @@ fn known(target: &Target, mut stats: Stats) -> Stats {
     stats
 }
 
-/// Looks at a target whose turn is over, and whose keys were deleted: stops it where external servers have evicted since
-/// it was looked at before, unless that is allowed.
+/// Checks a target whose turn is over, and whose keys were deleted. Stops the target where external servers have
+/// evicted since the check before, unless the user allows that.
 pub(super) fn watch(target: &mut Target, round: u32) {
     let Some(now) = target.evicted_externally() else { return };
     let Some(before) = target.evicted.seen.replace(now) else { return };

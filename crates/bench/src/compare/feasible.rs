@@ -1,4 +1,4 @@
-//! Refuses a plan that would exhaust memory or disk. Servers of somebody's are guarded by `somebodys`.
+//! Refuses a plan that would exhaust memory or disk. External servers are guarded by `external`.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -19,28 +19,29 @@ const MOST_OF_WHAT_IS_FREE: f64 = 0.8;
 /// Room that a file takes at least, in bytes.
 const BLOCK: u64 = 4096;
 
-/// The most memory that a target will take, in bytes.
+/// The most memory and disk that a target will take, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Footprint {
     pub(crate) memory: u64,
     pub(crate) disk: u64,
 }
 
-/// The most memory that a target will take over all points: the working set, or its own bound where that is less.
+/// The most memory and disk that a target will take over all points: the working set, or its own bound where that is
+/// less.
 pub(crate) fn footprint(plan: &Plan, target: &Target) -> Footprint {
     // A point that is refused takes nothing.
     let points = || plan.points_of(&target.planned).filter(|point| target.refusal(point).is_none());
     let most = |of: fn(&PlannedPoint) -> u64| points().map(of).max().unwrap_or(0);
     let bound = target.capacity_bytes.unwrap_or(u64::MAX);
     let memory = most(|point| point.working_set_bytes + 100 * point.items).min(bound);
-    // One file a key rounds each up to a block; databases take less than that.
+    // Engines with one file a key round each up to a block; databases take less than that.
     let disk =
         most(|point| point.working_set_bytes + BLOCK * point.items).min(bound.saturating_mul(2));
     let system = target.info.file_system.as_ref();
     let in_memory = system.is_some_and(larder_store::FileSystem::is_memory);
-    // Beyond the size of a tmpfs what is written is refused.
+    // A tmpfs refuses writes beyond its size.
     let most_of_memory = system.and_then(|system| system.size_bytes).unwrap_or(u64::MAX);
-    // A server of ours without files, among others of its kind that have them.
+    // A server of ours without files, although others of its engine have them.
     let has_no_files =
         target.info.ownership == Ownership::Managed && target.info.data_paths.is_empty();
     let of = |medium: &Medium| match medium {
@@ -56,7 +57,7 @@ pub(crate) fn footprint(plan: &Plan, target: &Target) -> Footprint {
     })
 }
 
-/// Refuses what would not fit.
+/// Refuses a plan that would not fit.
 pub(super) fn check(plan: &Plan, slots: &[TargetSlot], permissions: Permissions) -> Result<()> {
     if permissions.yes {
         return Ok(());
@@ -72,7 +73,8 @@ pub(super) fn check(plan: &Plan, slots: &[TargetSlot], permissions: Permissions)
     }
     let mut disks: BTreeMap<u64, Disk> = BTreeMap::new();
     for target in targets() {
-        // One of its own may be filled: nobody else is in it, and what finds no room there is what is to be seen.
+        // A file system of the target's own may be filled: no other program uses it, and the run shows what happens
+        // when it is full.
         let system = target.info.file_system.as_ref().filter(|system| !system.is_own);
         let Some(system) = system else { continue };
         // Two disks may have the same kind and size; their numbers differ.
@@ -118,7 +120,7 @@ fn check_memory<'a, T: Iterator<Item = &'a Target>>(
 ///
 /// # Errors
 ///
-/// A usage error with what it takes and what is free; none where the person who runs it wants to try.
+/// A usage error with the memory that the scenario takes and the memory that is free; no error with `permissions.yes`.
 pub fn refuse_too_large(
     scenario: &Scenario,
     typed: bool,
@@ -129,7 +131,8 @@ pub fn refuse_too_large(
         return Ok(());
     }
     let targets = plan_targets(&scenario.targets, typed, catalog)?;
-    // A server may refuse such values, and one with a capacity drops some of them: these are seen when they are open.
+    // A server may refuse such values, and a target with a capacity drops some of them: both are checked once they are
+    // open.
     let keeps_all = |target: &&PlannedTarget| {
         let is_bounded =
             target.engine.capacity_option.is_some_and(|name| target.url.option(name).is_some());
@@ -141,18 +144,19 @@ pub fn refuse_too_large(
     memory.map_or(Ok(()), fits_into_memory)
 }
 
-/// The least memory of a workload, in bytes, with so many targets in memory that keep everything; 0 where that is not known.
+/// The least memory of a workload, in bytes, with so many targets in memory that keep everything; 0 where it is not
+/// known.
 fn known_bytes(spec: &WorkloadSpec, targets: u64) -> u64 {
     let Some((sizes, keys)) = sizes_and_keys(spec) else { return 0 };
     let targets = if spec.capacity.is_some() { 0 } else { targets };
     let most_keys = keys.iter().map(|keys| u64::from(keys.0)).max().unwrap_or(0);
     let fixed = sizes.iter().filter_map(SizeSpec::as_fixed).map(u64::from);
-    // A size beyond the limit is refused for itself.
+    // A size beyond the limit is refused elsewhere.
     let largest = fixed.filter(|size| *size <= MAX_VALUE as u64).max().unwrap_or(0);
     largest.saturating_mul(most_keys).saturating_mul(targets).saturating_add(largest)
 }
 
-/// Refuses what takes nearly all of the memory that is free, or more.
+/// Refuses a plan that takes nearly all of the free memory, or more.
 fn fits_into_memory(memory: u64) -> Result<()> {
     match available_memory().filter(|free| exceeds(memory, *free)) {
         None => Ok(()),
@@ -165,14 +169,14 @@ fn fits_into_memory(memory: u64) -> Result<()> {
     }
 }
 
-/// One file system and what all targets on it need.
+/// One file system, and the room that all targets on it need.
 struct Disk {
     name: String,
     needed: u64,
     free: u64,
 }
 
-/// Refuses more operations than there is memory to write them down for a guest, which has one turn at a time.
+/// Refuses more operations than free memory can hold for a guest, whose operations are written down before its turn.
 fn check_guests(plan: &Plan) -> Result<()> {
     let memory = written_down(plan);
     if let Some(free) = available_memory().filter(|free| exceeds(memory, *free)) {

@@ -1,4 +1,4 @@
-//! Whether the rounds of a plan can tell any difference: said before anybody waits for them.
+//! Whether the rounds of a plan can show any difference: the warning comes before the user waits for them.
 
 use larder_report::figures::count;
 use larder_report::rounds_for_verdict;
@@ -6,8 +6,8 @@ use larder_report::rounds_for_verdict;
 use super::TargetSlot;
 use crate::plan::Plan;
 
-/// The warning where the rounds of a plan are too few for a verdict over as many comparisons as it will have, however clear the
-/// differences are. With `--until` there are as many rounds as it takes.
+/// The warning where the rounds of a plan are too few for a verdict over its comparisons, however clear the
+/// differences are. With `--until` there are as many rounds as are needed.
 pub(super) fn few_rounds(plan: &Plan, slots: &[TargetSlot]) -> Option<String> {
     let comparisons = comparisons(plan, slots);
     let rounds = plan.rounds as usize;
@@ -22,8 +22,8 @@ pub(super) fn few_rounds(plan: &Plan, slots: &[TargetSlot]) -> Option<String> {
     })
 }
 
-/// How many pairs of cells will be compared, as far as is known before they are measured: at each point and for each operation
-/// those of the targets that keep what they are given and work with as many threads or processes.
+/// How many pairs of cells will be compared, as far as is known before the rounds. Each point and operation has the
+/// pairs of targets that keep their entries and have equally many threads or processes.
 fn comparisons(plan: &Plan, slots: &[TargetSlot]) -> usize {
     let mut pairs = 0;
     for point in &plan.points {

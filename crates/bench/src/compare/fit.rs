@@ -1,7 +1,8 @@
-//! Fewer keys where the rounds would take longer than they may: a turn of each target with few keys tells.
+//! Fewer keys where the rounds would take longer than they may: trial turns of each target with few keys show how
+//! long.
 //!
-//! The time of one operation differs between machines by a factor of a hundred: a file system may need a microsecond for a
-//! file, or a millisecond. Every target gets the same keys, so that the comparison stays one of like with like.
+//! The time of one operation differs between machines by a factor of a hundred. A file system may need a microsecond
+//! for a file, or a millisecond. Every target gets the same keys, so that the comparison stays one of like with like.
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -18,18 +19,19 @@ use crate::plan::Plan;
 use crate::scenario::Scenario;
 use larder_workload::{Count, WorkloadSpec};
 
-/// Keys of the turns that are tried on each target. All that a turn does is done to each key, so that its time grows with
-/// them. The few tell a very slow target apart, and the many what an operation takes once a processor no longer saves
-/// power.
+/// The numbers of keys in the trial turns of each target. A turn does all its work for each key, so its time grows
+/// with the keys. Few keys show a very slow target. Many keys show the time of an operation once a processor no longer
+/// saves power.
 const TRIED_KEYS: [u32; 3] = [FEWEST_KEYS, 500, 4000];
-/// Which share of the time the turns that are tried may fill. The trial and the floor take some of it, a turn among others
-/// takes up to half as long again as one that is tried, and no machine is equally fast all the time.
+/// The share of the time that the turns may fill, by the trials. Trials and floor take some of it, and a turn among
+/// others takes up to half as long again as a trial. No machine is equally fast all the time.
 const AIM: f64 = 0.45;
-/// Fewer keys than this are not taken: rounds of less would be too short to say anything.
+/// The fewest keys that are taken: shorter rounds would show nothing.
 const FEWEST_KEYS: u32 = 100;
 
-/// The plan, or the same with fewer keys where its rounds would take longer on this machine than its `within` allows. A note
-/// of the new plan and an event say so. Nothing is tried on servers that Larder did not start, and nothing is left behind.
+/// The plan, or the same plan with fewer keys where its rounds would take longer on this machine than its `within`
+/// allows. A note of the new plan and an event report that. Nothing is tried on servers that Larder did not start, and
+/// nothing is left behind.
 pub fn fit(
     plan: Plan,
     scenario: &Scenario,
@@ -99,7 +101,7 @@ fn time_of_turns(plan: &Plan, slot: TargetSlot, stop: &AtomicBool) -> Duration {
     clock.elapsed()
 }
 
-/// So many keys, rounded down to one digit, as take the time that there is.
+/// As many keys as fit into the time, rounded down to one digit.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

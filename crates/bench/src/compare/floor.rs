@@ -16,8 +16,8 @@ use crate::target::Target;
 const ROUNDS: u32 = 3;
 /// How long each operation may be timed in a round: a floor needs no more.
 const AT_MOST: Duration = Duration::from_millis(200);
-/// After this no further round is begun at a point. Beside so cheap a store, what is done between timed segments takes a
-/// multiple of them, and on a busy machine a multiple of that.
+/// After this time no further round begins at a point. With so cheap a store, the work between timed segments takes a
+/// multiple of their time, and on a busy machine a multiple of that.
 const LONG_ENOUGH: Duration = Duration::from_secs(2);
 
 /// The engine that keeps nothing under a target, and the interpreter that the target's URL names for its program.
@@ -61,7 +61,7 @@ pub(super) fn measure_floors(plan: &Plan, catalog: &Catalog, stop: &AtomicBool) 
     floors.flatten().collect()
 }
 
-/// The floor at these points, on an engine that keeps nothing. One that cannot be opened has none.
+/// The floors at these points, on an engine that keeps nothing; empty where the engine cannot be opened.
 fn floors_on(
     ground: &Ground,
     points: &[&PlannedPoint],
@@ -75,7 +75,7 @@ fn floors_on(
     let Ok(mut target) = Target::open(&planned, plan, catalog) else { return Vec::new() };
     let mut floors: Vec<Floor> = Vec::new();
     for point in points {
-        // The cost of measuring does not depend on when operations are due: all rates have the floor of the first.
+        // The cost of measuring does not depend on the schedule: all rates have the floor of the first.
         let same = |floor: &&Floor| without_rate(&floor.point) == without_rate(&point.point);
         let known: Vec<Floor> = floors.iter().filter(same).cloned().collect();
         if let Some(Floor { point: first, .. }) = known.first() {
@@ -105,7 +105,7 @@ fn floors_on(
     floors
 }
 
-/// The floor of each operation of a point, of what the rounds there brought.
+/// The floor of each operation of a point, from the entries of its rounds.
 fn of_rounds(point: &PlannedPoint, language: Option<&str>, entries: &[Entry]) -> Vec<Floor> {
     let mut floors = Vec::new();
     for operation in point.measured_operations() {
@@ -115,7 +115,7 @@ fn of_rounds(point: &PlannedPoint, language: Option<&str>, entries: &[Entry]) ->
                 .filter(|entry| entry.operation == operation && entry.sample.counts.ops > 0)
                 .map(of)
                 .collect();
-            // Other work of the machine came on top.
+            // The smallest figure counts, because other work of the machine only adds time.
             rounds.into_iter().min_by(f64::total_cmp)
         };
         let wall = each(|entry| per_op(entry.sample.wall_s, entry));
@@ -135,7 +135,7 @@ fn of_rounds(point: &PlannedPoint, language: Option<&str>, entries: &[Entry]) ->
     floors
 }
 
-/// Where in the sweep, at whatever rate.
+/// The coordinates of a point without its rate.
 fn without_rate(point: &Point) -> Point {
     let mut point = point.clone();
     point.remove("rate");

@@ -7,7 +7,7 @@ use super::executor::Executor;
 use crate::target::Target;
 use crate::usage::{Servers, Snapshot};
 
-/// One reading.
+/// A reading of the counters and resources.
 #[derive(Debug)]
 pub(super) struct Meter {
     pub(super) stats: Option<Stats>,
@@ -15,20 +15,20 @@ pub(super) struct Meter {
     pub(super) requests: Option<u64>,
     pub(super) tiers: Vec<TierStats>,
     pub(super) server_cpu_ns: Option<u64>,
-    /// How long they, and what stands before them, have waited for a processor.
+    /// How long the servers, and the relays before them, have waited for a processor.
     pub(super) server_wait_ns: Option<u64>,
-    /// Of the process that measures, with what the store has mapped for itself.
+    /// The memory of the process that measures, with the store's own mappings.
     pub(super) memory_bytes: Option<u64>,
     pub(super) server_rss_bytes: Option<u64>,
     pub(super) major_faults: u64,
-    /// The traffic between client and servers; `None` where there is no wire, or it is not told.
+    /// The traffic between client and servers; `None` without a wire, or where the kernel does not tell.
     wire: Option<Snapshot>,
 }
 
 impl Meter {
     pub(super) fn read(target: &Target, executor: &Executor<'_>) -> Self {
         let servers = Servers::read(&target.info.server_pids);
-        // A server that has gone is noticed by the operations; here it only makes counters unknown.
+        // The operations notice a server that has gone; here it only makes counters unknown.
         let mut stats = if target.is_silent() { None } else { target.store.stats().ok() };
         if let Some(stats) = &mut stats {
             stats.evictions = executor.evictions(stats);
@@ -76,7 +76,8 @@ pub(super) fn evicted(before: &Meter, after: &Meter) -> Option<u64> {
     Some(now.saturating_sub(then))
 }
 
-/// The most that a store was seen to hold around a phase, and, where it knows, at any moment of the turn until its end.
+/// The most that a store held around a phase, and, where the store knows, at any moment of the turn until the phase's
+/// end.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Held {
     pub(super) bytes: Option<u64>,
@@ -84,7 +85,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// From the readings around a phase. On an external server, what others have there is no matter of the plan.
+    /// From the readings around a phase. On an external server, entries of other clients are no matter of the plan.
     pub(super) fn between(target: &Target, before: &Meter, after: &Meter) -> Self {
         if target.info.ownership == Ownership::External {
             return Self::default();
@@ -98,10 +99,10 @@ impl Held {
     }
 }
 
-/// The memory that a target takes: of its servers, or what this process has in use beyond what it had when the turn began; of a
-/// stack that is in both places, both. Servers elsewhere do not tell.
+/// The memory that a target takes: the memory of its servers, or the growth of this process since the turn began. For
+/// a stack in both places it is the sum. Servers elsewhere do not tell.
 ///
-/// The memory of the harness for the turn is in it; the floor's figure is that alone.
+/// The figure includes the memory of the harness for the turn; the floor's figure is only that memory.
 pub(super) fn resident(target: &Target, started: &Meter, now: &Meter) -> Option<u64> {
     let grown = || now.memory_bytes.zip(started.memory_bytes).and_then(grown_by);
     match target.info.server_pids.as_slice() {
@@ -112,7 +113,7 @@ pub(super) fn resident(target: &Target, started: &Meter, now: &Meter) -> Option<
     }
 }
 
-/// By how much memory grew; `None` where it did not: that is not 0.
+/// By how much memory grew; `None` where it did not grow, which is not 0.
 fn grown_by((now, then): (u64, u64)) -> Option<u64> {
     now.checked_sub(then).filter(|growth| *growth > 0)
 }

@@ -60,11 +60,11 @@ use turn::Amount;
 /// The outcome of a comparison.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Everything that was found out.
+    /// The results.
     pub run: Run,
-    /// The latencies behind it, a histogram for each cell and round.
+    /// The latencies behind the results, a histogram for each cell and round.
     pub histograms: Vec<CellHistograms>,
-    /// A target that was typed could not run, or was lost on the way.
+    /// Whether a target that was typed could not run, or was lost on the way.
     pub failed: bool,
 }
 
@@ -73,36 +73,36 @@ pub struct Outcome {
 pub struct CellHistograms {
     /// The `url` of its target.
     pub target: String,
-    /// Where in the sweep.
+    /// The point of the sweep.
     pub point: Point,
-    /// The run that was carried out.
+    /// The operation that was carried out.
     pub operation: Operation,
     /// Start in seconds from the start of the run, length in seconds, latencies.
     pub rounds: Vec<(f64, f64, Packed)>,
-    /// Which of the times of an operation they are.
+    /// Which times of an operation the histograms hold.
     pub times: Times,
 }
 
-/// From when on the time of an operation is counted.
+/// The instant from which the time of an operation is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Times {
-    /// For whoever waits for it: in an open loop from the instant at which it was due.
+    /// The time for a caller: in an open loop, from the instant at which the operation was due.
     Latency,
-    /// In an open loop, from the instant at which it really began.
+    /// The service time: in an open loop, from the instant at which the operation really began.
     Service,
-    /// In an open loop no time of the operation, but how late it began that nothing but the schedule kept waiting.
+    /// Not a time of the operation: in an open loop, how late an operation began that only the schedule kept waiting.
     Lag,
 }
 
 impl Times {
-    /// All of them; a closed loop has the first only.
+    /// All times; a closed loop has the first only.
     pub const ALL: [Self; 3] = [Self::Latency, Self::Service, Self::Lag];
 }
 
 /// The permissions that the user has given.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Permissions {
-    /// Filling a good part of a server that Larder did not start, or nearly all memory or disk.
+    /// Allows a run to fill a good part of a server that Larder did not start, or nearly all memory or disk.
     pub yes: bool,
     /// Taking more memory than there is: the scenario repeats an article in the memory of its machine, and a control group
     /// holds the run to that.
@@ -113,7 +113,7 @@ pub struct Permissions {
 #[derive(Debug)]
 pub(crate) enum TargetSlot {
     Open(Box<Target>),
-    /// Why it cannot run.
+    /// A target that cannot run, and why.
     Closed(Box<PlannedTarget>, String),
 }
 
@@ -125,12 +125,12 @@ impl TargetSlot {
         }
     }
 
-    /// How many work on it at once at a point.
+    /// How many threads or processes work on the target at once at a point.
     pub(crate) fn workers(&self, point: &PlannedPoint) -> u32 {
         if self.planned().is_guest() { point.guest_processes() } else { point.threads }
     }
 
-    /// The target, where a point can be measured on it; otherwise why not.
+    /// The target, where a point can be measured on it; otherwise the reason.
     fn at(&self, point: &PlannedPoint) -> std::result::Result<&Target, (ReasonKind, String)> {
         match self {
             Self::Open(target) => target.refusal(point).map_or(Ok(&**target), Err),
@@ -145,7 +145,7 @@ impl TargetSlot {
         }
     }
 
-    /// The most that it may hold by its own account, in bytes.
+    /// The capacity of the target by its own account, in bytes.
     fn capacity_bytes(&self) -> Option<u64> {
         match self {
             Self::Open(target) => target.capacity_bytes,
@@ -153,7 +153,7 @@ impl TargetSlot {
         }
     }
 
-    /// Whether it has rounds at a point, as far as is known.
+    /// Whether the target has rounds at a point, as far as is known.
     fn is_measured(&self, point: &PlannedPoint) -> bool {
         match self {
             Self::Open(target) => {
@@ -165,7 +165,7 @@ impl TargetSlot {
         }
     }
 
-    /// Whether it keeps what it is given, so that it is compared with others.
+    /// Whether the target keeps its entries, so that it is compared with others.
     fn stores(&self) -> bool {
         matches!(self, Self::Open(target) if target.capabilities.stores)
     }
@@ -185,8 +185,8 @@ impl TargetSlot {
     }
 }
 
-/// Carries out a plan. `argv` is recorded, so its passwords must be masked. `stop` ends it early, with what was
-/// measured until then.
+/// Carries out a plan. `argv` is recorded, so its passwords must be masked. `stop` ends the run early, with the
+/// measurements until then.
 pub fn compare(
     plan: &Plan,
     catalog: &Catalog,
@@ -228,7 +228,7 @@ pub fn compare(
             &mut |_, _, _| (),
         );
         tell_lost(&slots, observer);
-        // Work that a start leaves behind is over by now, or is seen again.
+        // Work that a start leaves behind is over by now, or shows again in the rounds.
         for target in slots.iter_mut().filter_map(TargetSlot::open_mut) {
             target.beside = Beside::default();
         }
@@ -254,7 +254,7 @@ pub fn compare(
             let is_out = target.lost.is_some() || target.left_out_of(plan).is_some();
             target.planned.typed && is_out
         }
-        // One that cannot be as small as it was to be is no failure while it can be something else.
+        // A target that cannot be as small as it should is no failure while it opens with another capacity.
         TargetSlot::Closed(planned, _) => planned.typed && !opens_elsewhere(&slots, planned),
     });
     let outcome = recorder.record(&slots, &samples, usage, interrupted);
@@ -267,11 +267,11 @@ pub fn compare(
     Ok(Outcome { run, histograms: outcome.1, failed })
 }
 
-/// Where the target of a slot stands in the run, which has each target once.
+/// The place of a slot's target in the run, which has each target once.
 fn place_of(slots: &[TargetSlot], slot: u32) -> u32 {
     let names: BTreeSet<&str> =
         slots.iter().take(slot as usize + 1).map(|slot| slot.planned().name.as_str()).collect();
-    // The capacities of a target stand behind each other.
+    // The slots of a target, one for each capacity, follow each other.
     u32::try_from(names.len() - 1).unwrap_or(u32::MAX)
 }
 
@@ -281,8 +281,8 @@ fn opens_elsewhere(slots: &[TargetSlot], planned: &PlannedTarget) -> bool {
     slots.iter().any(|slot| matches!(slot, TargetSlot::Open(target) if is_it(target)))
 }
 
-/// Removes once more what is stored on servers that are not ours and that were lost: one of them may be back. One that is
-/// not keeps it: a cache until its time to live is over, a database until a store is opened there again.
+/// Tries again to remove the run's entries from external servers that were lost, because a server may be back. A
+/// server that is gone keeps them: a cache until their TTL is over, a database until a store is opened there again.
 fn tidy_up(plan: &Plan, slots: &mut [TargetSlot]) {
     for slot in slots {
         if let TargetSlot::Open(target) = slot
@@ -294,7 +294,7 @@ fn tidy_up(plan: &Plan, slots: &mut [TargetSlot]) {
     }
 }
 
-/// Tells which targets the warm-up has lost, of which nothing else is told.
+/// Tells the observer which targets the warm-up has lost; the warm-up tells it nothing else.
 fn tell_lost(slots: &[TargetSlot], observer: &dyn Observer) {
     for slot in slots {
         if let TargetSlot::Open(target) = slot
@@ -306,8 +306,8 @@ fn tell_lost(slots: &[TargetSlot], observer: &dyn Observer) {
     }
 }
 
-/// Opens and probes every target that can be opened. One that is missing here is a reason; one that is written wrongly is
-/// an error, because it cannot run anywhere.
+/// Opens and probes every target that can be opened. A target that is missing here gets a reason. A target that is
+/// written wrongly is an error, because it cannot run anywhere.
 fn provision(
     plan: &Plan,
     catalog: &Catalog,
@@ -325,7 +325,7 @@ fn provision(
         observer.notice(Event::Opening { target: &planned.name });
         memory::begin_turn();
         let opened = Target::open(planned, plan, catalog).and_then(|mut target| {
-            // Nothing is tried on a server that is not ours before it is known to have room.
+            // Nothing is tried on an external server before it is known to have room.
             let allowed = external::check(plan, &target, permissions);
             target.evicted.is_allowed = permissions.yes;
             if allowed.is_ok() {

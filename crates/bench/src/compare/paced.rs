@@ -1,4 +1,4 @@
-//! The figures of an open loop besides its latencies: how long operations took once they had begun, how late they began.
+//! The figures of an open loop besides its latencies: service times, and how late operations began.
 
 use hdrhistogram::Histogram;
 use larder_report::{Cell, Latency, Paced, PacedSample};
@@ -7,7 +7,8 @@ use super::samples::{Entry, PackedPace};
 use super::shares::shortened;
 use crate::measure::{Offered, Packed, Tally, curve, figures, merged};
 
-/// The figures of one round of an operation that was so much `part` of all that were due; `None` in a closed loop.
+/// The figures of one round of an operation; `part` is its share of all operations that were due. `None` in a closed
+/// loop.
 pub(super) fn sample(tally: &Tally, offered: Option<Offered>, part: f64) -> Option<PacedSample> {
     let (paced, offered) = (tally.paced.as_ref()?, offered?);
     Some(PacedSample {
@@ -19,7 +20,7 @@ pub(super) fn sample(tally: &Tally, offered: Option<Offered>, part: f64) -> Opti
     })
 }
 
-/// The histograms behind it.
+/// The histograms behind these figures.
 pub(super) fn pack(tally: &Tally) -> Option<PackedPace> {
     let paced = tally.paced.as_ref()?;
     Some(PackedPace { service: Packed::new(&paced.service), lag: Packed::new(&paced.lag) })
@@ -47,8 +48,8 @@ pub(super) fn of_cell(rounds: &[&Entry]) -> Option<Paced> {
     })
 }
 
-/// Of a closed loop in which something stalled: the latencies of callers who come at the loop's own mean rate, whatever the
-/// target does, by HdrHistogram's correction. Whoever would have come during a stall waits for what is left of it.
+/// For a closed loop with stalls: the latencies of callers that come at the loop's own mean rate, whatever the target
+/// does, by HdrHistogram's correction. A caller that would have come during a stall waits for the rest of the stall.
 pub(super) fn corrected(
     cell: &Cell,
     rounds: &[&Entry],
@@ -58,7 +59,7 @@ pub(super) fn corrected(
     if cell.paced.is_some() || measured.is_empty() || rounds.iter().find(has_stalls).is_none() {
         return None;
     }
-    // Each worker comes again after this time on average.
+    // The mean time between two operations of one worker.
     let wall_ns = cell.wall_s? * 1e9 * f64::from(cell.workers.max(1));
     #[expect(
         clippy::cast_precision_loss,

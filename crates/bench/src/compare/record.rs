@@ -1,4 +1,4 @@
-//! From what was kept to what is published: the run as `run.json` has it.
+//! From the samples to the published result: the run as `run.json` has it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::plan::{Plan, PlannedPoint};
 use larder_analysis::check;
 use larder_analysis::statistics::{median, median_ci95, percentiles_ci95};
 
-/// Makes a run of what was kept, as soon as it is known what stands around it.
+/// Makes a run of the samples, once the machine and the floors are known.
 pub(super) struct Recorder<'a> {
     pub(super) plan: &'a Plan,
     pub(super) environment: Environment,
@@ -30,7 +30,7 @@ pub(super) struct Recorder<'a> {
 }
 
 impl Recorder<'_> {
-    /// The run and its histograms, but for what only the caller knows: command line and time.
+    /// The run and its histograms, without the command line and the time, which only the caller knows.
     pub(super) fn record(
         &self,
         slots: &[TargetSlot],
@@ -64,9 +64,9 @@ impl Recorder<'_> {
         (run, histograms)
     }
 
-    /// Takes away what the floor took of the memory of the process that a target works in, be it this one or a guest's:
-    /// threads and programs have their own buffers, whatever they work on. Nothing is left where that is more than what the
-    /// target took.
+    /// Subtracts the floor's memory from the memory of the process in which a target works, whether this one or a
+    /// guest's. Threads and programs have buffers of their own, whatever they work on. The figure is left out where
+    /// the floor's memory is more than the target's.
     fn leave_out_floor(&self, cell: &mut Cell, slot: &TargetSlot) {
         let TargetSlot::Open(target) = slot else { return };
         let is_here = target.info.server_pids.is_empty() || target.planned.has_tier_here;
@@ -84,8 +84,8 @@ impl Recorder<'_> {
         }
     }
 
-    /// The record of one point while the run goes on: enough for the checks that can judge some rounds, without what
-    /// takes long to work out.
+    /// The record of one point while the run goes on: enough for checks that can judge some rounds, without figures
+    /// that take long to compute.
     pub(super) fn so_far(&self, slots: &[TargetSlot], samples: &Samples, at: usize) -> Run {
         let point = &self.plan.points[at];
         let mut cells = Vec::new();
@@ -98,8 +98,8 @@ impl Recorder<'_> {
         self.run(slots, cells, false)
     }
 
-    /// The hits that were possible at the capacities that were asked for, or at those of targets that are smaller than what is
-    /// stored.
+    /// The hits that were possible at the capacities that were asked for, or at the capacities of targets that are
+    /// smaller than the working set.
     fn hit_curves(&self, slots: &[TargetSlot], samples: &Samples) -> Vec<HitCurve> {
         let rounds = samples.rounds();
         curves(self.plan, rounds, |point| {
@@ -111,7 +111,7 @@ impl Recorder<'_> {
         })
     }
 
-    /// How many rounds a target must have carried out at a point to have them all.
+    /// How many rounds a target must have carried out at a point for a whole result.
     fn rounds(&self, samples: &Samples, at: usize) -> u32 {
         let open = self.plan.until.is_some() || self.plan.max_time.is_some();
         if open { samples.begun(at) } else { self.plan.own_rounds() }
@@ -146,8 +146,8 @@ fn measured<'a>(
     slots.iter().enumerate().filter(|(_, slot)| point.is_for(slot.planned()))
 }
 
-/// Each target once, also where it was opened with several capacities: as the first of them that could be opened. Settings in
-/// which they differ have the values of all.
+/// Each target once, also where it was opened with several capacities. Its record is that of the first capacity that
+/// could be opened; settings that differ have the values of all.
 fn targets(slots: &[TargetSlot]) -> Vec<TargetRecord> {
     let mut records: Vec<TargetRecord> = Vec::new();
     for slot in slots {
@@ -174,7 +174,7 @@ fn targets(slots: &[TargetSlot]) -> Vec<TargetRecord> {
     records
 }
 
-/// A time in seconds; `None` where there was none.
+/// A time in seconds; `None` for a time of zero.
 fn seconds(time: Duration) -> Option<f64> {
     (!time.is_zero()).then(|| shortened(time.as_secs_f64()))
 }
@@ -212,7 +212,7 @@ fn target(slot: &TargetSlot) -> TargetRecord {
     }
 }
 
-/// A cell without what is worked out of the rounds as a whole: its intervals and its latencies.
+/// A cell without the figures that take all rounds together: its intervals and its latencies.
 fn cell(
     slot: &TargetSlot,
     point: &PlannedPoint,
@@ -235,7 +235,7 @@ fn cell(
     totalled(cell, entries)
 }
 
-/// A cell with what its rounds come to together; its reason says whether there are figures.
+/// A cell with the totals of its rounds; where the cell has a reason, it has no figures.
 pub(super) fn totalled(cell: Cell, entries: &[Entry]) -> Cell {
     let rounds = rounds(entries, cell.reason.is_some());
     let mut counts: Option<Counts> = None;
@@ -323,7 +323,7 @@ fn rates_of(rounds: &[&Entry]) -> Vec<f64> {
     rounds.iter().map(|entry| entry.sample.ops_per_s).collect()
 }
 
-/// Requests that were answered a second; empty where the operation cannot miss.
+/// Answered requests a second; empty where the operation cannot miss.
 fn answers_of(cell: &Cell, rounds: &[&Entry]) -> Vec<f64> {
     rounds.iter().filter_map(|entry| entry.sample.answered_per_s(cell.operation)).collect()
 }
@@ -350,7 +350,7 @@ fn reason(
     }
     if let Some(lost) = &target.lost {
         let whole = entries.iter().filter(|entry| entry.sample.complete).count();
-        // The others' results of all rounds are not compared with those of some rounds.
+        // The results of some rounds are not comparable with the other targets' results of all rounds.
         if whole < planned as usize {
             let when = match whole {
                 0 => "in the first round".to_owned(),

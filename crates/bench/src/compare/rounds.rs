@@ -18,22 +18,22 @@ use crate::observer::{Event, Observer};
 use crate::plan::Plan;
 use crate::target::Target;
 
-/// Rounds to be carried out.
+/// The rounds that are carried out.
 pub(super) struct Rounds<'a> {
     pub(super) plan: &'a Plan,
-    /// Which; round 0 is the warm-up.
+    /// The numbers of the rounds; round 0 is the warm-up.
     pub(super) numbers: RangeInclusive<u32>,
     pub(super) amount: Amount,
-    /// Started with the run.
+    /// The clock was started with the run.
     pub(super) clock: Instant,
     pub(super) observer: &'a dyn Observer,
     pub(super) stop: &'a AtomicBool,
 }
 
 impl Rounds<'_> {
-    /// Carries them out, each point in an order of the targets that is drawn anew: so that no target always follows the
-    /// same one, whose writes may still be on their way to the disk. The `rule` says whether a point has another round;
-    /// whenever all targets have had their turn at a point, `look` may look at it.
+    /// Carries out the rounds, each point in a newly drawn order of the targets. So no target always follows the same
+    /// other target, whose writes may still be on their way to the disk. The `rule` decides whether a point has
+    /// another round. `look` is called whenever all targets have had their turn at a point.
     pub(super) fn run(
         &self,
         slots: &mut [TargetSlot],
@@ -82,7 +82,7 @@ impl Rounds<'_> {
         }
     }
 
-    /// Looks for the highest rate of a target where that is asked for, once its turn is over.
+    /// Searches for the highest rate of a target after its turn, where the plan asks for that.
     fn look_for_rate(
         &self,
         turn: &Turn<'_>,
@@ -115,7 +115,7 @@ impl Rounds<'_> {
         }
     }
 
-    /// A target's turn, told to the observer.
+    /// Carries out a target's turn, and tells the observer.
     fn take(&self, turn: &Turn<'_>, target: &mut Target, keep: &mut dyn FnMut(Entry)) {
         let name = target.planned.name.clone();
         let (name, point) = (name.as_str(), &turn.point.point);

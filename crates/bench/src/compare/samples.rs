@@ -12,7 +12,7 @@ pub(crate) struct Entry {
     pub(crate) operation: Operation,
     pub(crate) sample: Sample,
     pub(crate) latency: Packed,
-    /// The further figures of an open loop; `None` of a closed one.
+    /// The further figures of an open loop; `None` in a closed loop.
     pub(crate) paced: Option<PackedPace>,
     pub(crate) bytes: u64,
     pub(crate) predicted_hit_ratio: Option<f64>,
@@ -33,7 +33,8 @@ pub(crate) struct Searched {
 }
 
 impl Searched {
-    /// The highest rate within the bound; `None` where none was. What follows a rate that was within it is higher.
+    /// The highest rate within the bound; `None` where no rate was. After a rate within the bound, only higher rates
+    /// are tried.
     pub(crate) fn rate(&self) -> Option<f64> {
         self.steps.iter().rfind(|step| step.within).map(|step| step.offered_per_s)
     }
@@ -82,7 +83,7 @@ impl Samples {
         entries.filter(|entry| entry.sample.round == round).cloned().collect()
     }
 
-    /// The last round of which something was measured.
+    /// The last round with a measurement.
     pub(crate) fn rounds(&self) -> u32 {
         self.entries.values().flatten().map(|entry| entry.sample.round).max().unwrap_or(0)
     }

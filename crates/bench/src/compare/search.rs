@@ -1,9 +1,9 @@
 //! The highest rate at which a target keeps within a bound, found by trying.
 //!
-//! The rate of the closed loop of the same round says where to look: as many threads get no more done. Between nothing
-//! and a little more than that, rates are tried and the span is halved until it is narrow. A rate counts only if the target
-//! kept up with it, or its latency would be that of a queue that grows. One that fails, if not by far, is tried once more:
-//! on a busy machine a single hiccup would else halve what is found.
+//! The closed loop of the same round gives the upper limit: the same number of threads gets no more done. Between zero
+//! and a little more than its rate, rates are tried and the span is halved until it is narrow. A rate counts only if
+//! the target kept up with it; otherwise its latency would be that of a growing queue. A rate that fails, but not by
+//! far, is tried once more: on a busy machine a single hiccup would otherwise halve the result.
 
 use std::time::Duration;
 
@@ -18,23 +18,23 @@ use crate::target::Target;
 use larder_analysis::statistics::{median, median_ci95};
 use larder_workload::Bound;
 
-/// A trial takes so long at least, in seconds: shorter ones hang on chance.
+/// The least time of a trial, in seconds: shorter trials depend on chance.
 const TRIAL_S: f64 = 0.5;
 /// The rate is found when the span is no wider than this.
 const NARROW: f64 = 1.05;
-/// From so many times what the closed loop reached downwards.
+/// The search goes downwards from so many times the rate of the closed loop.
 const ABOVE: f64 = 1.1;
-/// Below this share of it, nothing is looked for any more.
+/// The search ends below this share of the closed loop's rate.
 const HOPELESS: f64 = 0.05;
 /// A latency of so many times the bound is no hiccup.
 const FAR: u64 = 10;
-/// Turns that a search may have, so that none shares a version with another.
+/// The most turns of a search, so that no two turns share a version.
 const TURNS: u32 = 64;
 
 /// How many trials a search has, about.
 const ABOUT: f64 = 8.0;
 
-/// Looks for the highest rate within the bound, once the turn's closed loop has brought these entries.
+/// Searches for the highest rate within the bound, after the turn's closed loop has returned these entries.
 pub(super) fn search(
     turn: &Turn<'_>,
     target: &mut Target,
@@ -66,7 +66,7 @@ pub(super) fn search(
     Some(searched)
 }
 
-/// How many operations a second the closed loop did, of all kinds; `None` where it did none.
+/// How many operations a second the closed loop did, of all kinds; `None` where it did no operation.
 #[expect(clippy::cast_precision_loss, reason = "a rate")]
 fn reached(closed: &[Entry]) -> Option<f64> {
     // The parts of the time of a mix add up to all of it.
@@ -75,14 +75,14 @@ fn reached(closed: &[Entry]) -> Option<f64> {
     (ops > 0 && wall_s > 0.0).then(|| ops as f64 / wall_s)
 }
 
-/// How long a search takes, about, in seconds, where a closed loop brought these entries and so much goes on around a phase.
+/// About how long a search takes, in seconds, after a closed loop with these entries and so much time around a phase.
 #[expect(clippy::cast_precision_loss, reason = "an estimate")]
 pub(super) fn lasts(bound: Bound, closed: &[Entry], around_s: f64) -> f64 {
     let reached = reached(closed).unwrap_or(1.0);
     ABOUT * (around_s + (bound.operations() as f64 / reached).max(TRIAL_S))
 }
 
-/// Tries a rate; `None` when it was broken off.
+/// Tries a rate; `None` when the trial was broken off.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -96,7 +96,7 @@ fn try_rate(
     (rate, number): (f64, u32),
 ) -> Option<SearchStep> {
     let operations = bound.operations().max((rate * TRIAL_S).ceil() as u64);
-    // A target that is far behind need not be waited for.
+    // The limit ends the trial of a target that is far behind.
     let limit = Duration::from_secs_f64(2.0 * operations as f64 / rate + 1.0);
     let trial = Turn {
         number: turn.number.wrapping_mul(TURNS).wrapping_add(number),
@@ -169,7 +169,7 @@ pub(super) fn concluded(
     seed: u64,
 ) -> Search {
     let rates: Vec<f64> = found.iter().filter_map(Searched::rate).collect();
-    // A round in which no rate was within is one below all others: where there are such, the median is not known.
+    // A round without a rate within the bound counts as below all others: with such a round the median is not known.
     let is_known = rates.len() == found.len() && lack.is_none();
     let (reason_kind, reason) = lack.or_else(|| why_none(bound, found)).unzip();
     Search {
@@ -203,7 +203,7 @@ fn lack(
     })
 }
 
-/// Why there is no rate where not every round found one.
+/// Why there is no rate, where not every round found a rate.
 fn why_none(bound: Bound, found: &[Searched]) -> Option<(ReasonKind, String)> {
     let without = found.iter().filter(|searched| searched.rate().is_none()).count();
     (without > 0).then(|| {

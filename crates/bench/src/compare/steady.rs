@@ -1,5 +1,5 @@
-//! Whether the rounds of each cell are alike: rounds that lie far from the others, and figures that rose or fell over the run.
-//! The figure of a round is what ranks it: its rate, or in an open loop how many times its p99 fits into a second.
+//! Whether the rounds of each cell are alike: rounds that lie far from the others, and figures that rose or fell over
+//! the run. A round is ranked by its rate, or in an open loop by how many times its p99 fits into a second.
 
 use larder_report::{Cell, Outlier, Sample, Trend};
 

@@ -1,14 +1,14 @@
-//! When a point of the sweep has had its rounds: after so many, once its figures are exact enough, or when the time is over.
-//! The figure of a cell is what ranks it: its rate, or in an open loop its p99, because there the rate is the one asked for.
-//! By how much two targets differ is a figure too, and the one that a reader came for: see [`Until::of_ratio`]. There are
-//! enough rounds, whatever the intervals, for a test to find a difference that is wider than they are.
+//! When the rounds of a point end: after a number of rounds, once its figures are exact enough, or when the time is
+//! over. The figure of a cell is what ranks it: its rate, or in an open loop its p99, because there the rate is given.
+//! The ratio of two targets is a figure too, and the most important figure to a reader: see [`Until::of_ratio`].
+//! Whatever the intervals, there are enough rounds for a test to find a difference that is wider than they are.
 //!
-//! A point goes on or ends as a whole. Were a target left out as soon as its own interval is narrow enough, the others would
-//! be measured at other times than it, and drift would come between them.
+//! A point goes on or ends as a whole. If each target ended when its own interval is narrow enough, the others would
+//! be measured at other times, and drift would come between them.
 //!
-//! Rounds end by how wide the intervals are, never by what a comparison says: who looks at p after every round and stops at
-//! the first small one finds differences between equals. An interval that is looked at again and again until it is narrow is
-//! too narrow as well, if by less, so it is looked at seldom: see [`is_looked_at`].
+//! Rounds end by the width of the intervals, never by the result of a comparison. A rule that stops at the first small
+//! p finds differences between equals. An interval that is checked again and again until it is narrow is too narrow as
+//! well, if by less. So intervals are checked seldom: see [`is_looked_at`].
 
 use std::time::Instant;
 
@@ -22,11 +22,11 @@ use crate::plan::{Plan, PlannedPoint};
 use larder_analysis::statistics::{Difference, half_width, median, median_ci95};
 use larder_workload::Until;
 
-/// The rounds that there are at least where targets are compared. They are compared round by round then, and a tenth is told
-/// although each target has a bad round now and then.
+/// The least number of rounds where targets are compared. With so many rounds, targets are compared round by round,
+/// and a tenth shows although each target has a bad round now and then.
 const LEAST_TO_COMPARE: u32 = 28;
 
-/// The figures named that did not get where they should.
+/// How many of the figures that are not exact enough are named.
 const NAMED: usize = 5;
 
 /// The rule that decides whether a point has another round.
@@ -38,12 +38,11 @@ pub(super) struct StoppingRule<'a> {
     points: Vec<State>,
 }
 
-/// How far a point is.
+/// The state of a point.
 #[derive(Debug, Clone, Copy, Default)]
 struct State {
     over: bool,
-    /// The figure that was last known too little. It is asked first, so that as a rule one interval is worked out,
-    /// not all.
+    /// The figure that was last too inexact. It is checked first, so that as a rule one interval is computed, not all.
     wide: Option<Figure>,
 }
 
@@ -55,7 +54,7 @@ enum Figure {
 }
 
 impl<'a> StoppingRule<'a> {
-    /// For rounds that begin now.
+    /// A rule for rounds that begin now.
     pub(super) fn new(plan: &'a Plan) -> Self {
         let points = vec![State::default(); plan.points.len()];
         Self { plan, began: Instant::now(), points }
@@ -88,7 +87,7 @@ impl<'a> StoppingRule<'a> {
         goes_on
     }
 
-    /// Whether everything that is compared at a point is as exact as it should be.
+    /// Whether every figure that is compared at a point is as exact as it should be.
     fn is_there(
         &mut self,
         until: Until,
@@ -120,7 +119,7 @@ impl<'a> StoppingRule<'a> {
     }
 }
 
-/// The figures that have an interval at a point, the quickest to work out first.
+/// The figures that have an interval at a point, the quickest to compute first.
 fn figures(point: &PlannedPoint, slots: &[TargetSlot]) -> Vec<Figure> {
     let operations = point.measured_operations();
     let measured: Vec<usize> =
@@ -135,8 +134,8 @@ fn figures(point: &PlannedPoint, slots: &[TargetSlot]) -> Vec<Figure> {
     of_one.chain(of_two).collect()
 }
 
-/// Whether the intervals are looked at after so many rounds: after the fewest there are, and then each time that there are two
-/// fifths more of them. After 10, 14, 20, 28 and 40 that is.
+/// Whether the intervals are checked after so many rounds: after the fewest rounds, and then whenever there are two
+/// fifths more. With 10 rounds at least, that is after 10, 14, 20, 28 and 40.
 fn is_looked_at(fewest: u32, rounds: u32) -> bool {
     let mut look = fewest.max(1);
     while look < rounds {
@@ -145,8 +144,8 @@ fn is_looked_at(fewest: u32, rounds: u32) -> bool {
     look == rounds
 }
 
-/// By how much what ranks a cell is known, as a share of it: infinitely little where it has no interval. `None` where it has no
-/// figure.
+/// How exactly the figure that ranks a cell is known, as a share of it: infinite where it has no interval. `None`
+/// where the cell has no figure.
 fn exactness<'s>(
     operation: Operation,
     samples: impl Iterator<Item = &'s Sample>,
@@ -158,8 +157,8 @@ fn exactness<'s>(
     Some(half_width(speed, median_ci95(&speeds, seed)))
 }
 
-/// The end of the rounds, where they could end before or after their number: a sentence with the figures that did not
-/// get where they should.
+/// The end of the rounds, where they could end before or after their number: a sentence with the figures that are not
+/// exact enough.
 pub(super) fn reached(plan: &Plan, run: &Run) -> Option<String> {
     let measured = || run.cells.iter().filter(|cell| cell.ops_per_s.is_some());
     let rounds = measured().map(|cell| cell.rounds);
@@ -199,7 +198,7 @@ pub(super) fn reached(plan: &Plan, run: &Run) -> Option<String> {
     Some(format!("{begin}; {} of {all} did not get there {why}: {}", wide.len(), named(wide)))
 }
 
-/// The figure that is known too little: its name, and how well it is known.
+/// The figures that are not exact enough: how exactly each is known, and its name.
 fn wide(until: Until, run: &Run) -> Vec<(f64, String)> {
     let swept = run.swept();
     let target = |id: &str| run.target(id).map_or_else(|| id.to_owned(), |of| of.name.clone());
@@ -224,7 +223,7 @@ fn wide(until: Until, run: &Run) -> Vec<(f64, String)> {
     cells.chain(ratios).collect()
 }
 
-/// The widest of them.
+/// Names the figures that are least exact.
 fn named(mut wide: Vec<(f64, String)>) -> String {
     wide.sort_by(|a, b| b.0.total_cmp(&a.0));
     let name = |(known, name): &(f64, String)| {

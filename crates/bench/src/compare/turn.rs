@@ -24,13 +24,13 @@ use crate::usage::trim_memory;
 pub(super) enum Amount {
     /// All of it.
     Whole,
-    /// Again and again for this time; a load is done once, and whole.
+    /// The phase again and again for this time; a load is done once, and whole.
     For(Duration),
     /// As much as fits into this time, at most all; a load is done whole, or the phases behind it would read nothing.
     AtMost(Duration),
     /// As much as fits into this time, loads too.
     Trial(Duration),
-    /// Of what is measured so many operations, and no more than fit into this time; a load is done whole.
+    /// So many operations of a measured phase, and no more than fit into this time; a load is done whole.
     Paced { operations: u64, limit: Duration },
 }
 
@@ -39,9 +39,9 @@ pub(super) enum Amount {
 pub(super) enum Pacing {
     /// As the plan says.
     Planned,
-    /// Each when the one before is over, whatever the plan says.
+    /// Each operation begins when the one before is over, whatever the plan says.
     Closed,
-    /// So many a second.
+    /// So many operations begin a second.
     At(f64),
 }
 
@@ -50,28 +50,28 @@ pub(super) enum Pacing {
 pub(super) struct Turn<'a> {
     pub(super) point: &'a PlannedPoint,
     pub(super) round: u32,
-    /// Counts every round of every point, so that no two share a version.
+    /// Counts every round of every point, so that no two turns share a version.
     pub(super) number: u32,
     /// Its place in the order of the round, from 1.
     pub(super) position: usize,
     pub(super) seed: u64,
     pub(super) amount: Amount,
     pub(super) pacing: Pacing,
-    /// Started with the run.
+    /// The clock was started with the run.
     pub(super) clock: Instant,
     pub(super) stop: &'a AtomicBool,
 }
 
 /// More operations a second than any program of another language gets done.
 const GUEST_OPS_PER_S: f64 = 1e7;
-/// How many times as long as the turn so far a TTL must be, so that nothing expires before it has been read back.
+/// A TTL must be so many times as long as the turn so far, so that no entry expires before it is read back.
 const LASTING_TURNS: u32 = 10;
-/// The share of a load that may fail before what stands on it is no result.
+/// The share of a load that may fail while the phases behind it still count as a result.
 const TOLERABLE_LOAD_FAILURES: f64 = 0.001;
 
 impl Turn<'_> {
-    /// Carries the turn out. Each measured operation is handed to `keep`; a target that fails for good is lost,
-    /// one that only has no room for this point leaves it out.
+    /// Carries the turn out, and hands each measured operation to `keep`. A target that fails for good is lost. A
+    /// target that only has no room for this point leaves it out.
     pub(super) fn run(&self, target: &mut Target, keep: &mut dyn FnMut(Entry)) {
         if target.refusal(self.point).is_some() {
             return;
@@ -88,7 +88,7 @@ impl Turn<'_> {
         if matches!(result, Err(Error::Timeout { .. })) && !target.is_silent() {
             target.answers(&self.point.keys);
         }
-        // Even after a failure nothing of ours stays on a server that is not ours; one that is silent is asked once more when
+        // Even after a failure no entry of ours stays on an external server; a silent server is asked once more when
         // the run is over.
         let mut emptied = if target.is_silent() {
             Ok(Left::default())
@@ -155,7 +155,7 @@ impl Turn<'_> {
             let after = Meter::read(target, &executor);
             checkable &= !plan.work.races(executor.len());
             if phase.measured {
-                // A write that nobody waits for may be carried out after another thread has looked for it.
+                // An unacknowledged write may be carried out after another thread has looked for its key.
                 let must_be_there = !self.may_have_expired(target, began)
                     && target.info.durability != Durability::Unacknowledged;
                 let ttls_hold = clocks.agree();
@@ -194,7 +194,8 @@ impl Turn<'_> {
         executor.finish()
     }
 
-    /// When operations are due, the same for every target of a round and other ones in the next; `None` in a closed loop.
+    /// The schedule of the operations, the same for every target of a round and another in the next; `None` in a
+    /// closed loop.
     fn arrivals(&self) -> Option<Arrivals> {
         let seed = self.seed ^ u64::from(self.round).rotate_left(32);
         match self.pacing {
@@ -221,7 +222,8 @@ impl Turn<'_> {
             }
             _ => (phase.requests, phase.time_limit),
         };
-        // A guest's operations are written down first: no more for a trial than any language can carry out.
+        // A guest's operations are written down first: no more for a trial than a program of any language can carry
+        // out.
         let requests = match self.amount {
             Amount::Trial(time) | Amount::AtMost(time)
                 if target.guest.is_some() && time_limit == Some(time) =>
@@ -231,7 +233,7 @@ impl Turn<'_> {
             }
             _ => requests,
         };
-        // Of what is left out, nothing is drawn.
+        // No operation is drawn for a phase that is left out.
         let requests = if target.lack(phase).is_some() { Some(0) } else { requests };
         let batched = phase.operations.iter().any(|operation| operation.is_of_many_keys());
         PhasePlan {
@@ -253,8 +255,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Every write that was acknowledged since the turn began must be there, unless its TTL may have passed, or may pass
-    /// while it is read back, or the turn was cut short.
+    /// Reads back every write that was acknowledged since the turn began. Nothing is read back where a TTL may pass
+    /// before its entry is read, or where the turn was cut short.
     fn read_back(
         &self,
         target: &Target,
@@ -268,8 +270,8 @@ impl Turn<'_> {
         executor.read_back(state, target.set_options(self.point), self.stop)
     }
 
-    /// Whether the TTL of something that was set since the turn began may have passed, or may pass while it is looked for.
-    /// A server whose clock has steps may end it a step early: memcached's `1` is over when its second is.
+    /// Whether the TTL of an entry that was set since the turn began may have passed, or may pass while the entry is
+    /// looked for. A server whose clock has steps may end a TTL a step early: memcached's `1` ends with its second.
     fn may_have_expired(&self, target: &Target, began: Instant) -> bool {
         let step = target.capabilities.ttl_resolution;
         let ttl = self.point.set_options.ttl.map(|ttl| ttl.saturating_sub(step));
@@ -281,7 +283,7 @@ impl Turn<'_> {
     }
 }
 
-/// So long after it was renewed last a key is gone for certain; [`u64::MAX`] where the workload has no TTL.
+/// The time after its last renewal when a key is gone for certain; [`u64::MAX`] where the workload has no TTL.
 fn gone_after_ns(target: &Target, point: &PlannedPoint) -> u64 {
     let counts = target.capabilities.ttl && target.capabilities.stores;
     let ttl = point.set_options.ttl.filter(|_| counts);
@@ -289,7 +291,7 @@ fn gone_after_ns(target: &Target, point: &PlannedPoint) -> u64 {
     ns.unwrap_or(u64::MAX)
 }
 
-/// Makes sure that a load was one.
+/// Makes sure that a load has stored its keys.
 fn loaded(target: &Target, result: &PhaseResult) -> Result<()> {
     let (ops, failures) = result.tallies.failures();
     if part(failures, ops) > TOLERABLE_LOAD_FAILURES {
@@ -298,13 +300,13 @@ fn loaded(target: &Target, result: &PhaseResult) -> Result<()> {
     Ok(())
 }
 
-/// The error that a phase ended with, with how often it happened.
+/// The error with which a phase ended, and how often operations failed.
 fn given_up(target: &Target, result: &PhaseResult) -> Error {
     let engine = target.planned.engine.scheme;
     let first = result.tallies.first_error().unwrap_or_default();
-    // The error made of it names the engine again.
+    // The new error names the engine again.
     let first = first.strip_prefix(&format!("{engine}: ")).unwrap_or(first);
-    // Some servers end what they say with a full stop; here the sentence goes on.
+    // Some servers end a message with a full stop; here the sentence goes on.
     let first = first.trim_end_matches('.');
     let failures = result.tallies.failures().1;
     let failed =
