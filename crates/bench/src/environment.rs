@@ -1,4 +1,4 @@
-//! The machine, as a report describes it. What cannot be read stays unknown.
+//! The machine, as a report describes it. A fact that cannot be read stays unknown.
 
 use std::fs;
 
@@ -30,7 +30,7 @@ pub fn environment() -> Environment {
         cores: std::thread::available_parallelism()
             .map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(u32::MAX)),
         memory_bytes,
-        // One beyond the machine's memory is none.
+        // A limit above the machine's memory limits nothing.
         memory_limit_bytes: limit.filter(|limit| memory_bytes.is_none_or(|all| *limit < all)),
         swap_bytes: kib(&memory, "SwapTotal:"),
         governor: first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
@@ -40,7 +40,7 @@ pub fn environment() -> Environment {
     }
 }
 
-/// Memory that can be used without swapping, in bytes: the machine's, or what is left of a limit.
+/// Memory that can be used without swapping, in bytes: the machine's, or the rest of a limit where that is less.
 pub(crate) fn available_memory() -> Option<u64> {
     let machine = fs::read_to_string("/proc/meminfo").ok();
     let machine = machine.and_then(|text| kib(&text, "MemAvailable:"));

@@ -10,7 +10,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The workload, the scenario or a target cannot be what was meant: the value, the limit, the fix.
+    /// The workload, the scenario or a target cannot be used as typed; the message names the value, the limit and the
+    /// fix.
     #[error("{0}")]
     Usage(String),
     /// A trace cannot be read.
@@ -42,7 +43,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the person who typed the command can mend it by typing it differently.
+    /// Whether the user can mend the error by typing the command differently.
     pub fn is_usage(&self) -> bool {
         match self {
             Self::Usage(_) | Self::Trace(_) | Self::Store(_) | Self::Read { .. } => true,
@@ -51,7 +52,7 @@ impl Error {
     }
 }
 
-/// A usage error from anything that shows.
+/// A usage error with this message.
 pub(crate) fn usage(message: impl Into<String>) -> Error {
     Error::Usage(message.into())
 }

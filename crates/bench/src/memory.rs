@@ -1,4 +1,4 @@
-//! How much memory a whole run may have, and what happens to those who take more.
+//! The memory limit of a whole run, and how a process is reported that the kernel killed for want of memory.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::sleep;
@@ -13,16 +13,16 @@ use crate::error::{Result, usage};
 use crate::plan::Plan;
 use crate::scenario::Scenario;
 
-/// The least that is taken for a limit: client, watchdog and one server need some of it before anything is stored.
+/// The smallest limit that is accepted: client, watchdog and one server need some memory before anything is stored.
 const LEAST: ByteSize = ByteSize(64 << 20);
 
-/// How many had been killed for want of memory when the run began, and when the turn did.
+/// How many processes the kernel had killed for want of memory when the run began, and when the turn began.
 static KILLED_BEFORE: AtomicU64 = AtomicU64::new(0);
 static KILLED_BEFORE_TURN: AtomicU64 = AtomicU64::new(0);
 
 /// A process that the kernel ends for want of memory ends by this signal.
 const KILLED: &str = "signal 9";
-/// Whose connections are closed already may take so long to end.
+/// The longest that a process may take to end after its connections are closed.
 const SOON: Duration = Duration::from_secs(1);
 
 /// Limits the memory of this process, and of all that it will start, where a scenario says so; until what is returned is
@@ -64,7 +64,7 @@ fn entered(scenario: &Scenario) -> Result<Option<MemoryLimit>> {
     Ok(Some(entered))
 }
 
-/// Refuses a plan whose limit does not hold, and begins to count who is killed.
+/// Refuses a plan whose memory limit does not hold, and begins to count killed processes.
 pub(crate) fn begin(plan: &Plan) -> Result<()> {
     KILLED_BEFORE.store(cgroup::n_killed().unwrap_or(0), Ordering::Relaxed);
     begin_turn();
@@ -73,14 +73,14 @@ pub(crate) fn begin(plan: &Plan) -> Result<()> {
     if holds { Ok(()) } else { Err(usage(format!("--memory {asked}: it was not limited before"))) }
 }
 
-/// Begins to count who is killed while one target works.
+/// Begins to count the processes that are killed while one target works.
 pub(crate) fn begin_turn() {
     KILLED_BEFORE_TURN.store(cgroup::n_killed().unwrap_or(0), Ordering::Relaxed);
 }
 
-/// Why a target whose servers have these ids can go on no more: what it said, and that it was killed for want of memory where
-/// a program of its own has ended so. The kernel takes whoever is largest, which may be another than the one at work; then
-/// only that somebody was killed meanwhile is said.
+/// Why a target whose servers have these ids cannot go on: its error, and whether its own program was killed for want
+/// of memory. The kernel kills the largest process, which may belong to another target than the one at work. The text
+/// then says only that processes of the run were killed meanwhile.
 pub(crate) fn reason(error: &Error, pids: &[u32]) -> String {
     let killed = cgroup::n_killed().unwrap_or(0);
     let since = |before: &AtomicU64| killed.saturating_sub(before.load(Ordering::Relaxed));
@@ -99,7 +99,8 @@ pub(crate) fn reason(error: &Error, pids: &[u32]) -> String {
     }
 }
 
-/// Whether one of these children has ended by the signal; for a moment it is waited for that, where somebody has.
+/// Whether one of these children was killed. With `is_waited_for`, when the kernel has killed some process, waits a
+/// moment for the end of a child.
 fn was_killed(pids: &[u32], is_waited_for: bool) -> bool {
     let deadline = Instant::now() + SOON;
     loop {

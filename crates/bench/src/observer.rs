@@ -4,7 +4,7 @@ use larder_report::{Check, Operation, Point, Sample};
 
 use crate::plan::Plan;
 
-/// Something happened that a person who waits wants to know.
+/// An event of which a person who waits for the run wants to know.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Event<'a> {
@@ -22,24 +22,24 @@ pub enum Event<'a> {
     Unavailable {
         /// The target's name.
         target: &'a str,
-        /// Why not.
+        /// Why the target cannot run.
         reason: &'a str,
     },
-    /// It is tried how long the plan takes on this machine.
+    /// Turns with few keys show how long the plan takes on this machine.
     Fitting,
     /// The plan would take too long on this machine, and is carried out with fewer keys.
     FewerKeys {
-        /// How long, and with how many keys.
+        /// How long the plan would take, and how many keys are measured.
         text: &'a str,
     },
-    /// So few rounds are planned that no difference can be told, however clear it is.
+    /// So few rounds are planned that no difference can be significant, however clear it is.
     FewRounds {
-        /// How many are planned, over how many comparisons, and how many are needed.
+        /// How many rounds are planned, over how many comparisons, and how many are needed.
         text: &'a str,
     },
     /// The cost of the measuring itself is being measured.
     Floor,
-    /// Everything is done once or more without being measured.
+    /// All work is done once or more without being measured.
     WarmUp,
     /// The rounds begin.
     Started {
@@ -50,25 +50,25 @@ pub enum Event<'a> {
     Turn {
         /// The round, from 1.
         round: u32,
-        /// How many there are.
+        /// How many rounds there are.
         rounds: u32,
         /// The target's name.
         target: &'a str,
-        /// Where in the sweep.
+        /// The point of the sweep.
         point: &'a Point,
     },
     /// A target cannot do what its turn asks of it, and does nothing there.
     Refused {
         /// The target's name.
         target: &'a str,
-        /// Why not.
+        /// Why the target does nothing.
         reason: &'a str,
     },
     /// A round of a cell is over.
     Measured {
         /// The target's name.
         target: &'a str,
-        /// Where in the sweep.
+        /// The point of the sweep.
         point: &'a Point,
         /// The operation.
         operation: Operation,
@@ -79,33 +79,33 @@ pub enum Event<'a> {
     Lost {
         /// The target's name.
         target: &'a str,
-        /// Why.
+        /// Why the target failed.
         reason: &'a str,
     },
-    /// A check fired on the rounds so far that had not fired there before. Those that need all of them have not been
-    /// asked, and the text of this one may change with the rounds to come.
+    /// A check has its first finding on the rounds so far for this target, point and operation. Checks that need all
+    /// rounds are not asked yet, and the text of this finding may change with later rounds.
     Fired {
-        /// The name of the target that it concerns; `None` where it concerns more than one.
+        /// The name of the target that the finding concerns; `None` where it concerns more than one.
         target: Option<&'a str>,
         /// The finding.
         check: &'a Check,
     },
     /// A turn is over.
     TurnEnded {
-        /// How many turns are.
+        /// How many turns are over.
         done: u64,
     },
-    /// The rounds are over, or were interrupted: the targets are closed and what was measured is put together.
+    /// The rounds are over, or were interrupted: the targets are closed and the results are put together.
     Ended,
 }
 
 /// The receiver of events.
 pub trait Observer {
-    /// Something happened.
+    /// Receives an event.
     fn notice(&self, event: Event<'_>);
 }
 
-/// Nobody is told.
+/// An observer that ignores every event.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Silent;
 

@@ -1,7 +1,9 @@
-//! The output of a comparison: a folder with `run.json`, `samples.csv`, `usage.csv`, the latencies as HDR logs and the reports.
+//! The output of a comparison: a folder with `run.json`, `samples.csv`, `usage.csv`, the latencies as HDR logs and the
+//! reports.
 //!
-//! `run.json` comes first: all but the latencies is made of it, by [`write_reports`] at any time. So a disk that fills up
-//! costs what can be made again. Every file is written under a temporary name and renamed, so a reader never meets half of one.
+//! `run.json` comes first, because [`write_reports`] makes all files but the latencies from it at any time. So a disk
+//! that fills up costs files that can be made again. Every file is written under a temporary name and renamed, so a
+//! reader never meets half of one.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -26,7 +28,7 @@ const PLAIN: Style = Style { colour: false, width: 120 };
 /// The data of a run within a folder of results.
 pub(crate) const RUN: &str = "run.json";
 
-/// The name of a file, and what makes its content of a run.
+/// The name of a file, and the function that makes its content from a run.
 type Report = (&'static str, fn(&Run) -> String);
 
 /// The files in a folder of results that are made of `run.json`.
@@ -37,7 +39,7 @@ const REPORTS: &[Report] = &[
     ("report.html", |run| render(run, Format::HTML, PLAIN)),
 ];
 
-/// The files in the folder of a set; the data last, because a reader who finds it takes the rest to be there.
+/// The files in the folder of a set; the data last, because a reader that finds the data takes the rest to be there.
 const INDEXES: &[(&str, Format)] =
     &[("index.md", Format::MARKDOWN), ("index.html", Format::HTML), (INDEX_DATA, Format::JSON)];
 
@@ -63,15 +65,16 @@ pub fn prepare(folder: &Path) -> Result<()> {
     NamedTempFile::new_in(folder).map(drop).map_err(at)
 }
 
-/// Writes a result into `folder`, which is made where it is missing: `run.json` first, which nothing replaces. Returns what
-/// could not be written after it, a sentence for each.
+/// Writes a result into `folder`, which is created where it is missing: `run.json` first, which no other file can
+/// replace. Returns the failures after it, a sentence for each.
 ///
 /// # Errors
 ///
-/// Where `run.json` cannot be written. That of an earlier run is still there then.
+/// Where `run.json` cannot be written; the file of an earlier run is still there then.
 pub fn write(folder: &Path, outcome: &Outcome) -> Result<Vec<String>> {
     prepare(folder)?;
-    // Old files go first: its room may be needed, and it does not lie beside a new run if that cannot be told of whole.
+    // Old reports go first: the new files may need their room, and no old report may stay beside a run whose own
+    // cannot be written.
     for (name, _) in REPORTS {
         let _ = fs::remove_file(folder.join(name));
     }
@@ -90,7 +93,7 @@ pub fn write(folder: &Path, outcome: &Outcome) -> Result<Vec<String>> {
     Ok(lost.into_iter().chain(told).collect())
 }
 
-/// Writes the latencies of all cells; says how many could not be written, and why not the first of them.
+/// Writes the latencies of all cells. Returns how many logs could not be written, with the error of the first.
 fn write_latencies(folder: &Path, outcome: &Outcome) -> Option<String> {
     let cells = &outcome.histograms;
     let write = |cell: &CellHistograms| {
@@ -111,18 +114,19 @@ fn without_latencies(error: &Error, failed: usize, all: usize) -> String {
     )
 }
 
-/// Writes what is made of a run into `folder`, over what is there.
+/// Writes the reports of a run into `folder`, over the files that are there.
 pub fn write_reports(folder: &Path, run: &Run) -> Result<()> {
     failed_reports(folder, run).into_iter().next().map_or(Ok(()), Err)
 }
 
-/// Why some of them could not be written; the others are.
+/// Writes every report that can be written; returns the errors of the others.
 fn failed_reports(folder: &Path, run: &Run) -> Vec<Error> {
     let write = |(name, text): &Report| whole(&folder.join(name), text(run).as_bytes());
     REPORTS.iter().filter_map(|report| write(report).err()).collect()
 }
 
-/// Writes the index of a set into `folder`, over the one that is there. Its runs lie in folders of theirs.
+/// Writes the index of a set into `folder`, over the index that is there. The runs of the set lie in folders of their
+/// own.
 pub fn write_index(folder: &Path, index: &Index) -> Result<()> {
     prepare(folder)?;
     for (name, format) in INDEXES {
@@ -132,8 +136,8 @@ pub fn write_index(folder: &Path, index: &Index) -> Result<()> {
     Ok(())
 }
 
-/// Writes a file for each chart of a run into `folder`, which is made where it is missing: `rate-get.svg`. Those of an
-/// earlier run go, other files stay. Returns how many charts there are.
+/// Writes a file for each chart of a run into `folder`, which is created where it is missing: `rate-get.svg`. Charts
+/// of an earlier run are removed, other files stay. Returns how many charts there are.
 pub fn write_charts(
     folder: &Path,
     run: &Run,
@@ -177,7 +181,7 @@ impl Staged {
     }
 }
 
-/// Writes what is to be the content of the file at a path.
+/// Writes the content for the file at a path, under a temporary name beside it.
 fn staged(path: &Path, content: &[u8]) -> Result<Staged> {
     let at = |source| Error::Write { path: path.into(), source };
     let folder = path.parent().unwrap_or(Path::new("."));
@@ -187,7 +191,7 @@ fn staged(path: &Path, content: &[u8]) -> Result<Staged> {
     Ok(Staged(file))
 }
 
-/// A temporary file is private; a result is for everybody whom the folder lets in.
+/// A temporary file is private; a result is readable for every user who may enter the folder.
 fn readable(file: &NamedTempFile) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     file.as_file().set_permissions(fs::Permissions::from_mode(0o644))

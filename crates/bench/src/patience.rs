@@ -1,13 +1,13 @@
-//! Trying again, outside the measured loop, what may succeed when it is simply made again.
+//! Repeats, outside the measured loop, operations that may succeed at another attempt.
 
 use larder_store::{Error, Result};
 
-/// How often something is tried.
+/// How often an operation is attempted.
 const ATTEMPTS: u32 = 5;
-/// How often something is tried that gets no answer: each time takes as long as the client waits.
+/// How often an operation without an answer is attempted: each attempt takes as long as the client waits.
 const UNANSWERED: u32 = 2;
 
-/// Does something until it succeeds, fails for good, or has failed often enough.
+/// Repeats an operation until it succeeds, fails for good, or has failed often enough.
 pub(crate) fn patiently<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
     let mut unanswered = 0;
     for _ in 1..ATTEMPTS {
@@ -31,7 +31,7 @@ mod tests {
 
     use super::*;
 
-    /// How often something is tried that always fails so.
+    /// How often an operation is attempted that always fails with this error.
     fn tries(error: impl Fn() -> Error) -> u32 {
         let mut tries = 0;
         let tried: Result<()> = patiently(|| {

@@ -1,4 +1,5 @@
-//! The limits of what a target really stores: the longest key and the largest value that come back whole, found by trying.
+//! The limits of what a target really stores: the longest key and the largest value that come back whole, found by
+//! trying.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -45,13 +46,13 @@ enum Tried {
 pub(crate) struct Needed {
     pub(crate) key: usize,
     pub(crate) value: usize,
-    /// Nothing beyond is tried.
+    /// Larger sizes are not tried.
     pub(crate) only: bool,
 }
 
-/// Finds the limits of a store by bisection, as far as a plan needs them and, unless told otherwise, a bit beyond. Every
-/// key begins with `prefix` and is deleted again. When `stop` is set it ends with an error: over a slow wire probing takes a
-/// while.
+/// Finds the limits of a store by bisection, as far as a plan needs them and, unless `needed.only` is set, a bit
+/// beyond. Every key begins with `prefix` and is deleted again. When `stop` is set, the probe ends with an error,
+/// because it takes a while over a slow wire.
 pub(crate) fn probe(
     session: &mut dyn Session,
     prefix: &[u8],
@@ -66,7 +67,7 @@ pub(crate) fn probe(
             only: false,
         };
         match probe_up_to(session, prefix, beyond, options, stop) {
-            // There was no room for more than is needed: that says nothing of what is.
+            // The store has no room for more than the plan needs; that says nothing of the sizes that the plan needs.
             Err(Error::Full { .. } | Error::Io { .. }) => {}
             probed => return probed,
         }
@@ -74,7 +75,7 @@ pub(crate) fn probe(
     probe_up_to(session, prefix, needed, options, stop)
 }
 
-/// Whether what was found through another session holds for this one: the longest key and the largest value come back whole.
+/// Whether limits that another session found hold for this one: the longest key and the largest value come back whole.
 pub(crate) fn confirms(
     session: &mut dyn Session,
     prefix: &[u8],
@@ -105,7 +106,7 @@ fn probe_up_to(
     stop: &AtomicBool,
 ) -> Result<Probed> {
     let (key_top, value_top) = (top.key, top.value);
-    // No two stretches alike, so that a cut or shifted value is not taken for whole.
+    // No two stretches of the pattern are alike, so that a cut or shifted value is not taken for whole.
     let mut pattern = vec![0; value_top];
     Xoshiro256PlusPlus::seed_from_u64(1).fill_bytes(&mut pattern);
     let shortest = prefix.len() + 3;
@@ -128,7 +129,7 @@ fn probe_up_to(
     })
 }
 
-/// The largest lengths that come back whole, and that are at least not refused; `None` where there is no limit up to
+/// The largest length that comes back whole, and the largest that is not refused; `None` where there is no limit up to
 /// the top.
 struct Bounds {
     whole: Option<usize>,
@@ -164,7 +165,7 @@ struct Prober<'a> {
     pattern: &'a [u8],
     options: SetOptions,
     stop: &'a AtomicBool,
-    /// How many keys it has stored: each has another name, so that no attempt follows a delete of its own key.
+    /// How many keys were stored so far: each has its own name, so that no attempt follows a delete of its own key.
     stored: usize,
 }
 
@@ -176,7 +177,7 @@ impl Prober<'_> {
         }
     }
 
-    /// Stores and reads back a value; whatever comes of it, its key is deleted.
+    /// Stores a value and reads it back; its key is deleted even if the read fails.
     fn store(&mut self, key_len: usize, value_len: usize) -> Result<Tried> {
         if self.stop.load(Ordering::Relaxed) {
             let what = "interrupted while its limits were being found".into();

@@ -1,4 +1,4 @@
-//! The folder that a run has for its results: nothing of somebody's is written over there, and two runs do not share it.
+//! The folder of a run's results: no file of the user's is overwritten in it, and two runs never share it.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -10,12 +10,13 @@ use crate::compare::LATENCIES;
 use crate::error::{Error, Result, usage};
 use crate::output::{INDEX_DATA, RUN, is_result, prepare};
 
-/// A folder that is there, can be written, holds nothing but results of Larder's, and belongs to this run until it is dropped.
+/// A folder that exists, can be written, holds only results of Larder's, and belongs to this run until the value is
+/// dropped.
 #[derive(Debug)]
 pub struct Claimed {
-    /// When the run began whose result is replaced, as its `run.json` has it; `None` where there is none.
+    /// When the run began whose result is replaced, from its `run.json`; `None` without such a run.
     pub earlier: Option<String>,
-    /// Locked; `None` where the file system has no locks.
+    /// The locked folder; `None` where the file system has no locks.
     _lock: Option<File>,
 }
 
@@ -23,10 +24,10 @@ pub struct Claimed {
 ///
 /// # Errors
 ///
-/// A usage error where the folder holds a file that is not Larder's, or another run has it.
+/// A usage error where the folder holds a file that is not Larder's, or another run uses the folder.
 pub fn claim(folder: &Path) -> Result<Claimed> {
     prepare(folder)?;
-    // Of the folder itself, so that nothing is left behind, and no lock outlives its process.
+    // The lock is on the folder itself, so that no lock file stays behind, and no lock outlives its process.
     let lock = File::open(folder).ok();
     if let Some(Err(TryLockError::WouldBlock)) = lock.as_ref().map(File::try_lock) {
         return Err(usage(format!(
@@ -46,7 +47,7 @@ pub fn claim(folder: &Path) -> Result<Claimed> {
     Ok(Claimed { earlier: earlier.and_then(|head| head.started), _lock: lock })
 }
 
-/// The fields with which every `run.json` and `index.json` begins with, whatever its version.
+/// The fields with which every `run.json` and `index.json` begins, whatever its version.
 #[derive(Debug, Deserialize)]
 struct Head {
     #[expect(dead_code, reason = "that it is there tells a result from another file of this name")]
@@ -55,14 +56,14 @@ struct Head {
 }
 
 impl Head {
-    /// `None` where there is no such file, or another one.
+    /// `None` where the file is missing, or is not Larder's.
     fn read(path: &Path) -> Option<Self> {
         serde_json::from_slice(&fs::read(path).ok()?).ok()
     }
 }
 
-/// The first file of a folder that is not Larder's. The names of reports count only beside the data that they are made of.
-/// Folders are left as they are, but for that of the latencies.
+/// The first file of a folder that is not Larder's. The name of a report counts only beside the data that the report
+/// is made of. Subfolders are not looked into, except the folder of the latencies.
 fn somebodys(folder: &Path, has_result: bool) -> Result<Option<PathBuf>> {
     let ours = |name: &str| is_leftover(name) || is_chart(name) || has_result && is_result(name);
     let first = foreign(folder, ours)?;
@@ -73,7 +74,7 @@ fn somebodys(folder: &Path, has_result: bool) -> Result<Option<PathBuf>> {
     foreign(&latencies, |name| is_leftover(name) || name.strip_suffix(".hlog").is_some())
 }
 
-/// The first file, by its name, that is not one of these.
+/// The first file, by its name, that is not ours.
 fn foreign(folder: &Path, is_ours: impl Fn(&str) -> bool) -> Result<Option<PathBuf>> {
     let at = |source| Error::Write { path: folder.into(), source };
     let mut others = Vec::new();

@@ -1,27 +1,28 @@
-//! Targets that may hold only so much: what they make of what they are told.
+//! Targets with a capacity: how a store rounds it, and how its size stays within it.
 //!
-//! Some round up what they are told, to whole megabytes or pages. A cache that is larger than was asked for would hit more
-//! often than one that keeps to it, so what it tells of itself is what counts: it is told less until it takes no more.
+//! Some engines round their size up to whole megabytes or pages. A cache that is larger than asked hits more often
+//! than a cache that keeps to the size. So the capacity that a store reports counts: the store is opened with smaller
+//! sizes until it reports no more than was asked for.
 
 use larder_store::{ByteSize, Catalog, Error, Result, StoreUrl};
 
 use super::Target;
 use crate::plan::{Plan, PlannedTarget, size_option};
 
-/// How often one is told less.
+/// How often a store is opened, each time with a smaller size.
 const TRIES: u32 = 7;
 
 /// The URL of a target with this bound.
 pub(super) fn bounded_url(target: &PlannedTarget, bytes: u64, catalog: &Catalog) -> StoreUrl {
     let url = target.url.clone();
     match size_option(target, catalog) {
-        // A bare number may be one of mebibytes.
+        // Some engines read a bare number as mebibytes.
         Ok(option) => url.or_option(option, &format!("{bytes}b")),
         Err(_) => url,
     }
 }
 
-/// Opens a target that holds at most so many bytes, by its own account.
+/// Opens a target that reports at most this capacity, in bytes.
 pub(super) fn open_within(
     planned: &PlannedTarget,
     capacity: u64,
@@ -31,15 +32,15 @@ pub(super) fn open_within(
     let mut taken = capacity;
     for tried in 0..TRIES {
         let target = match open(asked) {
-            // With less it does not open at all; what it took before was its least.
+            // The store does not open with less: the capacity that it took before is its smallest.
             Err(_) if asked < capacity => break,
             opened => opened?,
         };
         let Some(took) = target.capacity_bytes.filter(|took| *took > capacity) else {
             return Ok(target);
         };
-        // The first time by the factor, as for one of several servers that each take it all; then by what is too much, and
-        // each time four times that, because the steps that it rounds to are not known.
+        // The first retry scales the size down, as for several servers of which each takes all of it. Later retries
+        // subtract the excess, each time four times as much of it, because the steps of the rounding are not known.
         asked = if tried == 0 {
             u64::try_from(u128::from(asked) * u128::from(capacity) / u128::from(took)).unwrap_or(1)
         } else {
@@ -53,13 +54,15 @@ pub(super) fn open_within(
     Err(Error::Unavailable { engine: planned.engine.scheme, what, source: None })
 }
 
-/// The reason of a target that does not open with so little: the same words for all, with the store's own message.
-/// The capacity is not named, so that what is the same of several is told once.
+/// Why a target does not open with so small a capacity: the same words for all engines, with the store's own message.
+/// The text leaves the capacity out, so that an equal reason of several targets is reported once.
 pub(crate) fn too_small(error: &Error) -> String {
     let why = match error {
-        // The store that answered is closed by now, and more memory is given by the capacity.
+        // The advice in the store's message is left out: that store is closed by now, and the capacity sets its
+        // memory.
         Error::Full { .. } => "it is full before it holds what is tried".to_owned(),
-        // In the unit of the capacities beside it; what it was given is not what the user asked for.
+        // The size is in the unit of the capacities beside it. The size that the store was given is left out: the user
+        // did not ask for it.
         Error::SizeTooSmall { least, .. } => format!("it takes {least}"),
         Error::InvalidOptions { reason: what, .. } | Error::Unavailable { what, .. } => {
             what.trim_end_matches('.').to_owned()
@@ -69,8 +72,7 @@ pub(crate) fn too_small(error: &Error) -> String {
     format!("cannot be as small as --capacity asks: {why}; take a larger one, or more --keys")
 }
 
-/// Whether what is wrong with the options of a target is only that the capacity is too small for it: with room for all that
-/// is stored it opens.
+/// Whether the capacity is all that is wrong with the options of a target: with room for all entries the target opens.
 pub(crate) fn is_too_small(planned: &PlannedTarget, plan: &Plan, catalog: &Catalog) -> bool {
     let roomy = PlannedTarget { capacity: None, ..planned.clone() };
     planned.capacity.is_some() && Target::open(&roomy, plan, catalog).is_ok()

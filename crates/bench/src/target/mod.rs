@@ -1,4 +1,4 @@
-//! A target at hand: opened, described, probed; emptied without harming anybody.
+//! An open target: described, probed, and emptied without harm to other users of its server.
 
 mod bounded;
 
@@ -23,7 +23,7 @@ use bounded::{bounded_url, open_within};
 pub(crate) use bounded::{is_too_small, too_small};
 use larder_workload::KeySpace;
 
-/// A server that has been silent for less is not asked again: by default a client waits as long for an answer.
+/// A server that fell silent less than this ago is not asked again: by default a client waits as long for an answer.
 const MAY_BE_BACK: Duration = Duration::from_secs(5);
 
 /// A target of a running comparison.
@@ -36,39 +36,40 @@ pub(crate) struct Target {
     pub(crate) info: StoreInfo,
     pub(crate) capabilities: Capabilities,
     pub(crate) probed: Probed,
-    /// Whether it keeps its TTLs; `None` where that was not tried.
+    /// The trial of its TTLs; `None` where there was no trial.
     pub(crate) ttl: Option<TtlTrial>,
     pub(crate) capacity_bytes: Option<u64>,
-    /// The resources that it uses.
+    /// The resources that the target uses.
     pub(crate) account: Arc<Account>,
-    /// How many points are measured on it.
+    /// How many points are measured on the target.
     n_points: usize,
-    /// The points that it had no room for, each with what it said.
+    /// The points that the target had no room for, each with its error.
     full_at: Vec<(Point, String)>,
     /// Keys that were removed at the end of its last turn: all of them, or an even sample.
     pub(crate) emptied: Vec<Vec<u8>>,
     /// The evictions of external servers.
     pub(crate) evicted: Evicted,
-    /// The work of its servers in the turns of others.
+    /// The work of its servers in the turns of other targets.
     pub(crate) beside: Beside,
-    /// Why it can go on no more.
+    /// Why the target cannot go on.
     pub(crate) lost: Option<Lost>,
-    /// When it did not answer in time for the second time; `None` where it has answered since.
+    /// When the target timed out for the second time; `None` where it has answered since.
     silent_since: Cell<Option<Instant>>,
 }
 
 /// The evictions of external servers, by their own count.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Evicted {
-    /// Since they were started, when they were last looked at; `None` where there are none, or they do not tell.
+    /// The count since the servers started, as last read; `None` where there are no such servers, or they do not
+    /// report it.
     pub(crate) seen: Option<u64>,
-    /// Since the target was opened.
+    /// The growth of the count since the target was opened.
     pub(crate) grown: u64,
-    /// The person who runs it agrees.
+    /// Whether the user allows evictions on these servers.
     pub(crate) is_allowed: bool,
 }
 
-/// The work of a target's servers in the turns of the others.
+/// The work of a target's servers in the turns of other targets.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Beside {
     /// Their CPU time.
@@ -79,19 +80,19 @@ pub(crate) struct Beside {
     pub(crate) own_turns: Duration,
 }
 
-/// Why a target can go on no more.
+/// Why a target cannot go on.
 #[derive(Debug, Clone)]
 pub(crate) struct Lost {
     pub(crate) reason: String,
 }
 
-/// On a server that is not ours, what a killed run leaves behind is read no more after this time. A cache drops it then; a
-/// database keeps its rows until a store is opened there again, or somebody deletes them.
+/// The TTL on external servers: after this time no client reads the entries that a killed run left behind. A cache
+/// drops them then; a database keeps its rows until a store is opened there again, or a user deletes them.
 const SAFETY_TTL: Duration = Duration::from_hours(24);
 
 impl Target {
-    /// Opens a target with room for the plan's working set, unless its URL says how much it has, or with the capacity that
-    /// is asked of it.
+    /// Opens a target with room for the plan's working set, unless its URL sets the size, or with the capacity that
+    /// was asked for.
     pub(crate) fn open(planned: &PlannedTarget, plan: &Plan, catalog: &Catalog) -> Result<Self> {
         match planned.capacity {
             None => Self::open_at(planned.url.clone(), planned, plan, catalog),
@@ -115,7 +116,7 @@ impl Target {
             url = url.or_option(option, &room.to_string());
         }
         if planned.media.contains(&Medium::Files) {
-            // A path says where; what lies there already is somebody's.
+            // A path only says where the files go; files that lie there already belong to the user.
             url = url.in_scratch();
         }
         let guest = match guest::find(planned.engine.scheme) {
@@ -155,7 +156,7 @@ impl Target {
         Ok(target)
     }
 
-    /// The evictions so far of the external servers behind it, as far as they tell; `None` where there are none.
+    /// The evictions so far of the target's external servers, as far as they report them; `None` where no server does.
     pub(crate) fn evicted_externally(&self) -> Option<u64> {
         if self.info.ownership != Ownership::External {
             return None;
@@ -165,7 +166,8 @@ impl Target {
         (!told.is_empty()).then(|| told.iter().sum())
     }
 
-    /// Has nothing of it at work while others are measured: the program of a guest's sessions ends until it is needed.
+    /// Leaves nothing of the target at work while others are measured: the program of a guest's sessions ends until it
+    /// is needed.
     pub(crate) fn rest(&self) {
         if let Some(guest) = &self.guest {
             guest.rest();
@@ -177,7 +179,7 @@ impl Target {
         self.guest.as_ref().map(|guest| guest.language_name())
     }
 
-    /// Finds out what it really stores, unless it is told to stop.
+    /// Finds the limits of what the target really stores, until `stop` is set.
     pub(crate) fn probe(&mut self, plan: &Plan, stop: &AtomicBool) -> Result<()> {
         let mut points = plan.points_of(&self.planned);
         let Some(first) = points.next().filter(|_| self.capabilities.stores) else {
@@ -189,7 +191,7 @@ impl Target {
         let key = longest(|point| point.keys.longest());
         let value = longest(|point| point.values.longest());
         let mut session = self.store.session()?;
-        // On a server that is not ours nothing is tried that the plan does not need.
+        // On an external server no size is tried that the plan does not need.
         let needed = Needed { key, value, only: self.info.ownership == Ownership::External };
         let (options, prefix) = (self.set_options(first), first.keys.prefix());
         if let Some(servers) = self.guest.as_ref().and_then(|guest| guest.limits()) {
@@ -203,7 +205,7 @@ impl Target {
         Ok(())
     }
 
-    /// Why a point cannot be measured on this target: its limits, or what it cannot do.
+    /// Why a point cannot be measured on this target: a limit, or an ability that it lacks.
     pub(crate) fn refusal(&self, point: &PlannedPoint) -> Option<(ReasonKind, String)> {
         if let Some((_, said)) = self.full_at.iter().find(|(at, _)| *at == point.point) {
             return Some((ReasonKind::Full, format!("no room: {said}")));
@@ -238,7 +240,7 @@ impl Target {
         self.lacks_all(point).map(|lack| (ReasonKind::Unsupported, lack.into()))
     }
 
-    /// Why a point is not measured on it that would be without one of the flags.
+    /// Why a flag keeps a point from being measured on this target.
     pub(crate) fn left_out(&self, point: &PlannedPoint) -> Option<&'static str> {
         if point.load_time.is_some() && self.guest.is_some() {
             return Some("a guest makes its values at once: leave out --load-time");
@@ -251,16 +253,16 @@ impl Target {
         self.unbounded_at(point)
     }
 
-    /// Why no point of a plan is measured on it, where flags leave them all out.
+    /// Why no point of a plan is measured on the target, where flags leave all of them out.
     pub(crate) fn left_out_of(&self, plan: &Plan) -> Option<&'static str> {
         let mut points = plan.points.iter().filter(|point| point.is_for(&self.planned));
         let first = self.left_out(points.next()?)?;
         points.all(|point| self.left_out(point).is_some()).then_some(first)
     }
 
-    /// Why it does not keep to the capacity of a point, where that asks for one.
+    /// Why the target does not keep to the capacity of a point, where the point asks for one.
     fn unbounded_at(&self, point: &PlannedPoint) -> Option<&'static str> {
-        // A store of nothing has the cost of the measuring, which is wanted of it.
+        // A store that keeps nothing is measured all the same, because it shows the cost of the measuring.
         if point.capacity.is_none() || !self.capabilities.stores {
             return None;
         }
@@ -270,8 +272,8 @@ impl Target {
             .or((!evicts).then_some("drops nothing to make room: leave out --capacity"))
     }
 
-    /// The reason to leave out a whole point: it lacks what every measured phase asks for, or a phase that stores what others
-    /// would then not find.
+    /// Why to leave out a whole point: the target lacks an operation of every measured phase, or of a phase that
+    /// stores for the others.
     fn lacks_all(&self, point: &PlannedPoint) -> Option<&'static str> {
         let measured = || point.phases.iter().filter(|phase| phase.measured);
         let mut stores = measured().filter(|phase| phase.stores());
@@ -287,7 +289,7 @@ impl Target {
     pub(crate) fn lack(&self, phase: &PlannedPhase) -> Option<&'static str> {
         phase.operations.iter().find_map(|operation| match operation {
             Operation::Touch => (!self.capabilities.touch).then_some("has no touch"),
-            // A store of nothing has the cost of the measuring, which is wanted of it.
+            // A store that keeps nothing is measured all the same, because it shows the cost of the measuring.
             Operation::GetTag if !self.capabilities.stores && self.guest.is_none() => None,
             Operation::GetTag => (!self.capabilities.groups).then_some("no reads by tag"),
             Operation::GetEach => {
@@ -297,7 +299,7 @@ impl Target {
         })
     }
 
-    /// Keys of a group, where what is stored at a point has the tag of its group.
+    /// The number of keys in a group, where entries at a point carry the tag of their group.
     pub(crate) fn tags(&self, point: &PlannedPoint) -> Option<u32> {
         let is_tagged = point.has(Operation::GetTag) && self.capabilities.groups;
         point.group.filter(|_| is_tagged && self.guest.is_none())
@@ -308,7 +310,7 @@ impl Target {
         (0..threads).map(|_| self.store.session()).collect()
     }
 
-    /// Removes what the run has stored: everything where the store is the run's own, else its own keys one by one.
+    /// Removes the entries of the run: all at once where the store is the run's own, else key by key.
     pub(crate) fn empty(&self, keys: &KeySpace) -> Result<()> {
         if !self.capabilities.stores {
             return Ok(());
@@ -323,11 +325,11 @@ impl Target {
             keys.write(index, &mut key);
             self.heard(patiently(|| session.delete(&key)))?;
         }
-        // A write that was only sent is not carried out yet.
+        // A delete that was only sent is not carried out yet.
         session.settle()
     }
 
-    /// The error of a patient attempt; without an answer it was made twice.
+    /// Returns the result of a patient attempt; a time-out means that the server was silent twice.
     fn heard<T>(&self, tried: Result<T>) -> Result<T> {
         if let Err(Error::Timeout { .. }) = tried {
             self.note_silence();
@@ -335,8 +337,8 @@ impl Target {
         tried
     }
 
-    /// Asks for one key, once, where no answer came in time. A server that hangs would else be waited for at each key that
-    /// is to be deleted and at each counter.
+    /// Whether the server answers: asks for one key, once, after a time-out. Without this, every delete and every
+    /// counter would wait for a server that hangs.
     pub(crate) fn answers(&self, keys: &KeySpace) -> bool {
         let mut key = Vec::new();
         keys.write(0, &mut key);
@@ -349,23 +351,23 @@ impl Target {
         !self.is_silent()
     }
 
-    /// It gave no answer in time twice: nothing more is asked of it.
+    /// Notes that the server timed out twice: nothing more is asked of it.
     pub(crate) fn note_silence(&self) {
         self.silent_since.set(Some(Instant::now()));
     }
 
-    /// Whether it did not answer when it was asked last, so that nothing more is asked of it.
+    /// Whether the server did not answer the last time, so that nothing more is asked of it.
     pub(crate) fn is_silent(&self) -> bool {
         self.silent_since.get().is_some()
     }
 
-    /// Whether it is worth another time-out to ask it again.
+    /// Whether another question to the server is worth another time-out.
     fn may_be_back(&self) -> bool {
         self.silent_since.get().is_none_or(|since| since.elapsed() > MAY_BE_BACK)
     }
 
-    /// Removes once more what is stored on a server that is not ours and that was lost; says what may be left where that does
-    /// not work.
+    /// Tries once more to remove the run's entries from an external server that was lost. Where that fails, the reason
+    /// says which keys may be left.
     pub(crate) fn tidy_up(&mut self, plan: &Plan) {
         let Some(first) = plan.points.first() else { return };
         let is_there = self.may_be_back() && self.answers(&first.keys);
@@ -379,7 +381,7 @@ impl Target {
         }
     }
 
-    /// The target is gone: what remains of the run goes on without it.
+    /// The target is lost: the rest of the run goes on without it.
     pub(crate) fn lose(&mut self, error: &Error) {
         let pids = &self.info.server_pids;
         let again = if self.is_silent() { ", nor when it was asked again" } else { "" };
@@ -388,12 +390,12 @@ impl Target {
         });
     }
 
-    /// It is measured no more, although it works.
+    /// Measures the target no more, although it works.
     pub(crate) fn stop(&mut self, reason: String) {
         self.lost.get_or_insert(Lost { reason });
     }
 
-    /// It had no room for this point of so many: the others go on, unless it had room for none.
+    /// Leaves out a point that the target had no room for. The target is lost where it had room for no point at all.
     pub(crate) fn leave_out(&mut self, point: &PlannedPoint, error: &Error) {
         self.full_at.push((point.point.clone(), error.to_string()));
         if self.full_at.len() == self.n_points {
@@ -402,7 +404,7 @@ impl Target {
         }
     }
 
-    /// How values are set at a point. One that asks for a TTL where there is none is refused, with that reason.
+    /// How values are set at a point. A point with a TTL is refused on a target without TTLs, with that reason.
     pub(crate) fn set_options(&self, point: &PlannedPoint) -> SetOptions {
         let ends = match &self.guest {
             Some(guest) => guest.ends_on_external(),
