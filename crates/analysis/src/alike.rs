@@ -1,5 +1,5 @@
-//! The conditions that must be alike before figures of different times or machines stand side by side: in the slices of
-//! a plan, and in two compared runs.
+//! The conditions that must be alike before figures of different times or machines stand side by side. They apply to
+//! the slices of a plan, and to two compared runs.
 
 use larder_report::{Environment, Run};
 use larder_store::ByteSize;
@@ -75,7 +75,7 @@ pub(crate) fn versions<'a>(run: &'a Run, url: &str) -> Vec<&'a str> {
     versions
 }
 
-/// Whether two sizes may be the memory of one machine: from one boot to the next a kernel reports up to a hundredth
+/// Whether two sizes may be the memory of one machine. From one boot to the next a kernel reports up to a hundredth
 /// more or less.
 fn is_same_memory(a: u64, b: u64) -> bool {
     a.abs_diff(b) <= a.max(b) / 100

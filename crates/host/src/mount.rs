@@ -21,7 +21,7 @@ use crate::scratch;
 
 /// No file in it can be executed or grant privileges.
 const FLAGS: c_ulong = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
-/// How often unmounting is tried before it is left to the kernel, and the pause in between: an ending program may still
+/// How often unmounting is tried before it is left to the kernel, and the pause in between. An ending program may still
 /// have a file open.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(10);

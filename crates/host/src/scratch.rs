@@ -87,8 +87,8 @@ impl Place {
         ScratchDir::create_in(engine, &Self::parent(engine, url)?).map(Self::Own)
     }
 
-    /// As [`Place::of`] for an engine with the option `mount`: where it is given, a file system is mounted on a new
-    /// directory in that place, whatever else the URL asks for.
+    /// As [`Place::of`] for an engine with the option `mount`. Where the option is given, a file system is mounted on a
+    /// new directory in that place, whatever else the URL asks for.
     pub fn on(engine: &'static str, url: &StoreUrl, mount: Option<Mount>) -> Result<Self> {
         match mount {
             None => Self::of(engine, url),

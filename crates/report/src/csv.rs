@@ -102,9 +102,9 @@ const QUANTILES: [f64; LATENCY.len()] = [0.0, 0.0, 0.5, 0.9, 0.99, 0.999, 1.0];
 /// The format `csv`.
 pub(crate) const FORMAT: Format = Format { name: "csv", render: |run, _| render(run) };
 
-/// A line for each cell, in the order of the other reports. `standing` is `ranked`, `unlike` (a result that hit less
-/// often than the best, and is not compared in speed), `withheld` (figures that are no result) or `empty`. For the last
-/// three, `reason` gives the reason.
+/// A line for each cell, in the order of the other reports. `standing` is `ranked`, `unlike`, `withheld` (figures that
+/// are no result) or `empty`. An `unlike` result hit less often than the best, and is not compared in speed. For the
+/// last three, `reason` gives the reason.
 fn render(run: &Run) -> String {
     let axes = axes(run);
     let mut heads = place_heads(&axes);

@@ -1,7 +1,7 @@
 //! Rows and columns laid out side by side: wide enough for their texts, narrow enough for the terminal.
 //!
-//! comfy-table measures and pads. It gets the bare texts and a separator that occurs in no text, so that its lines can
-//! be taken apart again and coloured piece by piece.
+//! comfy-table measures and pads. It gets the bare texts and a separator that occurs in no text. So its lines can be
+//! taken apart again and coloured piece by piece.
 
 use anstyle::Style as Look;
 use comfy_table::{
@@ -84,8 +84,8 @@ impl Grid {
         self.rows.push(row);
     }
 
-    /// Lays out the rows. Where they are too wide, it shortens names of more than a third of a line, then leaves out
-    /// the least important columns until the rest fits, then shortens the names further.
+    /// Lays out the rows. Where they are too wide, it first shortens names of more than a third of a line. Then it
+    /// leaves out the least important columns until the rest fits, and then shortens the names further.
     pub(crate) fn lay_out(&self, style: Style) -> Laid {
         let mut table = self.table(usize::MAX);
         let mut widths: Vec<usize> =

@@ -151,8 +151,8 @@ fn row<'a>(
     rows.find(|row| row.cell.target == url && has_capacity(target, row.cell, &curve.point, at))
 }
 
-/// Whether a cell is at this place of the sweep, apart from the capacity, and has the capacity of these models: the
-/// requested capacity, or the target's own without a request.
+/// Whether a cell is at this place of the sweep, apart from the capacity, and has the capacity of these models. The
+/// cell's capacity is the requested one, or the target's own without a request.
 pub(crate) fn has_capacity(target: &Target, cell: &Cell, place: &Point, at: &HitRatios) -> bool {
     let mut point = cell.point.clone();
     let capacity = match point.remove(CAPACITY) {

@@ -88,7 +88,7 @@ pub(crate) fn pretty(value: &impl serde::Serialize) -> String {
     lists_on_one_line(&text.expect("the model has no keys but texts, and memory takes it"))
 }
 
-/// Joins the lines of each list without objects: a run has thousands of numbers, and a line each would make its file
+/// Joins the lines of each list without objects. A run has thousands of numbers, and a line each would make its file
 /// half as long again. Texts contain no line feeds, so a line that ends with `[` begins a list.
 fn lists_on_one_line(indented: &str) -> String {
     let mut text = String::with_capacity(indented.len());

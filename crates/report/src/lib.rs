@@ -4,7 +4,7 @@
 //! from a `run.json` of last year shows the measurements of last year.
 //!
 //! [`render`] makes a report in any [`Format`]. The parts of reports are public beside it, so that another report can
-//! use the same: [`groups`] ranks, [`sentences()`] claims, [`findings()`] orders the checks, [`not_shown`] names the
+//! use the same. [`groups`] ranks, [`sentences()`] claims, [`findings()`] orders the checks, [`not_shown`] names the
 //! limits, and [`figures`] writes every number.
 
 mod article;

@@ -17,7 +17,7 @@ impl Cell {
         self.paced.is_some()
     }
 
-    /// The share of the due operations that were completed in the time of the measurement, 0 to 1, with any result;
+    /// The share of the due operations that were completed in the time of the measurement, 0 to 1, with any result.
     /// `None` in a closed loop.
     #[expect(clippy::cast_precision_loss, reason = "a share")]
     pub fn kept_up_share(&self) -> Option<f64> {
@@ -50,8 +50,8 @@ impl Cell {
         if self.answered_per_s.is_some() { self.answered_per_s_ci95 } else { self.ops_per_s_ci95 }
     }
 
-    /// The figure that ranks targets with equal hit ratios, of which more is better: the rate, or in an open loop the
-    /// inverse of the p99 of its latency.
+    /// The figure that ranks targets with equal hit ratios, of which more is better. It is the rate, or in an open loop
+    /// the inverse of the p99 of its latency.
     pub fn speed(&self) -> Option<f64> {
         if !self.is_paced() {
             return self.rate();

@@ -1,8 +1,8 @@
 //! Ranks cells against each other: those of one operation at one point, fastest first.
 //!
 //! A figure with a check of severity *error* against it is shown but never ranked, and a cell without a figure keeps
-//! its reason. Targets that hit less often than the best of their group are shown behind it and never ranked by speed:
-//! a miss is other work than a hit. Every report reads this ranking, so that all reports agree.
+//! its reason. Targets that hit less often than the best of their group are shown behind it and never ranked by speed.
+//! A miss is other work than a hit. Every report reads this ranking, so that all reports agree.
 
 use std::cmp::Ordering;
 

@@ -1,7 +1,7 @@
 //! Tie letters: targets that share a letter cannot be told apart.
 //!
 //! The compact letter display of Piepho, "An Algorithm for a Letter-Based Representation of All-Pairwise Comparisons"
-//! (2004): start with one group of all, split each group at every pair that differs, and drop groups within other
+//! (2004). It starts with one group of all, splits each group at every pair that differs, and drops groups within other
 //! groups.
 
 /// Letters for `count` targets in the order of their ranking, the best first. A target that differs from all others has

@@ -108,8 +108,8 @@ impl Postgres {
         self.signal("CONT");
     }
 
-    /// Kills all its processes, and waits until they have released what they shared: it would not start again while a
-    /// process still holds a block of shared memory.
+    /// Kills all its processes, and waits until they have released what they shared. The server would not start again
+    /// while a process still holds a block of shared memory.
     pub fn kill(&mut self) {
         self.signal("STOP");
         let first = self.pid();
@@ -169,7 +169,7 @@ impl Postgres {
         Ok(())
     }
 
-    /// Makes the kernel drop the shared memory that a killed server leaves, once no process holds it: the seventh line
+    /// Makes the kernel drop the shared memory that a killed server leaves, once no process holds it. The seventh line
     /// of the file has its key and its number.
     fn forget_segment(&self) {
         let file = fs::read_to_string(self.folder.path().join("data/postmaster.pid"));

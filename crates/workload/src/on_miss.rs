@@ -11,7 +11,7 @@ pub enum OnMiss {
     Skip,
     /// The value is stored.
     Fill,
-    /// A value is stored under the key after the missed key: a loop that counts its keys up between get and set never
+    /// A value is stored under the key after the missed key. A loop that counts its keys up between get and set never
     /// reads what it stored.
     FillNext,
 }

@@ -8,8 +8,8 @@ use super::{About, Check, Needs, Report, is_bounded, keeps_all, measured};
 
 pub(super) struct Capacity;
 
-/// The sentence about a target that held more than its capacity: by its own count, or as an LRU that hits more often
-/// than an exact one.
+/// The sentence about a target that held more than its capacity. Its own count shows that, or a hit ratio above that of
+/// an exact LRU.
 fn held_more(run: &Run, cell: &Cell) -> Option<String> {
     if let Some(above) = held_above(run, cell) {
         let (held, share) = (ByteSize(above.held_bytes), percent(above.share));

@@ -170,7 +170,7 @@ fn least_s(cell: &Cell, sample: &Sample, cpu_s: f64) -> f64 {
         / f64::from(cell.workers.max(1))
 }
 
-/// The median of a figure over the rounds, and its sure range: the interval, or the range of all values where the
+/// The median of a figure over the rounds, and its sure range. The range is the interval, or all values where the
 /// rounds are too few for an interval.
 struct Spread {
     median: f64,

@@ -4,7 +4,7 @@ use larder_report::{Run, Severity};
 
 use super::{About, Check, Needs, Report, is_bounded, is_too_small, measured, percent};
 
-/// In a sample of the keys the number of evicted keys is chance: this many standard deviations above the expected
+/// In a sample of the keys the number of evicted keys is chance. This many standard deviations above the expected
 /// number, plus this many keys, are explained.
 const DEVIATIONS: f64 = 5.0;
 /// This much more of the expected number is explained too: a store may count its evictions a little later.

@@ -14,8 +14,8 @@ pub const LEAST: usize = 6;
 
 /// The 95 % percentile-bootstrap interval of the median. The same values and seed give the same interval.
 ///
-/// Fewer than [`LEAST`] values have no interval: even the range from the smallest to the largest contains the true
-/// median only with probability 1 − 2^(1−n), which is 94 % for five and 97 % for six.
+/// Fewer than [`LEAST`] values have no interval. Even the range from the smallest to the largest contains the true
+/// median only with probability 1 − 2^(1−n). That probability is 94 % for five values and 97 % for six.
 pub fn median_ci95(values: &[f64], seed: u64) -> Option<[f64; 2]> {
     let mut resampled = Resampler::new(values, seed)?;
     interval(|| resampled.median())

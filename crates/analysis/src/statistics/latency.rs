@@ -14,7 +14,7 @@ use super::bootstrap::{LEAST, interval};
 ///
 /// Rounds are resampled, not operations: the operations of a round share its circumstances, and resampling them would
 /// make the intervals far too narrow. Each draw is merged and read as the figure is, so that the interval is the
-/// figure's own. The median of the rounds' percentiles would be another figure: where a few rounds have all the slow
+/// figure's own. The median of the rounds' percentiles would be another figure. Where a few rounds have all the slow
 /// operations, its interval does not even contain the merged p99.
 ///
 /// `None` for fewer than [`LEAST`] rounds, for the reason that [`median_ci95`](super::median_ci95) gives, or where so

@@ -1,10 +1,10 @@
 //! Statistics of rounds: medians, their intervals, and whether two targets differ at all.
 //!
-//! Everything here is distribution-free. Rates of caches have long tails, jumps and outliers, and there are few rounds:
-//! a mean and a standard deviation would describe them badly, and a t-test would assume a normal distribution.
+//! Everything here is distribution-free. Rates of caches have long tails, jumps and outliers, and there are few rounds.
+//! A mean and a standard deviation would describe them badly, and a t-test would assume a normal distribution.
 //!
-//! A comparison takes four steps: the [`Difference`] of two samples, the p of each into one list, [`holm`] over the
-//! list, [`Difference::verdict`] with the corrected p. The report decides whether the rounds suffice for any verdict:
+//! A comparison takes four steps: the [`Difference`] of two samples, a list of all p, [`holm`] over the list,
+//! [`Difference::verdict`] with the corrected p. The report decides whether the rounds suffice for any verdict:
 //! [`larder_report::rounds_for_verdict`].
 
 mod bootstrap;

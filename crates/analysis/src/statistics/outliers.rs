@@ -6,7 +6,7 @@ use super::quantile::median;
 pub const OUTLYING: f64 = 3.5;
 /// With fewer figures the median distance is a poor estimate of their spread.
 pub const LEAST_FOR_OUTLIERS: usize = 8;
-/// A figure nearer to the median than this share of it is never an outlier: where all others lie within a hundredth,
+/// A figure nearer to the median than this share of it is never an outlier. Where all others lie within a hundredth,
 /// two hundredths score high and do not matter.
 const NEAR: f64 = 0.1;
 

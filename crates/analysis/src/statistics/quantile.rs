@@ -5,8 +5,8 @@ pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
 }
 
-/// The value below which the share `q` (0 to 1) of `values` lies, interpolated between neighbours: definition 7 of
-/// Hyndman and Fan (1996), which is the default of R and `NumPy`. `None` without values.
+/// The value below which the share `q` (0 to 1) of `values` lies, interpolated between neighbours. It is definition 7
+/// of Hyndman and Fan (1996), the default of R and `NumPy`. `None` without values.
 pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
     let mut values = values.to_vec();
     quantile_in_place(&mut values, q)

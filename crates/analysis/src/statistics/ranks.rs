@@ -66,9 +66,9 @@ fn exact(ranking: &Ranking, n: usize, m: usize) -> f64 {
     (2.0 * as_clear / orders.iter().sum::<f64>()).min(1.0)
 }
 
-/// For each number of pairs won, from 0 to `n * m`, the number of orders of all values that give it: the coefficients
-/// of the Gaussian binomial, as the product over i of (1 − x^(m+i)) / (1 − x^i). They are whole numbers far below 2^53,
-/// so floats hold them exactly.
+/// For each number of pairs won, from 0 to `n * m`, the number of orders of all values that give it. These numbers are
+/// the coefficients of the Gaussian binomial, computed as the product over i of (1 − x^(m+i)) / (1 − x^i). They are
+/// whole numbers far below 2^53, so floats hold them exactly.
 fn orders_by_wins(n: usize, m: usize) -> Vec<f64> {
     let mut orders = vec![0.0; n * m + 1];
     orders[0] = 1.0;

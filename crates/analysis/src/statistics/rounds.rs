@@ -5,11 +5,12 @@
 //! the distribution of rates or their change from round to round.
 //!
 //! The summed statistic may be chosen for its power, as long as an exchange within a round only turns the sign of that
-//! round. Here it is the distance of each rate from the usual rate around its round, cut off where most rates lie (the
-//! m-statistics of Maritz 1979, as Rosenbaum 2007 takes them for pairs). A rate that another program has halved then
-//! weighs no more than a slightly low rate, and does not outweigh the other rate of its round. With the ranks of the
-//! differences (Wilcoxon 1945) it would. Of two targets a tenth apart, each with one bad round in seven, ranks detect
-//! half of all single comparisons of 20 rounds, and this test nineteen of twenty.
+//! round. Here it is the distance of each rate from the usual rate around its round. The distances are cut off where
+//! most rates lie (the m-statistics of Maritz 1979, as Rosenbaum 2007 takes them for pairs). A rate that another
+//! program has halved then weighs no more than a slightly low rate. It does not outweigh the other rate of its round.
+//! With the ranks of the differences (Wilcoxon 1945) it would. Suppose two targets a tenth apart, each with one bad
+//! round in seven. In single comparisons of 20 rounds, ranks detect half of the differences, and this test nineteen of
+//! twenty.
 
 use std::f64::consts::FRAC_1_SQRT_2;
 

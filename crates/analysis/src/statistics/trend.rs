@@ -1,4 +1,4 @@
-//! Whether figures in the order of time rose or fell: the test of Mann (1945) and Kendall, and by how much, after Sen (1968).
+//! Whether figures in the order of time rose or fell (the test of Mann, 1945, and Kendall), and by how much (Sen, 1968).
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
@@ -65,7 +65,7 @@ pub fn sen_slope(values: &[f64]) -> Option<f64> {
     quantile_in_place(&mut pairs.collect::<Vec<_>>(), 0.5)
 }
 
-/// Twice the share of all orders of `n` figures with at most `wrong` pairs in the wrong order: inserting the i-th
+/// Twice the share of all orders of `n` figures with at most `wrong` pairs in the wrong order. Inserting the i-th
 /// figure into an order of those before adds 0 to i − 1 such pairs, each number as likely.
 fn exact(n: usize, wrong: usize) -> f64 {
     let mut chances = vec![0.0; wrong + 1];

@@ -1,6 +1,6 @@
 //! Draws a view over the previous one, in one write: nothing is blanked first, so nothing flickers.
 //!
-//! The cursor stays visible and below the view, and no mode of the terminal is changed: after a kill the prompt is in
+//! The cursor stays visible and below the view, and no mode of the terminal is changed. After a kill the prompt is in
 //! its usual place, and nothing needs to be restored.
 
 use std::io::{self, Write};

@@ -48,8 +48,9 @@ impl Group {
         Self::find(controller, &groups, &mounts)
     }
 
-    /// Finds the group from the texts of `/proc/self/cgroup`, whose lines are `4:memory:/path` and for version 2
-    /// `0::/path`, and of `/proc/self/mountinfo`: `35 31 0:32 /root /mount/point options … - cgroup source options`.
+    /// Finds the group from the texts of `/proc/self/cgroup` and `/proc/self/mountinfo`. Lines of the first are
+    /// `4:memory:/path`, for version 2 `0::/path`; of the second `35 31 0:32 /root /mount/point options … - cgroup
+    /// source options`.
     fn find(controller: &str, groups: &str, mounts: &str) -> Option<Self> {
         let lines = || groups.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'));
         let is_for_it = |list: &str| list.split(',').any(|name| name == controller);
@@ -139,8 +140,8 @@ impl Group {
         number(&self.read("memory.oom_control", "memory.events")?, "oom_kill")
     }
 
-    /// Whether a group below it can have a limit of its own: in version 2 only where it delegates memory, which no
-    /// group with processes except the root does.
+    /// Whether a group below it can have a limit of its own. In version 2 only a group that delegates memory allows
+    /// that, and only the root both delegates and has processes.
     pub(super) fn hands_on(&self) -> bool {
         self.version == Version::One
             || fs::read_to_string(self.path.join("cgroup.subtree_control"))

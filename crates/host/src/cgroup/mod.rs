@@ -3,8 +3,8 @@
 //!
 //! [`MemoryLimit`] makes a group and moves this process into it; all processes that it starts later are in it too. The
 //! watchdog is started before and stays outside, so that it can remove the group when this process is killed. Both
-//! versions of control groups work: version 1, where memory has a hierarchy of its own, and version 2, where a group
-//! that delegates memory has no processes itself.
+//! versions of control groups work. In version 1, memory has a hierarchy of its own. In version 2, a group that
+//! delegates memory has no processes itself.
 //!
 //! A limit may also be set from outside, by a service or a container. [`limit_bytes`] and [`free_bytes`] respect both.
 

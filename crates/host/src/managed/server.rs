@@ -119,8 +119,8 @@ impl Server {
         Ok(Self { process, directory, farewell: (libc::SIGTERM, GRACE) })
     }
 
-    /// Kills the server in the end without a request to end: for a server with nothing to save, which may take a second
-    /// to notice the request.
+    /// Kills the server in the end without a request to end. This is for a server with nothing to save, which may take
+    /// a second to notice the request.
     #[must_use]
     pub fn without_grace(mut self) -> Self {
         self.farewell.1 = Duration::ZERO;

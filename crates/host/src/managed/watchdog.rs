@@ -3,7 +3,7 @@
 //! The watchdog is a shell that reads a pipe; only this process holds the other end. When this process ends, in order
 //! or by `kill -9`, the pipe ends. Then the watchdog stops the registered process groups, unmounts the file systems,
 //! and removes the directories and control groups that were not taken back. It runs in its own session and ignores
-//! Ctrl-C and SIGTERM, so a signal that ends this process does not end the watchdog before its work is done.
+//! Ctrl-C and SIGTERM, so signals that end this process do not end it.
 
 use std::io::{self, PipeWriter, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};

@@ -1,8 +1,8 @@
 //! A wire of any length: a separate process between a client and its servers that makes every round trip longer.
 //!
-//! It is this program, started in another role, so that its work counts neither as the client's nor as the servers',
-//! and so that a client in any language can use it. Each chunk of bytes is stamped on arrival and passed on when it is
-//! due. So any number of requests are under way at once and no throughput is lost.
+//! It is this program, started in another role. So its work counts neither as the client's nor as the servers', and a
+//! client in any language can use it. Each chunk of bytes is stamped on arrival and passed on when it is due. So any
+//! number of requests are under way at once and no throughput is lost.
 //!
 //! A rate bounds the way to the client, because answers are large and requests small. Each connection has a wire of its
 //! own.

@@ -1,11 +1,11 @@
 //! How a program becomes a relay, and the protocol between the two processes.
 //!
 //! The relay gets its servers as arguments, one each: `tcp:192.0.2.1:11211,[::1]:11211` or `unix:/path`. It answers on
-//! standard output with one line, `ports rr 40001 40002`: its scheduling (`rr` before all others, or `other`) and a
-//! port for each server; or `failed` and the reason. On standard input it then reads orders, `hold DELAY HELD RATE`,
-//! the first two in nanoseconds. A new connection waits for DELAY more, and every chunk on its way to a server is held
-//! for HELD. Answers pass at no more than RATE bytes a second on each connection; 0 is any number. The relay ends when
-//! its standard input ends.
+//! standard output with one line, `ports rr 40001 40002`, or `failed` and the reason. The line has its scheduling (`rr`
+//! before all others, or `other`) and a port for each server. On standard input it then reads orders, `hold DELAY HELD
+//! RATE`, the first two in nanoseconds. A new connection waits for DELAY more, and every chunk on its way to a server
+//! is held for HELD. Answers pass at no more than RATE bytes a second on each connection; 0 is any number. The relay
+//! ends when its standard input ends.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};

@@ -110,7 +110,7 @@ pub(super) fn raise_open_files() {
     }
 }
 
-/// Makes this process run as soon as it is woken, before all other work of the machine, so that such work does not slow
+/// Makes this process run as soon as it is woken, before all other work of the machine. Otherwise such work would slow
 /// down the wire. Only some users may do this. Beside two busy loops on two processors, a delay of 2 ms could otherwise
 /// become 4 ms. Returns whether it succeeded.
 pub(super) fn run_before_others() -> bool {

@@ -53,8 +53,8 @@ pub struct Manner {
     /// Whether each series has its own strip, below the previous one, because overlaid series would hide each other.
     /// Such series have many places at equal distances.
     pub has_strips: bool,
-    /// Whether each part of a bar is a span in its own row, from the least figure over the mean to the greatest,
-    /// because overlaid spans would hide each other.
+    /// Whether each part of a bar is a span in its own row, from the least figure over the mean to the greatest.
+    /// Overlaid spans would hide each other.
     pub has_spans: bool,
     /// Whether they are shown without a script too, and on paper.
     pub has_stills: bool,

@@ -134,7 +134,7 @@ pub enum Scale {
 /// The marks of one target, or of one part of the bars. The vectors are of one length.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Series {
-    /// The target as the run lists it, from 0, which gives the colour and the mark; `None` for a part of bars, and for
+    /// The target as the run lists it, from 0, which gives the colour and the mark. `None` for a part of bars, and for
     /// the line of a model.
     pub target: Option<usize>,
     /// The label of the target, or of the part. Series of one name belong together.
@@ -144,7 +144,7 @@ pub struct Series {
     pub colour: Option<usize>,
     /// The reason why these figures are shown outside the ranking, in a few words.
     pub withheld: Option<String>,
-    /// Whether the figures are a result that is not ranked because its target hits less often than others: a miss is
+    /// Whether the figures are a result that is not ranked because its target hits less often than others. A miss is
     /// other work than a hit.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unlike: bool,

@@ -1,8 +1,8 @@
 //! Colours, marks and dashes of the targets: the same target looks the same in every chart of a report.
 //!
 //! The eight hues are those of Okabe and Ito's set for readers with colour blindness ("Color Universal Design", 2008).
-//! Lightness and chroma were searched for, on light ground and on dark. Each colour stands out from its ground, and the
-//! two most alike are as far apart as possible for readers with and without deuteranopia and protanopia. The first
+//! Lightness and chroma were searched for, on light ground and on dark. Each colour stands out from its ground. The two
+//! most alike are as far apart as possible, for readers with and without deuteranopia and protanopia. The first
 //! colours, which most runs use, are the furthest apart. There may be more targets than distinguishable colours, so a
 //! mark goes with each, and a dash with each line.
 
@@ -97,7 +97,7 @@ pub fn on_dark(target: usize) -> &'static str {
     ON_DARK[target % COLOURS]
 }
 
-/// The mark of a target. Seven marks and eight colours have no common divisor: neighbours differ in both, and a colour
+/// The mark of a target. Seven marks and eight colours have no common divisor. Neighbours differ in both, and a colour
 /// meets the same mark again only after all other marks.
 pub fn mark(target: usize) -> Mark {
     MARKS[target % MARKS.len()]

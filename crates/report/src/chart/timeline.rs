@@ -170,7 +170,7 @@ fn rounds(run: &Run, cell: &Cell, places: usize) -> Vec<Vec<Slot>> {
 }
 
 /// Merges this many neighbours into one slot. A last slot of less than half the length is merged with the slot before
-/// it: a few operations in hardly any time would show a false rate.
+/// it. A few operations in hardly any time would show a false rate.
 fn merged(slots: &[Slot], neighbours: usize) -> Vec<Slot> {
     let mut merged: Vec<Slot> = slots.chunks(neighbours.max(1)).map(Slot::of).collect();
     if let [.., before, last] = merged.as_slice()

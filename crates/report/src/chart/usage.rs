@@ -1,5 +1,5 @@
-//! The use of the machine over the run: by the client, in the turns of each target; and by the servers and guests, in
-//! and between their turns.
+//! The use of the machine over the run. It is that of the client in the turns of each target, and of the servers and
+//! guests, in and between their turns.
 
 use super::axis;
 use super::family::Family;

@@ -1,7 +1,7 @@
 //! Two runs beside each other, for people and programs.
 //!
-//! A table for each operation and measure: the old figure, the new figure, the change, and its certainty; `~` where the
-//! two cannot be told apart. The shape is that of Go's benchstat, familiar to its readers.
+//! A table for each operation and measure: the old figure, the new figure, the change, and its certainty. A `~` means
+//! that the two cannot be told apart. The shape is that of Go's benchstat, familiar to its readers.
 
 mod csv;
 mod markdown;

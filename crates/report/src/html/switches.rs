@@ -44,8 +44,8 @@ pub(super) fn of_all(view: &View<'_>, charts: &[Chart]) -> Markup {
     }
 }
 
-/// The numbers of a chart's points: the point that it names, all points that share its part of a sweep over several
-/// coordinates, or all points of the run.
+/// The numbers of a chart's points. They are the point that it names, the points that share its part of a sweep, or all
+/// points of the run.
 pub(super) fn points_of(view: &View<'_>, chart: &Chart) -> Vec<usize> {
     let named = chart.facets.iter().find(|facet| facet.name == "point");
     let numbered = || view.points.iter().enumerate();

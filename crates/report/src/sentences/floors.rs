@@ -8,11 +8,11 @@ use crate::model::{Cell, Floor, Operation, Run};
 use crate::points::short_label;
 use crate::ranking::{Group, Standing};
 
-/// From this share of an operation's time on, the figures say nothing about the cache: the rest is smaller than the
+/// From this share of an operation's time on, the figures say nothing about the cache. The rest is smaller than the
 /// difference between two measurements of the floor.
 const ALL_BUT_LOST: f64 = 0.8;
 
-/// The share of a cell's operation that the measuring takes, by the median of its rounds: 0.2 is a fifth, 1 and more
+/// The share of a cell's operation that the measuring takes, by the median of its rounds. 0.2 is a fifth, and 1 or more
 /// means that it takes as long without the cache. `None` without a floor or a figure.
 pub fn floor_share(run: &Run, cell: &Cell) -> Option<f64> {
     let language = language_of(run, cell);

@@ -1,4 +1,4 @@
-//! Targets that hit less often than others, so that their speed is not compared; and targets that hit more or less
+//! Targets that hit less often than others, so that their speed is not compared. Also targets that hit more or less
 //! often than an exact LRU of the same capacity.
 
 use larder_store::ByteSize;
@@ -42,7 +42,8 @@ fn named_with_hits(row: &Row<'_>) -> Option<String> {
     }
 }
 
-/// For each target the capacity at which it is farthest from an exact LRU, and the requested capacities that it could not offer.
+/// For each target the capacity at which it is farthest from an exact LRU, and the requested capacities that it could
+/// not offer.
 pub(super) fn beside_lru(run: &Run) -> Vec<Sentence> {
     let groups = groups(run);
     let mut sentences: Vec<Sentence> =

@@ -62,7 +62,7 @@ impl fmt::Display for Sentence {
 /// rule for telling targets apart.
 ///
 /// Not every pair has a sentence. At a single point the targets are compared down the ranking, each with the next, and
-/// the slowest with the best; at each point of a sweep only the best with the next and with the slowest.
+/// the slowest with the best. At each point of a sweep, only the best is compared with the next and with the slowest.
 pub fn sentences(run: &Run) -> Vec<Sentence> {
     let groups = groups(run);
     let swept = run.swept();

@@ -77,7 +77,7 @@ fn table<'a>(run: &Run, groups: &'a [Group<'_>], names: usize) -> Table<'a> {
 }
 
 /// The importance of a column. In an open loop the slowest operations have two times, from the planned start and from
-/// the real one, and each says little without the other.
+/// the real one. Each says little without the other.
 fn importance(column: &Column, groups: &[Group<'_>]) -> u8 {
     const OF_BOTH: u8 = 84;
     let is_paced =

@@ -26,7 +26,7 @@ fn wipes(store: &Arc<dyn Store>) -> bool {
     store.info().settings.get("when_full").is_some_and(|what| what == "drops everything")
 }
 
-/// Four times the limit is stored. Afterwards every found value must be right, and a good part must be found: making
+/// Four times the limit is stored. Afterwards every found value must be right, and a good part must be found. Making
 /// room is not wiping, unless the store declares that it wipes.
 fn a_store_that_evicts_keeps_within_its_byte_limit(fixture: &Fixture) -> Result<(), Failed> {
     let store = fixture.bounded()?;

@@ -1,4 +1,4 @@
-//! Random operations against a map: an entry may vanish where the store evicts, a wrong or old value never comes back,
+//! Random operations against a map. An entry may vanish where the store evicts, a wrong or old value never comes back,
 //! and a tag finds the entries stored with it.
 
 use std::collections::{BTreeMap, HashMap};

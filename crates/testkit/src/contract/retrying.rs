@@ -1,6 +1,6 @@
 //! A store whose sessions retry operations that find a lock taken.
 //!
-//! Cases run beside each other, on machines that may be busy: a thread may be kept from working while it holds a lock
+//! Cases run beside each other, on machines that may be busy. A thread may be kept from working while it holds a lock
 //! of the shared store. The result is [`Error::Busy`], with nothing done, and does not concern the promise of the case.
 
 use std::sync::Arc;

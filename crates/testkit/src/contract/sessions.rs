@@ -94,7 +94,7 @@ fn eight_threads_read_back_what_they_wrote(fixture: &Fixture) -> Result<(), Fail
     })
 }
 
-/// Each value is one byte repeated, of changing length: a reader that catches a half-done write would see two bytes, or
+/// Each value is one byte repeated, of changing length. A reader that catches a half-done write would see two bytes, or
 /// the length of another value.
 fn readers_of_a_changing_entry_see_whole_values(fixture: &Fixture) -> Result<(), Failed> {
     let store = fixture.store()?;

@@ -352,8 +352,8 @@ impl Cache {
         Some(entry)
     }
 
-    /// The end of an entry with this TTL and these lengths of key and value, by the server's clock: at once for a
-    /// negative TTL, never for 0.
+    /// The end of an entry with this TTL and these lengths of key and value, by the server's clock. It ends at once for
+    /// a negative TTL, and never for 0.
     fn ends(&self, exptime: i64, key_len: usize, len: usize) -> Option<Duration> {
         let now = self.uptime();
         match exptime {

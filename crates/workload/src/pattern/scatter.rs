@@ -6,10 +6,10 @@ use rand_xoshiro::SplitMix64;
 /// A permutation of the numbers below `n`, made of invertible steps.
 ///
 /// First comes a multiplication by a number that is coprime to `n`, and an addition, modulo `n`. That separates
-/// neighbours, but evenly. So the numbers below the largest power of two in `n` are then mixed among themselves, by an
-/// odd factor and a shift combined by exclusive or. The steps cost a few nanoseconds and have no loop. A permutation of
-/// a larger range, walked until it is back below `n`, costs several times that, because the processor cannot predict
-/// the number of steps.
+/// neighbours, but evenly. So the numbers below the largest power of two in `n` are then mixed among themselves. This
+/// takes an odd factor, and a shift combined by exclusive or. The steps cost a few nanoseconds and have no loop. A
+/// permutation of a larger range, walked until it is back below `n`, costs several times that. The processor cannot
+/// predict the number of steps.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scatter {
     n: u64,

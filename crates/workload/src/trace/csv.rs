@@ -1,9 +1,9 @@
 //! Comma-separated values under a header that names the columns; Meta's traces of key-value caches are such files.
 //!
-//! The known columns, in any order: `key` (required), `op` (without it all are gets), `size` or `value_size`,
-//! `key_size`, `ttl` in seconds, `op_count` (the number of repetitions), `op_time` or `time` in seconds. Other columns
-//! are ignored. Without `key_size` a key is as long as its text. A field may be quoted, and may then have commas in it.
-//! It never extends beyond its line, so that a stray quote spoils one line only and is found there.
+//! The known columns, in any order: `key`, `op`, `size` or `value_size`, `key_size`, `ttl` in seconds, `op_count` (the
+//! number of repetitions), `op_time` or `time` in seconds. `key` is required; without `op` all operations are gets.
+//! Other columns are ignored. Without `key_size` a key is as long as its text. A field may be quoted, and may then have
+//! commas in it. It never extends beyond its line, so that a stray quote spoils one line only and is found there.
 
 use std::io::BufRead;
 

@@ -1,6 +1,6 @@
 //! Values that describe themselves, cut from one pool instead of generated.
 //!
-//! A value is a header and then a slice of one pool of bytes; the start of the slice follows from the key and the
+//! A value is a header and then a slice of one pool of bytes. The start of the slice follows from the key and the
 //! version. So ten gigabytes of values take no room, a `set` passes a slice without copying it, and a `get` is verified
 //! by comparing bytes. Verification detects wrong, old and cut values, and values of other keys.
 
@@ -20,7 +20,7 @@ pub use wrong::Asked;
 pub const HEADER_LEN: usize = 24;
 
 /// The range of slice starts. It is small enough to stay in the second-level cache, so that the pool costs every target
-/// the same little, and large enough that slices differ.
+/// the same little. It is large enough that slices differ.
 pub const SPAN: usize = 256 * 1024;
 
 /// The distance between the base versions of turns, so that a value of an earlier turn is old.

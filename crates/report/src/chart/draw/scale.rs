@@ -155,7 +155,8 @@ fn range(figures: impl Iterator<Item = f64>) -> (f64, f64) {
     if low <= high { (low, high) } else { (1.0, 1.0) }
 }
 
-/// A round step that divides a span into four to eight: 1, 2 or 5 times a power of ten; for bytes, a power of two.
+/// A round step that divides a span into four to eight. It is 1, 2 or 5 times a power of ten; for bytes, a power of
+/// two.
 fn step(unit: Unit, span: f64) -> f64 {
     if span <= 0.0 {
         return 1.0;
