@@ -1,4 +1,4 @@
-//! Whether figures in the order of time rose or fell (the test of Mann, 1945, and Kendall), and by how much (Sen, 1968).
+//! Whether figures in the order of time rose or fell (test of Mann, 1945, and Kendall), and by how much (Sen, 1968).
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
