@@ -1,7 +1,7 @@
 #!/usr/bin/env perl
 
-# A guest of Larder: opens one of Perl's caches, runs a plan on it, times itself. docs/guests.md says what is asked
-# and answered here.
+# A guest of Larder: opens one of Perl's caches, runs a plan on it, times itself. docs/guests.md describes the commands
+# and answers.
 
 use v5.36;
 
@@ -14,7 +14,7 @@ use Larder::Protocol ();
 my ($folder) = @ARGV;
 die "usage: perl guest.pl FOLDER, with commands on standard input\n" unless defined $folder;
 
-# Standard output carries answers and nothing else; what a module prints goes where its complaints go.
+# Standard output carries answers and nothing else, so the output of modules goes to standard error.
 open my $answers, '>&', \*STDOUT or die "cannot duplicate standard output: $!\n";
 open STDOUT,      '>&', \*STDERR or die "cannot send standard output to standard error: $!\n";
 STDOUT->autoflush;

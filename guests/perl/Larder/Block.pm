@@ -1,15 +1,15 @@
 package Larder::Block;
 
-# Operations made ready for the loop: an array for each thing that it needs, strings that are composed already, places
-# for what it notes. This happens while the clock stands still, or, of several processes, before it starts where
-# there are not too many of them.
+# Operations made ready for the loop: an array for each of their fields, composed values, and places for the loop's
+# notes. A process alone makes them ready while its clock stands still. Each of several processes does so before its
+# clock starts, unless there are too many operations.
 
 use v5.36;
 
 use Larder::Plan ();
 
 use constant {
-    # Why an operation is not simply right; nothing is noted for one that is.
+    # The outcomes of an operation; the loop notes an outcome only where it is not `RIGHT`.
     RIGHT     => 0,
     MISS      => 1,
     DAMAGED   => 2,
@@ -19,23 +19,23 @@ use constant {
     UNFILLED  => 6,
     STALE     => 7,
     OTHER_KEY => 8,
-    # A miss where nothing may be there, which is right.
+    # A miss of a key that must be absent, which is the right answer.
     PLANNED => 9,
 };
 use constant OUTCOMES => 10;
 
-# No value of any plan, for a key under which none is right.
+# What a get expects where no value is right: a string that is no value of any plan.
 use constant NONE => 'nothing is stored under this key, so no value of it is right';
 
-# `operations` and `bytes` say how much is made ready at once at most; `held` is what the null cache holds. Where gets may
-# meet newer values than they expect, `meets_newer`, what tells those apart is made ready too.
+# `operations` and `bytes` limit the block; `held` is the number of the value that the null cache holds. With
+# `meets_newer`, gets may meet newer values than they expect, so the numbers of their keys' values are made ready too.
 sub new ($class, $plan, %limits) {
     my $self = bless { plan => $plan, multiget => 1, held => 0, %limits, count => 0 }, $class;
     $self->_forget;
     return $self;
 }
 
-# Makes as many of `$count` operations from `$first` on ready as fit; returns how many.
+# Makes ready as many of the `$count` operations from `$first` on as fit, and returns their number.
 sub fill ($self, $first, $count) {
     $count = $self->{operations} if $count > $self->{operations};
     $self->_forget               if $self->{composed} >= $self->{bytes};
@@ -80,23 +80,23 @@ sub fill ($self, $first, $count) {
     return scalar @text;
 }
 
-# The one kind that all operations are of; undef where they are mixed.
+# The kind of all operations; undef where the kinds are mixed.
 sub only_kind ($self) { return $self->{only_kind} }
 
-# What missed where nothing may be there has done what it should. Asked once it is known which misses were failures.
+# Marks the misses of keys that must be absent as right. The failures among the misses must be known before this call.
 sub settle_misses ($self) {
     my $outcome = $self->{outcome};
     $_ = PLANNED for grep { $_ == MISS } @$outcome[ @{ $self->{nothing} } ];
     return;
 }
 
-# Keeps the first value of an operation that is wrong in this way: the operation, and what it got.
+# Keeps, for a kind of operation and a wrong outcome, the first operation and the value that it got.
 sub note_wrong ($self, $n, $outcome, $got) {
     $self->{wrong}{ $self->{kind}[$n] }{$outcome} //= [ $n, $got ];
     return;
 }
 
-# Whether `$got` is value number `$value`; what it is compared with is kept while there is room, for it will be got again.
+# Whether `$got` is value number `$value`. The composed value is kept while there is room, for later gets return it too.
 sub is_value ($self, $value, $got) {
     my $read  = $self->{read};
     my $place = $read->{$value};
@@ -107,26 +107,26 @@ sub is_value ($self, $value, $got) {
     return $got eq $self->{texts}[$place];
 }
 
-# The place of a value among the texts, which the next blocks have too while there is room. What is read and what is
-# stored are strings of their own, even when they are the same value: the null cache hands back the very string that
-# it was given, and comparing a string with itself would cost nothing.
+# The place of a value among the texts, which later blocks share while there is room. Gets and sets have separate
+# strings, even of the same value: the null cache returns the very string that it was given, and comparing a string
+# with itself would cost nothing.
 sub _compose ($self, $places, $value) {
     my $text = $self->{plan}->value($value);
     $self->{composed} += length $text;
     return $places->{$value} = push(@{ $self->{texts} }, $text) - 1;
 }
 
-# Begins the texts anew; the first two stand for no value that matters, and for none that is right.
+# Empties the texts. The first two remain: one for operations that compare nothing, and `NONE`.
 sub _forget ($self) {
     @$self{qw(texts composed read stored)} = ([ '', NONE ], 0, {}, {});
     return;
 }
 
-# An array whose elements are these very scalars. Copies would share a string only 255 times over, and every further
-# one would be a string of its own: of a hot value, thousands, which no processor's cache holds.
+# An array whose elements are these very scalars. Copies would share a string only 255 times, and every further copy
+# would be a string of its own. A hot value would become thousands of strings, which no processor's cache holds.
 sub _aliases { return \@_ }
 
-# Room for what the loop notes. The arrays are reused, so that their scalars are there already.
+# Makes room for the loop's notes. The arrays are reused, so that their scalars exist already.
 sub _places ($self, $count) {
     $self->{count} = $count;
     $#{ $self->{$_} } = $count - 1 for qw(end outcome);
@@ -139,7 +139,7 @@ sub _places ($self, $count) {
     return;
 }
 
-# Gets that follow one another become requests of so many keys: where each ends, and its keys.
+# Joins successive gets into requests of up to `multiget` keys: the end of each request, and its keys.
 sub _requests ($self) {
     my ($kind, $key, $multiget) = @$self{qw(kind key multiget)};
     my (@to, @keys);

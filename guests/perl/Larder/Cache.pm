@@ -1,20 +1,21 @@
 package Larder::Cache;
 
-# What a cache is to a guest. Each stands in a module beside this one's folder and inherits from the class that it
-# adapts first and from this one second, so that what the class does already, such as `get`, is called without anything
-# in between: a layer that only passes on would cost as much as the rest of the loop.
+# The interface of a cache. Each cache is a module in the folder Larder/Cache. It inherits from the class that it adapts
+# first and from this class second. So methods that the adapted class has already, such as `get`, are called directly: a
+# layer that only passes calls on would cost as much as the rest of the loop.
 #
 # A cache has
-#   open_cache($class, $order)       from what open.json says
-#   title, settings                  name and version, effective settings as text
+#   open_cache($class, $order)       opens the cache that open.json describes
+#   title, settings                  name and version; effective settings as text
 #   get($key)                        the value, or undef
-#   set($key, $value, $ttl)          true when it was stored; `$ttl` is what `ttl_argument` made of seconds
-#   delete($key), touch($key, $ttl)  true, false when there was no such key, undef when it failed
-# and, if its client tells a failure as a miss,
-#   failure_of_miss($took, $error_number, $asked)  the Larder::Failure that it was, or undef; without a number it asks
+#   set($key, $value, $ttl)          true when the value was stored; `$ttl` is a result of `ttl_argument`
+#   delete($key), touch($key, $ttl)  true; false when the key was absent; undef when the call failed
+# and, if its client reports a failure as a miss,
+#   failure_of_miss($took, $error_number, $asked)  the Larder::Failure behind the miss, or undef; without an error
+#                                    number the method asks the servers
 # and, if it opens a client for every operation,
-#   operation                              that client, for a get and the fill of its miss are one
-# and may have better ones of what follows. What it dies of is an error of the operation.
+#   operation                        a new client, for a get and the fill of its miss are one operation
+# and may override the methods below. An exception of the cache is an error of the operation.
 
 use v5.36;
 
@@ -31,7 +32,7 @@ my %CACHES = (
     tiered    => 'Larder::Cache::Tiered',
 );
 
-# Opens what open.json, or a tier in it, describes.
+# Opens the cache that open.json, or a tier in it, describes.
 sub open_cache ($order) {
     my $class = $CACHES{ $order->{cache} }
         // die "no cache of this guest: $order->{cache}; it has " . join(', ', sort keys %CACHES) . "\n";
@@ -39,36 +40,36 @@ sub open_cache ($order) {
     return $class->open_cache($order);
 }
 
-# Loads a module of somebody else's, which may not be there.
+# Loads an external module, which may not be installed.
 sub need ($class, $module) {
     eval { _load($module); 1 } and return;
     my $path = _path($module);
     die $@ =~ /^Can't locate \Q$path\E in \@INC/ ? "the Perl module $module is not installed\n" : $@;
 }
 
-# The options that somebody has set, by the names that the module has for them; switches as 1 and 0.
+# The options that the user has set, by the module's names for them; switches are 1 or 0.
 sub options ($class, $order, @names) {
     my $options = $order->{options} // {};
     return map { ($_ => JSON::PP::is_bool($options->{$_}) ? $options->{$_} + 0 : $options->{$_}) }
         grep { defined $options->{$_} } @names;
 }
 
-# Seconds for a cache that has whole ones: rounded up, for a fraction would be none at all.
+# The TTL for a cache that has whole seconds: rounded up, because a fraction of a second would become no TTL.
 sub whole_seconds ($class, $seconds) {
     return undef if !defined $seconds;    ## no critic (ProhibitExplicitReturnUndef)
     return int($seconds) == $seconds ? $seconds : int($seconds) + 1;
 }
 
-# What `set` and `touch` take for so many seconds; undef for none.
+# A TTL of `$seconds` in the form that `set` and `touch` take; undef for no TTL.
 sub ttl_argument ($self, $seconds) { return $seconds }
 
-# The cache as it is when everything is stored with this TTL.
+# The cache to use when every value is stored with this TTL.
 sub with_ttl ($self, $seconds) { return $self }
 
-# The cache as a child of this process has it.
+# The cache to use in a child of this process.
 sub after_fork ($self) { return $self }
 
-# What these keys have, by key, as one request.
+# The values of these keys, by key, as one request.
 sub get_many ($self, $keys) {
     my %found;
     for my $key (@$keys) {
@@ -82,25 +83,24 @@ sub touch ($self, $key, $ttl) {
     die Larder::Failure->new('other', $self->title . ' cannot renew a time to live');
 }
 
-# Whether the first miss after a connection was lost looks like any other, and only the next shows it.
+# Whether the first miss after a connection was lost looks like any other miss, and only the next miss shows the loss.
 sub fails_late ($self) { return 0 }
 
-# Why `set`, which took so many seconds, answered what it did. In `$asked` a cache keeps what it had to ask for, here and
-# in `failure_of_miss`: the hash is the same for all that are explained together.
+# Why `set`, which took `$took` seconds, answered `$answer`. Here and in `failure_of_miss`, a cache keeps the replies of
+# its servers in the hash `$asked`. All failures that are explained together share this hash.
 sub refusal ($self, $key, $value, $answer, $took, $asked) {
     return Larder::Failure->new('other', $self->title . ' did not take the value, and does not say why');
 }
 
-# Waits for what is still under way, while the clock runs. Returns whether there may have been anything.
+# Waits for operations still under way, while the clock runs. Returns whether there may have been any.
 sub finish ($self) { return 0 }
 
-# Connections opened since the last time this was asked; undef when nobody knows.
+# Connections opened since the last call; undef where their number is unknown.
 sub connections ($self) { return 0 }
 
-# What each tier did since the last time this was asked.
+# The counts of each tier since the last call.
 sub tier_counts ($self) { return [] }
 
-# A module by its name.
 sub _load ($module) {
     require(_path($module));
     return;

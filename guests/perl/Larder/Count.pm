@@ -1,6 +1,6 @@
 package Larder::Count;
 
-# Goes through a block that the loop has been through and adds what it noted to the tally of each operation.
+# Adds the loop's notes on a finished block to the tally of each operation.
 
 use v5.36;
 
@@ -16,7 +16,7 @@ my @NAMES = (
     [ touch      => 0 ],
 );
 
-# `operations` are those of the phase; of `multiget` keys a get is a request.
+# `operations` are the names of the phase's operations; with `multiget` above 1 a get is a request of that many keys.
 sub new ($class, $operations, $multiget) {
     my @names = map { [@$_] } @NAMES;
     $names[Larder::Plan::GET][0] = 'get_many' if $multiget > 1;
@@ -26,8 +26,8 @@ sub new ($class, $operations, $multiget) {
     return bless { tallies => \%tallies, tally_of => \@tally_of, first_error => undef }, $class;
 }
 
-# Each segment of the block says when it began, and how long the phase had lasted then. Times are rounded as they stand
-# on the axis of the phase, so that what all operations took adds up to what it lasted.
+# Each segment of the block has its start, and the time that the phase had lasted then. Times are rounded on the time
+# axis of the phase, so that the durations of all operations add up to the duration of the phase.
 sub add ($self, $block) {
     $self->_add_errors($block);
     $block->settle_misses;
@@ -68,7 +68,7 @@ sub _add_segment ($self, $block, $from, $to, $then) {
     return;
 }
 
-# What the phase came to, for its result.
+# The counts of each operation, for the result of the phase.
 sub over ($self, $wall_ns) {
     my $tallies = $self->{tallies};
     return { map { ($_ => $tallies->{$_}->over($wall_ns)) } keys %$tallies };

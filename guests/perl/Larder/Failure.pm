@@ -1,12 +1,12 @@
 package Larder::Failure;
 
-# What went wrong, with a kind that is counted and a text of one line.
+# A failure, with a kind that is counted and a text of one line.
 
 use v5.36;
 
 use overload '""' => sub ($self, @) { return $self->{text} }, fallback => 1;
 
-# Words by which a module's message tells its kind; a module of Perl has no other way to say it.
+# Words by which a module's message tells the kind of a failure; a Perl module has no other way to tell it.
 my @KINDS = (
     [ timeout   => qr/tim(?:ed|e)[ -]?out/i ],
     [ too_large => qr/too (?:large|big|long)|does not fit|do not fit/i ],
@@ -20,12 +20,12 @@ sub new ($class, $kind, $text) {
     return bless { kind => $kind, text => _one_line($text) }, $class;
 }
 
-# No answer where the client says nothing more than that.
+# A failure of which the client tells no more than that it happened.
 sub unexplained ($class) {
     return $class->new('other', 'the client tells that it failed, and not why');
 }
 
-# What was caught: a failure as it is, anything else by its words.
+# The failure of a caught exception: a failure as it is, any other exception by its words.
 sub from ($class, $caught) {
     return $caught if ref $caught && eval { $caught->isa($class) };
     my $text = _one_line("$caught");

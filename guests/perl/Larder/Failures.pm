@@ -1,7 +1,7 @@
 package Larder::Failures;
 
-# What went wrong. The loop only notes it; here it is explained once a segment of the loop is over, for that may mean to
-# ask the servers, and counted in the order in which it happened. Where everything fails, the phase is given up.
+# Explains the failures that the loop noted, and counts them in their order. An explanation may need a question to the
+# servers, so it waits until a segment of the loop is over. Where everything fails, the phase is given up.
 
 use v5.36;
 
@@ -18,21 +18,21 @@ use constant {
     FILLED     => Larder::Block::FILLED,
     UNFILLED   => Larder::Block::UNFILLED,
 };
-# A note is the first and the last operation of a request, one of these, what there is to say, and, of a get whose miss
-# was filled, when the get ended and the fill began. Of a miss the error number is what there is to say, of a refused
-# value what `set` answered, of a failure the Larder::Failure.
+# A note has the first and the last operation of a request, one of these kinds, and a detail. The detail is the error
+# number of a miss, the answer of `set` to a refused value, or the Larder::Failure of a failure. For a miss that was
+# filled, the note also has the time at which the get ended and the fill began.
 use constant {
     MISSED  => 0,
     REFUSED => 1,
     FAILED  => 2,
 };
-# After so many failures in a row the rest would only repeat them; or after so many seconds lost in them.
+# The phase is given up after this many failures in a row, or this many seconds of them: the rest would repeat them.
 use constant {
     FAILURES_IN_A_ROW => 100,
     FAILING_S         => 5,
 };
 
-# `cache`, `judge`, `block`.
+# `%parts` are `cache`, `judge` and `block`.
 sub new ($class, %parts) {
     return bless { %parts, base => 0, not_stored => [], in_a_row => 0, last => -1 }, $class;
 }
@@ -40,13 +40,13 @@ sub new ($class, %parts) {
 # The numbers of values that were not acknowledged.
 sub not_stored ($self) { return $self->{not_stored} }
 
-# The operations of the block's next filling follow those of this one.
+# Goes on to the next filling of the block, whose operations follow the present ones.
 sub next_block ($self) {
     $self->{base} += $self->{block}{count};
     return;
 }
 
-# Explains what was noted since operation `$first` of the block began at `$began`.
+# Explains the notes made since operation `$first` of the block began at `$began`.
 sub settle ($self, $first, $began) {
     my ($block, $cache) = @$self{qw(block cache)};
     my $end = $block->{end};
@@ -60,7 +60,7 @@ sub settle ($self, $first, $began) {
                 $missed = [ $from, $to ];
                 next;
             }
-            # The first to find its connection closed leaves no trace; the next, which cannot connect, does.
+            # The first miss on a closed connection leaves no trace; the next one, which cannot connect, leaves one.
             $self->_missed_by_failure(@$missed, $failure)
                 if $missed && $missed->[1] == $from - 1 && $failure->kind eq 'io' && $cache->fails_late;
             $self->_missed_by_failure($from, $to, $failure);
@@ -75,7 +75,7 @@ sub settle ($self, $first, $began) {
     return;
 }
 
-# What is not there of a request that failed, failed.
+# Counts the missing keys of a failed request as failed.
 sub _missed_by_failure ($self, $from, $to, $failure) {
     my ($outcome, $errors) = @{ $self->{block} }{qw(outcome errors)};
     for my $n ($from .. $to) {
@@ -95,7 +95,7 @@ sub _refusal ($self, $n, @said) {
     return $self->{cache}->refusal($key, $block->{want}[$n], $answer, $took, $asked);
 }
 
-# What an operation should have changed may be as it was.
+# Notes that the change of a failed operation may not have happened.
 sub _was_not_done ($self, $n) {
     my $block = $self->{block};
     my $kind  = $block->{kind}[$n];
@@ -105,11 +105,11 @@ sub _was_not_done ($self, $n) {
     return;
 }
 
-# Gives up where nothing but failures followed one another. A request of which anything came back is not one.
+# Gives up the phase after too many failures in a row. A request with any key that was found or missed is no failure.
 sub _count ($self, $from, $to, $failure) {
     my ($end, $outcome) = @{ $self->{block} }{qw(end outcome)};
     my $position = $self->{base} + $from;
-    # The fill of a miss that failed: it is the same operation.
+    # The get of this operation has failed already, so its failed fill is no second failure.
     return if $position <= $self->{last};
     my $is_next = $position == $self->{last} + 1;
     if (grep { $outcome->[$_] != ERROR && $outcome->[$_] != UNFILLED } $from .. $to) {

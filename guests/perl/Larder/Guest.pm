@@ -1,6 +1,6 @@
 package Larder::Guest;
 
-# Opens the cache, and does what the commands say.
+# Opens the cache, and carries out the commands.
 
 use v5.36;
 
@@ -26,7 +26,7 @@ my %COMMANDS = (
     run    => \&_run,
 );
 
-# Opens the cache of `$folder/open.json` and says so; returns nothing if there is none.
+# Opens the cache of `$folder/open.json` and greets; returns nothing if the cache is unavailable.
 sub open_cache ($class, $protocol, $folder) {
     my $cache = eval {
         my $order = Larder::Plan::read_json("$folder/open.json");
@@ -125,7 +125,7 @@ sub _run ($self, $number) {
     my ($told, $last) = (time, 0);
     my $tell = sub ($operations) {
         exit 0 if $self->{protocol}->has_ended;
-        # Who waits for processes that do nothing is not alive.
+        # A guest that waits for idle processes does not count as alive.
         return if $operations == $last || time - $told < ALIVE_S;
         ($told, $last) = (time, $operations);
         $self->{protocol}->answer({ alive => $operations });

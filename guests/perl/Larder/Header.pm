@@ -1,7 +1,7 @@
 package Larder::Header;
 
-# The header of a value: whose it is, which version, how long, and a checksum. With the seed of the plan it tells of any value
-# of this run what it is, those of earlier rounds too.
+# The header of a value: the tag of its key, its version, its length and a checksum. With the seed of the plan it
+# identifies any value of this run, also a value of an earlier round.
 
 use v5.36;
 
@@ -14,7 +14,7 @@ use constant {
     SECOND => 0x94d0_49bb_1331_11eb,
 };
 
-# `seed` is that of the values, in 16 hexadecimal digits; values begin in the first `span` bytes of `pool`.
+# `seed` is the seed of the values, in 16 hexadecimal digits; values begin in the first `span` bytes of `pool`.
 sub new ($class, $seed, $span, $pool) {
     return bless { seed => unpack('Q>', pack 'H16', $seed), span => $span, pool => $pool }, $class;
 }
@@ -22,17 +22,17 @@ sub new ($class, $seed, $span, $pool) {
 # The tag of the key with this index.
 sub tag_of ($self, $key) { return _mix($self->{seed} ^ ($key << 1 | 1)) }
 
-# The header of a value, for whoever makes one.
+# The header of a value, for a program that composes values itself.
 sub of ($self, $key, $version, $length) {
     my $tag = $self->tag_of($key);
     return pack 'Q<VVQ<', $tag, $version, $length, $self->_checksum($tag, $version, $length);
 }
 
-# Where in the pool the value of this key and version begins.
+# The place in the pool where the value of this key and version begins.
 sub offset ($self, $key, $version) { return $self->_offset($self->tag_of($key), $version) }
 
-# The tag and the length in the header of a value of this run, which may be cut short behind it. Empty where it is none: some
-# byte differs, or there are more of them than the header says.
+# The tag and the length in the header of a value of this run, which may be truncated behind its header. Empty where
+# `$value` is no such value: a byte differs, or it has more bytes than its header says.
 sub read_intact ($self, $value) {
     return if length $value < BYTES;
     my ($tag, $version, $length, $checksum) = unpack 'Q<VVQ<', $value;

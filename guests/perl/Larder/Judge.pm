@@ -1,7 +1,7 @@
 package Larder::Judge;
 
-# Whether a value that is not the expected one is right all the same, because somebody else stored a newer one; and if not, in
-# which way it is wrong. Only what differs comes here.
+# Decides whether an unexpected value is right because another process stored a newer value, and otherwise in which way
+# it is wrong. The judge sees only values that differ from the expected one.
 
 use v5.36;
 
@@ -9,23 +9,23 @@ use Larder::Block  ();
 use Larder::Header ();
 use Larder::Plan   ();
 
-# A value without a header is hardly ever another one of this length by chance.
+# A value without a header that is at least this long hardly ever equals another value by chance.
 use constant TELLING_BYTES => 8;
 
 sub new ($class, $plan) {
     return bless { plan => $plan, uncertain => {} }, $class;
 }
 
-# What should have been stored under these keys was not acknowledged, so every value of theirs may be there.
+# A change of these keys was not acknowledged, so each key may have any of its values.
 sub distrust ($self, @keys) {
     @{ $self->{uncertain} }{@keys} = ();
     return;
 }
 
-# The keys of which that is so.
+# The keys with an unacknowledged change.
 sub uncertain ($self) { return keys %{ $self->{uncertain} } }
 
-# What operation `$n` of the block got instead of what it wanted.
+# The outcome of operation `$n` of the block, which got `$got` instead of the expected value.
 sub verdict ($self, $block, $n, $got) {
     my $want = $block->{want}[$n];
     if (!$self->{plan}{replays} && $self->_is_right($block, $n, $got)) {
@@ -38,7 +38,7 @@ sub verdict ($self, $block, $n, $got) {
     return $outcome;
 }
 
-# In which way what was got under a key is wrong, where `$want` would have been right.
+# In which way the value `$got` of a key is wrong, where `$want` would have been right.
 sub _wrong ($self, $key, $want, $got) {
     my $plan = $self->{plan};
     return $self->_wrong_without_header($key, $want, $got) if length $got < Larder::Header::BYTES;
@@ -49,8 +49,8 @@ sub _wrong ($self, $key, $want, $got) {
         :                                         Larder::Block::STALE;
 }
 
-# A value of a key whose values are that short is told by its bytes alone. Otherwise it is what is left of a longer one, which
-# begins with the tag of its key.
+# Where the key's values are shorter than a header, their bytes alone tell them apart. Otherwise a truncated value
+# begins as the tag of its key does.
 sub _wrong_without_header ($self, $key, $want, $got) {
     my $plan   = $self->{plan};
     my $newest = $plan->{newest}[$key];
@@ -64,13 +64,13 @@ sub _wrong_without_header ($self, $key, $want, $got) {
     return $begin eq substr($tag, 0, length $begin) ? Larder::Block::TRUNCATED : Larder::Block::DAMAGED;
 }
 
-# Whether it is one of the values from the key's newest to the oldest that is right. A hot key has thousands of them and
-# the clock runs, so its number is looked up by its first bytes, and it is compared with that one alone. Where nothing
-# may be there no number is large enough.
+# Whether `$got` is one of the key's values from the oldest right one to the newest. A hot key has thousands of values
+# and the clock runs, so the first bytes of `$got` give the number of the one value to compare it with. Where the key
+# must be absent, no number is large enough.
 sub _is_right ($self, $block, $n, $got) {
     my ($plan, $key, $oldest) = ($self->{plan}, $block->{key_index}[$n], $block->{value}[$n]);
     my $number = $plan->numbers_of($key)->{ substr $got, 0, Larder::Plan::HEADER_BYTES } // return 0;
-    # What a miss would have stored under another key says nothing of this one's.
+    # The value of a fill under another key says nothing about the values of this key.
     my $is_new = $number >= $oldest || $block->{under_index}[$n] != $key;
     return 0 if !$is_new && !exists $self->{uncertain}{$key};
     return $block->is_value($number, $got);

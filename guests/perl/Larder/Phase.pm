@@ -1,8 +1,8 @@
 package Larder::Phase;
 
 # One process's share of a phase: blocks are made ready, worked through, counted. A process alone stops its clock while
-# it makes ready and counts. Of several, each keeps it running, for the others have the cache for themselves
-# meanwhile; so they make ready and count as much at once as memory allows, mostly all.
+# it prepares and counts. Each of several processes keeps its clock running, for the others have the cache to themselves
+# meanwhile. So each of them prepares and counts as much at once as memory allows, mostly everything.
 
 use v5.36;
 
@@ -14,13 +14,13 @@ use Larder::Failures ();
 use Larder::Loop     ();
 use Larder::Usage    ();
 
-# What a block holds at most. Alone: so much as stays in a processor's cache.
+# The limits of a block. For a process alone: as much as stays in a processor's cache.
 my %ALONE   = (operations => 4_096,   bytes => 4 * 1024 * 1024);
 my %SEVERAL = (operations => 262_144, bytes => 64 * 1024 * 1024);
-# So often somebody may be told how far it is.
+# The longest segment of the loop; between segments the guest reports its progress.
 use constant SEGMENT_S => 0.25;
 
-# `plan`, `cache`, `judge`, `phase` and `process`, both counted from 0.
+# `%parts` are `plan`, `cache`, `judge`, `phase` and `process`; the last two are counted from 0.
 sub new ($class, %parts) {
     my $self  = bless {%parts}, $class;
     my $plan  = $self->{plan};
@@ -51,7 +51,7 @@ sub new ($class, %parts) {
     return $self;
 }
 
-# Does the share. `$tell` is called with the operations done so far, several times a second.
+# Does the share, and calls `$tell` with the number of operations done so far several times a second.
 sub run ($self, $tell) {
     $self->{cache}->connections;
     $self->{cache}->tier_counts;
@@ -90,7 +90,7 @@ sub _work_through_block ($self, $tell) {
     return;
 }
 
-# Writes down what was found, under its name when it is whole.
+# Writes the result to a file, which gets its name when it is complete.
 sub write_result ($self, $folder) {
     my ($user_ns, $system_ns) = $self->{usage}->cpu_ns;
     my $wall_ns = int($self->{timed} * 1e9 + 0.5);

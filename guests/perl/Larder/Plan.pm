@@ -1,7 +1,7 @@
 package Larder::Plan;
 
-# A plan in memory: keys, where values are cut from, operations. Values are composed when a block of operations is
-# made ready, for all of them together may be larger than memory.
+# A plan in memory: keys, the pool that values are cut from, operations. Values are composed when a block of operations
+# is made ready, for all values together may be larger than memory.
 
 use v5.36;
 
@@ -21,7 +21,7 @@ use constant {
     VALUE_BYTES     => 36,
     HEADER_BYTES    => Larder::Header::BYTES,
 };
-# The value of a get where nothing may be there; larger than the number of any.
+# The value of a get whose key must be absent; larger than the number of any value.
 use constant NOTHING => 0xFFFF_FFFF;
 
 sub read_from ($class, $folder) {
@@ -52,7 +52,7 @@ sub value ($self, $value) {
     return $header . substr $self->{pool}, $at + HEADER_BYTES, $length - HEADER_BYTES;
 }
 
-# The numbers of a key's values, by the first bytes of each, which no other has; of short ones that are equal the newest.
+# The numbers of a key's values, by the first bytes of each value, which are unique. Of equal short values: the newest.
 sub numbers_of ($self, $key) {
     return $self->{numbers}[$key] //= do {
         my %numbers;
@@ -74,8 +74,8 @@ sub operations ($self, $first, $count) {
     return map { [ unpack $_, $operations ] } '(V x12)*', '(x4 V x8)*', '(x8 V x4)*', '(x12 V)*';
 }
 
-# The number of the value that the null cache holds when a process begins a phase: what was set last before, or what
-# the first miss filled in; 0 where there is none.
+# The number of the value that the null cache holds when a process begins a phase: the value that was set last, or the
+# fill of the first miss; 0 where the cache is empty.
 sub held_before ($self, $phase, $process) {
     my $held = 0;
     for my $earlier (@{ $self->{phases} }[ 0 .. $phase - 1 ]) {
@@ -91,7 +91,7 @@ sub held_before ($self, $phase, $process) {
     return $held;
 }
 
-# A file of JSON; a function, for other files than a plan's are read by it too.
+# Reads a file of JSON. It is a function and no method, for it also reads files other than a plan's.
 sub read_json ($path) {
     return JSON::PP->new->utf8->decode(_slurp($path));
 }

@@ -1,7 +1,7 @@
 package Larder::Processes;
 
-# A phase that several processes share: one child for each, forked when the phase begins. All begin together, each
-# tells how far it is over a pipe of its own. None outlives this process: who can tell no more ends by that.
+# A phase that several processes share: one child for each, forked when the phase begins. All children begin together,
+# and each reports its progress over a pipe of its own. No child outlives this process: a child whose report fails ends.
 
 use v5.36;
 
@@ -10,14 +10,14 @@ use POSIX ();
 use Larder::Failure ();
 use Larder::Phase   ();
 
-# So long nobody has to be asked for anything.
+# The longest wait for a message of a child or a command.
 use constant WAIT_S => 0.25;
 
 sub new ($class, $protocol, %parts) {
     return bless { protocol => $protocol, parts => \%parts, children => [] }, $class;
 }
 
-# Runs the phase in all processes. `$tell` is called with the operations of all, several times a second.
+# Runs the phase in all processes, and calls `$tell` with the operations of all of them several times a second.
 sub run ($self, $tell) {
     my $count = $self->{parts}{plan}{processes};
     pipe my $wait, my $start or die "cannot make a pipe: $!\n";
@@ -25,7 +25,7 @@ sub run ($self, $tell) {
         $self->_fork($_, $wait, $start) for 0 .. $count - 1;
         close $wait or die "cannot close a pipe: $!\n";
         $self->_attend($tell, sub ($child) { $child->{is_ready} });
-        # One write for all; each takes a byte.
+        # One write starts all children; each reads a byte.
         syswrite $start, '.' x $count or die "cannot start the children: $!\n";
         $self->_attend($tell, sub ($child) { $child->{is_over} });
         1;
@@ -36,7 +36,7 @@ sub run ($self, $tell) {
     return;
 }
 
-# Ends what still runs, and waits for it.
+# Kills the children that still run, and waits for them.
 sub end ($self) {
     my @pids = map { $_->{pid} } grep { defined $_->{pid} } @{ $self->{children} };
     kill KILL => @pids if @pids;
@@ -45,7 +45,7 @@ sub end ($self) {
     return;
 }
 
-# If this object goes, the children go.
+# The children end with this object.
 sub DESTROY ($self) {
     local ($?, $!, $@) = ($?, $!, $@);
     $self->end;
@@ -60,7 +60,7 @@ sub _fork ($self, $process, $wait, $start) {
         $self->{children} = [];
         close $_ for $from_child, $start, @others;
         $self->{protocol}->release;
-        # Not `exit`: what the parent has open is the parent's to end.
+        # Not `exit`, which would also close the connections and files that belong to the parent.
         POSIX::_exit(_child($process, $wait, $to_parent, $self->{parts}->%*) ? 0 : 1);
     }
     close $to_parent or die "cannot close a pipe: $!\n";
@@ -68,8 +68,8 @@ sub _fork ($self, $process, $wait, $start) {
     return;
 }
 
-# What a child does. Each line that it writes is what it has come to: `ready`, a number of operations, `uncertain` and
-# the keys that it cannot vouch for, `over`, or `failed`, a kind and a text.
+# The work of a child, which reports in lines: `ready`, a number of operations, `uncertain` and the keys with an
+# unacknowledged change, `over`, or `failed`, a kind and a text.
 sub _child ($process, $wait, $to_parent, %parts) {
     my $write = sub ($line) { syswrite $to_parent, "$line\n" or POSIX::_exit(1) };
     return 1 if eval {
@@ -78,7 +78,7 @@ sub _child ($process, $wait, $to_parent, %parts) {
         sysread $wait, my $byte, 1 or POSIX::_exit(1);
         $phase->run($write);
         $phase->write_result($parts{plan}{folder});
-        # What the children know of failures must outlive them.
+        # The parent must know the keys of failed changes after its children have ended.
         $write->(join ' ', 'uncertain', $parts{judge}->uncertain);
         $write->('over');
         1;
@@ -88,7 +88,7 @@ sub _child ($process, $wait, $to_parent, %parts) {
     return 0;
 }
 
-# Listens until `$is_enough` of every child.
+# Listens until `$is_enough` holds for every child.
 sub _attend ($self, $tell, $is_enough) {
     my @children = @{ $self->{children} };
     while (grep { !$is_enough->($_) } @children) {
@@ -124,7 +124,7 @@ sub _failure ($self, $child, $kind, $text) {
     return Larder::Failure->new($kind, $self->_name($child) . ": $text");
 }
 
-# What became of a child that tells no more.
+# The failure of a child that has ended too early.
 sub _death ($self, $child) {
     waitpid delete $child->{pid}, 0;
     my $how = $? & 127 ? 'was ended by signal ' . ($? & 127) : 'ended with exit code ' . ($? >> 8);

@@ -1,7 +1,7 @@
 package Larder::Protocol;
 
-# Commands in, answers out. Both streams are read and written without buffers of Perl's own: a length counts bytes, and
-# whether a command waits is asked of the system.
+# Commands in, answers out. Both streams are used without Perl's own buffers: a length counts bytes, and the system
+# tells whether a command waits.
 
 use v5.36;
 
@@ -26,7 +26,7 @@ sub line ($self) {
     return $line;
 }
 
-# So many bytes that follow a line.
+# The `$length` bytes that follow a line.
 sub bytes ($self, $length) {
     while (length $self->{buffer} < $length) {
         $self->_more or die "the input ended within $length bytes that were announced\n";
@@ -34,7 +34,7 @@ sub bytes ($self, $length) {
     return substr $self->{buffer}, 0, $length, '';
 }
 
-# One answer, and the bytes that belong to it.
+# Writes one answer, and the bytes that belong to it.
 sub answer ($self, $answer, $bytes = '') {
     my $text = $JSON->encode($answer) . "\n" . $bytes;
     my $sent = 0;
@@ -47,7 +47,7 @@ sub answer ($self, $answer, $bytes = '') {
     return;
 }
 
-# Whether the input has ended, asked without waiting: whoever gave the orders is gone.
+# Whether the input has ended, found out without waiting: the program that gave the commands is gone.
 sub has_ended ($self) {
     my $waiting = '';
     vec($waiting, fileno $self->{input}, 1) = 1;
@@ -60,8 +60,8 @@ sub has_ended ($self) {
 # The stream that commands come from.
 sub input ($self) { return $self->{input} }
 
-# Leaves both streams to the process that this one was forked from. The input is not merely closed: the next file that
-# is opened would get the number of standard input.
+# Leaves both streams to the parent process. The input is not merely closed: the next file that is opened would get the
+# number of standard input.
 sub release ($self) {
     open $self->{input}, '<', '/dev/null' or die "cannot open /dev/null: $!\n";
     close $self->{output} or die "cannot close: $!\n";

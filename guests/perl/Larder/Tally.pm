@@ -1,6 +1,6 @@
 package Larder::Tally;
 
-# Counts, latencies and time line of one operation, made from what the loop noted.
+# Counts, latencies and time line of one operation, made from the loop's notes.
 
 use v5.36;
 
@@ -20,7 +20,7 @@ my %WRONG = (
     stale     => Larder::Block::STALE,
     other_key => Larder::Block::OTHER_KEY,
 );
-# So many bytes of a wrong value are told.
+# The result has at most this many bytes of a wrong value.
 use constant TOLD_BYTES => 65_536;
 
 sub new ($class, $is_read) {
@@ -38,8 +38,8 @@ sub new ($class, $is_read) {
     }, $class;
 }
 
-# The operations of a block from `$from` to `$to`, all of this kind, that ended after `$then`. Written out as
-# the loop is, for it takes as long.
+# Adds the operations of a block from `$from` to `$to`, all of this kind, of which the first began at `$then`. The code
+# is written out as the loop's is, for it takes as long.
 sub add_run ($self, $block, $from, $to, $then) {
     my ($outcome, $want, $end, $bytes_of) = @$block{qw(outcome want end bytes_of)};
     my ($latencies, $outcomes, $timeline) = @$self{qw(latencies outcomes timeline)};
@@ -66,7 +66,7 @@ sub add_run ($self, $block, $from, $to, $then) {
         $latencies->{ $took < 1_000 ? $took : $took < 10_000 ? int($took / 10 + 0.5) * 10 : _rounded($took) }++;
     }
     $timeline->add($slot_end - 1, $slowest, $slot_ops);
-    # What had another length than was expected, right or wrong.
+    # Values whose length is not the expected one, right or wrong.
     if (%$bytes_of) {
         for my $n ($from .. $to) {
             my $length = $bytes_of->{$n} // next;
@@ -79,7 +79,7 @@ sub add_run ($self, $block, $from, $to, $then) {
     return;
 }
 
-# A request of many keys: the outcome of each, and the bytes of all.
+# Adds a request of many keys: the outcome of each key, and the bytes of all values.
 sub add_request ($self, $outcomes, $at, $took, $bytes) {
     $self->{ops} += @$outcomes;
     $self->{outcomes}[$_]++ for @$outcomes;
@@ -90,7 +90,7 @@ sub add_request ($self, $outcomes, $at, $took, $bytes) {
     return;
 }
 
-# Three digits: no more can be told apart, and there are few different ones.
+# Rounds to three digits: more digits tell nothing, and few different latencies remain.
 sub _rounded ($took) {
     my $unit = $took < 1_000 ? 1 : $took < 10_000 ? 10 : $took < 100_000 ? 100 : 1_000;
     $unit *= 10 while $took >= 1_000 * $unit;
@@ -102,7 +102,7 @@ sub error ($self, $kind) {
     return;
 }
 
-# The first value that is wrong in each way, with what was asked for.
+# Keeps the first value that is wrong in each way, with the key and the value asked for.
 sub add_wrong ($self, $block, $of_outcome) {
     for my $name (keys %WRONG) {
         my ($n, $got) = @{ $of_outcome->{ $WRONG{$name} } // next };
@@ -117,7 +117,7 @@ sub add_wrong ($self, $block, $of_outcome) {
     return;
 }
 
-# What is written down of a phase that lasted so long.
+# The counts for the result of a phase that lasted `$wall_ns`.
 sub over ($self, $wall_ns) {
     my ($right, $misses, $damaged, $truncated, $errors, $filled, $unfilled, $stale, $other_key, $planned)
         = @{ $self->{outcomes} };

@@ -1,8 +1,8 @@
 package Larder::Timeline;
 
-# How a phase went: operations, and the slowest of them, in slots of equal length from its start. There are at most 32,
-# their length is a power of two of nanoseconds; when the last is behind, neighbours are merged and the length doubles,
-# so that sums and maxima stay exact and a phase ends with 17 to 32 of them.
+# The course of a phase: operations, and the slowest of them, in slots of equal length from its start. There are at most
+# 32 slots, whose length is a power of two of nanoseconds. After the last slot, neighbours are merged and the length
+# doubles. So sums and maxima stay exact, and a phase ends with 17 to 32 slots.
 
 use v5.36;
 
@@ -15,7 +15,7 @@ sub new ($class) {
     return bless { slot_ns => SHORTEST_NS, end_ns => SLOTS * SHORTEST_NS, ops => [], max_ns => [] }, $class;
 }
 
-# Operations that ended at `$at`, in nanoseconds from the start, and that took `$took`.
+# Adds operations that ended at `$at`, in nanoseconds from the start, and that took `$took`.
 sub add ($self, $at, $took, $ops = 1) {
     $self->_double while $at >= $self->{end_ns};
     my $slot = int($at / $self->{slot_ns});
@@ -24,14 +24,14 @@ sub add ($self, $at, $took, $ops = 1) {
     return;
 }
 
-# When the slot ends that is open at this instant.
+# The end of the slot that is open at this instant.
 sub slot_end ($self, $at) {
     $self->_double while $at >= $self->{end_ns};
     my $slot_ns = $self->{slot_ns};
     return (int($at / $slot_ns) + 1) * $slot_ns;
 }
 
-# The slots of a phase that lasted so long, as they are written down.
+# The slots of a phase that lasted `$wall_ns`, for its result.
 sub over ($self, $wall_ns) {
     $self->_double while $wall_ns >= $self->{end_ns};
     my ($ops, $max_ns) = @$self{qw(ops max_ns)};

@@ -1,7 +1,7 @@
 package Larder::Usage;
 
-# CPU time between two instants, and memory. The process clock tells the sum to the nanosecond, `times` tells what of it
-# was the system's in hundredths of a second; so the sum is divided as `times` says.
+# CPU time between two instants, and memory. The process clock gives the sum to the nanosecond; `times` gives user and
+# system time in hundredths of a second. So the sum is divided in the proportion of `times`.
 
 use v5.36;
 

@@ -12,7 +12,7 @@ use TestPlan  ();
 subtest 'a module that is missing' => sub {
     my $hidden = File::Temp->newdir;
     mkdir "$hidden/Cache" or die "cannot make a folder: $!\n";
-    # Any module may fail to load; this one as if it were nowhere.
+    # A module that fails to load with the message of a missing module.
     open my $file, '>', "$hidden/Cache/FastMmap.pm" or die "cannot write: $!\n";
     print {$file} q{die "Can't locate Cache/FastMmap.pm in \@INC (you may need to install it)\n";};
     close $file or die "cannot write: $!\n";
@@ -82,7 +82,7 @@ SKIP: {
         undef $server;
         my ($gets, $sets) = map { $_->[0] } $guest->run_plan($plan);
         my $get = $gets->{operations}{get};
-        # The first get finds a connection that was closed, and the client tells no more than that of a miss.
+        # The first get finds a closed connection, and the client reports it as a mere miss.
         is_deeply [ @$get{qw(errors misses)} ], [ 20, 0 ], 'is no cache that misses';
         is_deeply [ keys %{ $get->{errors_by_kind} } ], ['io'], 'but an error';
         is $sets->{operations}{set}{errors_by_kind}{io}, 20, 'for sets as well';

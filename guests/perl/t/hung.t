@@ -10,7 +10,7 @@ use Time::HiRes qw(sleep);
 use TestGuest ();
 use TestPlan  ();
 
-# A server that hangs and one that goes: the client tells both as misses.
+# A server that hangs, and a server that ends: the client reports both as misses.
 my $server = TestGuest->memcached_or_not;
 plan skip_all => 'memcached is not installed' if !$server;
 
@@ -21,8 +21,8 @@ sub client ($io_timeout, %options) {
         options => { connect => 'session', io_timeout => $io_timeout, %options });
 }
 
-# The first process's result of the only phase, or the error that it ended with. The server hangs before it begins, or so
-# many seconds later, and goes on after so many seconds; undef: when it is over.
+# The first process's result of the only phase, or the error of the phase. The server hangs before the phase, or
+# `$before` seconds after its start, and goes on `$after` seconds later. With `$after` undef it goes on after the phase.
 sub run_hung ($guest, $plan, $before, $after) {
     $guest->ask('load ' . $plan->write);
     $server->pause if !$before;

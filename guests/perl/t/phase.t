@@ -18,7 +18,7 @@ use Larder::Protocol    ();
 
 use constant NOTHING => 0xFFFF_FFFF;
 
-# A cache that refuses everything, and takes its time to say why.
+# A cache that refuses every value, and is slow to explain why.
 package Refusing {    ## no critic (RequireFilenameMatchesPackage)
     use parent -norequire, 'Larder::Cache';
     sub set { return 0 }

@@ -12,8 +12,8 @@ use TestPlan  ();
 
 my $server = TestGuest->memcached_or_not;
 
-# One process replaces large values of one key while two others read it: what they get is thousands of values newer than
-# what they expect.
+# One process replaces large values of one key while two others read it. The readers get values that are thousands of
+# versions newer than the expected ones.
 subtest 'telling a newer value from a wrong one takes no time' => sub {
     my $folder   = File::Temp->newdir;
     my $plan     = TestPlan->new("$folder", keys => ['hot'], processes => 3);
@@ -29,7 +29,7 @@ subtest 'telling a newer value from a wrong one takes no time' => sub {
     cmp_ok $_->{busy_ns} / 2_000, '<', 500_000, 'and what precedes the newest of thousands is not gone through' for @gets;
 };
 
-# Each sets its own keys and reads all, in turn, so that runs of equal operations are short.
+# Each process sets its own keys and reads all keys in turn, so that runs of equal operations are short.
 subtest 'counting what several processes did takes no longer than doing it' => sub {
     my $folder = File::Temp->newdir;
     my $plan   = TestPlan->new("$folder", keys => [ map { "key-$_" } 0 .. 8 ], processes => 3);

@@ -8,7 +8,7 @@ use Test::More;
 use Larder::Cache         ();
 use Larder::Cache::Tiered ();
 
-# A tier that can be made to die of a change, or to fail at it without a word.
+# A tier that can be made to die of a change, or to fail at it silently.
 package Fragile {    ## no critic (RequireFilenameMatchesPackage)
     use parent -norequire, 'Larder::Cache';
 
@@ -26,7 +26,7 @@ package Fragile {    ## no critic (RequireFilenameMatchesPackage)
     }
 }
 
-# Three tiers that have an old value, of which this one breaks then.
+# Three tiers that have an old value; the tier `$broken` fails from then on.
 sub tiered ($broken, $how) {
     my @tiers  = map { bless { how => '', of => {} }, 'Fragile' } 0 .. 2;
     my $tiered = bless { names => [qw(near middle far)], caches => \@tiers }, 'Larder::Cache::Tiered';

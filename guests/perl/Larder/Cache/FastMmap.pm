@@ -1,18 +1,18 @@
 package Larder::Cache::FastMmap;
 
-# Cache::FastMmap: pages in a mapped file, in C. Values are raw strings, so its own `get` and `set` are what is called.
+# Cache::FastMmap: pages in a mapped file, in C. Values are raw strings, so its own `get` and `set` are called directly.
 
 use v5.36;
 
 use Larder::Cache ();
 use Larder::Room  ();
 
-# Not by `use parent`: the first is loaded when it is needed.
+# Not by `use parent`: the first class is loaded when it is needed.
 our @ISA = qw(Cache::FastMmap Larder::Cache);
 
 use constant {
     LEAST_PAGE_BYTES => 64 * 1024,
-    # What stands before a page, in its table and before a value, generously.
+    # The bytes before a page, in its table and before a value, generously.
     PAGE_HEAD_BYTES  => 1024,
 };
 
@@ -25,14 +25,14 @@ sub open_cache ($class, $order) {
         share_file => "$order->{folder}/cache.fastmmap",
         init_file  => $order->{fresh} ? 1 : 0,
         serializer => '',
-        # Whoever reads it after this process must find it.
+        # A process that reads the file after this one must find it.
         unlink_on_exit => 0,
         _derived($order, %given),
         %given,
     );
 }
 
-# A prime number of pages takes the size.
+# The pages together hold the size, and their number is a prime.
 sub _derived ($order, %given) {
     my $size   = Larder::Room::all_bytes($order);
     my $needed = Larder::Room::needed_bytes($order, PAGE_HEAD_BYTES, 0);
@@ -55,7 +55,7 @@ sub settings ($self) {
     return { map { ($_ => $self->{$_} . '') } qw(page_size num_pages cache_size expire_time share_file) };
 }
 
-# The module takes whole seconds, and a fraction for none at all.
+# The module takes whole seconds, and takes a fraction of a second for no TTL.
 sub ttl_argument ($self, $seconds) { return $self->whole_seconds($seconds) }
 
 sub delete ($self, $key) { return $self->remove($key) ? 1 : 0 }

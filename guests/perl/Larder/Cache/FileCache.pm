@@ -1,14 +1,14 @@
 package Larder::Cache::FileCache;
 
-# Cache::FileCache of the distribution Cache::Cache: a file for every value. It looks neither at what `print` nor at
-# what `close` say, so a file system that is full shows as misses. With `connect=operation` it is
+# Cache::FileCache of the distribution Cache::Cache: a file for every value. The module ignores the results of `print`
+# and `close`, so a full file system shows as misses. With `connect=operation` the cache is
 # Larder::Cache::FileCache::PerOperation instead.
 
 use v5.36;
 
 use Larder::Cache ();
 
-# Not by `use parent`: the first is loaded when it is needed.
+# Not by `use parent`: the first class is loaded when it is needed.
 our @ISA = qw(Cache::FileCache Larder::Cache);
 
 my @OPTIONS = qw(cache_depth default_expires_in auto_purge_interval auto_purge_on_set auto_purge_on_get);
@@ -44,7 +44,7 @@ sub settings ($self) {
     };
 }
 
-# What the module's own returns is the mask that it found.
+# The module's own `set` returns the umask that it found.
 sub set ($self, $key, $value, $ttl) {
     $self->SUPER::set($key, $value, $ttl);
     return 1;

@@ -1,7 +1,7 @@
 package Larder::Cache::Memcached;
 
-# Cache::Memcached::Fast, one client object for all operations; its own `get`, `set`, `delete` and `touch` are what is
-# called. With `connect=operation` it is Larder::Cache::Memcached::PerOperation instead.
+# Cache::Memcached::Fast, one client object for all operations; its own `get`, `set`, `delete` and `touch` are called
+# directly. With `connect=operation` the cache is Larder::Cache::Memcached::PerOperation instead.
 
 use v5.36;
 
@@ -10,7 +10,7 @@ use Errno qw(EAGAIN);
 use Larder::Cache   ();
 use Larder::Failure ();
 
-# Not by `use parent`: the first is loaded when it is needed.
+# Not by `use parent`: the first class is loaded when it is needed.
 our @ISA = qw(Cache::Memcached::Fast Larder::Cache);
 
 my @OPTIONS = qw(compress_threshold max_size connect_timeout io_timeout ketama_points nowait utf8);
@@ -18,17 +18,17 @@ my @OPTIONS = qw(compress_threshold max_size connect_timeout io_timeout ketama_p
 use constant {
     MAX_SIZE_BYTES => 1024 * 1024,
     IO_TIMEOUT_S   => 1,
-    # Beyond it the protocol takes a TTL for a point in time.
+    # Beyond this limit the protocol takes a TTL for a point in time.
     LONGEST_TTL_S => 30 * 24 * 60 * 60,
 };
 
-# What is not an option of the module cannot be kept in the client, which is a number to it.
+# The configuration of each client. It cannot be kept in the client object, which is a mere number.
 my %order_of;
 
 sub open_cache ($class, $order) {
     Larder::Cache->need('Cache::Memcached::Fast');
     my %config = (servers => $order->{servers}, $class->options($order, @OPTIONS));
-    # The module's own limit is kept out of the way: what counts is the server's.
+    # The module's own limit is raised out of the way, for the server's limit counts.
     my $largest = $order->{largest_bytes} // 0;
     $config{max_size} //= $largest if $largest > MAX_SIZE_BYTES;
     if (($order->{options}{connect} // 'session') eq 'operation') {
@@ -87,7 +87,7 @@ sub ttl_argument ($self, $seconds) {
 
 sub get_many ($self, $keys) { return $self->get_multi(@$keys) }
 
-# The client answers undef where it failed, and the empty string where the server would not.
+# The client answers undef where it failed, and the empty string where the server refused.
 sub refusal ($self, $key, $value, $answer, $took, $asked) {
     my $bytes = length $value;
     return Larder::Failure->new(other => 'the server did not store the value') if defined $answer;
@@ -96,20 +96,20 @@ sub refusal ($self, $key, $value, $answer, $took, $asked) {
         if $bytes > $limit;
     my $failure = $self->_timeout($took) // $self->_silence($asked);
     return $failure if $failure;
-    # The servers are well, so it is this value that they would not have; they limit nothing else.
+    # The servers answer, so a server refused this value; servers limit nothing but the size.
     return Larder::Failure->new(too_large => "the server refused the value of $bytes bytes")
         if $bytes > MAX_SIZE_BYTES / 2;
     return Larder::Failure->unexplained;
 }
 
-# What a miss was in truth. The client tells a failure as a miss; but a failure takes as long as the time-out, or
-# leaves another error number than that of waiting for an answer or than none, and then the servers can be asked.
+# The failure that a miss was in truth, if any: the client reports failures as misses. But a failure takes as long as
+# the time-out, or leaves an error number other than 0 and `EAGAIN`; then the servers are asked.
 sub failure_of_miss ($self, $took, $error_number, $asked) {
     my $is_without_trace = defined $error_number && ($error_number == EAGAIN || !$error_number);
     return $self->_timeout($took) // ($is_without_trace ? undef : $self->_silence($asked));
 }
 
-# Who reads from a connection that was closed has waited as for any answer.
+# A read from a closed connection leaves the same error number as the wait for any answer.
 sub fails_late ($self) { return 1 }
 
 sub _timeout ($self, $took) {
@@ -119,24 +119,24 @@ sub _timeout ($self, $took) {
         : undef;
 }
 
-# Servers that do not answer now.
+# The failure of the servers that do not answer now, if any.
 sub _silence ($self, $asked) {
     my @silent = @{ $asked->{silent} //= [ $self->silent_servers ] };
     return @silent ? Larder::Failure->new(io => "no answer from @{[join ', ', @silent]}") : undef;
 }
 
-# Servers that do not tell their version.
+# The servers that do not answer with their version.
 sub silent_servers ($self) {
     my $versions = $self->server_versions;
     return grep { !defined $versions->{$_} } @{ $self->config->{servers} };
 }
 
-# The client does not tell.
+# The client does not tell the number of its connections.
 sub connections ($self) { return undef }    ## no critic (ProhibitExplicitReturnUndef)
 
 package Larder::Cache::Memcached::NoWait;
 
-# With `nowait` the client waits for no answer to what is called for nothing, so that is how it is called.
+# With `nowait` the client does not wait for the answer to a method called in void context, so `set` is called in one.
 
 our @ISA = qw(Larder::Cache::Memcached);
 

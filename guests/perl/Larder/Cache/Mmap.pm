@@ -1,17 +1,17 @@
 package Larder::Cache::Mmap;
 
-# Cache::Mmap: buckets in a mapped file, in Perl. It keeps one expiry for everything, given when it is opened; so it is
-# opened anew when a TTL is given, and the latest holds for all.
+# Cache::Mmap: buckets in a mapped file, in Perl. The module has one expiry for all entries, given when it is opened. So
+# it is opened again when a TTL is given, and the latest TTL holds for all entries.
 
 use v5.36;
 
 use Larder::Cache ();
 use Larder::Room  ();
 
-# Not by `use parent`: the first is loaded when it is needed.
+# Not by `use parent`: the first class is loaded when it is needed.
 our @ISA = qw(Cache::Mmap Larder::Cache);
 
-# What stands before a bucket and before an element, and the mark before key and value of an element.
+# The bytes before a bucket, and those before an element and in the mark before its key and value.
 use constant {
     BUCKET_HEAD_BYTES  => 40,
     ELEMENT_HEAD_BYTES => 42,
@@ -33,7 +33,7 @@ sub open_cache ($class, $order) {
     return $class->_open($path, { %given, _derived($order, %given) }, $given{expiry});
 }
 
-# Buckets are whole pages; all of them together take the size.
+# Buckets are whole pages; all buckets together take the size.
 sub _derived ($order, %given) {
     my $page   = $given{pagesize} // PAGE_BYTES;
     my $needed = $given{bucketsize} // Larder::Room::needed_bytes($order, BUCKET_HEAD_BYTES, ELEMENT_HEAD_BYTES);
@@ -68,7 +68,7 @@ sub settings ($self) {
 
 sub get { return scalar $_[0]->read($_[1]) }
 
-# The module passes silently over what does not fit, and an older value stays; so this looks first.
+# The module silently ignores a value that does not fit, and the older value stays. So `set` checks the size first.
 sub set {
     my ($self, $key, $value) = @_;
     return 0 if length($key) + length($value) > $self->{larder_room};
@@ -86,7 +86,7 @@ sub refusal ($self, $key, $value, @) {
 
 package Larder::Cache::Mmap::Frozen;
 
-# Without `strings` the module freezes what it is given, which must be a reference then.
+# Without `strings` the module freezes its values, which must be references then.
 
 our @ISA = qw(Larder::Cache::Mmap);
 

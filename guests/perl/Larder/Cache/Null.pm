@@ -1,6 +1,6 @@
 package Larder::Cache::Null;
 
-# Keeps nothing and returns what was set last: what is measured on it is the floor of this language.
+# Keeps nothing and returns the value that was set last: its figures are the floor of this language.
 
 use v5.36;
 
@@ -20,7 +20,7 @@ sub set {
     return 1;
 }
 
-# Every key is there, for what is measured is the way to one.
+# Every key counts as present, for the way to a key is measured.
 sub delete ($self, $key) { return 1 }
 
 sub touch ($self, $key, $ttl) { return 1 }

@@ -27,7 +27,7 @@ sub _again ($self, $seconds, @caches) {
     return $again->_ready($seconds);
 }
 
-# A back-fill has no TTL of its own: what is left of it behind is not known, so it begins anew.
+# A back-fill begins the TTL again, for the time left in the farther tier is unknown.
 sub _ready ($self, $seconds) {
     $self->{seconds}  = $seconds;
     $self->{fill_ttl} = $self->ttl_argument($seconds);
@@ -47,7 +47,7 @@ sub settings ($self) {
     return \%settings;
 }
 
-# Each tier has its own way to say a TTL.
+# Each tier has its own form of a TTL.
 sub ttl_argument ($self, $seconds) { return [ map { $_->ttl_argument($seconds) } @{ $self->{caches} } ] }
 
 sub with_ttl ($self, $seconds) {
@@ -92,7 +92,8 @@ sub get_many ($self, $keys) {
     return \%found;
 }
 
-# What the farthest did not take, or died of, the nearer ones lose. Each is asked, even if one before it died.
+# The nearer tiers lose the key of a value that the farthest tier refused or died of. Each tier is asked, even if an
+# earlier tier died.
 sub set {
     my ($self, $key, $value, $ttl) = @_;
     my $caches = $self->{caches};
@@ -110,7 +111,7 @@ sub set {
     return $stored;
 }
 
-# It was there if any tier had it, and is gone if no tier failed.
+# The key was there if any tier had it, and is gone if no tier failed.
 sub delete ($self, $key) {
     my ($found, $failed, $caught) = (0, 0, undef);
     for my $cache (reverse @{ $self->{caches} }) {
@@ -136,7 +137,7 @@ sub refusal ($self, @refused) {
     return Larder::Failure->new($failure->kind, "$self->{names}[-1]: $failure");
 }
 
-# What all tiers missed, the farthest may have failed to tell.
+# A miss in all tiers may be a failure of the farthest tier.
 sub failure_of_miss ($self, @miss) {
     my $farthest = $self->{caches}[-1];
     return $farthest->can('failure_of_miss') ? $farthest->failure_of_miss(@miss) : ();
@@ -160,7 +161,7 @@ sub tier_counts ($self) {
     return \@counts;
 }
 
-# Gives what tier `$behind` had to those before it.
+# Stores the value of tier `$behind` in the tiers before it.
 sub _fill ($self, $behind, $key, $value) {
     for my $n (reverse 0 .. $behind - 1) {
         $self->{counts}[$n]{fills}++ if $self->_keep($n, $key, $value, $self->{fill_ttl}[$n]);
@@ -168,7 +169,7 @@ sub _fill ($self, $behind, $key, $value) {
     return;
 }
 
-# A tier that died of a value may still have the older one.
+# A tier that died of a value may still have the older value, so it deletes the key.
 sub _keep {
     my ($self, $n, $key, $value, $ttl) = @_;
     my $cache = $self->{caches}[$n];

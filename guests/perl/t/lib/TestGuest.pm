@@ -13,7 +13,7 @@ use Time::HiRes qw(sleep);
 
 my $PROGRAM = Cwd::abs_path(File::Basename::dirname(__FILE__) . '/../../guest.pl');
 
-# Starts the program for a cache. `folder` and the like replace what stands in open.json otherwise.
+# Starts the program for a cache. `%order` replaces fields of open.json.
 sub start ($class, $cache, %order) {
     my $folder = File::Temp->newdir('larder-guest-XXXXXX', TMPDIR => 1);
     my %open   = (
@@ -53,13 +53,13 @@ sub answer ($self) {
     return defined $line ? JSON::PP->new->decode($line) : undef;
 }
 
-# The answer to a command, with what `alive` came before it left out.
+# The answer to a command, without the `alive` lines before it.
 sub ask ($self, $command, $bytes = '') {
     $self->send("$command\n$bytes");
     return $self->last_answer;
 }
 
-# Whether there is an answer within so many seconds.
+# Whether an answer comes within `$seconds`.
 sub answers_within ($self, $seconds) {
     my $waiting = '';
     vec($waiting, fileno $self->{from}, 1) = 1;
@@ -85,7 +85,7 @@ sub get ($self, $key) {
 
 sub delete ($self, $key) { return $self->ask('delete ' . length $key, $key)->{found} }
 
-# Loads a plan and runs its phases; what each process found, by phase.
+# Loads a plan and runs its phases; returns the results of the processes, by phase.
 sub run_plan ($self, $plan) {
     my $folder = $plan->write;
     $self->ask("load $folder")->{loaded} or die "the plan was not loaded\n";
@@ -98,7 +98,7 @@ sub run_plan ($self, $plan) {
     return @found;
 }
 
-# What each process found in a phase.
+# The results of the processes in a phase.
 sub result ($self, $plan, $phase) {
     return [ map { _read("$plan->{folder}/ran-$phase-$_.json") } 0 .. $plan->{processes} - 1 ];
 }
@@ -115,7 +115,7 @@ sub wait ($self) {
     return $?;
 }
 
-# A memcached of our own on a free port, for as long as the object lives; undef where there is none.
+# A memcached on a free port, which runs as long as the object lives; undef where memcached is not installed.
 sub memcached ($class, @arguments) {
     my ($program) = grep { -x } map { "$_/memcached" } split(/:/, $ENV{PATH}), '/usr/bin', '/usr/local/bin';
     return undef if !defined $program;    ## no critic (ProhibitExplicitReturnUndef)
@@ -125,7 +125,7 @@ sub memcached ($class, @arguments) {
     return $class->_server("127.0.0.1:$port", $program, qw(-u nobody -l 127.0.0.1 -U 0 -p), $port, @arguments);
 }
 
-# The same, which must be there where nothing may be left out.
+# The same; a missing memcached is an error where no test may be left out.
 sub memcached_or_not ($class) {
     my $server = $class->memcached;
     return $server                               if $server;
@@ -148,7 +148,7 @@ sub _server ($class, $address, @command) {
 
 sub address ($self) { return $self->{address} }
 
-# Lets the server hang: what it is sent from then on it does not answer, whichever of its threads was awake.
+# Lets the server hang, and returns when all its threads stand still: the server answers no request from then on.
 sub pause ($self) {
     kill STOP => $self->{pid};
     for my $thread (glob "/proc/$self->{pid}/task/*/stat") {

@@ -11,7 +11,7 @@ use lib "$FindBin::Bin/..";
 
 use Larder::Header ();
 
-# What the values are made with, in the plan.
+# The seed and the span of the values.
 use constant {
     SEED => '00000000c0ffee07',
     SPAN => 131_072,
@@ -19,7 +19,7 @@ use constant {
 
 my %KINDS = (get => 0, set => 1, get_or_set => 2, delete => 3, touch => 4);
 
-# `keys` and `sizes` are as many as there are keys; values come by `value`, operations by `phase`.
+# `keys` are the keys of the plan; `value` adds values, and `phase` adds operations.
 sub new ($class, $folder, %plan) {
     mkdir $folder or die "cannot make $folder: $!\n" if !-d $folder;
     my $pool = join '', map { chr(($_ * 7919 + int($_ / 256)) % 251) } 0 .. 239_999;
@@ -30,7 +30,7 @@ sub new ($class, $folder, %plan) {
     }, $class;
 }
 
-# A new value under the key of this index; returns its number.
+# Adds a value under the key of this index, and returns its number.
 sub value ($self, $key, $length) {
     my $number = push @{ $self->{values} }, undef;
     my ($at, $header) = ($self->{header}->offset($key, $number), $self->{header}->of($key, $number, $length));
@@ -39,7 +39,7 @@ sub value ($self, $key, $length) {
     return $number;
 }
 
-# A phase of operations [kind, key, value, stored under] for each process.
+# Adds a phase of operations [kind, key, value, stored under] for each process.
 sub phase ($self, $options, @shares) {
     my @shares_of;
     for my $share (@shares) {

@@ -1,13 +1,13 @@
 package Larder::Cache::FileCache::PerOperation;
 
-# A new object for every operation: what a script does that opens its cache in the function that uses it. A get and the
-# fill of its miss are one operation.
+# A new object for every operation, as in a script that opens its cache in the function that uses it. A get and the fill
+# of its miss are one operation.
 
 use v5.36;
 
 use parent 'Larder::Cache';
 
-# Objects of this class, opened with these arguments.
+# Each operation opens an object of the class `$of` with the arguments `$config`.
 sub new ($class, $of, $config) { return bless { of => $of, config => $config }, $class }
 
 # An object for one operation.

@@ -1,7 +1,7 @@
 package Larder::Cache::Memcached::PerOperation;
 
-# A new client object, and with it a new connection, for every operation: what a script does that opens its cache in
-# the function that uses it. A get and the fill of its miss are one operation.
+# A new client object, and with it a new connection, for every operation, as in a script that opens its cache in the
+# function that uses it. A get and the fill of its miss are one operation.
 
 use v5.36;
 
@@ -40,7 +40,7 @@ sub fails_late ($self) { return 0 }
 
 sub server_versions ($self) { return Cache::Memcached::Fast->new({ %{ $self->{config} } })->server_versions }
 
-# An operation on one key speaks to one server; how many a request of many keys speaks to, nobody tells.
+# An operation on one key speaks to one server; the number of servers of a request of many keys is unknown.
 sub connections ($self) {
     my ($opened, $is_untold) = @$self{qw(connections is_untold)};
     @$self{qw(connections is_untold)} = (0, 0);
