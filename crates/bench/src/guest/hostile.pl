@@ -1,4 +1,4 @@
-# A program that answers as docs/guests.md has it, but for what the name of its cache says.
+# A program that answers as docs/guests.md requires, except for the fault that the name of its cache tells.
 
 use strict;
 use warnings;
@@ -32,13 +32,13 @@ while (my $line = <STDIN>) {
     elsif ($line =~ /^run (\d+)/) { run($1) }
     elsif ($line =~ /^(set|get|delete) (\d+)(?: (\d+))?/) { one($1, $2, $3) }
     elsif ($line =~ /^end/) {
-        # It was opened to be looked at before.
+        # The program without a plan, which only reads the settings, ends at once.
         sleep 100 if $how eq 'stays' && $folder;
         exit 0;
     }
 }
 
-# One that keeps something is probed before it is measured.
+# A cache that keeps values is probed before it is measured.
 sub one {
     my ($what, $key_length, $value_length) = @_;
     read STDIN, (my $key), $key_length;
@@ -61,7 +61,7 @@ sub run {
     my $phase = decode_json(slurp("$folder/plan.json"))->{phases}[$number];
     my $name = $phase->{operations}[0];
     for (my $done = 1; $how eq 'works' && $name eq 'get'; $done++) { say_json({ alive => $done }); sleep 0.1 }
-    # Whoever works hangs, and only the one that speaks for it does not.
+    # The process that works hangs; only the process that reports for it does not.
     while ($how eq 'repeats') { say_json({ alive => 7 }); sleep 0.1 }
     if ($how eq 'busy') {
         for (1 .. 5) {
