@@ -168,7 +168,7 @@ fn where_one_hits_less_often_only_the_hits_are_compared() {
 }
 
 #[test]
-fn a_change_within_2_percent_is_none() {
+fn a_change_within_2_percent_is_indistinguishable() {
     let found = between(&run(&[("moka:", 1e5)]), &run(&[("moka:", 1.015e5)]));
     let rate = change(&found, DiffMeasure::AnsweredPerS);
     assert!(rate.p < 0.01 && rate.verdict == ChangeVerdict::Indistinguishable, "{rate:?}");
@@ -208,7 +208,7 @@ fn hits_are_compared_where_they_differ() {
 }
 
 #[test]
-fn what_only_one_has_is_listed_and_what_is_no_result_says_why() {
+fn cells_of_one_run_only_are_listed_and_cells_without_a_result_say_why() {
     let mut old = run(&[("a", 1e5), ("b", 1e5), ("c", 1e5), ("d", 1e5)]);
     let mut new = run(&[("a", 1e5), ("b", 1e5), ("c", 1e5), ("e", 1e5)]);
     new.cells[1].reason = Some("lost in the first round".into());
@@ -231,7 +231,7 @@ fn what_only_one_has_is_listed_and_what_is_no_result_says_why() {
 }
 
 #[test]
-fn runs_that_differ_in_more_say_in_what() {
+fn runs_that_differ_in_more_list_their_differences() {
     let (old, mut new) = (run(&[("a", 1e5)]), run(&[("a", 1e5)]));
     // Of a coordinate the common cells have the same value, and a kernel's own part of the memory varies.
     new.workload.insert("data-size".into(), "1k,4k".into());

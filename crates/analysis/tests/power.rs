@@ -84,7 +84,7 @@ fn a_target_that_is_slower_by_a_tenth_is_told_apart() {
 }
 
 #[test]
-fn on_a_machine_that_wanders_comparing_round_by_round_sees_what_ranks_of_all_do_not() {
+fn on_a_machine_that_wanders_comparing_round_by_round_sees_more_than_ranks_of_all() {
     let rates = |of: &[(u32, f64)]| of.iter().map(|(_, rate)| *rate).collect::<Vec<_>>();
     let (mut by_rounds, mut by_all) = (0, 0);
     for seed in 0..RUNS {

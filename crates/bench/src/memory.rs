@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_who_was_killed_was_killed() {
+    fn only_a_killed_process_counts_as_killed() {
         let [killed, lives] = [(), ()].map(|()| {
             let group = Group::spawn(Command::new("sleep").arg("100")).unwrap();
             (group.pid(), group)

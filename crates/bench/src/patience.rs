@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn what_gets_no_answer_is_tried_once_more_and_what_fails_at_once_a_few_times() {
+    fn an_operation_is_tried_again_once_after_a_timeout_and_a_few_times_after_a_quick_failure() {
         let silent =
             || Error::Timeout { engine: "it", peer: "there".into(), after: Duration::from_secs(5) };
         assert_eq!(tries(silent), 2);

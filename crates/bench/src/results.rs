@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_of_results_is_taken_and_nothing_of_somebodys_is_written_over() {
+    fn a_folder_of_results_is_taken_and_no_foreign_file_is_overwritten() {
         let whole = [("run.json", HEAD), ("report.html", "x"), ("hdr/1-moka-get.hlog", "x")];
         assert_eq!(refused(&[]), None);
         assert_eq!(refused(&whole), None);

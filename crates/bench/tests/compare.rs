@@ -29,7 +29,7 @@ fn by_default_every_key_is_set_and_then_read() {
 
 /// Other tests of this program take memory too, so the bounds are wide: 200 threads would have been charged some 100 MB.
 #[test]
-fn threads_and_what_they_measure_with_are_not_the_memory_of_a_cache() {
+fn threads_and_their_measuring_buffers_are_not_the_memory_of_a_cache() {
     const MIB: u64 = 1 << 20;
     let run = run(&ENGINES, &["moka:", "null:"], "keys = 4000\nrounds = 3\nthreads = [1, 200]");
     for cell in run.cells.iter().filter(|cell| cell.target == "moka:") {

@@ -48,7 +48,7 @@ fn a_timeline_has_every_operation_and_covers_the_measured_time() {
 }
 
 #[test]
-fn so_it_does_with_threads_in_a_mix_and_with_many_keys_a_request() {
+fn a_timeline_is_complete_with_threads_in_a_mix_and_with_many_keys_a_request() {
     let mix = "keys = 500\nrounds = 2\nratio = '1:3:1'\nrequests = 20000\nthreads = 4";
     let mix = run(&stores::ENGINES, &["map:"], mix);
     assert_timelines(&mix, &[Operation::Set, Operation::Get, Operation::Delete]);
@@ -58,7 +58,7 @@ fn so_it_does_with_threads_in_a_mix_and_with_many_keys_a_request() {
 }
 
 #[test]
-fn what_failed_is_in_the_timeline_and_in_no_latency() {
+fn failed_operations_are_in_the_timeline_and_in_no_latency() {
     let run = run(&stores::ENGINES, &["fails:?every=50"], "keys = 1000\nrounds = 1");
     assert_timelines(&run, &[Operation::Set]);
     let counts = cell(&run, "fails:?every=50", Operation::Set).counts;

@@ -40,7 +40,7 @@ fn a_plan_that_takes_too_long_gets_fewer_keys_for_all_targets_and_says_so() {
 }
 
 #[test]
-fn a_plan_that_has_the_time_or_needs_none_stays_as_it_is() {
+fn a_plan_within_its_time_or_without_a_time_stays_as_it_is() {
     for line in ["within = '24h'", ""] {
         let (whole, fitted) = fitted(&["map:"], line);
         assert_eq!(fitted.workload, whole.workload, "{line}");
@@ -49,7 +49,7 @@ fn a_plan_that_has_the_time_or_needs_none_stays_as_it_is() {
 }
 
 #[test]
-fn the_time_is_refused_beside_what_else_says_how_much_and_gives_way_to_what_is_typed() {
+fn the_time_is_refused_beside_requests_and_gives_way_to_typed_keys() {
     let scenario = |line: &str| {
         let spec: WorkloadSpec = toml::from_str(&format!("within = '1m'\n{line}")).unwrap();
         Scenario {

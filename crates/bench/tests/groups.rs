@@ -64,7 +64,7 @@ fn requests_are_rounded_up_to_whole_groups() {
 }
 
 #[test]
-fn only_the_cell_of_what_a_target_lacks_is_empty() {
+fn only_the_cell_of_a_missing_operation_is_empty() {
     let run = run(&ENGINES, &["moka:", "lmdb:"], &format!("keys = 90\nrounds = 2\n{PAGES}"));
     let lacking = cell(&run, "moka:", Operation::GetTag);
     assert_eq!(lacking.reason.as_deref(), Some("no reads by tag"));
@@ -87,7 +87,7 @@ fn a_target_that_lacks_all_that_is_measured_is_not_loaded() {
 }
 
 #[test]
-fn what_is_not_of_the_group_or_not_found_is_seen() {
+fn entries_of_other_groups_and_missing_entries_are_seen() {
     // With sets of their own, sets that fail are no reason.
     let ways = "group = 30\noperations = 'set,get_each,get_many,get_tag'";
     let workload = format!("keys = 600\nrounds = 1\ndata-size = '4k'\n{ways}");
@@ -133,7 +133,7 @@ fn keys_that_are_never_asked_for_are_not_counted() {
 }
 
 #[test]
-fn what_cannot_be_read_in_groups_is_refused_in_one_line() {
+fn a_plan_that_cannot_read_groups_is_refused_in_one_line() {
     for (workload, needle) in [
         ("operations = 'get_tag'", "get_tag reads groups: give their size with --group"),
         ("operations = 'get_each'", "give their size with --group"),

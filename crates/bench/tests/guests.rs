@@ -76,10 +76,10 @@ fn main() -> ExitCode {
     };
     trials.push(trial_where(languages, "guests_of_one_plan_agree_exactly", all_languages));
     let apcu = || opens("php+apcu:");
-    trials.push(trial_where(apcu, "processes_share_apcu_and_what_it_drops_is_told", wiped));
-    trials.push(trial_where(memcached, "a_tier_answers_what_it_holds", tiers));
-    trials.push(trial_where(memcached, "somebodys_server_behind_a_tier_is_guarded", guarded));
-    trials.push(trial_where(memcached, "what_is_left_on_somebodys_server_ends", safety));
+    trials.push(trial_where(apcu, "processes_share_apcu_and_its_evictions_are_told", wiped));
+    trials.push(trial_where(memcached, "a_tier_answers_the_entries_it_holds", tiers));
+    trials.push(trial_where(memcached, "an_external_server_behind_a_tier_is_guarded", guarded));
+    trials.push(trial_where(memcached, "entries_left_on_an_external_server_expire", safety));
     trials.push(trial_where(memcached, "settings_of_tiers_are_told_apart", settings));
     trials.push(trial_where(perl, "processes_share_the_work_of_a_plan", processes));
     trials.push(trial_where(perl, "processes_without_work_are_no_reason", idle));
@@ -89,7 +89,11 @@ fn main() -> ExitCode {
     let mmap = || has_perl_modules(&["Cache::Mmap"]);
     trials.push(trial_where(mmap, "a_ttl_that_a_guest_has_not_is_a_reason", no_ttl));
     trials.push(trial_where(mounts, "a_file_system_is_mounted_for_a_guest", mounted));
-    trials.push(trial_where(mounts, "a_program_ends_before_what_is_mounted_for_it", ends_first));
+    trials.push(trial_where(
+        mounts,
+        "a_program_ends_before_its_file_system_is_unmounted",
+        ends_first,
+    ));
     trials.push(trial_where(perl, "ways_to_read_that_a_guest_has_not_are_reasons", ways));
     trials.push(trial_where(perl, "values_that_take_time_to_make_are_a_reason", load_time));
     trials.push(trial_where(perl, "a_floor_is_that_of_the_targets_language", floors));
@@ -100,7 +104,7 @@ fn main() -> ExitCode {
     ));
     trials.push(trial_where(perl, "an_interpreter_that_is_not_there_is_a_reason", no_interpreter));
     let dict = || has_program(&CATALOG.find("python+dict").unwrap().recipes[0]);
-    trials.push(trial_where(dict, "memory_is_without_what_the_floor_takes", own_memory));
+    trials.push(trial_where(dict, "memory_is_without_that_of_the_floor", own_memory));
     trials.push(trial_where(dict, "memory_that_no_other_process_has_is_a_reason", private));
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }

@@ -214,7 +214,7 @@ fn an_exact_lru_reaches_the_ratio_of_the_model() {
 const FEW_AND_MANY: &str = "keys = 1000\nrounds = 2\non-miss = 'fill'\ncapacity = '1%,50%'\nkey-pattern = 'zipf:0.8'\nrequests = 4000";
 
 #[test]
-fn what_held_more_than_its_capacity_is_found_and_its_hits_are_no_praise() {
+fn a_target_that_held_more_than_its_capacity_is_found_and_its_hits_are_no_praise() {
     let run = run(&LRUS, &["exact:", "late:", "sly:"], FEW_AND_MANY);
     let found = findings(&run, "CAPACITY");
     let of = |target: &str| -> Vec<&str> {
@@ -272,7 +272,7 @@ fn moka_holds_no_more_than_it_is_told() {
 }
 
 #[test]
-fn what_rounds_its_size_up_is_told_less_until_it_takes_no_more() {
+fn a_target_that_rounds_its_size_up_is_given_less_until_it_takes_no_more() {
     let workload = "keys = 300\nrounds = 1\non-miss = 'fill'\ncapacity = '5000,25000,30000'\nkey-pattern = 'zipf:0.9'";
     let run = run(&LRUS, &["exact:", "steps:"], workload);
     let cells = cells(&run, "steps:");
@@ -322,7 +322,7 @@ fn a_typed_target_that_a_flag_leaves_out_has_failed() {
 }
 
 #[test]
-fn a_target_that_is_smaller_than_what_is_stored_has_its_curve_without_being_asked() {
+fn a_target_that_is_smaller_than_its_data_has_its_curve_unasked() {
     let workload = "keys = 300\nrounds = 1\non-miss = 'fill'\nkey-pattern = 'zipf:0.9'";
     let small = run(&LRUS, &["exact:?size=20000"], workload);
     let model = small.hit_curves[0].capacities[0];
@@ -333,7 +333,7 @@ fn a_target_that_is_smaller_than_what_is_stored_has_its_curve_without_being_aske
 }
 
 #[test]
-fn a_capacity_that_tells_nothing_is_refused_with_what_would() {
+fn a_capacity_that_tells_nothing_is_refused_with_a_remedy() {
     for (targets, workload, needle) in [
         (["exact:"], "capacity = '10%'", "add --on-miss fill"),
         (["exact:"], "capacity = '10%'\non-miss = 'fill-next'", "add --on-miss fill"),

@@ -9,7 +9,7 @@ use larder_testkit::stores;
 use support::{cell, findings, run, scenario};
 
 #[test]
-fn a_get_behind_its_own_set_returns_what_was_just_set() {
+fn a_get_behind_its_own_set_returns_the_value_just_set() {
     for (keys, threads, requests) in [(1_u64, 1, 1000), (300, 1, 1000), (300, 4, 1000), (7, 1, 999)]
     {
         let workload = format!(
@@ -35,7 +35,7 @@ fn a_get_that_returns_the_set_before_the_last_is_wrong() {
 }
 
 #[test]
-fn what_time_kept_from_being_carried_out_is_asked_of_nobody() {
+fn sets_that_time_cut_off_are_not_expected_later() {
     // Time ends the first phase within a block, whose last sets never happen.
     for threads in [1, 3] {
         let workload = format!(
@@ -81,7 +81,7 @@ fn a_value_that_comes_back_after_its_delete_is_wrong() {
 }
 
 #[test]
-fn what_is_joined_may_stand_in_a_list_and_end_with_a_delete() {
+fn joined_operations_may_stand_in_a_list_and_contain_a_delete() {
     let workload = "keys = 50\nrounds = 1\noperations = 'set+get,delete'";
     let mixed = run(&stores::ENGINES, &["map:"], workload);
     let ops = |operation| cell(&mixed, "map:", operation).counts.ops;
@@ -163,7 +163,7 @@ fn the_built_in_page_is_text_of_thirty_kilobytes_and_works_with_one_key() {
 }
 
 #[test]
-fn what_a_chain_has_stored_is_there_for_the_phase_behind_it() {
+fn entries_that_a_chain_has_stored_are_there_for_the_phase_behind_it() {
     for (operations, pattern, predicted) in [
         ("set+get,get_or_set", "first", Some((40, 1.0))),
         ("set+get,get_or_set", "uniform", None),
@@ -195,7 +195,7 @@ fn a_ttl_lasts_where_it_is_long_beside_the_phase() {
 }
 
 #[test]
-fn what_cannot_be_joined_or_verified_is_refused_in_one_line() {
+fn operations_that_cannot_be_joined_or_verified_are_refused_in_one_line() {
     for (workload, needle) in [
         ("operations = 'set+get'\nmultiget = 8", "--operations set+get one"),
         ("operations = 'get_or_set'\nmultiget = 8", "--multiget 8: no `get` is measured"),

@@ -160,7 +160,7 @@ fn recorded_sizes_win_over_made_ones() {
 }
 
 #[test]
-fn what_is_made_is_printed_as_a_file_that_makes_the_same() {
+fn a_made_scenario_is_printed_as_a_file_that_gives_the_same_scenario() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("printed.toml");
     for made in MADE {
@@ -171,7 +171,7 @@ fn what_is_made_is_printed_as_a_file_that_makes_the_same() {
 }
 
 #[test]
-fn a_wrong_argument_gets_one_line_that_says_what_to_give() {
+fn a_wrong_argument_gets_one_line_with_the_right_form() {
     for (name, needle) in [
         ("twitter", "write twitter:N, N from 1 to 54"),
         ("twitter:", "write twitter:N"),

@@ -170,7 +170,7 @@ fn a_missing_slice_is_told() {
 }
 
 #[test]
-fn what_is_not_of_one_plan_is_refused() {
+fn slices_that_are_not_of_one_plan_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let parts = slices(&folder, 3);
     let whole = Sliced { run: WHOLE.run.clone(), ..parts[0].clone() };

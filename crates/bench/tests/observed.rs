@@ -101,7 +101,7 @@ fn nothing_fires_early_that_needs_the_whole_run() {
 }
 
 #[test]
-fn what_fires_early_is_found_in_the_end_too() {
+fn a_check_that_fires_early_fires_in_the_end_too() {
     let targets = ["map:", "drops:", "truncates:", "swaps:", "fails:?every=50", "misses:"];
     let workload = "keys = 300\nrounds = 3\ndata-size = '2k'";
     let (told, run) = observed(&stores::ENGINES, &targets, workload);
@@ -131,7 +131,7 @@ fn a_target_that_is_lost_is_told_once() {
 }
 
 #[test]
-fn whether_somebody_is_told_makes_no_difference() {
+fn an_observer_changes_no_count() {
     let (targets, workload) = (["map:", "misses:"], "keys = 100\nrounds = 2");
     let counts = |run: &Run| run.cells.iter().map(|cell| cell.counts).collect::<Vec<_>>();
     let (_, told) = observed(&stores::ENGINES, &targets, workload);

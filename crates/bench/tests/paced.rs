@@ -24,7 +24,7 @@ fn paced(run: &Run, url: &str, operation: Operation) -> Cell {
 }
 
 #[test]
-fn a_target_that_keeps_up_does_what_is_due_and_waits_in_between() {
+fn a_target_that_keeps_up_does_each_due_operation_and_waits_in_between() {
     let began = Instant::now();
     let run =
         support::run(&ENGINES, &["moka:"], "rounds = 1\nkeys = 500\nrate = '2k'\nrequests = 1000");
@@ -159,7 +159,7 @@ fn a_trace_is_replayed_at_its_own_pace_or_at_another() {
 }
 
 #[test]
-fn rates_sweep_and_what_cannot_be_paced_says_so_in_a_line() {
+fn rates_sweep_and_plans_that_cannot_be_paced_are_refused_in_one_line() {
     let points = |workload: &str| {
         let plan = Plan::new(&support::scenario(&["moka:"], workload), true, &ENGINES).unwrap();
         plan.points.iter().map(|point| point.point["rate"].to_string()).collect::<Vec<_>>()
@@ -212,7 +212,7 @@ fn at_a_rate_targets_are_ranked_by_the_p99_from_plan() {
 }
 
 #[test]
-fn a_server_that_stands_still_is_seen_by_everybody_who_is_due_meanwhile() {
+fn a_server_that_stands_still_delays_every_operation_that_is_due_meanwhile() {
     let run = frozen::run("requests = 2500\nrate = '1k'");
     let cell = paced(&run, "memcached:", Operation::Get);
     let (planned, pace) = (cell.latency_ns.unwrap(), cell.paced.clone().unwrap());
@@ -239,7 +239,7 @@ fn a_server_that_stands_still_is_seen_by_everybody_who_is_due_meanwhile() {
 }
 
 #[test]
-fn the_highest_rate_within_a_bound_is_that_of_a_target_whose_own_is_known() {
+fn the_highest_rate_within_a_bound_is_found_for_a_target_with_a_known_rate() {
     // Each miss takes 2 ms: 500 a second is all that one thread can do, and from there on a queue grows.
     let workload = "rounds = 2\nkeys = 2000\nrequests = 100\non-miss = 'fill'\nload-time = '2ms'\nkey-pattern = 'seq'\n\
                     search = 'p50:20ms'";

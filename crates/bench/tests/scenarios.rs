@@ -110,7 +110,7 @@ const FORMS: &str = r#"
 "#;
 
 #[test]
-fn a_form_replaces_what_it_names_and_leaves_the_rest() {
+fn a_form_replaces_the_fields_it_names_and_leaves_the_rest() {
     let of = |form, full| {
         let scenario = read(FORMS).unwrap().resolve(form, full).unwrap();
         let workload = scenario.workload;
@@ -142,7 +142,7 @@ fn a_part_of_a_form_is_measured_on_the_targets_of_the_part_of_its_name() {
 }
 
 #[test]
-fn what_a_scenario_has_not_is_refused_in_one_line() {
+fn a_missing_form_or_a_wrong_part_is_refused_in_one_line() {
     let bare = || read("targets = ['moka:']").unwrap();
     let error = bare().resolve(ArticleForm::Published, false).unwrap_err().to_string();
     assert!(error.contains("scenario `mine` has no [published]"), "{error}");

@@ -26,8 +26,8 @@ fn main() -> ExitCode {
     let trials = vec![
         trial_where(|| Ok(()), "this_process_and_the_machine_are_seen", this_process),
         trial_where(memcached, "a_managed_server_is_seen_behind_a_relay", managed),
-        trial_where(memcached, "a_server_of_somebody_is_found_by_its_port", by_port),
-        trial_where(memcached, "who_passes_on_what_comes_is_no_server", forwarder),
+        trial_where(memcached, "an_external_server_is_found_by_its_port", by_port),
+        trial_where(memcached, "a_proxy_is_not_taken_for_the_server", forwarder),
         trial_where(memcached, "bytes_on_the_wire_are_those_of_the_protocol", wire),
         trial_where(memcached, "a_wire_of_which_not_all_was_seen_is_unknown", closed_connections),
         trial_where(perl, "a_guest_is_seen_while_it_has_its_turn", guest),

@@ -31,7 +31,7 @@ fn uses(manifest: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn crates_use_those_that_they_may() {
+fn crates_use_only_the_crates_that_they_may() {
     let mut allowed = BTreeMap::new();
     for line in section().lines().filter(|line| line.starts_with("| `")) {
         let [_, crates, uses, _] = line.split('|').collect::<Vec<_>>()[..] else {
@@ -73,7 +73,7 @@ fn sources(module: &Path, found: &mut Vec<(PathBuf, String)>) {
 }
 
 #[test]
-fn modules_of_bench_use_none_of_a_later_layer() {
+fn modules_of_bench_use_no_module_of_a_later_layer() {
     let layers = layers();
     let mut wrong = Vec::new();
     for entry in fs::read_dir(path("crates/bench/src")).unwrap() {

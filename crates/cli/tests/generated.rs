@@ -122,7 +122,7 @@ fn the_page_on_scenarios_names_every_field_format_and_scenario() {
 const NOT_IN_DEBIAN_12: [&str; 2] = ["valkey-server", "mysql-server"];
 
 #[test]
-fn setup_brings_what_every_recipe_names() {
+fn setup_brings_the_package_that_every_recipe_names() {
     let script = fs::read_to_string(path("setup.sh")).unwrap();
     let list = |start: &str| -> Vec<&str> {
         let list = script.lines().find_map(|line| line.strip_prefix(start)?.strip_suffix(')'));

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_engine_that_this_build_lacks_says_what_brings_it() {
+    fn an_engine_that_this_build_lacks_names_the_feature_that_brings_it() {
         const CATALOG: Catalog =
             Catalog::new(&[engine("lacking", &["lackings"], &[needs("lacking")])]);
         for url in ["lacking:?size=4", "lackings://host:1/"] {

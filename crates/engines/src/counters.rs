@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_sessions_counted_stays_when_they_end() {
+    fn counts_of_sessions_stay_when_the_sessions_end() {
         let counters = Counters::<SessionCounters>::default();
         let (one, two) = (counters.session(), counters.session());
         one.looked_up(Some(()));

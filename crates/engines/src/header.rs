@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_splits_into_what_it_was_made_of() {
+    fn a_record_splits_into_its_parts() {
         let header = Header { deadline_ms: 1 << 50, version: 7, flags: u32::MAX };
         let mut record = header.to_bytes().to_vec();
         record.extend_from_slice(b"value");
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_record_is_refused() {
+    fn bytes_that_cannot_be_a_record_are_refused() {
         for len in [0, 1, HEADER_LEN - 1, HEADER_LEN, 4096] {
             assert!(Header::split(&vec![0; len]).is_none(), "{len} zeros");
         }

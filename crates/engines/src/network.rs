@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_reached_by_loopback_is_local() {
+    fn only_hosts_reached_by_loopback_are_local() {
         for (hosts, is_local) in [
             (&["127.0.0.1"][..], true),
             (&["localhost"], true),
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn who_tells_otherwise_is_named() {
+    fn a_host_that_disagrees_is_named() {
         let told = |values: &[Option<&str>]| agreed(["h1", "h2", "h3"].iter().zip(values.to_vec()));
         assert_eq!(told(&[Some("7.0"), Some("7.0"), None]).as_deref(), Some("7.0"));
         assert_eq!(told(&[None, Some("7.0"), Some("7.2")]).as_deref(), Some("7.0; h3 has 7.2"));

@@ -29,16 +29,16 @@ fn main() -> ExitCode {
         return tell_why_nothing_opens();
     }
     let trials = vec![
-        trial("a_killed_process_leaves_what_it_acknowledged", killed_after_the_log_was_written),
+        trial("a_killed_process_leaves_its_acknowledged_entries", killed_after_the_log_was_written),
         trial("a_killed_process_leaves_whole_values", killed_with_commits_in_memory),
         trial("a_folder_belongs_to_one_store_at_a_time", one_store_at_a_time),
-        trial("databases_of_others_are_refused_and_left_alone", databases_of_others),
+        trial("foreign_databases_are_refused_and_left_alone", foreign_databases),
         trial("a_folder_keeps_how_its_entries_are_kept", another_type),
         trial("a_library_of_another_larder_is_refused", library_of_another_larder),
         trial("expired_entries_are_given_back", expired_entries_are_given_back),
         trial("checkpoints_keep_the_log_short", checkpoints_keep_the_log_short),
         trial("threads_that_want_the_same_pages_all_come_to_an_end", many_threads),
-        trial("what_survives_follows_the_options", what_survives_follows_the_options),
+        trial("durability_follows_from_the_options", durability_follows_from_the_options),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -102,7 +102,7 @@ fn one_store_at_a_time() {
     assert_eq!(found, b"value");
 }
 
-fn databases_of_others() {
+fn foreign_databases() {
     let directory = TestDir::create();
     let folder = directory.path().join("store");
     std::fs::create_dir(&folder).unwrap();
@@ -233,7 +233,7 @@ fn many_threads() {
     assert_eq!(count, b"4000");
 }
 
-fn what_survives_follows_the_options() {
+fn durability_follows_from_the_options() {
     let folder = TestDir::create();
     let of = |query: &str| {
         let info = open(&url(SCHEME, folder.path(), query)).unwrap().info();

@@ -7,7 +7,7 @@ use larder_store::{Engine, StoreUrl};
 
 /// Cases in which several threads write at once.
 const TOGETHER: &[&str] = &[
-    "eight_threads_read_back_what_they_wrote",
+    "eight_threads_read_back_their_own_values",
     "readers_of_a_changing_entry_see_whole_values",
     "cas_loses_no_update_of_many_threads",
     "add_is_won_by_one_of_many_threads",

@@ -42,22 +42,25 @@ fn main() -> ExitCode {
         trial_where(may_mount, "a_disk_that_may_only_be_read_is_read", || {
             run_with_mounts("read-only disk");
         }),
-        trial_where(may_mount, "a_store_mounts_what_it_is_told_and_unmounts_it", || {
+        trial_where(may_mount, "a_store_mounts_its_file_system_and_unmounts_it", || {
             run_with_mounts("own mount");
         }),
         trial_where(may_mount, "its_own_tmpfs_may_fill_up", || run_with_mounts("own tmpfs")),
         trial_where(may_mount, "its_own_ramfs_has_no_limit", || run_with_mounts("own ramfs")),
         trial("a_killed_writer_leaves_only_whole_files", a_killed_writer_leaves_only_whole_files),
-        trial("what_a_killed_writer_left_is_swept", what_a_killed_writer_left_is_swept),
+        trial(
+            "temporary_files_of_a_killed_writer_are_removed",
+            temporary_files_of_a_killed_writer_are_removed,
+        ),
         trial("processes_keep_to_one_size_limit", processes_keep_to_one_size_limit),
         trial("processes_lose_no_count", processes_lose_no_count),
         trial("the_oldest_make_room", the_oldest_make_room),
-        trial("files_of_others_are_left_alone", files_of_others_are_left_alone),
+        trial("foreign_files_are_left_alone", foreign_files_are_left_alone),
         trial("a_folder_that_is_no_store_is_refused", a_folder_that_is_no_store_is_refused),
         trial("a_store_keeps_its_depth", a_store_keeps_its_depth),
         trial("namespaces_do_not_meet", namespaces_do_not_meet),
         trial("a_store_without_a_path_vanishes", a_store_without_a_path_vanishes),
-        trial("what_a_url_may_not_say", what_a_url_may_not_say),
+        trial("a_wrong_url_is_refused", a_wrong_url_is_refused),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -68,7 +71,7 @@ fn play(role: &str, url: &str) -> ExitCode {
     match role {
         "full disk" => a_full_disk_is_an_error(&SmallDisk::mount()),
         "read-only disk" => a_disk_that_may_only_be_read_is_read(&SmallDisk::mount()),
-        "own mount" => a_store_mounts_what_it_is_told(),
+        "own mount" => a_store_mounts_its_file_system(),
         "own tmpfs" => its_own_tmpfs_may_fill_up(),
         "own ramfs" => its_own_ramfs_has_no_limit(),
         _ => work(role, url),
@@ -311,7 +314,7 @@ fn a_disk_that_may_only_be_read_is_read(disk: &SmallDisk) {
     assert_eq!(get(&mut *session, b"key").unwrap(), b"value");
 }
 
-fn a_store_mounts_what_it_is_told() {
+fn a_store_mounts_its_file_system() {
     let folder = TestDir::new();
     for (url, under) in [
         ("file:?mount=tmpfs:2m".into(), std::env::temp_dir()),
@@ -399,7 +402,7 @@ fn a_killed_writer_leaves_only_whole_files() {
     assert!(temporary_files(&folder.0) <= writers.len());
 }
 
-fn what_a_killed_writer_left_is_swept() {
+fn temporary_files_of_a_killed_writer_are_removed() {
     let folder = TestDir::new();
     drop(open(&folder.url("")));
     let minutes_ago = |minutes| SystemTime::now() - Duration::from_mins(minutes);
@@ -484,7 +487,7 @@ fn the_oldest_make_room() {
     assert_eq!(evicted, (300 - old - new - newest) as u64);
 }
 
-fn files_of_others_are_left_alone() {
+fn foreign_files_are_left_alone() {
     let folder = TestDir::new();
     let notes = folder.0.join("notes.txt");
     fs::write(&notes, "mine").unwrap();
@@ -560,7 +563,7 @@ fn a_store_without_a_path_vanishes() {
     assert!(!path.exists() && !path.parent().unwrap().exists());
 }
 
-fn what_a_url_may_not_say() {
+fn a_wrong_url_is_refused() {
     let text = refusal("file://host/var/tmp");
     assert!(text.contains("a path and no host; write `file:/host/var/tmp`"), "{text}");
     let folder = TestDir::new();

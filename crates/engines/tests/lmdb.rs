@@ -44,7 +44,7 @@ fn expired_entries_are_given_back() {
 
 /// The count of bytes is kept by every operation; what threads and eviction leave must add up to it.
 #[test]
-fn the_count_of_bytes_agrees_with_what_is_there() {
+fn the_count_of_bytes_agrees_with_the_entries() {
     const KEYS: usize = 300;
     const TAG: &[u8] = b"some tag";
     let directory = TestDir::create();
@@ -119,7 +119,7 @@ fn refusal(url: &str) -> (Error, String) {
 }
 
 #[test]
-fn what_is_no_lmdb_file_is_refused_and_left_alone() {
+fn a_file_that_is_not_of_lmdb_is_refused_and_left_alone() {
     let directory = TestDir::create();
     let folder = directory.path().join("store");
     let url = url(SCHEME, directory.path(), "");
@@ -141,7 +141,7 @@ fn what_is_no_lmdb_file_is_refused_and_left_alone() {
 }
 
 #[test]
-fn a_database_of_somebody_else_is_refused() {
+fn a_foreign_database_is_refused() {
     use heed::Database;
     use heed::types::Str;
     let directory = TestDir::create();
@@ -306,7 +306,7 @@ fn a_map_that_a_reader_holds_is_full_and_then_is_not() {
 }
 
 #[test]
-fn stores_that_share_a_folder_must_agree_on_what_they_share() {
+fn stores_that_share_a_folder_must_agree_on_shared_options() {
     let directory = TestDir::create();
     let url = |query: &str| url(SCHEME, directory.path(), query);
     let _first = open(&url("size=1m")).unwrap();

@@ -35,7 +35,7 @@ fn main() -> ExitCode {
         trial("connections_are_counted", connections_are_counted),
         trial("a_connection_for_every_operation", a_connection_for_every_operation),
         trial("a_unix_socket_reaches_this_host_only", a_unix_socket_reaches_this_host_only),
-        trial("a_server_of_somebody_else_is_never_cleared", a_server_of_somebody_else),
+        trial("an_external_server_is_never_cleared", an_external_server),
         trial("effective_settings_are_read_back", effective_settings_are_read_back),
         trial("a_session_keeps_its_server", a_session_keeps_its_server),
         trial("counters_are_summed_over_nodes", counters_are_summed_over_nodes),
@@ -355,7 +355,7 @@ fn a_unix_socket_reaches_this_host_only() {
     assert_eq!(open("memcached:").capabilities().reach, Reach::Network);
 }
 
-fn a_server_of_somebody_else() {
+fn an_external_server() {
     let (server, port) = memcached(0, &["-m", "100"]);
     let address = format!("127.0.0.1:{port}");
     let store = open(&format!("memcached://{address}"));

@@ -29,9 +29,12 @@ fn main() -> ExitCode {
         trial("a_batch_is_one_request_a_node", a_batch_is_one_request_a_node),
         trial("a_panic_in_mid_batch_leaves_the_session_in_step", a_panic_in_mid_batch),
         without_server("every_error_of_a_server_is_named", every_error_of_a_server_is_named),
-        without_server("what_is_no_answer_is_shown", what_is_no_answer_is_shown),
+        without_server("a_malformed_answer_is_shown", a_malformed_answer_is_shown),
         without_server("silence_is_a_timeout", silence_is_a_timeout),
-        without_server("a_late_answer_is_nobody_elses", a_late_answer_is_nobody_elses),
+        without_server(
+            "a_late_answer_is_not_taken_for_another",
+            a_late_answer_is_not_taken_for_another,
+        ),
         without_server("an_old_server_is_spoken_to_in_text", an_old_server),
         without_server("a_server_without_settings_has_no_known_limit", without_settings),
     ];
@@ -133,7 +136,7 @@ fn every_error_of_a_server_is_named() {
     }
 }
 
-fn what_is_no_answer_is_shown() {
+fn a_malformed_answer_is_shown() {
     for (answer, needle) in [
         (&b"HTTP/1.1 400 Bad Request\r\n"[..], "no answer to `gets`: HTTP/1.1 400 Bad Request"),
         (b"VALUE other 0 1 5\r\nx\r\nEND\r\n", "no answer to `gets`: VALUE other 0 1 5"),
@@ -178,7 +181,7 @@ fn silence_is_a_timeout() {
     assert!(message.contains("no answer within 100 ms"), "{message}");
 }
 
-fn a_late_answer_is_nobody_elses() {
+fn a_late_answer_is_not_taken_for_another() {
     let session = &mut *session_at(|line| match line {
         "gets slow" => {
             sleep(Duration::from_millis(300));

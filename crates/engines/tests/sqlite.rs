@@ -57,7 +57,7 @@ fn refusal(url: &str) -> (Error, String) {
 }
 
 #[test]
-fn what_is_no_sqlite_file_is_refused_and_left_alone() {
+fn a_file_that_is_not_of_sqlite_is_refused_and_left_alone() {
     let directory = TestDir::create();
     let file = directory.path().join("store");
     let url = url(SCHEME, directory.path(), "");
@@ -79,7 +79,7 @@ fn what_is_no_sqlite_file_is_refused_and_left_alone() {
 }
 
 #[test]
-fn a_database_of_somebody_else_is_refused_and_left_alone() {
+fn a_foreign_database_is_refused_and_left_alone() {
     let directory = TestDir::create();
     let file = directory.path().join("store");
     let theirs = Connection::open(&file).unwrap();

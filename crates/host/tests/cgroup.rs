@@ -30,9 +30,9 @@ fn main() -> ExitCode {
     }
     let trials: Vec<Trial> = vec![
         trial_where(may_limit, "all_that_is_started_has_the_limit", || run("start")),
-        trial_where(may_limit, "who_takes_more_is_killed_and_counted", || run("count")),
+        trial_where(may_limit, "a_process_that_takes_more_is_killed_and_counted", || run("count")),
         trial_where(may_limit, "nothing_is_left_after_kill_9", nothing_is_left_after_kill_9),
-        trial_where(may_limit, "nothing_is_left_of_one_that_takes_too_much", too_much),
+        trial_where(may_limit, "nothing_is_left_of_a_process_that_takes_too_much", too_much),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -41,7 +41,7 @@ fn play(role: &str) {
     match role {
         "try" => drop(enter()),
         "start" => all_that_is_started_has_the_limit(),
-        "count" => who_takes_more_is_killed(),
+        "count" => a_process_that_takes_more_is_killed(),
         "hold" => {
             let _limit = enter();
             let mut sleeper = Command::new("sleep").arg("1000").spawn().unwrap();
@@ -122,7 +122,7 @@ fn all_that_is_started_has_the_limit() {
     assert!(!is_there(&name, Path::new("/sys/fs/cgroup")));
 }
 
-fn who_takes_more_is_killed() {
+fn a_process_that_takes_more_is_killed() {
     let _limit = enter();
     assert_eq!(cgroup::n_killed(), Some(0));
     let taker = role("take").status().unwrap();

@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     let trials = vec![
         trial("a_server_is_gone_after_drop", a_server_is_gone_after_drop),
         trial("a_server_is_gone_after_a_panic", a_server_is_gone_after_a_panic),
-        trial("what_a_server_started_is_gone_too", what_a_server_started_is_gone_too),
+        trial("children_of_a_server_are_gone_too", children_of_a_server_are_gone_too),
         trial("a_server_that_will_not_end_is_killed", a_server_that_will_not_end_is_killed),
         trial("a_server_with_nothing_to_save_ends_at_once", a_server_with_nothing_to_save),
         trial("nothing_is_left_after_kill_9", nothing_is_left_after_kill_9),
@@ -106,7 +106,7 @@ fn a_server_is_gone_after_a_panic() {
     assert!(panicked.is_err() && !runs(pid) && !directory.exists());
 }
 
-fn what_a_server_started_is_gone_too() {
+fn children_of_a_server_are_gone_too() {
     let mut server = server("sleep 1000 & echo $! > child; wait");
     let child = number_in(&mut server, "child");
     assert!(runs(child));

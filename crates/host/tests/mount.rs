@@ -32,12 +32,12 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let trials: Vec<Trial> = vec![
-        trial_where(may_mount, "what_is_mounted_is_private_and_unmounted_again", || run("use")),
-        trial_where(may_mount, "what_is_still_in_use_is_out_of_sight", || run("busy")),
+        trial_where(may_mount, "a_mount_is_private_and_unmounted_again", || run("use")),
+        trial_where(may_mount, "a_mount_that_is_still_in_use_is_out_of_sight", || run("busy")),
         trial_where(may_mount, "a_url_says_where_it_is_mounted", || run("place")),
         trial_where(may_mount, "nothing_is_left_after_kill_9", nothing_is_left_after_kill_9),
         trial_where(may_mount, "nothing_is_left_whenever_it_is_killed", whenever_it_is_killed),
-        trial_where(may_mount, "who_is_not_root_is_told_what_to_do", || run("somebody")),
+        trial_where(may_mount, "a_user_without_root_is_told_how_to_mount", || run("somebody")),
         trial_where(may_mount, "root_without_the_right_is_told_too", root_without_the_right),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
@@ -45,8 +45,8 @@ fn main() -> ExitCode {
 
 fn play(role: &str, folder: &Path) {
     match role {
-        "use" => what_is_mounted_is_private(folder),
-        "busy" => what_is_still_in_use(folder),
+        "use" => a_mount_is_private(folder),
+        "busy" => a_mount_that_is_still_in_use(folder),
         "place" => a_url_says_where(folder),
         "hold" => hold(folder),
         "churn" => loop {
@@ -95,7 +95,7 @@ fn line_of(path: &Path) -> Option<String> {
     mounts.lines().find(|line| point(line).as_deref() == Some(path)).map(String::from)
 }
 
-fn what_is_mounted_is_private(folder: &Path) {
+fn a_mount_is_private(folder: &Path) {
     for (what, limit) in [("tmpfs:1m", Some(1 << 20)), ("ramfs:1m", None), ("ramfs", None)] {
         let mounted = mount(folder, what).unwrap();
         let path = mounted.path().to_owned();
@@ -116,7 +116,7 @@ fn what_is_mounted_is_private(folder: &Path) {
     assert!(half.limit_bytes() > Some(1 << 20), "{half:?}");
 }
 
-fn what_is_still_in_use(folder: &Path) {
+fn a_mount_that_is_still_in_use(folder: &Path) {
     let mounted = mount(folder, "tmpfs:1m").unwrap();
     let path = mounted.path().to_owned();
     let _open = File::create(path.join("file")).unwrap();

@@ -35,7 +35,7 @@ fn main() -> ExitCode {
         })
     };
     let trials = vec![
-        trial("the_median_of_what_is_added_is_what_was_asked_for", the_median_is_as_asked),
+        trial("the_median_of_the_added_delay_is_the_delay_asked_for", the_median_is_as_asked),
         trial("a_delay_is_that_of_a_round_trip", a_delay_is_that_of_a_round_trip),
         trial("a_new_connection_takes_one_round_trip_more", a_new_connection),
         trial("a_server_that_speaks_first_is_as_far_away", a_server_that_speaks_first),
@@ -44,7 +44,7 @@ fn main() -> ExitCode {
         trial("many_requests_are_under_way_at_once", many_requests_at_once),
         trial("a_connection_is_not_slowed_by_others", not_slowed_by_others),
         trial("an_end_of_one_direction_leaves_the_other_open", a_half_closed_connection),
-        trial("what_was_sent_before_a_reset_arrives", what_was_sent_before_a_reset),
+        trial("bytes_sent_before_a_reset_arrive", bytes_sent_before_a_reset),
         trial("a_server_that_is_gone_is_an_end", a_server_that_is_gone),
         trial("the_first_address_that_answers_is_taken", the_first_address_that_answers),
         trial("a_relay_leads_to_a_socket_of_this_machine", a_socket_of_this_machine),
@@ -286,7 +286,7 @@ fn a_half_closed_connection() {
     assert_eq!(answer, "100000");
 }
 
-fn what_was_sent_before_a_reset() {
+fn bytes_sent_before_a_reset() {
     let (heard, hears) = std::sync::mpsc::channel();
     let listener = server(move |mut stream| {
         let mut all = Vec::new();

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_is_malformed() {
+    fn a_line_that_is_no_answer_is_malformed() {
         let endless = vec![b'x'; MAX_LINE_LEN];
         for input in [&b"OK\n"[..], b"\r\n", b"ERRORS\r\n", b"\n", &endless] {
             assert_eq!(parse(input, "test", ok), Err(Malformed { command: "test" }), "{input:?}");

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_none() {
+    fn a_text_that_is_no_number_is_refused() {
         for text in ["", "-", "1x", " 1", "+1", "18446744073709551616", "1e3"] {
             assert_eq!(parse_u64(text.as_bytes()), None, "{text}");
         }

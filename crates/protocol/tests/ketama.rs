@@ -51,7 +51,7 @@ fn a_server_that_leaves_takes_only_its_own_keys() {
 }
 
 #[test]
-fn a_pool_of_nobody_does_not_panic() {
+fn a_pool_without_a_server_does_not_panic() {
     assert_eq!(Ketama::weighted(&[]).server(b"x"), 0);
     assert_eq!(Ketama::weighted(&[PoolServer { host: "a", port: 1, weight: 0 }]).server(b"x"), 0);
 }

@@ -91,7 +91,7 @@ proptest! {
     }
 
     #[test]
-    fn what_reads_in_one_pass_reads_the_same_in_general(
+    fn a_hit_that_parses_in_one_pass_parses_the_same_in_general(
         key in "k{1,3}", numbers in any::<[u64; 3]>(), ttl in -2_i64..100, cut in 0_usize..200
     ) {
         let [flags, len, version] = numbers.map(|number| number >> (number % 64));
@@ -111,7 +111,7 @@ proptest! {
 
     /// A part of an input is incomplete, or parses to the same as the whole.
     #[test]
-    fn pieces_parse_to_what_the_whole_does(mut input in answers(), more in answers()) {
+    fn a_piece_is_incomplete_or_parses_as_the_whole(mut input in answers(), more in answers()) {
         input.extend_from_slice(b"\r\n");
         for (name, parse) in PARSERS {
             let whole = parse(&input);
@@ -128,7 +128,7 @@ proptest! {
 }
 
 #[test]
-fn nobody_waits_for_the_end_of_an_endless_line() {
+fn no_parser_waits_for_the_end_of_an_endless_line() {
     for (name, parse) in PARSERS {
         assert!(parse(&[b'1'; MAX_LINE_LEN]).is_err(), "{name}");
     }

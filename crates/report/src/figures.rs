@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn only_all_shows_as_a_hundred_percent_and_only_none_as_zero() {
+    fn only_the_whole_shows_as_a_hundred_percent_and_only_zero_as_zero() {
         for (part, text) in [
             (0.0, "0 %"),
             (1e-9, "<0.0001 %"),

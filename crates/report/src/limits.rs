@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_of_somebodys_are_told_as_one_or_as_several_and_where_they_ran() {
+    fn external_servers_are_told_as_one_or_as_several_with_their_place() {
         let told = servers(&somebodys(&[("a", true), ("b", false)])).join(" ");
         assert!(told.starts_with("a ran on this machine beside the client"), "{told}");
         assert!(

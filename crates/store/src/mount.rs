@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_mounted_reads_and_shows() {
+    fn a_mount_reads_and_shows() {
         for (text, mount, shown) in [
             ("tmpfs:1g", Mount::Tmpfs(Some(ByteSize(1 << 30))), "tmpfs, size=1 GiB"),
             ("tmpfs", Mount::Tmpfs(None), "tmpfs, size=half of memory"),
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_mounted_is_told_with_what_can() {
+    fn a_wrong_mount_is_refused_with_a_remedy() {
         for (text, message) in [
             ("ext4", "`ext4` cannot be mounted for a store; write tmpfs:1g or ramfs"),
             ("tmpfs:0", "a tmpfs of 0 B is below 64 KiB; give it more"),

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_option_is_named_with_what_would_be_right() {
+    fn a_wrong_option_is_named_with_the_right_form() {
         for (name, text, message) in [
             ("dept", "3", "unknown option `dept`; known: depth, sync, size, mode"),
             ("depth", "300", "option `depth`: `300` is not a whole number from 0 to 255"),

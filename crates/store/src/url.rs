@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_urls_say_what_would_be_right() {
+    fn a_bad_url_names_its_fault() {
         for (text, needle) in [
             ("moka", "no engine"),
             ("/var/tmp", "no engine"),

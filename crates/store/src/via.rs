@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_delay_is_told_with_what_would_be_one() {
+    fn a_wrong_delay_is_refused_with_a_right_example() {
         for (text, message) in [
             ("2ms", "`2ms` is no way to a server; write delay:2ms"),
             ("delay:", "`` is not a delay with its unit; write delay:2ms or delay:500us"),

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_bound_is_refused() {
+    fn a_text_that_is_no_bound_is_refused() {
         for text in ["p99", "p99:", "99:1ms", "p10:1ms", "p99.99:1ms", "p100:1ms", "p99:0s", "max"]
         {
             assert!(text.parse::<Bound>().is_err(), "{text}");

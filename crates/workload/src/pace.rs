@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scan_that_is_none_says_why() {
+    fn a_wrong_scan_says_why() {
         for (text, why) in [
             ("10k", "from:to:step"),
             ("1:2:3:4", "from:to:step"),

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_ratio_says_what_one_is() {
+    fn a_wrong_ratio_is_refused_with_the_right_form() {
         for (text, needle) in [
             ("1", "is not set:get"),
             ("1:2:3:4", "is not set:get"),

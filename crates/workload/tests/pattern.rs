@@ -35,7 +35,7 @@ fn sum(counts: &[u32]) -> f64 {
 }
 
 #[test]
-fn what_is_read_shows_as_what_reads_the_same() {
+fn a_pattern_shows_as_a_text_that_reads_the_same() {
     for (text, shown) in [
         ("seq", "seq"),
         ("S", "seq"),
@@ -61,7 +61,7 @@ fn what_is_read_shows_as_what_reads_the_same() {
 }
 
 #[test]
-fn what_is_no_pattern_gets_one_line_that_says_why() {
+fn a_wrong_pattern_gets_one_line_that_says_why() {
     for (text, needle) in [
         ("", "no key pattern ``; known: seq, first, uniform, zipf:0.99,"),
         ("random", "no key pattern `random`"),
@@ -194,7 +194,7 @@ fn frequent_keys_are_scattered_and_the_seed_decides_where() {
 }
 
 #[test]
-fn the_expected_number_of_distinct_keys_is_what_comes_out() {
+fn the_expected_number_of_distinct_keys_comes_out() {
     for text in [
         "seq",
         "uniform",

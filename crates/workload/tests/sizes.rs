@@ -33,7 +33,7 @@ fn file(name: &str, text: &str) -> PathBuf {
 }
 
 #[test]
-fn what_is_read_shows_as_what_reads_the_same() {
+fn a_size_shows_as_a_text_that_reads_the_same() {
     for (text, shown) in [
         ("4k", "4k"),
         (" fixed:4096 ", "4k"),
@@ -61,7 +61,7 @@ fn what_is_read_shows_as_what_reads_the_same() {
 }
 
 #[test]
-fn what_is_no_size_gets_one_line_that_says_why() {
+fn a_wrong_size_gets_one_line_that_says_why() {
     for (text, needle) in [
         ("", "is not a size"),
         ("big", "is not a size"),
@@ -206,7 +206,7 @@ fn histograms_are_read_in_all_their_forms() {
 }
 
 #[test]
-fn a_broken_histogram_says_what_is_wrong_with_it() {
+fn a_broken_histogram_names_its_fault() {
     for (name, text, needle) in [
         ("a.json", "{", "EOF while parsing"),
         ("b.json", r#"{"valSizeRange": [1]}"#, "missing field `valSizeRangeProbability`"),

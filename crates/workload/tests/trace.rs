@@ -187,7 +187,7 @@ fn compressed_data_that_end_early_or_are_damaged_are_an_error_not_a_shorter_trac
 }
 
 #[test]
-fn broken_rows_and_records_say_where_and_what() {
+fn broken_rows_and_records_name_their_place_and_fault() {
     for (name, text, expected) in [
         ("a.trace", "abcdefg", "byte 4: a key has 4 bytes, but 3 are left: cut off?"),
         (
@@ -314,7 +314,7 @@ fn a_set_after_a_get_of_its_key_is_the_fill_of_that_get() {
 }
 
 #[test]
-fn an_infinite_cache_hits_what_it_was_given() {
+fn an_infinite_cache_hits_every_key_it_was_given() {
     let trace =
         read("a.csv", b"key,op\na,get\na,get\nb,set\nb,get\na,delete\na,get\nb,touch\nb,get\n");
     // The second get of a, both of b; not the get of a behind its deletion.
@@ -395,7 +395,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_written_as_csv_is_read_again(rows in rows()) {
+    fn operations_written_as_csv_are_read_again(rows in rows()) {
         let mut text = String::from("ttl,op_count,size,key,op\n");
         let mut expected = Vec::new();
         let mut numbers = Vec::new();

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn who_works_on_a_busy_machine_is_still_faster_than_who_waits_for_a_network() {
+    fn a_target_that_lacked_a_processor_is_still_faster_than_a_target_behind_a_network() {
         let files = [
             (2150.0, 280.0, 1500.0, None),
             (2020.0, 260.0, 1600.0, None),
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_not_faster_for_what_it_waited() {
+    fn waiting_for_a_processor_makes_a_server_no_faster() {
         let far = [
             (950.0, 21.0, 2.0, Some(28.0)),
             (1590.0, 21.0, 18.0, Some(42.0)),

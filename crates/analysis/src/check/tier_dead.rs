@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tier_is_dead_when_it_answers_next_to_nothing_of_what_it_could() {
+    fn a_tier_is_dead_when_it_answers_almost_no_read_that_it_could() {
         // Each of 200 keys was read five times, so L1 could have answered 800 reads.
         let told = |hits: u64| {
             let below = [tier("L2", 1000 - hits, 0)];
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_refused_is_a_share_of_all_that_was_given() {
+    fn refused_values_are_a_share_of_all_given_values() {
         let tier = |fills, puts, refused| TierCounts { fills, puts, refused, ..tier("L1", 90, 10) };
         assert_eq!(is_ailing(&tier(0, 10_000, 1)), None);
         assert_eq!(is_ailing(&tier(500, 0, 2)), None);

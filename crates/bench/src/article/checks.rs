@@ -30,7 +30,7 @@ mod tests {
     use larder_report::{Check, Severity};
 
     #[test]
-    fn what_fires_is_held_to_the_list_and_what_hangs_on_speed_only_where_it_names_that() {
+    fn fired_checks_are_held_to_the_list_and_checks_of_speed_only_where_it_names_them() {
         let fired = |ids: &[&str]| -> Run {
             let finding = |id: &&str| Check {
                 id: (*id).into(),

@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_that_fails_is_none_that_found_nothing() {
+    fn a_failed_read_is_not_a_miss() {
         let (spec, run) = (spec(ClaimKind::NeverHits, "it"), fixture());
         let of = |hits: u64, misses: u64| {
             let claim = Examined::of(&spec, &run).claim;
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_stand_in_takes_decides_nothing_whoever_counts_with_it() {
+    fn the_speed_of_a_stand_in_decides_no_claim() {
         let mut run = fixture();
         let at = At { data_size: Some("4k".parse().unwrap()), ..At::default() };
         let (b, checks) = (vec!["memcached:".to_owned()], vec![STAND_IN.to_owned()]);

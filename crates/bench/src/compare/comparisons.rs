@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn who_hits_less_often_is_not_compared_with_who_hits_more_often() {
+    fn targets_with_unlike_hit_ratios_are_not_compared() {
         let rates = [10.0; 10];
         let run = run(&[("all", &rates, 1000), ("half", &rates, 500), ("near", &rates, 995)]);
         let (compared, unlike) = comparisons(&run);

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_of_somebodys_is_not_filled_unasked() {
+    fn an_external_server_is_not_filled_without_permission() {
         for (set, stats, drops, words) in [
             (6, stats(Some(64 * MIB), Some(64 * MIB)), true, None),
             (7, stats(Some(64 * MIB), Some(64 * MIB)), true, Some("7 MiB of a server with 64 MiB")),

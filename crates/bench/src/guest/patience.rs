@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_has_much_to_write_is_waited_for_longer() {
+    fn a_guest_with_much_to_write_gets_more_time() {
         let patience = Patience::new(Duration::from_secs(30));
         assert!(patience.left().is_some_and(|left| left > Duration::from_secs(29)));
         let patience = patience.for_bytes(20 << 30);

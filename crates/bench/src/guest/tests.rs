@@ -167,7 +167,7 @@ fn an_honest_program_has_figures_and_leaves_nothing() {
 }
 
 #[test]
-fn what_a_program_is_to_open_is_for_its_eyes_only() {
+fn only_the_program_itself_can_read_the_file_that_tells_it_how_to_open() {
     let url = StoreUrl::parse("hostile+sealed:").unwrap();
     let store = CATALOG.open(&url).unwrap();
     assert_eq!(store.info().settings["mode"], "600");
@@ -195,7 +195,7 @@ fn a_program_that_fails_on_the_way_is_lost_with_its_last_words() {
 }
 
 #[test]
-fn an_answer_that_is_none_is_no_result() {
+fn an_invalid_answer_is_no_result() {
     for (name, words) in [
         (
             "garbage",
@@ -228,7 +228,7 @@ fn an_answer_that_is_none_is_no_result() {
 
 /// While a guest works this process only waits: what it took is less than a hundredth of a processor.
 #[test]
-fn whoever_waits_for_a_guest_takes_no_processor() {
+fn waiting_for_a_guest_takes_no_processor_time() {
     let target = "hostile+busy:";
     let plan = plan(target, "keys = 50\noperations = 'set'");
     let mut target = Target::open(&plan.targets[0], &plan, &CATALOG).unwrap();
@@ -264,7 +264,7 @@ fn whoever_waits_for_a_guest_takes_no_processor() {
 }
 
 #[test]
-fn what_cannot_be_opened_says_why() {
+fn a_guest_that_cannot_be_opened_says_why() {
     for (name, words) in
         [("newer", "speaks protocol 3, not 2"), ("missing", "the module Cache::Nowhere is missing")]
     {
@@ -275,7 +275,7 @@ fn what_cannot_be_opened_says_why() {
 }
 
 #[test]
-fn whoever_stops_is_not_kept_waiting_and_keeps_what_was_measured() {
+fn an_interrupted_run_ends_despite_a_busy_guest_and_keeps_its_measured_cells() {
     let stop = AtomicBool::new(false);
     let run = thread::scope(|scope| {
         let run = scope.spawn(|| run("hostile+works:", "keys = 50\noperations = 'set,get'", &stop));

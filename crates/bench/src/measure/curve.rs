@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn it_rises_from_the_fastest_to_the_slowest_and_has_the_figures_in_it() {
+    fn a_curve_rises_from_the_fastest_to_the_slowest_and_has_the_figures_in_it() {
         let histogram = of((1..=30_000).map(|n| 100 + n * n / 1000));
         let (curve, figures) = (curve(&histogram), figures(&histogram).unwrap());
         assert!(curve.is_sorted_by(|a, b| a.0 < b.0 && a.1 <= b.1), "{curve:?}");

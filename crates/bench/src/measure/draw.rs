@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_thread_has_only_sent_need_not_be_there_yet() {
+    fn a_set_that_another_thread_has_only_sent_need_not_be_there_yet() {
         let keys = KeySpace::new(b"k", 2, Lengths::Drawn("8".parse().unwrap()), 1);
         let values = Values::random(Sizes::Drawn("8".parse().unwrap()), 8, 0.0, 1);
         let state = KeyState::new(2, 0);
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_that_got_no_answer_may_replace_what_was_set_after_it() {
+    fn a_set_without_an_answer_may_replace_a_later_set() {
         let keys = KeySpace::new(b"k", 1, Lengths::Drawn("8".parse().unwrap()), 1);
         let values = Values::random(Sizes::Drawn("8".parse().unwrap()), 8, 0.0, 1);
         let oldest = |got_answer| {

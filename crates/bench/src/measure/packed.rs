@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_comes_out_as_it_was_and_is_small_meanwhile() {
+    fn packed_records_come_out_unchanged_and_are_small_meanwhile() {
         let mut histogram = Tally::new().latency;
         for value in [1, 35, 35, 1000, 77_000, 3_000_000_000] {
             histogram.record(value).unwrap();

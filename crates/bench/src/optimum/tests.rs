@@ -87,7 +87,7 @@ fn operations(n_keys: u32, at_most: usize) -> impl Strategy<Value = Vec<(u32, Us
 
 proptest! {
     #[test]
-    fn lru_is_what_one_would_explain(
+    fn lru_hits_as_often_as_a_plain_lru(
         ops in operations(12, 200), sizes in vec(1_u64..9, 12), capacity in 0_u64..60,
     ) {
         let accesses = accesses(&ops, &sizes);
@@ -154,7 +154,7 @@ fn the_example_of_every_textbook() {
 }
 
 #[test]
-fn what_is_written_or_dropped_before_it_is_read_is_not_worth_keeping() {
+fn an_entry_that_is_written_or_dropped_before_its_next_read_is_not_worth_keeping() {
     let read = |key| (key, Use::Read);
     let ops = [read(0), read(1), (0, Use::Drop), read(1), read(0), (1, Use::Write), read(1)];
     let accesses = accesses(&ops, &[1, 1]);

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_child_had_used_is_counted_once_when_it_has_ended() {
+    fn the_usage_of_an_ended_child_is_counted_once() {
         let mut ledger = Ledger::new(vec![FAR + 1]);
         let parent = |reaped| process(1, 0, 100, reaped);
         assert_eq!(faults(&mut ledger, &[parent(0), process(2, 1, 30, 0)]), 130);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn whom_nobody_waits_for_is_kept_as_last_seen() {
+    fn a_process_that_is_never_waited_for_keeps_its_last_reading() {
         let mut ledger = Ledger::new(vec![FAR + 1]);
         let parent = process(1, 0, 100, 0);
         let (child, grandchild) = (process(2, 1, 30, 0), process(3, 2, 7, 0));
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_grandchild_had_used_comes_by_its_parent() {
+    fn the_usage_of_a_grandchild_comes_through_its_parent() {
         let mut ledger = Ledger::new(vec![FAR + 1]);
         let before = [process(1, 0, 100, 0), process(2, 1, 30, 0), process(3, 2, 7, 0)];
         assert_eq!(faults(&mut ledger, &before), 137);

@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     #[cfg(target_env = "gnu")]
-    fn memory_is_what_is_allocated_and_not_what_was_freed() {
+    fn memory_counts_allocated_blocks_and_not_freed_blocks() {
         const LARGE: usize = 64 << 20;
         let before = own_memory(false).unwrap();
         // Small blocks come out of the allocator's own memory, which the allocator keeps.
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn disk_bytes_count_what_lies_below() {
+    fn disk_bytes_count_every_file_below_a_folder() {
         let folder = std::env::temp_dir().join(format!("larder-disk-{}", std::process::id()));
         fs::create_dir_all(folder.join("a/b")).unwrap();
         let empty = disk_bytes(std::slice::from_ref(&folder)).unwrap();

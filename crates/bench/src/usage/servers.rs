@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn who_listens_is_found_by_its_port_or_its_path() {
+    fn a_listening_process_is_found_by_its_port_or_its_path() {
         let own = vec![std::process::id()];
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_reached_on_another_machine_is_unknown() {
+    fn the_processes_of_a_server_on_another_machine_are_unknown() {
         let info = |ownership, addresses: &[&str]| StoreInfo {
             ownership,
             addresses: addresses.iter().map(|&address| address.to_owned()).collect(),

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_reached_over_tcp_has_an_account() {
+    fn only_a_server_reached_over_tcp_has_an_account() {
         let ledger = |addresses: &[&str]| {
             let addresses: Vec<String> = addresses.iter().map(|&one| one.to_owned()).collect();
             WireLedger::new(&addresses).map(|ledger| ledger.servers.len())

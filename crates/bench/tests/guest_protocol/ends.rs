@@ -13,7 +13,7 @@ use super::{Case, Language, Shares, store};
 pub(super) const CASES: &[(&str, Case)] = &[
     ("the_end_of_standard_input_ends_it_and_its_children", closed),
     ("when_it_is_killed_in_a_phase_its_children_end", killed),
-    ("a_child_that_dies_is_named_and_it_goes_on", child_dies),
+    ("a_child_that_dies_is_named_and_the_guest_goes_on", child_dies),
 ];
 
 /// A program whose processes work without end.

@@ -6,7 +6,7 @@ use larder_report::Operation;
 use super::{Case, Language, counts, found, run, store};
 
 pub(super) const CASES: &[(&str, Case)] = &[
-    ("a_command_that_is_none_is_refused_and_it_goes_on", commands),
+    ("a_wrong_command_is_refused_and_the_guest_goes_on", commands),
     ("a_value_that_the_server_refuses_is_told_with_the_reason", refused),
     ("after_a_set_that_failed_every_value_of_the_key_is_right", unsure),
     ("a_fill_that_is_refused_is_a_miss_that_did_not_succeed", unfilled),

@@ -9,16 +9,16 @@ use serde_json::Value as Json;
 use super::{CATALOG, CacheCase, Case, Language, counts, latencies, remove, run, run_one, store};
 
 pub(super) const CASES: &[(&str, Case)] = &[
-    ("what_is_told_of_the_floor_adds_up", floor),
+    ("the_figures_of_the_floor_add_up", floor),
     ("a_fill_goes_where_the_plan_says", fill),
     ("time_ends_a_phase_whose_operations_come_again", timed),
     ("one_without_work_is_no_reason", idle),
-    ("what_another_stored_meanwhile_is_right", meanwhile),
+    ("a_value_that_another_process_stored_meanwhile_is_right", meanwhile),
 ];
 
 pub(super) const OF_CACHES: &[(&str, CacheCase)] = &[
-    ("every_operation_is_counted_as_what_it_was", operations),
-    ("three_share_a_phase_and_find_what_the_others_stored", shared),
+    ("every_operation_is_counted_by_its_kind_and_outcome", operations),
+    ("three_processes_share_a_phase_and_find_each_others_values", shared),
 ];
 
 fn floor(language: &'static Language) {

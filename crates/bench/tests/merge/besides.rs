@@ -23,7 +23,7 @@ fn texts<'a>(run: &'a Run, id: &str) -> Vec<(Severity, &'a str)> {
 }
 
 #[test]
-fn what_is_true_of_one_slice_is_told_of_the_whole() {
+fn a_finding_in_one_slice_is_told_of_the_whole() {
     let folder = tempfile::tempdir().unwrap();
     let mut parts = slices(&folder, 3);
     for part in &mut parts {
@@ -213,7 +213,7 @@ fn latencies_of_another_run_are_refused() {
 }
 
 #[test]
-fn what_cannot_be_written_behind_the_data_is_told_and_costs_nothing_else() {
+fn a_file_that_cannot_be_written_after_the_data_is_told_and_costs_no_other_file() {
     let folder = tempfile::tempdir().unwrap();
     let slice = slice_of(&crate::WHOLE, 1, 2);
     write(folder.path(), &slice).unwrap();

@@ -138,7 +138,7 @@ fn a_server_that_forgets_some_sets_drops_silently() {
 }
 
 #[test]
-fn a_server_that_excuses_what_it_forgets_with_evictions_is_stopped_as_one_that_evicts() {
+fn a_server_that_reports_forgotten_sets_as_evictions_is_stopped_as_an_evicting_server() {
     judge(
         "excuse",
         &[
@@ -200,7 +200,7 @@ fn a_server_that_restarts_drops_silently() {
 }
 
 #[test]
-fn a_server_that_misses_what_it_has_drops_silently() {
+fn a_server_that_misses_entries_it_has_drops_silently() {
     judge(
         "miss",
         &[
@@ -337,7 +337,7 @@ fn a_server_that_has_deleted_entries_back_later_is_not_emptied() {
 }
 
 #[test]
-fn a_server_that_misses_some_of_what_was_just_set_hits_less_than_it_must() {
+fn a_server_that_misses_some_entries_just_set_hits_less_than_it_must() {
     // Each key is set before any is read, but by the mix.
     judge(
         "afterset",
@@ -532,7 +532,7 @@ fn a_server_that_changes_flags_damages_values() {
 }
 
 #[test]
-fn a_server_whose_replicas_still_have_what_was_deleted_is_stale() {
+fn a_server_whose_replicas_still_have_deleted_entries_is_stale() {
     let several = "keys = 200\nratio = '2:5:2'\nthreads = 4\nrequests = 8000";
     judge(
         "replica",

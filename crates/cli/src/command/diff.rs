@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_to_be_is_read() {
+    fn a_condition_of_failure_is_read() {
         for (text, least) in [("slower", 0.0), ("slower:5%", 0.05), ("slower:2.5%", 0.025)] {
             assert_eq!(text.parse(), Ok(FailOn { least }), "{text}");
         }

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_help_says_what_is_expected() {
+    fn the_help_explains_assertions_and_names_every_metric() {
         let command = Gate::augment_args(clap::Command::new("larder"));
         let help = command.get_arguments().find(|argument| argument.get_id() == "assertions");
         let help = help.and_then(clap::Arg::get_long_help).map(ToString::to_string);

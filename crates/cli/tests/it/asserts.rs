@@ -8,7 +8,7 @@ use crate::{Case, NOTHING};
 pub(crate) const CASES: &[Case] = &[
     (NOTHING, "an_assertion_that_holds_changes_nothing_and_one_that_fails_is_an_exit_code", judged),
     (NOTHING, "an_assertion_is_read_before_anything_runs", read_first),
-    (NOTHING, "what_is_no_result_goes_before_what_is_not_good_enough", precedence),
+    (NOTHING, "a_misleading_figure_goes_before_a_failed_assertion", precedence),
 ];
 
 fn compare(scene: &Scene, more: &[&str]) -> crate::scene::Answer {

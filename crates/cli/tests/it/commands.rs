@@ -9,14 +9,14 @@ use crate::scene::{Scene, assert_contains};
 use crate::{Case, MEMCACHED, NOTHING, POSTGRESQL};
 
 pub(crate) const CASES: &[Case] = &[
-    (NOTHING, "engines_lists_what_runs_here", engines),
+    (NOTHING, "engines_lists_every_engine_and_whether_it_runs_here", engines),
     (NOTHING, "an_engine_without_its_server_names_the_package", engines_without_servers),
     (NOTHING, "one_engine_is_shown_with_its_options", engine),
     (NOTHING, "an_entry_is_set_read_and_deleted_in_files", entries_in_files),
     (MEMCACHED, "an_entry_is_set_read_and_deleted_on_a_server", entries_on_a_server),
     (POSTGRESQL, "an_entry_is_set_read_and_deleted_in_a_database", entries_in_a_database),
-    (NOTHING, "what_would_vanish_with_the_command_is_not_stored", vanishing),
-    (NOTHING, "an_entry_cannot_be_read_from_where_nobody_listens", nobody),
+    (NOTHING, "an_entry_that_would_vanish_with_the_command_is_not_stored", vanishing),
+    (NOTHING, "an_entry_cannot_be_read_from_an_address_without_a_server", without_a_server),
     (NOTHING, "completions_and_manual_page_name_every_command", generated),
     (NOTHING, "help_shows_how_it_is_used", help),
 ];
@@ -154,7 +154,7 @@ fn vanishing() {
     scene.assert_nothing_left();
 }
 
-fn nobody() {
+fn without_a_server() {
     let scene = Scene::new();
     for command in [&["get"][..], &["delete"], &["set"]] {
         let answer = scene.larder(&[command, &["memcached://127.0.0.1:1", "key"]].concat());

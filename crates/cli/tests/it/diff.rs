@@ -11,7 +11,7 @@ pub(crate) const CASES: &[Case] = &[
     (NOTHING, "a_result_set_against_itself_has_not_changed", unchanged),
     (NOTHING, "a_rate_that_fell_is_told_and_can_be_made_an_exit_code", slower),
     (NOTHING, "results_of_two_machines_are_refused_until_told_to", mixed),
-    (NOTHING, "what_cannot_be_compared_is_one_line", refused),
+    (NOTHING, "runs_that_cannot_be_compared_are_refused_in_one_line", refused),
 ];
 
 /// A scene with a small result in `out`.

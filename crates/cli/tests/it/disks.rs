@@ -9,7 +9,7 @@ pub(crate) const CASES: &[Case] = &[
     (MOUNTS, "a_plan_beyond_the_disk_is_refused", beyond_the_disk),
     (MOUNTS, "a_disk_that_fills_up_is_a_reason_and_never_a_silent_drop", fills_up),
     (MOUNTS, "a_file_system_of_its_own_may_fill_up_and_goes_with_the_run", fills_its_own),
-    (MOUNTS, "a_ramfs_takes_what_it_is_given_and_the_run_says_so", ramfs),
+    (MOUNTS, "a_ramfs_takes_more_than_its_size_and_the_run_says_so", ramfs),
     (MOUNTS, "a_folder_that_is_read_only_is_a_reason", read_only),
     (MOUNTS, "a_disk_that_fills_up_costs_no_run_json", no_room_for_reports),
     (NOTHING, "a_file_that_may_not_be_so_large_costs_no_other_result", no_large_files),

@@ -14,8 +14,8 @@ pub(crate) const CASES: &[Case] = &[
     (MEMCACHED, "nothing_is_left_when_larder_is_killed_in_mid_run", larder_killed),
     (NOTHING, "no_file_is_left_when_larder_is_killed_in_mid_run", larder_killed_without_servers),
     (PERL, "no_guest_is_left_when_larder_is_killed_while_it_works", larder_killed_with_guest),
-    (PERL, "ctrl_c_ends_a_guest_within_a_second_and_keeps_what_was_measured", ctrl_c_with_guest),
-    (MEMCACHED, "ctrl_c_keeps_what_was_measured_and_leaves_nothing", ctrl_c),
+    (PERL, "ctrl_c_ends_a_guest_soon_and_keeps_the_measured_rounds", ctrl_c_with_guest),
+    (MEMCACHED, "ctrl_c_keeps_the_measured_rounds_and_leaves_nothing", ctrl_c),
     (NOTHING, "a_ctrl_c_that_arrives_more_than_once_is_one", ctrl_c_several_times),
     (MEMCACHED, "a_second_ctrl_c_ends_at_once_and_leaves_nothing", second_ctrl_c),
 ];

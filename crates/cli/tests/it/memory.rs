@@ -13,7 +13,7 @@ pub(crate) const CASES: &[Case] = &[
     (LIMITED, "a_plan_beyond_the_limit_of_memory_is_refused", beyond),
     (LIMITED, "a_region_in_memory_beyond_the_limit_is_refused_before_it_is_made", region),
     (MOUNTS, "where_memory_cannot_be_limited_there_is_no_run", cannot_be_limited),
-    (NOTHING, "a_limit_of_memory_that_is_none_is_refused", no_limit),
+    (NOTHING, "an_impossible_limit_of_memory_is_refused", no_limit),
 ];
 
 /// A memcached, and memory that can be limited.

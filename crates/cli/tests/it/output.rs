@@ -15,14 +15,14 @@ pub(crate) const CASES: &[Case] = &[
     (NOTHING, "standard_output_has_the_result_and_standard_error_the_progress", streams),
     (NOTHING, "quiet_still_tells_why_it_failed_and_once", failed_quietly),
     (NOTHING, "the_folder_of_results_has_every_file_and_nothing_else", folder),
-    (NOTHING, "a_folder_with_files_of_somebodys_takes_no_results", somebodys_folder),
+    (NOTHING, "a_folder_with_foreign_files_takes_no_results", foreign_files),
     (NOTHING, "an_earlier_result_is_replaced_with_a_word", replaced),
     (NOTHING, "two_runs_do_not_share_a_folder_of_results", shared_folder),
     (NOTHING, "a_reader_that_goes_away_is_no_failure_and_a_full_disk_is", closed),
     (NOTHING, "a_dry_run_tells_time_memory_and_disk_and_leaves_nothing", dry_run),
     (MEMCACHED, "a_dry_run_starts_servers_and_stops_them", dry_run_of_servers),
-    (MEMCACHED, "what_a_delayed_wire_adds_is_in_the_results", delayed_wire),
-    (NOTHING, "a_scenario_file_says_what_flags_say_and_flags_win", scenario),
+    (MEMCACHED, "the_delay_that_a_wire_adds_is_in_the_results", delayed_wire),
+    (NOTHING, "a_scenario_file_says_the_same_as_flags_and_flags_win", scenario),
     (NOTHING, "a_scenario_is_run_as_published_or_corrected_beside_its_article", article),
     (NOTHING, "a_target_missing_here_is_a_reason_in_a_scenario_and_a_failure_when_typed", missing),
     (NOTHING, "strict_turns_a_misleading_figure_into_exit_code_3", strict),
@@ -138,7 +138,7 @@ fn folder() {
     assert_eq!(scene.files("out/hdr").len(), 2, "those of the run before are gone");
 }
 
-fn somebodys_folder() {
+fn foreign_files() {
     let scene = Scene::new();
     fs::create_dir(scene.path("own")).unwrap();
     scene.write("own/report.html", "mine");

@@ -13,8 +13,8 @@ use crate::{Case, NOTHING};
 
 pub(crate) const CASES: &[Case] = &[
     (NOTHING, "a_terminal_shows_the_rounds_while_they_run_and_nothing_of_it_afterwards", shown),
-    (NOTHING, "a_terminal_that_becomes_narrower_is_drawn_anew", resized),
-    (NOTHING, "what_a_shell_wrote_while_it_was_stopped_stays", continued),
+    (NOTHING, "a_terminal_that_becomes_narrower_is_drawn_again", resized),
+    (NOTHING, "the_text_that_a_shell_wrote_during_a_stop_stays", continued),
     (NOTHING, "after_ctrl_c_the_terminal_has_the_results_and_a_cursor", ctrl_c),
     (NOTHING, "an_error_stands_alone_on_the_terminal", failed),
     (NOTHING, "a_check_is_shown_as_soon_as_it_fires", fired),

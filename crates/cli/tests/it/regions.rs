@@ -13,12 +13,12 @@ use crate::scene::{SOON, Scene, assert_contains, signal, within};
 use crate::{Case, NOTHING};
 
 pub(crate) const CASES: &[Case] = &[
-    (NOTHING, "stats_tells_what_another_process_counts", stats),
+    (NOTHING, "stats_tells_the_counts_of_another_process", stats),
     (NOTHING, "stats_tells_of_a_lock_whose_holder_was_killed", killed),
-    (NOTHING, "inspect_draws_a_region_beside_those_who_write_to_it", drawn),
-    (NOTHING, "inspect_tells_who_was_stopped_with_a_lock", stopped),
+    (NOTHING, "inspect_draws_a_region_while_a_process_writes_to_it", drawn),
+    (NOTHING, "inspect_tells_of_a_process_that_was_stopped_with_a_lock", stopped),
     (NOTHING, "inspect_writes_nothing_and_makes_nothing", only_read),
-    (NOTHING, "inspect_refuses_in_a_line_what_it_cannot_draw", refused),
+    (NOTHING, "inspect_refuses_other_stores_and_files_in_one_line", refused),
     (NOTHING, "inspect_draws_a_damaged_region_or_refuses_it", damaged),
 ];
 

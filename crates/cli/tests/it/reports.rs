@@ -8,14 +8,14 @@ use crate::scene::{Scene, assert_contains};
 use crate::{Case, NOTHING};
 
 pub(crate) const CASES: &[Case] = &[
-    (NOTHING, "a_report_is_rendered_anew_as_the_comparison_wrote_it", anew),
+    (NOTHING, "a_report_is_rendered_again_as_the_comparison_wrote_it", rendered_again),
     (NOTHING, "a_report_of_any_format_is_printed_and_leaves_nothing", printed),
     (NOTHING, "charts_are_drawn_for_one_run_and_side_by_side_for_several", drawn),
     (NOTHING, "a_comparison_draws_its_charts_where_it_is_told", drawn_at_once),
     (NOTHING, "charts_of_an_earlier_run_go_and_other_files_stay", drawn_over),
     (NOTHING, "a_comparison_that_cannot_draw_leaves_no_folder", not_drawn),
     (NOTHING, "the_run_of_an_earlier_version_is_rendered", earlier),
-    (NOTHING, "what_is_no_result_is_one_line", refused),
+    (NOTHING, "a_folder_without_a_result_is_refused_in_one_line", refused),
 ];
 
 /// A run of a version that knew neither distributions nor timelines.
@@ -29,7 +29,7 @@ fn compared(arguments: &[&str]) -> Scene {
     scene
 }
 
-fn anew() {
+fn rendered_again() {
     let scene = compared(&[]);
     let reports = ["report.md", "report.html"].map(|name| scene.path("out").join(name));
     let written = reports.each_ref().map(|path| fs::read_to_string(path).unwrap());

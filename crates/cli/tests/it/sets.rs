@@ -14,12 +14,12 @@ pub(crate) const CASES: &[Case] = &[
     (NOTHING, "what_cannot_be_exported_is_measured_and_told_all_the_same", not_exported),
     (NOTHING, "a_set_of_both_forms_runs_each_scenario_in_those_that_it_has", both_forms),
     (NOTHING, "files_of_a_set_are_found_beside_it", beside),
-    (NOTHING, "an_index_passes_over_itself_and_keeps_what_did_not_run", index_again),
+    (NOTHING, "an_index_passes_over_itself_and_keeps_scenarios_that_did_not_run", index_again),
     (NOTHING, "a_dry_run_of_a_set_tells_each_plan_and_the_time_of_all", dry_run),
-    (NOTHING, "ctrl_c_keeps_what_a_set_has_measured", ctrl_c),
+    (NOTHING, "ctrl_c_keeps_the_measured_scenarios_of_a_set", ctrl_c),
     (NOTHING, "a_second_ctrl_c_keeps_the_scenarios_before", second_ctrl_c),
-    (NOTHING, "what_a_set_does_not_take_is_one_line", refused),
-    (NOTHING, "an_index_is_made_anew_and_over_runs_that_there_are", anew),
+    (NOTHING, "a_wrong_use_of_a_set_is_refused_in_one_line", refused),
+    (NOTHING, "an_index_is_made_again_and_over_runs_that_there_are", made_again),
     (NOTHING, "sets_are_listed_and_printed", listed),
 ];
 
@@ -301,7 +301,7 @@ fn refused() {
     assert!(!scene.path("larder-results").exists());
 }
 
-fn anew() {
+fn made_again() {
     let scene = scene("'small.toml', 'traced.toml', 'empty.toml'");
     scene.larder(&["compare", "--scenario", "mine.toml", "-q", "-o", "out"]).ends_with(1);
     let made = ["out/index.html", "out/index.md", "out/index.json", "out/small/report.html"];

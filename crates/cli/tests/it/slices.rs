@@ -10,7 +10,7 @@ use crate::{Case, NOTHING};
 pub(crate) const CASES: &[Case] = &[
     (NOTHING, "slices_of_a_plan_become_the_whole_again", merged),
     (NOTHING, "the_example_of_a_job_array_leaves_eight_slices_of_one_run", job_array),
-    (NOTHING, "what_is_no_slice_of_the_plan_is_one_line", refused),
+    (NOTHING, "a_wrong_slice_is_refused_in_one_line", refused),
 ];
 
 fn slice(scene: &Scene, number: u32, more: &[&str]) {

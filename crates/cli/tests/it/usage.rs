@@ -17,7 +17,7 @@ pub(crate) const CASES: &[Case] = &[
     (NOTHING, "a_place_for_results_that_cannot_be_written_is_told_before_anything_runs", no_place),
     (NOTHING, "a_plan_beyond_memory_is_refused", beyond_memory),
     (NOTHING, "the_same_target_twice_needs_a_label", twice),
-    (NOTHING, "a_server_where_nobody_listens_is_a_reason_and_a_failure", nobody_listens),
+    (NOTHING, "an_address_without_a_server_is_a_reason_and_a_failure", without_a_server),
     (NOTHING, "a_password_is_never_shown", passwords),
     (MEMCACHED, "a_value_beyond_the_item_limit_is_a_reason_and_no_figure", oversize),
 ];
@@ -206,7 +206,7 @@ fn twice() {
     assert!(run.cells.len() == 4 && run.cells.iter().all(|cell| cell.reason.is_none()));
 }
 
-fn nobody_listens() {
+fn without_a_server() {
     let scene = Scene::new();
     let (port, socket) = ("memcached://127.0.0.1:1", "memcached:///nowhere/at.sock");
     let small = ["-k", "10", "-r", "1", "-o", "out"];

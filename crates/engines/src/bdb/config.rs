@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_work_is_refused_with_the_option_and_the_limit() {
+    fn a_wrong_option_is_refused_with_its_name_and_limit() {
         for (query, needle) in [
             ("type=queue", "option `type`: `queue` is not one of btree, hash"),
             ("sync=sometimes", "option `sync`: `sometimes` is not one of off, write, on"),

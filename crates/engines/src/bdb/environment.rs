@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn berkeley_db_says_itself_what_a_number_means() {
+    fn berkeley_db_explains_its_error_numbers_itself() {
         let text = |code: i32, words: &str| {
             let fault = Fault::Failed { code, words: words.into() };
             in_words(Path::new("/cache"), fault).to_string()

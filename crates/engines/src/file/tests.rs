@@ -82,7 +82,7 @@ fn a_file_that_is_not_whole_is_a_miss_and_makes_way() {
 }
 
 #[test]
-fn an_expired_file_is_removed_by_who_meets_it() {
+fn an_expired_file_is_removed_by_the_operation_that_meets_it() {
     let size = Some(ByteSize(1 << 20));
     let (shared, clock) = open(FileConfig { size, ..FileConfig::default() });
     let mut session = FileSession::new(Arc::clone(&shared));

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_work_is_refused_with_the_option_and_the_limit() {
+    fn a_wrong_option_is_refused_with_its_name_and_limit() {
         for (query, needle) in [
             ("size=1k", "option `size`: 1 KiB < 64 KiB"),
             ("size=1g&map_size=1m", "option `map_size`: 1 MiB < size 1 GiB; raise it to 4.1 GiB"),

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_splits_into_what_it_was_made_of() {
+    fn a_record_splits_into_its_parts() {
         let longest = [b't'; MAX_TAG_LEN];
         for tag in [&b""[..], b"t", &longest] {
             let tag_len = u8::try_from(tag.len()).unwrap();
@@ -112,14 +112,14 @@ mod tests {
 
     /// The format of records before tags existed.
     #[test]
-    fn a_record_without_a_tag_is_what_it_always_was() {
+    fn a_record_without_a_tag_has_the_format_from_before_tags() {
         let header = Header { deadline_ms: 1, version: 2, flags: 3, tag_len: 0 };
         let stored = [1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0];
         assert_eq!(header.to_bytes(), stored);
     }
 
     #[test]
-    fn what_cannot_be_a_record_is_refused() {
+    fn bytes_that_cannot_be_a_record_are_refused() {
         for len in [0, 1, HEADER_LEN - 1, HEADER_LEN, 4096] {
             assert!(Record::split(&vec![0; len]).is_err(), "{len} zeros");
         }

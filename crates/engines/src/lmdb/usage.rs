@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_stored_is_taken_over() {
+    fn a_stored_record_is_taken_over() {
         let mut usage = Usage::default();
         usage.set_bytes(1 << 40);
         usage.set_hand(b"a key");

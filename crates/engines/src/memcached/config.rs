@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_says_what_would() {
+    fn a_wrong_option_is_refused_with_a_remedy() {
         for (url, needle) in [
             ("memcached://h1?m=64m", "option `m` is for servers that larder starts"),
             ("memcached:///run/x.sock?nodes=2", "option `nodes` is for servers that larder starts"),

@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn free_is_what_no_slab_class_has() {
+    fn memory_that_no_slab_class_has_is_free() {
         const MIB: u64 = 1 << 20;
         let node = |limit: u64, given: u64, pool: u64, evictions: u64| {
             let counts = [

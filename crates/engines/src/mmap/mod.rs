@@ -70,7 +70,7 @@ mod tests {
     use crate::ENGINES;
 
     #[test]
-    fn a_clear_of_a_namespace_leaves_what_others_have_in_the_file() {
+    fn a_clear_of_a_namespace_leaves_the_other_namespaces_of_the_file() {
         let folder = ScratchDir::create(SCHEME).unwrap();
         let path = folder.path().join("cache");
         let open = |query: &str| {

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_is_counted_through_every_way_out() {
+    fn held_entries_are_counted_through_every_way_out() {
         let store = open(&StoreUrl::parse("moka:?size=1m").unwrap(), &Catalog::new(&[])).unwrap();
         let mut session = store.session().unwrap();
         let soon = SetOptions { ttl: Some(Duration::from_micros(1)), ..SetOptions::default() };

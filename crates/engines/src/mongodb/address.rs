@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_names_hosts_a_database_and_who_comes() {
+    fn a_url_names_hosts_a_database_and_a_user() {
         let target =
             named("mongodb://me:s%40c%2Frt@h1,[::1]:5/cache?replicaSet=rs&authSource=x").unwrap();
         assert_eq!((&*target.peer, &*target.database), ("h1:27017,[::1]:5", "cache"));
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_driver_refuses_is_one_line_without_the_password() {
+    fn a_refusal_of_the_driver_is_one_line_without_the_password() {
         for (url, needle) in [
             ("mongodb://a:b", "write h1:27017"),
             ("mongodb://:secret@h1", "a password without a user"),

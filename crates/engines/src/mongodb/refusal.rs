@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_topology_is_cut_down_to_what_is_wrong() {
+    fn a_topology_is_cut_down_to_its_error() {
         for (told, message) in [
             (
                 ", Error: Kind: I/O error: Connection refused (os error 111), labels: {}",
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_answers_has_its_kind() {
+    fn an_error_of_a_server_has_its_kind() {
         for (code, message, kind) in [
             (13, "command find requires authentication", "unavailable"),
             (13, "not authorized on x to execute", "protocol"),

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_that_nobody_waits_for_want_a_server_that_stands_alone() {
+    fn unacknowledged_writes_need_a_server_that_stands_alone() {
         let alone = told(Kind::Mongodb, None);
         alone.check_unacknowledged("h1:1").unwrap();
         let secondary = Survey { is_writable: false, ..told(Kind::Mongodb, None) };
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn durability_is_what_the_journal_gives() {
+    fn durability_follows_from_the_journal() {
         for (kind, storage_engine, journal, durability) in [
             (Kind::Mongodb, Some("wiredTiger"), None, Durability::FsyncBatch),
             (Kind::Mongodb, Some("wiredTiger"), Some(true), Durability::FsyncEach),
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn who_speaks_for_mongodb_is_called_by_its_name() {
+    fn a_server_that_speaks_for_mongodb_is_called_by_its_name() {
         let mongodb = doc! { "version": "7.0.14" };
         for (build, status, kind, version) in [
             (mongodb.clone(), doc! { "process": "mongod" }, Kind::Mongodb, "7.0.14"),

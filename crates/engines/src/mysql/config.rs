@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_says_what_would() {
+    fn a_wrong_option_is_refused_with_a_remedy() {
         for (url, needle) in [
             ("mysql://h1/x?flush=2", "option `flush` is for servers that larder starts"),
             ("mysql://h1/x?tls=on", "write `ssl-mode`"),

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn durability_is_what_the_log_of_the_tables_gives() {
+    fn durability_follows_from_the_log_of_the_tables() {
         for (method, flush, durability) in [
             ("O_DIRECT", "1", Durability::FsyncEach),
             ("fsync", "2", Durability::FsyncBatch),

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_replays_what_a_writer_set_and_then_its_own() {
+    fn a_reader_replays_the_value_of_a_writer_and_then_its_own() {
         let shared = Arc::new(Shared::default());
         let mut reader = NullSession::new(Arc::clone(&shared));
         let mut writer = NullSession::new(shared);

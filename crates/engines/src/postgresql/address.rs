@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_server_says_what_would_be_one() {
+    fn a_wrong_server_is_refused_with_a_remedy() {
         for (url, needle) in [
             ("postgresql://h1,h2/x", "2 hosts are 2 databases"),
             ("postgresql://a:b/x", "write h1:5432"),

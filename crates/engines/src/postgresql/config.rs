@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_says_what_would() {
+    fn a_wrong_option_is_refused_with_a_remedy() {
         for (url, needle) in [
             ("postgresql://h1?socket=on", "option `socket` is for servers that larder starts"),
             ("postgresql://h1?tls=on", "write sslmode=require"),

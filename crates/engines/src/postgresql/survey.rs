@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durability_is_what_the_log_gives() {
+    fn durability_follows_from_the_log() {
         use Persistence::{Logged, Unlogged};
         for (table, fsync, synchronous_commit, durability) in [
             (Unlogged, "on", "on", Durability::Volatile),

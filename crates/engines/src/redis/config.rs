@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scheme_says_whether_to_encrypt_and_what_to_start() {
+    fn the_scheme_decides_the_encryption_and_the_server_to_start() {
         for (url, encrypted, server) in [
             ("redis:", false, None),
             ("redis:?tls=on", true, None),
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_says_what_would() {
+    fn a_wrong_option_is_refused_with_a_remedy() {
         for (url, needle) in [
             ("redis://h1?memory=64m", "option `memory` is for servers that larder starts"),
             ("redis:///run/x.sock?nodes=3", "option `nodes` is for servers that larder starts"),

@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn who_knows_best_is_asked_first_and_who_is_lost_last() {
+    fn the_node_that_knows_best_is_asked_first_and_a_lost_node_last() {
         let (node, greeting) = teller();
         let half = |first, last, host| range(first, last, bulk(host), &[]);
         let slots =

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_value_has_its_place_between_what_is_before_and_after() {
+    fn a_large_value_has_its_place_between_the_bytes_before_and_after() {
         let mut request = Request::default();
         for (len, whole) in [(COPIED_LEN, true), (COPIED_LEN + 1, false)] {
             request.clear();

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn durability_is_what_the_log_of_writes_gives() {
+    fn durability_follows_from_the_log_of_writes() {
         for (appendonly, appendfsync, durability) in [
             ("no", "always", Durability::Volatile),
             ("yes", "no", Durability::OsCache),
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn free_is_what_the_limit_leaves_or_the_machine() {
+    fn memory_that_the_limit_or_the_machine_leaves_is_free() {
         let node = |limit: &str, used: &str| {
             let facts = [
                 ("maxmemory", limit),

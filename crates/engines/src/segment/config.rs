@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_by_its_name_and_nothing_is_made() {
+    fn a_wrong_option_is_refused_by_its_name_and_no_file_is_made() {
         let folder = ScratchDir::create_in("regions", &std::env::temp_dir()).unwrap();
         let at = |options: &str| format!("mmap:{}/cache?{options}", folder.path().display());
         let name = "n".repeat(49);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_region_is_named() {
+    fn a_file_that_is_no_region_is_named() {
         let folder = ScratchDir::create_in("regions", &std::env::temp_dir()).unwrap();
         let file = folder.path().join("notes");
         std::fs::write(&file, "of somebody").unwrap();

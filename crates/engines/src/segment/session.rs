@@ -167,7 +167,7 @@ mod tests {
     use crate::ENGINES;
 
     #[test]
-    fn who_only_asks_makes_no_namespace() {
+    fn only_a_set_makes_a_namespace() {
         let folder = ScratchDir::create_in("regions", &std::env::temp_dir()).unwrap();
         let file = folder.path().join("cache");
         let url = format!("mmap:{}?size=1m&namespace=typo", file.display());

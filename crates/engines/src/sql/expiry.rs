@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_expired_goes_in_batches_until_nothing_is_left() {
+    fn expired_rows_go_in_batches_until_all_are_gone() {
         let statements = Statements::new(&SQLITE, "t", "");
         let limits = Limits { key_len: 1, value_len: 1 };
         let table = Arc::new(Table::new("test", statements, limits));
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn on_a_server_that_stays_what_has_expired_goes_in_the_end() {
+    fn on_a_server_that_stays_expired_rows_go_in_the_end() {
         for (stays, n_left) in [(true, 0), (false, 2 * BATCH + 1)] {
             let limits = Limits { key_len: 1, value_len: 1 };
             let table = Table::new("test", Statements::new(&SQLITE, "t", ""), limits);

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn each_dialect_stores_over_what_has_expired_only() {
+    fn each_dialect_stores_over_expired_entries_only() {
         let on_conflict = |statements: Statements, sign: &str| {
             let sql = statements.add.sql;
             let (insert, update) = sql.split_once(" ON CONFLICT (\"key\") DO UPDATE SET ").unwrap();

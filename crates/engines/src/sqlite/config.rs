@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_work_is_refused_with_the_option_and_the_limit() {
+    fn a_wrong_option_is_refused_with_its_name_and_limit() {
         for (query, needle) in [
             ("size=1k", "option `size`: 1 KiB < 256 KiB, the smallest"),
             ("size=1m&page_size=64k", "1 MiB < 4 MiB"),

@@ -99,7 +99,7 @@ mod tests {
     const CAP: Option<Duration> = Some(Duration::from_secs(10));
 
     #[test]
-    fn what_a_tier_above_cannot_keep_is_not_promised() {
+    fn an_ability_that_a_tier_above_lacks_is_not_promised() {
         let mute = Capabilities { ttl_left: false, flags: false, max_value_len: Some(9), ..FULL };
         let stack = combined(&[mute, FULL], None);
         assert_eq!((stack.flags, stack.ttl_left, stack.version), (false, false, false));

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_writers_at_once_the_later_one_to_begin_or_none_keeps_its_token() {
+    fn of_two_writers_at_once_at_most_the_later_keeps_its_token() {
         let tokens = Tokens::default();
         let (mut one, mut two) = (tokens.begin(b"k"), tokens.begin(b"k"));
         assert!(tokens.hold(one).is_none());
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_writes_while_a_token_is_held() {
+    fn a_writer_waits_while_a_token_is_held() {
         let tokens = Tokens::default();
         let token = tokens.of(b"k");
         let held = tokens.hold(token).unwrap();

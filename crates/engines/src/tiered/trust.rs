@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_while_a_tier_is_emptied_stays_lost() {
+    fn trust_that_is_lost_while_a_tier_is_emptied_stays_lost() {
         let trust = Trust::default();
         let before = trust.standing();
         trust.lose(Some(Duration::from_secs(10)));

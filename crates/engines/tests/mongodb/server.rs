@@ -19,17 +19,17 @@ use crate::support::{PATIENCE, Stranger, stand_in_on, trial};
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("a_collection_that_was_made_stays_for_other_stores", a_made_collection),
-        trial("what_was_there_stays", what_was_there_stays),
-        trial("a_collection_of_somebodys_is_neither_filled_nor_indexed", somebodys_collection),
+        trial("documents_that_were_there_stay", documents_that_were_there_stay),
+        trial("a_foreign_collection_is_neither_filled_nor_indexed", a_foreign_collection),
         trial("an_entry_is_a_document_that_can_be_read", a_readable_document),
-        trial("a_server_of_somebodys_is_not_cleared", no_clear),
+        trial("an_external_server_is_not_cleared", no_clear),
         trial("a_server_that_was_killed_is_found_again", killed_and_restarted),
         trial("a_server_that_stands_still_is_given_up_in_time", stopped),
-        trial("sets_that_nobody_waits_for_are_found_by_their_session", unacknowledged),
+        trial("unacknowledged_sets_are_found_by_their_session", unacknowledged),
         trial("the_largest_value_is_stored_and_a_larger_one_refused", the_largest_value),
-        trial("who_answered_is_told", who_answered),
-        Trial::test("a_port_that_nobody_listens_on_is_refused", || {
-            nobody_listens();
+        trial("the_server_that_answered_is_told", the_server_that_answered),
+        Trial::test("a_port_without_a_server_is_refused", || {
+            a_port_without_a_server();
             Ok(())
         }),
         Trial::test("a_peer_that_is_silent_is_given_up_in_time", || {
@@ -63,7 +63,7 @@ fn a_made_collection() {
     assert_eq!(stranger.collections("test"), ["entries"]);
 }
 
-fn what_was_there_stays() {
+fn documents_that_were_there_stay() {
     let (_server, port) = stand_in_on(0, &[]);
     let stranger = Stranger::at(port);
     stranger.insert("test", "theirs", doc! { "_id": "key", "value": "theirs" });
@@ -77,7 +77,7 @@ fn what_was_there_stays() {
     assert_eq!(document.get_str("value").unwrap(), "theirs");
 }
 
-fn somebodys_collection() {
+fn a_foreign_collection() {
     let (_server, port) = stand_in_on(0, &[]);
     let stranger = Stranger::at(port);
     // An index that removes what has expired would remove this one.
@@ -252,7 +252,7 @@ fn the_largest_value() {
     failure(session.set(&[b'k'; 1025], b"value", &options), "key_too_long");
 }
 
-fn who_answered() {
+fn the_server_that_answered() {
     let store = open("mongodb:");
     let info = store.info();
     let version = info.version.unwrap();
@@ -271,7 +271,7 @@ fn who_answered() {
     assert_eq!(info.server_pids.len(), 1);
 }
 
-fn nobody_listens() {
+fn a_port_without_a_server() {
     // The port of a client is taken, so that nobody else gets it, and nobody listens there.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();

@@ -16,7 +16,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("a_hundred_keys_are_one_request", a_hundred_keys),
         trial("each_operation_is_one_request", each_operation),
-        trial("sets_that_nobody_waits_for_are_followed_by_one_answer", one_answer),
+        trial("unacknowledged_sets_are_followed_by_one_answer", one_answer),
     ]
 }
 

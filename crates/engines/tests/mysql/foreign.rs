@@ -17,7 +17,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("a_table_that_is_not_ours_is_refused", a_table_that_is_not_ours_is_refused),
         trial("a_table_that_others_have_open_stays", a_table_that_others_have_open_stays),
         trial("a_table_is_held_again_after_a_restart", a_table_is_held_again_after_a_restart),
-        trial("what_has_expired_is_gone_in_the_end", what_has_expired_is_gone_in_the_end),
+        trial("expired_entries_are_gone_in_the_end", expired_entries_are_gone_in_the_end),
         trial("two_stores_share_a_table", two_stores_share_a_table),
         trial("a_server_is_reached_on_its_socket", a_server_is_reached_on_its_socket),
         trial("strangers_are_told_apart", strangers_are_told_apart),
@@ -127,7 +127,7 @@ fn a_table_is_held_again_after_a_restart() {
     assert_eq!(get(session, "key"), Some(b"value".to_vec()));
 }
 
-fn what_has_expired_is_gone_in_the_end() {
+fn expired_entries_are_gone_in_the_end() {
     let server = shared();
     let expiring = SetOptions { ttl: Some(Duration::from_millis(1)), ..SetOptions::default() };
     for (kept, namespace) in [(true, "expired"), (false, "emptied2")] {

@@ -12,8 +12,11 @@ use crate::support::trial;
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
-        trial("a_server_of_ours_tells_what_it_is", a_server_of_ours_tells_what_it_is),
-        trial("a_server_of_ours_lets_nobody_else_in", a_server_of_ours_lets_nobody_else_in),
+        trial(
+            "a_managed_server_tells_its_version_and_settings",
+            a_managed_server_tells_its_version_and_settings,
+        ),
+        trial("a_managed_server_lets_no_stranger_in", a_managed_server_lets_no_stranger_in),
         trial("options_arrive_at_the_server", options_arrive_at_the_server),
         trial("the_longest_key_and_value_fit_together", the_longest_key_and_value_fit_together),
         trial("rows_that_have_expired_are_removed", rows_that_have_expired_are_removed),
@@ -21,7 +24,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-fn a_server_of_ours_tells_what_it_is() {
+fn a_managed_server_tells_its_version_and_settings() {
     let store = open("mysql:");
     let info = store.info();
     assert!(info.version.as_ref().unwrap().starts_with("MariaDB 1"), "{:?}", info.version);
@@ -63,7 +66,7 @@ fn a_server_of_ours_tells_what_it_is() {
     assert!(stats.bytes > Some(0), "{stats:?}");
 }
 
-fn a_server_of_ours_lets_nobody_else_in() {
+fn a_managed_server_lets_no_stranger_in() {
     for (url, reach) in [("mysql:", Reach::Network), ("mysql:?socket=on", Reach::Host)] {
         let store = open(url);
         assert_eq!(store.capabilities().reach, reach);

@@ -14,7 +14,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("a_server_of_ours_encrypts", a_server_of_ours_encrypts),
         trial("a_certificate_is_looked_at_as_the_mode_says", a_certificate_is_looked_at),
-        trial("a_password_is_sent_only_to_whom_is_believed", only_encrypted),
+        trial("a_password_is_sent_only_to_a_server_that_is_believed", only_encrypted),
     ]
 }
 

@@ -17,9 +17,15 @@ const LOCKS_ARE_OLD: Duration = Duration::from_millis(150);
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("a_server_that_was_killed_is_reached_again", a_server_that_was_killed),
-        trial("silence_is_a_timeout_and_nobody_elses_answer", silence_is_a_timeout),
+        trial(
+            "silence_is_a_timeout_and_its_late_answer_is_not_taken_for_another",
+            silence_is_a_timeout,
+        ),
         trial("a_lock_that_is_held_is_busy", a_lock_that_is_held_is_busy),
-        trial("a_lock_is_not_waited_for_by_nobody", a_lock_is_not_waited_for_by_nobody),
+        trial(
+            "no_statement_waits_for_a_lock_after_its_timeout",
+            no_statement_waits_for_a_lock_after_its_timeout,
+        ),
         trial("a_deadlock_is_done_again", a_deadlock_is_done_again),
         trial("a_full_table_is_full", a_full_table_is_full),
         trial("a_connection_that_is_closed_is_opened_again", a_connection_that_is_closed),
@@ -116,7 +122,7 @@ fn a_lock_that_is_held_is_busy() {
     set(session, "key", b"other");
 }
 
-fn a_lock_is_not_waited_for_by_nobody() {
+fn no_statement_waits_for_a_lock_after_its_timeout() {
     // Of its own: other tests wait for locks, too.
     let server = MariaDb::start(&[]);
     let store = open(&server.url("namespace=brief&timeout=300ms"));

@@ -12,16 +12,16 @@ use crate::{PATIENCE, trial};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
-        trial("a_server_of_somebody_else_is_left_as_it_was", left_as_it_was),
+        trial("an_external_server_is_left_as_it_was", left_as_it_was),
         trial("a_table_that_is_not_empty_stays", a_table_that_is_not_empty_stays),
         trial("a_table_that_others_have_open_stays", a_table_that_others_have_open_stays),
         trial("a_table_is_held_again_after_a_restart", a_table_is_held_again_after_a_restart),
-        trial("what_has_expired_is_gone_in_the_end", what_has_expired_is_gone_in_the_end),
-        trial("a_table_of_somebody_else_is_refused", a_table_of_somebody_else_is_refused),
+        trial("expired_entries_are_gone_in_the_end", expired_entries_are_gone_in_the_end),
+        trial("a_foreign_table_is_refused", a_foreign_table_is_refused),
         trial("an_absent_server_is_named", an_absent_server_is_named),
         trial("a_wrong_password_is_one_clear_line_without_it", a_wrong_password),
         trial("a_user_with_few_rights_is_told_which", a_user_with_few_rights),
-        trial("a_lock_of_somebody_else_is_waited_for_so_long", a_lock_of_somebody_else),
+        trial("a_foreign_lock_is_waited_for_until_the_timeout", a_foreign_lock),
         trial("too_many_sessions_are_refused", too_many_sessions),
     ]
 }
@@ -114,7 +114,7 @@ fn a_table_is_held_again_after_a_restart() {
     assert_eq!(get(session, "key"), Some(b"value".to_vec()));
 }
 
-fn what_has_expired_is_gone_in_the_end() {
+fn expired_entries_are_gone_in_the_end() {
     let server = Postgres::start(&["fsync=off"]);
     let store = open(&server.url());
     let mut session = store.session().unwrap();
@@ -128,7 +128,7 @@ fn what_has_expired_is_gone_in_the_end() {
     assert_eq!(server.ask("SELECT count(*) FROM larder"), "1");
 }
 
-fn a_table_of_somebody_else_is_refused() {
+fn a_foreign_table_is_refused() {
     let server = Postgres::start(&["fsync=off"]);
     server.ask("CREATE TABLE larder (key text PRIMARY KEY, value text)");
     let message = failure(try_open(&server.url()), "invalid_options");
@@ -200,7 +200,7 @@ fn a_user_with_few_rights() {
     assert_eq!(store.stats().unwrap().connections, Some(1));
 }
 
-fn a_lock_of_somebody_else() {
+fn a_foreign_lock() {
     let server = Postgres::start(&["fsync=off"]);
     let store = open(&format!("{}?timeout=2s", server.url()));
     let session = &mut *store.session().unwrap();

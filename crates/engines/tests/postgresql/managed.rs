@@ -18,10 +18,10 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("effective_settings_are_read_back", effective_settings_are_read_back),
         trial("the_log_gives_durability", the_log_gives_durability),
         trial("a_unix_socket_reaches_this_host_only", a_unix_socket_reaches_this_host_only),
-        trial("nobody_gets_in_without_the_password", nobody_gets_in_without_the_password),
+        trial("no_stranger_gets_in_without_the_password", no_stranger_gets_in_without_the_password),
         trial("a_delayed_wire_is_told_of_and_felt", a_delayed_wire),
         trial("a_session_keeps_its_server", a_session_keeps_its_server),
-        trial("what_has_expired_is_removed", what_has_expired_is_removed),
+        trial("expired_entries_are_removed", expired_entries_are_removed),
     ]
 }
 
@@ -134,7 +134,7 @@ fn a_unix_socket_reaches_this_host_only() {
     assert!(tcp.info().addresses[0].starts_with("127.0.0.1:"));
 }
 
-fn nobody_gets_in_without_the_password() {
+fn no_stranger_gets_in_without_the_password() {
     let store = open("postgresql:");
     let address = store.info().addresses.remove(0);
     for user_info in ["larder:larder@", "postgres:postgres@"] {
@@ -185,7 +185,7 @@ fn a_session_keeps_its_server() {
     assert!(!runs, "the server ends with its last user");
 }
 
-fn what_has_expired_is_removed() {
+fn expired_entries_are_removed() {
     let store = open("postgresql:");
     let session = &mut *store.session().unwrap();
     let soon = SetOptions { ttl: Some(Duration::from_millis(50)), ..SetOptions::default() };

@@ -12,7 +12,7 @@ use crate::{bytes, trial};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
-        trial("sslmode_means_what_libpq_means", sslmode_means_what_libpq_means),
+        trial("sslmode_means_the_same_as_in_libpq", sslmode_means_the_same_as_in_libpq),
         trial("a_server_without_tls_is_told_from_one_with", a_server_without_tls),
     ]
 }
@@ -36,7 +36,7 @@ fn encrypt(server: &mut Postgres, name: &str) -> String {
     file.display().to_string()
 }
 
-fn sslmode_means_what_libpq_means() {
+fn sslmode_means_the_same_as_in_libpq() {
     let mut server = Postgres::start(&["fsync=off"]);
     let authority = encrypt(&mut server, "another.example");
     let other = Postgres::start(&["fsync=off"]);

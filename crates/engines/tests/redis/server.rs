@@ -18,7 +18,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("an_absent_server_is_named", an_absent_server_is_named),
         trial("a_wrong_password_is_one_clear_line_without_it", a_wrong_password),
         trial("a_user_with_few_rights_is_told_which", a_user_with_few_rights),
-        trial("a_server_of_somebody_else_is_never_cleared", a_server_of_somebody_else),
+        trial("an_external_server_is_never_cleared", an_external_server),
         trial("databases_of_a_server_are_apart", databases_are_apart),
         trial("effective_settings_are_read_back", effective_settings_are_read_back),
         trial("a_log_of_writes_gives_durability", a_log_of_writes_gives_durability),
@@ -27,7 +27,10 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("a_session_keeps_its_server", a_session_keeps_its_server),
         trial("a_connection_for_every_operation", a_connection_for_every_operation),
         trial("counters_come_from_the_server", counters_come_from_the_server),
-        trial("what_changes_a_value_keeps_its_ttl", what_changes_a_value_keeps_its_ttl),
+        trial(
+            "an_operation_that_changes_a_value_keeps_its_ttl",
+            an_operation_that_changes_a_value_keeps_its_ttl,
+        ),
         trial("ttls_are_kept_to_the_millisecond", ttls_are_kept_to_the_millisecond),
         trial("incr_counts_as_memcached_does", incr_counts_as_memcached_does),
         trial("another_type_under_a_key_is_named", another_type_is_named),
@@ -217,7 +220,7 @@ fn a_user_with_few_rights() {
     assert_eq!(get(session, "cache:1"), None, "the session works on");
 }
 
-fn a_server_of_somebody_else() {
+fn an_external_server() {
     let (server, port) = redis_server(0, &["--maxmemory", "100mb"]);
     let address = format!("127.0.0.1:{port}");
     let link = &mut stranger(&address);
@@ -393,7 +396,7 @@ fn counters_come_from_the_server() {
 }
 
 /// Other engines tell the TTL that is left with a hit; here the server is asked by somebody else.
-fn what_changes_a_value_keeps_its_ttl() {
+fn an_operation_that_changes_a_value_keeps_its_ttl() {
     let (_server, port) = redis_server(0, &[]);
     let link = &mut stranger(&format!("127.0.0.1:{port}"));
     let store = open(&format!("redis://127.0.0.1:{port}"));

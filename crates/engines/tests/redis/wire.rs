@@ -24,14 +24,17 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("an_answer_may_come_byte_by_byte", an_answer_may_come_byte_by_byte),
         trial("a_panic_in_mid_batch_leaves_the_session_in_step", a_panic_in_mid_batch),
         without_server("every_error_of_a_server_is_named", every_error_of_a_server_is_named),
-        without_server("what_is_no_answer_is_shown", what_is_no_answer_is_shown),
+        without_server("a_malformed_answer_is_shown", a_malformed_answer_is_shown),
         without_server("silence_is_a_timeout", silence_is_a_timeout),
-        without_server("a_late_answer_is_nobody_elses", a_late_answer_is_nobody_elses),
+        without_server(
+            "a_late_answer_is_not_taken_for_another",
+            a_late_answer_is_not_taken_for_another,
+        ),
         without_server("a_batch_is_one_request_a_node", a_batch_is_one_request_a_node),
         without_server("a_cluster_that_sends_in_circles_is_an_error", in_circles),
         without_server("a_refusal_says_nothing_of_the_slots", a_refusal_says_nothing_of_the_slots),
         without_server("a_silent_node_is_asked_for_the_slots_last", a_silent_node_is_asked_last),
-        without_server("who_asks_for_the_slots_holds_up_nobody", who_asks_for_the_slots),
+        without_server("asking_for_the_slots_holds_up_no_other_session", asking_for_the_slots),
         without_server("an_old_server_tells_less", an_old_server_tells_less),
     ]
 }
@@ -138,7 +141,7 @@ fn every_error_of_a_server_is_named() {
     }
 }
 
-fn what_is_no_answer_is_shown() {
+fn a_malformed_answer_is_shown() {
     for (answer, needle) in [
         (&b"HTTP/1.1 400 Bad Request\r\n"[..], "no answer of this protocol"),
         (b":5\r\n", "no answer to GET: int(5)"),
@@ -187,7 +190,7 @@ fn silence_is_a_timeout() {
     }
 }
 
-fn a_late_answer_is_nobody_elses() {
+fn a_late_answer_is_not_taken_for_another() {
     let has_given_up = Arc::new(AtomicBool::new(false));
     let gate = Arc::clone(&has_given_up);
     let session =
@@ -336,7 +339,7 @@ fn a_silent_node_is_asked_last() {
     }
 }
 
-fn who_asks_for_the_slots() {
+fn asking_for_the_slots() {
     // Opening a store asks once; the second time waits here.
     let n_asked = Arc::new(AtomicUsize::new(0));
     let is_told = Arc::new(AtomicBool::new(false));

@@ -55,7 +55,7 @@ fn counts(store: &dyn Store) -> Vec<(u64, u64, u64, u64)> {
 }
 
 #[test]
-fn what_a_tier_below_answers_is_filled_in_above_and_counted() {
+fn a_hit_of_a_tier_below_is_filled_in_above_and_counted() {
     let (store, l1, l2) = stack("fill");
     let mut session = store.session().unwrap();
     l2.put("k", b"value", None);
@@ -183,7 +183,7 @@ fn mode(mode: SetMode) -> SetOptions {
 }
 
 #[test]
-fn a_read_fails_only_where_nobody_above_answered() {
+fn a_read_fails_only_where_no_tier_above_answered() {
     let (store, _, l2) = stack("read-fails");
     let mut session = store.session().unwrap();
     set(&mut *session, "k", b"value", None);
@@ -195,7 +195,7 @@ fn a_read_fails_only_where_nobody_above_answered() {
 }
 
 #[test]
-fn a_batch_asks_each_tier_once_and_only_for_what_is_missing() {
+fn a_batch_asks_each_tier_once_and_only_for_missing_keys() {
     let store = open("tiered:spy:/batch/1|spy:/batch/2|spy:/batch/3");
     let [l1, l2, l3] = [1, 2, 3].map(|level| spy(&format!("/batch/{level}")));
     let mut session = store.session().unwrap();
@@ -313,7 +313,7 @@ fn conditions_are_decided_below() {
 }
 
 #[test]
-fn what_would_not_hold_together_is_refused_in_one_line() {
+fn tiers_that_do_not_fit_together_are_refused_in_one_line() {
     for (url, needle) in [
         ("tiered:", "at least two tiers; write `tiered:moka:|memcached:`"),
         ("tiered:moka:", "at least two tiers"),
@@ -332,7 +332,7 @@ fn what_would_not_hold_together_is_refused_in_one_line() {
 }
 
 #[test]
-fn a_stack_tells_what_its_tiers_are() {
+fn a_stack_tells_its_tiers_and_their_settings() {
     let store = open("tiered:moka:?size=64m&name=near|spy:/info/2|?room=1m&l1_ttl=off");
     let info = store.info();
     assert_eq!((info.scheme, info.ownership), ("tiered", Ownership::Embedded));

@@ -44,7 +44,7 @@ fn elsewhere(store: &Arc<dyn Store>, write: Write) -> impl FnOnce() + Send + 'st
 }
 
 #[test]
-fn what_is_written_while_it_is_read_does_not_come_back() {
+fn a_value_that_is_overwritten_while_it_is_read_does_not_come_back() {
     for (name, write) in WRITES {
         for by_batch in [false, true] {
             let (store, l1, l2) = stack(&format!("meanwhile/{name}/{by_batch}"));
@@ -65,7 +65,7 @@ fn what_is_written_while_it_is_read_does_not_come_back() {
 }
 
 #[test]
-fn nor_what_a_middle_tier_still_held() {
+fn a_deleted_value_that_a_middle_tier_still_held_does_not_come_back() {
     let store = open("tiered:spy:/middle/1|spy:/middle/2|spy:/middle/3");
     let [l1, l2, l3] = [1, 2, 3].map(|level| spy(&format!("/middle/{level}")));
     let (mut reader, mut writer) = (store.session().unwrap(), store.session().unwrap());
@@ -93,7 +93,7 @@ fn nor_what_a_middle_tier_still_held() {
 }
 
 #[test]
-fn of_two_writers_at_once_the_one_who_lost_below_is_not_left_above() {
+fn of_two_values_written_at_once_the_one_lost_below_is_not_left_above() {
     let (store, l1, l2) = stack("two-writers");
     let mut session = store.session().unwrap();
     // The second one does everything while the first one waits for its answer from below.
@@ -105,7 +105,7 @@ fn of_two_writers_at_once_the_one_who_lost_below_is_not_left_above() {
 }
 
 #[test]
-fn no_reader_sees_what_is_older_than_the_last_acknowledged_write() {
+fn no_reader_sees_a_value_older_than_the_last_acknowledged_write() {
     let (store, l1, _) = stack("racing");
     let (begun, done) = (&AtomicU64::new(0), &AtomicU64::new(0));
     let is_over = &AtomicBool::new(false);
@@ -174,7 +174,7 @@ fn a_ttl_is_counted_from_before_the_answer_was_under_way() {
 }
 
 #[test]
-fn what_took_so_long_to_store_that_it_would_outlive_itself_is_taken_back() {
+fn a_value_stored_so_slowly_that_it_would_outlive_itself_is_taken_back() {
     let store = open("tiered:spy:/slow-fill/1|spy:/slow-fill/2|?l1_ttl=1s");
     let [l1, l2] = [1, 2].map(|level| spy(&format!("/slow-fill/{level}")));
     let mut session = store.session().unwrap();

@@ -67,7 +67,7 @@ fn a_key_that_could_not_be_dropped_at_first_is_dropped_at_last() {
 }
 
 #[test]
-fn what_could_not_be_cleared_is_not_answered() {
+fn entries_that_could_not_be_cleared_above_are_not_answered() {
     let (store, l1, l2) = stack("clear-fails");
     let mut session = store.session().unwrap();
     set(&mut *session, "k", b"value", None);
@@ -101,7 +101,7 @@ fn trust_that_is_lost_while_a_tier_is_cleared_is_not_restored() {
 }
 
 #[test]
-fn a_tier_that_is_not_believed_makes_nobody_wait_and_says_so() {
+fn a_tier_that_is_not_believed_is_not_asked_and_says_so() {
     let (store, l1, l2) = stack("hangs");
     let mut session = store.session().unwrap();
     l2.put("k", b"value", None);

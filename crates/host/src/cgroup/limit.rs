@@ -155,7 +155,7 @@ mod tests {
     /// Folders stand for groups: a process is in the groups whose file has its id, and no file is written where no
     /// folder is.
     #[test]
-    fn whose_group_is_gone_goes_to_the_nearest_that_lets_it_in() {
+    fn a_process_whose_group_is_gone_goes_to_the_nearest_group_that_accepts_it() {
         let top = ScratchDir::create("cgroup").unwrap();
         let slice = top.path().join("slice");
         let session = slice.join("session");

@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_added_is_shown_with_three_digits() {
+    fn the_added_delay_is_shown_with_three_digits() {
         for (micros, p99, n_round_trips, shown) in [
             (2014, 2136, 100, "2.01 ms at the median, 2.14 ms at p99"),
             (503, 999, 320, "503 µs at the median, 999 µs at p99"),

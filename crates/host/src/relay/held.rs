@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_taken_stays_in_its_order() {
+    fn bytes_that_are_not_taken_stay_in_their_order() {
         let now = Instant::now();
         let mut held = Held::default();
         held.push(b"abc", now);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_is_bounded() {
+    fn the_number_of_held_bytes_is_bounded() {
         let mut held = Held::default();
         held.push(&vec![0; CAPACITY - 1], Instant::now());
         assert!(held.is_open());

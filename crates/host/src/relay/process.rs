@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_one_process_writes_the_other_reads() {
+    fn messages_between_the_processes_are_read_as_written() {
         for destination in [
             Destination::Tcp(vec!["192.0.2.1:11211".parse().unwrap()]),
             Destination::Tcp(vec!["[::1]:5".parse().unwrap(), "127.0.0.1:5".parse().unwrap()]),

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_asked_for_is_not_sent() {
+    fn fields_that_are_not_asked_for_are_not_sent() {
         let mode = StorageMode::Set;
         let request = StorageRequest { key: b"k", len: 5, flags: 0, exptime: 0, mode };
         let mut out = Vec::new();

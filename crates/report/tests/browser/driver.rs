@@ -12,7 +12,7 @@ use crate::{Case, chromium};
 pub(crate) const CASES: &[Case] = &[
     ("a_page_that_asks_complains_and_breaks_its_policy_is_caught", a_bad_page_is_caught),
     ("a_page_that_sticks_out_fades_and_moves_is_caught", an_ugly_page_is_caught),
-    ("without_scripts_none_runs", without_scripts_none_runs),
+    ("without_scripts_no_script_runs", without_scripts_no_script_runs),
     ("of_killed_tests_nothing_is_left", of_killed_tests_nothing_is_left),
 ];
 
@@ -70,7 +70,7 @@ fn an_ugly_page_is_caught() {
     assert!(moved > STABLE_SHIFT && !lines.is_empty(), "{moved}: {lines:?}");
 }
 
-fn without_scripts_none_runs() {
+fn without_scripts_no_script_runs() {
     let page = Page::open(BAD, View { scripts: false, ..View::DESK });
     assert_eq!(page.value::<String>("document.title"), "bad");
 }

@@ -11,7 +11,7 @@ use crate::probes::{CONTRAST, GARBLED, OVERFLOW, OVERLAP};
 pub(crate) const CASES: &[Case] = &[
     ("an_index_reads_well_everywhere", || reads_well("index", &page(&set()))),
     ("an_index_loads_in_silence_with_and_without_scripts", in_silence),
-    ("what_an_index_folds_reads_well_too", unfolded),
+    ("the_folded_parts_of_an_index_read_well_too", unfolded),
 ];
 
 /// The index as text.

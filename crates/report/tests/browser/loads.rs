@@ -8,14 +8,17 @@ use crate::page::{Page, View, report};
 use crate::probes::{GARBLED, OVERFLOW, SHIFT, STABLE_SHIFT, Shift};
 
 pub(crate) const CASES: &[Case] = &[
-    ("it_loads_in_silence_and_asks_nobody", it_loads_in_silence_and_asks_nobody),
+    (
+        "the_page_loads_in_silence_and_requests_nothing_else",
+        the_page_loads_in_silence_and_requests_nothing_else,
+    ),
     ("without_scripts_it_loads_in_silence_too", without_scripts_it_loads_in_silence_too),
     ("texts_of_others_do_no_harm", texts_of_others_do_no_harm),
     ("where_the_script_fails_the_still_pictures_stay", where_the_script_fails_pictures_stay),
     ("an_address_that_cannot_be_decoded_does_no_harm", a_strange_address_does_no_harm),
 ];
 
-fn it_loads_in_silence_and_asks_nobody() {
+fn the_page_loads_in_silence_and_requests_nothing_else() {
     let page = Page::drawn(&sweep(), View::DESK);
     assert_eq!(page.requests(), [page.address()]);
     assert_eq!(page.complaints(), [""; 0]);

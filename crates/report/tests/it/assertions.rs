@@ -28,7 +28,7 @@ fn two() -> Run {
 }
 
 #[test]
-fn what_holds_says_nothing() {
+fn an_assertion_that_holds_says_nothing() {
     let run = two();
     for text in [
         "p99(get, memcached:) < 1ms",
@@ -52,7 +52,7 @@ fn what_holds_says_nothing() {
 }
 
 #[test]
-fn what_does_not_hold_is_a_line_with_the_figure_and_its_interval() {
+fn an_assertion_that_does_not_hold_is_a_line_with_the_figure_and_its_interval() {
     let run = two();
     assert_eq!(
         said("rate(get, memcached:) > 200k", &run),
@@ -218,7 +218,7 @@ fn a_password_is_told_by_nothing_and_needed_for_nothing() {
 }
 
 #[test]
-fn what_is_written_wrongly_is_one_line_with_what_is_expected() {
+fn a_wrong_assertion_is_one_line_with_the_expected_form() {
     for (text, part) in [
         ("", "there is no (; expected METRIC(OPERATION, TARGET, COORDINATE=VALUE) < LIMIT"),
         ("p99 get < 1ms", "there is no ("),

@@ -93,7 +93,7 @@ fn each_rate_is_that_of_its_cell() {
 }
 
 #[test]
-fn what_is_missing_says_why() {
+fn a_missing_figure_says_why() {
     let rate = chart(&fixture(), "rate-get");
     let of =
         |name: &str| rate.absent.iter().filter(|absent| absent.name == name).collect::<Vec<_>>();
@@ -146,7 +146,7 @@ fn one_point_makes_bars() {
 }
 
 #[test]
-fn a_curve_is_what_was_recorded_or_else_what_is_known() {
+fn a_curve_has_the_recorded_points_or_else_the_known_percentiles() {
     let mut run = gets(&[("a", 1e6), ("b", 1e6)]);
     run.cells[0].latency_curve =
         vec![CurvePoint(0.0, 70), CurvePoint(0.9, 120), CurvePoint(1.0, 900)];

@@ -74,7 +74,7 @@ fn without_rounds_enough_nothing_is_claimed() {
 }
 
 #[test]
-fn where_no_verdict_is_possible_nobody_is_called_alike() {
+fn where_no_verdict_is_possible_no_targets_are_called_alike() {
     let mut run = three(&[tied("a", "b"), tied("a", "c"), tied("b", "c")]);
     for cell in &mut run.cells {
         cell.rounds = 6;
@@ -100,7 +100,7 @@ fn where_no_verdict_is_possible_nobody_is_called_alike() {
 }
 
 #[test]
-fn who_is_alone_is_not_compared() {
+fn a_target_alone_is_not_compared() {
     let mut run = gets(&[("moka:", 1.24e6)]);
     assert_eq!(
         said(&run),
@@ -177,7 +177,7 @@ fn three(comparisons: &[Comparison; 3]) -> Run {
 }
 
 #[test]
-fn who_differ_are_not_called_tied_because_both_are_tied_with_the_fastest() {
+fn targets_that_differ_are_not_called_tied_because_both_are_tied_with_the_fastest() {
     let run = three(&[tied("a", "b"), tied("a", "c"), faster("b", "c", 1.2)]);
     assert_eq!(
         said(&run)[0],
@@ -340,7 +340,7 @@ fn an_operation_that_takes_as_long_without_the_cache_may_be_faster_than_told() {
 }
 
 #[test]
-fn who_did_not_run_and_an_interruption_are_said() {
+fn targets_that_did_not_run_and_an_interruption_are_named() {
     let mut run = gets(&[("a", 1e6)]);
     run.interrupted = true;
     run.targets.push(larder_report::Target { reason: Some("refused".into()), ..target("b") });

@@ -122,7 +122,7 @@ fn the_header_is_brief_about_program_and_time() {
 }
 
 #[test]
-fn what_a_null_store_returns_is_not_verified() {
+fn answers_of_a_null_store_are_not_verified() {
     let mut run = gets(&[("a", 2e6), ("null:", 9e6)]);
     assert!(not_shown(&run).join(" ").contains("Each of 20000 answers"));
     run.targets[1].stores = Some(false);

@@ -75,7 +75,7 @@ fn read(text: &str) -> Vec<std::collections::HashMap<String, String>> {
 }
 
 #[test]
-fn csv_has_a_line_for_each_cell_and_leaves_empty_what_is_not_known() {
+fn csv_has_a_line_for_each_cell_and_leaves_unknown_figures_empty() {
     let run = fixture();
     let lines = read(&render(&run, Format::CSV, PLAIN));
     assert_eq!(lines.len(), run.cells.len());

@@ -232,7 +232,7 @@ fn a_delete_that_found_everything_has_no_misses_like_one_that_did_not() {
 }
 
 #[test]
-fn who_found_nothing_is_said_and_where_it_looked() {
+fn a_page_without_findings_names_the_version_and_the_figures_it_checked() {
     let mut run = gets(&[("a", 2e6)]);
     run.larder = "0.0.9".into();
     assert!(page(&run).contains("Larder 0.0.9 looked at every figure"));
@@ -315,7 +315,7 @@ fn podium<'a>(page: &'a str, operation: &str) -> &'a str {
 }
 
 #[test]
-fn what_is_withheld_stays_among_the_bars_with_the_reason() {
+fn a_withheld_result_stays_among_the_bars_with_the_reason() {
     let page = page(&withheld());
     for operation in ["set", "get"] {
         let podium = podium(&page, operation);
@@ -333,7 +333,7 @@ fn what_is_withheld_stays_among_the_bars_with_the_reason() {
 }
 
 #[test]
-fn what_hits_less_often_is_drawn_apart_and_not_compared() {
+fn a_target_that_hits_less_often_is_drawn_apart_and_not_compared() {
     let page = page(&unlike_hits());
     let podium = podium(&page, "get");
     let row = podium.split("class=\"unlike\"").nth(1).expect("a row set apart");
@@ -386,7 +386,7 @@ fn the_doubts_stand_with_the_answer_and_the_checks_after_the_charts() {
 }
 
 #[test]
-fn what_did_not_run_is_named_in_the_legend_and_has_no_button() {
+fn a_target_that_did_not_run_is_named_in_the_legend_and_has_no_button() {
     let mut run = gets(&[("a", 2e6), ("b", 1e6)]);
     run.targets.push(target("c"));
     run.targets[2].reason = Some("no server".into());

@@ -62,7 +62,7 @@ fn said(verdicts: &[ClaimVerdict]) -> String {
 }
 
 #[test]
-fn conclusions_are_counted_by_what_became_of_them() {
+fn conclusions_are_counted_by_their_verdict() {
     use ClaimVerdict::{CannotBeTold, DoesNotHold, Holds, TurnsRound};
     assert_eq!(
         said(&[Holds, Holds, TurnsRound, DoesNotHold, CannotBeTold]),

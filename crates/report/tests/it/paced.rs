@@ -56,7 +56,7 @@ fn targets_that_all_keep_up_are_ranked_by_their_p99() {
 }
 
 #[test]
-fn the_page_draws_and_tables_what_ranks() {
+fn the_page_draws_and_tables_the_figure_that_ranks() {
     let run = paced();
     let page = render(&run, Format::HTML, PLAIN);
     for text in [
@@ -130,7 +130,7 @@ fn a_name_that_ends_in_a_colon_has_one() {
 }
 
 #[test]
-fn what_is_said_of_two_of_them_is_said_of_their_p99() {
+fn sentences_on_two_paced_targets_are_about_their_p99() {
     let mut run = paced();
     run.cells.truncate(2);
     run.comparisons = vec![larder_report::Comparison { point: point(10_000.0), ..tied("a", "b") }];
@@ -143,7 +143,7 @@ fn what_is_said_of_two_of_them_is_said_of_their_p99() {
 }
 
 #[test]
-fn a_sweep_of_rates_is_drawn_as_latency_against_what_was_reached() {
+fn a_sweep_of_rates_is_drawn_as_latency_against_the_reached_rate() {
     let run = paced();
     let all = charts(&run);
     let chart = all.iter().find(|chart| chart.id == "throughput-get").expect("a chart");

@@ -92,7 +92,7 @@ fn no_mark_lies_beyond_the_edge() {
 }
 
 #[test]
-fn a_picture_says_what_it_shows_to_those_who_do_not_see_it() {
+fn a_picture_describes_itself_to_a_screen_reader() {
     let text = svg(&chart(&fixture(), "rate-get"), Ground::Page);
     let document = roxmltree::Document::parse(&text).unwrap();
     let root = document.root_element();

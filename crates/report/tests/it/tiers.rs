@@ -60,7 +60,7 @@ fn section<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
 }
 
 #[test]
-fn what_is_no_stack_says_nothing_of_tiers() {
+fn a_target_without_tiers_says_nothing_of_tiers() {
     let run = gets(&[("moka:", 2e6)]);
     for format in [Format::TABLE, Format::MARKDOWN, Format::HTML] {
         let text = render(&run, format, PLAIN);

@@ -82,7 +82,7 @@ fn an_assertion_of_the_rate_asks_which_of_the_two_is_meant() {
 }
 
 #[test]
-fn where_no_verdict_was_possible_nobody_is_said_to_be_alike() {
+fn where_no_verdict_was_possible_no_targets_are_said_to_be_alike() {
     let mut run = gets(&[("moka:", 2e6), ("lmdb:", 1e6)]);
     for cell in &mut run.cells {
         cell.rounds = 3;
@@ -101,7 +101,7 @@ fn where_no_verdict_was_possible_nobody_is_said_to_be_alike() {
 }
 
 #[test]
-fn a_ratio_of_rounds_that_is_none_of_the_medians_says_so() {
+fn a_ratio_of_rounds_that_differs_from_that_of_the_medians_says_so() {
     let mut run = gets(&[("plain", 14_500.0), ("slowed", 12_400.0)]);
     for cell in &mut run.cells {
         cell.rounds = 34;

@@ -12,7 +12,7 @@ use crate::Random;
 
 pub(super) const CASES: &[Case] = &[
     case!(a_store_that_evicts_keeps_within_its_byte_limit, EVICTS_AT_ITS_LIMIT),
-    case!(a_store_that_evicts_none_says_that_it_is_full, REFUSES_AT_ITS_LIMIT),
+    case!(a_store_that_does_not_evict_says_that_it_is_full, REFUSES_AT_ITS_LIMIT),
 ];
 
 const VALUE_LEN: usize = 32 << 10;
@@ -67,7 +67,7 @@ fn a_store_that_evicts_keeps_within_its_byte_limit(fixture: &Fixture) -> Result<
     holds(&mut *session, &key, b"small").map(drop)
 }
 
-fn a_store_that_evicts_none_says_that_it_is_full(fixture: &Fixture) -> Result<(), Failed> {
+fn a_store_that_does_not_evict_says_that_it_is_full(fixture: &Fixture) -> Result<(), Failed> {
     let store = fixture.bounded()?;
     let mut session = store.session()?;
     let n_values = usize::try_from(4 * limit_of(&store)?)? / VALUE_LEN;

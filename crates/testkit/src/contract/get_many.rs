@@ -8,14 +8,14 @@ use super::fixture::Fixture;
 use crate::Random;
 
 pub(super) const CASES: &[Case] = &[
-    case!(get_many_finds_what_is_there_and_skips_what_is_not),
+    case!(get_many_finds_present_keys_and_skips_absent_keys),
     case!(get_many_of_nothing_hits_nothing),
     case!(get_many_answers_a_key_as_often_as_it_is_asked),
     case!(get_many_takes_large_batches_of_mixed_values),
     case!(get_many_tells_flags, FLAGS),
 ];
 
-fn get_many_finds_what_is_there_and_skips_what_is_not(fixture: &Fixture) -> Result<(), Failed> {
+fn get_many_finds_present_keys_and_skips_absent_keys(fixture: &Fixture) -> Result<(), Failed> {
     let mut session = fixture.session()?;
     let keys: Vec<_> = (0..20).map(|i| fixture.key(i)).collect();
     for key in keys.iter().step_by(2) {

@@ -14,7 +14,7 @@ pub(super) const CASES: &[Case] = &[
     case!(incr_by_a_negative_number_stops_at_zero, INCR),
     case!(incr_wraps_at_two_to_the_64, INCR),
     case!(incr_of_an_absent_key_is_none_and_stores_nothing, INCR),
-    case!(incr_of_what_is_no_number_is_an_error_and_keeps_it, INCR),
+    case!(incr_of_a_value_that_is_no_number_is_an_error_and_keeps_it, INCR),
     case!(incr_keeps_the_ttl, INCR, TTL, TTL_LEFT),
     case!(incr_keeps_the_flags, INCR, FLAGS),
     case!(incr_loses_no_count_of_many_threads, INCR),
@@ -66,7 +66,9 @@ fn incr_of_an_absent_key_is_none_and_stores_nothing(fixture: &Fixture) -> Result
     lacks(&mut *session, &key)
 }
 
-fn incr_of_what_is_no_number_is_an_error_and_keeps_it(fixture: &Fixture) -> Result<(), Failed> {
+fn incr_of_a_value_that_is_no_number_is_an_error_and_keeps_it(
+    fixture: &Fixture,
+) -> Result<(), Failed> {
     let mut session = fixture.session()?;
     let key = fixture.key("text");
     for text in [&b"five"[..], b"1.5", b"-1", b"18446744073709551616"] {

@@ -89,7 +89,7 @@ mod tests {
     use std::time::Instant;
 
     #[test]
-    fn whoever_waits_leaves_its_seat_to_others() {
+    fn a_waiting_case_leaves_its_seat_to_another() {
         const TIME: Duration = Duration::from_millis(300);
         let started = Instant::now();
         // The only seat of this process, because no suite runs in it.

@@ -14,7 +14,7 @@ pub(super) const CASES: &[Case] = &[
     case!(sessions_see_each_others_writes, ACKNOWLEDGED),
     case!(a_session_outlives_the_handle_of_its_store),
     case!(a_session_may_move_to_another_thread),
-    case!(eight_threads_read_back_what_they_wrote),
+    case!(eight_threads_read_back_their_own_values),
     case!(readers_of_a_changing_entry_see_whole_values),
 ];
 
@@ -53,7 +53,7 @@ fn a_session_may_move_to_another_thread(fixture: &Fixture) -> Result<(), Failed>
 
 /// Every thread owns its keys, so it knows the value of each. Bounded by time as well as by count: a store that syncs
 /// each write to a disk completes few in a second.
-fn eight_threads_read_back_what_they_wrote(fixture: &Fixture) -> Result<(), Failed> {
+fn eight_threads_read_back_their_own_values(fixture: &Fixture) -> Result<(), Failed> {
     const KEYS: usize = 16;
     const ROUNDS: usize = 400;
     let store = fixture.store()?;

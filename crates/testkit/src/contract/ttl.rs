@@ -15,7 +15,7 @@ pub(super) const CASES: &[Case] = &[
     case!(an_entry_with_a_ttl_of_zero_is_gone_at_once, TTL),
     case!(an_entry_without_a_ttl_stays, TTL),
     case!(set_without_ttl_ends_the_ttl_from_before, TTL),
-    case!(set_with_ttl_starts_anew, TTL),
+    case!(set_with_ttl_starts_a_new_ttl, TTL),
     case!(add_stores_over_an_expired_entry, TTL, ADD),
     case!(replace_and_delete_do_not_see_an_expired_entry, TTL, ADD),
     case!(get_many_skips_expired_entries, TTL),
@@ -112,7 +112,7 @@ fn set_without_ttl_ends_the_ttl_from_before(fixture: &Fixture) -> Result<(), Fai
     holds(&mut *session, &key, b"lasting").map(drop)
 }
 
-fn set_with_ttl_starts_anew(fixture: &Fixture) -> Result<(), Failed> {
+fn set_with_ttl_starts_a_new_ttl(fixture: &Fixture) -> Result<(), Failed> {
     let mut session = fixture.session()?;
     let key = fixture.key("a");
     let ttl = short_ttl(fixture)?;

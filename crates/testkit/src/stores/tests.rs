@@ -69,7 +69,7 @@ fn the_contract_finds_each_fault_of_groups_and_no_other() {
 }
 
 #[test]
-fn what_an_engine_cannot_do_is_ignored_with_its_reason() {
+fn a_case_beyond_an_engines_abilities_is_ignored_with_its_reason() {
     let reports = judge(&ENGINES, "map:");
     let of = |case: &str| reports.iter().find(|report| report.case == case).cloned();
     let limit = of("a_key_beyond_the_limit_is_an_error_that_names_it").unwrap();

@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn without_times_there_are_none() {
+    fn a_trace_without_times_has_no_arrivals() {
         for trace in ["key\na\nb\n", "time,key\n1,a\n,b\n", "time,key\n5,a\n5,b\n"] {
             assert_eq!(arrivals(trace), None, "{trace}");
         }

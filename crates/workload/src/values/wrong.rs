@@ -105,7 +105,7 @@ mod tests {
     use crate::Lengths;
 
     #[test]
-    fn what_is_wrong_is_said_with_the_key_and_what_came() {
+    fn a_wrong_value_is_described_with_its_key_and_the_answer() {
         let values = values("300");
         let keys = KeySpace::new(b"k", 100, Lengths::Drawn("8".parse().unwrap()), 7);
         let base = base_version(2);

@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_after_a_thread_that_woke_late_waits_for_the_schedule() {
+    fn operations_behind_a_late_wake_up_are_late_by_the_schedule() {
         // The thread wakes 250 late, and is in time again at the fourth operation.
         let operations = [(100, 1), (200, 1), (300, 1), (400, 1)];
         assert_eq!(late(&operations, &[250, 0, 0, 0]), [(250, 0), (151, 0), (52, 0), (0, 0)]);

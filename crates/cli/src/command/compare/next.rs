@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn it_depends_on_what_came_out() {
+    fn the_next_step_depends_on_the_results() {
         let custom = Run { scenario: "custom".into(), ..Run::default() };
         assert!(next(&custom).starts_with("next: results/x/report.html has the charts; "));
         let mut quick = Run { scenario: DEFAULT_SCENARIO.into(), ..Run::default() };

@@ -173,7 +173,7 @@ fn where_there_are_more_segments_than_columns_a_sign_stands_for_several() {
 }
 
 #[test]
-fn what_has_expired_was_cleared_or_is_damaged_is_seen() {
+fn expired_cleared_and_damaged_segments_are_seen() {
     let mut partition = partition(30);
     for segment in &mut partition.segments[..10] {
         (segment.class, segment.latest) = (2, Some(70_000));
@@ -277,7 +277,7 @@ fn an_empty_region_and_impossible_figures_are_drawn_too() {
 }
 
 #[test]
-fn colours_are_beside_the_signs_and_change_none() {
+fn colours_are_beside_the_signs_and_change_no_sign() {
     let seen = seen(vec![partition(40)]);
     let coloured = page(&seen, Look { colour: true, ..PLAIN });
     let plain = anstream::adapter::strip_str(&coloured).to_string();

@@ -214,7 +214,7 @@ fn colours_are_for_eyes_only() {
 }
 
 #[test]
-fn before_the_rounds_it_says_what_is_done() {
+fn before_the_rounds_the_view_names_the_current_step() {
     let mut told = Told::new(&["moka:", "lmdb:"], "keys = 1000");
     told.tell(Event::Unavailable { target: "lmdb:", reason: "no room" });
     told.tell(Event::Floor);
@@ -378,7 +378,7 @@ fn without_a_terminal_each_round_and_each_finding_is_a_line() {
 }
 
 #[test]
-fn rounds_without_a_known_end_tell_what_is_known() {
+fn rounds_without_a_known_end_tell_their_bounds() {
     let workload = "keys = 1000\nrounds = 2\nuntil = '2%'\nmax-time = '3m'";
     let mut told = Told::new(&["moka:", "lmdb:"], workload).start();
     for round in 1..=3 {

@@ -62,7 +62,7 @@ fn at_the_bottom_of_the_screen_it_scrolls_once() {
 }
 
 #[test]
-fn what_has_not_changed_is_not_written_and_nothing_is_blanked_before_it_is() {
+fn unchanged_rows_are_not_written_and_no_row_is_blanked_first() {
     let mut terminal = Terminal::new(NARROW);
     let rows = |last| ["the first row", "the second row", last];
     terminal.draw(&rows("12.0 k/s"));

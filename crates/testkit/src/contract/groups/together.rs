@@ -13,7 +13,7 @@ use crate::Random;
 pub(in super::super) const CASES: &[Case] = &[
     case!(a_group_of_a_thousand_is_found_and_removed_whole, GROUPS),
     case!(readers_of_a_changing_group_see_whole_values, GROUPS),
-    case!(readers_of_a_tag_see_only_what_was_written_with_it, GROUPS),
+    case!(readers_of_a_tag_see_only_values_written_with_it, GROUPS),
     case!(sessions_see_each_others_tags, GROUPS, ACKNOWLEDGED),
     case!(two_stores_on_one_path_see_each_others_tags, GROUPS, SHARES_FILES),
 ];
@@ -97,7 +97,7 @@ fn readers_of_a_changing_group_see_whole_values(fixture: &Fixture) -> Result<(),
 
 /// An entry moves from one tag to another and back, and its value names its tag. No reader of a tag may see the value
 /// of the other tag.
-fn readers_of_a_tag_see_only_what_was_written_with_it(fixture: &Fixture) -> Result<(), Failed> {
+fn readers_of_a_tag_see_only_values_written_with_it(fixture: &Fixture) -> Result<(), Failed> {
     let store = fixture.store()?;
     let key = &fixture.key("key");
     let tags = &["one", "two"].map(|name| fixture.key(name));
