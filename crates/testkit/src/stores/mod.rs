@@ -7,9 +7,11 @@
 //! | `map:` | nothing wrong: a map behind a lock |
 //! | `drops:` | acknowledges every set and keeps all but each tenth |
 //! | `truncates:` | keeps the first 1024 bytes of a value |
+//! | `garbles:` | flips a bit in the middle of each tenth value |
 //! | `swaps:` | answers each tenth hit with another key's value of the same length |
 //! | `stale:` | keeps the older value at each tenth overwrite |
 //! | `undead:` | acknowledges every delete and keeps each tenth entry |
+//! | `stays:` | acknowledges a clear and keeps every entry |
 //! | `fails:` | answers each tenth operation with an error |
 //! | `drowns:` | refuses every set after the first thousand |
 //! | `sleeps:` | sleeps 50 µs in each operation: time without work; with a `spread`, unevenly |
@@ -18,6 +20,7 @@
 //! | `misses:` | acknowledges every set and finds nothing |
 //! | `lingers:` | answers expired entries |
 //! | `hurries:` | takes the seconds of a TTL for milliseconds |
+//! | `races:` | has a clock that runs twice as fast: an entry lives for half its TTL |
 //! | `clings:` | keeps the tag of an entry that is set without one |
 //! | `untags:` | keeps each tenth entry without its tag |
 //! | `spills:` | drops the last byte of a prefix or tag before it reads by it |
