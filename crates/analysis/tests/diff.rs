@@ -1,4 +1,4 @@
-//! One run set against another: what is compared, what is told of it, what is refused.
+//! The difference of two runs: the compared cells, the texts about them, and the refusals.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
@@ -8,7 +8,7 @@ use larder_report::{
     LatencyIntervals, Operation, Part, Point, PointValue, ReasonKind, Run, Sample, Slice, Target,
 };
 
-/// A run of gets at these rates, a little apart from round to round; each target has the URL of its name.
+/// A run of gets at these rates, with slight differences between rounds. Each target has its name as its URL.
 fn run(rates: &[(&str, f64)]) -> Run {
     let target = |name: &str| Target {
         url: name.into(),
@@ -121,7 +121,7 @@ fn half_the_rate_is_worse_in_every_measure_and_the_other_way_round_better() {
             let found = change(&found, measure);
             assert!((found.ratio.unwrap() * ratio - 1.0).abs() < 1e-3, "{found:?}");
             assert_eq!(found.verdict, verdict);
-            // The rounds of each side lie within 1 % of each other, and so does what is made of them.
+            // The rounds of each side lie within 1 % of each other, and so do the figures made of them.
             let [low, high] = found.ci95.unwrap();
             assert!(low <= found.ratio.unwrap() && found.ratio.unwrap() <= high, "{found:?}");
             assert!(high / low < 1.02, "{found:?}");
@@ -131,7 +131,7 @@ fn half_the_rate_is_worse_in_every_measure_and_the_other_way_round_better() {
 
 #[test]
 fn a_percentile_that_jumps_from_round_to_round_has_an_interval_that_says_so() {
-    // Two of six new rounds lie below the old ones: neither test nor interval may call that a change.
+    // Two of six new rounds lie below the old rounds: neither test nor interval may call that a change.
     let with = |p99s: [u64; 6]| {
         let mut run = run(&[("moka:", 1e5)]);
         run.cells[0].samples.truncate(6);
@@ -233,7 +233,7 @@ fn cells_of_one_run_only_are_listed_and_cells_without_a_result_say_why() {
 #[test]
 fn runs_that_differ_in_more_list_their_differences() {
     let (old, mut new) = (run(&[("a", 1e5)]), run(&[("a", 1e5)]));
-    // Of a coordinate the common cells have the same value, and a kernel's own part of the memory varies.
+    // The common cells have the same value of a coordinate, and the part of the memory that a kernel reserves varies.
     new.workload.insert("data-size".into(), "1k,4k".into());
     new.environment.memory_bytes = Some(7_990_000_000);
     assert_eq!(between(&old, &new).mixed, []);
@@ -250,7 +250,7 @@ fn runs_that_differ_in_more_list_their_differences() {
     );
 }
 
-/// A run as it is when put together of slices on these kernels.
+/// The run as it is when merged from slices on these kernels.
 fn of_slices(run: &Run, kernels: &[&str]) -> Run {
     let part = |(number, kernel): (u32, &&str)| Part {
         slice: Slice { number, of: 4, rounds: 10, plan: "a plan".into() },
@@ -270,7 +270,8 @@ fn all_slices_of_a_run_must_be_alike_with_the_other_run() {
     assert!(between(&one, &alike).common.contains_key("machine"));
     let mut mixed = of_slices(&one, &["6.1", "6.2"]);
     assert_eq!(between(&one, &mixed).told_mixed().unwrap(), "kernel (6.1 against 6.1, 6.2)");
-    // Runs on the same two machines are alike, whoever had more of the rounds; none of them is the machine of both.
+    // Runs on the same two machines are alike, whatever the shares of the rounds. Neither machine is common to all
+    // rounds.
     let again = of_slices(&one, &["6.2", "6.1", "6.2"]);
     assert_eq!(between(&mixed, &again).mixed, []);
     assert!(!between(&mixed, &again).common.contains_key("machine"));
@@ -299,7 +300,7 @@ fn equal_workloads_are_alike_however_they_were_typed() {
     assert_eq!(between(&new, &old).mixed, []);
     new.workload.insert("requests".into(), "5000".into());
     new.workload.insert("operations".into(), "get".into());
-    // Figures of warm operations are others.
+    // Figures of warm operations are different figures.
     new.workload.insert("warmup".into(), "1s".into());
     assert_eq!(
         between(&old, &new).told_mixed().unwrap(),

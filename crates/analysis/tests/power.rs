@@ -1,7 +1,7 @@
-//! How often verdicts are right, on rounds that are made up: every run has the same ones.
+//! How often verdicts are right, on made-up rounds that are the same in every test.
 //!
-//! `benches/verdicts.rs` does the same with real stores. Here the noise has what real machines have: a drift that all targets
-//! have in common, jumps that last some rounds, and single rounds that another program has spoilt.
+//! `benches/verdicts.rs` does the same with real stores. The noise here has the parts that real machines show: a drift
+//! common to all targets, jumps that last some rounds, and single rounds that another program spoils.
 
 use larder_analysis::statistics::{Difference, holm};
 use larder_report::Verdict;
@@ -15,7 +15,7 @@ const RUNS: u64 = 30;
 struct Machine {
     /// How far a round lies from the next by itself, as a share.
     noise: f64,
-    /// How far what all targets have in common wanders from one round to the next.
+    /// How far the speed common to all targets wanders from one round to the next.
     wander: f64,
     /// The share of rounds that another program spoils, to half their rate.
     spoilt: f64,
@@ -23,11 +23,12 @@ struct Machine {
 
 const STEADY: Machine = Machine { noise: 0.02, wander: 0.0, spoilt: 0.02 };
 const BUSY: Machine = Machine { noise: 0.04, wander: 0.08, spoilt: 0.05 };
-/// Most rounds lie close together, but a server that was put to the other processor has a bad one now and then.
+/// Most rounds lie close together, but a server that the system moves to the other processor has a bad round now and
+/// then.
 const TWO_SPEEDS: Machine = Machine { noise: 0.015, wander: 0.0, spoilt: 0.15 };
 
 impl Machine {
-    /// The rates of two targets, of which the second takes so many times as long.
+    /// The rates of two targets, of which the second takes `slower` times as long.
     fn rounds(self, number: u32, slower: f64, seed: u64) -> [Vec<(u32, f64)>; 2] {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         // The sum of twelve draws from 0 to 1 is nearly normal, with a standard deviation of 1.
@@ -50,7 +51,7 @@ impl Machine {
         let verdict = |seed| {
             let [a, b] = self.rounds(number, slower, seed);
             let difference = Difference::by_rounds(&a, &b, seed).expect("rates above zero");
-            // Sets and gets, where these are the gets and nothing is found of the sets.
+            // Two operations: these rates are the gets, and the sets show no difference.
             difference.verdict(holm(&[difference.p, 1.0])[0])
         };
         let right = (0..RUNS).filter(|seed| verdict(*seed) == wanted);

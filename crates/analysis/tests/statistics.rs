@@ -1,4 +1,4 @@
-//! The statistics against values of `SciPy`, statsmodels and pymannkendall, and against what follows from counting.
+//! Compares the statistics with values of `SciPy`, statsmodels and pymannkendall, and with results of counting by hand.
 
 use larder_analysis::statistics::{
     Difference, Drift, LEAST, holm, mann_kendall, mann_whitney, median, median_ci95, modified_z,
@@ -7,7 +7,7 @@ use larder_analysis::statistics::{
 use larder_report::{PAIRED_FROM, Verdict, rounds_for_verdict, smallest_p};
 use serde::Deserialize;
 
-/// `data/statistics.py` says how it was made.
+/// `data/statistics.py` computes these values.
 #[derive(Deserialize)]
 struct Expected {
     mann_whitney: Vec<Test>,
@@ -130,7 +130,8 @@ fn the_smallest_p_is_that_of_samples_which_do_not_overlap() {
 
 #[test]
 fn the_rounds_for_a_verdict_are_the_fewest_that_suffice() {
-    // 2/70 and 2/252, 2/924: four rounds never reach 0.01, five do once, six three times.
+    // The smallest p of 4, 5 and 6 rounds is 2/70, 2/252 and 2/924: below 0.01 never, for one comparison, and for up to
+    // four.
     for (comparisons, rounds) in [(0, 5), (1, 5), (2, 6), (4, 6), (5, 7)] {
         assert_eq!(rounds_for_verdict(0, comparisons), rounds, "{comparisons}");
     }
@@ -204,12 +205,12 @@ fn a_verdict_needs_both_a_small_p_and_a_difference_that_matters() {
     };
     assert_eq!(judge(&spread(110.0), &slow), Verdict::Faster);
     assert_eq!(judge(&slow, &spread(110.0)), Verdict::Slower);
-    // Sure, but below 2 %, in both directions.
+    // The difference is sure, but below 2 %, in both directions.
     let nearly = spread(100.0 * (1.0 + 0.9 * Verdict::MIN_DIFFERENCE));
     assert!(mann_whitney(&nearly, &slow) < Verdict::SIGNIFICANCE);
     assert_eq!(judge(&nearly, &slow), Verdict::Indistinguishable);
     assert_eq!(judge(&slow, &nearly), Verdict::Indistinguishable);
-    // Far apart, but three rounds prove nothing.
+    // The rates lie far apart, but three rounds prove nothing.
     assert_eq!(judge(&[300.0, 301.0, 302.0], &[1.0, 2.0, 3.0]), Verdict::Indistinguishable);
 }
 
@@ -235,7 +236,7 @@ fn the_test_within_rounds_is_scipys_exact_and_approximate() {
     }
     for case in cases {
         let pairs: Vec<(f64, f64)> = case.a.iter().copied().zip(case.b).collect();
-        // Where they are counted out, scores are rounded to a thousandth of the largest.
+        // The exact method rounds scores to a thousandth of the largest score.
         let exactness = if case.method == "exact" { 2e-3 } else { 1e-9 };
         assert_close(within_rounds(&pairs), case.p, exactness);
         let turned: Vec<(f64, f64)> = pairs.iter().map(|(a, b)| (*b, *a)).collect();
@@ -292,7 +293,7 @@ fn an_outlier_is_far_from_the_others_and_far_in_itself() {
     let (at, ratio, score) = found[0];
     assert!(at == 7 && score < -3.5, "{found:?}");
     assert_close(ratio, 31.0 / 99.9, 1e-9);
-    // Far by its score, but what are five percent?
+    // A rate of 95 is far by its score, but five percent is too little.
     rates[7] = 95.0;
     assert!(modified_z(&rates).unwrap()[7] < -3.5 && outliers(&rates).is_empty());
     assert!(outliers(&[100.0, 101.0, 99.0, 100.5, 99.5, 31.0]).is_empty(), "too few");

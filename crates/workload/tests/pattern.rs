@@ -1,4 +1,4 @@
-//! Key patterns: what is read, and which keys are drawn how often.
+//! Key patterns: the accepted texts, and how often each key is drawn.
 
 use larder_workload::{Distribution, KeyPattern, Picker};
 use proptest::prelude::*;
@@ -116,7 +116,7 @@ fn zipfs_frequent_keys_come_as_often_as_their_rank_says() {
         let expected = |rank: usize| {
             f64::from(OPS) * f64::from(u32::try_from(rank).unwrap()).powf(-theta) / all
         };
-        // Where neighbours in rank differ enough to keep their order.
+        // The first ranks differ enough to keep their order.
         for rank in [1, 2, 3] {
             let (seen, expected) = (f64::from(counts[rank - 1]), expected(rank));
             assert!(
@@ -134,7 +134,7 @@ fn zipfs_frequent_keys_come_as_often_as_their_rank_says() {
 fn a_bell_is_a_sixth_as_wide_as_the_keys_and_scattered_over_them() {
     let n = 10_000;
     let counts = counts(n, &draw("gauss", n, 2_000_000));
-    // Two thirds of the operations within one deviation: on a third of the keys.
+    // Two thirds of the operations lie within one deviation, and so fall on a third of the keys.
     let by_frequency = sorted(counts.clone());
     let middle = sum(&by_frequency[..n as usize / 3]) / 2e6;
     assert!((middle - 0.6827 / 0.9973).abs() < 0.01, "{middle}");
@@ -153,7 +153,7 @@ fn hot_spots_get_their_share() {
     assert!((hot / 1e6 - 0.9).abs() < 0.002, "{hot}");
     assert!(f64::from(counts[0]) < 1.1 * 9000.0 && f64::from(counts[99]) > 0.9 * 9000.0);
     assert!(f64::from(counts[100]) < 1.5 * 111.0 && counts[999] > 55);
-    // At least one key is hot, and where all are, all operations are theirs.
+    // At least one key is hot; where all keys are hot, they take all operations.
     let one = sorted(self::counts(50, &draw("hotspot:0,0.5", 50, 10_000)));
     assert!((f64::from(one[0]) / 5000.0 - 1.0).abs() < 0.06, "{}", one[0]);
     assert_eq!(self::counts(3, &draw("hotspot:1,0", 3, 100)).iter().sum::<u32>(), 100);

@@ -1,4 +1,4 @@
-//! Distributions that somebody measured and published: what is drawn is what the tables say.
+//! Published measurements: draws agree with the tables.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
@@ -19,8 +19,8 @@ fn table(text: &str) -> Vec<(f64, f64)> {
     rows.map(row).collect()
 }
 
-/// The sum over all rows of (seen - expected)^2 / expected is near the degrees of freedom; rows of which few are expected
-/// are counted together.
+/// The sum over all rows of (seen - expected)^2 / expected is near the degrees of freedom. Rare rows are counted
+/// together.
 fn assert_chi_square(rows: impl Iterator<Item = (f64, f64)>) {
     let (mut sum, mut groups, mut rare) = (0.0, 0.0_f64, (0.0, 0.0));
     for (expected, seen) in rows {
@@ -56,7 +56,7 @@ fn values_are_as_large_as_those_of_the_production_cache() {
     assert_chi_square(rows);
 }
 
-/// The share of the requests that the most frequent keys have, so large a share of all keys.
+/// The share of the requests that fall on the most frequent keys, for this share of all keys.
 fn requests_of(table: &[(f64, f64)], share: f64) -> f64 {
     let (keys, requests) = table.iter().fold((0.0, 0.0), |all, row| (all.0 + row.0, all.1 + row.1));
     let (mut left, mut sum) = (share * keys, 0.0);
@@ -81,7 +81,7 @@ fn keys_come_as_often_as_those_of_the_production_cache() {
         counts[key as usize] += 1.0;
     }
     counts.sort_by(|a, b| b.total_cmp(a));
-    // Of the most frequent keys the order of what was seen is the one that was published.
+    // The most frequent keys are seen in the published order.
     let mut upto = 0.0;
     for rank in 0..30_u32 {
         let published = requests_of(&table, f64::from(rank + 1) / f64::from(n)) * 1e6;
@@ -103,7 +103,7 @@ fn a_file_says_the_same_in_json_and_in_lines() {
     };
     let json =
         r#"{"popularityBuckets": [10, 90], "popularityWeights": [900, 100], "oneHits": 0.1}"#;
-    // In another order, with a comment.
+    // The rows are in another order, with a comment.
     for text in [json, "# mine\nkeys,requests\n90,100\n\n10, 900\n"] {
         let name = write("mine", text);
         let pattern: KeyPattern = name.parse().unwrap();

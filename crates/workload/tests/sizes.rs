@@ -1,4 +1,4 @@
-//! Sizes: what is read, what is drawn, and what a sweep is.
+//! Sizes: the accepted texts, the draws, and sweeps.
 
 use std::fs;
 use std::path::PathBuf;
@@ -89,7 +89,8 @@ fn a_wrong_size_gets_one_line_that_says_why() {
 
 #[test]
 fn a_size_follows_from_seed_and_index_alone() {
-    // Worked out apart, from SplitMix64 and the formulas; the same in every version and on every machine.
+    // These sizes were computed separately, from SplitMix64 and the formulas. They are the same in every version and on
+    // every machine.
     for (seed, index, expected) in [
         (1, 0, [3218, 6332, 1398, 21]),
         (1, 1, [59_990, 4150, 35, 53]),

@@ -177,7 +177,7 @@ fn compressed_data_that_end_early_or_are_damaged_are_an_error_not_a_shorter_trac
             let message = error("web.trace", &whole[..cut]);
             assert!(message.starts_with(&format!("{name} data cut off or broken")), "{message}");
         }
-        // Beyond the headers, where every format has a checksum of the data.
+        // The damage is beyond the headers, where every format has a checksum of the data.
         let mut damaged = whole.clone();
         let middle = damaged.len() / 2;
         damaged[middle] ^= 0x10;
@@ -269,7 +269,7 @@ fn a_source_is_a_file_and_perhaps_its_format() {
     assert!("".parse::<TraceSource>().is_err());
     let error = "a?format=pcap".parse::<TraceSource>().unwrap_err();
     assert_eq!(error, "no trace format `pcap`; known: csv, twitter, cache2k");
-    // A named format is taken at its word.
+    // A named format wins over the file name and the first bytes.
     let format = FORMATS.iter().find(|format| format.name == "cache2k").copied();
     let trace = Trace::read("a.csv", b"key\nkey\n".as_slice(), format, None).unwrap();
     assert_eq!(trace.keys(), [0, 0]);
@@ -284,7 +284,7 @@ fn without_fills(rows: &str) -> Vec<TraceOp> {
 #[test]
 fn a_set_after_a_get_of_its_key_is_the_fill_of_that_get() {
     let (get, set, delete) = (TraceKind::Get, TraceKind::Set, TraceKind::Delete);
-    // The fill goes, and its size and TTL are what the gets before it will fill.
+    // The fill disappears, and the gets before it take over its size and TTL.
     assert_eq!(
         without_fills("a,get,,\nb,get,5,\na,get,,\na,set,9,60\na,get,9,\n"),
         [
@@ -317,7 +317,7 @@ fn a_set_after_a_get_of_its_key_is_the_fill_of_that_get() {
 fn an_infinite_cache_hits_every_key_it_was_given() {
     let trace =
         read("a.csv", b"key,op\na,get\na,get\nb,set\nb,get\na,delete\na,get\nb,touch\nb,get\n");
-    // The second get of a, both of b; not the get of a behind its deletion.
+    // The hits are the second get of a and both gets of b. The get of a after its deletion is a miss.
     assert_eq!(trace.unwrap().lookaside_hits(), 3);
 }
 
