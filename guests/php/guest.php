@@ -1,8 +1,8 @@
 <?php
 
 /*
- * A guest of Larder: opens one of PHP's caches, runs a plan on it, times itself. docs/guests.md says what is asked
- * and answered here.
+ * A guest of Larder: opens one of PHP's caches, runs a plan on it, times itself. docs/guests.md describes the commands
+ * and answers.
  */
 
 declare(strict_types=1);

@@ -5,17 +5,17 @@ declare(strict_types=1);
 namespace Larder;
 
 /**
- * Operations made ready for the loop: an array for each thing that it needs, strings that are composed already, places for
- * what it notes. This happens while the clock stands still, or, of several processes, before it starts where there are not
- * too many of them.
+ * Operations made ready for the loop: an array for each of their fields, composed values, and places for the loop's
+ * notes. A process alone makes them ready while its clock stands still. Each of several processes does so before its
+ * clock starts, unless there are too many operations.
  */
 final class Block
 {
-    /** No value of any plan, for a key under which none is right. */
+    /** What a get expects where no value is right: a string that is no value of any plan. */
     public const NONE = 'nothing is stored under this key, so no value of it is right';
 
     public int $count = 0;
-    /** The one kind that all operations are of; `null` where they are mixed. */
+    /** The kind of all operations; `null` where the kinds are mixed. */
     public ?int $onlyKind = null;
     /** @var list<int> */
     public array $kind = [];
@@ -29,39 +29,40 @@ final class Block
     public array $key = [];
     /** @var list<string> */
     public array $under = [];
-    /** @var list<string> What a get should find, and what a set stores. */
+    /** @var list<string> The value that a get should find, or that a set stores. */
     public array $want = [];
 
     /** @var list<int> When each operation ended, in nanoseconds. */
     public array $end = [];
-    /** @var array<int, int> What each came to that is not simply right. */
+    /** @var array<int, int> The outcome of each operation that is not simply right. */
     public array $outcome = [];
-    /** @var array<int, int> The length of what was got, where it is not that of what was wanted. */
+    /** @var array<int, int> The length of a value that was got, where it is not the expected length. */
     public array $bytesOf = [];
     /** @var array<int, Failure> */
     public array $errors = [];
-    /** @var array<int, array<int, array{int, string}>> By kind and outcome, the first operation that was wrong in this way, and what it got. */
+    /** @var array<int, array<int, array{int, string}>> By kind and outcome, the first wrong operation and its value. */
     public array $wrong = [];
     /** @var list<Note> */
     public array $notes = [];
-    /** @var list<array{int, int, int, int}> First and last operation, when it began, and how long the phase had lasted. */
+    /** @var list<array{int, int, int, int}> First and last operation, start time, and the phase's elapsed time. */
     public array $segments = [];
-    /** @var array<int, int> Of requests of many keys, by their first operation, the last. */
+    /** @var array<int, int> The last operation of a request of many keys, by its first operation. */
     public array $requestTo = [];
-    /** @var array<int, list<string>> And the keys. */
+    /** @var array<int, list<string>> The keys of a request, by its first operation. */
     public array $requestKeys = [];
 
-    /** @var list<int> The operations that are right where they find nothing. */
+    /** @var list<int> The gets whose key must be absent. */
     private array $nothing = [];
-    /** @var array<int, string> Values by their number, as they are compared. */
+    /** @var array<int, string> Values by their number, for gets to compare with. */
     private array $read = [];
-    /** @var array<int, string> Values by their number, as they are stored. */
+    /** @var array<int, string> Values by their number, for sets to store. */
     private array $stored = [];
     private int $composed = 0;
 
     /**
-     * `$operations` and `$bytes` say how much is made ready at once at most; `$held` is what the null cache holds. Where gets
-     * may meet newer values than they expect, `$meetsNewer`, what tells those apart is made ready too.
+     * `$operations` and `$bytes` limit the block; `$held` is the number of the value that the null cache holds. With
+     * `$meetsNewer`, gets may meet newer values than they expect, so the numbers of their keys' values are made ready
+     * too.
      */
     public function __construct(
         private readonly Plan $plan,
@@ -73,7 +74,7 @@ final class Block
     ) {
     }
 
-    /** Makes as many of `$count` operations from `$first` on ready as fit; returns how many. */
+    /** Makes ready as many of the `$count` operations from `$first` on as fit, and returns their number. */
     public function fill(int $first, int $count): int
     {
         if ($this->composed >= $this->bytes) {
@@ -96,7 +97,7 @@ final class Block
             $n++;
         }
         $this->count = $n;
-        // Filled, so that the loop finds room for all of them.
+        // Filled, so that the loop finds room for all end times.
         $this->end = $n === 0 ? [] : array_fill(0, $n, 0);
         $this->onlyKind = count(array_unique($this->kind)) === 1 ? $this->kind[0] : null;
         if ($this->multiget > 1) {
@@ -105,7 +106,7 @@ final class Block
         return $n;
     }
 
-    /** What missed where nothing may be there has done what it should. Asked once it is known which misses were failures. */
+    /** Marks the misses of keys that must be absent as right, once the failures among them are known. */
     public function settleMisses(): void
     {
         foreach ($this->nothing as $n) {
@@ -115,13 +116,13 @@ final class Block
         }
     }
 
-    /** Keeps the first value of a kind of operation that is wrong in this way. */
+    /** Keeps, for a kind of operation and a wrong outcome, the first operation and the value that it got. */
     public function noteWrong(int $n, int $outcome, string $got): void
     {
         $this->wrong[$this->kind[$n]][$outcome] ??= [$n, $got];
     }
 
-    /** Whether `$got` is value number `$value`; what it is compared with is kept while there is room, for it will be got again. */
+    /** Whether `$got` is value number `$value`. The composed value is kept for later gets, while there is room. */
     public function isValue(int $value, string $got): bool
     {
         if (isset($this->read[$value]) || $this->composed < $this->bytes) {
@@ -130,7 +131,7 @@ final class Block
         return strcmp($got, $this->plan->value($value)) === 0;
     }
 
-    /** What an operation is about: the value of a set, or what a get should find. */
+    /** Sets the value of an operation: what a set stores, or what a get should find. */
     private function makeReady(int $kind, int $key, int $value): void
     {
         $plan = $this->plan;
@@ -162,9 +163,9 @@ final class Block
     }
 
     /**
-     * A value, which the next blocks have too while there is room. What is read and what is stored are strings of their own,
-     * even when they are the same value: the null cache hands back the very string that it was given, and comparing a string
-     * with itself would cost nothing.
+     * A value, which later blocks share while there is room. Gets and sets have separate strings, even of the same
+     * value: the null cache returns the very string that it was given, and comparing a string with itself would cost
+     * nothing.
      *
      * @param array<int, string> $values
      */
@@ -185,7 +186,7 @@ final class Block
         $this->wrong = $this->nothing = [];
     }
 
-    /** Gets that follow one another become requests of so many keys: where each ends, and its keys. */
+    /** Joins successive gets into requests of up to `$multiget` keys: the end of each request, and its keys. */
     private function makeRequests(): void
     {
         $this->requestTo = $this->requestKeys = [];

@@ -5,8 +5,8 @@ declare(strict_types=1);
 namespace Larder;
 
 /**
- * What a cache is to a guest. It answers `false` for a key that is not there, as PHP's own caches do, and what it throws is an
- * error of the operation.
+ * The interface of a cache. A cache answers `false` for an absent key, as PHP's own caches do. An exception of the
+ * cache is an error of the operation.
  */
 abstract class Cache
 {
@@ -21,7 +21,7 @@ abstract class Cache
         'tiered' => Cache\Tiered::class,
     ];
 
-    /** Opens what open.json, or a tier in it, describes. */
+    /** Opens the cache that open.json, or a tier in it, describes. */
     public static function open(Order $order): self
     {
         $class = self::CACHES[$order->cache] ?? throw new Failure(
@@ -41,10 +41,10 @@ abstract class Cache
 
     abstract public function get(string $key): string|false;
 
-    /** Whether it was stored. `$ttl` is what ttlArgument() made of seconds. */
+    /** Whether the value was stored. `$ttl` is a result of ttlArgument(). */
     abstract public function set(string $key, string $value, mixed $ttl): bool;
 
-    /** `false` when there was no such key, `null` when it failed. */
+    /** `true`; `false` when the key was absent, `null` when the call failed. */
     abstract public function delete(string $key): ?bool;
 
     /** As delete(). */
@@ -54,8 +54,8 @@ abstract class Cache
     }
 
     /**
-     * get() as the loop calls it. A cache whose extension has a function of that form gives that one, for a method that only
-     * passes on would cost as much as the rest of the loop.
+     * get() as the loop calls it. A cache whose extension has a function of this form gives that function, for a method
+     * that only passes calls on would cost as much as the rest of the loop.
      */
     public function getter(): \Closure
     {
@@ -69,7 +69,7 @@ abstract class Cache
     }
 
     /**
-     * What these keys have, by key, as one request.
+     * The values of these keys, by key, as one request.
      *
      * @param list<string> $keys
      * @return array<array-key, string>
@@ -86,42 +86,42 @@ abstract class Cache
         return $found;
     }
 
-    /** What set() and touch() take for so many seconds: whole ones, rounded up, for a fraction would be none; 0 is none. */
+    /** A TTL in the form that set() and touch() take: whole seconds, rounded up, for 0 means no TTL. */
     public function ttlArgument(int|float|null $seconds): mixed
     {
         return (int) ceil($seconds ?? 0);
     }
 
-    /** Everything is stored with this TTL from now on. */
+    /** Every value is stored with this TTL from now on. */
     public function expectTtl(int|float|null $seconds): void
     {
     }
 
-    /** The cache as a child of this process has it. */
+    /** The cache to use in a child of this process. */
     public function afterFork(): self
     {
         return $this;
     }
 
-    /** Whether processes that are forked have its entries in common, under a lock. */
+    /** Whether forked processes share the cache's entries, under a lock. */
     public function sharesMemory(): bool
     {
         return false;
     }
 
-    /** The client for one operation, where each has one of its own; a get and the fill of its miss are one. */
+    /** The client for one operation, where each has its own; a get and the fill of its miss are one operation. */
     public function operation(): self
     {
         return $this;
     }
 
-    /** Whether a miss may have been a failure, of which trace() tells. */
+    /** Whether a miss may have been a failure, which trace() then shows. */
     public function doubts(): bool
     {
         return false;
     }
 
-    /** What the last operation left behind, by which it can be explained later; `null` where it was a miss and nothing else. */
+    /** The trace of the last operation, by which it can be explained later; `null` where it was a mere miss. */
     public function trace(): mixed
     {
         return null;
@@ -139,21 +139,21 @@ abstract class Cache
         return new Failure('other', "{$this->title()} did not take the value, and does not say why");
     }
 
-    /** Whether a set that succeeded is one that was answered; otherwise it was sent, and finish() waits for it. */
+    /** Whether a successful set was answered; otherwise it was merely sent, and finish() waits for it. */
     public function acknowledges(): bool
     {
         return true;
     }
 
-    /** Waits for what is still under way, while the clock runs. Returns whether there may have been anything. */
+    /** Waits for operations still under way, while the clock runs. Returns whether there may have been any. */
     public function finish(): bool
     {
         return false;
     }
 
     /**
-     * How many entries it dropped to make room since it was last asked; `null` where nobody knows. `$added` tells how many keys
-     * have come since, or `null`.
+     * The number of entries dropped to make room since the last call; `null` where it is unknown. `$added` gives the
+     * number of keys added since then, or `null`.
      *
      * @param \Closure(): ?int $added
      */
@@ -162,19 +162,19 @@ abstract class Cache
         return null;
     }
 
-    /** Connections opened since the last time this was asked; `null` when nobody knows. */
+    /** Connections opened since the last call; `null` where their number is unknown. */
     public function connections(): ?int
     {
         return 0;
     }
 
-    /** @return list<array<string, int|string>> What each tier did since the last time this was asked. */
+    /** @return list<array<string, int|string>> The counts of each tier since the last call. */
     public function tierCounts(): array
     {
         return [];
     }
 
-    /** Says that an extension is missing, unless it is there. */
+    /** Throws unless the extension is loaded. */
     final protected static function need(string $extension, string $more = ''): void
     {
         if (!extension_loaded($extension)) {
@@ -182,7 +182,7 @@ abstract class Cache
         }
     }
 
-    /** A switch as PHP's own settings have it. */
+    /** The text of a setting; a switch is `on` or `off`, as in PHP's own settings. */
     final protected static function text(mixed $setting): string
     {
         return is_bool($setting) ? ($setting ? 'on' : 'off') : (string) $setting;

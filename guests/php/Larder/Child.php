@@ -10,11 +10,11 @@ final class Child
     public bool $isReady = false;
     public bool $isOver = false;
     public int $operations = 0;
-    /** What it wrote that is no whole line yet. */
+    /** The part of a line that the child has written so far. */
     public string $text = '';
 
     /**
-     * @param ?int $pid `null` once it has been waited for
+     * @param ?int $pid `null` once the parent has waited for the child
      * @param resource $pipe Both ways
      */
     public function __construct(public readonly int $process, public ?int $pid, public $pipe)

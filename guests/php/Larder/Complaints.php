@@ -4,17 +4,17 @@ declare(strict_types=1);
 
 namespace Larder;
 
-/** What PHP and its extensions complain of, and what they print. */
+/** The warnings and the output of PHP and its extensions. */
 final class Complaints
 {
     /**
-     * Makes a warning of any kind an exception, which is the error of the operation that it came from; and sends what is
-     * printed to standard error, for standard output carries answers and nothing else.
+     * Turns a warning of any kind into an exception, which becomes the error of its operation. Sends all output to
+     * standard error, for standard output carries answers and nothing else.
      */
     public static function take(): void
     {
         set_error_handler(static function (int $level, string $message): bool {
-            // `@` before a call leaves only fatal ones to be told.
+            // `@` before a call lets only fatal errors through.
             if ((error_reporting() & $level) === 0) {
                 return false;
             }

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Larder;
 
-/** Goes through a block that the loop has been through and adds what it noted to the tally of each operation. */
+/** Adds the loop's notes on a finished block to the tally of each operation. */
 final class Count
 {
     private ?string $firstError = null;
@@ -13,7 +13,7 @@ final class Count
     /** @var array<int, Tally> By the kind of operation. */
     private array $tallyOf = [];
 
-    /** @param list<string> $operations Those of the phase; of `$multiget` keys a get is a request. */
+    /** @param list<string> $operations Names; with `$multiget` above 1 a get is a request of that many keys */
     public function __construct(array $operations, int $multiget)
     {
         $names = [
@@ -48,7 +48,7 @@ final class Count
     }
 
     /**
-     * What the phase came to, for its result.
+     * The counts of each operation, for the result of the phase.
      *
      * @return array<string, mixed>
      */

@@ -4,10 +4,10 @@ declare(strict_types=1);
 
 namespace Larder;
 
-/** What went wrong, with a kind that is counted and a text of one line. */
+/** A failure, with a kind that is counted and a text of one line. */
 final class Failure extends \RuntimeException
 {
-    /** Words by which a warning tells its kind, where it has no other way to say it. */
+    /** Words by which a warning tells the kind of a failure, where it has no other way to tell it. */
     private const KINDS = [
         'timeout' => '/tim(?:ed|e)[ -]?out|ExceededTimeLimit/i',
         'full' => '/No space left|out of memory|Disk quota/i',
@@ -20,7 +20,7 @@ final class Failure extends \RuntimeException
         parent::__construct(self::oneLine($text));
     }
 
-    /** What was caught: a failure as it is, anything else by its words. */
+    /** The failure of a caught exception: a failure as it is, any other exception by its words. */
     public static function from(\Throwable $caught): self
     {
         return $caught instanceof self ? $caught : self::inWords($caught->getMessage());
@@ -37,7 +37,7 @@ final class Failure extends \RuntimeException
         return new self('other', $text);
     }
 
-    /** No answer where the client says nothing more than that. */
+    /** A failure of which the client tells no more than that it happened. */
     public static function unexplained(): self
     {
         return new self('other', 'the client tells that it failed, and not why');

@@ -5,12 +5,12 @@ declare(strict_types=1);
 namespace Larder;
 
 /**
- * What went wrong. The loop only notes it; here it is explained once a segment of the loop is over, for that may mean to ask
- * the servers, and counted in the order in which it happened. Where everything fails, the phase is given up.
+ * Explains the failures that the loop noted, and counts them in their order. An explanation may need a question to the
+ * servers, so it waits until a segment of the loop is over. Where everything fails, the phase is given up.
  */
 final class Failures
 {
-    /** After so many failures in a row the rest would only repeat them; or after so much time lost in them. */
+    /** After so many failures in a row, or so much time of them, the phase is given up: the rest would repeat them. */
     private const FAILURES_IN_A_ROW = 100;
     private const FAILING_NS = 5_000_000_000;
 
@@ -36,13 +36,13 @@ final class Failures
         return $this->notStored;
     }
 
-    /** The operations of the block's next filling follow those of this one. */
+    /** Goes on to the next filling of the block, whose operations follow the present ones. */
     public function nextBlock(): void
     {
         $this->base += $this->block->count;
     }
 
-    /** Explains what was noted since it was last asked to. */
+    /** Explains the notes made since the last call. */
     public function settle(): void
     {
         $notes = $this->block->notes;
@@ -65,7 +65,7 @@ final class Failures
         }
     }
 
-    /** What is not there of a request that failed, failed. */
+    /** Counts a missing key of a failed request as failed. */
     private function missedByFailure(int $n, Failure $failure): void
     {
         $block = $this->block;
@@ -85,7 +85,7 @@ final class Failures
         return $this->cache->refusal($key, $block->want[$n], $said);
     }
 
-    /** What an operation should have changed may be as it was. */
+    /** Notes that the change of a failed operation may not have happened. */
     private function wasNotDone(int $n): void
     {
         $block = $this->block;
@@ -98,12 +98,12 @@ final class Failures
         }
     }
 
-    /** Gives up where nothing but failures followed one another. A request of which anything came back is not one. */
+    /** Gives up after too many failures in a row. A request with any key that was found or missed is no failure. */
     private function count(int $from, int $to, Failure $failure): void
     {
         $block = $this->block;
         $position = $this->base + $from;
-        // The fill of a miss that failed: it is the same operation.
+        // The get of this operation has failed already, so its failed fill is no second failure.
         if ($position <= $this->last) {
             return;
         }

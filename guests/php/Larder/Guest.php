@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Larder;
 
-/** Opens the cache, and does what the commands say. */
+/** Opens the cache, and carries out the commands. */
 final class Guest
 {
     private const PROTOCOL = 2;
@@ -12,14 +12,14 @@ final class Guest
 
     private ?Plan $plan = null;
     private ?Judge $judge = null;
-    /** A process may have left the memory of the cache locked for ever: whoever calls it would wait for it. */
+    /** A killed process may have left the cache's memory locked for ever, so that any call would hang. */
     private bool $isLocked = false;
 
     private function __construct(private readonly Protocol $protocol, private Cache $cache)
     {
     }
 
-    /** Opens the cache of open.json in this folder and says so; `null` if there is none. */
+    /** Opens the cache of open.json in this folder and greets; `null` if the cache is unavailable. */
     public static function open(Protocol $protocol, string $folder): ?self
     {
         try {
@@ -65,7 +65,7 @@ final class Guest
     }
 
     /**
-     * How this PHP works, where that changes what it takes.
+     * The settings of PHP itself that change its times.
      *
      * @return array<string, string>
      */
@@ -85,7 +85,7 @@ final class Guest
         $seconds = self::seconds($ttl);
         $this->cache->expectTtl($seconds);
         $stored = $this->cache->set($key, $value, $this->cache->ttlArgument($seconds));
-        // Whoever is answered may look from elsewhere.
+        // The reader of the answer may look for the value by another client.
         $this->cache->finish();
         $this->protocol->answer($stored ? ['stored' => true] : $this->refused($key, $value));
     }
@@ -94,7 +94,7 @@ final class Guest
     private function refused(string $key, string $value): array
     {
         $failure = $this->cache->refusal($key, $value, $this->cache->trace());
-        // What is not a matter of this value is an error.
+        // A failure that is not about this value is an error.
         return match ($failure->kind) {
             'too_large', 'other' => ['stored' => false, 'why' => $failure->getMessage()],
             default => $failure->answer(),
@@ -157,7 +157,7 @@ final class Guest
             if ($this->protocol->hasEnded()) {
                 exit(0);
             }
-            // Who waits for processes that do nothing is not alive.
+            // A guest that waits for idle processes does not count as alive.
             if ($operations !== $last && hrtime(true) - $told >= self::ALIVE_NS) {
                 $told = hrtime(true);
                 $last = $operations;
@@ -180,7 +180,8 @@ final class Guest
     }
 
     /**
-     * What the cache dropped to make room in a phase; 0 before the first, and nothing where nobody knows.
+     * The entries that the cache dropped to make room in a phase; 0 before the first phase, empty where they are
+     * unknown.
      *
      * @return array<string, int>
      */

@@ -5,8 +5,8 @@ declare(strict_types=1);
 namespace Larder;
 
 /**
- * The header of a value: whose it is, which version, how long, and a checksum. With the seed of the plan it tells of any value of
- * this run what it is, those of earlier rounds too.
+ * The header of a value: the tag of its key, its version, its length and a checksum. With the seed of the plan it
+ * identifies any value of this run, also a value of an earlier round.
  */
 final class Header
 {
@@ -16,7 +16,7 @@ final class Header
 
     private readonly int $seed;
 
-    /** `$seed` is that of the values, in 16 hexadecimal digits; values begin in the first `$span` bytes of `$pool`, a power of two. */
+    /** `$seed` has 16 hexadecimal digits. Values begin in the first `$span` bytes of `$pool`, a power of two. */
     public function __construct(string $seed, private readonly int $span, private readonly string $pool)
     {
         $this->seed = unpack('J', hex2bin($seed))[1];
@@ -28,22 +28,22 @@ final class Header
         return self::mix($this->seed ^ ($key << 1 | 1));
     }
 
-    /** The header of a value, for whoever makes one. */
+    /** The header of a value, for a program that composes values itself. */
     public function of(int $key, int $version, int $length): string
     {
         $tag = $this->tagOf($key);
         return pack('PVVP', $tag, $version, $length, $this->checksum($tag, $version, $length));
     }
 
-    /** Where in the pool the value of this key and version begins. */
+    /** The place in the pool where the value of this key and version begins. */
     public function offset(int $key, int $version): int
     {
         return $this->begin($this->tagOf($key), $version);
     }
 
     /**
-     * The tag and the length in the header of a value of this run, which may be cut short behind it. `null` where it is none: some
-     * byte differs, or there are more of them than the header says.
+     * The tag and the length in the header of a value of this run, which may be truncated behind its header. `null`
+     * where `$value` is no such value: a byte differs, or it has more bytes than its header says.
      *
      * @return array{int, int}|null
      */
@@ -80,13 +80,13 @@ final class Header
         return $x ^ self::shifted($x, 31);
     }
 
-    /** Such a number is too large for an integer of PHP as it is written, so it is made of its bits. */
+    /** A constant that is too large for a literal integer of PHP, so it is made of its bits. */
     private static function number(string $digits): int
     {
         return unpack('J', hex2bin($digits))[1];
     }
 
-    /** Shifted to the right without the sign. */
+    /** The integer shifted to the right without its sign. */
     private static function shifted(int $x, int $bits): int
     {
         return ($x >> $bits) & (PHP_INT_MAX >> ($bits - 1));

@@ -5,12 +5,12 @@ declare(strict_types=1);
 namespace Larder;
 
 /**
- * Whether a value that is not the expected one is right all the same, because somebody else stored a newer one; and if not, in
- * which way it is wrong. Only what differs comes here.
+ * Decides whether an unexpected value is right because another process stored a newer value, and otherwise in which way
+ * it is wrong. The judge sees only values that differ from the expected one.
  */
 final class Judge
 {
-    /** A value without a header is hardly ever another one of this length by chance. */
+    /** A value without a header that is at least this long hardly ever equals another value by chance. */
     private const TELLING_BYTES = 8;
 
     /** @var array<int, true> */
@@ -20,19 +20,19 @@ final class Judge
     {
     }
 
-    /** What should have been stored under this key was not acknowledged, so every value of its may be there. */
+    /** A change of this key was not acknowledged, so it may have any of its values. */
     public function distrust(int $key): void
     {
         $this->uncertain[$key] = true;
     }
 
-    /** @return list<int> The keys of which that is so. */
+    /** @return list<int> The keys with an unacknowledged change. */
     public function uncertain(): array
     {
         return array_keys($this->uncertain);
     }
 
-    /** What operation `$n` of the block got instead of what it wanted. */
+    /** The outcome of operation `$n` of the block, which got `$got` instead of the expected value. */
     public function verdict(Block $block, int $n, string $got): int
     {
         $want = $block->want[$n];
@@ -48,7 +48,7 @@ final class Judge
         return $outcome;
     }
 
-    /** In which way what was got under a key is wrong, where `$want` would have been right. */
+    /** In which way the value `$got` of a key is wrong, where `$want` would have been right. */
     private function wrong(int $key, string $want, string $got): int
     {
         if (strlen($got) < Header::BYTES) {
@@ -66,8 +66,8 @@ final class Judge
     }
 
     /**
-     * A value of a key whose values are that short is told by its bytes alone. Otherwise it is what is left of a longer one, which
-     * begins with the tag of its key.
+     * Where the key's values are shorter than a header, their bytes alone tell them apart. Otherwise a truncated value
+     * begins as the tag of its key does.
      */
     private function wrongWithoutHeader(int $key, string $want, string $got): int
     {
@@ -84,9 +84,9 @@ final class Judge
     }
 
     /**
-     * Whether it is one of the values from the key's newest to the oldest that is right. A hot key has thousands of them and
-     * the clock runs, so its number is looked up by its first bytes, and it is compared with that one alone. Where nothing
-     * may be there no number is large enough.
+     * Whether `$got` is one of the key's values from the oldest right one to the newest. A hot key has thousands of
+     * values and the clock runs, so the first bytes of `$got` give the number of the one value to compare it with.
+     * Where the key must be absent, no number is large enough.
      */
     private function isRight(Block $block, int $n, string $got): bool
     {
@@ -96,7 +96,7 @@ final class Judge
         if ($number === 0) {
             return false;
         }
-        // What a miss would have stored under another key says nothing of this one's.
+        // The value of a fill under another key says nothing about the values of this key.
         $isNew = $number >= $block->value[$n] || $block->underIndex[$n] !== $key;
         return ($isNew || isset($this->uncertain[$key])) && $block->isValue($number, $got);
     }

@@ -4,20 +4,20 @@ declare(strict_types=1);
 
 namespace Larder;
 
-/** What the loop noted of operations that did not go well, to be explained when the clock stands still. */
+/** A note of the loop on operations that did not go well, to be explained when the clock stands still. */
 final class Note
 {
-    /** The get was answered by a failure that its client tells as a miss. */
+    /** The get got a failure that its client reports as a miss. */
     public const MISSED = 0;
     /** The cache did not take the value. */
     public const REFUSED = 1;
-    /** It was an exception, or no answer at all. */
+    /** The operation ended in an exception, or got no answer. */
     public const FAILED = 2;
 
     /**
      * @param int $from The first operation of the request
-     * @param int $to The last
-     * @param mixed $said What the cache said of it: its trace, or what was caught
+     * @param int $to The last operation of the request
+     * @param mixed $said The trace of the cache, or the exception
      */
     public function __construct(
         public readonly int $from,

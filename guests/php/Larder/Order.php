@@ -4,13 +4,13 @@ declare(strict_types=1);
 
 namespace Larder;
 
-/** What open.json says of a cache, or of a tier in it. */
+/** The description of a cache, or of a tier of it, in open.json. */
 final class Order
 {
     /**
      * @param array<string, mixed> $options
      * @param list<string> $servers
-     * @param array<string, string> $server What a client must know of the servers
+     * @param array<string, string> $server The settings of the servers that a client must know
      * @param list<self> $tiers
      */
     private function __construct(
@@ -43,7 +43,7 @@ final class Order
         );
     }
 
-    /** An option, or this where nobody said. */
+    /** An option, or `$otherwise` where it is not set. */
     public function option(string $name, mixed $otherwise = null): mixed
     {
         return $this->options[$name] ?? $otherwise;

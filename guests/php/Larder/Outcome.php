@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Larder;
 
-/** Why an operation is not simply right. Numbers and no enum, for the loop notes them. */
+/** The outcomes of an operation. They are numbers and no enum, for the loop notes them. */
 final class Outcome
 {
     public const RIGHT = 0;
@@ -16,10 +16,10 @@ final class Outcome
     public const UNFILLED = 6;
     public const STALE = 7;
     public const OTHER_KEY = 8;
-    /** A miss where nothing may be there, which is right. */
+    /** A miss of a key that must be absent, which is the right answer. */
     public const PLANNED = 9;
 
-    /** How many there are. */
+    /** The number of outcomes. */
     public const ALL = 10;
     /** The ways in which a value is wrong, as results name them. */
     public const WRONG = [

@@ -6,15 +6,15 @@ namespace Larder;
 
 /**
  * One process's share of a phase: blocks are made ready, worked through, counted. A process alone stops its clock while it
- * makes ready and counts. Of several, each keeps it running, for the others have the cache for themselves meanwhile; so
- * they make ready and count as much at once as memory allows, mostly all.
+ * prepares and counts. Each of several processes keeps its clock running, for the others have the cache to themselves
+ * meanwhile. So each of them prepares and counts as much at once as memory allows, mostly everything.
  */
 final class Phase
 {
-    /** What a block holds at most, operations and bytes. Alone: so much as stays in a processor's cache. */
+    /** The limits of a block, operations and bytes. For a process alone: as much as stays in a processor's cache. */
     private const ALONE = [4_096, 4 << 20];
     private const SEVERAL = [262_144, 64 << 20];
-    /** So often somebody may be told how far it is. */
+    /** The longest segment of the loop; between segments the guest reports its progress. */
     private const SEGMENT_NS = 250_000_000;
 
     private readonly bool $isAlone;
@@ -27,7 +27,7 @@ final class Phase
     private readonly Failures $failures;
     private readonly Count $count;
     private readonly Usage $usage;
-    /** How many operations the block holds. */
+    /** The number of operations in the block. */
     private int $filled;
     private int $done = 0;
     private int $timedNs = 0;
@@ -50,7 +50,7 @@ final class Phase
         if ($held !== 0) {
             $cache->set('held', $plan->value($held), null);
         }
-        // What is under way is waited for at the end of a block: not so often that it would count.
+        // Unanswered sets are waited for at the end of a block, so blocks are large then and the waits do not count.
         [$operations, $bytes] = $this->isAlone && $cache->acknowledges() ? self::ALONE : self::SEVERAL;
         $meetsNewer = !$this->isAlone || $what['again'];
         $this->block = new Block($plan, $operations, $bytes, $what['multiget'], $meetsNewer, $held);
@@ -62,7 +62,7 @@ final class Phase
     }
 
     /**
-     * Does the share. `$tell` is called with the operations done so far, several times a second.
+     * Does the share, and calls `$tell` with the number of operations done so far several times a second.
      *
      * @param \Closure(int): void $tell
      */
@@ -92,7 +92,7 @@ final class Phase
         }
     }
 
-    /** Writes down what was found, under its name when it is whole. */
+    /** Writes the result to a file, which gets its name when it is complete. */
     public function writeResult(): void
     {
         [$userNs, $systemNs] = $this->usage->cpuNs();

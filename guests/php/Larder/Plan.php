@@ -5,8 +5,8 @@ declare(strict_types=1);
 namespace Larder;
 
 /**
- * A plan in memory: keys, where values are cut from, operations. Values are composed when a block of operations is made
- * ready, for all of them together may be larger than memory.
+ * A plan in memory: keys, the pool that values are cut from, operations. Values are composed when a block of operations
+ * is made ready, for all values together may be larger than memory.
  */
 final class Plan
 {
@@ -17,19 +17,19 @@ final class Plan
     public const TOUCH = 4;
 
     public const HEADER_BYTES = Header::BYTES;
-    /** The value of a get where nothing may be there; larger than the number of any. */
+    /** The value of a get whose key must be absent; larger than the number of any value. */
     public const NOTHING = 0xFFFF_FFFF;
 
     private const OPERATION_BYTES = 16;
     private const VALUE_BYTES = 36;
-    /** So many operations at once are looked through for what the null cache holds. */
+    /** The number of operations that are unpacked at once to be looked through. */
     private const LOOKED_THROUGH = 16_384;
 
     /** @var list<string> */
     public array $keys = [];
-    /** @var list<int> The number of the value that each key has last; 0 where there is none. */
+    /** @var list<int> The number of the last value of each key; 0 where the key has no value. */
     public array $newest = [];
-    /** @var array<int, array<array-key, int>> What numbersOf() has found. */
+    /** @var array<int, array<array-key, int>> The results of numbersOf() so far. */
     public array $numbers = [];
 
     /** @param list<array<string, mixed>> $phases */
@@ -83,7 +83,8 @@ final class Plan
     }
 
     /**
-     * The numbers of a key's values, by the first bytes of each, which no other has; of short ones that are equal the newest.
+     * The numbers of a key's values, by the first bytes of each value, which are unique. Of equal short values: the
+     * newest.
      *
      * @return array<array-key, int>
      */
@@ -107,7 +108,8 @@ final class Plan
     }
 
     /**
-     * Of `$count` operations from `$first` on the kind, key, value and key to store under, one behind the other, from 1.
+     * Kind, key, value and key to store under of `$count` operations from `$first` on, one behind the other, from index
+     * 1.
      *
      * @return array<int, int>
      */
@@ -117,8 +119,8 @@ final class Plan
     }
 
     /**
-     * The number of the value that the null cache holds when a process begins a phase: what was set last before, or what the
-     * first miss filled in; 0 where there is none.
+     * The number of the value that the null cache holds when a process begins a phase: the value that was set last, or
+     * the fill of the first miss; 0 where the cache is empty.
      */
     public function heldBefore(int $phase, int $process): int
     {
@@ -143,8 +145,8 @@ final class Plan
     }
 
     /**
-     * How many entries the processes added in a phase that is over. `null` where the plan alone does not say: a key that was
-     * stored before may have been there or not, and what was deleted or has expired is gone too.
+     * The number of entries that the processes added in a finished phase. `null` where the plan alone does not give it:
+     * a key stored before may have been there or not, and deleted and expired entries are gone too.
      */
     public function addedIn(int $phase): ?int
     {
@@ -174,7 +176,7 @@ final class Plan
         return $added;
     }
 
-    /** @return \Generator<array{int, int}> Of each operation of a phase its kind, and the key that it is about or stores under. */
+    /** @return \Generator<array{int, int}> The kind of each operation of a phase, and its key or the key of its fill. */
     private function kindsAndKeys(int $phase): \Generator
     {
         foreach ($this->phases[$phase]['shares'] as [$first, $count]) {

@@ -5,14 +5,15 @@ declare(strict_types=1);
 namespace Larder;
 
 /**
- * A phase that several processes share: one child for each, forked when the phase begins. All begin together, each tells how
- * far it is over a pipe of its own. None outlives this process: who can tell no more ends by that.
+ * A phase that several processes share: one child for each, forked when the phase begins. All children begin together,
+ * and each reports its progress over a pipe of its own. No child outlives this process: a child whose report fails
+ * ends.
  */
 final class Processes
 {
-    /** So long nobody has to be asked for anything. */
+    /** The longest wait for a message of a child or a command. */
     private const WAIT_US = 250_000;
-    /** So long a child may take to come to the end of an operation. It looks four times a second, if none takes longer. */
+    /** The time that a child has to end. It checks four times a second, unless an operation takes longer. */
     private const GRACE_NS = 3_000_000_000;
     private const LOOK_US = 1_000;
 
@@ -33,7 +34,7 @@ final class Processes
     }
 
     /**
-     * Runs the phase in all processes. `$tell` is called with the operations of all, several times a second.
+     * Runs the phase in all processes, and calls `$tell` with the operations of all of them several times a second.
      *
      * @param \Closure(int): void $tell
      */
@@ -53,15 +54,15 @@ final class Processes
         }
     }
 
-    /** Whether a child was ended in the midst of what it did: what it held locked in memory that is shared stays locked. */
+    /** Whether a child was killed within an operation: a lock that it held in shared memory stays locked. */
     public function wereKilled(): bool
     {
         return $this->wereKilled;
     }
 
     /**
-     * Ends what still runs, and waits for it. Between two operations each child tells how far it is, and ends when nobody
-     * listens; only one that does not come so far in time is killed.
+     * Ends the children that still run, and waits for them. Between two operations each child reports its progress, and
+     * ends when the pipe is closed. Only a child that does not report in time is killed.
      */
     private function end(): void
     {
@@ -97,7 +98,7 @@ final class Processes
             }
             $this->protocol->release();
             $this->beChild($process, $theirs);
-            // Not `exit`: what the parent has open is the parent's to end.
+            // Not `exit`: its clean-up would also end the parent's connections.
             posix_kill(posix_getpid(), SIGKILL);
         }
         fclose($theirs);
@@ -106,8 +107,8 @@ final class Processes
     }
 
     /**
-     * What a child does. Each line that it writes is what it has come to: `ready`, a number of operations, `uncertain` and the
-     * keys that it cannot vouch for, `over`, or `failed`, a kind and a text.
+     * The work of a child, which reports in lines: `ready`, a number of operations, `uncertain` and the keys with an
+     * unacknowledged change, `over`, or `failed`, a kind and a text.
      *
      * @param resource $parent
      */
@@ -126,7 +127,7 @@ final class Processes
             }
             $phase->run($write);
             $phase->writeResult();
-            // What the children know of failures must outlive them.
+            // The parent must know the keys of failed changes after its children have ended.
             $write(implode(' ', ['uncertain', ...$this->judge->uncertain()]));
             $write('over');
         } catch (\Throwable $caught) {
@@ -136,7 +137,7 @@ final class Processes
     }
 
     /**
-     * Listens until `$isEnough` of every child.
+     * Listens until `$isEnough` holds for every child.
      *
      * @param \Closure(int): void $tell
      * @param \Closure(Child): bool $isEnough
@@ -193,7 +194,7 @@ final class Processes
         return new Failure($kind, "{$this->name($child)}: $text");
     }
 
-    /** What became of a child that tells no more. */
+    /** The failure of a child that has ended too early. */
     private function death(Child $child): Failure
     {
         pcntl_waitpid((int) $child->pid, $status);

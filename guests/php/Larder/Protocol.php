@@ -5,8 +5,8 @@ declare(strict_types=1);
 namespace Larder;
 
 /**
- * Commands in, answers out. The input is read without a buffer of PHP's own: a length counts bytes, and whether a command
- * waits is asked of the system.
+ * Commands in, answers out. The input is read without PHP's own buffer: a length counts bytes, and the system tells
+ * whether a command waits.
  */
 final class Protocol
 {
@@ -37,7 +37,7 @@ final class Protocol
         return $line;
     }
 
-    /** So many bytes that follow a line. */
+    /** The `$length` bytes that follow a line. */
     public function bytes(int $length): string
     {
         while (strlen($this->buffer) < $length) {
@@ -51,7 +51,7 @@ final class Protocol
     }
 
     /**
-     * One answer, and the bytes that belong to it.
+     * Writes one answer, and the bytes that belong to it.
      *
      * @param array<string, mixed> $answer
      */
@@ -61,14 +61,14 @@ final class Protocol
         while ($text !== '') {
             $written = fwrite($this->output, $text);
             if ($written === false || $written === 0) {
-                // Nobody listens any more.
+                // The program that gave the commands is gone.
                 exit(1);
             }
             $text = substr($text, $written);
         }
     }
 
-    /** Whether the input has ended, asked without waiting: whoever gave the orders is gone. */
+    /** Whether the input has ended, found out without waiting: the program that gave the commands is gone. */
     public function hasEnded(): bool
     {
         while (!$this->hasEnded) {
@@ -89,8 +89,8 @@ final class Protocol
     }
 
     /**
-     * Leaves both streams to the process that this one was forked from. The input is not merely closed: the next file that is
-     * opened would get the number of standard input.
+     * Leaves both streams to the parent process. The input is not merely closed: the next file that is opened would get
+     * the number of standard input.
      */
     public function release(): void
     {

@@ -4,14 +4,14 @@ declare(strict_types=1);
 
 namespace Larder;
 
-/** Counts, latencies and time line of one operation, made from what the loop noted. */
+/** Counts, latencies and time line of one operation, made from the loop's notes. */
 final class Tally
 {
-    /** So many bytes of a wrong value are told. */
+    /** The result has at most this many bytes of a wrong value. */
     private const TOLD_BYTES = 65_536;
 
     private int $ops = 0;
-    /** @var list<int> How many came to each outcome. */
+    /** @var list<int> The number of operations with each outcome. */
     private array $outcomes;
     private int $bytes = 0;
     private int $busyNs = 0;
@@ -30,8 +30,9 @@ final class Tally
     }
 
     /**
-     * The operations of a block from `$from` to `$to`, all of this kind, that ended after `$then`. Times are from the start of
-     * the phase, once `$origin` is taken off. Written out as the loop is, for it takes as long.
+     * Adds the operations of a block from `$from` to `$to`, all of this kind, of which the first began at `$then`.
+     * Times less `$origin` are from the start of the phase. The code is written out as the loop's is, for it takes as
+     * long.
      */
     public function addRun(Block $block, int $from, int $to, int $then, int $origin): void
     {
@@ -82,7 +83,7 @@ final class Tally
     }
 
     /**
-     * A request of many keys: the outcome of each, and the bytes of all.
+     * Adds a request of many keys: the outcome of each key, and the bytes of all values.
      *
      * @param list<int> $outcomes
      */
@@ -102,7 +103,7 @@ final class Tally
     }
 
     /**
-     * The first value that is wrong in each way, with what was asked for.
+     * Keeps the first value that is wrong in each way, with the key and the value asked for.
      *
      * @param array<int, array{int, string}> $ofOutcome
      */
@@ -128,7 +129,7 @@ final class Tally
     }
 
     /**
-     * What is written down of a phase that lasted so long.
+     * The counts for the result of a phase that lasted `$wallNs`.
      *
      * @return array<string, mixed>
      */
@@ -156,7 +157,7 @@ final class Tally
         ];
     }
 
-    /** What had another length than was expected, right or wrong: how many bytes more that is. */
+    /** The bytes to add for values whose length is not the expected one, right or wrong. */
     private static function otherBytes(Block $block, int $from, int $to): int
     {
         $bytes = 0;
@@ -169,7 +170,7 @@ final class Tally
         return $bytes;
     }
 
-    /** Three digits: no more can be told apart, and there are few different ones. */
+    /** Rounds to three digits: more digits tell nothing, and few different latencies remain. */
     private static function rounded(int $took): int
     {
         $unit = 1;

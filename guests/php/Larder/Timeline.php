@@ -5,9 +5,9 @@ declare(strict_types=1);
 namespace Larder;
 
 /**
- * How a phase went: operations, and the slowest of them, in slots of equal length from its start. There are at most 32, their
- * length is a power of two of nanoseconds; when the last is behind, neighbours are merged and the length doubles, so that
- * sums and maxima stay exact and a phase ends with 17 to 32 of them.
+ * The course of a phase: operations, and the slowest of them, in slots of equal length from its start. There are at
+ * most 32 slots, whose length is a power of two of nanoseconds. After the last slot, neighbours are merged and the
+ * length doubles. So sums and maxima stay exact, and a phase ends with 17 to 32 slots.
  */
 final class Timeline
 {
@@ -24,7 +24,7 @@ final class Timeline
         $this->ops = $this->maxNs = array_fill(0, self::SLOTS, 0);
     }
 
-    /** Operations that ended at `$at`, in nanoseconds from the start, and that took `$took` at most. */
+    /** Adds operations that ended at `$at`, in nanoseconds from the start, and that took `$took` at most. */
     public function add(int $at, int $took, int $ops = 1): void
     {
         $this->reach($at);
@@ -33,7 +33,7 @@ final class Timeline
         $this->maxNs[$slot] = max($this->maxNs[$slot], $took);
     }
 
-    /** When the slot ends that is open at this instant. */
+    /** The end of the slot that is open at this instant. */
     public function slotEnd(int $at): int
     {
         $this->reach($at);
@@ -41,7 +41,7 @@ final class Timeline
     }
 
     /**
-     * The slots of a phase that lasted so long, as they are written down.
+     * The slots of a phase that lasted `$wallNs`, for its result.
      *
      * @return array{slot_ns: int, ops: list<int>, max_ns: list<int>}
      */

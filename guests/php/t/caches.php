@@ -150,7 +150,7 @@ test('a file that cannot be deleted is an error in its own words', static functi
         exec("chattr -i $file");
         same($answer, ['error' => 'Operation not permitted', 'kind' => 'io'], 'what must not be changed is');
     }
-    // A folder where its file would be.
+    // A folder in the place of the key's file.
     unlink("$folder/" . sha1('kept'));
     mkdir("$folder/" . sha1('kept'));
     matches($guest->ask('delete 4', 'kept')['error'] ?? null, '/^(Is a directory|Operation not permitted)$/', 'so is a folder');

@@ -65,7 +65,7 @@ test('a client for every operation opens as many connections, for a miss and its
     }
 });
 
-/** How many connections a server has seen. */
+/** The number of connections that a server has seen. */
 function connections(TestServer $server): int
 {
     $stream = stream_socket_client("tcp://$server->address");

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Larder\Cache;
 
-/** Where a server is. */
+/** The address of a server. */
 final class Address
 {
     /** @return array{string, int} Host and port; of a socket in the file system, its path and 0 */

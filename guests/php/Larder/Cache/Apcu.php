@@ -9,14 +9,14 @@ use Larder\Failure;
 use Larder\Order;
 
 /**
- * APCu: a table in memory that this process and those that it forks have in common. Its settings are those of PHP, apc.*, and
- * were given on the command line. Where it is full it drops everything at once.
+ * APCu: a table in memory that this process shares with the processes that it forks. Its settings are PHP's settings
+ * apc.*, given on the command line. A full APCu drops all its entries at once.
  */
 final class Apcu extends Cache
 {
     private const SETTINGS = ['ttl', 'gc_ttl', 'entries_hint', 'slam_defense', 'use_request_time', 'serializer'];
 
-    /** @var array{int, int} Entries and expunges when it was last looked. */
+    /** @var array{int, int} The numbers of entries and expunges at the last look. */
     private array $seen = [0, 0];
 
     public static function opened(Order $order): Cache
@@ -87,7 +87,7 @@ final class Apcu extends Cache
         return apcu_delete($key);
     }
 
-    /** It answers `false` and nothing more. */
+    /** APCu answers `false` and nothing more, so the sizes tell the reason. */
     public function refusal(string $key, string $value, mixed $trace): Failure
     {
         $bytes = strlen($key) + strlen($value);
@@ -98,8 +98,9 @@ final class Apcu extends Cache
     }
 
     /**
-     * What it dropped it does not tell, only how often it dropped everything: what was there, or came, and is not there now. With
-     * `ttl` it drops single entries too, and tells nothing.
+     * APCu does not tell the number of dropped entries, only how often it dropped all entries. So evictions are entries
+     * before, plus entries added, minus entries after. With `ttl` APCu also drops single entries, of which it tells
+     * nothing.
      */
     public function evictions(\Closure $added): ?int
     {
@@ -122,7 +123,7 @@ final class Apcu extends Cache
         return [(int) $info['num_entries'], (int) $info['expunges']];
     }
 
-    /** What PHP was told of its size: a number without a unit is one of bytes, or, where that is too little, of MiB. */
+    /** The size that APCu took from `shm_size`: a bare number is in bytes, or in MiB where that is too little. */
     private static function sharedBytes(): int
     {
         $memory = apcu_sma_info(true);

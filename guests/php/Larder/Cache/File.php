@@ -19,7 +19,10 @@ use Larder\Order;
 final class File extends Cache
 {
     private const DEEPEST = 4;
-    /** What ends a value that has a time to live, with the milliseconds since 1970 at which it ends, and one that ends so itself. */
+    /**
+     * The mark at the end of a value with a TTL, behind the milliseconds since 1970 at which it expires. A value that
+     * itself ends with the mark gets `NEVER` and the mark.
+     */
     private const MARK = "\x1f\x8c\xe2larder ends\xb7\x03";
     private const MARK_BYTES = 16;
     private const ALL_BYTES = 32;
@@ -29,7 +32,7 @@ final class File extends Cache
     private readonly int $depth;
     private readonly bool $checks;
     private int $written = 0;
-    /** What PHP said of the last file that could not be read. */
+    /** PHP's message about the last file that could not be read. */
     private string $said = '';
 
     private function __construct(Order $order)
@@ -106,7 +109,7 @@ final class File extends Cache
         }
     }
 
-    /** What has expired was not there. What cannot be deleted for another reason than that throws it. */
+    /** An expired entry counts as absent. A file that exists and cannot be deleted is a failure. */
     public function delete(string $key): ?bool
     {
         $path = $this->path($key);
@@ -118,7 +121,7 @@ final class File extends Cache
         return self::isOfNoFile($said) ? false : throw Failure::inWords((string) preg_replace('/^unlink\(.*\): /U', '', $said));
     }
 
-    /** Milliseconds. */
+    /** A TTL in milliseconds. */
     public function ttlArgument(int|float|null $seconds): mixed
     {
         return $seconds === null ? null : (int) ceil($seconds * 1_000);
@@ -146,7 +149,7 @@ final class File extends Cache
         return Failure::inWords($trace);
     }
 
-    /** Whether a file is there and has not expired, by its last bytes alone; one that cannot be read is there. */
+    /** Whether a file is there and has not expired, by its last bytes alone; an unreadable file is there. */
     private function isLive(string $path): bool
     {
         $file = @fopen($path, 'r');
@@ -159,7 +162,7 @@ final class File extends Cache
         return !str_ends_with($last, self::MARK) || self::hasTime($last);
     }
 
-    /** Whether the time to live of a value that ends so is not over. */
+    /** Whether a value with these last bytes has not expired. */
     private static function hasTime(string $last): bool
     {
         $ends = substr($last, 0, self::ALL_BYTES - self::MARK_BYTES);

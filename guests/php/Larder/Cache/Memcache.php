@@ -9,16 +9,16 @@ use Larder\Failure;
 use Larder\Order;
 
 /**
- * The extension memcache, which needs no library: what PHP had in 2011. It tells by a notice that a server failed, and then
- * does not ask that server for a while: what it has is missing without another word.
+ * The extension memcache, which needs no library and which PHP had in 2011. It reports a failed server by a notice, and
+ * then does not ask that server for a while: the keys of that server miss without another notice.
  */
 final class Memcache extends Cache
 {
-    /** Beyond it the protocol takes a TTL for a point in time. */
+    /** Beyond this limit the protocol takes a TTL for a point in time. */
     private const LONGEST_TTL_S = 30 * 24 * 60 * 60;
     private const TIMEOUT_S = 1;
 
-    /** @var string|list<string> The key that was asked for last, or those of a request that were not there. */
+    /** @var string|list<string> The key asked for last, or the keys that the last request missed. */
     private string|array $asked = [];
 
     /** @param list<array{string, int}> $addresses */
@@ -39,9 +39,10 @@ final class Memcache extends Cache
         self::need('memcache');
         self::configure('chunk_size', $order->option('chunk_size'));
         self::configure('hash_strategy', $order->option('hash_strategy'));
-        // It would look for the keys of a server that failed on the others, where they are not, and store them there.
+        // With it, the extension would look for a failed server's keys on the others, which lack them, and store them
+        // there.
         self::configure('allow_failover', 0);
-        // By itself it compresses from 20000 bytes on.
+        // The extension's default compresses from 20000 bytes on.
         self::configure('compress_threshold', $order->option('compress_threshold', 0));
         $self = self::client($order);
         foreach ($self->versions() as $server => $version) {
@@ -116,7 +117,7 @@ final class Memcache extends Cache
         return true;
     }
 
-    /** A server that is not asked, of those that what was asked for last is on. */
+    /** The server of a key asked for last, if the extension does not ask that server now. */
     public function trace(): mixed
     {
         foreach ($this->addresses as $n => [$host, $port]) {
@@ -144,7 +145,7 @@ final class Memcache extends Cache
             : $this->failureOfMiss($trace);
     }
 
-    /** The client does not tell. */
+    /** The client does not tell the number of its connections. */
     public function connections(): ?int
     {
         return null;
@@ -152,7 +153,7 @@ final class Memcache extends Cache
 
     private static function client(Order $order): self
     {
-        // The extension gives the object a property of its own, of which PHP 8.2 complains.
+        // The extension gives the object a dynamic property, of which PHP 8.2 warns.
         $client = @new \Memcache();
         $addresses = [];
         foreach ($order->servers as $server) {
@@ -166,7 +167,7 @@ final class Memcache extends Cache
         return new self($order, $addresses, $client);
     }
 
-    /** @return array<string, string|false> What each server is, which connects to it. */
+    /** @return array<string, string|false> The version of each server; the call connects to all. */
     private function versions(): array
     {
         $versions = [];

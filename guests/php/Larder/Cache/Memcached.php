@@ -8,13 +8,13 @@ use Larder\Cache;
 use Larder\Failure;
 use Larder\Order;
 
-/** The extension memcached, which stands on libmemcached. */
+/** The extension memcached, which uses libmemcached. */
 final class Memcached extends Cache
 {
-    /** Beyond it the protocol takes a TTL for a point in time. */
+    /** Beyond this limit the protocol takes a TTL for a point in time. */
     private const LONGEST_TTL_S = 30 * 24 * 60 * 60;
     private const TIMEOUT = \Memcached::RES_TIMEOUT;
-    /** Servers limit nothing else at values that are so large. */
+    /** A refused value above this size is taken to be too large: servers limit nothing else. */
     private const LARGE_BYTES = 512 * 1024;
 
     private function __construct(private readonly Order $order, private readonly \Memcached $client)
@@ -149,7 +149,7 @@ final class Memcached extends Cache
         };
     }
 
-    /** The client does not tell. */
+    /** The client does not tell the number of its connections. */
     public function connections(): ?int
     {
         return null;
@@ -182,13 +182,13 @@ final class Memcached extends Cache
         return new self($order, $client);
     }
 
-    /** Connects, and looks who answers. */
+    /** Connects, and throws unless every server answers. */
     private function needAnswers(): void
     {
         $versions = $this->client->getVersion() ?: [];
         foreach ($this->order->servers as $server) {
             [$host, $port] = Address::of($server);
-            // Of one that does not answer the version is 255.255.255; a socket has the usual port, too.
+            // A server that does not answer has the version 255.255.255. A socket appears with the usual port, too.
             $version = $versions["$host:$port"] ?? $versions["$host:11211"] ?? '255.255.255';
             if ($version === '255.255.255') {
                 throw new Failure('unavailable', "no answer from $server: {$this->client->getResultMessage()}");
@@ -196,7 +196,7 @@ final class Memcached extends Cache
         }
     }
 
-    /** Whether it was merely not there. */
+    /** `false` where the key was merely absent, `null` where the call failed. */
     private function orFailed(): ?bool
     {
         return $this->client->getResultCode() === \Memcached::RES_NOTFOUND ? false : null;
@@ -207,7 +207,7 @@ final class Memcached extends Cache
         return $seconds === null ? null : (int) ceil($seconds * 1_000);
     }
 
-    /** Of what the library says of an error, whose it was. */
+    /** The server that an error message of the library names. */
     private static function at(string $message): string
     {
         return preg_match('/host: (\S+)/', $message, $found) === 1 ? " ({$found[1]})" : '';

@@ -20,8 +20,8 @@ use MongoDB\Driver\WriteConcern;
 use MongoDB\Driver\WriteResult;
 
 /**
- * The extension mongodb by its own classes, without the library that is written on top of them. A value is a document of the
- * collection that Larder has opened, as its own engine stores it, so that it is cleared and expires there.
+ * The extension mongodb by its own classes, without the library on top of them. A value is a document in the collection
+ * that Larder has opened. It has the form that Larder's own engine stores, so that it is cleared and expires there.
  */
 final class Mongodb extends Cache
 {
@@ -34,13 +34,13 @@ final class Mongodb extends Cache
     private readonly Manager $manager;
     private readonly string $namespace;
     private readonly bool $waits;
-    /** The largest value that a document has room for. */
+    /** The size of the largest value that a document has room for. */
     private readonly int $largest;
     /** @var array{writeConcern: WriteConcern} */
     private readonly array $sets;
     /** @var array{writeConcern: WriteConcern} */
     private readonly array $others;
-    /** Sets have gone out that nobody has waited for. */
+    /** Whether sets were sent whose completion was not awaited. */
     private bool $isUnderWay = false;
     private readonly int $timeoutNs;
     /** When the last operation began. */
@@ -50,7 +50,7 @@ final class Mongodb extends Cache
     {
         $told = $order->server;
         $timeoutMs = $order->option('socketTimeoutMS', 5_000);
-        // It waits in whole milliseconds, and not always the last of them.
+        // The driver waits in whole milliseconds, and may leave out the last of them.
         $this->timeoutNs = ($timeoutMs - intdiv($timeoutMs, 10)) * 1_000_000;
         $options = array_filter([
             'replicaSet' => $told['replica_set'] ?? null,
@@ -59,7 +59,7 @@ final class Mongodb extends Cache
             'socketTimeoutMS' => $timeoutMs,
             'connectTimeoutMS' => 5_000,
             'serverSelectionTimeoutMS' => 5_000,
-            // What is tried again behind the back would show as one slow operation.
+            // An operation that the driver silently retries would show as one slow operation.
             'retryWrites' => false,
             'retryReads' => false,
         ], static fn (mixed $setting): bool => $setting !== null);
@@ -116,7 +116,7 @@ final class Mongodb extends Cache
 
     public function set(string $key, string $value, mixed $ttl): bool
     {
-        // With w=0 nobody would say it.
+        // With w=0 the server would not report it.
         if (strlen($value) > $this->largest) {
             return false;
         }
@@ -175,7 +175,7 @@ final class Mongodb extends Cache
         return $found;
     }
 
-    /** Milliseconds. */
+    /** A TTL in milliseconds. */
     public function ttlArgument(int|float|null $seconds): mixed
     {
         return $seconds === null ? null : (int) ceil($seconds * 1_000);
@@ -200,7 +200,7 @@ final class Mongodb extends Cache
         return $this->waits;
     }
 
-    /** What was sent before on the same connection is done when this is answered. */
+    /** Waits for the answer to a `ping`: the sets sent before it on the same connection are done then. */
     public function finish(): bool
     {
         if ($this->waits || !$this->isUnderWay) {
@@ -211,7 +211,7 @@ final class Mongodb extends Cache
         return true;
     }
 
-    /** The client does not tell. */
+    /** The client does not tell the number of its connections. */
     public function connections(): ?int
     {
         return null;
@@ -238,8 +238,8 @@ final class Mongodb extends Cache
     }
 
     /**
-     * What the driver threw, by its class, which of a write is that of what came before. Of any connection that broke it says
-     * `socket error or timeout`, so it was one if it took so long.
+     * The failure of a driver's exception, by its class; of a failed write, by the class of its previous exception. The
+     * driver calls any broken connection `socket error or timeout`, so the time that it took decides.
      */
     private function failure(RuntimeException $caught): Failure
     {
@@ -248,7 +248,7 @@ final class Mongodb extends Cache
         if ($cause instanceof ExecutionTimeoutException) {
             return new Failure('timeout', $words);
         }
-        // It looks whether a server is there by a command of its own.
+        // The driver checks by the command `hello` whether a server is there.
         if (!$cause instanceof ConnectionException && !str_contains($words, ' calling hello')) {
             return Failure::inWords($words);
         }
@@ -256,13 +256,13 @@ final class Mongodb extends Cache
         return new Failure($isTimeout ? 'timeout' : 'io', $words);
     }
 
-    /** A text of one character for each byte, so that a key may have any; one of ASCII is itself. */
+    /** A text with one character for each byte, so that a key may have any bytes; a key of ASCII stays as it is. */
     private static function id(string $key): string
     {
         return preg_match('/[\x80-\xff]/', $key) === 1 ? iconv('ISO-8859-1', 'UTF-8', $key) : $key;
     }
 
-    /** @return array<string, mixed> A filter for what has not expired. */
+    /** @return array<string, mixed> A filter for the document of a key, unless it has expired. */
     private static function live(string $key): array
     {
         return ['_id' => self::id($key), 'expires' => ['$not' => ['$lte' => new UTCDateTime()]]];

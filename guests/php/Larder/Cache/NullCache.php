@@ -7,7 +7,7 @@ namespace Larder\Cache;
 use Larder\Cache;
 use Larder\Order;
 
-/** Keeps nothing and returns what was set last: what is measured on it is the floor of this language. */
+/** Keeps nothing and returns the value that was set last: its figures are the floor of this language. */
 final class NullCache extends Cache
 {
     private string|false $value = false;
@@ -38,7 +38,7 @@ final class NullCache extends Cache
         return true;
     }
 
-    /** Every key is there, for what is measured is the way to one. */
+    /** Every key counts as present, for the way to a key is measured. */
     public function delete(string $key): ?bool
     {
         return true;

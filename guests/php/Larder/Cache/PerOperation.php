@@ -8,8 +8,8 @@ use Larder\Cache;
 use Larder\Failure;
 
 /**
- * A new client object, and with it a new connection, for every operation: what a script does that opens its cache in the
- * function that uses it, and what every request of a web server does. A get and the fill of its miss are one operation.
+ * A new client object, and with it a new connection, for every operation, as in a script that opens its cache in the
+ * function that uses it, and as in every request of a web server. A get and the fill of its miss are one operation.
  */
 final class PerOperation extends Cache
 {
@@ -18,7 +18,7 @@ final class PerOperation extends Cache
     private mixed $trace = null;
 
     /**
-     * @param Cache $sample One that stays open, to be asked what it is
+     * @param Cache $sample A client that stays open, for its title and settings
      * @param \Closure(): Cache $open
      */
     public function __construct(
@@ -28,7 +28,7 @@ final class PerOperation extends Cache
     ) {
     }
 
-    /** Nobody opens it but the cache that it is of. */
+    /** The cache named in open.json opens this one itself. */
     public static function opened(\Larder\Order $order): Cache
     {
         return Cache::open($order);
@@ -88,7 +88,7 @@ final class PerOperation extends Cache
 
     public function getMany(array $keys): array
     {
-        // How many servers a request of many keys speaks to, nobody tells.
+        // The number of servers of a request of many keys is unknown.
         $this->isTold = $this->servers === 1;
         $client = $this->operation();
         $found = $client->getMany($keys);

@@ -9,9 +9,9 @@ use Larder\Failure;
 use Larder\Order;
 
 /**
- * Caches behind one another: a get asks the nearest, then the next, and fills the nearer ones with what it found; a set goes
- * through all of them, the farthest first. What a nearer tier does not take it loses, so that none has an older value than
- * those behind it.
+ * Caches behind one another. A get asks the nearest tier, then the next, and fills the nearer tiers with its value. A
+ * set goes through all tiers, the farthest first. A nearer tier loses the key of a value that it refuses, so that it
+ * has no older value than the tiers behind it.
  */
 final class Tiered extends Cache
 {
@@ -20,7 +20,7 @@ final class Tiered extends Cache
     private readonly int $far;
     /** @var list<array<string, int>> */
     private array $counts;
-    /** @var list<mixed> The TTL of a back-fill for each tier: what is left of it behind is not known, so it begins anew. */
+    /** @var list<mixed> The TTL of a back-fill for each tier: a full TTL, for the time left is unknown. */
     private array $fillTtl;
 
     /**
@@ -99,7 +99,10 @@ final class Tiered extends Cache
         return $found;
     }
 
-    /** What the farthest did not take, or threw at, the nearer ones lose. Each is asked, even if one before it threw. */
+    /**
+     * The nearer tiers lose the key of a value that the farthest tier refused or threw at. Each tier is asked, even if
+     * an earlier tier threw.
+     */
     public function set(string $key, string $value, mixed $ttl): bool
     {
         $thrown = null;
@@ -121,7 +124,7 @@ final class Tiered extends Cache
         return $thrown === null ? $isStored : throw $thrown;
     }
 
-    /** It was there if any tier had it, and is gone if no tier failed. */
+    /** The key was there if any tier had it, and is gone if no tier failed. */
     public function delete(string $key): ?bool
     {
         $thrown = null;
@@ -148,7 +151,7 @@ final class Tiered extends Cache
         return $found[0];
     }
 
-    /** Each tier has its own way to say a TTL. */
+    /** Each tier has its own form of a TTL. */
     public function ttlArgument(int|float|null $seconds): mixed
     {
         return array_map(static fn (Cache $cache): mixed => $cache->ttlArgument($seconds), $this->caches);
@@ -171,7 +174,7 @@ final class Tiered extends Cache
         $this->fillTtl = $this->ttlArgument($seconds);
     }
 
-    /** What all tiers missed, the farthest may have failed to tell. */
+    /** A miss in all tiers may be a failure of the farthest tier. */
     public function doubts(): bool
     {
         return $this->caches[$this->far]->doubts();
@@ -204,7 +207,7 @@ final class Tiered extends Cache
         return in_array(true, array_map(static fn (Cache $cache): bool => $cache->finish(), $this->caches), true);
     }
 
-    /** Those of the farthest tier, which has everything: what those above it drop is not lost. */
+    /** The evictions of the farthest tier, which has all entries: an entry that a nearer tier drops is not lost. */
     public function evictions(\Closure $added): ?int
     {
         return $this->caches[$this->far]->evictions($added);
@@ -223,7 +226,7 @@ final class Tiered extends Cache
         return $counts;
     }
 
-    /** Gives what tier `$behind` had to those before it. */
+    /** Stores the value of tier `$behind` in the tiers before it. */
     private function fill(int $behind, string $key, string $value): void
     {
         for ($n = $behind - 1; $n >= 0; $n--) {
@@ -233,7 +236,7 @@ final class Tiered extends Cache
         }
     }
 
-    /** A tier that threw at a value may still have the older one. */
+    /** A tier that threw at a value may still have the older value, so it deletes the key. */
     private function keep(int $n, string $key, string $value, mixed $ttl): bool
     {
         $cache = $this->caches[$n];

@@ -9,14 +9,14 @@ use Larder\Failure;
 use Larder\Order;
 
 /**
- * XCache: a table in memory that this process and those that it forks have in common. Its settings are those of PHP, xcache.*,
- * and were given on the command line.
+ * XCache: a table in memory that this process shares with the processes that it forks. Its settings are PHP's settings
+ * xcache.*, given on the command line.
  */
 final class Xcache extends Cache
 {
     private const SETTINGS = ['var_size', 'var_count', 'var_slots', 'var_ttl', 'var_maxttl', 'var_gc_interval'];
 
-    /** Of its memory, what it needs for itself at least. */
+    /** The memory that XCache needs for itself at least. */
     private const OVERHEAD_BYTES = 1 << 16;
 
     public static function opened(Order $order): Cache
@@ -48,7 +48,7 @@ final class Xcache extends Cache
         return $settings;
     }
 
-    /** Of a key that is not there it says `null`. */
+    /** XCache returns `null` for an absent key. */
     public function get(string $key): string|false
     {
         return xcache_get($key) ?? false;
@@ -79,7 +79,7 @@ final class Xcache extends Cache
         $bytes = strlen($key) + strlen($value);
         $all = self::setting('var_size');
         $why = "xcache_set() did not take key and value of $bytes bytes: xcache.var_size is $all";
-        // An entry lies in one of its parts.
+        // An entry lies within one of the `var_count` parts of the memory.
         $part = intdiv(ini_parse_quantity($all), max(1, (int) self::setting('var_count')));
         return new Failure($bytes > $part - self::OVERHEAD_BYTES ? 'too_large' : 'full', $why);
     }

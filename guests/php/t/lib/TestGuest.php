@@ -5,7 +5,7 @@ declare(strict_types=1);
 /** A guest as Larder starts it. */
 final class TestGuest
 {
-    /** What Larder starts PHP with. */
+    /** The settings with which Larder starts PHP. */
     private const SETTINGS = [
         'memory_limit=-1', 'display_errors=stderr', 'log_errors=0', 'opcache.enable_cli=1',
         'opcache.file_update_protection=0', 'apc.enable_cli=1', 'xcache.var_size=8M',
@@ -23,7 +23,7 @@ final class TestGuest
     private $from;
 
     /**
-     * Starts the program for a cache. `$order` replaces what stands in open.json otherwise, `$settings` are more of PHP's.
+     * Starts the program for a cache. `$order` replaces fields of open.json; `$settings` are further settings of PHP.
      *
      * @param array<string, mixed> $order
      * @param list<string> $settings
@@ -76,7 +76,7 @@ final class TestGuest
     }
 
     /**
-     * The answer to a command, with what `alive` came before it left out.
+     * The answer to a command, without the `alive` lines before it.
      *
      * @return array<string, mixed>|null
      */
@@ -95,7 +95,7 @@ final class TestGuest
         return $answer;
     }
 
-    /** Whether there is an answer within so many seconds. */
+    /** Whether an answer comes within `$seconds`. */
     public function answersWithin(float $seconds): bool
     {
         $ready = [$this->from];
@@ -131,7 +131,7 @@ final class TestGuest
     }
 
     /**
-     * Loads a plan and runs its phases; what each process found, by phase.
+     * Loads a plan and runs its phases; returns the results of the processes, by phase.
      *
      * @return list<list<array<string, mixed>>>
      */
@@ -153,7 +153,7 @@ final class TestGuest
     }
 
     /**
-     * What each process found in a phase.
+     * The results of the processes in a phase.
      *
      * @return list<array<string, mixed>>
      */
@@ -164,21 +164,21 @@ final class TestGuest
         return array_map($read, range(0, $plan->processes - 1));
     }
 
-    /** Ends the guest by `end`; its exit code. */
+    /** Ends the guest by `end`; returns its exit code. */
     public function end(): int
     {
         $this->send("end\n");
         return $this->closeInput();
     }
 
-    /** Ends its input; its exit code. */
+    /** Closes the guest's input; returns its exit code. */
     public function closeInput(): int
     {
         fclose($this->to);
         return $this->wait();
     }
 
-    /** Its exit code, or minus the signal that ended it. */
+    /** The guest's exit code, or minus the signal that ended it. */
     public function wait(): int
     {
         while (($status = proc_get_status($this->program))['running']) {

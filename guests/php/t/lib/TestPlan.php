@@ -7,7 +7,7 @@ use Larder\Header;
 /** Writes small plans as Larder does. */
 final class TestPlan
 {
-    /** What the values are made with. */
+    /** The seed of the values. */
     private const SEED = '00000000c0ffee07';
     private const SPAN = 131_072;
     private const KINDS = ['get' => 0, 'set' => 1, 'get_or_set' => 2, 'delete' => 3, 'touch' => 4];
@@ -40,7 +40,7 @@ final class TestPlan
         $this->header = new Header(self::SEED, self::SPAN, $this->pool);
     }
 
-    /** A new value under the key of this index; its number. */
+    /** Adds a value under the key of this index, and returns its number. */
     public function value(int $key, int $length): int
     {
         $number = count($this->values) + 1;
@@ -50,7 +50,7 @@ final class TestPlan
     }
 
     /**
-     * A phase of operations [kind, key, value, stored under] for each process.
+     * Adds a phase of operations [kind, key, value, stored under] for each process.
      *
      * @param array<string, mixed> $options
      * @param list<array{0: string, 1: int, 2?: int, 3?: int}> ...$shares
@@ -69,7 +69,7 @@ final class TestPlan
             + ['measured' => true, 'time_limit_s' => null, 'multiget' => 1, 'again' => false, 'shares' => $of];
     }
 
-    /** Writes it down; its folder. */
+    /** Writes the plan, and returns its folder. */
     public function write(): string
     {
         $keys = '';

@@ -2,7 +2,7 @@
 
 declare(strict_types=1);
 
-/** A memcached, or a stand-in for MongoDB, of our own on a free port, for as long as the object lives. */
+/** A memcached, or a stand-in for MongoDB, on a free port, which runs as long as the object lives. */
 final class TestServer
 {
     public readonly string $address;
@@ -30,7 +30,7 @@ final class TestServer
         $this->kill();
     }
 
-    /** `null` where there is none: its tests are left out. */
+    /** `null` where memcached is not installed: its tests are left out. */
     public static function memcached(): ?self
     {
         if (trim((string) shell_exec('command -v memcached')) === '') {
@@ -44,7 +44,7 @@ final class TestServer
         return new self($address, 'memcached', '-u', 'nobody', '-l', '127.0.0.1', '-U', '0', '-p', $port);
     }
 
-    /** What stands in for MongoDB where it is installed, as Larder starts it; `null` where it is not: its tests are left out. */
+    /** The stand-in for MongoDB, as Larder starts it; `null` where it is not installed: its tests are left out. */
     public static function mongodb(): ?self
     {
         $data = getenv('XDG_DATA_HOME') ?: getenv('HOME') . '/.local/share';
@@ -59,7 +59,9 @@ final class TestServer
         return new self($address, 'java', '-XX:+UseSerialGC', '-Xmx128m', '-jar', $program, explode(':', $address)[1]);
     }
 
-    /** Lets the server hang: what it is sent from then on it does not answer, whichever of its threads was awake. */
+    /**
+     * Lets the server hang, and returns when all its threads stand still: the server answers no request from then on.
+     */
     public function pause(): void
     {
         posix_kill($this->pid, SIGSTOP);

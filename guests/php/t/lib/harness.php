@@ -2,15 +2,15 @@
 
 declare(strict_types=1);
 
-// What a test needs: cases that are named, comparisons that say what they saw, folders that vanish. It ends with exit code 1
-// if anything was not as it should be.
+// The frame of the tests: named cases, comparisons that show the values they saw, folders that vanish. A test ends with
+// exit code 1 if any comparison failed.
 
 foreach (['TestPlan', 'TestGuest', 'TestServer'] as $class) {
     require __DIR__ . "/$class.php";
 }
 require dirname(__DIR__, 2) . '/autoload.php';
 
-/** What a test has come to. */
+/** The results of a test. */
 final class Results
 {
     public static string $case = '';
@@ -65,7 +65,7 @@ function skip(string $reason): void
     echo "# skip $reason\n";
 }
 
-/** What is asked of a result, in this order. */
+/** The fields of a result with these names, in this order. */
 function of(array $found, string ...$names): array
 {
     return array_map(static fn (string $name): mixed => $found[$name], $names);

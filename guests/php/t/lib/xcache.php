@@ -2,7 +2,7 @@
 
 declare(strict_types=1);
 
-// XCache's functions over APCu, for a PHP that has no XCache: what the guest calls is then called.
+// XCache's functions over APCu, for a PHP without XCache, so that the guest's calls are tested.
 if (!function_exists('xcache_set') && function_exists('apcu_store')) {
     function xcache_get(string $key): mixed
     {
