@@ -83,7 +83,7 @@ sub fill ($self, $first, $count) {
 # The kind of all operations; undef where the kinds are mixed.
 sub only_kind ($self) { return $self->{only_kind} }
 
-# Marks the misses of keys that must be absent as right. The failures among the misses must be known before this call.
+# Marks the misses of keys that must be absent as right, once the failures among them are known.
 sub settle_misses ($self) {
     my $outcome = $self->{outcome};
     $_ = PLANNED for grep { $_ == MISS } @$outcome[ @{ $self->{nothing} } ];
@@ -96,7 +96,7 @@ sub note_wrong ($self, $n, $outcome, $got) {
     return;
 }
 
-# Whether `$got` is value number `$value`. The composed value is kept while there is room, for later gets return it too.
+# Whether `$got` is value number `$value`. The composed value is kept for later gets, while there is room.
 sub is_value ($self, $value, $got) {
     my $read  = $self->{read};
     my $place = $read->{$value};

@@ -60,7 +60,7 @@ sub _fork ($self, $process, $wait, $start) {
         $self->{children} = [];
         close $_ for $from_child, $start, @others;
         $self->{protocol}->release;
-        # Not `exit`, which would also close the connections and files that belong to the parent.
+        # Not `exit`: its clean-up would also end the parent's connections.
         POSIX::_exit(_child($process, $wait, $to_parent, $self->{parts}->%*) ? 0 : 1);
     }
     close $to_parent or die "cannot close a pipe: $!\n";
