@@ -16,11 +16,11 @@ static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-// SAFETY: everything is handed to the system's allocator as it came; counting touches no memory but a static.
+// SAFETY: every call goes to the system's allocator unchanged; counting touches no memory but a static.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller keeps the promises of this trait's method, which are the same.
+        // SAFETY: the caller keeps the promises of this trait's method, which `System` asks for too.
         unsafe { System.alloc(layout) }
     }
 
@@ -43,13 +43,14 @@ fn allocations_of(url: &str, requests: u32, (operation, pace): (Operation, &str)
     ALLOCATIONS.load(Ordering::Relaxed) - before
 }
 
-/// Fewer than one for a hundred operations: what reads the machine once a second beside the loop makes some hundreds.
+/// Fewer than one allocation in a hundred operations. The readings of the machine, one a second beside the loop, make
+/// some hundreds.
 const MADE_BESIDE: u64 = 3800;
 
 /// How many more allocations twenty times the operations make.
 fn growth(url: &str, operation: Operation, pace: &str) -> u64 {
     let how = (operation, pace);
-    allocations_of(url, 20_000, how); // What is made once in a process is made here.
+    allocations_of(url, 20_000, how); // The first run makes the allocations of the process.
     let few = allocations_of(url, 20_000, how);
     allocations_of(url, 400_000, how).abs_diff(few)
 }
@@ -60,7 +61,7 @@ fn more_operations_make_no_more_allocations() {
         let more = growth("null:", Operation::Get, pace);
         assert!(more < MADE_BESIDE, "{more} more for 400,000 operations than for 20,000: {pace}");
     }
-    // A stack makes no more than the tier that answers; LMDB makes some itself.
+    // A stack allocates no more than the tier that answers; LMDB itself allocates.
     for operation in [Operation::Get, Operation::GetMany] {
         let alone = growth("lmdb:", operation, "");
         let stack = growth("tiered:lmdb:|lmdb:", operation, "");

@@ -1,4 +1,4 @@
-//! Whole comparisons: what is counted, what is kept, what a target that fails leaves in the run.
+//! Whole comparisons: the counts, the results, and the traces of a failing target in the run.
 
 mod support;
 
@@ -27,7 +27,8 @@ fn by_default_every_key_is_set_and_then_read() {
     assert_eq!(run.floors.len(), 2, "one for each operation");
 }
 
-/// Other tests of this program take memory too, so the bounds are wide: 200 threads would have been charged some 100 MB.
+/// Other tests of this program take memory too, so the bounds are wide. Without the exemption, 200 threads would add
+/// some 100 MB.
 #[test]
 fn threads_and_their_measuring_buffers_are_not_the_memory_of_a_cache() {
     const MIB: u64 = 1 << 20;
@@ -127,7 +128,7 @@ fn a_trace_gives_every_target_the_same_operations_and_hits() {
     let run = run(&stores::ENGINES, &["map:", "sleeps:", "spins:"], &trace);
     for target in ["map:", "sleeps:", "spins:"] {
         let cell = cell(&run, target, Operation::GetOrSet);
-        // 5 different keys: of 10 operations the first one of each misses.
+        // There are 5 different keys: of 10 operations, the first of each key misses.
         assert_eq!((cell.counts.ops, cell.counts.hits, cell.counts.misses), (30, 15, 15));
         assert_eq!(cell.predicted_hit_ratio, Some(0.5));
     }
@@ -188,11 +189,11 @@ fn a_part_of_the_rounds_is_not_ranked_at_any_point_of_a_lost_target() {
 
 #[test]
 fn a_point_without_room_does_not_lose_a_target_that_has_room_for_others() {
-    // Room for two points of three, and for what the read-back of the first sets once more.
+    // There is room for two points of three, and for the sets that the read-back of the first point repeats.
     let workload = "keys = 400\nrounds = 2\noperations = 'get'\ndata-size = [10, 100, 200]";
     let outcome = outcome(&stores::ENGINES, &["drowns:?after=1100"], workload);
     let kinds: Vec<_> = outcome.run.cells.iter().map(|cell| cell.reason_kind).collect();
-    // The second round has no room left for any.
+    // The second round has no room left for any point.
     assert!(
         outcome.failed && kinds.iter().all(|kind| *kind == Some(ReasonKind::Lost)),
         "{kinds:?}"

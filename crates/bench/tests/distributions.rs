@@ -1,4 +1,4 @@
-//! The data behind the figures of a cell: curve and intervals of its latencies, and how each round went.
+//! The data behind the figures of a cell: curve and intervals of its latencies, and the course of each round.
 
 mod support;
 
@@ -30,7 +30,7 @@ fn assert_timelines(run: &Run, operations: &[Operation]) {
             #[expect(clippy::cast_precision_loss, reason = "32 at most")]
             let [least, most] = [*lasted.start() as f64, *lasted.end() as f64];
             assert!(least - 1e-3 <= slots && slots <= most + 1e-3, "{slots} in {timeline:?}");
-            // No operation that succeeded was slower than the slowest of all.
+            // No successful operation was slower than the slowest operation.
             let slowest = timeline.max_ns.iter().max().copied().unwrap_or(0);
             let max = sample.latency_ns.map_or(0, |latency| latency.max);
             assert!(max <= slowest + slowest / 500 + 1, "{max} > {slowest}");

@@ -8,7 +8,7 @@ use larder_bench::{Permissions, Plan, Scenario, Silent, fit};
 use larder_testkit::stores;
 use larder_workload::WorkloadSpec;
 
-/// A plan of 20,000 keys for these targets, with this line of the workload, as it is and as it is carried out.
+/// A plan of 20,000 keys for these targets, with this line of the workload: as written, and as carried out.
 fn fitted(targets: &[&str], line: &str) -> (Plan, Plan) {
     let targets = targets.iter().map(|target| format!("'{target}'")).collect::<Vec<_>>();
     let text = format!(
@@ -25,7 +25,7 @@ fn fitted(targets: &[&str], line: &str) -> (Plan, Plan) {
 
 #[test]
 fn a_plan_that_takes_too_long_gets_fewer_keys_for_all_targets_and_says_so() {
-    // 0.3 ms for each of 400,000 operations at least.
+    // At 0.3 ms or more for each of 400,000 operations.
     let (whole, fitted) = fitted(&["map:", "sleeps:?micros=300"], "within = '10s'");
     let fewer: u32 = fitted.workload["keys"].parse().unwrap();
     assert!((100..=3000).contains(&fewer), "{fewer}");

@@ -1,4 +1,4 @@
-//! Groups of keys, read one by one, by one request for their keys, and by their tag: the same work in three ways.
+//! Groups of keys, read one by one, by one request for their keys, and by their tag: three ways to do the same work.
 
 mod support;
 
@@ -11,7 +11,7 @@ use support::{cell, findings, run, scenario};
 const WAYS: [Operation; 3] = [Operation::GetEach, Operation::GetMany, Operation::GetTag];
 const PAGES: &str = "group = 30\noperations = 'get_each,get_many,get_tag'";
 
-/// Every operation is one of these, whatever comes back.
+/// Every operation has one of these outcomes.
 fn adds_up(run: &Run, target: &str, operation: Operation) {
     let counts = cell(run, target, operation).counts;
     let sum = counts.hits + counts.misses + counts.wrong + counts.errors;
@@ -33,7 +33,7 @@ fn a_group_is_read_in_three_ways_and_counted_in_keys() {
             assert_eq!((cell.counts.ops, cell.counts.hits), (600, 600), "{operation} {workload}");
             assert_eq!(cell.counts.distinct_keys % 30, 0, "whole groups");
             assert_eq!(cell.predicted_hit_ratio, Some(1.0));
-            // A time is that of a group, so there are 20.
+            // A latency is that of a group, so there are 20.
             let (latency, wall_s) = (cell.latency_ns.unwrap(), cell.wall_s.unwrap());
             assert!(latency.mean > 0.0 && wall_s > 0.0);
         }
@@ -88,7 +88,7 @@ fn a_target_that_lacks_all_that_is_measured_is_not_loaded() {
 
 #[test]
 fn entries_of_other_groups_and_missing_entries_are_seen() {
-    // With sets of their own, sets that fail are no reason.
+    // The plan has sets of its own, so failed sets are no reason.
     let ways = "group = 30\noperations = 'set,get_each,get_many,get_tag'";
     let workload = format!("keys = 600\nrounds = 1\ndata-size = '4k'\n{ways}");
     let faulty =
@@ -106,7 +106,7 @@ fn entries_of_other_groups_and_missing_entries_are_seen() {
                 assert_eq!((each.hits, many.hits, tag.hits), (600, 600, 600));
                 assert!(tag.wrong >= 600, "{tag:?}");
             }
-            // An entry of another group does not stand for the one that is missing.
+            // An entry of another group does not replace the missing entry.
             "trades:" => {
                 assert_eq!((each.hits, many.hits, tag.hits), (600, 600, 580));
                 assert_eq!((tag.misses, tag.wrong, tag.ops), (20, 20, 620), "{tag:?}");
@@ -114,7 +114,7 @@ fn entries_of_other_groups_and_missing_entries_are_seen() {
             "untags:" => assert!(tag.misses > 30 && each.misses + many.misses == 0, "{tag:?}"),
             "truncates:" => assert_eq!([each.wrong, many.wrong, tag.wrong], [600; 3]),
             "swaps:" => assert!(each.wrong > 30 && many.wrong > 30, "{each:?} {many:?}"),
-            // Of keys that are asked for one by one, only those fail that were asked for in vain.
+            // Of keys that are read one by one, only those fail whose read failed.
             "fails:" => {
                 assert_eq!(each.errors, 60, "{each:?}");
                 assert!(tag.errors >= 30, "{tag:?}");

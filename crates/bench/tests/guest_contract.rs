@@ -1,4 +1,5 @@
-//! The contract on every guest, at its defaults and where an option changes its ways: the same cases as on every engine.
+//! The contract on every guest, at its defaults and with options that change its behaviour: the same cases as on every
+//! engine.
 
 use std::process::ExitCode;
 
@@ -29,7 +30,7 @@ const URLS: &[&str] = &[
     "php+apcu:",
     "php+memcached:",
     "php+memcached:?connect=operation&nodes=2&distribution=ketama",
-    // In smaller pieces each large value takes 44 ms, for the system waits before it sends the last one.
+    // In smaller pieces each large value takes 44 ms, because the system waits before it sends the last piece.
     "php+memcache:?chunk_size=1m",
     "php+mongodb:?w=0",
     "php+file:?depth=2",

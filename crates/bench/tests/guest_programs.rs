@@ -1,4 +1,4 @@
-//! The guests' own tests, each by the tool of its language: what a program promises whoever starts it.
+//! The guests' own tests, each run by the tool of its language: the promises of a program to its caller.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
@@ -13,17 +13,17 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 struct Suite {
     /// The folder below `guests/`.
     language: &'static str,
-    /// How the names of its tests end, below `t`.
+    /// The ending of its test files, below `t`.
     ending: &'static str,
-    /// The command that runs one, and tells of each case.
+    /// The command that runs a test file and reports each case.
     command: &'static [&'static str],
-    /// The Debian package that brings it.
+    /// The Debian package with this command.
     package: &'static str,
-    /// The text of a case that was not run.
+    /// The text of a case that did not run.
     skipped: &'static str,
 }
 
-/// A language more is an entry more.
+/// Another language needs one more entry.
 const SUITES: &[Suite] = &[
     Suite {
         language: "perl",
@@ -81,7 +81,7 @@ impl Suite {
         tests
     }
 
-    /// Runs a test. One of which something was left out is no test that passed.
+    /// Runs a test. A test with a case that did not run has not passed.
     fn pass(&self, test: &Path) -> Result<Completion, Failed> {
         let (program, arguments) = self.command.split_first().unwrap();
         let ran =
@@ -104,7 +104,7 @@ impl Suite {
     }
 }
 
-/// Ignored, unless everything is required.
+/// An ignored test, or a failed test where everything is required.
 fn left_out(reason: String) -> Result<Completion, Failed> {
     if everything_is_required() {
         return Err(Failed::from(reason));

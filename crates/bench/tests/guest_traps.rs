@@ -1,4 +1,4 @@
-//! Servers that misbehave behind the clients of every language: a guest's program finds out what Larder itself would.
+//! Servers that misbehave behind the clients of every language: a guest's program finds the same faults as Larder.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
@@ -19,12 +19,12 @@ const CATALOG: Catalog = ENGINES.with_guests(guest::GUESTS);
 
 const LANGUAGES: [&str; 4] = ["perl", "php", "java", "python"];
 
-/// Each key is set once and read once: what Larder does unless it is told otherwise.
+/// Each key is set once and read once: Larder's default.
 const DEFAULT: &str = "keys = 100";
 /// Keys are overwritten, deleted and read in turn.
 const MIXED: &str = "keys = 100\nratio = '1:3:1'\nrequests = 600";
 
-/// Time ends a phase that fills what the one before has deleted.
+/// Time ends a phase of fills after a phase of deletes.
 const TIMED: &str = "keys = 100\noperations = 'delete,get_or_set,get'\nduration = '300ms'";
 
 /// A fault, a plan under which it shows, the check that finds it, and words of the example.
@@ -33,7 +33,7 @@ const CASES: &[(&str, &str, &str, &str)] = &[
     ("wrong", DEFAULT, "DAMAGED", "came back damaged: byte "),
     ("tail", DEFAULT, "DAMAGED", " bytes, where 1024 were stored"),
     ("trunc", DEFAULT, "TRUNCATED", " came 300 of 1024 bytes"),
-    // No key is set twice by the plan: the read-back sets some once more.
+    // The plan sets no key twice; the read-back sets some keys again.
     (
         "keepfirst",
         DEFAULT,
@@ -86,7 +86,7 @@ fn found(language: &str, fault: &str, plan: &str, id: &str, words: &str) {
     }
 }
 
-/// Deletes, overwrites and clears that are carried out are verified, and nothing is held against them.
+/// Deletes, overwrites and clears that are carried out are verified, and cause no finding.
 fn sound(language: &str) {
     let run = run(language, "honest", MIXED);
     no_error(&run);

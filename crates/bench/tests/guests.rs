@@ -1,4 +1,4 @@
-//! Guests carry out the same plan as the engines of this process: what is counted agrees to the last operation.
+//! Guests carry out the same plan as the engines of this process: the counts agree to the last operation.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
@@ -109,12 +109,12 @@ fn main() -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
-/// Whether these modules of Perl are there.
+/// Needs these modules of Perl.
 fn perl() -> Result<(), String> {
     has_perl_modules(&["Cache::FastMmap"])
 }
 
-/// Whether this process may mount for a cache in files.
+/// Needs the right to mount for a cache in files.
 fn mounts() -> Result<(), String> {
     has_perl_modules(&["Cache::FileCache", "Cache::FastMmap"])?;
     if is_root() { may_mount() } else { Err("may not mount: not root".into()) }
@@ -125,14 +125,14 @@ fn memcached() -> Result<(), String> {
     has_program(&ENGINES.find("memcached").unwrap().recipes[0])
 }
 
-/// Whether all that Java's guests and their servers need is there.
+/// Needs all programs of Java's guests and of their servers.
 fn java() -> Result<(), String> {
     let recipes = ["java+memcached", "java+postgresql", "memcached", "postgresql"]
         .map(|scheme| CATALOG.find(scheme).unwrap().recipes);
     recipes.into_iter().flatten().try_for_each(has_program)
 }
 
-/// Whether Python's client of memcached is there, and memcached.
+/// Needs Python's client of memcached, and memcached.
 fn pymemcache() -> Result<(), String> {
     let environment = CATALOG.find("python+memcached").unwrap().recipes[0];
     has_program(&environment)?;
@@ -165,7 +165,7 @@ fn agree(native: &str, guest: &str, workload: &str) {
             // Traffic over the wire is counted for clients of this process only.
             (counts.connections, counts.requests) = (None, None);
             if workload.contains("fill-next") {
-                // Which of the fills were made only the program knows.
+                // Only the program knows which fills were made.
                 (counts.read_back, counts.overwritten, counts.emptied_checked) = (0, 0, 0);
             }
             (cell.operation, counts, cell.bytes, cell.rounds)
@@ -176,8 +176,8 @@ fn agree(native: &str, guest: &str, workload: &str) {
     }
 }
 
-/// All languages side by side: the same outcomes to the last operation, the same refusal of what is too large, and the cost
-/// of an operation on the null cache of each.
+/// All languages side by side have the same outcomes, and refuse the same large values. Each has its own cost of an
+/// operation on its null cache.
 fn all_languages() {
     let native = "memcached:?item_size=64k";
     let guests = ["perl", "php", "java", "python"].map(|language| format!("{language}+{native}"));
@@ -212,7 +212,7 @@ fn all_languages() {
     }
 }
 
-/// Where APCu is full it drops everything, and what is absent then was dropped, and nothing silently.
+/// A full APCu drops all its entries, so absent entries count as evictions and not as silent drops.
 fn wiped() {
     let (small, roomy) = ("php+apcu:?shm_size=4m", "php+apcu:");
     let workload = "keys = 200\ndata-size = '100k'\nprocesses = 2\noperations = ['set', 'get']";
@@ -244,7 +244,7 @@ fn mounted() {
     assert!(!mounts.contains("filecache"), "{mounts}");
 }
 
-/// A file system cannot be unmounted while a program has it open; that is tried for 200 ms.
+/// A file system cannot be unmounted while a program has it open. The unmount is tried for 200 ms.
 fn ends_first() {
     let close = || {
         let url = StoreUrl::parse("perl+fastmmap:?size=4m&mount=tmpfs:64m").unwrap();
@@ -280,7 +280,7 @@ fn tiers() {
     assert!(l1.hits > 0 && l2.lookups() == l1.misses, "{:#?}", get.tiers);
 }
 
-/// A memcached that the comparisons know as somebody's, and its address.
+/// A memcached that the comparisons treat as an external server, and its address.
 fn somebodys() -> (Arc<dyn Store>, String) {
     let store = ENGINES.open(&StoreUrl::parse("memcached:?m=64").unwrap()).unwrap();
     let address = store.info().addresses[0].clone();
@@ -303,7 +303,7 @@ fn guarded() {
     }
 }
 
-/// A tier in front has no TTL, and still nothing stays on the server for ever when the run is killed.
+/// A tier in front has no TTL, and still no entry stays on the server for ever when the run is killed.
 fn safety() {
     let (_server, address) = somebodys();
     let target = format!("perl+tiered:mmap:?size=1m|memcached://{address}");
@@ -325,7 +325,7 @@ fn safety() {
     assert!(seen.len() > 100 && for_ever == 0, "{for_ever} of {} stay", seen.len());
 }
 
-/// When each entry of a memcached ends, in seconds since 1970; `None` for never.
+/// The time at which each entry of a memcached expires, in seconds since 1970; `None` for never.
 fn expiries(address: &str) -> Vec<Option<u64>> {
     let mut server = TcpStream::connect(address).unwrap();
     server.write_all(b"lru_crawler metadump all\r\n").unwrap();
@@ -361,7 +361,7 @@ fn processes() {
     }
 }
 
-/// More processes than keys and requests: those without work are no reason.
+/// There are more processes than keys and requests: a process without work is no reason.
 fn idle() {
     let url = "perl+fastmmap:";
     let run = run(&[url], "keys = 4\nprocesses = 7\nrequests = 5\noperations = 'get'");
@@ -370,7 +370,7 @@ fn idle() {
     assert_eq!((counts.ops, counts.hits, cell.reason.as_deref()), (10, 10, None), "{cell:#?}");
 }
 
-/// Entries in the memory of one process are those of one process.
+/// Entries in the memory of one process cannot be shared with another process.
 fn private() {
     let url = "python+dict:";
     let workload = "keys = 50\nthreads = [1, 2]\noperations = ['set', 'get']";
@@ -393,7 +393,7 @@ fn threads() {
     let alike = support::run(&CATALOG, &[url, "moka:"], workload);
     assert_eq!(workers(&alike, url), [(1, None), (4, None)]);
     assert_eq!((alike.comparisons.len(), alike.notes.len()), (2, 0), "{:?}", alike.notes);
-    // As many processes as somebody says, and then they are ranked against as many threads only.
+    // The option `processes` fixes their number, and the ranking then compares only the point with as many threads.
     let told = support::run(&CATALOG, &[url, "moka:"], &format!("{workload}\nprocesses = 4"));
     assert_eq!(workers(&told, url), [(4, None), (4, None)]);
     let compared: Vec<_> =
@@ -408,7 +408,7 @@ fn no_ttl() {
     assert_eq!(cells(&run, url)[0].reason.as_deref(), Some("has no TTL"));
 }
 
-/// A guest's operations are written down, so they must fit into memory.
+/// The plan writes all operations of a guest down, so they must fit into memory.
 fn too_much() {
     let scenario =
         |target| support::scenario(&[target], "keys = 100\nrequests = '4000m'\nratio = '1:0'");
@@ -430,7 +430,7 @@ fn duration() {
     assert_eq!((get.counts.hits, get.counts.distinct_keys), (get.counts.ops, 100), "{get:#?}");
 }
 
-/// A program that would have to sleep between a miss and its fill says that it does not.
+/// A guest cannot sleep between a miss and its fill, and says so.
 fn load_time() {
     let workload = "keys = 50\nrounds = 1\non-miss = 'fill'\nload-time = '1ms'";
     let run = support::run(&CATALOG, &["perl+filecache:", "moka:"], workload);
@@ -443,15 +443,15 @@ fn load_time() {
     assert_eq!(reason("moka"), None);
 }
 
-/// The growth of the program on the null cache is not the cache's: neither of 4 MB of values that are made ready, nor of so
-/// many operations.
+/// The growth of the program on the null cache does not count for the cache. This growth has 4 MB of prepared values
+/// and the memory of the operations.
 fn own_memory() {
     let run = run(&["python+dict:"], "keys = 4000\nrequests = 20000\noperations = ['set', 'get']");
     for cell in cells(&run, "python+dict:") {
         let of = |floor: &&Floor| floor.operation == cell.operation;
         let own = run.floors.iter().find(of).unwrap().rss_bytes;
         assert!(own.is_some_and(|own| own > 1 << 20), "{own:?}");
-        // 4000 values of 1 KiB, and the keys: what is left is not twice as much.
+        // 4000 values of 1 KiB, and the keys: the rest is not twice as much.
         let left = cell.rss_bytes.unwrap_or(0);
         assert!(left < 10 << 20, "{left} of {own:?}");
     }

@@ -1,5 +1,5 @@
-//! Hit ratios by capacity: a store that is an exact LRU reaches what the model says of the very operations that were
-//! measured, and every target holds what it was told, or says why not.
+//! Hit ratios by capacity. A store that is an exact LRU reaches the ratio that the model has for the measured
+//! operations. Every target keeps to its capacity, or says why not.
 
 mod support;
 
@@ -18,8 +18,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use support::{cell, findings, run, scenario};
 
-/// LRUs: one that holds what it is told to, one that takes whole steps, one that takes no bound; and two that drop what is too
-/// much after some more sets only, of which the first tells what it holds.
+/// LRUs: `exact` keeps to its size, `steps` takes whole steps only, and `endless` takes no size. `late` and `sly`
+/// exceed their size for some sets before they drop; `late` tells its bytes, and `sly` does not.
 const LRUS: Catalog = Catalog::new(LIST);
 const LIST: &[Engine] = &[
     Engine { capacity_option: Some("size"), ..engine("exact") },
@@ -60,7 +60,7 @@ struct LruOptions {
 
 type Entries = VecDeque<(Vec<u8>, Vec<u8>)>;
 
-/// Entries in a queue, the one used last at its end.
+/// Entries in a queue, with the last used entry at its end.
 #[derive(Debug, Clone)]
 struct Lru {
     size: u64,
@@ -71,7 +71,7 @@ struct Lru {
 #[derive(Debug, Default)]
 struct State {
     entries: Entries,
-    /// Sets since something was dropped.
+    /// Sets since the last drop.
     sets: usize,
     peak: u64,
 }
@@ -172,8 +172,8 @@ fn capacity(cell: &Cell) -> u64 {
     }
 }
 
-/// An exact LRU hits as often as the model says, to the last read: with a pattern whose rounds differ, with sets and deletes
-/// between the reads, and with values of several sizes.
+/// An exact LRU hits as often as the model says, to the last read. This holds for a pattern whose rounds differ, with
+/// sets and deletes between reads, and with several sizes.
 #[test]
 fn an_exact_lru_reaches_the_ratio_of_the_model() {
     for workload in [
@@ -194,7 +194,7 @@ fn an_exact_lru_reaches_the_ratio_of_the_model() {
             let hits: u64 = cell.samples.iter().map(|sample| sample.counts.hits).sum();
             let ops: u64 = cell.samples.iter().map(|sample| sample.counts.ops).sum();
             assert_eq!(hits + cell.counts.misses, ops, "{cell:?}");
-            // Rounds of a mix have not all as many reads.
+            // Rounds of a mix differ in their number of reads.
             let each = cell.samples.iter().map(|sample| {
                 f64::from(u32::try_from(sample.counts.hits).unwrap())
                     / f64::from(u32::try_from(sample.counts.ops).unwrap())
@@ -210,7 +210,7 @@ fn an_exact_lru_reaches_the_ratio_of_the_model() {
     }
 }
 
-/// 10 and 100 of 1000 entries: a handful more is a lot for the first, and nothing for the second.
+/// 10 and 100 of 1000 entries: a handful more is a lot for the first, and little for the second.
 const FEW_AND_MANY: &str = "keys = 1000\nrounds = 2\non-miss = 'fill'\ncapacity = '1%,50%'\nkey-pattern = 'zipf:0.8'\nrequests = 4000";
 
 #[test]
@@ -224,7 +224,7 @@ fn a_target_that_held_more_than_its_capacity_is_found_and_its_hits_are_no_praise
     assert_eq!(of("exact:"), [] as [&str; 0]);
     let [late] = of("late:")[..] else { panic!("{found:#?}") };
     assert!(late.starts_with("held up to ") && late.contains(" % above --capacity of "), "{late}");
-    // One that does not tell is known by what it hits.
+    // A store that does not tell its bytes is known by its hits.
     let [sly] = of("sly:")[..] else { panic!("{found:#?}") };
     assert!(sly.contains("a store that is an LRU too held more than that"), "{sly}");
     assert!(found.iter().all(|check| check.severity == Severity::Warn));
@@ -234,7 +234,7 @@ fn a_target_that_held_more_than_its_capacity_is_found_and_its_hits_are_no_praise
         assert!(held > capacity(cell) && held <= most * capacity(cell), "{cell:?}");
     }
     let [exact, _] = cells(&run, "exact:")[..] else { panic!("{:?}", run.cells) };
-    // The newcomer is there before the oldest goes.
+    // The new entry is there before the oldest goes.
     let entry = capacity(exact) / exact.held_items_peak.unwrap();
     assert!(exact.held_bytes_peak.unwrap() <= capacity(exact) + entry, "{exact:?}");
     assert_eq!(cells(&run, "sly:")[0].held_bytes_peak, None);
@@ -261,7 +261,7 @@ fn moka_holds_no_more_than_it_is_told() {
     let [curve] = &run.hit_curves[..] else { panic!("{:?}", run.hit_curves) };
     for target in targets {
         for (cell, model) in cells(&run, target).iter().zip(&curve.capacities) {
-            // A hundredth, and the entry that comes in.
+            // A hundredth, and the new entry.
             let most = capacity(cell) / 100 * 101 + 9000;
             assert!(cell.held_bytes_peak.is_some_and(|held| held <= most), "{cell:?}");
             let ratio = cell.hit_ratio().unwrap();
@@ -343,7 +343,7 @@ fn a_capacity_that_tells_nothing_is_refused_with_a_remedy() {
         let error = Plan::new(&scenario(&targets, workload), true, &LRUS).unwrap_err().to_string();
         assert!(error.contains(needle), "{error}");
     }
-    // A misspelt option is one at every capacity.
+    // A misspelt option is an error at every capacity.
     let plan = Plan::new(
         &scenario(&["exact:?sise=1m"], "capacity = '10%'\non-miss = 'fill'"),
         true,

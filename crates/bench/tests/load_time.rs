@@ -1,4 +1,4 @@
-//! Values that take time to make: who waits for them, and how many threads make the same one.
+//! Values that take time to make: the threads that wait, and the threads that make the same value.
 
 #[expect(dead_code, reason = "other tests ask for more")]
 mod support;
@@ -28,7 +28,7 @@ fn threads_that_miss_the_same_value_all_make_it_and_each_of_them_is_right() {
     let run = run(&ENGINES, &["moka:"], workload);
     let counts = cell(&run, "moka:", Operation::GetOrSet).counts;
     assert_eq!((counts.wrong, counts.errors, counts.failed_fills), (0, 0, 0), "{counts:?}");
-    // Six threads begin within the tenth of a second that the first of them needs.
+    // Six threads begin within the tenth of a second that the first load takes.
     assert!((2..=6).contains(&counts.misses), "{counts:?}");
     assert_eq!(counts.repeated_loads, counts.misses - 1, "one of them was the first");
     assert!(
@@ -45,7 +45,7 @@ fn expired_values_are_made_again() {
     let run = run(&ENGINES, &["moka:"], workload);
     let counts = cell(&run, "moka:", Operation::GetOrSet).counts;
     let values = counts.misses - counts.repeated_loads;
-    // Two keys, each not more often than its TTL lets it be, and the first time.
+    // Each of two keys is loaded once at first, and then at most once per TTL.
     let seconds = cell(&run, "moka:", Operation::GetOrSet).wall_s.unwrap();
     #[expect(clippy::cast_precision_loss, reason = "few")]
     let expiries = (values as f64 - 2.0) / 2.0;

@@ -1,4 +1,4 @@
-//! The loops that articles have timed: set and get of one key, a fill under the wrong key, a second pass that hits.
+//! The loops that articles timed: set and get of one key, a fill under the wrong key, a second pass that hits.
 
 mod support;
 
@@ -18,7 +18,7 @@ fn a_get_behind_its_own_set_returns_the_value_just_set() {
         let run = run(&stores::ENGINES, &["map:"], &workload);
         let set = cell(&run, "map:", Operation::Set);
         let get = cell(&run, "map:", Operation::Get);
-        // The last key has both, too.
+        // The last key has a set and a get, too.
         assert_eq!((set.counts.ops, get.counts.ops), (1000, 1000), "{workload}");
         assert_eq!((get.counts.hits, get.predicted_hit_ratio), (1000, Some(1.0)), "{workload}");
         assert_eq!((set.counts.read_back_absent, set.counts.read_back_wrong), (0, 0));
@@ -60,7 +60,7 @@ fn a_value_that_comes_back_after_its_delete_is_wrong() {
         "keys = 300\nrounds = 1\noperations = 'set+delete+get'",
         "keys = 300\nrounds = 1\nthreads = 3\noperations = 'set+delete+get'",
         "keys = 300\nrounds = 1\nrequests = 3000\nratio = '1:4:1'",
-        // Shorter than what a value says of itself.
+        // Shorter than the header of a value.
         "keys = 300\nrounds = 1\ndata-size = '5'\noperations = 'set+delete+get'",
     ] {
         let get = |target: &str| {
@@ -118,7 +118,7 @@ fn a_fill_under_the_next_key_never_hits_and_is_there_all_the_same() {
 
 #[test]
 fn a_fill_under_the_next_key_counts_round_and_stores_that_keys_own_value() {
-    // In order, every second read finds what the one before it stored, and its value must be that key's.
+    // In order, every second read finds the entry that the read before it stored, and the value must be that key's.
     let workload = "keys = 10\nrequests = 10\nrounds = 1\nkey-pattern = 'seq'\non-miss = 'fill-next'\n\
                     data-size = 'uniform:30-900'";
     let run = run(&stores::ENGINES, &["map:"], workload);
@@ -209,7 +209,7 @@ fn operations_that_cannot_be_joined_or_verified_are_refused_in_one_line() {
         let error = error.to_string();
         assert!(error.contains(needle) && !error.contains('\n'), "{error}");
     }
-    // Reading alone needs no key of one's own.
+    // A plan that only reads needs no key for each thread.
     let reads = scenario(&["moka:"], "keys = 3\nthreads = 4");
     assert!(Plan::new(&reads, true, &ENGINES).is_ok());
 }

@@ -1,4 +1,4 @@
-//! Scenarios that are made of an argument: what is made is a scenario like any other, for every argument that there is.
+//! Scenarios that are made from an argument: every possible argument gives a scenario like any other.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
@@ -10,10 +10,10 @@ use larder_report::{ArticleForm, Operation, Run};
 use larder_store::Catalog;
 use larder_workload::{Count, WorkloadSpec};
 
-/// Engines and guests, as the binary has them.
+/// The engines and guests of the binary.
 const CATALOG: Catalog = ENGINES.with_guests(guest::GUESTS);
 
-/// Runs a scenario on one target, so many operations of it.
+/// Runs so many operations of a scenario on one target.
 fn run(name: &str, target: &str, requests: u32) -> Run {
     let workload = WorkloadSpec {
         requests: Some(Count(requests)),
@@ -28,7 +28,7 @@ fn run(name: &str, target: &str, requests: u32) -> Run {
     compare(&plan, &ENGINES, Vec::new(), Permissions::default(), &Silent, &stop).unwrap().run
 }
 
-/// The first form and the full one.
+/// The first form and the full form.
 fn forms(name: &str) -> [Scenario; 2] {
     let scenario = Scenario::find(name).unwrap();
     [false, true].map(|full| scenario.clone().resolve(ArticleForm::Corrected, full).unwrap())
@@ -47,7 +47,7 @@ fn every_cluster_that_has_figures_makes_a_plan_in_both_forms() {
         let point = &plan.points[0];
         assert!(point.working_set_bytes < 80 << 20, "{name}: {}", point.working_set_bytes);
         assert!(point.keys.count() >= 990, "{name}");
-        // One with many keys, one with large values.
+        // One of these clusters has many keys, the other large values.
         if [15, 50].contains(&number) {
             let point = &Plan::new(&full, false, &ENGINES).unwrap().points[0];
             assert!(point.working_set_bytes < 5 << 28, "{name}: {}", point.working_set_bytes);
@@ -62,7 +62,8 @@ fn a_twin_has_the_sizes_the_mix_and_the_skew_that_are_published() {
     assert_eq!(twin.key_pattern.unwrap().to_string(), "zipf:1.2959");
     assert_eq!(twin.ratio.unwrap().to_string(), "13 set : 65 get : 22 delete");
     assert_eq!(twin.ttl.unwrap().to_string(), "24h");
-    // Exponential sizes of this mean deviate by as much, so the mean of so many by a hundredth of it.
+    // The standard deviation of exponential sizes equals their mean, so the mean of 40,000 sizes deviates by a
+    // two-hundredth of it.
     let [sizes] = &twin.data_size.unwrap()[..] else { panic!("one distribution") };
     let n = 40_000;
     let total: f64 = (0..n).map(|index| f64::from(sizes.size_of(7, index))).sum();
@@ -119,7 +120,7 @@ fn servers_take_the_keys_of_the_key_value_cache() {
     assert_eq!(lengths.max(), 250, "memcached takes no longer ones");
 }
 
-/// Accesses of a web site: few pages often, many pages once.
+/// Accesses of a web site: few pages often, and many pages once.
 fn trace(folder: &std::path::Path) -> String {
     let path = folder.join("a \"page\".trace");
     let pages = (0..4000_u32).map(|at| if at % 2 == 0 { at % 32 } else { at });
@@ -144,7 +145,7 @@ fn a_web_site_is_replayed_from_the_trace_that_is_named() {
     };
     let all = hits("moka:");
     assert_eq!(all, 2000 - 16);
-    // A sixteenth of the pages, of which the frequent ones are a tenth.
+    // The cache holds a sixteenth of the pages, and the frequent pages are a tenth of those.
     let some = hits("moka:?size=1m&policy=lru");
     assert!(some <= all && some > 1000, "{some} of {all}");
 }

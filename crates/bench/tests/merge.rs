@@ -1,4 +1,4 @@
-//! Slices of one plan put together: they come to the very figures of the whole.
+//! Slices of one plan, merged: their figures are exactly those of the whole.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
@@ -26,13 +26,13 @@ static WHOLE: LazyLock<Outcome> = LazyLock::new(|| {
     outcome(&ENGINES, &["moka:", "file:"], &workload)
 });
 
-/// The same in an open loop, which keeps more times than one.
+/// The same in an open loop, which keeps several times for each operation.
 static PACED: LazyLock<Outcome> = LazyLock::new(|| {
     let workload = format!("keys = 100\nrounds = {ROUNDS}\nrate = '4k'\nrequests = 200");
     outcome(&ENGINES, &["moka:"], &workload)
 });
 
-/// The rounds of a slice out of the whole, as the run that would have measured these and no others.
+/// The rounds of a slice, taken from the whole, as the run of a slice would have them.
 fn slice_of(whole: &Outcome, number: u32, of: u32) -> Outcome {
     let slice = Slice { number, of, rounds: ROUNDS, plan: "a plan".into() };
     let is_own = |round: u32| slice.has(round);
@@ -46,7 +46,7 @@ fn slice_of(whole: &Outcome, number: u32, of: u32) -> Outcome {
             workers: cell.workers,
             working_set_bytes: cell.working_set_bytes,
             predicted_hit_ratio: cell.predicted_hit_ratio,
-            // Which of them moved the bytes is not recorded; the sum is what counts.
+            // The whole does not record which rounds moved the bytes; only the sum counts.
             bytes: if number == 1 { cell.bytes } else { 0 },
             samples,
             ..Cell::default()
@@ -77,14 +77,14 @@ fn slice_of(whole: &Outcome, number: u32, of: u32) -> Outcome {
     }
 }
 
-/// A run that is written into a folder and read from it again.
+/// A run that is written into a folder and read back.
 fn left(folder: &Path, slice: &Outcome) -> Sliced {
     write(folder, slice).unwrap();
     let text = fs::read_to_string(folder.join("run.json")).unwrap();
     Sliced { folder: folder.to_owned(), run: Run::from_json(&text).unwrap() }
 }
 
-/// All of the closed loop in so many slices, each in a folder.
+/// The closed loop in this number of slices, each in a folder.
 fn slices(folder: &TempDir, of: u32) -> Vec<Sliced> {
     slices_of(&WHOLE, folder, of)
 }
@@ -116,7 +116,7 @@ fn slices_come_to_the_very_figures_of_the_whole() {
     for (all, of, logs) in [(&*WHOLE, 2, 4), (&*WHOLE, 3, 4), (&*PACED, 2, 6)] {
         let folder = tempfile::tempdir().unwrap();
         let mut parts = slices_of(all, &folder, of);
-        // In whichever order they are named.
+        // The order of the folders is arbitrary.
         parts.rotate_left(1);
         let merged = merge(parts).unwrap();
         let (found, whole) = (&merged.run, &all.run);
@@ -124,14 +124,14 @@ fn slices_come_to_the_very_figures_of_the_whole() {
             assert_eq!(json(found), json(whole));
         }
         assert_eq!(json(&found.comparisons), json(&whole.comparisons));
-        // Other work of the machine is reported of each slice, and no slice here has any.
+        // Other work of the machine is reported for each slice, and no slice here has any.
         let of_figures = |run: &Run| {
             run.checks.iter().filter(|check| check.id != "NOISE").cloned().collect::<Vec<_>>()
         };
         assert_eq!(json(&found.checks), json(&of_figures(whole)));
         assert_eq!(json(&found.floors), json(&whole.floors));
         assert_eq!((found.parts.len(), &found.slice), (of as usize, &None));
-        // And so do their logs, byte by byte.
+        // Their logs agree too, byte by byte.
         let (one, other) = (folder.path().join("merged"), folder.path().join("whole"));
         write(&one, &merged).unwrap();
         write(&other, all).unwrap();

@@ -12,7 +12,7 @@ use larder_store::Catalog;
 use larder_testkit::stores;
 use support::{cell, findings, run};
 
-/// Writes down what it is told, a line each.
+/// Writes down each event as a line.
 #[derive(Default)]
 struct Notes(RefCell<Vec<String>>);
 
@@ -40,7 +40,7 @@ impl Observer for Notes {
     }
 }
 
-/// Runs a comparison; returns what was told and the run.
+/// Runs a comparison, and returns the events and the run.
 fn observed(catalog: &Catalog, targets: &[&str], workload: &str) -> (Vec<String>, Run) {
     let notes = Notes::default();
     let outcome = support::observed(catalog, targets, workload, &notes);
@@ -83,7 +83,8 @@ fn a_check_that_can_judge_some_rounds_fires_after_the_first_and_once() {
 
 #[test]
 fn nothing_fires_early_that_needs_the_whole_run() {
-    // One waits long and works little: by CPU and by wall clock they rank otherwise, and the floor is a part of a map.
+    // The first target waits long and works little, so its ranks by CPU and by wall clock differ. The floor is a large
+    // part of a map.
     let both = ENGINES.iter().chain(stores::ENGINES.iter()).copied().collect::<Vec<_>>();
     let catalog = Catalog::new(both.leak());
     let targets = ["sleeps:?micros=4000", "spins:?micros=600", "map:"];

@@ -1,7 +1,7 @@
-//! The open loop: operations come when they are due, whatever the target does.
+//! The open loop: operations are due at planned times, whatever the target does.
 //!
-//! A busy machine makes everything later, and never earlier: what these tests ask of a time is that it is not shorter than
-//! planned, or in which order it comes with others.
+//! A busy machine makes everything later, and never earlier. These tests therefore only check that a time is not
+//! shorter than planned, or the order of several times.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
@@ -38,7 +38,7 @@ fn a_target_that_keeps_up_does_each_due_operation_and_waits_in_between() {
         assert!((pace.offered_per_s - 2000.0).abs() < 1.0, "{}", pace.offered_per_s);
         assert_eq!(pace.unbegun, 0);
         let (planned, service) = (cell.latency_ns.unwrap(), pace.service_ns.unwrap());
-        // Time that nobody was waiting in is in no latency: 500 µs lie between two operations.
+        // Time without a waiting operation is in no latency: 500 µs lie between two operations.
         assert!(service.min < 250_000, "{service:?}");
         for (from_plan, from_begin) in
             [(planned.p50, service.p50), (planned.p99, service.p99), (planned.max, service.max)]
@@ -46,8 +46,8 @@ fn a_target_that_keeps_up_does_each_due_operation_and_waits_in_between() {
             assert!(from_plan >= from_begin, "{planned:?} and {service:?}");
         }
         assert!(pace.lag_ns.unwrap().min < 1_000_000, "{:?}", pace.lag_ns);
-        // An operation of a microsecond is no queue for the next one after 500: what is late is so by the schedule, but for
-        // those that came while another process had the processor.
+        // An operation of a microsecond is no queue for the next after 500 µs. So late operations are late by the
+        // schedule, except where another process had the processor.
         assert!(pace.queued * 4 < ops, "{} of {ops} waited", pace.queued);
         assert_eq!(cell.point["rate"], PointValue::Number(2000));
     }
@@ -61,7 +61,7 @@ fn a_target_slower_than_the_rate_has_a_latency_that_grows_and_leaves_arrivals_un
         )
     };
     let run = support::run(&ENGINES, &["moka:"], &workload("requests = 200"));
-    // Each of 200 misses takes 5 ms, and one is due each millisecond: the last waits 0.8 s.
+    // Each of 200 misses takes 5 ms, and one miss is due each millisecond: the last waits 0.8 s.
     let cell = paced(&run, "moka:", Operation::GetOrSet);
     let (planned, pace) = (cell.latency_ns.unwrap(), cell.paced.clone().unwrap());
     assert_eq!(cell.counts.ops, 200);
@@ -73,13 +73,14 @@ fn a_target_slower_than_the_rate_has_a_latency_that_grows_and_leaves_arrivals_un
     let seen: Vec<u64> = slots.iter().copied().filter(|ns| *ns > 0).collect();
     assert!(seen.first() < seen.last(), "{seen:?}");
 
-    // Ended by time, what had not begun is told.
+    // A phase that ends by time reports the operations that had not begun.
     let run = support::run(&ENGINES, &["moka:"], &workload("duration = '200ms'"));
     let cell = paced(&run, "moka:", Operation::GetOrSet);
     let pace = cell.paced.clone().unwrap();
     assert_eq!(cell.counts.ops + pace.unbegun, 200, "{cell:?}");
     assert!(pace.unbegun > 120, "{}", pace.unbegun);
-    // They wait until the end, so that half of all that was due waited longer than what was carried out says.
+    // Unbegun operations wait until the end, so the median wait of all due operations is above that of the completed
+    // operations.
     let (planned, service) = (cell.latency_ns.unwrap(), pace.service_ns.unwrap());
     assert!(planned.p50 > 60_000_000 && planned.max > 130_000_000, "{planned:?}");
     assert!(service.p50 < 50_000_000, "{service:?}");
@@ -101,7 +102,7 @@ fn threads_share_one_schedule_and_mixes_chains_and_requests_of_many_keys_follow_
     assert!((2.5..3.5).contains(&(gets / sets)), "{sets} and {gets}");
     let due = |operation| paced(&run, "moka:", operation).paced.unwrap().offered_per_s;
     let all = due(Operation::Set) + due(Operation::Get);
-    // So many arrivals that are independent of each other take a few percent more or less.
+    // The number of independent arrivals varies by a few percent.
     assert!((3700.0..4300.0).contains(&all), "{all}");
 
     for (workload, operation) in [
@@ -127,7 +128,7 @@ fn threads_share_one_schedule_and_mixes_chains_and_requests_of_many_keys_follow_
 fn a_trace_is_replayed_at_its_own_pace_or_at_another() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("recorded.csv");
-    // 100 gets in the first 100 ms, 100 in the 400 ms behind them.
+    // 100 gets in the first 100 ms, and 100 in the next 400 ms.
     let mut text = "time,key\n".to_owned();
     for (second, count) in [("10.0", 100), ("10.1", 100), ("10.5", 1)] {
         for key in 0..count {
@@ -140,11 +141,11 @@ fn a_trace_is_replayed_at_its_own_pace_or_at_another() {
     let recorded = support::run(&ENGINES, &["moka:"], &trace);
     let cell = paced(&recorded, "moka:", Operation::Get);
     assert_eq!(cell.counts.ops, 201);
-    // The length of one interval is known from the next; the last is as long as the one before.
+    // The length of an interval is known from the next; the last interval is as long as the one before.
     let wall_s = cell.wall_s.unwrap();
     assert!(wall_s > 0.89, "{wall_s}");
     let slots = cell.samples[0].timeline.as_ref().unwrap();
-    // Not more than were due by then, and those of the slot that reaches beyond it.
+    // No more gets than were due by then, and those of the slot that reaches beyond 100 ms.
     let early: u64 = slots
         .ops
         .iter()
@@ -216,7 +217,7 @@ fn a_server_that_stands_still_delays_every_operation_that_is_due_meanwhile() {
     let run = frozen::run("requests = 2500\nrate = '1k'");
     let cell = paced(&run, "memcached:", Operation::Get);
     let (planned, pace) = (cell.latency_ns.unwrap(), cell.paced.clone().unwrap());
-    // Four fifths of the operations are due while the server stands still; one of them is under way.
+    // Four fifths of the operations are due while the server is stopped, and one of them is under way.
     assert!(planned.p999 > 1_000_000_000 && planned.p50 > 100_000_000, "{planned:?}");
     assert!(pace.service_ns.unwrap().p999 < planned.p999, "{pace:?}");
     assert!(pace.queued > 1000, "{}", pace.queued);
@@ -224,14 +225,14 @@ fn a_server_that_stands_still_delays_every_operation_that_is_due_meanwhile() {
     assert!(stalls.count >= 1 && stalls.ns > 1_500_000_000, "{stalls:?}");
     let found = support::findings(&run, "EXCLUDED-TIME");
     let told = " operations waited behind others; p99 ";
-    // Of 2500 operations there are too few beyond the p99.9.
+    // Of 2500 operations, too few lie beyond the p99.9.
     let is_note = |found: &Check| found.severity == Severity::Note && found.text.contains(told);
     assert!(found.iter().copied().any(is_note), "{found:#?}");
 
     let run = frozen::run("duration = '4s'");
     let cell = support::cell(&run, "memcached:", Operation::Get);
     let stalls = cell.samples[0].stalls.unwrap();
-    // Thousands would have been due meanwhile; a closed loop has the one that was under way.
+    // Thousands of operations would have been due meanwhile; a closed loop has one under way.
     assert!(stalls.count < 40 && stalls.ns > 1_500_000_000, "{stalls:?}");
     let (measured, corrected) = (cell.latency_ns.unwrap(), cell.corrected_ns.unwrap());
     assert!(measured.p999 < 100_000_000, "{measured:?}");
@@ -240,7 +241,7 @@ fn a_server_that_stands_still_delays_every_operation_that_is_due_meanwhile() {
 
 #[test]
 fn the_highest_rate_within_a_bound_is_found_for_a_target_with_a_known_rate() {
-    // Each miss takes 2 ms: 500 a second is all that one thread can do, and from there on a queue grows.
+    // Each miss takes 2 ms, so one thread can do 500 a second, and a queue grows at higher rates.
     let workload = "rounds = 2\nkeys = 2000\nrequests = 100\non-miss = 'fill'\nload-time = '2ms'\nkey-pattern = 'seq'\n\
                     search = 'p50:20ms'";
     let run = support::run(&ENGINES, &["moka:"], workload);
@@ -258,12 +259,12 @@ fn the_highest_rate_within_a_bound_is_found_for_a_target_with_a_known_rate() {
         };
         let best = rates(true).fold(0.0, f64::max);
         assert!((best - search.rates[round as usize - 1]).abs() < 1e-9, "{steps:#?}");
-        // The span between it and what failed above is as narrow as it should be.
+        // The span between the best rate and the next failed rate is as narrow as promised.
         let above = rates(false).filter(|rate| *rate > best).fold(f64::INFINITY, f64::min);
         assert!(above.is_infinite() || above <= best * 1.05, "{steps:#?}");
         assert!(steps.len() <= 24, "{steps:#?}");
     }
-    // The cells have the closed loop.
+    // The cells come from the closed loop.
     assert!(support::cell(&run, "moka:", Operation::GetOrSet).paced.is_none());
     let said = larder_report::render(
         &run,
@@ -273,7 +274,7 @@ fn the_highest_rate_within_a_bound_is_found_for_a_target_with_a_known_rate() {
     assert!(said.contains("### The highest rate within a bound"), "{said}");
     assert!(said.contains("- **get_or_set, p50 ≤ 20.0 ms**: moka: "), "{said}");
 
-    // A bound that nothing keeps is said, and is no rate of 0.
+    // A bound that no rate keeps is reported, and is not a rate of 0.
     let run = support::run(
         &ENGINES,
         &["moka:"],

@@ -1,4 +1,4 @@
-//! How many rounds there are: as many as were asked for, until the rates are exact enough, or until the time is over.
+//! The number of rounds: a given number, until the rates are exact enough, or until the time is over.
 
 mod support;
 
@@ -6,14 +6,14 @@ use larder_report::{Operation, Run};
 use larder_testkit::stores;
 use support::{cell, findings, run};
 
-/// The rounds of each cell; all of one point are the same.
+/// The rounds of each cell; all cells of one point have the same number.
 fn rounds(run: &Run) -> Vec<u32> {
     let mut found: Vec<u32> = run.cells.iter().map(|cell| cell.rounds).collect();
     found.dedup();
     found
 }
 
-/// The event that ended the rounds, where it begins like this.
+/// The event that ended the rounds, where its text begins like this.
 fn ended<'a>(run: &'a Run, by: &str) -> Option<&'a str> {
     run.rounds_ended.as_deref().filter(|how| how.starts_with(by))
 }
@@ -42,7 +42,7 @@ fn rounds_go_on_until_every_rate_is_known() {
 
 #[test]
 fn the_time_ends_rounds_that_would_go_on_for_ever() {
-    // So unevenly, each in another way, that nothing of it is known so well in that time.
+    // The sleeps vary so much that no rate reaches this exactness in the time.
     let targets = ["sleeps:?micros=50&spread=300", "sleeps:?micros=80&spread=400"];
     let workload = "keys = 20\nuntil = '0.1%'\nmax-time = '3s'\nrounds = 2";
     let run = run(&stores::ENGINES, &targets, workload);

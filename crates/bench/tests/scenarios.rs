@@ -1,4 +1,5 @@
-//! Scenarios with parts and forms: what is measured where, what is different as published and at full length.
+//! Scenarios with parts and forms: the targets and points of each part, and the differences of the published and full
+//! forms.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
@@ -9,7 +10,7 @@ use larder_bench::{Permissions, Plan, Scenario, Silent, compare};
 use larder_engines::ENGINES;
 use larder_report::{ArticleForm, Operation, PointValue, Run};
 
-/// A scenario as a file has it.
+/// Reads a scenario from a file with this text.
 fn read(text: &str) -> Result<Scenario, String> {
     let folder = tempfile::tempdir().unwrap();
     let path: PathBuf = folder.path().join("mine.toml");
@@ -70,7 +71,7 @@ fn a_part_that_names_targets_is_measured_on_no_others() {
     let of = |target: &str| run.cells.iter().filter(|cell| cell.target == target).count();
     assert_eq!((of("moka:"), of("null:")), (1 + 4, 1));
     assert!(run.cells.iter().all(|cell| cell.reason.is_none()), "{:#?}", run.cells);
-    // A user who types other targets wants to see all of it.
+    // A user who types other targets gets every part.
     let typed = Scenario { targets: vec!["null:".into()], ..scenario };
     assert_eq!(Plan::new(&typed, true, &ENGINES).unwrap().turns(), 3);
     let error = Plan::new(&typed, false, &ENGINES).unwrap_err().to_string();

@@ -1,5 +1,5 @@
-//! The use of the machine over a run: of this process, of servers that are started or found by their
-//! port, of guests, and that it does not pretend to know of what is elsewhere.
+//! The use of the machine over a run: by this process, by servers that are started or found by their port, and by
+//! guests. The use of another machine is unknown.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
@@ -58,7 +58,7 @@ fn of<'a>(run: &'a Run, of: UsageOf, target: Option<&str>) -> &'a Usage {
     usage
 }
 
-/// The final value of a total; it never goes back.
+/// The final value of a total, which never decreases.
 fn end<T: Copy + PartialOrd>(totals: &[Option<T>]) -> T {
     assert!(totals.windows(2).all(|pair| pair[0] <= pair[1]));
     totals.last().copied().flatten().unwrap()
@@ -103,7 +103,7 @@ fn managed() {
     assert!(wire > 300 * 1000, "{wire}");
 }
 
-/// A memcached under another name, so that nothing but its port tells which process it is.
+/// A memcached under another name, so that only its port identifies its process.
 struct Somebodys {
     server: Child,
     port: u16,
@@ -111,7 +111,7 @@ struct Somebodys {
 }
 
 impl Somebodys {
-    /// Of a port that was free a moment ago, somebody else may be quicker to take it: another is tried then.
+    /// Another process may take a free port first; then this tries another port.
     fn start(name: &str) -> Self {
         (0..10).find_map(|_| Self::start_at_free_port(name)).expect("one of ten ports stays free")
     }
@@ -149,7 +149,7 @@ impl Drop for Somebodys {
     }
 }
 
-/// The beginning of what a memcached tells of itself.
+/// The beginning of memcached's answer to `stats`.
 fn stats_of(port: u16) -> std::io::Result<String> {
     let mut connection = TcpStream::connect(("127.0.0.1", port))?;
     connection.set_read_timeout(Some(Duration::from_secs(1)))?;

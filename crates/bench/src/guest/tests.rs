@@ -1,4 +1,4 @@
-//! Programs that do not do what they should: each is a reason in its cells, and leaves nothing behind.
+//! Guests that misbehave: each guest becomes a reason in its cells, and leaves no process or file behind.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +22,7 @@ use crate::target::Target;
 
 const CATALOG: Catalog = NATIVE.with_guests(GUESTS);
 
-/// How long these programs may say nothing.
+/// How long a guest here may stay silent.
 const SILENCE: Duration = Duration::from_millis(700);
 
 const HOSTILE: Language = Language {
@@ -36,15 +36,15 @@ const HOSTILE: Language = Language {
     is_shared: false,
 };
 
-/// The same with files of its own, so that what it has stored is read back.
+/// The same with files of its own, so that stored values are read back.
 const fn keeping(scheme: &'static str, name: &'static str) -> Cache {
     Cache { keeps: Keeps::Files, ..hostile(scheme, name) }
 }
 
-/// The memory that they need.
+/// The interpreter of these guests.
 const NEEDS: [Recipe; 1] = [Recipe::new(Role::Interpreter, "perl", "perl")];
 
-/// A program that behaves as its name says.
+/// A guest that behaves as its name says.
 const fn hostile(scheme: &'static str, name: &'static str) -> Cache {
     Cache {
         engine: Engine {
@@ -106,7 +106,7 @@ pub(super) const CACHES: &[Cache] = &[
     hostile("hostile+missing", "missing"),
     hostile("hostile+works", "works"),
     hostile("hostile+busy", "busy"),
-    // Opened by one test alone, which looks at what lies in its folder.
+    // One test alone opens this guest, and looks into its folder.
     hostile("hostile+sealed", "sealed"),
 ];
 
@@ -126,7 +126,7 @@ fn run(target: &str, workload: &str, stop: &AtomicBool) -> Run {
     outcome.unwrap().run
 }
 
-/// Runs a program and returns why its cell has no figures, after it was made sure that nothing of it is left.
+/// Runs a guest until its end, checks that nothing of it is left, and returns why its cell has no figures.
 fn reason(name: &str) -> (Option<ReasonKind>, String) {
     let target = format!("hostile+{name}:");
     let run = run(&target, "keys = 50\nrounds = 2\noperations = 'set'", &AtomicBool::new(false));
@@ -136,7 +136,7 @@ fn reason(name: &str) -> (Option<ReasonKind>, String) {
     (cell.reason_kind, cell.reason.clone().unwrap())
 }
 
-/// No process has the folder of such a target in its command line, and the folder is gone.
+/// Checks that no process has the folder of this target in its command line, and that the folder is gone.
 fn nothing_left(target: &str) {
     let mark = format!("larder-{}-{}", std::process::id(), target.trim_end_matches(':'));
     let folders = fs::read_dir(std::env::temp_dir()).unwrap().flatten();
@@ -226,7 +226,7 @@ fn an_invalid_answer_is_no_result() {
     }
 }
 
-/// While a guest works this process only waits: what it took is less than a hundredth of a processor.
+/// While a guest works, this process only waits: it takes less than a hundredth of a processor.
 #[test]
 fn waiting_for_a_guest_takes_no_processor_time() {
     let target = "hostile+busy:";
@@ -279,7 +279,7 @@ fn an_interrupted_run_ends_despite_a_busy_guest_and_keeps_its_measured_cells() {
     let stop = AtomicBool::new(false);
     let run = thread::scope(|scope| {
         let run = scope.spawn(|| run("hostile+works:", "keys = 50\noperations = 'set,get'", &stop));
-        // Its gets go on for ever, so that there is a run to join only where it was stopped.
+        // The gets of this guest go on for ever, so the run can only end by the stop.
         thread::sleep(Duration::from_secs(3));
         stop.store(true, Ordering::Relaxed);
         run.join().unwrap()

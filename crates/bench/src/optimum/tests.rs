@@ -1,4 +1,4 @@
-//! The models against reference models that are too slow to be of use and too simple to be wrong.
+//! Compares the models with reference models: too slow for use, and too simple to be wrong.
 
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
@@ -46,14 +46,14 @@ fn plain_lru(accesses: &Accesses, capacity: u64) -> u64 {
     hits
 }
 
-/// The most hits that any cache can have: every set of entries that may be kept is tried.
+/// The most hits that any cache can have. The model tries every set of entries that a cache may keep.
 fn exhaustive(accesses: &Accesses, capacity: u64) -> u64 {
     let n_sets = 1 << accesses.sizes.len();
     let bytes = |set: usize| -> u64 {
         accesses.sizes.iter().zip(0..).map(|(size, key)| size * (set >> key & 1) as u64).sum()
     };
     let fits: Vec<bool> = (0..n_sets).map(|set| bytes(set) <= capacity).collect();
-    // The most hits so far after which each set of entries can be in the cache.
+    // The most hits so far, for each set of entries that can be in the cache.
     let mut best: Vec<Option<u64>> = vec![None; n_sets];
     best[0] = Some(0);
     for (key, usage) in accesses.iter() {
@@ -63,7 +63,7 @@ fn exhaustive(accesses: &Accesses, capacity: u64) -> u64 {
             let was_there = set >> key & 1 == 1;
             let hits = hits + u64::from(was_there && usage == Use::Read);
             let whole = if usage == Use::Drop { set & !(1 << key) } else { set | 1 << key };
-            // Any entries that fit may stay: every subset.
+            // Every subset of the entries that fits may stay.
             let mut kept = whole;
             loop {
                 if fits[kept] {
@@ -99,7 +99,7 @@ proptest! {
         ops in operations(5, 24), size in 1_u64..4, entries in 0_u64..6,
     ) {
         let accesses = accesses(&ops, &[size; 5]);
-        // A rest that is too small for an entry changes nothing.
+        // A remainder of the capacity too small for an entry changes nothing.
         let capacity = entries * size + size / 2;
         prop_assert_eq!(optimal(&accesses, capacity), exhaustive(&accesses, capacity));
         prop_assert!(lru::hits(&accesses, capacity) <= optimal(&accesses, capacity));
@@ -143,7 +143,7 @@ proptest! {
 
 #[test]
 fn the_example_of_every_textbook() {
-    // The reference string of Belady, Nelson and Shedler (1969), without their first-in first-out.
+    // The reference string of Belady, Nelson and Shedler (1969), which they used for first-in first-out.
     let string = reads(&[1, 2, 3, 4, 1, 2, 5, 1, 2, 3, 4, 5]);
     assert_eq!((lru::hits(&string, 3), lru::hits(&string, 4)), (2, 4));
     // Belady's own count has 7 and 6 faults of 12.

@@ -9,28 +9,28 @@ use libtest_mimic::Trial;
 
 use crate::support::{self, findings};
 
-/// A run that a check must find fault with, and one that it must not.
+/// Two runs: a check must fire on the first and be silent on the second.
 pub(crate) struct Case {
     /// The check.
     pub(crate) id: &'static str,
-    /// How bad what it finds is.
+    /// The severity of its finding.
     pub(crate) severity: Severity,
     /// The run that trips it, as the end of "fires on …".
     pub(crate) fires_on: &'static str,
     /// The run that trips it.
     pub(crate) trips: fn() -> Run,
-    /// The words of one of its findings: the very figures. All of these words are in the same text.
+    /// The words of one of its findings, with the very figures. All these words are in the same text.
     pub(crate) words: &'static [&'static str],
-    /// The run that it is silent on, as the end of "is silent on …".
+    /// The run on which the check is silent, as the end of "is silent on …".
     pub(crate) silent_on: &'static str,
-    /// The run that it leaves alone, as much like the other as can be.
+    /// The run on which the check is silent, as similar to the other as possible.
     pub(crate) silent: fn() -> Run,
-    /// The needs of both: a server, a module, a file system.
+    /// The needs of both runs: a server, a module, a file system.
     pub(crate) needs: fn() -> Result<(), String>,
 }
 
 impl Case {
-    /// Both halves.
+    /// The trials of both runs.
     pub(crate) fn trials(&'static self) -> [Trial; 2] {
         let Self { id, fires_on, silent_on, .. } = self;
         [
@@ -57,7 +57,7 @@ impl Case {
     fn must_be_silent(&self) {
         let Self { id, .. } = self;
         let run = (self.silent)();
-        // A run that failed says nothing either.
+        // A run that failed has no findings either.
         let figures = run.cells.iter().any(|cell| cell.ops_per_s.is_some());
         assert!(figures, "a run without figures: {:#?}", run.targets);
         let found = findings(&run, id);
@@ -73,7 +73,7 @@ pub(crate) fn made(targets: &[&str]) -> Run {
     support::run(&stores::ENGINES, targets, SMALL)
 }
 
-/// A run with figures that are made up, and what the checks say of these: for a check of what a busy machine changes, too.
+/// A run with made-up figures and the findings on them. It also serves checks of figures that a busy machine changes.
 pub(crate) fn made_up(mut run: Run, change: impl Fn(&mut Cell)) -> Run {
     run.cells.iter_mut().for_each(change);
     Run { checks: run_all(&run), ..run }
@@ -84,28 +84,28 @@ pub(crate) fn small(targets: &[&str]) -> Run {
     real(targets, "keys = 400")
 }
 
-/// Two rounds of real engines, all of which are there.
+/// Two rounds of real engines, which must all be available.
 pub(crate) fn real(targets: &[&str], workload: &str) -> Run {
     let run = support::run(&ENGINES, targets, &format!("rounds = 2\n{workload}"));
     assert!(run.targets.iter().all(|target| target.reason.is_none()), "{:#?}", run.targets);
     run
 }
 
-/// The engines and those made for tests, in one run.
+/// The engines and the engines made for tests, in one catalog.
 pub(crate) fn both() -> Catalog {
     let both = ENGINES.iter().chain(stores::ENGINES.iter()).copied().collect::<Vec<_>>();
     Catalog::new(both.leak())
 }
 
-/// Nothing is needed.
+/// A case without needs.
 pub(crate) const NOTHING: fn() -> Result<(), String> = || Ok(());
 
-/// memcached is there.
+/// Needs memcached.
 pub(crate) fn memcached() -> Result<(), String> {
     has_program(&ENGINES.find("memcached").unwrap().recipes[0])
 }
 
-/// The server of an engine that `?server=` names is there.
+/// Needs the server of an engine that `?server=` names.
 pub(crate) fn server(engine: &str, server: &str) -> Result<(), String> {
     let recipes = ENGINES.find(engine).unwrap().recipes;
     has_program(recipes.iter().find(|recipe| recipe.server == server).unwrap())

@@ -11,9 +11,9 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         id: "CPU-WALL",
         severity: Severity::Warn,
-        fires_on: "one who waits and one who works",
-        // One waits long and works little, the other works all the time and is done sooner. Both differ so much that neither
-        // what a wake-up costs nor what else the machine does can make it otherwise.
+        fires_on: "a target that waits beside a target that works",
+        // The first target waits long and works little; the second works all the time and ends sooner. The difference
+        // is too large for the cost of wake-ups or for other work of the machine to change it.
         trips: || {
             let targets =
                 ["sleeps:?micros=4000&name=who waits", "spins:?micros=600&name=who works"];
@@ -25,7 +25,7 @@ pub(crate) const CASES: &[Case] = &[
             " faster than who waits; by client CPU it is the other way round",
             " of the time of who waits is not the client's CPU",
         ],
-        silent_on: "two who work",
+        silent_on: "two targets that work",
         silent: || made(&["spins:?micros=20", "spins:?micros=60"]),
         needs: NOTHING,
     },
@@ -34,7 +34,7 @@ pub(crate) const CASES: &[Case] = &[
         severity: Severity::Warn,
         fires_on: "values whose copying and comparing is most of the work",
         trips: || dear_to_measure(""),
-        // On a busy machine the floor may take as much as the operation, which has words of its own.
+        // On a busy machine the floor may take as much as the operation, and the finding then has other words.
         words: &["the measuring itself", "an operation ("],
         silent_on: "a store that works longer",
         silent: || {

@@ -1,4 +1,4 @@
-//! Comparisons whose server fails on the way: they end, every operation has an outcome, and the reason stands.
+//! Comparisons whose server fails on the way: each ends, every operation has an outcome, and the reason is named.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
@@ -21,13 +21,13 @@ pub(crate) fn trials() -> [Trial; 2] {
     ]
 }
 
-/// How long the server stands still.
+/// How long the server is stopped.
 const PAUSE: Duration = Duration::from_secs(2);
 
 /// The label of the server in a run.
 const NAME: &str = "postgresql";
 
-/// Tells when the first target's second round has begun.
+/// Signals the beginning of the first target's second round.
 struct SecondRound(Mutex<Option<Sender<()>>>);
 
 impl Observer for SecondRound {
@@ -38,8 +38,8 @@ impl Observer for SecondRound {
     }
 }
 
-/// Compares a server with a map in memory, while something happens in the middle of the server's second round. Returns
-/// its gets and its sets.
+/// Compares a server with a map in memory, and calls `happens` in the middle of the server's second round. Returns the
+/// server's gets and sets.
 fn run(server: &mut Postgres, happens: impl FnOnce(&mut Postgres) + Send) -> [Cell; 2] {
     let target = format!("{}?table=logged&name={NAME}", server.url());
     let workload = "rounds = 2\nthreads = 2\nkeys = 50\nratio = '1:1'\nduration = '3s'";
@@ -47,7 +47,7 @@ fn run(server: &mut Postgres, happens: impl FnOnce(&mut Postgres) + Send) -> [Ce
     let observer = SecondRound(Mutex::new(Some(begun)));
     let run = scope(|scope| {
         scope.spawn(move || {
-            // Nothing is ever sent: that the sender is gone is the message.
+            // No message ever comes: the end of the sender is the signal.
             is_begun.recv().unwrap_err();
             sleep(Duration::from_secs(1));
             happens(server);
@@ -77,7 +77,7 @@ fn a_pause() {
     for cell in &cells {
         assert!(cell.reason.is_none() && cell.counts.errors == 0, "{cell:?}");
     }
-    // Which of them each thread was at is chance.
+    // Chance decides whether the slowest operation is a get or a set.
     let slowest = cells.iter().filter_map(|cell| Some(cell.latency_ns.as_ref()?.max)).max();
     let slowest = Duration::from_nanos(slowest.unwrap());
     assert!(slowest > PAUSE.mul_f64(0.95), "{slowest:?} at most");
@@ -95,16 +95,16 @@ fn killed() {
     });
     let reason = gets.reason.unwrap();
     assert!(reason.starts_with("lost after 1 of 2 rounds: postgresql: 127.0.0.1:"), "{reason}");
-    // It was open and was closed, or was opened anew and refused.
+    // The connection was open and was closed, or was opened again and refused.
     let is_lost = reason.contains("connection") && reason.ends_with(" operations failed)");
     assert!(is_lost, "{reason}");
     assert!(gets.counts.errors > 0 && gets.counts.hits > gets.counts.errors, "{:?}", gets.counts);
-    // Those of the first round, and those before the pause and after it in the second.
+    // The gets are those of the first round, and those before and after the end of the server in the second.
     assert_eq!(gets.rounds, 2);
     assert_eq!(tables(&server), "0", "the table is left");
 }
 
-/// How many tables of ours there are.
+/// The number of Larder's tables.
 fn tables(server: &Postgres) -> String {
     server.ask("SELECT count(*) FROM pg_class WHERE relname = 'larder'")
 }

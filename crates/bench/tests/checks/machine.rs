@@ -24,7 +24,7 @@ pub(crate) const CASES: &[Case] = &[
         words: &[
             "other processes used ",
             " and none was left over: ",
-            // Or its threads did, where that is longer than was measured.
+            // Or the threads of the other processes waited longer than the run measured.
             " waited for a processor ",
         ],
         silent_on: "the same run with figures of a machine to itself",
@@ -43,11 +43,11 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// Long enough to be looked at.
+/// Long enough for readings of the machine.
 const LONG: &str = "rounds = 2\nkeys = 300\nduration = '300ms'\noperations = 'get'";
 
-/// Processes that do nothing but work, one for each processor, and that nobody of the run has started. They are there while it
-/// is looked at, so that what comes before the rounds does not take its time beside them.
+/// Processes that only work, one for each processor, and are no children of the run. They start with the measurement,
+/// so that the preparation of the run is not slowed.
 #[derive(Default)]
 struct Neighbours(Mutex<Vec<String>>);
 
@@ -65,8 +65,8 @@ impl Neighbours {
     fn start(&self) {
         let cores = std::thread::available_parallelism().unwrap().get();
         let one = |_| {
-            // The one that starts it ends at once, so that it is nobody's child here; and if this test is killed, it ends
-            // by itself.
+            // The shell ends at once, so that its process is no child of this test. If this test is killed, that
+            // process ends by itself after a minute.
             let started = Command::new("sh")
                 .args(["-c", "timeout 60 sh -c 'while :; do :; done' >/dev/null 2>&1 & echo $!"])
                 .stderr(Stdio::null())
@@ -82,9 +82,9 @@ impl Neighbours {
     }
 }
 
-/// The run as it would be on a machine that nobody else uses, and whose speed does not change. This overwrites everything that
-/// the check reads of the machine: others may be at work here, now as at any time, so no run of this test can show by itself
-/// that it is silent. What is left of the run is the shape of its series.
+/// The run as it would be on an idle machine with a constant speed. This overwrites every figure of the machine that
+/// the check reads. Other programs may work here at any time, so no real run can show the check's silence. Only the
+/// shape of the series remains.
 fn quiet(mut run: Run) -> Run {
     run.environment.governor = Some("performance".into());
     let machine = run.usage.iter_mut().find(|usage| usage.of == UsageOf::Machine).unwrap();

@@ -1,8 +1,8 @@
-//! Every check fires on a case that was made to trip it, and stays silent on one beside it that is sound.
+//! Every check fires on a case made to trip it, and stays silent on a similar sound case.
 //!
-//! A [`Case`] has both halves, so that none can be written with one of them alone; and the first trial fails where a
-//! check has no case, or a case no check. A case stands with others of its theme: what values come back, what has room,
-//! what costs time, tiers, and what makes two targets hard to compare.
+//! A [`Case`] has both halves, so that no check has one of them alone. The first trial fails where a check has no case,
+//! or a case no check. The files group the cases by theme: returned values, room, time, tiers, and the comparability of
+//! two targets.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 

@@ -1,5 +1,5 @@
-//! Two machines before one server, each with a local tier of its own that is not told what the other one writes: what a
-//! cache of two tiers is wherever more than one machine has it.
+//! Two machines before one server, each with a local tier that does not learn of the other's writes. Every cache of two
+//! tiers on more than one machine is like this.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,7 +33,7 @@ pub(crate) fn run(workload: &str) -> Run {
 
 #[derive(Debug)]
 struct Pair {
-    /// Ends with it.
+    /// The server ends with the pair.
     _server: Arc<dyn Store>,
     stacks: [Arc<dyn Store>; 2],
     sessions: AtomicUsize,
@@ -58,7 +58,7 @@ impl Store for Pair {
         self.stacks[0].capabilities()
     }
 
-    /// One on this machine, the next one on the other.
+    /// The sessions go to this machine and to the other in turn.
     fn session(&self) -> Result<Box<dyn Session>> {
         let next = self.sessions.fetch_add(1, Ordering::Relaxed);
         self.stacks[next % 2].session()
@@ -68,7 +68,7 @@ impl Store for Pair {
         self.stacks[0].stats()
     }
 
-    /// The server behind both machines is the test's own: nobody else has entries there.
+    /// The test owns the server behind both machines, so no other program has entries there.
     fn external_stats(&self) -> Result<Vec<Stats>> {
         Ok(Vec::new())
     }

@@ -1,5 +1,5 @@
-//! Differences that make two targets hard to compare: where their files lie, what their acknowledgements promise, whom they
-//! serve, and who answers.
+//! Differences that make two targets hard to compare: the place of their files, the promise of their acknowledgements,
+//! their reach, and the server that answers.
 
 use std::path::{Path, PathBuf};
 
@@ -37,7 +37,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         id: "STAND-IN",
         severity: Severity::Warn,
-        fires_on: "who answers in MongoDB's place",
+        fires_on: "a server that answers in MongoDB's place",
         trips: || real(&["mongodb:?server=stand-in"], FEW),
         words: &["mongo-java-server 1.", "a stand-in: says nothing of MongoDB's speed"],
         silent_on: "a store of its own name",
@@ -67,7 +67,7 @@ pub(crate) const CASES: &[Case] = &[
 ];
 
 pub(crate) fn of_a_stand_in() -> Trial {
-    let name = "STAND-IN: who stands in is neither compared nor ranked";
+    let name = "STAND-IN: a stand-in is neither compared nor ranked";
     trial_where(stand_in, name, a_stand_in_is_not_ranked)
 }
 
@@ -75,7 +75,7 @@ const FEW: &str = "keys = 100";
 
 const MEMORY: &str = "/dev/shm";
 
-/// A folder on a disk: the temporary one is often in memory, the one with the build seldom.
+/// A folder on a disk: the temporary folder is often in memory, the build folder seldom.
 fn on_disk() -> Option<String> {
     let folders: [PathBuf; 2] = [std::env::temp_dir(), env!("CARGO_TARGET_TMPDIR").into()];
     let on_disk = |folder: &PathBuf| file_system(folder).is_ok_and(|kind| !kind.is_memory());
@@ -99,7 +99,7 @@ fn stand_in() -> Result<(), String> {
     server("mongodb", "stand-in")
 }
 
-/// A stand-in for MongoDB is neither faster nor slower than another, nor ranked among them.
+/// A stand-in for MongoDB is neither compared with other targets nor ranked among them.
 fn a_stand_in_is_not_ranked() {
     let mixed = real(&["mongodb:?server=stand-in", "moka:"], FEW);
     assert!(mixed.comparisons.is_empty(), "{:#?}", mixed.comparisons);

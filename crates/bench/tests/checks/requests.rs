@@ -1,4 +1,4 @@
-//! Requests: more than were asked for, or without waiting for an answer.
+//! Requests: more than the plan asks for, or without waiting for an answer.
 
 use larder_analysis::check::run_all;
 use larder_engines::ENGINES;
@@ -25,7 +25,7 @@ pub(crate) const CASES: &[Case] = &[
             "none of 1000 writes was acknowledged; after the last, the server needed ",
             " to come to the end of them; 0 of 1000 read back were absent",
         ],
-        silent_on: "one that answers each",
+        silent_on: "a MongoDB that answers each write",
         silent: || {
             let run = real(&["mongodb:?server=stand-in&w=1"], WRITTEN);
             assert!(run.cells.iter().all(|cell| cell.samples[0].barrier_s.is_none()));
@@ -82,7 +82,7 @@ pub(crate) const CASES: &[Case] = &[
         trips: || {
             let mut run = made(&["map:", "map:?name=other"]);
             let target = &mut run.targets[0];
-            // A tenth of the time of others, but more than its own.
+            // Its server works a tenth of the time beside other targets, but longer than in its own turns.
             (target.beside_cpu_s, target.beside_s) = (Some(4.0), Some(44.0));
             target.own_turns_s = Some(3.9);
             Run { checks: run_all(&run), ..run }
@@ -103,7 +103,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// Written, and read back.
+/// Sets alone, with the read-back.
 const WRITTEN: &str = "keys = 500\noperations = 'set'";
 
 const READ_TOO: &str = "keys = 250";
@@ -113,7 +113,7 @@ const MANY: &str = "keys = 500\nmultiget = 10";
 /// Values that a small item limit refuses.
 const LARGE: &str = "keys = 50\ndata-size = '30000'";
 
-/// Requests and operations.
+/// The counts of requests and of operations.
 fn requests(run: &Run, operation: Operation) -> (u64, u64) {
     let counts = cell(run, &run.targets[0].url, operation).counts;
     (counts.requests.unwrap(), counts.ops)

@@ -1,4 +1,4 @@
-//! Want of room: for a value, for a working set. And keys so few that they need none.
+//! Lack of room for a value or for a working set, and working sets too small to need room.
 
 use larder_report::{Operation, Severity};
 use larder_testkit::stores;
@@ -20,7 +20,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         id: "CAPACITY",
         severity: Severity::Warn,
-        fires_on: "a working set beyond what a store may hold",
+        fires_on: "a working set beyond the size of a store",
         trips: || small(&["moka:?size=100k"]),
         words: &["> capacity 100 KiB: this measures eviction"],
         silent_on: "a store that has room",

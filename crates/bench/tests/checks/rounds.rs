@@ -1,4 +1,4 @@
-//! Conditions on rounds for their figures to mean something: alike, and long enough.
+//! Conditions that give figures of rounds a meaning: alike, and long enough.
 
 use larder_report::{Severity, Trend};
 use larder_testkit::stores;
@@ -13,7 +13,7 @@ pub(crate) const CASES: &[Case] = &[
         fires_on: "a store that grows slower from round to round",
         trips: || run(&stores::ENGINES, &["tires:", "spins:?micros=100"], ROUNDS),
         words: &["its rate fell by ", "(Kendall's tau -", "p < 0.001) over 10 rounds"],
-        silent_on: "one that changes a little, and one of which nobody can be sure",
+        silent_on: "a target that changes a little, and a target whose change is not sure",
         silent: || {
             made_up(made(&["map:", "map:?name=other"]), |cell| {
                 let (tau, p, change) =
@@ -75,7 +75,7 @@ pub(crate) const CASES: &[Case] = &[
         id: "TOO-SHORT",
         severity: Severity::Note,
         fires_on: "reads of which few hit",
-        // 24000 reads, of which every tenth finds something.
+        // 24000 reads, of which every tenth hits.
         trips: || real(&["moka:?size=1m"], FEW_HIT),
         words: &[
             "not shown: p99.9 of 1 of 1 cell, which takes 10000 timed requests; the fewest are ",

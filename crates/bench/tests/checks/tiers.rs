@@ -9,7 +9,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         id: "TIER-DEAD",
         severity: Severity::Error,
-        fires_on: "a first tier that finds nothing of what it stores",
+        fires_on: "a first tier that finds no entry it stores",
         trips: || stack("tiered:misses:|map:", OFTEN),
         words: &[
             "L1 misses: answered 0 of 1200 reads of",
@@ -80,15 +80,15 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// Each key some times.
+/// Several reads of each key.
 const OFTEN: &str = "keys = 150\nrequests = 600\nrounds = 2";
 
-/// A stack without the capacity that a plan gives.
+/// A stack with a workload of its own, without a capacity.
 fn stack(target: &str, workload: &str) -> Run {
     run(&both(), &[target], workload)
 }
 
-/// A local memcached before another one; the values are larger than a small one takes.
+/// A local memcached before another memcached; the values are larger than a small memcached takes.
 fn local(target: &str) -> Run {
     real(&[target], "keys = 50\nrequests = 400\ndata-size = '30000'")
 }

@@ -1,4 +1,4 @@
-//! Whose time a figure tells: that of callers who wait, of the load generator, or of more than can be told.
+//! The meaning of a time: that of waiting callers, of the load generator, or beyond what the histogram can tell.
 
 use larder_report::{Severity, Stalls};
 
@@ -41,7 +41,7 @@ pub(crate) const CASES: &[Case] = &[
         id: "CLIPPED",
         severity: Severity::Warn,
         fires_on: "operations that would have taken longer than an hour",
-        // Nobody waits for one.
+        // The figures are made up, because such an operation takes an hour.
         trips: || made_up(made(&["map:"]), |cell| cell.counts.clipped = 3),
         words: &["3 of ", " operations took more than an hour and count as that"],
         silent_on: "operations that are over soon",
@@ -50,5 +50,5 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// So few that each waits for its time.
+/// So few that each operation waits for its time.
 const PACED: &str = "rounds = 2\nkeys = 100\nrate = 500\noperations = 'get'";

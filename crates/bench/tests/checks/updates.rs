@@ -1,4 +1,4 @@
-//! Values that come back after they were overwritten, or should have gone.
+//! Values that return after they were overwritten, or that should have gone.
 
 use larder_report::{Operation, Run, Severity};
 use larder_testkit::stores;
@@ -65,14 +65,14 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         id: "STALE",
         severity: Severity::Error,
-        fires_on: "a store that keeps what it is told to delete",
+        fires_on: "a store that keeps entries it is told to delete",
         trips: || {
             let run = run(&stores::ENGINES, &["undead:?every=1", "map:"], PHASES);
             withheld(&run, &[Operation::Delete, Operation::Get]);
             run
         },
         words: &["` was deleted, and version 1 of it came back"],
-        silent_on: "one that deletes, whose misses are what was planned",
+        silent_on: "a store that deletes, whose misses were planned",
         silent: || {
             let run = run(&stores::ENGINES, &["map:"], PHASES);
             let get = cell(&run, "map:", Operation::Get);
@@ -92,7 +92,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         id: "STALE",
         severity: Severity::Error,
-        fires_on: "deletes that nobody reads after, and that were not done",
+        fires_on: "deletes that were not done, with no read after them",
         trips: || {
             let workload = "keys = 400\nrounds = 2\noperations = 'set,delete'";
             let run = run(&stores::ENGINES, &["undead:?every=3"], workload);
@@ -189,13 +189,13 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// Everything expires, though not while it is read.
+/// All entries expire, though not while they are read.
 const MORTAL: &str = "keys = 200\nttl = '1h'";
 
-/// Everything expires while it is still read.
+/// All entries expire while they are still read.
 const ENDING: &str = "keys = 200\nttl = '300ms'\nduration = '600ms'\nrounds = 1";
 
-/// A run in which the TTLs were tried, and what should have expired was gone.
+/// A run with trials of TTLs, in which every entry that should have expired was gone.
 fn tried(run: Run) -> Run {
     for target in &run.targets {
         let trial = target.ttl.as_ref().unwrap();
@@ -205,10 +205,10 @@ fn tried(run: Run) -> Run {
     run
 }
 
-/// Each a phase of its own.
+/// Each operation is a phase of its own.
 const PHASES: &str = "keys = 400\nrounds = 2\noperations = 'set,delete,get'";
 
-/// The stored values are not as they were acknowledged, so that none of these cells of the first target is a result.
+/// The stored values differ from the acknowledged values, so none of these cells of the first target is a result.
 fn withheld(run: &Run, operations: &[Operation]) {
     let first = &run.targets[0].url;
     for operation in operations {
@@ -220,16 +220,16 @@ fn withheld(run: &Run, operations: &[Operation]) {
     }
 }
 
-/// Half of it overwrites.
+/// Half of the operations overwrite.
 const MIXED: &str = "keys = 50\nrounds = 2\nratio = '1:1'\nrequests = 5000";
 
 /// Values too short for a header, each read behind its delete.
 const DELETED: &str = "keys = 300\nrounds = 2\ndata-size = '10'\noperations = 'set+delete+get'";
 
-/// Two who write, each its own keys, and read all.
+/// Two threads write, each its own keys, and both read all keys.
 const SHARED: &str = "keys = 200\nthreads = 2\nratio = '1:1'\nrequests = 20000";
 
-/// A run in which all that is wrong is of old.
+/// A run in which every wrong value is a stale value.
 fn stale(target: &str, workload: &str) -> Run {
     let run = run(&stores::ENGINES, &[target], workload);
     let counts = cell(&run, target, Operation::Get).counts;

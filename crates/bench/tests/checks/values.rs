@@ -1,4 +1,4 @@
-//! Answers to reads: nothing, another value, an error.
+//! Wrong answers to reads: no value, another value, an error.
 
 use larder_engines::ENGINES;
 use larder_report::{Operation, Run, Severity};
@@ -57,7 +57,7 @@ pub(crate) const CASES: &[Case] = &[
         fires_on: "a store that finds nothing",
         trips: || made(&["misses:"]),
         words: &[" acknowledged values read back were absent (100.0 %)"],
-        silent_on: "evictions that explain what is absent",
+        silent_on: "evictions that explain the absent keys",
         silent: || {
             let run = evicting();
             assert!(cell(&run, EVICTING, Operation::Set).counts.read_back_absent > 0);
@@ -160,12 +160,12 @@ pub(crate) const CASES: &[Case] = &[
 
 const EVICTING: &str = "moka:?size=100k";
 
-/// A store that must drop most of what it is given.
+/// A store that must drop most of its entries.
 fn evicting() -> Run {
     run(&ENGINES, &[EVICTING], "keys = 1000\nrounds = 2")
 }
 
-/// The plugin of article A004: it acknowledges 2000 bytes and returns as many as its column is wide.
+/// The plugin of article A004: it acknowledges 2000 bytes and returns as many as its column holds.
 fn innodb(target: &str, width: u64) -> Run {
     let run = real(&[target], "keys = 100\ndata-size = '2000'");
     let get = cell(&run, &run.targets[0].url, Operation::Get).counts;

@@ -12,7 +12,7 @@ pub(crate) const CASES: &[Case] = &[
         fires_on: "a larder built for debugging, as tests are",
         trips: || made(&["map:"]),
         words: &["this larder was built for debugging", "build it with --release"],
-        silent_on: "one built for use",
+        silent_on: "a larder built for use",
         silent: || judged(released()),
         needs: debugging,
     },
@@ -46,7 +46,7 @@ pub(crate) const CASES: &[Case] = &[
         silent_on: "slices of machines that are alike",
         silent: || {
             let mut run = put_together();
-            // A kernel's own part of the memory, the load and the time of day are another one everywhere.
+            // The part of the memory that a kernel reserves, the load and the time of day differ on every machine.
             run.parts[2].environment.memory_bytes = Some(25_210_000_000);
             run.parts[2].environment.load = Some(2.0);
             run.parts[2].started = "2026-11-21T23:00:00Z".into();
@@ -56,7 +56,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// The findings of checks on a run that was changed after it was made.
+/// The findings of checks on a run that a case has changed.
 fn judged(run: Run) -> Run {
     Run { checks: run_all(&run), ..run }
 }
@@ -75,7 +75,7 @@ fn in_versions(one: &str, other: &str) -> Run {
     run
 }
 
-/// A run of three slices that ran on one kind of machine.
+/// A run merged from three slices on one kind of machine.
 fn put_together() -> Run {
     let mut run = released();
     run.environment.kernel = Some("6.1".into());

@@ -1,4 +1,4 @@
-//! However a program ends, nothing of it is left.
+//! However a program ends, it leaves nothing.
 
 use std::fs;
 use std::process::Command;
@@ -38,7 +38,7 @@ fn children_of(program: &Program) -> Vec<u32> {
     text.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
 }
 
-/// Whether a language forks; one that has threads has no children to lose.
+/// Whether a language forks; a language with threads has no children to lose.
 fn forks(language: &Language) -> bool {
     language.shares == Shares::Processes
 }
@@ -85,7 +85,7 @@ pub(super) fn kill(pid: u32) {
     assert!(killed.success(), "{pid}");
 }
 
-/// Returns when a process is no more, or is dead and nobody has asked for it yet.
+/// Returns when a process is gone, or is a zombie.
 pub(super) fn wait_until_gone(pid: u32) {
     while let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) {
         if stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z')) {

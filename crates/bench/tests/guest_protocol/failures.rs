@@ -1,4 +1,4 @@
-//! A failure is told in one line, is no miss, and is given up where it does not end.
+//! A failure is one line and no miss, and a phase of failures is given up.
 
 use larder_bench::guest::protocol::{HandPhase, HandPlan, Program, Step};
 use larder_report::Operation;
@@ -14,7 +14,7 @@ pub(super) const CASES: &[(&str, Case)] = &[
     ("a_server_that_is_gone_is_no_cache_that_misses", server_gone),
 ];
 
-/// More than a memcached takes.
+/// A value larger than memcached takes.
 const TOO_LARGE: usize = 1_500_000;
 
 fn plan(keys: u32) -> HandPlan {
@@ -111,7 +111,7 @@ fn server_gone(language: &'static Language) {
     end_servers(&program);
     for (phase, name) in [(1, "get"), (2, "get_many"), (3, "set")] {
         let answer = program.ask(&format!("run {phase}"), &[]).unwrap();
-        // A client that waits for each answer has failed for long enough before the phase is over.
+        // A client that waits for each answer gives up before the phase is over.
         if let Some(error) = answer["error"].as_str() {
             assert!(error.starts_with("gave up after "), "{answer}");
             continue;
@@ -122,7 +122,7 @@ fn server_gone(language: &'static Language) {
     }
 }
 
-/// Kills the servers of a program, and waits until nothing answers.
+/// Kills the servers of a program, and waits until they are gone.
 fn end_servers(program: &Program) {
     for pid in program.server_pids() {
         super::ends::kill(pid);

@@ -1,4 +1,4 @@
-//! The promises of every guest's program, asked over its pipe: `docs/guests.md`, case by case.
+//! The promises of every guest's program over its pipe: `docs/guests.md`, case by case.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
@@ -23,19 +23,19 @@ const CATALOG: Catalog = ENGINES.with_guests(guest::GUESTS);
 /// A language that has guests.
 struct Language {
     name: &'static str,
-    /// How it shares work.
+    /// The way of sharing work.
     shares: Shares,
 }
 
 /// How a language shares the work of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shares {
-    /// By processes that it forks.
+    /// By forked processes.
     Processes,
     Threads,
 }
 
-/// A language more is a line more.
+/// Another language needs one more line.
 const LANGUAGES: &[Language] = &[
     Language { name: "java", shares: Shares::Threads },
     Language { name: "perl", shares: Shares::Processes },
@@ -43,7 +43,7 @@ const LANGUAGES: &[Language] = &[
     Language { name: "python", shares: Shares::Processes },
 ];
 
-/// Caches that keep what they are given for all processes, in each of the ways that an option changes.
+/// Caches that keep entries for all processes, with each option that changes how.
 const KEEPING: &[&str] = &[
     "java+memcached:",
     "java+postgresql:",
@@ -78,10 +78,10 @@ const KEEPING: &[&str] = &[
     "python+memcached:?noreply=on",
 ];
 
-/// The cases for a language.
+/// A case for a language.
 type Case = fn(&'static Language);
 
-/// The cases for a cache.
+/// A case for a cache.
 type CacheCase = fn(&'static str);
 
 fn main() -> ExitCode {
@@ -113,12 +113,12 @@ impl Language {
         format!("{}+memcached:", self.name)
     }
 
-    /// Its program with a cache that keeps what it is given.
+    /// Its program with a cache that keeps entries.
     fn keeping(&self) -> Program {
         Program::start(&self.memcached(), &CATALOG).unwrap()
     }
 
-    /// Its program with the cache that keeps nothing and returns what was set last.
+    /// Its program with the cache that keeps nothing and returns the last set value.
     fn replaying(&self) -> Program {
         Program::start(&format!("{}+null:", self.name), &CATALOG).unwrap()
     }
@@ -130,13 +130,13 @@ fn store(program: &mut Program, key: &[u8], value: &[u8]) {
     assert_eq!(answer.unwrap()["stored"], true);
 }
 
-/// Removes a value by a command; whether it was there.
+/// Removes a value by a command, and returns whether the value was there.
 fn remove(program: &mut Program, key: &[u8]) -> bool {
     let answer = program.ask(&format!("delete {}", key.len()), &[key]).unwrap();
     answer["found"].as_bool().unwrap()
 }
 
-/// Runs the phases of a plan; what each process found, by phase.
+/// Runs the phases of a plan, and returns the results of each process, by phase.
 fn run(program: &mut Program, plan: &HandPlan, phases: usize, processes: usize) -> Vec<Vec<Json>> {
     let folder = program.load(plan).unwrap();
     let phase = |phase| {
@@ -167,7 +167,7 @@ fn counts(of: &Json, names: &[&str]) -> Vec<u64> {
         .collect()
 }
 
-/// How many latencies there are.
+/// The number of latencies.
 fn latencies(of: &Json) -> u64 {
     of["latencies"].as_array().unwrap().iter().map(|pair| pair[1].as_u64().unwrap()).sum()
 }

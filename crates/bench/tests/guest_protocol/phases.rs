@@ -31,7 +31,7 @@ fn floor(language: &'static Language) {
     let mut plan = HandPlan::new("floor-", 100, 1, 4096);
     let values: Vec<u32> = (0..100).map(|key| plan.value(key, key.min(5) as usize * 20)).collect();
     let sets = (0..100).map(|key| Step::set(key, values[key as usize])).collect();
-    // Each get finds what was set last, which is the value of its key only where they alternate.
+    // Each get finds the last set value, which is the value of its key only where sets and gets alternate.
     let both = (0..5000).flat_map(|n| {
         let key = n % 100;
         [Step::set(key, values[key as usize]), Step::get(key, values[key as usize])]
@@ -61,7 +61,7 @@ fn number(of: &Json, name: &str) -> u64 {
     of[name].as_u64().unwrap_or_else(|| panic!("{name} of {of}"))
 }
 
-/// Latencies have three digits and make up the time that was taken; each operation is in a slot.
+/// Latencies have three digits and add up to the measured time; each operation is in a slot.
 fn adds_up(found: &Json) {
     let mut together = 0;
     for pair in found["latencies"].as_array().unwrap() {
@@ -145,7 +145,7 @@ fn timed(language: &'static Language) {
     assert!(number(ran, "cpu_user_ns") + number(ran, "cpu_system_ns") > 0, "{ran}");
 }
 
-/// Each of three sets its own keys, and then reads all of them.
+/// Each of three processes sets its own keys, and then reads all keys.
 fn shared(url: &str) {
     let mut program = Program::start(url, &CATALOG).unwrap();
     let mut plan = HandPlan::new("shared-", 300, 3, 4096);
@@ -190,7 +190,7 @@ fn idle(language: &'static Language) {
     assert_eq!(ops, [3, 3, 0]);
 }
 
-/// One reads while another stores newer values.
+/// One process reads while another stores newer values.
 fn meanwhile(language: &'static Language) {
     let mut program = language.keeping();
     let mut plan = HandPlan::new("hot-", 1, 2, 4096);

@@ -1,4 +1,4 @@
-//! Right and wrong values: the cache is tampered with by commands, and the results of gets are compared.
+//! Right and wrong values: commands tamper with the cache, and the test compares the results of gets.
 
 use larder_bench::guest::protocol::{HandPhase, HandPlan, Program, Step};
 use larder_report::Operation;
@@ -21,7 +21,7 @@ fn plan() -> HandPlan {
     HandPlan::new("verified-", 4, 1, 4096)
 }
 
-/// The result of a get of the first key, where this is there and a value is expected.
+/// The result of a get of the first key, with this value in the cache and an expected value.
 fn got(program: &mut Program, plan: HandPlan, held: Option<&[u8]>, expected: u32) -> Json {
     let key = plan.key(0);
     match held {
@@ -68,7 +68,7 @@ fn newer(language: &'static Language) {
     check(2, None, true);
 }
 
-/// That what is there is wrong in one way and in no other, and is told with what was asked for.
+/// Checks that the value in the cache is wrong in one way only, and that the example names the key.
 fn is_wrong(program: &mut Program, plan: HandPlan, held: &[u8], expected: u32, way: &str) {
     let get = got(program, plan, Some(held), expected);
     let one = WAYS.map(|name| u64::from(name == way));

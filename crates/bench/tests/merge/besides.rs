@@ -11,7 +11,7 @@ use larder_report::{
 
 use crate::{json, slice_of, slices};
 
-/// Changes a slice, and has its checks look at it again.
+/// Changes a slice, and runs its checks again.
 fn change(slice: &mut Sliced, change: impl FnOnce(&mut Run)) {
     change(&mut slice.run);
     slice.run.checks = check::run_all(&slice.run);
@@ -58,7 +58,7 @@ fn a_finding_in_one_slice_is_told_of_the_whole() {
     kept("STAND-IN", "made for tests");
     kept("CAPACITY", "> capacity 1000 B");
     kept("CAPACITY", "> memory 4 KiB of this machine");
-    // The whole judged by its machine and targets, the way it would be had the first slice been all.
+    // The checks judge the whole by its machine and targets, as if the first slice were the whole run.
     kept("ACK-PARITY", "are fsync-each");
     let of_others = |(_, text): &(Severity, &str)| text.starts_with("in slices 1, 3 of 3: ");
     assert!(texts(&run, "ACK-PARITY").iter().any(of_others));
@@ -96,7 +96,7 @@ fn an_error_of_a_slice_that_the_others_cover_up_stays_one() {
     assert_eq!(run.checks[0].id, "TIER-DEAD", "the worst comes first");
 }
 
-/// A search as a slice tells it: in each round these rates were tried, and some were within the bound.
+/// A search as a slice records it: the rates tried in each round, and whether each was within the bound.
 fn search(rounds: &[(u32, &[(f64, bool)])]) -> Search {
     let steps = rounds.iter().flat_map(|(round, steps)| {
         steps.iter().map(|(rate, within)| SearchStep {
@@ -134,7 +134,7 @@ fn a_rate_is_found_as_in_one_run_or_not_at_all() {
     let whole = found(vec![search(&[(1, tried), (3, tried)]), search(&[(2, other)])]);
     assert_eq!((&whole.rates[..], whole.rate), (&[750.0, 500.0, 750.0][..], Some(750.0)));
     assert_eq!((whole.reason, whole.steps.len()), (None, 11));
-    // Each slice found a rate in one round and none in another, and told none.
+    // Each slice found a rate in one round and no rate in another, and so reported none.
     let withheld = found(vec![search(&[(1, tried), (3, none)]), search(&[(2, none), (4, other)])]);
     assert_eq!((withheld.rates.len(), withheld.rate, withheld.rate_ci95), (2, None, None));
     assert_eq!(
@@ -200,7 +200,7 @@ fn floors_of_unlike_machines_are_not_those_of_the_fastest() {
 fn latencies_of_another_run_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let parts = slices(&folder, 7);
-    // Each has one round, so that nothing but the latencies themselves differs.
+    // Each slice has one round, so only the latencies differ.
     let [one, other] = [2, 3].map(|number| folder.path().join(format!("slice-{number}/hdr")));
     for entry in fs::read_dir(&other).unwrap() {
         let path = entry.unwrap().path();
@@ -217,7 +217,7 @@ fn a_file_that_cannot_be_written_after_the_data_is_told_and_costs_no_other_file(
     let folder = tempfile::tempdir().unwrap();
     let slice = slice_of(&crate::WHOLE, 1, 2);
     write(folder.path(), &slice).unwrap();
-    // A second run can write its data, and not all that is made of it.
+    // A second run can write its data, but not every file that is made from it.
     fs::remove_file(folder.path().join("usage.csv")).unwrap();
     fs::create_dir(folder.path().join("usage.csv")).unwrap();
     let missing = write(folder.path(), &slice).unwrap();

@@ -1,4 +1,4 @@
-//! A server that stands still for two seconds in the middle of a phase.
+//! A server that is stopped for two seconds in the middle of a phase.
 
 use std::fs;
 use std::sync::Mutex;
@@ -11,12 +11,12 @@ use larder_report::Run;
 
 use crate::support;
 
-/// How long after the turn began: what is loaded before takes much less.
+/// The time from the beginning of the turn to the stop. The load before the phase takes much less.
 const AFTER: Duration = Duration::from_millis(400);
-/// How long it stands still.
+/// How long the server is stopped.
 const FROZEN: Duration = Duration::from_secs(2);
 
-/// A run of a memcached of our own that is stopped, and goes on, while it answers gets.
+/// A run of a managed memcached that is stopped and continued while it answers gets.
 pub(crate) fn run(workload: &str) -> Run {
     let freezer = Freezer::default();
     let workload = format!("rounds = 1\nkeys = 100\noperations = 'get'\n{workload}");
@@ -26,7 +26,7 @@ pub(crate) fn run(workload: &str) -> Run {
     run
 }
 
-/// Freezes every memcached that this process has started, once, while the first turn goes on.
+/// Stops every memcached below this process, once, during the first turn.
 #[derive(Default)]
 struct Freezer(Mutex<Option<JoinHandle<usize>>>);
 
@@ -53,14 +53,14 @@ fn processes() -> Vec<String> {
     names.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())).collect()
 }
 
-/// Whether it is a memcached below this process.
+/// Whether a process is a memcached below this process.
 fn is_ours(pid: &str) -> bool {
     let is_memcached = fs::read_to_string(format!("/proc/{pid}/comm"))
         .is_ok_and(|name| name.trim() == "memcached");
     let mut at = pid.to_owned();
     while is_memcached && at != "0" && at != "1" {
         let Ok(stat) = fs::read_to_string(format!("/proc/{at}/stat")) else { return false };
-        // The name stands in parentheses, and may have any in it; the parent is the second field behind it.
+        // The name stands in parentheses, and may itself contain parentheses; the parent is the second field behind it.
         let Some(parent) = stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(1)) else {
             return false;
         };

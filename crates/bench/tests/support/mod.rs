@@ -21,7 +21,7 @@ pub fn scenario(targets: &[&str], workload: &str) -> Scenario {
     Scenario::find(file.path().to_str().unwrap()).unwrap()
 }
 
-/// CPU time is counted for the whole process: one comparison at a time, as in life.
+/// CPU time is counted for the whole process, so one comparison runs at a time, as in real use.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// Runs a comparison of typed targets.
@@ -29,7 +29,7 @@ pub fn outcome(catalog: &Catalog, targets: &[&str], workload: &str) -> Outcome {
     observed(catalog, targets, workload, &Silent)
 }
 
-/// The same, told to an observer.
+/// Runs the same comparison with an observer.
 pub fn observed(
     catalog: &Catalog,
     targets: &[&str],

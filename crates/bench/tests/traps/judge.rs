@@ -1,4 +1,4 @@
-//! How a run of a server with a fault and a sound one is judged.
+//! The judgement on a run of a server with a fault beside a sound server.
 
 use larder_engines::ENGINES;
 use larder_report::{Cell, Check, Group, Operation, Row, Run, Severity, groups};
@@ -9,14 +9,14 @@ use crate::support::{cell, findings, run};
 /// The findings that the server with the fault must have.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Expected<'a> {
-    /// Each of these checks fires, and these operations of it are no result.
+    /// Each of these checks fires, and these operations of the server are no result.
     Found(&'a [&'a str], &'a [Operation]),
-    /// Operations fail, and the words of the server's answer are told: as ERR-AS-OP where most of them succeed; where those
-    /// fail that load, read back or empty, the target is lost for a reason with these words.
+    /// Operations fail, with the words of the server's answer. ERR-AS-OP tells them where most operations succeed.
+    /// Where loads, the read-back or the emptying fail, the target is lost, for a reason with these words.
     Failing(&'a str),
-    /// It is lost, for a reason with these words.
+    /// The server is lost, for a reason with these words.
     Lost(&'a str),
-    /// The plan does not bring the fault to light, because it does nothing that the fault would change: no error.
+    /// The plan does nothing that the fault would change: no error.
     Nothing,
 }
 
@@ -24,7 +24,7 @@ pub(crate) enum Expected<'a> {
 const BAD: &str = "bad";
 const REAL: &str = "real";
 
-/// Compares the server of a name with a sound one under each plan, and holds what is said against what is expected.
+/// Compares the server with this fault with a sound server under each plan, and checks the findings.
 pub(crate) fn judge(trap: &str, plans: &[(&str, Expected<'_>)]) {
     let fault = find(trap).unwrap().fault;
     for (plan, expected) in plans {
@@ -48,18 +48,18 @@ pub(crate) fn judge(trap: &str, plans: &[(&str, Expected<'_>)]) {
     }
 }
 
-/// A run of a server with a fault and a sound one.
+/// A run of a server with a fault and a sound server.
 fn compared(fault: Fault, plan: &str) -> Run {
     let (bad, real) = (TrapServer::start(fault).unwrap(), TrapServer::start(Fault::None).unwrap());
-    // One that is silent is waited for; the sound one answers sooner whatever else the machine does.
+    // A silent server costs its whole timeout; the sound server gets a long one, whatever else the machine does.
     let timeout = if fault.hangs() { "1s" } else { "60s" };
     let targets =
         [format!("{}&timeout={timeout}", bad.url(BAD)), format!("{}&timeout=60s", real.url(REAL))];
     run(&ENGINES, &targets.each_ref().map(String::as_str), &format!("rounds = 2\n{plan}"))
 }
 
-/// Nothing is held against the sound server; it is ranked in all that was measured, and nothing that is no result was compared
-/// with it.
+/// Checks that no error names the sound server, that it is ranked in all measured groups, and that no invalid figure
+/// was compared with it.
 fn unharmed(run: &Run, place: &str) {
     let held = errors_of(run, REAL);
     assert!(held.is_empty(), "{place}: held against the sound server: {held:#?}");
@@ -106,14 +106,14 @@ fn errors_of(run: &Run, name: &str) -> Vec<String> {
     errors.map(|check| format!("{}: {}", check.id, check.text)).collect()
 }
 
-/// A check has found the server with the fault.
+/// Checks that a check has found the server with the fault.
 fn fires(run: &Run, id: &str, place: &str) {
     let of = Some(url(run, BAD));
     let fired = findings(run, id).iter().any(|check| check.target.as_deref() == of);
     assert!(fired, "{place}: no {id}: {:#?}\n{:#?}", checks(run), counts(run));
 }
 
-/// An operation of the server with the fault is shown as no result, because of a check.
+/// Checks that a check withholds an operation of the server with the fault.
 fn is_withheld(run: &Run, operation: Operation, place: &str) {
     let cell = cell(run, url(run, BAD), operation);
     let by_check = run.checks.iter().any(|check| check.disqualifies(cell));
@@ -123,7 +123,7 @@ fn is_withheld(run: &Run, operation: Operation, place: &str) {
     assert!(withheld, "{place}: {operation}: {:#?}\n{:#?}", checks(run), counts(run));
 }
 
-/// Failures are told with these words, and failed cells are no result.
+/// Checks that failures are told with these words, and that failed cells are no result.
 fn fails(run: &Run, words: &str, place: &str) {
     let url = url(run, BAD);
     let told = run.checks.iter().any(|check| {
@@ -146,7 +146,7 @@ fn is_lost(run: &Run, words: &str) -> bool {
     reasons.any(|reason| reason.starts_with("lost ") && reason.contains(words))
 }
 
-/// The findings of the checks, a line each, for the message of a test that fails.
+/// The findings of the checks, one a line, for the message of a failed test.
 fn checks(run: &Run) -> Vec<String> {
     let name = |url: &str| run.target(url).map_or(url, |target| &target.name).to_owned();
     let shown = |check: &Check| {
@@ -159,7 +159,7 @@ fn checks(run: &Run) -> Vec<String> {
     run.checks.iter().map(shown).collect()
 }
 
-/// The counts of the server with the fault, for the message of a test that fails.
+/// The counts of the server with the fault, for the message of a failed test.
 fn counts(run: &Run) -> Vec<String> {
     let shown = |cell: &Cell| format!("{}: {:?} {:?}", cell.operation, cell.reason, cell.counts);
     run.cells.iter().filter(|cell| cell.target == url(run, BAD)).map(shown).collect()

@@ -1,9 +1,9 @@
-//! Servers that misbehave, each compared with a sound one: what a hostile user would try first.
+//! Servers that misbehave, each compared with a sound server: the first attempts of a hostile user.
 //!
-//! Each test is one server (`larder_testkit::traps`) under the default plan and two others, and some under one more that
-//! brings the fault to light. What must be found stands in the test, plan by plan. Of every run it is asked too that
-//! nothing is held against the sound server, that the sound server is ranked wherever it was measured, and that no figure
-//! which is no result was compared with it.
+//! Each test is one server (`larder_testkit::traps`) under the default plan and two others, and some under one more
+//! that brings the fault to light. The test states the expected findings, plan by plan. Every run must also spare the
+//! sound server. No finding is against it, it is ranked wherever it was measured, and no invalid figure is compared
+//! with it.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
@@ -16,25 +16,25 @@ use larder_report::Operation::{self, Delete, Get, GetMany, GetOrSet, Set, Touch}
 use Expected::{Failing, Found, Lost, Nothing};
 use judge::{Expected, judge};
 
-/// Each key is set once and read once: what Larder does unless it is told otherwise.
+/// Each key is set once and read once: Larder's default.
 const DEFAULT: &str = "keys = 100";
 /// Keys are overwritten, deleted and read in turn.
 const MIXED: &str = "keys = 100\nratio = '1:3:1'\nrequests = 600";
-/// All keys are set, then all are deleted, then all are asked for.
+/// All keys are set, then all are deleted, then all are read.
 const PHASES: &str = "keys = 100\noperations = 'set,delete,get'";
-/// Keys are read several at once.
+/// Each request reads several keys.
 const MANY: &str = "keys = 100\nmultiget = 10";
 /// Keys that miss are stored.
 const FILL: &str = "keys = 100\non-miss = 'fill'\nrequests = 600";
-/// Entries end, though not while they are read.
+/// Entries expire, though not while they are read.
 const MORTAL: &str = "keys = 100\nttl = '1h'";
-/// The same, and each entry gets its TTL once more.
+/// The same, and a touch renews the TTL of each entry.
 const TOUCHED: &str = "keys = 100\nttl = '1h'\noperations = 'set,touch,get'";
 
-/// Entries end while they are still read.
+/// Entries expire while they are still read.
 const ENDING: &str = "keys = 100\nttl = '1s'\nduration = '3s'";
 
-/// All that is stored and read under [`DEFAULT`].
+/// The operations of [`DEFAULT`].
 const BOTH: &[Operation] = &[Set, Get];
 /// The operations of [`MIXED`] and of [`PHASES`].
 const ALL: &[Operation] = &[Set, Get, Delete];
@@ -77,7 +77,7 @@ fn a_server_that_keeps_the_first_value_is_stale() {
             // The plan sets each key once; the read-back sets some again.
             (DEFAULT, Found(&["STALE"], BOTH)),
             (MIXED, Found(&["STALE"], &[Get])),
-            // Keys are read back, and set again, before the deletes.
+            // The read-back reads keys, and sets them again, before the deletes.
             (PHASES, Found(&["STALE"], &[Set, Get])),
             (FILL, Found(&["STALE"], &[GetOrSet])),
         ],
@@ -231,7 +231,7 @@ fn a_server_that_flips_bits_damages_values() {
         &[
             (DEFAULT, Found(&["DAMAGED"], BOTH)),
             (MIXED, Found(&["DAMAGED"], &[Get])),
-            // The read-back reads what the plan does not.
+            // The read-back reads keys that the plan does not read.
             (PHASES, Found(&["DAMAGED"], &[Set, Get])),
         ],
     );
@@ -305,7 +305,7 @@ fn a_server_that_carries_sets_out_late_is_stale() {
         &[
             (DEFAULT, Found(&["STALE"], BOTH)),
             (MIXED, Found(&["STALE"], &[Get])),
-            // Nothing of what was set is there yet when it is read back.
+            // The read-back comes before any set is visible.
             (PHASES, Found(&["SILENT-DROP"], &[Set, Get])),
         ],
     );
@@ -313,7 +313,7 @@ fn a_server_that_carries_sets_out_late_is_stale() {
 
 #[test]
 fn a_server_that_has_deleted_entries_back_is_stale_and_not_emptied() {
-    // Keys that are looked for after the emptying are there again before the next turn.
+    // Keys that the emptying check reads are there again before the next turn.
     judge(
         "undead",
         &[
@@ -338,7 +338,7 @@ fn a_server_that_has_deleted_entries_back_later_is_not_emptied() {
 
 #[test]
 fn a_server_that_misses_some_entries_just_set_hits_less_than_it_must() {
-    // Each key is set before any is read, but by the mix.
+    // Each plan but the mix sets all keys before it reads any.
     judge(
         "afterset",
         &[
@@ -391,7 +391,7 @@ fn a_server_that_ignores_ttls_fails_their_trial() {
     judge(
         "nottl",
         &[
-            // No workload without a TTL stands on one.
+            // No workload without a TTL depends on one.
             (DEFAULT, Nothing),
             (MIXED, Nothing),
             (PHASES, Nothing),
@@ -434,7 +434,7 @@ fn a_server_that_ignores_a_flush_is_never_asked_for_one() {
 
 #[test]
 fn a_server_that_stalls_has_its_stalls_told() {
-    // A stall is slow and not wrong: it is told, and the target stays in the ranking.
+    // A stall is slow and not wrong, so the target stays in the ranking.
     judge(
         "stall",
         &[
@@ -520,7 +520,7 @@ fn a_server_that_ends_answers_twice_has_its_errors_told() {
 
 #[test]
 fn a_server_that_changes_flags_damages_values() {
-    // The read-back looks at the flags of what it finds; the timed reads do not.
+    // The read-back checks the flags of its hits; the timed reads do not.
     judge(
         "flags",
         &[
@@ -553,7 +553,7 @@ fn a_server_with_a_shard_that_keeps_nothing_drops_in_silence() {
         &[
             (DEFAULT, Found(&["SILENT-DROP", "NEVER-HITS"], BOTH)),
             (PHASES, Found(&["SILENT-DROP"], &[Set, Get])),
-            // More keys than are read back.
+            // There are more keys than the read-back reads.
             (set, Found(&["SILENT-DROP"], &[Set])),
         ],
     );
