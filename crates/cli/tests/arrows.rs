@@ -1,4 +1,4 @@
-//! Which crate may use which, and which module of `bench`: ARCHITECTURE.md says so, and the code keeps to it.
+//! The uses between crates, and between the modules of `bench`: the code keeps to ARCHITECTURE.md.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
@@ -22,7 +22,7 @@ fn named(line: &str) -> BTreeSet<String> {
     line.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
-/// The crates of ours that a manifest names as dependencies of the crate itself.
+/// Larder's crates among the dependencies of a manifest, without the dev-dependencies.
 fn uses(manifest: &str) -> BTreeSet<String> {
     let manifest: toml::Table = fs::read_to_string(path(manifest)).unwrap().parse().unwrap();
     let dependencies = manifest.get("dependencies").and_then(toml::Value::as_table);

@@ -1,7 +1,7 @@
-//! The pages of `docs/` that are made from the code, and what other files must name because the code does.
+//! The pages of `docs/` that are made from the code, and the names in other files that must match the code.
 //!
-//! A page is compared with what the code says today. `LARDER_BLESS=1 cargo test -p larder --test generated` writes
-//! it instead.
+//! The tests compare each page with the code of today. `LARDER_BLESS=1 cargo test -p larder --test generated` writes
+//! the page instead.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
@@ -67,7 +67,7 @@ fn the_page_on_engines_is_up_to_date() {
         let sources: Vec<_> =
             engine.recipes.iter().map(|recipe| format!("`{}`", source(recipe))).collect();
         let package = if sources.is_empty() { "–".into() } else { sources.join(", ") };
-        // Headings lose their signs where they are linked to.
+        // An anchor has no signs of its heading.
         let anchor = scheme.replace('+', "");
         let place = place(engine);
         writeln!(page, "| [`{scheme}:`](#{anchor}) | {summary} | {place} | {package} |").unwrap();
@@ -90,7 +90,7 @@ fn the_page_on_checks_is_up_to_date() {
     compare("docs/checks.md", &page);
 }
 
-/// A page of about this size is what `builtin:page` promises.
+/// About the size that `builtin:page` promises.
 const PAGE_LEN: usize = 30 << 10;
 
 #[test]
@@ -118,7 +118,7 @@ fn the_page_on_scenarios_names_every_field_format_and_scenario() {
     assert!(missing.is_empty(), "docs/scenarios.md does not name {missing:?}");
 }
 
-/// Packages of other servers for the same work that later releases of Debian have and Debian 12 has not.
+/// Packages of other servers for the same engine, which later releases of Debian have and Debian 12 lacks.
 const NOT_IN_DEBIAN_12: [&str; 2] = ["valkey-server", "mysql-server"];
 
 #[test]
@@ -136,14 +136,14 @@ fn setup_brings_the_package_that_every_recipe_names() {
             }
             Source::Setup(name) => extras.contains(&name),
             Source::Feature(_) => false,
-            // Its own maker tells how, and nothing here does it.
+            // The maker's page tells how to install it, and `setup.sh` does not.
             Source::Page(_) => true,
         };
         assert!(is_brought, "setup.sh leaves out {:?}", recipe.source);
     }
 }
 
-/// The package that brings a program, as short as a table needs it.
+/// The package with a program, in the short form of a table.
 fn source(recipe: &Recipe) -> String {
     match recipe.source {
         Source::Debian(package) => package.into(),

@@ -1,4 +1,4 @@
-//! Conditions on a result: `--assert` and `--strict`, and the exit codes that they make.
+//! Conditions on a result: `--assert` and `--strict`, and their exit codes.
 
 use std::fs;
 
@@ -33,7 +33,7 @@ fn judged() {
         "{lines:#?}"
     );
     assert!(lines[4].ends_with("get of file: misses is 0"), "{lines:#?}");
-    // The results are there all the same, and can be asked again.
+    // The results are stored all the same, and can be asserted again.
     let again =
         scene.larder(&["report", "out", "--format", "csv", "--assert", "p50(get, moka:) < 1ns"]);
     again.ends_with(4);
@@ -82,7 +82,7 @@ fn precedence() {
     assert_contains(&answer.err, &["get of moka: there is no figure: it is no result: NEVER-HITS"]);
     scene.larder(&[&misleads[..], &["--strict"]].concat()).ends_with(3);
     scene.larder(&["report", "out", "--strict"]).ends_with(3);
-    // A failure goes before both.
+    // A failure comes before both.
     let failed =
         ["compare", "moka:", "file:/proc/nowhere", "-q", "-k", "20", "-r", "1", "-o", "other"];
     scene.larder(&[&failed[..], &["--assert", "rate(get) > 10G"]].concat()).ends_with(1);

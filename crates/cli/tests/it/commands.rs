@@ -71,7 +71,7 @@ fn engines_without_servers() {
     assert_contains(reason, &["memcached is not installed", "apt-get install memcached"]);
     let text = scene.larder_alone(&["engines"]).ends_with(0).out.clone();
     assert_contains(&text, &[&format!("cannot run here: {reason}")]);
-    // The server is missing, and the guest's own command would not bring that.
+    // The server is missing, and the guest's own command would not install it.
     let guest = scene.larder_alone(&["engines", "python+memcached"]).ends_with(0).out.clone();
     assert_contains(&guest, &["apt-get install memcached"]);
     assert!(!guest.contains("(./setup.sh --with python)"), "{guest}");
@@ -122,7 +122,7 @@ fn entries_on_a_server() {
 
 fn entries_in_a_database() {
     let (scene, server) = (Scene::new(), Postgres::start(&[]));
-    // By itself the password is shown nowhere.
+    // The password alone is shown nowhere.
     let url = server.url();
     let (before, after) = url.split_once(":s%40crt@").unwrap();
     let larder = |arguments: &[&str]| scene.larder(arguments);
@@ -146,7 +146,7 @@ fn vanishing() {
         let answer = scene.larder(&["set", url, "key", "value"]);
         answer.ends_with(2).complains(&[url, "ends with this command; name a path or a server"]);
     }
-    // Nor is a server started to say that nothing is there: where none is installed, the answer is the same.
+    // No server starts only to report an absent key: without an installed server, the answer is the same.
     for command in [&["get"][..], &["delete"], &["set"]] {
         let answer = scene.larder_alone(&[command, &["memcached:", "key"]].concat());
         answer.ends_with(2).complains(&["memcached: ends with this command"]);

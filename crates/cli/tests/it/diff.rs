@@ -1,4 +1,4 @@
-//! `larder diff`: what changed from one result to another.
+//! `larder diff`: the changes from one result to another.
 
 use std::fs;
 

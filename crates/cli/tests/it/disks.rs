@@ -1,4 +1,4 @@
-//! Disks that are full or cannot be written: refused or a reason, never a figure for what was dropped.
+//! Disks that are full or cannot be written: a refusal or a reason, never a figure for lost values.
 
 use larder_report::Operation;
 
@@ -18,7 +18,7 @@ pub(crate) const CASES: &[Case] = &[
 
 const ENGINES_OF_FILES: [&str; 3] = ["file", "lmdb", "sqlite"];
 
-/// Runs `larder` where `disk` is a file system of its own that only this process sees.
+/// Runs `larder` with a file system of its own at `disk`, which only this process sees.
 fn larder_on(scene: &Scene, options: &str, arguments: &[&str]) -> Answer {
     std::fs::create_dir_all(scene.path("disk")).unwrap();
     let script = r#"mount -t tmpfs -o "$0" none disk && exec "$LARDER" "$@""#;
@@ -59,7 +59,7 @@ fn fills_up() {
     }
 }
 
-/// Runs `larder compare` where it may mount.
+/// Runs `larder compare` with the right to mount.
 fn compare_with_mounts(scene: &Scene, arguments: &[&str]) -> Answer {
     let script = r#"exec "$LARDER" compare -q -r 2 -o out "$@""#;
     scene.shell(
@@ -70,7 +70,7 @@ fn compare_with_mounts(scene: &Scene, arguments: &[&str]) -> Answer {
 
 fn fills_its_own() {
     let scene = Scene::new();
-    // A000 wrote 1,060 MB of values into 1,024 MB; here it is a thousandth of that.
+    // A000 wrote 1,060 MB of values into 1,024 MB; this plan is a thousandth of that.
     let plan = ["file:?mount=tmpfs:1m", "-k", "106", "-d", "10k"];
     compare_with_mounts(&scene, &plan).ends_with(0);
     let run = scene.run_json();
@@ -84,7 +84,7 @@ fn fills_its_own() {
     assert_eq!(said("SILENT-DROP"), None);
     scene.assert_nothing_left();
 
-    // Where nearly nothing fits, that is the reason.
+    // Where nearly no value fits, the full disk is the reason.
     let plan = ["file:?mount=tmpfs:1m", "-k", "500", "-d", "16k"];
     compare_with_mounts(&scene, &plan).ends_with(1);
     for cell in &scene.run_json().cells {
@@ -124,7 +124,7 @@ fn read_only() {
     }
 }
 
-/// A run that could keep its `run.json` and not all that is made of it says so, and the rest can be made from it.
+/// A run that kept its `run.json` but lost other files says so, and `larder report` can make these again.
 #[track_caller]
 fn keeps_its_run(scene: &Scene, answer: &Answer, missing: &[&str], why: &str) {
     answer.ends_with(1);
@@ -147,7 +147,7 @@ fn keeps_its_run(scene: &Scene, answer: &Answer, missing: &[&str], why: &str) {
 fn no_room_for_reports() {
     let scene = Scene::new();
     std::fs::create_dir_all(scene.path("disk")).unwrap();
-    // The disk goes with the process; what it held is copied.
+    // The disk vanishes with the process, so the script copies its files.
     let script = r#"mount -t tmpfs -o size=96k none disk
         "$LARDER" compare moka: -q -r 3 -k 1000 -o disk/out; code=$?
         cp -r disk/out out; exit $code"#;
@@ -157,7 +157,7 @@ fn no_room_for_reports() {
 
 fn no_large_files() {
     let scene = Scene::new();
-    // Half kibibytes or whole ones, as the shell counts: room for run.json, and not for the page.
+    // The shell counts in half or whole kibibytes: the limit leaves room for run.json, and not for the page.
     let script =
         r#"trap '' XFSZ; ulimit -f 120; exec "$LARDER" compare moka: -q -r 3 -k 1000 -o out"#;
     let answer = scene.shell("sh", &["-c", script]);

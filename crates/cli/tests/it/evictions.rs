@@ -1,4 +1,4 @@
-//! Servers that Larder did not start and that have no room: nothing that others have there is evicted, unless `--yes` says so.
+//! Full servers that Larder did not start: no run evicts entries of other programs, unless `--yes` allows it.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(crate) const CASES: &[Case] = &[
     (MEMCACHED, "a_target_whose_server_begins_to_evict_is_measured_no_more", evicts_meanwhile),
 ];
 
-/// A server which for the `larder` under test is somebody else's; it ends with this test.
+/// A server that is external for the `larder` under test; it ends with this test.
 struct Server {
     store: Arc<dyn Store>,
     address: String,
@@ -34,7 +34,7 @@ impl Server {
         format!("{}://{}", self.store.info().scheme, self.address)
     }
 
-    /// Stores so many entries as others would.
+    /// Stores this number of entries, as other programs would.
     fn fill(&self, entries: u32, bytes: usize) {
         let mut session = self.store.session().unwrap();
         for number in 0..entries {
@@ -42,7 +42,7 @@ impl Server {
         }
     }
 
-    /// How many of the entries are still there.
+    /// The number of these entries that are still there.
     fn kept(&self, entries: u32) -> usize {
         let mut session = self.store.session().unwrap();
         let keys: Vec<Vec<u8>> = (0..entries).map(key).collect();
@@ -72,7 +72,7 @@ fn small<'a>(targets: &[&'a str]) -> Vec<&'a str> {
     [&["compare", "-q"], targets, &["-k", "1000", "-r", "3", "-o", "out"]].concat()
 }
 
-/// It is refused in one line, nothing is stored or evicted, and no result is written.
+/// Checks that the run is refused in one line, that nothing is stored or evicted, and that no result is written.
 #[track_caller]
 fn refuses(server: &Server, url: &str, entries: u32, parts: &[&str]) {
     let scene = Scene::new();
@@ -93,7 +93,8 @@ const FROM_OTHERS: &str = "from a server that Larder did not start";
 
 fn full_memcached() {
     let server = Server::start("memcached:?m=16");
-    // Nothing was evicted, and a quarter of the memory is in no entry; but only the last page is in no slab class.
+    // The server evicted nothing, and no entry uses a quarter of its memory. But only the last page is in no slab
+    // class.
     server.fill(12_500, 900);
     assert_eq!((server.evictions(), server.kept(12_500)), (0, 12_500));
     assert!(server.stats().bytes.unwrap() < 13 << 20);
@@ -119,7 +120,7 @@ fn evicted_before() {
     let parts = ["0 B are free", "--yes"];
     scene.larder(&small(&[&server.url()])).ends_with(2).complains(&parts);
     assert_eq!((server.kept(20_000), server.evictions()), (kept, evictions));
-    // With half of it in use, it is taken without a question, and nothing of what was there goes.
+    // A run fills a server whose memory is half in use without `--yes`, and every earlier entry stays.
     let server = Server::start("memcached:?m=16");
     server.fill(5000, 900);
     scene.larder(&small(&[&server.url()])).ends_with(0);
@@ -151,7 +152,7 @@ fn evicts_meanwhile() {
     let endless = ["compare", &url, "moka:", "-k", "200", "-r", "1000", "-o", "out"];
     let mut larder = scene.start(&endless);
     larder.reaches("round 2 of");
-    // Others need the room now.
+    // Other programs need the room now.
     while server.evictions() == 0 {
         server.fill(200, 500_000);
     }
@@ -170,7 +171,7 @@ fn evicts_meanwhile() {
         }
     }
     assert_eq!(run.cells.iter().filter(|cell| cell.reason.is_some()).count(), 2);
-    // Of ours nothing is left there.
+    // No entry of the run is left there.
     let others = server.kept(200) as u64;
     assert_eq!(server.stats().items, Some(others), "keys of the run are left");
 }

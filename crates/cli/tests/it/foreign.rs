@@ -1,4 +1,4 @@
-//! A server that Larder did not start is somebody's: what lies on it stays as it is.
+//! An external server: the entries of other programs stay as they are.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -26,7 +26,7 @@ pub(crate) const CASES: &[Case] = &[
     (MEMCACHED, "a_lot_of_a_foreign_server_is_taken_only_when_allowed", a_lot),
 ];
 
-/// A memcached which for the `larder` under test is somebody else's; it ends with this test.
+/// A memcached that is external for the `larder` under test; it ends with this test.
 pub(crate) struct Server {
     _store: Arc<dyn Store>,
     address: String,
@@ -59,7 +59,7 @@ impl Server {
         let mut entries = BTreeMap::new();
         for number in 0_u32..200 {
             let mut key = match number % 4 {
-                // They look like keys of a run.
+                // These keys look like keys of a run.
                 0 => format!("larder:{number:08x}:{number}"),
                 1 => format!("k{number:031}"),
                 _ => format!("user-{number}/"),
@@ -79,7 +79,7 @@ impl Server {
         foreign
     }
 
-    /// Everything is as it was filled, and there is nothing else.
+    /// Checks that every entry is unchanged, and that there are no other entries.
     #[track_caller]
     fn assert_untouched(&self, foreign: &Foreign) {
         let mut connection = self.connect();
@@ -96,19 +96,19 @@ impl Server {
         assert_eq!(connection.stats(" settings"), foreign.settings);
     }
 
-    /// How many sets it has taken in all.
+    /// The number of all sets so far.
     fn sets(&self) -> u64 {
         self.connect().stats("")["cmd_set"].parse().unwrap()
     }
 }
 
-/// Entries on a server that are not ours.
+/// Entries of other programs on a server.
 struct Foreign {
     entries: BTreeMap<String, (u32, Vec<u8>)>,
     settings: BTreeMap<String, String>,
 }
 
-/// As much of memcached's text protocol as a stranger needs.
+/// The part of memcached's text protocol that another client needs.
 struct Connection {
     reader: BufReader<Box<dyn Read>>,
     writer: Box<dyn Write>,
@@ -152,7 +152,7 @@ impl Connection {
     }
 }
 
-/// The ways of working that write or delete.
+/// The workloads that write or delete.
 const WORK: [&[&str]; 4] = [
     &["--ttl", "1h"],
     &["--ratio", "2:3:1", "-n", "2000"],
@@ -217,7 +217,7 @@ fn a_lot() {
 }
 
 fn silent() {
-    // In the middle of a phase, while keys are loaded, and at the end of a turn.
+    // The silence begins in the middle of a phase, during the load of keys, or at the end of a turn.
     for after in [700, 150, 405] {
         let (scene, server) = (Scene::new(), TrapServer::start(Fault::Hangs { after }).unwrap());
         let target = format!("{}&timeout=1s", server.url("hangs"));
@@ -231,7 +231,8 @@ fn silent() {
         {
             assert!(told.contains(part), "{after}, {part}: {told}");
         }
-        // An operation and the next one, or one that is tried again; then it is asked once more, and once when the run is over.
+        // An operation and the next, or a second attempt, get no answer. Larder then asks once more, and once when the
+        // run is over.
         assert!((1..=5).contains(&server.unanswered()), "{after}: {}", server.unanswered());
         let moka = scene.run_json().cells;
         assert!(moka.iter().any(|cell| cell.target == "moka:" && cell.rounds == 3), "it goes on");

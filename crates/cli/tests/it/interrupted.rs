@@ -20,7 +20,7 @@ pub(crate) const CASES: &[Case] = &[
     (MEMCACHED, "a_second_ctrl_c_ends_at_once_and_leaves_nothing", second_ctrl_c),
 ];
 
-/// A run that takes longer than any test waits for it.
+/// A run that takes longer than the patience of any test.
 const ENDLESS: [&str; 6] = ["-k", "200", "-r", "1000", "-o", "out"];
 
 fn server_killed() {
@@ -38,7 +38,7 @@ fn server_killed() {
         "-o",
         "out",
     ]);
-    // However slow the machine is, two rounds of each cell are still to come.
+    // On the slowest machine, two rounds of each cell are still to come.
     larder.reaches("round 2 of 4");
     std::thread::sleep(Duration::from_millis(200));
     let servers = scene.memcacheds();
@@ -60,7 +60,7 @@ fn server_killed() {
     for cell in &of_memcached {
         let reason = cell.reason.as_deref().unwrap();
         assert!(reason.starts_with("lost ") && !reason.contains("memcached: memcached:"));
-        // The server died in the middle of a phase, or between two of them.
+        // The server died in the middle of a phase, or between two phases.
         let failed = reason.ends_with(" failed)");
         assert!(failed || reason.contains("refused the connection"), "{reason}");
         assert!(!failed || of_memcached.iter().any(|cell| cell.counts.errors > 0), "{cell:?}");
@@ -104,7 +104,7 @@ fn larder_killed_without_servers() {
     assert_eq!(fs::read_to_string(scene.path("db")).unwrap(), "stays");
 }
 
-/// A guest whose gets take longer than any test waits for.
+/// A guest whose gets take longer than the patience of any test.
 const WORKING_GUEST: [&str; 8] =
     ["compare", "perl+fastmmap:", "-k", "200", "--duration", "100s", "-o", "out"];
 
@@ -125,7 +125,7 @@ fn larder_killed_with_guest() {
     let processes: [&str; 2] = ["--processes", "3"];
     let mut larder = scene.start(&[&WORKING_GUEST[..], &processes].concat());
     larder.reaches("round 1 of");
-    // One that waits and three that work.
+    // One process waits and three work.
     assert!(within(SOON, || guests(&scene).len() == 4), "{:?}", guests(&scene));
     assert!(!scene.files("tmp").is_empty());
     larder.signal("KILL");
@@ -139,7 +139,7 @@ fn ctrl_c_with_guest() {
     let mut larder = scene.start(&WORKING_GUEST);
     larder.reaches("round 1 of");
     assert!(within(SOON, || guests(&scene).len() == 1), "{:?}", guests(&scene));
-    // The sets are over soon; the gets would go on.
+    // The sets end soon; the gets would go on.
     std::thread::sleep(Duration::from_secs(1));
     let asked = Instant::now();
     larder.signal("INT");
@@ -187,7 +187,7 @@ fn ctrl_c_several_times() {
 
 fn second_ctrl_c() {
     let scene = Scene::new();
-    // It takes connections and never says a word, so an orderly end would take as long as the timeout.
+    // This server accepts connections and never answers, so an orderly end would take as long as the timeout.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let deaf = format!("memcached://{}?timeout=10m", silent.local_addr().unwrap());
     let mut larder =
@@ -195,7 +195,7 @@ fn second_ctrl_c() {
     larder.reaches("opening memcached://");
     assert_eq!((scene.memcacheds().len(), scene.files("tmp").len()), (1, 2));
     let first = Instant::now();
-    // Signals that follow each other closely count as one; that time passes while the key is pressed again and again.
+    // Signals in quick succession count as one. That time passes while the key is pressed again and again.
     let status = larder.ends_after(|larder| larder.signal("INT"));
     assert_eq!(status, Some(130));
     assert!(first.elapsed() >= Duration::from_millis(500), "{:?}", first.elapsed());

@@ -60,7 +60,7 @@ fn main() -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
-/// Nothing but larder.
+/// A test that needs only larder.
 const NOTHING: Need = || Ok(());
 
 /// A memcached that can be started.
@@ -72,10 +72,10 @@ const REDIS: Need = || has_program(&ENGINES.find("redis").unwrap().recipes[0]);
 /// A PostgreSQL that can be started.
 const POSTGRESQL: Need = || has_program(&larder_testkit::POSTGRES);
 
-/// Perl, with a cache of its own.
+/// Perl, with the module of a cache that needs no server.
 const PERL: Need = || has_perl_modules(&["Cache::FastMmap"]);
 
-/// Mounts that nobody else sees.
+/// Mounts that no other process sees.
 const MOUNTS: Need = || {
     let mount = ["--map-root-user", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"];
     let tried = Command::new("unshare").args(mount).output();

@@ -1,4 +1,4 @@
-//! Memory that a whole run may have: who takes more is killed, which is said, and nothing is left of anybody.
+//! The memory limit of a whole run: a process above it is killed, the run says so, and no process is left.
 
 use std::fs;
 use std::path::Path;
@@ -32,7 +32,7 @@ fn server_killed() {
     let scene = Scene::new();
     scene.write("s.toml", format!("targets = ['memcached:?m=1g', 'null:']\n[workload]\n{MORE}"));
     let arguments = ["compare", "-q", "--yes", "--scenario", "s.toml", "-o", "out"];
-    // A target that a scenario lists and that is lost is a reason and no failure.
+    // A scenario's lost target is a reason and no failure.
     scene.larder(&arguments).ends_with(0);
     let run = scene.run_json();
     assert_eq!(run.environment.memory_limit_bytes, Some(96 << 20));
@@ -58,7 +58,7 @@ fn larder_killed() {
     assert!(within(SOON, gone), "{group} is left");
 }
 
-/// Whether there is a control group whose name begins so.
+/// Whether a control group's name begins like this.
 fn has_group(folder: &Path, beginning: &str) -> bool {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut groups = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));

@@ -34,7 +34,7 @@ fn compare(scene: &Scene, arguments: &[&str]) -> Answer {
     scene.larder(&[&["compare"], arguments, &SMALL].concat())
 }
 
-/// Checks that a JSON object has every one of these.
+/// Checks that a JSON object has all these names.
 #[track_caller]
 fn has(object: &Value, names: &str) {
     for name in names.split(' ') {
@@ -79,7 +79,7 @@ fn json() {
         has(comparison, "a b point operation ratio ci95 verdict");
     }
     assert_eq!(run["comparisons"].as_array().unwrap().len(), 6, "three pairs, two operations");
-    // One acknowledges what survives a crash of the machine, the others do not.
+    // One target acknowledges only values that survive a crash of the machine; the others do not.
     let checks = run["checks"].as_array().unwrap();
     assert!(checks.iter().any(|check| check["id"] == "ACK-PARITY"), "{checks:#?}");
     for check in checks {
@@ -160,7 +160,8 @@ fn replaced() {
     let first = compare(&scene, &["moka:", "-q"]);
     assert_eq!(first.ends_with(0).err, "results: out\n");
     let before = scene.run_json().started;
-    // Before it is gone, while there is time to keep it; where nothing is said on the way, with the results.
+    // Larder says this before it replaces the result, while there is time to keep it. With `-q` it says so with the
+    // results.
     let second = compare(&scene, &["moka:"]);
     let told = second.ends_with(0).err.lines().next().unwrap_or_default();
     let time = told.strip_prefix("out: replaces the result of ").unwrap();
@@ -176,7 +177,7 @@ fn replaced() {
 fn shared_folder() {
     let scene = Scene::new();
     compare(&scene, &["moka:", "-q"]).ends_with(0);
-    // As another run would have it.
+    // Another run of larder locks its folder like this.
     let folder = fs::File::open(scene.path("out")).unwrap();
     folder.lock().unwrap();
     let answer = compare(&scene, &["lmdb:"]);
@@ -214,7 +215,7 @@ fn dry_run() {
     }
     assert!(!answer.out.contains("ops/s") && !answer.err.contains("round "), "{answer:#?}");
     assert_eq!(scene.files("."), ["tmp"]);
-    // Three that run, at three sizes, with two operations: 18 comparisons. One does not run.
+    // 18 comparisons: three available targets, three sizes and two operations. One target is not available.
     let sweep = ["-d", "100,1k,2k", "-k", "50", "-r", "4"];
     let few = "4 rounds cannot give a verdict over 18 comparisons; 8 can: -r 8";
     let answer = scene.larder(&[&["compare", "--dry-run"], &targets[..], &sweep].concat());
@@ -257,7 +258,7 @@ fn dry_run_of_servers() {
     scene.assert_nothing_left();
 }
 
-/// The parts of a run that do not depend on time: targets, workload, and each cell with what was counted.
+/// The parts of a run that do not depend on time: targets, workload, and each cell with its counts.
 fn constant(run: &Run) -> (Vec<&str>, &std::collections::BTreeMap<String, String>, Vec<String>) {
     let cell = |cell: &larder_report::Cell| {
         let (point, counts) = (&cell.point, cell.counts);
@@ -321,7 +322,7 @@ fn article() {
         &listed.ends_with(0).out,
         &["a002", "a003", "[--full] [--as published [--full]]"],
     );
-    // Typed options make another workload of it, of which nothing was published.
+    // Typed options make another workload, which the article did not publish.
     let typed = ["compare", "-q", "-o", "out", "--scenario", "mine.toml", "--keys", "31"];
     let answer = scene.larder(&typed);
     let told = ["changed by --keys", "cannot be told: Nothing is found.", "--keys made another"];
@@ -357,7 +358,7 @@ fn missing() {
 
 fn strict() {
     let scene = Scene::new();
-    // The keys that are stored are never those that are read: it times misses.
+    // The reads never ask for the stored keys, so this times misses.
     let arguments = ["moka:", "-q", "--key-pattern", "first", "--on-miss", "fill-next", "-n", "10"];
     let green = compare(&scene, &arguments);
     let last = green.ends_with(0).err.lines().last();

@@ -22,11 +22,11 @@ pub(crate) const CASES: &[Case] = &[
     (NOTHING, "quiet_is_silent_on_a_terminal_and_a_dumb_one_gets_lines", quiet),
 ];
 
-/// Longer than any of this takes, on a machine that is busy with something else.
+/// Longer than any step takes on a machine that is busy with other work.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// So many rows that nothing scrolls away.
+/// So many rows that the screen never scrolls.
 const ROWS: u16 = 200;
-/// A run that nobody waits for.
+/// A run that no test waits for.
 const ENDLESS: [&str; 6] = ["-k", "2000", "-r", "1000", "-o", "out"];
 
 /// A larder on a terminal of its own.
@@ -35,7 +35,7 @@ struct OnTerminal {
     pty: Pty,
     written: Receiver<Vec<u8>>,
     emulator: vt100::Parser,
-    /// Everything that was written so far.
+    /// All output so far.
     all: String,
 }
 
@@ -78,7 +78,7 @@ impl OnTerminal {
         self.emulator.screen().contents()
     }
 
-    /// Waits until what is on the screen is so, and returns it.
+    /// Waits until the text on the screen fulfils this condition, and returns the text.
     #[track_caller]
     fn until(&mut self, so: impl Fn(&str) -> bool) -> String {
         while !so(&self.screen()) {
@@ -90,7 +90,7 @@ impl OnTerminal {
         self.screen()
     }
 
-    /// Waits for its end; returns the exit code and what is on the screen.
+    /// Waits for the end of larder, and returns the exit code and the text on the screen.
     #[track_caller]
     fn ends(&mut self) -> (Option<i32>, String) {
         while let Ok(bytes) = self.written.recv_timeout(PATIENCE) {
@@ -108,7 +108,7 @@ impl OnTerminal {
 
 impl Drop for OnTerminal {
     fn drop(&mut self) {
-        // It has ended, unless the test has failed.
+        // Larder has ended, unless the test has failed.
         let _ = self.child.kill();
     }
 }
@@ -166,7 +166,7 @@ fn continued() {
             .split_once("$ fg\n")
             .is_some_and(|(above, below)| above.contains("turns") && below.contains("turns"))
     });
-    // Not by Ctrl-C: at that a terminal forgets what it has not shown yet, part of a view perhaps.
+    // This is a signal and no Ctrl-C: on Ctrl-C a terminal drops unshown output, perhaps a part of a view.
     signal("INT", &[&process]);
     let (code, left) = larder.ends();
     assert_eq!(code, Some(130), "{left}");
@@ -204,7 +204,7 @@ fn fired() {
     larder.pty.write_all(b"\x03").unwrap();
     larder.ends();
 
-    // Without a terminal it is a line, once however many rounds there are.
+    // Without a terminal, each finding is one line for any number of rounds.
     let arguments = [&targets[..], &["-k", "2000", "-r", "3", "-o", "out"]].concat();
     let answer = scene.larder(&arguments);
     let lines =

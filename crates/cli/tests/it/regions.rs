@@ -1,4 +1,4 @@
-//! Regions that several processes have open: what one has counted, `larder` tells of in another.
+//! Regions that several processes have open: `larder` reports the counts of another process.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -22,35 +22,35 @@ pub(crate) const CASES: &[Case] = &[
     (NOTHING, "inspect_draws_a_damaged_region_or_refuses_it", damaged),
 ];
 
-/// The region that this process is to write to until it is killed.
+/// The variable that names a region for this process to write to, until it is killed.
 const WRITER: &str = "LARDER_TEST_WRITER";
 
-/// Threads of a writer: the next one waits for the lock that another has.
+/// The threads of a writer. While one thread has the lock, another waits for it.
 const THREADS: usize = 3;
 
 fn open(url: &str) -> Arc<dyn Store> {
     ENGINES.open(&StoreUrl::parse(url).unwrap()).unwrap()
 }
 
-/// Writes to a region for ever where this process was started for that.
+/// Writes to a region for ever, where the variable asks this process to.
 pub(crate) fn write_if_asked() {
     let Ok(url) = std::env::var(WRITER) else { return };
     let store = open(&url);
     let write = || {
         let (mut session, value) = (store.session().unwrap(), [7; 4000]);
         for key in (0_u64..).map(|i| (i % 3000).to_be_bytes()) {
-            // One that was stopped for long with the lock is no fault.
+            // An error after a long stop with the lock is no fault.
             let _ = session.set(&key, &value, &SetOptions::default());
         }
     };
     thread::scope(|scope| (0..THREADS).for_each(|_| drop(scope.spawn(write))));
 }
 
-/// A process that writes, killed at the latest when this is dropped.
+/// A process that writes, and is killed when this is dropped.
 struct Writer(Child);
 
 impl Writer {
-    /// One that has written some entries.
+    /// Starts a writer, and waits until it has written some entries.
     fn start(url: &str, store: &dyn Store) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.env(WRITER, url).stdin(Stdio::null()).stdout(Stdio::null());
@@ -69,7 +69,7 @@ impl Drop for Writer {
     }
 }
 
-/// The counters of this kind of store only, as `larder stats` tells it.
+/// A counter of this engine alone, from `larder stats`.
 fn own(scene: &Scene, url: &str, name: &str) -> u64 {
     let told = scene.larder(&["stats", url, "--format", "json"]).ends_with(0).json();
     told["own"][name].as_u64().unwrap_or_else(|| panic!("no {name} in {told:#}"))
@@ -88,7 +88,7 @@ fn stats() {
     assert!(own(&scene, url, "evicted_small") > 100);
     let text = scene.larder(&["stats", url]).ends_with(0).out.clone();
     assert_contains(&text, &["hits  ", "evictions  ", "evicted_small  ", "lock_repairs  "]);
-    // Other stores count nothing besides.
+    // Other engines have no counters of their own.
     let files = scene.larder(&["stats", "file:.", "--format", "json"]).ends_with(0).json();
     assert_eq!(files["own"], serde_json::json!({}));
 }
@@ -96,7 +96,7 @@ fn stats() {
 fn killed() {
     let scene = Scene::new();
     let url = format!("mmap:{}?size=1m", scene.path("region").display());
-    // While somebody has it open, nobody makes its locks anew.
+    // This test keeps the region open, because a process that opens an unused region resets its locks.
     let store = open(&url);
     let mut session = store.session().unwrap();
     let is_repaired = (0..50).any(|_| {
@@ -141,7 +141,7 @@ fn stopped() {
     let store = open(&url);
     let writer = Writer::start(&url, &*store);
     let writing = writer.0.id().to_string();
-    // It is soon stopped with the lock, which its threads give each other.
+    // Soon a stop hits the writer while one of its threads has the lock.
     let is_told = (0..50).any(|_| {
         signal("STOP", &[&writing]);
         let told = scene.larder(&["inspect", "mmap:region"]).ends_with(0).out.clone();
@@ -160,7 +160,7 @@ fn only_read() {
     let mut session = store.session().unwrap();
     session.set(b"key", &[7; 1000], &SetOptions::default()).unwrap();
     let before = fs::read(scene.path("region")).unwrap();
-    // Nobody has it open, and it was left open: whoever opened it now would make its locks anew.
+    // No process has this copy open, and its last user left it open, so opening it as a store would reset its locks.
     scene.write("left", &before);
     let readable = fs::Permissions::from_mode(0o444);
     fs::set_permissions(scene.path("left"), readable).unwrap();
@@ -198,7 +198,7 @@ fn damaged() {
     drop(Writer::start(&url, &*store));
     drop(store);
     let sound = fs::read(scene.path("region")).unwrap();
-    // The beginning, the counters, a partition's notes, and the rest.
+    // The header, the counters, a partition's notes, and the rest.
     for (from, to, code) in [(0, 128, 1), (128, 4096, 0), (4096, 40_000, 0), (40_000, 1 << 20, 0)] {
         for byte in [0, 1, 0x7f, 0xff] {
             let mut bytes = sound.clone();

@@ -1,4 +1,4 @@
-//! `larder report`: what a comparison left, rendered anew, printed, drawn.
+//! `larder report`: it renders, prints and draws earlier results.
 
 use std::fs;
 
@@ -18,7 +18,7 @@ pub(crate) const CASES: &[Case] = &[
     (NOTHING, "a_folder_without_a_result_is_refused_in_one_line", refused),
 ];
 
-/// A run of a version that knew neither distributions nor timelines.
+/// A run of a version without distributions and timelines.
 const EARLIER: &str = include_str!("../../../report/tests/fixture/run.json");
 
 /// A scene with the results of a small comparison in `out`.
@@ -46,7 +46,7 @@ fn rendered_again() {
     files.sort();
     assert_eq!(files, ["hdr", "report.html", "report.md", "run.json", "samples.csv", "usage.csv"]);
 
-    // The file itself is as good a name as its folder's.
+    // The path of the file works as well as that of its folder.
     fs::remove_file(&reports[0]).unwrap();
     scene.larder(&["report", "out/run.json"]).ends_with(0);
     assert_eq!(fs::read_to_string(&reports[0]).unwrap(), written[0]);
@@ -82,7 +82,7 @@ fn printed() {
         .complains(&["unknown format `xml`", "known: table, matrix, markdown, html, json, csv"]);
 }
 
-/// The run of an earlier version cut down to gets of one size without latencies: a few charts.
+/// The run of an earlier version, reduced to gets of one size without latencies: a few charts.
 fn few_charts() -> String {
     let mut run: Value = serde_json::from_str(EARLIER).unwrap();
     let cells = run["cells"].as_array_mut().unwrap();
@@ -200,7 +200,7 @@ fn refused() {
         ("closed", 1, &["reading closed/run.json", "directory"]),
     ] {
         scene.larder(&["report", path]).ends_with(code).complains(parts);
-        // One wrong name among several, and nothing is done for the right ones.
+        // With one wrong path among several, no report is made.
         let both = ["report", "whole.json", path, "--format", "markdown"];
         scene.larder(&both).ends_with(code).complains(parts);
     }

@@ -1,4 +1,4 @@
-//! Where a test runs `larder`, and how it sees what was left behind.
+//! A folder in which a test runs `larder`, and checks of its remaining files and processes.
 
 use std::fmt::Debug;
 use std::fs;
@@ -13,20 +13,20 @@ use std::time::{Duration, Instant};
 use larder_report::Run;
 use tempfile::TempDir;
 
-/// More than any of these runs takes, on a machine that is busy with something else.
+/// Longer than any of these runs takes on a machine that is busy with other work.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Time for what takes a second on a machine that has nothing else to do.
+/// Time for work that takes a second on an idle machine.
 pub(crate) const SOON: Duration = Duration::from_secs(5);
 
-/// A folder of its own for one test. Larder works in it and has its temporary directory there, by which every process
-/// that it starts is known: they inherit it in their environment.
+/// A separate folder for one test. Larder works in it and has its temporary directory there. Every process that larder
+/// starts inherits this directory in its environment, and is recognised by it.
 #[derive(Debug)]
 pub(crate) struct Scene(TempDir);
 
 impl Scene {
     pub(crate) fn new() -> Self {
-        // A server that runs as another user must get through.
+        // A server that runs as another user needs access.
         let everybody = fs::Permissions::from_mode(0o755);
         let scene = Self(tempfile::Builder::new().permissions(everybody).tempdir().unwrap());
         fs::create_dir(scene.path("tmp")).unwrap();
@@ -55,7 +55,7 @@ impl Scene {
         answer(self.command(LARDER, arguments))
     }
 
-    /// The same where no program is installed.
+    /// The same on a machine without installed programs.
     pub(crate) fn larder_alone(&self, arguments: &[&str]) -> Answer {
         let mut command = self.command(LARDER, arguments);
         command.env("PATH", self.path("tmp"));
@@ -78,13 +78,13 @@ impl Scene {
         Running { process, progress }
     }
 
-    /// The `run.json` that a run with `-o out` left.
+    /// The `run.json` of a run with `-o out`.
     pub(crate) fn run_json(&self) -> Run {
         serde_json::from_str(&fs::read_to_string(self.path("out/run.json")).unwrap()).unwrap()
     }
 
-    /// The processes that larder has started here, itself among them, each with its name. One that has ended and is
-    /// waited for by nobody has no environment any more.
+    /// The processes that larder has started here, and larder itself, each with its name. A zombie has no environment,
+    /// so it is missing here.
     pub(crate) fn processes(&self) -> Vec<(u32, String)> {
         let ours = format!("TMPDIR={}\0", self.path("tmp").display()).into_bytes();
         let process = |entry: fs::DirEntry| {
@@ -97,7 +97,7 @@ impl Scene {
         fs::read_dir("/proc").unwrap().flatten().filter_map(process).collect()
     }
 
-    /// The servers among them.
+    /// The memcached servers among these processes.
     pub(crate) fn memcacheds(&self) -> Vec<u32> {
         let of_memcached = |(pid, name): (u32, String)| (name == "memcached").then_some(pid);
         self.processes().into_iter().filter_map(of_memcached).collect()
@@ -109,8 +109,8 @@ impl Scene {
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
     }
 
-    /// Soon there is no server and no temporary file of larder here, and then no process that has cleaned up. It is a
-    /// matter of a second, but for a machine that is busy with other tests.
+    /// Checks that soon no server and no temporary file of larder is left, and then no cleaning process. On an idle
+    /// machine this takes a second.
     #[track_caller]
     pub(crate) fn assert_nothing_left(&self) {
         let left = || (self.memcacheds(), self.files("tmp"));
@@ -123,7 +123,7 @@ impl Scene {
 
 pub(crate) const LARDER: &str = env!("CARGO_BIN_EXE_larder");
 
-/// How a program ended and what it said.
+/// The exit code and the output of a program.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) code: Option<i32>,
@@ -141,19 +141,19 @@ fn answer(command: Command) -> Answer {
 }
 
 impl Answer {
-    /// It ended with this code.
+    /// Checks the exit code.
     #[track_caller]
     pub(crate) fn ends_with(&self, code: i32) -> &Self {
         assert_eq!(self.code, Some(code), "{self:#?}");
         self
     }
 
-    /// It printed nothing and complained in one line with all of these in it.
+    /// Checks that the program printed nothing and complained in one line that contains all these parts.
     #[track_caller]
     pub(crate) fn complains(&self, parts: &[&str]) -> &Self {
         assert!(self.out.is_empty() && self.err.lines().count() == 1, "{self:#?}");
         assert!(self.err.starts_with("larder: "), "{self:#?}");
-        // The system's own words come once, not once more for each layer that passes them on.
+        // The system's own words appear once, and not again for each layer that passes them on.
         assert!(self.err.matches("(os error").count() <= 1, "{self:#?}");
         for part in parts {
             assert!(self.err.contains(part), "`{part}` is missing: {self:#?}");
@@ -161,14 +161,14 @@ impl Answer {
         self
     }
 
-    /// Its output, read as JSON.
+    /// The output, read as JSON.
     #[track_caller]
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
     }
 }
 
-/// A larder at work.
+/// A running larder.
 #[derive(Debug)]
 pub(crate) struct Running {
     process: Child,
@@ -176,7 +176,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Reads its progress up to a line that begins so.
+    /// Reads its progress up to a line with this beginning.
     #[track_caller]
     pub(crate) fn reaches(&mut self, beginning: &str) {
         let lines = self.progress.by_ref().lines().map(Result::unwrap);
@@ -200,7 +200,7 @@ impl Running {
         format!("-{}", self.process.id())
     }
 
-    /// Does this again and again until it has ended; returns its exit code.
+    /// Calls this again and again until larder has ended, and returns its exit code.
     #[track_caller]
     pub(crate) fn ends_after(&mut self, again: impl Fn(&Self)) -> Option<i32> {
         let mut status = None;
@@ -219,27 +219,27 @@ impl Running {
         status.unwrap().code()
     }
 
-    /// Its output since, once it has ended.
+    /// The rest of its output, after it has ended.
     pub(crate) fn rest(&mut self) -> String {
         let mut rest = String::new();
         self.progress.read_to_string(&mut rest).unwrap();
         rest
     }
 
-    /// Waits for its end; returns its exit code, `None` when a signal ended it.
+    /// Waits for its end, and returns its exit code: `None` when a signal ended it.
     #[track_caller]
     pub(crate) fn ends(mut self) -> Option<i32> {
         self.ends_after(|_| ())
     }
 }
 
-/// Sends a signal to processes, or to a group when there is a minus before its id.
+/// Sends a signal to processes, or to a process group where its id has a minus.
 pub(crate) fn signal(name: &str, receivers: &[&str]) {
     let sent = Command::new("/bin/kill").args(["-s", name, "--"]).args(receivers).status().unwrap();
     assert!(sent.success());
 }
 
-/// Waits until `condition` holds; false when it does not within this time.
+/// Waits until `condition` holds, and returns false when it does not hold within this time.
 pub(crate) fn within(time: Duration, mut condition: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + time;
     while !condition() {
@@ -251,7 +251,7 @@ pub(crate) fn within(time: Duration, mut condition: impl FnMut() -> bool) -> boo
     true
 }
 
-/// Checks that every one of these is there.
+/// Checks that a text contains all these parts.
 #[track_caller]
 pub(crate) fn assert_contains(text: &str, parts: &[impl AsRef<str> + Debug]) {
     for part in parts {

@@ -1,4 +1,4 @@
-//! Sets of scenarios: each runs as it would alone, and an index lies over them.
+//! Sets of scenarios: each scenario runs as it would alone, and an index covers them all.
 
 use std::fs;
 use std::net::TcpListener;
@@ -23,7 +23,7 @@ pub(crate) const CASES: &[Case] = &[
     (NOTHING, "sets_are_listed_and_printed", listed),
 ];
 
-/// A scene with a small scenario of two forms, one that never hits, and one that cannot be read here.
+/// A scene with three scenarios: a small one of two forms, one that never hits, and one without its trace.
 fn scene(scenarios: &str) -> Scene {
     let scene = Scene::new();
     scene.write(
@@ -45,7 +45,7 @@ fn scene(scenarios: &str) -> Scene {
     scene
 }
 
-/// The index that a run with `-o out` left: the names of its scenarios, each with the reason why there is no run of it.
+/// The index of a run with `-o out`: the names of its scenarios, each with the reason for a missing run.
 fn index(scene: &Scene) -> Vec<(String, Option<String>)> {
     let text = fs::read_to_string(scene.path("out/index.json")).unwrap();
     let index: Value = serde_json::from_str(&text).unwrap();
@@ -91,7 +91,7 @@ fn a_set() {
 
     assert_contains(&page, &["href=\"empty/report.html#check-error-NEVER-HITS\""]);
 
-    // A check of the worst kind in one of them is one of the set.
+    // An error of one scenario is an error of the set.
     let strict = [&set[..], &["--strict", "-q", "--format", "markdown"]].concat();
     let strict = scene.larder(&strict);
     strict.ends_with(3);
@@ -120,11 +120,11 @@ fn one_fails() {
 fn not_exported() {
     let scene = scene("'small.toml', 'empty.toml'");
     let set = ["compare", "--scenario", "mine.toml", "-q", "-o", "out", "--export-svg", "charts"];
-    // No folder at all: said before anything is measured.
+    // The folder cannot be made, and larder says so before it measures.
     scene.write("charts", "a file");
     scene.larder(&set).ends_with(1).complains(&["writing charts"]);
     assert!(!scene.path("out").exists());
-    // No message for one of them: only the exit code tells, and the measured rounds stay.
+    // A failed export of one scenario changes the exit code, and its measured rounds stay.
     fs::remove_file(scene.path("charts")).unwrap();
     fs::create_dir(scene.path("charts")).unwrap();
     scene.write("charts/small", "a file");
@@ -134,7 +134,7 @@ fn not_exported() {
     assert!(!answer.out.contains("did not run"), "{answer:#?}");
     assert_eq!(index(&scene), [("small".into(), None), ("empty".into(), None)]);
     assert!(scene.path("out/small/run.json").exists() && scene.path("charts/empty").exists());
-    // Nor can its results be: the index shows them, and says why nobody will find them.
+    // The results of this scenario cannot be written either: the index shows them, and says why they are not there.
     fs::remove_dir_all(scene.path("out/small")).unwrap();
     fs::create_dir_all(scene.path("out/small/run.json")).unwrap();
     let answer = scene.larder(&set[..6]);
@@ -213,7 +213,7 @@ fn index_again() {
     );
     let itself = ["report", "all/index.html", "--index", "all"];
     scene.larder(&itself).ends_with(2).complains(&["all/index.html: an index and no run"]);
-    // Where nothing has run, nothing took time.
+    // Where no scenario has run, the sum has no time.
     scene.write("none.toml", "scenarios = ['traced.toml']");
     let none = scene.larder(&["compare", "--scenario", "none.toml", "-q"]);
     none.ends_with(1);
@@ -239,7 +239,7 @@ fn ctrl_c() {
     let mut larder = scene.start(&["compare", "--scenario", "mine.toml", "-o", "out"]);
     larder.reaches("scenario 2 of 3: endless");
     larder.reaches("round 3 of 1000");
-    // The first is told of already.
+    // The index already has the first scenario.
     assert!(index(&scene).iter().map(|(_, reason)| reason.is_none()).eq([true, false, false]));
     larder.signal("INT");
     assert_eq!(larder.ends(), Some(130));
@@ -257,7 +257,7 @@ fn ctrl_c() {
 
 fn second_ctrl_c() {
     let scene = scene("'small.toml', 'deaf.toml'");
-    // It takes connections and never says a word, so an orderly end would take as long as the timeout.
+    // This server accepts connections and never answers, so an orderly end would take as long as the timeout.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let deaf = format!("memcached://{}?timeout=10m", silent.local_addr().unwrap());
     scene.write("deaf.toml", format!("targets = ['{deaf}']"));

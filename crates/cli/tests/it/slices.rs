@@ -1,4 +1,4 @@
-//! One comparison on several machines: slices of its plan, and the whole that they become again.
+//! One comparison on several machines: the slices of its plan, merged into the whole again.
 
 use std::fs;
 
@@ -46,7 +46,7 @@ fn merged() {
     assert_eq!((numbers, &merged.slice), (vec![1, 2], &None));
     for (cell, of_whole) in merged.cells.iter().zip(&whole.cells) {
         assert_eq!(cell.rounds, 7);
-        // The results of the plan are the same: the seeds, the keys, who comes first.
+        // The results of the plan are the same: the seeds, the keys, and the order of targets.
         let planned = |cell: &larder_report::Cell| {
             let places = cell.samples.iter().map(|sample| (sample.round, sample.position));
             (cell.counts.ops, cell.counts.hits, cell.bytes, places.collect::<Vec<_>>())
@@ -54,7 +54,7 @@ fn merged() {
         assert_eq!(planned(cell), planned(of_whole));
         assert!(cell.ops_per_s_ci95.is_some(), "seven rounds have an interval");
     }
-    // It is a folder like any other.
+    // It is an ordinary folder of results.
     let [left, of_whole] = ["merged", "out"].map(|folder| {
         let mut files = scene.files(folder);
         files.sort();
@@ -65,7 +65,7 @@ fn merged() {
     let printed = scene.larder(&["report", "merged", "--format", "markdown"]);
     assert_contains(&printed.out, &["7 rounds (put together of 2 slices), "]);
 
-    // Printed they are the whole as well; to be rendered anew, each is itself.
+    // A printed report merges the slices; reports written to the folders stay separate.
     let printed = scene.larder(&["report", "slice-1", "slice-2", "--format", "json"]);
     printed.ends_with(0);
     assert_eq!(printed.json()["cells"][0]["rounds"], 7);
@@ -81,7 +81,7 @@ fn merged() {
 fn job_array() {
     let scene = Scene::new();
     scene.write("job-array.sh", include_str!("../../../../examples/job-array.sh"));
-    // One after the other for figures; here side by side, for time.
+    // Real figures need the slices one after the other. Here they run side by side, to save time.
     let array = "for n in 1 2 3 4 5 6 7 8; do \
                  SLURM_ARRAY_TASK_ID=$n sh job-array.sh moka: -k 50 -r 9 > /dev/null & done; wait";
     scene.shell("sh", &["-c", array]).ends_with(0);
@@ -106,7 +106,7 @@ fn refused() {
         .complains(&["the same slice 1/2"]);
     merge(&["slice-1", "--merge", "slice-1"]).ends_with(2).complains(&["a slice lies there"]);
     assert!(!scene.path("out").exists());
-    // One alone is merged with a note of what is missing.
+    // A single slice is merged with a note on the missing slices.
     let alone = merge(&["slice-1", "--merge", "out"]);
     assert_contains(&alone.ends_with(0).err, &["larder: 1 of 2 slices are here"]);
     let command = scene.run_json().argv;

@@ -1,4 +1,4 @@
-//! A recorded trace on every engine: the same operations and hits, equal to what is counted here by another way.
+//! A recorded trace on every engine: the same operations and hits, equal to a separate count in this test.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -29,7 +29,7 @@ fn servers() {
 
 fn replay(targets: &[&str]) {
     let mut random = Random::new(7);
-    // The product of two draws is small more often than not: some keys come back, others come once.
+    // The product of two draws is usually small: some keys return, others come once.
     let keys: Vec<u32> = (0..1500)
         .map(|_| {
             let draw = random.next_u64();
@@ -61,7 +61,7 @@ fn replay(targets: &[&str]) {
     scene.assert_nothing_left();
 }
 
-/// Runs a trace and returns what was printed.
+/// Runs a trace and returns the printed report.
 fn run(scene: &Scene, csv: &str, more: &[&str]) -> String {
     scene.write("t.csv", csv);
     let work = ["compare", "moka:", "-q", "--keys-from", "trace:t.csv", "-r", "1", "-o", "out"];
@@ -79,7 +79,7 @@ fn told_as_recorded() {
     assert_contains(&out, &["recorded ones (100 B) were not tried", "recorded (40 get)"]);
     let told = scene.run_json();
     assert_eq!(told.workload["data-size"], "recorded (100 B)");
-    // The keys are as long as their text, and so is what they take.
+    // The keys are as long as their text, and their memory follows from that.
     assert_eq!(told.workload["key-size"], "recorded (6 B)");
     let dry = ["compare", "moka:", "--keys-from", "trace:t.csv", "--on-miss", "fill", "--capacity"];
     scene.larder(&[&dry[..], &["50%", "-r", "1", "-q", "-o", "out"]].concat());
@@ -90,7 +90,7 @@ fn told_as_recorded() {
     run(&scene, &sizes, &["--on-miss", "fill"]);
     let told = scene.run_json().workload;
     assert_eq!(told["data-size"], "recorded (100 B to 4.9 KiB, median 111 B)");
-    // Typed options go before recorded ones; missing ones are reported too.
+    // Typed options override recorded sizes; missing sizes are reported too.
     run(&scene, &sizes, &["--on-miss", "fill", "-d", "2k", "--key-size", "50"]);
     let told = scene.run_json().workload;
     assert_eq!((told["data-size"].as_str(), told["key-size"].as_str()), ("2k", "50"));
@@ -107,7 +107,7 @@ fn finds_nothing() {
     run(&scene, &format!("key,op\n{deletes}"), &[]);
     assert_contains(&scene.run_json().notes.join("\n"), &[note]);
     assert_eq!(scene.run_json().workload["operations"], "recorded (100 delete)");
-    // The keys that are written are not those that are read.
+    // The written keys differ from the read keys.
     let other = (0..50).map(|n| format!("a{n},set\nb{n},get\n")).collect::<Vec<_>>().concat();
     run(&scene, &format!("key,op\n{other}"), &[]);
     let told = scene.run_json();

@@ -22,7 +22,7 @@ pub(crate) const CASES: &[Case] = &[
     (MEMCACHED, "a_value_beyond_the_item_limit_is_a_reason_and_no_figure", oversize),
 ];
 
-/// Runs `larder compare` with these arguments and checks its complaint; nothing may have been made for it.
+/// Runs `larder compare` with these arguments, and checks its complaint and that no file was made.
 #[track_caller]
 fn refused(scene: &Scene, arguments: &[&str], parts: &[&str]) {
     let before = scene.files(".");
@@ -171,7 +171,7 @@ fn no_place() {
     scene.write("file", "");
     for (place, part) in [("file", "file"), ("/proc/nowhere", "/proc/nowhere")] {
         let answer = scene.larder(&["compare", "moka:", "-o", place]);
-        // Not even a target was opened, which would be a line of progress.
+        // No target was opened, because that would be a line of progress.
         answer.ends_with(1).complains(&["writing", part]);
     }
 }
@@ -181,7 +181,7 @@ fn beyond_memory() {
     let parts = ["of memory", "are free", "--keys"];
     refused(&scene, &["moka:", "-k", "2m", "-d", "20m"], &parts);
     refused(&scene, &["moka:", "-k", "2m", "-d", "20m", "-o", "out"], &parts);
-    // It follows from the numbers: no value is made for it, nor a store opened that would be tried with values so large.
+    // The figure follows from the numbers: no value is made, and no store is opened that would probe such large values.
     for flags in [&[][..], &["--dry-run"]] {
         let large = ["compare", "moka:", "-r", "2", "-k", "10k", "-d", "1g"];
         let answer = scene.larder(&[&large, flags].concat());
@@ -259,7 +259,7 @@ fn oversize() {
         assert_eq!(cell.reason.as_deref(), Some("value 2.1 MiB > item limit 1 MiB"));
         assert_eq!((cell.ops_per_s, cell.latency_ns, cell.counts.ops), (None, None, 0));
     }
-    // Where both read alike, the bytes tell them apart.
+    // Where both sizes look alike, the bytes tell them apart.
     let near = ["compare", "memcached:", "-d", "1100000", "-k", "5", "-r", "1", "-q", "-o", "out"];
     let answer = scene.larder(&near);
     answer.ends_with(0);

@@ -31,7 +31,7 @@ fn free() -> SegmentSurvey {
     SegmentSurvey { written: 0, alive: 0, records: 0, ..segment(Queue::Free, 0, 0) }
 }
 
-/// A partition with `main` segments in its main queue, the older the emptier, stored in another order.
+/// A partition with `main` segments in its main queue, stored in another order. The older a segment, the emptier it is.
 fn partition(main: u64) -> PartitionSurvey {
     let share = |order: u64| u32::try_from(256 * order / main).unwrap();
     let mut segments: Vec<_> =

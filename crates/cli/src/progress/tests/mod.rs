@@ -53,7 +53,7 @@ impl Told {
         self
     }
 
-    /// A target begins its turn at a point.
+    /// Begins the turn of a target at a point.
     fn begin(&mut self, round: u32, target: &str, at: usize) {
         let (point, rounds) = (self.plan.points[at].point.clone(), self.plan.rounds);
         self.tell(Event::Turn { round, rounds, target, point: &point });
