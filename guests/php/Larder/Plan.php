@@ -176,7 +176,7 @@ final class Plan
         return $added;
     }
 
-    /** @return \Generator<array{int, int}> The kind of each operation of a phase, and its key or the key of its fill. */
+    /** @return \Generator<array{int, int}> The kind of each operation of a phase, and its key or its fill's key. */
     private function kindsAndKeys(int $phase): \Generator
     {
         foreach ($this->phases[$phase]['shares'] as [$first, $count]) {
