@@ -7,12 +7,12 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Operations made ready for the loop: an array for each thing that it needs, values that are composed already, places
- * for what it notes. This happens while the clock stands still, or, of several processes, before it starts where there
- * are not too many of them.
+ * Operations made ready for the loop: an array for each of their fields, composed values, and places for the loop's
+ * notes. A thread alone makes them ready while its clock stands still. Each of several threads does so before its clock
+ * starts, unless there are too many operations.
  */
 final class Block {
-    /** Why an operation is not simply right. */
+    /** The outcomes of an operation. */
     static final byte RIGHT = 0;
     static final byte MISS = 1;
     static final byte DAMAGED = 2;
@@ -22,14 +22,14 @@ final class Block {
     static final byte UNFILLED = 6;
     static final byte STALE = 7;
     static final byte OTHER_KEY = 8;
-    /** A miss where nothing may be there, which is right. */
+    /** A miss of a key that must be absent, which is the right answer. */
     static final byte PLANNED = 9;
     static final int OUTCOMES = 10;
 
-    /** What is made ready at once at most. */
+    /** The limits of a block. */
     record Limits(int operations, long bytes) {}
 
-    /** Operations that followed one another on the clock: it stood still for so long before. */
+    /** Operations that followed one another on the clock: their start, and the phase's elapsed time at that moment. */
     record Segment(int from, int to, long began, long elapsed) {}
 
     /** An operation and the wrong value that it got. */
@@ -46,19 +46,19 @@ final class Block {
     final int[] right;
     final int[] underIndex;
     final Key[] under;
-    /** What is stored. */
+    /** The value that a set stores. */
     final byte[][] stored;
-    /** The bytes that are moved. */
+    /** The bytes that each operation moves. */
     final int[] length;
     final byte[] outcome;
     /** When each operation ended. */
     final long[] end;
-    /** Of the first operation of a request, the last, and the request. */
+    /** By the first operation of a request: its last operation, and the request. */
     final int[] requestTo;
     final Cache.Request[] requests;
     final List<Segment> segments = new ArrayList<>();
     final Map<Integer, Failure> errors = new HashMap<>();
-    /** By kind and outcome, the first operation that was wrong in this way. */
+    /** By kind and outcome, the first wrong operation. */
     final Map<Byte, Map<Byte, Wrong>> wrong = new HashMap<>();
     int count;
 
@@ -66,12 +66,12 @@ final class Block {
     private final boolean meetsNewer;
     private final Map<Integer, byte[]> composed = new HashMap<>();
     private long composedBytes;
-    /** The operations that are right where they find nothing. */
+    /** The gets whose key must be absent. */
     private final List<Integer> nothing = new ArrayList<>();
     /** The number of the value that the null cache holds. */
     private int held;
 
-    /** Where gets may meet newer values than they expect, what tells those apart is made ready too. */
+    /** With {@code meetsNewer}, gets may meet newer values, so the numbers of their keys' values are made ready too. */
     Block(Plan plan, Limits limits, int multiget, boolean meetsNewer, int held) {
         this.plan = plan;
         this.limits = limits;
@@ -94,7 +94,7 @@ final class Block {
         requests = new Cache.Request[multiget > 1 ? room : 0];
     }
 
-    /** Makes as many of so many operations ready as fit; returns how many. */
+    /** Makes ready as many of the {@code most} operations from {@code first} on as fit, and returns their number. */
     int fill(Cache cache, int first, int most) throws Exception {
         int wanted = Math.min(most, limits.operations);
         if (composedBytes >= limits.bytes) {
@@ -123,7 +123,7 @@ final class Block {
         return count;
     }
 
-    /** What missed where nothing may be there has done what it should. Asked once it is known which misses were failures. */
+    /** Marks the misses of keys that must be absent as right, once the failures among them are known. */
     void settleMisses() {
         for (int n : nothing) {
             if (outcome[n] == MISS) {
@@ -132,7 +132,7 @@ final class Block {
         }
     }
 
-    /** Keeps the first value of a kind of operation that is wrong in this way. */
+    /** Keeps, for a kind of operation and a wrong outcome, the first operation and the value that it got. */
     void noteWrong(int n, byte how, byte[] got) {
         wrong.computeIfAbsent(kind[n], missing -> new HashMap<>()).putIfAbsent(how, new Wrong(n, got));
     }
@@ -183,7 +183,7 @@ final class Block {
         });
     }
 
-    /** Gets that follow one another become requests of so many keys. */
+    /** Joins successive gets into requests of up to {@code multiget} keys. */
     private void makeRequests(Cache cache) throws Exception {
         for (int from = 0; from < count; ) {
             int to = from;

@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** Goes through a block that the loop has been through and adds what it noted to the tally of each operation. */
+/** Adds the loop's notes on a finished block to the tally of each operation. */
 final class Count {
     private static final List<String> NAMES = List.of("get", "set", "get_or_set", "delete", "touch");
 
@@ -13,7 +13,7 @@ final class Count {
     private final Tally[] tallyOf = new Tally[NAMES.size()];
     private String firstError;
 
-    /** Of more than one key a get is a request. */
+    /** With {@code multiget} above 1 a get is a request of that many keys. */
     Count(List<String> operations, int multiget) {
         for (byte kind = 0; kind < tallyOf.length; kind++) {
             String name = kind == Operations.GET && multiget > 1 ? "get_many" : NAMES.get(kind);
@@ -55,7 +55,7 @@ final class Count {
         }
     }
 
-    /** What the phase came to, for its result. */
+    /** The counts of each operation, for the result of the phase. */
     Map<String, Object> over(long wall) {
         Map<String, Object> found = new LinkedHashMap<>();
         tallies.forEach((name, tally) -> found.put(name, tally.over(wall)));

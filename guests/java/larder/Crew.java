@@ -10,11 +10,11 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongConsumer;
 
 /**
- * The threads that share the work of a phase, each with a client of its own, as a program in this language has it. All
- * begin together.
+ * The threads that share the work of a phase, each with a client of its own, as in a usual program of this language.
+ * All threads begin together.
  */
 final class Crew {
-    /** So long nobody has to be asked for anything. */
+    /** The longest wait for a worker, before the progress is reported. */
     private static final long WAIT_MILLIS = 250;
 
     private final List<Cache> caches = new ArrayList<>();
@@ -23,12 +23,12 @@ final class Crew {
         caches.add(first);
     }
 
-    /** Has a phase done. {@code tell} gets the operations of all, several times a second. */
+    /** Runs a phase, and calls {@code tell} with the operations of all threads several times a second. */
     void run(Plan plan, Judge judge, int phase, Path folder, LongConsumer tell) throws Exception {
         while (caches.size() < plan.processes) {
             caches.add(caches.get(0).another());
         }
-        // Some count together, so none of them may begin before all are at 0.
+        // Some caches share a counter, so no thread may begin before all counters are at 0.
         caches.forEach(Cache::connections);
         List<Worker> workers = new ArrayList<>();
         CountDownLatch start = new CountDownLatch(1);
@@ -47,7 +47,7 @@ final class Crew {
         }
     }
 
-    /** Lets the threads begin, and waits for them; returns what others took meanwhile that none of them counts. */
+    /** Runs the threads to their end; returns the processor time of other threads, which no worker counts. */
     private static long work(List<Worker> workers, CountDownLatch start, LongConsumer tell) throws Exception {
         Set<String> tasks = new ConcurrentSkipListSet<>();
         for (Worker worker : workers) {
@@ -70,7 +70,7 @@ final class Crew {
         }
     }
 
-    /** Waits until all are done. The first failure ends them all. */
+    /** Waits until all threads are done. The first failure ends all of them. */
     private static void attend(List<Worker> workers, LongConsumer tell) throws Exception {
         Failure failure = null;
         for (Worker worker : workers) {
@@ -93,7 +93,7 @@ final class Crew {
         return all > 0 ? (double) system / all : 0;
     }
 
-    /** One of them. */
+    /** One of the threads. */
     private static final class Worker {
         final Phase phase;
         final Cache cache;
@@ -122,7 +122,7 @@ final class Crew {
             return phase.done() > 0;
         }
 
-        /** What ended it, by its place among several. */
+        /** The failure that ended the thread, with the thread's number where there are several. */
         Failure named(int of) {
             return failure == null || of == 1
                     ? failure

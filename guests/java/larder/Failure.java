@@ -5,19 +5,19 @@ import java.net.SocketTimeoutException;
 import java.util.Map;
 import java.util.concurrent.TimeoutException;
 
-/** What went wrong, with a kind that is counted and a text of one line. */
+/** A failure, with a kind that is counted and a text of one line. */
 final class Failure extends Exception {
     private static final long serialVersionUID = 1;
 
     private final String kind;
 
-    /** Without a stack trace: an operation fails in the measured loop, and nobody would read it. */
+    /** A failure without a stack trace, which would cost time in the measured loop and is never shown. */
     Failure(String kind, String text) {
         super(oneLine(text), null, false, false);
         this.kind = kind;
     }
 
-    /** What was caught: a failure as it is, anything else by the first of its causes that tells a kind. */
+    /** The failure of a caught exception: a failure as it is, any other by its first cause that tells a kind. */
     static Failure of(Throwable caught) {
         if (caught instanceof Failure failure) {
             return failure;
@@ -43,7 +43,7 @@ final class Failure extends Exception {
         return getMessage();
     }
 
-    /** As an answer to a command. */
+    /** The failure as an answer to a command. */
     Map<String, Object> answer() {
         return Map.of("error", text(), "kind", kind);
     }

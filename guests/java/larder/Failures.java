@@ -3,9 +3,9 @@ package larder;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What went wrong, in the order in which it happened. Where everything fails, the phase is given up. */
+/** Counts failures in their order. Where everything fails, the phase is given up. */
 final class Failures {
-    /** After so many failures in a row the rest would only repeat them; or after so long a time lost in them. */
+    /** After so many failures in a row, or so much time of them, the phase is given up: the rest would repeat them. */
     private static final int IN_A_ROW = 100;
 
     private static final long FAILING_NANOS = 5_000_000_000L;
@@ -13,7 +13,7 @@ final class Failures {
     private final Judge judge;
     private final Block block;
     private final List<Integer> notStored = new ArrayList<>();
-    /** How many operations came before those of the block. */
+    /** The number of operations before those of the block. */
     private long base;
     private long last = -2;
     private int inARow;
@@ -29,12 +29,12 @@ final class Failures {
         return notStored;
     }
 
-    /** The operations of the block's next filling follow those of this one. */
+    /** Goes on to the next filling of the block, whose operations follow the present ones. */
     void nextBlock() {
         base += block.count;
     }
 
-    /** An operation, or all of a request, failed. */
+    /** Adds the failure of an operation, or of all operations of a request. */
     void add(int from, int to, Failure failure) throws Failure {
         for (int n = from; n <= to; n++) {
             block.errors.put(n, failure);
@@ -52,7 +52,7 @@ final class Failures {
         }
     }
 
-    /** What an operation should have changed may be as it was. */
+    /** Notes that the change of a failed operation may not have happened. */
     private void wasNotDone(int n) {
         switch (block.kind[n]) {
             case Operations.SET -> {

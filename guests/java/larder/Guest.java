@@ -7,7 +7,7 @@ import java.util.Collections;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** Opens the cache, and does what the commands say. */
+/** Opens the cache, and carries out the commands. */
 final class Guest {
     private static final long ALIVE_NANOS = 1_000_000_000;
 
@@ -27,7 +27,7 @@ final class Guest {
         crew = new Crew(cache);
     }
 
-    /** Opens the cache of open.json and says so; null if there is none. */
+    /** Opens the cache of open.json and greets; null if the cache is unavailable. */
     static Guest open(Protocol protocol, Path folder) throws IOException {
         try {
             Cache cache = Cache.open(Order.read(folder.resolve("open.json")));
@@ -105,7 +105,7 @@ final class Guest {
     }
 
     private void load(String name) throws Exception {
-        // What was there before may be as large.
+        // The plan before may be as large, so it goes first.
         plan = null;
         judge = null;
         folder = Path.of(name);
@@ -136,7 +136,7 @@ final class Guest {
         protocol.answer(Map.of("ran", number));
     }
 
-    /** Says how far it is, once a second. Who waits for threads that do nothing is not alive. */
+    /** Reports the progress once a second. A guest that waits for idle threads does not count as alive. */
     private void tell(long operations) {
         long now = System.nanoTime();
         if (operations == last || now - told < ALIVE_NANOS) {
@@ -159,7 +159,7 @@ final class Guest {
         return seconds.equals("-") ? Cache.FOREVER : Cache.ttlMillis(Double.parseDouble(seconds));
     }
 
-    /** What the virtual machine was started with; the class path says nothing of how it works. */
+    /** The options of the virtual machine, without the class path, which does not change how it works. */
     private static String options() {
         return String.join(" ", ManagementFactory.getRuntimeMXBean().getInputArguments());
     }

@@ -3,8 +3,8 @@ package larder;
 import java.util.Arrays;
 
 /**
- * The header of a value: whose it is, which version, how long, and a checksum. With the seed of the plan it tells of any value of
- * this run what it is, those of earlier rounds too.
+ * The header of a value: the tag of its key, its version, its length and a checksum. With the seed of the plan it
+ * identifies any value of this run, also a value of an earlier round.
  */
 final class Header {
     static final int BYTES = 24;
@@ -23,7 +23,7 @@ final class Header {
         this.pool = pool;
     }
 
-    /** What the header of a value of this run says. */
+    /** The tag and the length in the header of a value of this run. */
     record Read(long tag, int length) {}
 
     /** The tag of the key with this index. */
@@ -31,7 +31,7 @@ final class Header {
         return mixed(seed ^ (Integer.toUnsignedLong(key) << 1 | 1));
     }
 
-    /** The header of a value, for whoever makes one. */
+    /** The header of a value, for a program that composes values itself. */
     byte[] of(int key, int version, int length) {
         long tag = tagOf(key);
         byte[] header = new byte[BYTES];
@@ -41,14 +41,14 @@ final class Header {
         return header;
     }
 
-    /** Where in the pool the value of this key and version begins. */
+    /** The place in the pool where the value of this key and version begins. */
     int offset(int key, int version) {
         return begin(tagOf(key), version);
     }
 
     /**
-     * What the header of a value of this run says, which may be cut short behind it. Null where it is none: some byte differs, or
-     * there are more of them than the header says.
+     * The header of a value of this run, which may be truncated behind its header. Null where the bytes are no such
+     * value: a byte differs, or there are more bytes than the header says.
      */
     Read readIntact(byte[] value) {
         if (value.length < BYTES) {
@@ -67,7 +67,7 @@ final class Header {
         return isThere ? new Read(tag, length) : null;
     }
 
-    /** Whether so few bytes are what values of this key begin with. */
+    /** Whether the values of this key begin with these few bytes. */
     boolean begins(int key, byte[] got) {
         byte[] tag = new byte[Long.BYTES];
         LittleEndian.putLong(tag, 0, tagOf(key));

@@ -27,7 +27,7 @@ final class Json {
         return value;
     }
 
-    /** One line: nothing in it is longer than a few lines of a person. */
+    /** The JSON of a value in one line; no value here is long. */
     static String write(Object value) {
         StringBuilder line = new StringBuilder();
         write(value, line);

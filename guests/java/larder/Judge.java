@@ -3,11 +3,11 @@ package larder;
 import java.util.BitSet;
 
 /**
- * Whether a value that is not the expected one is right all the same, because somebody else stored a newer one; and if not, in
- * which way it is wrong. Only what differs comes here.
+ * Decides whether an unexpected value is right because another thread stored a newer value, and otherwise in which way
+ * it is wrong. The judge sees only values that differ from the expected one.
  */
 final class Judge {
-    /** A value without a header is hardly ever another one of this length by chance. */
+    /** A value without a header that is at least this long hardly ever equals another value by chance. */
     private static final int TELLING_BYTES = 8;
 
     private final Plan plan;
@@ -22,22 +22,22 @@ final class Judge {
         this.uncertain = uncertain;
     }
 
-    /** What should have been stored under this key was not acknowledged, so every value of its may be there. */
+    /** A change of this key was not acknowledged, so it may have any of its values. */
     void distrust(int key) {
         uncertain.set(key);
     }
 
-    /** One that knows what this one knows, for another thread. */
+    /** A judge with the same knowledge, for another thread. */
     Judge another() {
         return new Judge(plan, (BitSet) uncertain.clone());
     }
 
-    /** Knows from now on what the other has learned. */
+    /** Adds the knowledge of another judge. */
     void learnFrom(Judge other) {
         uncertain.or(other.uncertain);
     }
 
-    /** What an operation of the block got instead of what it wanted. */
+    /** The outcome of operation {@code n} of the block, which got {@code got} instead of the expected value. */
     byte verdict(Block block, int n, byte[] got) {
         block.length[n] = got.length;
         if (!plan.replays && isRight(block, n, got)) {
@@ -48,7 +48,7 @@ final class Judge {
         return outcome;
     }
 
-    /** In which way what was got under a key is wrong, where the value of this number would have been right; 0 where none. */
+    /** In which way {@code got} is wrong; {@code right} is the number of the right value, or 0 without one. */
     private byte wrong(int key, int right, byte[] got) {
         if (got.length < Header.BYTES) {
             return wrongWithoutHeader(key, right, got);
@@ -64,8 +64,8 @@ final class Judge {
     }
 
     /**
-     * A value of a key whose values are that short is told by its bytes alone. Otherwise it is what is left of a longer one, which
-     * begins with the tag of its key.
+     * Where the key's values are shorter than a header, their bytes alone tell them apart. Otherwise a truncated value
+     * begins as the tag of its key does.
      */
     private byte wrongWithoutHeader(int key, int right, byte[] got) {
         int newest = plan.newest[key];
@@ -82,8 +82,8 @@ final class Judge {
     }
 
     /**
-     * Whether it is one of the values from the key's newest to the oldest that is right. Its number is looked up by its
-     * first bytes, and it is compared with that one alone. Where nothing may be there no number is large enough.
+     * Whether {@code got} is one of the key's values from the oldest right one to the newest. Its first bytes give the
+     * number of the one value to compare it with. Where the key must be absent, no number is large enough.
      */
     private boolean isRight(Block block, int n, byte[] got) {
         int key = block.keyIndex[n];
@@ -91,7 +91,7 @@ final class Judge {
         if (number == 0) {
             return false;
         }
-        // What a miss would have stored under another key says nothing of this one's.
+        // The value of a fill under another key says nothing about the values of this key.
         boolean isNew = Integer.compareUnsigned(number, block.value[n]) >= 0 || block.underIndex[n] != key;
         return (isNew || uncertain.get(key)) && plan.values.isValue(number, got);
     }

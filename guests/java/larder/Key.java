@@ -5,7 +5,7 @@ import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
-/** A key in both forms that clients take: its bytes, and the text whose UTF-8 they are; null where they are none. */
+/** A key in both forms that clients take: its bytes, and their text, which is null where they are not UTF-8. */
 record Key(byte[] bytes, String text) {
     static Key of(byte[] bytes) {
         return new Key(bytes, textOf(bytes));

@@ -3,13 +3,13 @@ package larder;
 import java.util.ArrayList;
 import java.util.List;
 
-/** How often each latency was met. Three digits: no more can be told apart, and there are few different ones. */
+/** The count of each latency, rounded to three digits: more digits tell nothing, and few different latencies remain. */
 final class Latencies {
-    /** Below it each number has a place of its own; above, each unit from a tenth of its hundredfold on. */
+    /** Below this limit each number of nanoseconds has a place of its own; above it, each number of three digits. */
     private static final int EXACT = 1_000;
 
     private static final int IN_A_DECADE = 900;
-    /** As many as a {@code long} has beyond three digits. */
+    /** A {@code long} has this many digits beyond three. */
     private static final int DECADES = 16;
 
     private final long[] times = new long[EXACT + DECADES * IN_A_DECADE];
@@ -18,7 +18,7 @@ final class Latencies {
         times[placeOf(nanos)]++;
     }
 
-    /** Pairs of nanoseconds and how often, from the shortest on. */
+    /** Pairs of nanoseconds and count, from the shortest latency on. */
     List<List<Long>> over() {
         List<List<Long>> pairs = new ArrayList<>();
         for (int place = 0; place < times.length; place++) {
@@ -33,7 +33,7 @@ final class Latencies {
         if (nanos < EXACT) {
             return (int) nanos;
         }
-        // The usual ones by a constant, by which no processor has to divide.
+        // The usual latencies are divided by a constant, which needs no division by the processor.
         if (nanos < 10 * EXACT) {
             return EXACT + (int) ((nanos + 5) / 10) - 100;
         }

@@ -1,8 +1,8 @@
 package larder;
 
 /**
- * The measured loop: the floor of the language. It allocates nothing, and reads the clock once an operation, for its
- * end is the start of the next.
+ * The measured loop: the floor of the language. It allocates nothing, and reads the clock once an operation, for the
+ * end of an operation is the start of the next.
  */
 final class Loop {
     private final Cache cache;
@@ -22,9 +22,9 @@ final class Loop {
     }
 
     /**
-     * Works through the block from an operation on, until all are done or it is later than {@code until}. Returns the
-     * first operation that is still to do. What a cache throws is the error of that operation, and the next one
-     * follows; after too many there is a failure.
+     * Works through the block from an operation on, until all operations are done or it is later than {@code until}.
+     * Returns the first operation left. An exception of the cache is the error of its operation, and the next operation
+     * follows; too many of them end in a failure.
      */
     int run(int from, long until) throws Failure {
         if (block.multiget > 1) {
@@ -39,7 +39,7 @@ final class Loop {
         return count;
     }
 
-    /** Gets that are asked for together; what stands between them, one by one. */
+    /** Does requests of many keys; the operations between them are done one by one. */
     private int requests(int from, long until) throws Failure {
         int n = from;
         while (n < block.count) {
@@ -53,7 +53,7 @@ final class Loop {
         return n;
     }
 
-    /** One operation; returns when it ended. */
+    /** Does one operation, and returns its end time. */
     private long step(int n) throws Failure {
         return switch (block.kind[n]) {
             case Operations.GET -> get(n);

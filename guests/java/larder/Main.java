@@ -6,8 +6,8 @@ import java.io.FileOutputStream;
 import java.nio.file.Path;
 
 /**
- * A guest of Larder: opens one of Java's caches, runs a plan on it, times itself. docs/guests.md says what is asked and
- * answered here.
+ * A guest of Larder: opens one of Java's caches, runs a plan on it, times itself. docs/guests.md describes the commands
+ * and answers.
  */
 final class Main {
     private Main() {}
@@ -17,7 +17,7 @@ final class Main {
             System.err.println("usage: java larder.Main FOLDER, with commands on standard input");
             System.exit(2);
         }
-        // Standard output carries answers and nothing else; what a library prints goes where its complaints go.
+        // Standard output carries answers and nothing else, so the output of libraries goes to standard error.
         var answers = new FileOutputStream(FileDescriptor.out);
         System.setOut(System.err);
         Protocol protocol = new Protocol(new FileInputStream(FileDescriptor.in), answers);
@@ -25,7 +25,7 @@ final class Main {
         if (guest != null) {
             guest.serve();
         }
-        // Whatever threads a client has left.
+        // A client may have left threads, which would keep the program running.
         System.exit(0);
     }
 }

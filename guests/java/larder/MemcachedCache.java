@@ -26,24 +26,24 @@ import net.spy.memcached.transcoders.Transcoder;
 
 /** spymemcached: one client object for all operations, or with {@code connect=operation} a new one for each. */
 class MemcachedCache extends Cache {
-    /** Beyond it the protocol takes a TTL for a point in time. */
+    /** Beyond this limit the protocol takes a TTL for a point in time. */
     private static final long LONGEST_TTL_SECONDS = 30 * 24 * 60 * 60;
 
     private static final Transcoder<byte[]> RAW = new Raw();
 
-    /** Where the servers are, how they are spoken to, and how many connections were opened to them. */
+    /** The servers, the client's settings for them, and the number of connections opened to them. */
     private record Terms(Order order, List<InetSocketAddress> servers, ConnectionFactory factory, AtomicLong connections) {
         MemcachedClient connect() throws IOException {
             return new MemcachedClient(factory, servers);
         }
     }
 
-    /** So long a server that has refused something is waited for. */
+    /** The longest wait for the new connection to a server that has refused a value. */
     private static final long BACK_NANOS = 10_000_000_000L;
 
     private final Terms terms;
     private final MemcachedClient client;
-    /** An answer was an error, after which the client makes a new connection, behind the back of whoever asked. */
+    /** An answer was an error, after which the client makes a new connection on its own thread. */
     private boolean isReconnecting;
 
     private MemcachedCache(Terms terms) throws IOException {
@@ -52,7 +52,7 @@ class MemcachedCache extends Cache {
     }
 
     static Cache open(Order order) throws Exception {
-        // What the client tells of every connection is for its users.
+        // The client's own logger would report every connection.
         System.setProperty("net.spy.log.LoggerImpl", SpyLogger.class.getName());
         List<InetSocketAddress> servers = new ArrayList<>();
         for (String server : order.servers()) {
@@ -95,7 +95,7 @@ class MemcachedCache extends Cache {
         return builder.build();
     }
 
-    /** Connections are made behind the back of whoever opens a client, so it is asked whether they are there. */
+    /** Waits until the client has connected to all servers, which it does on its own thread. */
     private Map<SocketAddress, String> awaitServers() throws Failure {
         Map<SocketAddress, String> versions = client.getVersions();
         for (InetSocketAddress server : terms.servers) {
@@ -168,7 +168,7 @@ class MemcachedCache extends Cache {
         return another;
     }
 
-    /** Without it the next phase would wait for the connection that this one has lost. */
+    /** Waits for a lost connection to come back: otherwise the next phase would wait for it. */
     @Override
     boolean finish() {
         if (!isReconnecting) {
@@ -212,14 +212,14 @@ class MemcachedCache extends Cache {
         }
     }
 
-    /** The protocol has whole seconds; a fraction would be none at all. */
+    /** The protocol has whole seconds, rounded up here: a fraction of a second would become no TTL. */
     private static int expiry(long ttlMillis) {
         long seconds = (ttlMillis + 999) / 1000;
         long expiry = seconds > LONGEST_TTL_SECONDS ? System.currentTimeMillis() / 1000 + seconds : seconds;
         return (int) Math.min(expiry, Integer.MAX_VALUE);
     }
 
-    /** An error of the client by what it was in truth: refused by a server, or a connection that was lost. */
+    /** The true cause of a client's error: a server's refusal, or a lost connection. */
     private Failure explained(Exception caught) {
         for (Throwable cause = caught; cause != null; cause = cause.getCause()) {
             if (cause instanceof OperationException refusal) {
@@ -259,7 +259,7 @@ class MemcachedCache extends Cache {
             return data.getData();
         }
 
-        /** What counts is the server's limit. */
+        /** The server's limit counts, so the client has none. */
         @Override
         public int getMaxSize() {
             return Integer.MAX_VALUE;
@@ -267,8 +267,8 @@ class MemcachedCache extends Cache {
     }
 
     /**
-     * A new client object, and with it new connections and a thread, for every operation: what a program does that
-     * opens its cache in the method that uses it.
+     * A new client object, and with it new connections and a thread, for every operation, as in a program that opens
+     * its cache in the method that uses it.
      */
     private static final class PerOperation extends Cache {
         private final MemcachedCache first;

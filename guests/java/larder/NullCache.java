@@ -3,7 +3,7 @@ package larder;
 import java.util.Arrays;
 import java.util.Map;
 
-/** Keeps nothing and returns what was set last: what is measured on it is the floor of this language. */
+/** Keeps nothing and returns the value that was set last: its figures are the floor of this language. */
 final class NullCache extends Cache {
     private byte[] held;
 
@@ -31,7 +31,7 @@ final class NullCache extends Cache {
         held = value;
     }
 
-    /** Every key is there, for what is measured is the way to one. */
+    /** Every key counts as present, for the way to a key is measured. */
     @Override
     boolean delete(Key key) {
         return true;

@@ -1,8 +1,8 @@
 package larder;
 
 /**
- * The numbers of one key's values, found by the first bytes of each, which no other has; of short ones that are equal
- * the newest. A hot key has thousands, and the clock runs while one is looked for.
+ * The numbers of one key's values, found by the first bytes of each value, which are unique. Of equal short values: the
+ * newest. A hot key has thousands of values, and the clock runs during the look-up.
  */
 final class Numbers {
     private final Values values;
@@ -21,7 +21,7 @@ final class Numbers {
         }
     }
 
-    /** The number of the value that begins as this one; 0 where there is none. */
+    /** The number of the value that begins as this one; 0 where there is no such value. */
     int find(byte[] got) {
         int place = Values.hashOfHeader(got) & places.length - 1;
         while (places[place] != 0 && !values.hasHeaderOf(places[place], got)) {

@@ -4,7 +4,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** The operations of a plan: an array for each thing that is known of one. */
+/** The operations of a plan: an array for each of their fields. */
 record Operations(byte[] kind, int[] key, int[] value, int[] under) {
     static final byte GET = 0;
     static final byte SET = 1;
@@ -14,7 +14,7 @@ record Operations(byte[] kind, int[] key, int[] value, int[] under) {
 
     private static final int BYTES = 16;
 
-    /** Room for so many. */
+    /** Room for {@code count} operations. */
     static Operations of(int count) {
         return new Operations(new byte[count], new int[count], new int[count], new int[count]);
     }

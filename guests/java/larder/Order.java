@@ -7,8 +7,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What open.json asks for: the cache, its options, where its servers are, and what a client must know of them beyond
- * that (null where nobody said).
+ * The contents of open.json: the cache, its options, the addresses of its servers, and further settings that a client
+ * needs (null where they are not set).
  */
 record Order(String cache, Map<String, Object> options, List<String> servers, Map<String, String> access) {
     /** The version of the protocol that is spoken here. */
@@ -29,12 +29,12 @@ record Order(String cache, Map<String, Object> options, List<String> servers, Ma
                 access == null ? new HashMap<>() : access);
     }
 
-    /** The text of an option; {@code otherwise} where nobody said. */
+    /** The text of an option; {@code otherwise} where it is not set. */
     String text(String name, String otherwise) {
         return options.get(name) instanceof String text ? text : otherwise;
     }
 
-    /** An option in seconds, as milliseconds; {@code otherwise} where nobody said. */
+    /** An option in seconds, as milliseconds; {@code otherwise} where it is not set. */
     long millis(String name, long otherwise) {
         return options.get(name) instanceof Number seconds ? Math.round(seconds.doubleValue() * 1000) : otherwise;
     }

@@ -10,15 +10,15 @@ import java.util.Set;
 
 /**
  * One thread's share of a phase: blocks are made ready, worked through, counted. A thread alone stops its clock while it
- * makes ready and counts. Of several, each keeps it running, for the others have the cache for themselves meanwhile; so
- * they make ready and count as much at once as memory allows, mostly all.
+ * prepares and counts. Each of several threads keeps its clock running, for the others have the cache to themselves
+ * meanwhile. So each of them prepares and counts as much at once as memory allows, mostly everything.
  */
 final class Phase {
-    /** What a block holds at most. Alone: so much as stays in a processor's cache. */
+    /** The limits of a block. For a thread alone: as much as stays in a processor's cache. */
     private static final Block.Limits ALONE = new Block.Limits(16_384, 4 << 20);
 
     private static final Block.Limits SEVERAL = new Block.Limits(262_144, 64 << 20);
-    /** So often it is said how far it is. */
+    /** The longest segment of the loop; between segments the progress is published. */
     private static final long SEGMENT_NANOS = 250_000_000;
 
     private final Plan plan;
@@ -66,7 +66,7 @@ final class Phase {
         filled = operations == 0 ? 0 : block.fill(cache, first, operations);
     }
 
-    /** Does the share, in the thread whose it is. */
+    /** Does the share, in the thread that owns it. */
     void run() throws Exception {
         if (isAlone) {
             usage = new Usage(Set.of(Usage.task()), cache.hasPassingThreads());
@@ -94,17 +94,17 @@ final class Phase {
         }
     }
 
-    /** How many operations are done, asked by another thread. */
+    /** The number of operations done; another thread may ask for it. */
     long done() {
         return done;
     }
 
-    /** Ends before its share is done, asked for by another thread: there will be no result. */
+    /** Ends the share early, for another thread: there is no result then. */
     void stop() {
         isStopped = true;
     }
 
-    /** Processor time of this thread, and where it was alone of the others too. */
+    /** Processor time of this thread; where it was alone, of all other threads too. */
     long cpu() {
         return cpu;
     }
@@ -115,7 +115,7 @@ final class Phase {
             long used = isAlone ? used() : 0;
             long began = System.nanoTime();
             int next = loop.run(at, began + Math.min(limit - timed, SEGMENT_NANOS));
-            // What the last operations have left under way is theirs.
+            // The wait for operations still under way is part of the last operation.
             if (cache.finish()) {
                 block.end[next - 1] = System.nanoTime();
             }
@@ -136,7 +136,7 @@ final class Phase {
         return own + usage.ofOthers(own);
     }
 
-    /** Writes down what was found, under its name when it is whole; it took so much processor time. */
+    /** Writes the result with this processor time to a file, which gets its name when it is complete. */
     void writeResult(Path folder, long cpuNanos, double systemShare) throws Exception {
         long system = Math.round(cpuNanos * systemShare);
         Map<String, Object> result = new LinkedHashMap<>();

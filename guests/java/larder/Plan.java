@@ -6,12 +6,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** A plan in memory: keys, where values are cut from, operations, and the phases that they are done in. */
+/** A plan in memory: keys, the pool that values are cut from, operations, and the phases that they are done in. */
 final class Plan {
-    /** The value of a get where nothing may be there; without sign larger than the number of any. */
+    /** The value of a get whose key must be absent; without sign larger than the number of any value. */
     static final int NOTHING = 0xffff_ffff;
 
-    /** What one phase does; {@code shares} has the first operation and how many of each process. */
+    /** The work of one phase; {@code shares} has the first operation of each process, and their number. */
     record Phase(
             boolean isMeasured, List<String> operations, int[][] shares, long limitNanos, int multiget, boolean again) {}
 
@@ -20,7 +20,7 @@ final class Plan {
     final boolean replays;
     final List<Phase> phases;
     final Key[] keys;
-    /** For each key, the number of the value that is stored under it last; 0 where there is none. */
+    /** For each key, the number of the value that is stored under it last; 0 where the key has no value. */
     final int[] newest;
     final Values values;
     final Operations operations;
@@ -38,7 +38,7 @@ final class Plan {
         numbers = new Numbers[keys.length];
     }
 
-    /** What a plan says besides its operations. */
+    /** The contents of a plan besides its operations. */
     record Terms(int processes, long ttlMillis, boolean replays, List<Phase> phases) {}
 
     @SuppressWarnings("unchecked")
@@ -86,7 +86,7 @@ final class Plan {
                 (Boolean) phase.get("again") && limit != null);
     }
 
-    /** The numbers of a key's values. Whoever finds out first keeps it for all. */
+    /** The numbers of a key's values. The first thread to look them up keeps them for all threads. */
     Numbers numbersOf(int key) {
         Numbers known = numbers[key];
         if (known == null) {
@@ -97,8 +97,8 @@ final class Plan {
     }
 
     /**
-     * The number of the value that the null cache holds when a process begins a phase: what was set last before, or
-     * what the first miss filled in; 0 where there is none.
+     * The number of the value that the null cache holds when a process begins a phase: the value that was set last, or
+     * the fill of the first miss; 0 where the cache is empty.
      */
     int heldBefore(int phase, int process) {
         int held = 0;

@@ -16,21 +16,21 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * PostgreSQL by JDBC, with prepared statements: on the table of Larder's own engine, in whose columns a deadline is
+ * PostgreSQL by JDBC, with prepared statements, on the table of Larder's own engine. In its columns a deadline is in
  * milliseconds since 1970 by the clock of the client, and a version grows with each change of its row.
  */
 final class PostgresqlCache extends Cache {
     private static final String LIVE = " AND (deadline_ms IS NULL OR deadline_ms > ?)";
-    /** A statement that the server gave up because of another transaction has done nothing, and is done again. */
+    /** A statement that the server gave up because of another transaction has no effect, and is repeated. */
     private static final int ATTEMPTS = 5;
-    /** What the server says of a deadlock, and of transactions that cannot be one after the other. */
+    /** The server's codes for a deadlock, and for transactions that cannot be serialized. */
     private static final String DEADLOCK = "40P01";
 
     private static final String SERIALIZATION_FAILURE = "40001";
     /** Bits of a version that tell sessions apart. */
     private static final int SALT_BITS = 11;
 
-    /** What is done with a statement, whose parameters are set then. */
+    /** An action on a statement; it sets the parameters. */
     private interface Act<T> {
         T on(PreparedStatement statement) throws SQLException;
     }
@@ -53,7 +53,7 @@ final class PostgresqlCache extends Cache {
         this.isPerOperation = isPerOperation;
         this.connections = connections;
         properties = properties(order);
-        // The engine takes no name that would need escapes.
+        // The engine accepts no name that would need escapes.
         String table = '"' + order.access().get("namespace") + '"';
         get = "SELECT value FROM " + table + " WHERE \"key\" = ?" + LIVE;
         getMany = "SELECT value, \"key\" FROM " + table + " WHERE \"key\" = ANY (?)" + LIVE;
@@ -78,7 +78,7 @@ final class PostgresqlCache extends Cache {
         Properties properties = new Properties();
         properties.setProperty("prepareThreshold", "1");
         properties.setProperty("ApplicationName", "larder");
-        // What the server gives up is an answer; only who gives none is cut off.
+        // A statement that the server gives up has an answer; only a server without an answer is cut off.
         properties.setProperty("socketTimeout", Long.toString(timeout / 1000 + 2));
         properties.setProperty("connectTimeout", Long.toString(Math.max(1, timeout / 1000)));
         String options = "-c statement_timeout=" + timeout;
@@ -97,8 +97,8 @@ final class PostgresqlCache extends Cache {
     }
 
     /**
-     * What the driver has to be told so that it checks what libpq would: with {@code require} and a file of authorities
-     * those are asked, but this driver would take any certificate.
+     * The mode with which the driver checks as libpq does. With {@code require} and a file of authorities libpq checks
+     * the certificate against them, but this driver would take any certificate.
      */
     private static String sslmode(String mode, Map<String, String> access) throws Failure {
         boolean hasAuthorities = access.get("sslrootcert") != null;
@@ -201,7 +201,7 @@ final class PostgresqlCache extends Cache {
         return another;
     }
 
-    /** A connection of its own for one operation: what a program does that connects in the method that reads. */
+    /** A connection of its own for one operation, as in a program that connects in the method that reads. */
     @Override
     Cache operation() throws Exception {
         return isPerOperation ? new PostgresqlCache(order, false, connections) : this;
@@ -232,7 +232,7 @@ final class PostgresqlCache extends Cache {
         }
     }
 
-    /** Does a statement, which stays prepared as long as the connection. */
+    /** Runs a statement, which stays prepared as long as the connection lives. */
     private <T> T perform(String sql, Act<T> act) throws Exception {
         if (isPerOperation) {
             PostgresqlCache client = new PostgresqlCache(order, false, connections);

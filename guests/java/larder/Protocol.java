@@ -10,8 +10,8 @@ import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 
 /**
- * Commands in, answers out. A thread of its own reads what comes, so that the end of the input is seen whatever else
- * is done.
+ * Commands in, answers out. A thread of its own reads the commands, so that the program sees the end of the input
+ * during any work.
  */
 final class Protocol {
     private static final int PIECE = 65_536;
@@ -46,7 +46,7 @@ final class Protocol {
         return null;
     }
 
-    /** So many bytes that follow a line. */
+    /** The {@code length} bytes that follow a line. */
     byte[] bytes(int length) throws InterruptedException, Failure {
         byte[] bytes = room(length);
         for (int have = 0; have < length; ) {
@@ -67,7 +67,7 @@ final class Protocol {
         return bytes;
     }
 
-    /** Null where there is none: then the bytes are read all the same, for the next command follows them. */
+    /** Memory for a value; null without memory. Then the bytes are read all the same, for the next command follows. */
     private static byte[] room(int length) {
         try {
             return new byte[length];
@@ -80,7 +80,7 @@ final class Protocol {
         answer(answer, END);
     }
 
-    /** One answer, and the bytes that belong to it. */
+    /** Writes one answer, and the bytes that belong to it. */
     void answer(Map<String, ?> answer, byte[] bytes) throws IOException {
         byte[] line = (Json.write(answer) + "\n").getBytes(StandardCharsets.US_ASCII);
         byte[] all = Arrays.copyOf(line, line.length + bytes.length);
@@ -89,7 +89,7 @@ final class Protocol {
         output.flush();
     }
 
-    /** From now on the end of the input ends this program at once: whoever gave the orders is gone. */
+    /** While running, the end of the input ends this program at once: the program that gave the commands is gone. */
     void isRunning(boolean running) {
         isRunning = running;
         if (running && hasEnded) {

@@ -3,7 +3,7 @@ package larder;
 import net.spy.memcached.compat.log.AbstractLogger;
 import net.spy.memcached.compat.log.Level;
 
-/** Says what went wrong, and nothing of what went well. Public, for the client makes it by its name. */
+/** A logger of failures alone. It is public, for the client creates it by its name. */
 public final class SpyLogger extends AbstractLogger {
     public SpyLogger(String name) {
         super(name);

@@ -5,7 +5,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** Counts, latencies and time line of one operation, made from what the loop noted. */
+/** Counts, latencies and time line of one operation, made from the loop's notes. */
 final class Tally {
     /** The ways in which a value is wrong, as results name them. */
     private static final Map<String, Byte> WRONG = new TreeMap<>(Map.of(
@@ -13,7 +13,7 @@ final class Tally {
             "truncated", Block.TRUNCATED,
             "stale", Block.STALE,
             "other_key", Block.OTHER_KEY));
-    /** So many bytes of a wrong value are told. */
+    /** The result has at most this many bytes of a wrong value. */
     private static final int TOLD_BYTES = 65_536;
 
     private final boolean isRead;
@@ -30,7 +30,7 @@ final class Tally {
         this.isRead = isRead;
     }
 
-    /** An operation that ended at this time of the phase and took so long. */
+    /** Adds an operation that ended at this time of the phase and lasted {@code took}. */
     void add(Block block, int n, long at, long took) {
         byte outcome = block.outcome[n];
         operations++;
@@ -43,7 +43,7 @@ final class Tally {
         bytes += bytesOf(block, n);
     }
 
-    /** A request of many keys. */
+    /** Adds a request of many keys. */
     void addRequest(Block block, int from, int to, long at, long took) {
         boolean isAnyRight = false;
         for (int n = from; n <= to; n++) {
@@ -59,7 +59,7 @@ final class Tally {
         }
     }
 
-    /** The first value that is wrong in each way, with what was asked for. */
+    /** Keeps the first value that is wrong in each way, with the key and the value asked for. */
     void addWrong(Block block, Map<Byte, Block.Wrong> found) {
         WRONG.forEach((name, outcome) -> {
             Block.Wrong wrong = found.get(outcome);
@@ -81,7 +81,7 @@ final class Tally {
         kinds.merge(failure.kind(), 1L, Long::sum);
     }
 
-    /** What is written down of a phase that lasted so long. */
+    /** The counts for the result of a phase that lasted {@code wall}. */
     Map<String, Object> over(long wall) {
         Map<String, Object> found = new LinkedHashMap<>();
         found.put("ops", operations);

@@ -6,9 +6,9 @@ import java.util.Map;
 import java.util.stream.LongStream;
 
 /**
- * How a phase went: operations, and the slowest of them, in slots of equal length from its start. There are at most 32,
- * their length is a power of two of nanoseconds; when the last is behind, neighbours are merged and the length doubles,
- * so that sums and maxima stay exact and a phase ends with 17 to 32 of them.
+ * The course of a phase: operations, and the slowest of them, in slots of equal length from its start. There are at
+ * most 32 slots, whose length is a power of two of nanoseconds. After the last slot, neighbours are merged and the
+ * length doubles. So sums and maxima stay exact, and a phase ends with 17 to 32 slots.
  */
 final class Timeline {
     private static final int SLOTS = 32;
@@ -18,7 +18,7 @@ final class Timeline {
     private final long[] operations = new long[SLOTS];
     private final long[] slowest = new long[SLOTS];
 
-    /** Operations that ended at this time, in nanoseconds from the start, and that took so long. */
+    /** Adds operations that ended at this time, in nanoseconds from the start, and that took {@code took}. */
     void add(long at, long took, int count) {
         while (at >>> shift >= SLOTS) {
             merge();
@@ -30,7 +30,7 @@ final class Timeline {
         }
     }
 
-    /** The slots of a phase that lasted so long, as they are written down. */
+    /** The slots of a phase that lasted {@code wall}, for its result. */
     Map<String, Object> over(long wall) {
         while (wall >>> shift >= SLOTS) {
             merge();

@@ -14,9 +14,9 @@ import java.util.Set;
 import java.util.stream.Stream;
 
 /**
- * Processor time and memory. What a thread of ours took it tells itself, to the nanosecond. What the others took (those
- * of clients, of the collector, of the compiler) the kernel tells of each; only where they come and go all the time the
- * process is asked, which counts in hundredths of a second.
+ * Processor time and memory. A thread of the guest tells its own time, to the nanosecond. The kernel tells the time of
+ * each other thread (of clients, the collector, the compiler). Only where other threads come and go all the time, the
+ * process's time is taken, which counts in hundredths of a second.
  */
 final class Usage implements AutoCloseable {
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
@@ -26,7 +26,7 @@ final class Usage implements AutoCloseable {
 
     private final List<Task> others = new ArrayList<>();
 
-    /** For the threads that there are besides ours, which {@link #task} has named. */
+    /** Watches the threads that exist besides the guest's own ones, which {@link #task} has named. */
     Usage(Set<String> ours, boolean hasPassingThreads) throws IOException {
         if (hasPassingThreads) {
             return;
@@ -46,12 +46,12 @@ final class Usage implements AutoCloseable {
         return Path.of("/proc/thread-self").toRealPath().getFileName().toString();
     }
 
-    /** What this thread has taken so far, in nanoseconds. */
+    /** The processor time of this thread so far, in nanoseconds. */
     static long ofThread() {
         return THREADS.getCurrentThreadCpuTime();
     }
 
-    /** What other threads than ours have taken so far, which have taken {@code ofOurs}, in nanoseconds. */
+    /** The time of the other threads so far, in nanoseconds; {@code ofOurs} is the time of the guest's own threads. */
     long ofOthers(long ofOurs) {
         if (others.isEmpty()) {
             return SYSTEM.getProcessCpuTime() - ofOurs;
@@ -63,7 +63,7 @@ final class Usage implements AutoCloseable {
         return sum;
     }
 
-    /** Ticks of the process so far: of its own, and of the system for it. */
+    /** Ticks of the process so far: user time, and system time. */
     static long[] ticks() {
         try {
             String stat = Files.readString(Path.of("/proc/self/stat"), StandardCharsets.ISO_8859_1);
@@ -89,7 +89,7 @@ final class Usage implements AutoCloseable {
         }
     }
 
-    /** A thread that is not ours. */
+    /** A thread that is not the guest's own. */
     private static final class Task {
         private final RandomAccessFile file;
         private final byte[] text = new byte[64];
@@ -99,7 +99,7 @@ final class Usage implements AutoCloseable {
             this.file = file;
         }
 
-        /** Without garbage, for this is asked many times a phase. Of one that is gone, what it last was. */
+        /** The thread's time; after its end, the last one. It creates no garbage, for it is read many times a phase. */
         long nanos() {
             try {
                 file.seek(0);

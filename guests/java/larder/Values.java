@@ -6,16 +6,15 @@ import java.nio.file.Path;
 import java.util.Arrays;
 
 /**
- * The values of a plan, by their numbers from 1 on. What is read is compared with the pieces that a value is made of,
- * for that is as fast as comparing with the whole and leaves nothing behind to be collected; only what is stored is
- * put together.
+ * The values of a plan, by their numbers from 1 on. A value that was read is compared with the pieces of the expected
+ * value, which is as fast as comparing with the whole and creates no garbage. Only values to store are composed.
  */
 final class Values {
     private static final int RECIPE_BYTES = 36;
-    /** What stands before the bytes of the pool, in values that are at least so long. */
+    /** The bytes before those of the pool, in values that are at least this long. */
     static final int HEADER_BYTES = Header.BYTES;
 
-    /** Tells of any value what it is, of another plan's too. */
+    /** Identifies any value, also a value of another plan. */
     final Header origin;
 
     private final byte[] pool;
@@ -25,7 +24,7 @@ final class Values {
     /** The headers, three numbers each. */
     private final long[] header;
 
-    /** Room for so many values that are cut from this pool. */
+    /** Room for {@code count} values that are cut from this pool. */
     Values(Header origin, byte[] pool, int count) {
         this.origin = origin;
         this.pool = pool;
@@ -35,7 +34,7 @@ final class Values {
         header = new long[3 * count];
     }
 
-    /** Reads the values of a file that are cut from the pool of another, made with this seed and in so many first bytes of it. */
+    /** Reads the values of a file, made with this seed; values begin in the first {@code span} bytes of the pool. */
     static Values read(Path file, Path pool, String seed, int span) throws IOException {
         int count = Math.toIntExact(Files.size(file) / RECIPE_BYTES);
         byte[] bytes = Files.readAllBytes(pool);
@@ -53,7 +52,7 @@ final class Values {
         return values;
     }
 
-    /** These values alone, each as if it were the only one of its key. */
+    /** These values alone, each as the only value of its key. */
     Values only(int[] numbers) {
         Values only = new Values(origin, pool, numbers.length);
         for (int i = 0; i < numbers.length; i++) {
@@ -72,7 +71,7 @@ final class Values {
         return length[number - 1];
     }
 
-    /** The number of the value before it under the same key; 0 where there is none. */
+    /** The number of the value stored before under the same key; 0 where there is no such value. */
     int previous(int number) {
         return previous[number - 1];
     }
@@ -96,7 +95,7 @@ final class Values {
         return number > 0 && got.length == length[number - 1] && begins(number, got);
     }
 
-    /** Whether so many bytes are what this value begins with. */
+    /** Whether this value begins with these bytes. */
     boolean begins(int number, byte[] got) {
         int i = number - 1;
         int from = at[i];
@@ -115,7 +114,7 @@ final class Values {
                 && Arrays.equals(got, HEADER_BYTES, got.length, pool, from + HEADER_BYTES, from + got.length);
     }
 
-    /** Whether a value and this one are the same in their first bytes, by which a value tells its number. */
+    /** Whether a value and this one have the same first bytes, which tell a value's number. */
     boolean hasHeaderOf(int number, byte[] got) {
         int i = number - 1;
         if (length[i] < HEADER_BYTES || got.length < HEADER_BYTES) {
@@ -126,7 +125,7 @@ final class Values {
                 && LittleEndian.getLong(got, 16) == header[3 * i + 2];
     }
 
-    /** The same for values with the same first bytes. */
+    /** A hash of a value, equal for values with the same first bytes. */
     static int hashOfHeader(byte[] value) {
         if (value.length < HEADER_BYTES) {
             return Arrays.hashCode(value);

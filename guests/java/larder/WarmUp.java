@@ -9,23 +9,23 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * What is done before anything is measured, until the compiler of the virtual machine is done with it: the loop itself,
- * on the cache that is going to be measured, with a few keys that no plan has and that are deleted again. On the null
- * cache, which would return what was set here, it is done on another one.
+ * The warm-up before any measurement, until the compiler of the virtual machine is done. The loop itself runs on the
+ * measured cache, with a few keys that the plan does not have and that are deleted again. For the null cache, which
+ * would return a value set here, it runs on another null cache.
  */
 final class WarmUp {
     static final int OPERATIONS = 20_000;
     static final long LONGEST_NANOS = 2_000_000_000;
 
-    /** A time without anything compiled after which the compiler is taken to have nothing left. */
+    /** After this time without a compilation the compiler counts as done. */
     private static final long STILL_NANOS = 50_000_000;
 
     private static final long TTL_MILLIS = 60_000;
     private static final int KEYS = 8;
     private static final int MOST_KEYS = 64;
-    /** Among so many values those are looked for that the cache takes. */
+    /** The number of values that are tried for being accepted by the cache. */
     private static final int MOST_LOOKED_AT = 256;
-    /** So much is stored at most, so that nothing has to make room for it. */
+    /** The limit of the stored bytes, so that no other entry is evicted for them. */
     private static final long BYTES = 1 << 20;
 
     private static final int ROUNDS = 100;
@@ -48,7 +48,7 @@ final class WarmUp {
         keys = chosen.length;
     }
 
-    /** Values that have room together, or one; none that the cache refuses, of which nothing can be learnt. */
+    /** Values that fit together into {@code BYTES}, or one value; only values that the cache accepts. */
     private int[] chosen(Cache cache) throws Exception {
         Key key = ownKeys(1)[0];
         int most = Math.max(KEYS, multiget);
@@ -77,7 +77,7 @@ final class WarmUp {
         }
     }
 
-    /** For a plan of which something is measured. What goes wrong, the plan will meet too. */
+    /** Warms up for a plan with a measured phase. A failure is only reported, for the plan will meet it too. */
     static void run(Cache cache, Plan plan) throws Exception {
         boolean isMeasured = plan.phases.stream().anyMatch(Plan.Phase::isMeasured);
         if (isMeasured && plan.values.count() > 0) {
@@ -118,7 +118,7 @@ final class WarmUp {
         }
     }
 
-    /** A plan of what the phases do, on keys of its own. */
+    /** A plan with the operations of the phases, on keys of its own. */
     private Plan rehearsal() {
         Key[] own = ownKeys(keys + 1);
         int[] newest = new int[own.length];
@@ -163,7 +163,7 @@ final class WarmUp {
         return new Plan(terms, own, newest, plan.values.only(chosen), operations);
     }
 
-    /** Keys that begin as those of the plan do, as long as the first, and one that nothing is stored under. */
+    /** Keys that the plan does not have, which begin as its first key does and are as long. */
     private Key[] ownKeys(int count) {
         Set<Key> known = new HashSet<>(Arrays.asList(plan.keys));
         byte[] pattern = plan.keys[0].bytes();

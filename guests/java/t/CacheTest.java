@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 
-/** What a cache is told: times to live, and how far a server is to be trusted. */
+/** The settings of a cache: times to live, and the modes of TLS. */
 final class CacheTest {
     private CacheTest() {}
 
@@ -60,7 +60,7 @@ final class CacheTest {
         return properties.getProperty("sslmode");
     }
 
-    /** Takes nothing large. */
+    /** Refuses large values. */
     private static final class Small extends MapCache {
         private int stored;
         private int refused;

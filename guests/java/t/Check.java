@@ -2,7 +2,7 @@ package larder;
 
 import java.util.Objects;
 
-/** What the tests of this program are written with: each is a `main` that says what it has found out. */
+/** The frame of this program's tests: each test class is a `main` that prints its results. */
 final class Check {
     private static int failed;
 

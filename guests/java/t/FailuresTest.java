@@ -27,7 +27,7 @@ final class FailuresTest {
         Check.end();
     }
 
-    /** Gets fail but for every so manieth, sets always. */
+    /** A cache whose sets fail, and whose gets fail except for one of {@code every}; with 0 no get fails. */
     private static final class Failing extends MapCache {
         private final int every;
         private int asked;

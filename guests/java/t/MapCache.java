@@ -3,7 +3,7 @@ package larder;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** Keeps what it is given, for all threads; a test may look into it and break it. */
+/** Keeps its values, for all threads; a test may look into it and break it. */
 class MapCache extends Cache {
     final Map<Key, byte[]> entries = new ConcurrentHashMap<>();
 

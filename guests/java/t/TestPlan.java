@@ -12,10 +12,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Writes small plans as Larder does, and has them carried out by a crew on a cache. */
+/** Writes small plans as Larder does, and runs them by a crew on a cache. */
 final class TestPlan {
     private static final int HEADER = Header.BYTES;
-    /** What the values are made with. */
+    /** The seed of the values. */
     private static final String SEED = "00000000c0ffee07";
 
     private static final int SPAN = 131_072;
@@ -45,7 +45,7 @@ final class TestPlan {
         }
     }
 
-    /** A new value under the key of this index; returns its number. */
+    /** Adds a value under the key of this index, and returns its number. */
     int value(int key, int length) {
         int number = values.size() + 1;
         int at = origin.offset(key, number);
@@ -57,7 +57,7 @@ final class TestPlan {
         return number;
     }
 
-    /** A phase of these operations, `{kind, key, value}` each, of one process. */
+    /** Adds a phase of these operations, `{kind, key, value}` each, of one process. */
     TestPlan phase(Map<String, Object> options, int[]... all) {
         Object shares = List.of(List.of(operations.size(), all.length));
         operations.addAll(List.of(all));
@@ -101,7 +101,7 @@ final class TestPlan {
         return Plan.read(folder);
     }
 
-    /** Carries all phases out; what was found in the last. */
+    /** Runs all phases, and returns the result of the last. */
     @SuppressWarnings("unchecked")
     Map<String, Object> run(Cache cache) throws Exception {
         Plan plan = read();
@@ -114,7 +114,7 @@ final class TestPlan {
         return (Map<String, Object>) Json.read(Files.readString(file));
     }
 
-    /** What was found in the last phase about one operation. */
+    /** Runs all phases, and returns the result of the last about one operation. */
     @SuppressWarnings("unchecked")
     Map<String, Object> found(Cache cache, String operation) throws Exception {
         return ((Map<String, Map<String, Object>>) run(cache).get("operations")).get(operation);

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compiles the program and its tests, once, and runs each test. What needs a client is tested by the contract suite.
+# Compiles the program and its tests, once, and runs each test. The contract suite tests the caches that need a client.
 set -eu
 
 if ! command -v javac >/dev/null; then
