@@ -175,7 +175,7 @@ mod tests {
         )
     }
 
-    /// The distance between the two most alike of these colours for such a reader.
+    /// The distance between the two most similar of these colours for this reader.
     fn nearest(colours: &[&str], reader: &[Triple; 3]) -> f64 {
         let seen =
             |colour: &&str| oklab(times(reader, light(colour)).map(|part| part.clamp(0.0, 1.0)));
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn readers_who_tell_few_colours_apart_tell_these() {
-        // Okabe and Ito's own eight reach 0.076 by this measure for deuteranopia.
+        // Okabe and Ito's own eight colours reach 0.076 by this measure for deuteranopia.
         for colours in [ON_LIGHT, ON_DARK] {
             for reader in [EVERYBODY, PROTANOPIA, DEUTERANOPIA] {
                 assert!(nearest(&colours, &reader) > 0.1, "{}", nearest(&colours, &reader));

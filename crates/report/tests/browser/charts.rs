@@ -1,4 +1,4 @@
-//! A reader at the charts, with a pointer and by keys alone, and the answers of the charts.
+//! A reader at the charts, with a pointer or with keys alone, and the answers of the charts.
 
 use larder_report::{Cell, Latency, Operation, Point, Run, figures};
 use serde::Deserialize;
@@ -27,7 +27,7 @@ pub(crate) const CASES: &[Case] = &[
     ("every_family_of_charts_is_drawn_by_day_and_by_night", every_family_is_drawn),
 ];
 
-/// Pixels of a target in a picture.
+/// The pixels of a target in a picture.
 #[derive(Debug, Deserialize)]
 struct Paint {
     count: usize,
@@ -38,7 +38,7 @@ fn paint(page: &Page, panel: &str, target: usize) -> Paint {
     page.value(&format!("({PAINT})({panel:?}, {target})"))
 }
 
-/// Presses what a selector finds first.
+/// Clicks the first element of a selector.
 fn click(page: &Page, selector: &str) {
     page.run(&format!("document.querySelector({selector:?}).click()"));
     page.settle();
@@ -49,7 +49,7 @@ fn switch(page: &Page, panel: &str, name: &str, value: &str) {
     click(page, &format!("#charts-{panel} [data-switch='{name}'][value='{value}']"));
 }
 
-/// Chooses for all charts at once, by a button or from a list.
+/// Chooses a value for all charts at once, by a button or from a list.
 fn choose(page: &Page, name: &str, value: &str) {
     page.run(&format!(
         "(() => {{ const bar = document.querySelector('.controls'); \
@@ -71,14 +71,14 @@ fn select(page: &Page, panel: &str, name: &str, value: &str) {
     page.settle();
 }
 
-/// Presses a key in the picture of a panel and returns what is read out then.
+/// Presses a key in the picture of a panel, and returns the text that is read out.
 fn read_out(page: &Page, panel: &str, key: Key) -> String {
     page.run(&format!("document.querySelector('#charts-{panel} .plot').focus()"));
     page.press(key);
     page.value(&format!("document.querySelector('#charts-{panel} .readout').textContent"))
 }
 
-/// The cells of an operation, a list for each point in the order of the sweep.
+/// The cells of an operation, in a list for each point in the order of the sweep.
 fn by_point(run: &Run, operation: Operation) -> Vec<Vec<&Cell>> {
     let cells: Vec<&Cell> = run.cells.iter().filter(|it| it.operation == operation).collect();
     let mut points: Vec<&Point> = cells.iter().map(|cell| &cell.point).collect();
@@ -158,7 +158,7 @@ fn an_axis_is_switched() {
     let linear = paint(&page, "rate", memcached).height;
     switch(&page, "rate", "y axis", "log");
     let log = paint(&page, "rate", memcached).height;
-    // Beside one of millions, a rate of some ten thousands lies at the bottom of a linear axis.
+    // On a linear axis up to millions, a rate of some ten thousands lies at the bottom.
     assert!(log < linear - 50.0, "{log} {linear}");
     switch(&page, "rate", "y axis", "linear");
     assert!((paint(&page, "rate", memcached).height - linear).abs() < 0.5);
@@ -176,7 +176,7 @@ fn figures_are_shown_as_a_share_of_the_best() {
         let share = format!("{name} {}", figures::share(rate / rates[0]));
         assert!(said.contains(&share), "{share} is not in: {said}");
     }
-    // Without the best, the next is.
+    // Without the best target, the next target is the best.
     click(&page, ".legend [data-target='0']");
     assert!(read_out(&page, "rate", Key::HOME).contains("lmdb: 1.00×"));
 }
@@ -307,7 +307,7 @@ fn one_switch_drives_all_charts() {
         for title in &titles {
             assert!(title.starts_with(operation), "{operation}, {point}: {title}");
         }
-        // Over the sweep are the rates and the latencies, and the others are at one point.
+        // The first charts, of rates and latencies, cover the sweep; the others are at one point.
         for title in &titles[2..] {
             assert!(title.contains(&format!(", {point}:")), "{operation}, {point}: {title}");
         }
@@ -320,7 +320,7 @@ fn one_switch_drives_all_charts() {
         let scales: Vec<bool> = page.value(&seen);
         assert!(scales.len() > 2 && scales.iter().all(|is| *is), "{scale}: {scales:?}");
     }
-    // By keys alone, too.
+    // The keys alone do the same.
     page.run("document.querySelector('.controls [data-switch=operation]:checked').focus()");
     page.press(Key::RIGHT);
     page.settle();
@@ -368,7 +368,7 @@ fn every_family_is_drawn() {
             let marks: usize = page.value(&format!("document.querySelectorAll({drawn}).length"));
             assert!(marks > 0, "{family}");
         }
-        // A picture of lines is in the colours of its time of day.
+        // A picture of lines has the colours of its mode.
         assert!(paint(&page, "rate", 0).count > 50, "dark: {dark}");
         page.prefer(!dark);
         page.settle();

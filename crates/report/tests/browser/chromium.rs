@@ -1,7 +1,7 @@
-//! One Chromium for all trials. It starts with the first that needs it and is gone after the last, however the
+//! One Chromium for all trials. It starts with the first trial that needs it, and is gone after the last, however the
 //! tests end.
 //!
-//! It is driven by `ChromeDriver`, which comes with it: the two are always of one version.
+//! `ChromeDriver` controls it. It comes in the same package, so the two always have the same version.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -12,18 +12,18 @@ use std::time::Duration;
 
 use crate::webdriver::Session;
 
-/// The program, and Debian's package with it and the browser.
+/// The program, and the Debian package with it and the browser.
 const PROGRAM: &str = "chromedriver";
 const PACKAGE: &str = "chromium-driver";
-/// How long it may take to start.
+/// How long the driver may take to start.
 const STARTS_WITHIN: Duration = Duration::from_mins(1);
-/// No run of the tests lasts so many seconds, and so does no browser, whatever becomes of the process that waits
-/// for it.
+/// The tests take less than this number of seconds. The keeper ends the browser after it, even if its own process is
+/// stuck.
 const LIVES_AT_MOST: &str = "600";
 
-/// Starts the driver in a process group of its own, where the browser will be, too. Ends all of the group and
-/// removes its directory when the other end of the standard input is closed: the kernel does that, too, when the
-/// tests are killed.
+/// Starts the driver in a process group of its own, which also has the browser. When the other end of the standard
+/// input closes, ends the whole group and removes its directory. The kernel closes that end even when the tests are
+/// killed.
 const KEEPER: &str = r#"
 dir=$1 limit=$2
 shift 2
@@ -44,7 +44,7 @@ struct Chromium {
     keeper: Mutex<Option<(Child, ChildStdin)>>,
 }
 
-/// Whether there is a Chromium to test with; otherwise how to come by one.
+/// Whether there is a Chromium for the tests; otherwise, how to install it.
 pub(crate) fn installed() -> Result<(), String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).any(|dir| dir.join(PROGRAM).is_file());
@@ -52,17 +52,17 @@ pub(crate) fn installed() -> Result<(), String> {
     if found { Ok(()) } else { Err(missing()) }
 }
 
-/// The browser, started where it is not, for one trial at a time: a driver looks at one window.
+/// The browser for one trial at a time, because a driver controls one window. It starts at the first call.
 pub(crate) fn session() -> MutexGuard<'static, Session> {
     CHROMIUM.session.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A directory for pages, which goes with the browser.
+/// A directory for pages, which is removed with the browser.
 pub(crate) fn pages() -> &'static Path {
     &CHROMIUM.dir
 }
 
-/// Ends the browser if it was started, and waits until nothing is left of it.
+/// Ends the browser if it has started, and waits until no process of it is left.
 pub(crate) fn stop() {
     let Some(chromium) = LazyLock::get(&CHROMIUM) else { return };
     let keeper = chromium.keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -80,9 +80,9 @@ impl Chromium {
             .args(["-c", KEEPER, "sh"])
             .arg(&dir)
             .args([LIVES_AT_MOST, PROGRAM, "--port=0"])
-            // Its profile lies among the temporary files; whatever else it writes goes with them.
+            // The profile of the browser is a temporary file, and so is all that it writes.
             .envs(["HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"].map(|name| (name, &dir)))
-            // Ctrl-C at a terminal ends the tests, and that ends Chromium.
+            // Ctrl-C at a terminal ends the tests, and their end ends Chromium.
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -96,14 +96,14 @@ impl Chromium {
     }
 }
 
-/// Where the driver says that it listens. What else it says is read and dropped, so that it is never held up.
+/// The port on which the driver listens. Its other output is read and dropped, so that the driver never blocks.
 fn port(stdout: impl BufRead + Send + 'static) -> u16 {
     let (found, port) = mpsc::channel();
     std::thread::spawn(move || {
         for line in stdout.lines().map_while(Result::ok) {
             let said = line.strip_prefix("ChromeDriver was started successfully on port ");
             if let Some(Ok(port)) = said.map(|said| said.trim_end_matches('.').parse()) {
-                // Nobody waits any more where it took too long.
+                // After a timeout the receiver is gone.
                 let _ = found.send(port);
             }
         }

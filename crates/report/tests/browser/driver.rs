@@ -1,4 +1,4 @@
-//! The trials' own tools: what they look for is seen where it is, and of the browser nothing is left.
+//! The tools of the trials: each finds a defect that is there, and no process of the browser is left.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -75,10 +75,10 @@ fn without_scripts_no_script_runs() {
     assert_eq!(page.value::<String>("document.title"), "bad");
 }
 
-/// With this in its environment, this program starts a browser, says where its files lie, and waits to be killed.
+/// With this variable, this program starts a browser, prints the folder of its files, and waits to be killed.
 pub(crate) const HOLD: &str = "LARDER_TEST_HOLDS_CHROMIUM";
 
-/// The action.
+/// Acts on this variable.
 pub(crate) fn hold() -> ! {
     chromium::session().open_window();
     writeln!(std::io::stdout(), "{}", chromium::pages().display()).expect("a pipe");
@@ -105,7 +105,7 @@ fn of_killed_tests_nothing_is_left() {
     }
 }
 
-/// Processes that were started with this path among their arguments.
+/// The processes that were started with this path among their arguments.
 fn processes_with(path: &Path) -> usize {
     let path = path.to_str().expect("ASCII").as_bytes();
     let processes = std::fs::read_dir("/proc").expect("Linux").filter_map(Result::ok);

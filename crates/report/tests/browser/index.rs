@@ -1,4 +1,4 @@
-//! The index of a set in a browser: it reads well, asks nobody, and opens what is folded.
+//! The index of a set in a browser: it reads well, requests nothing, and opens its folded parts.
 
 use larder_report::{Format, Index, Style, render_index};
 
@@ -14,7 +14,7 @@ pub(crate) const CASES: &[Case] = &[
     ("the_folded_parts_of_an_index_read_well_too", unfolded),
 ];
 
-/// The index as text.
+/// The HTML of an index.
 fn page(index: &Index) -> String {
     let style = Style { colour: false, width: 100 };
     render_index(index, Format::HTML, style).expect("a set has a page")

@@ -1,4 +1,4 @@
-//! The largest report that must be as handy as any: 10 targets, 20 points, 2 operations, 10 rounds.
+//! The largest report that must be as quick as any: 10 targets, 20 points, 2 operations, 10 rounds.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ const OPENS_WITHIN: Duration = Duration::from_secs(2);
 fn the_largest_report_is_small_and_opens_at_once() {
     let html = report(&largest());
     assert!(html.len() < BYTES, "{} bytes", html.len());
-    // The best of three: what else the machine does is no fault of the page.
+    // The best of three, because other work of the machine is no fault of the page.
     let page = Page::open(&html, View::DESK);
     let mut took = Vec::new();
     for _ in 0..3 {

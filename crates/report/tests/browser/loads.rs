@@ -1,4 +1,4 @@
-//! A report that is opened shows itself, and does nothing else.
+//! An opened report shows itself, and does nothing else.
 
 use crate::Case;
 use crate::looks::keep;

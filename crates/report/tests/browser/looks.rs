@@ -1,12 +1,12 @@
-//! How a report looks at the width of a telephone and of a desk, by day and by night: nothing sticks out, all can
-//! be read, nothing moves. What figures cannot judge is left as pictures for a person's eye.
+//! The look of a report at the width of a telephone and of a desk, in light and dark mode. Nothing sticks out, every
+//! text is readable, and nothing moves. Pictures remain for a person to judge the rest.
 
 use std::path::PathBuf;
 
 use crate::page::{Page, View};
 use crate::probes::{CONTRAST, OVERFLOW, OVERLAP, SHIFT, STABLE_SHIFT, Shift};
 
-/// A page reads well wherever it is looked at.
+/// Checks that a page reads well on every device and in both modes.
 pub(crate) fn reads_well(name: &str, html: &str) {
     let mut defects = Vec::new();
     for (device, view) in [("phone", View::PHONE), ("desk", View::DESK)] {
@@ -30,7 +30,7 @@ pub(crate) fn reads_well(name: &str, html: &str) {
     assert!(defects.is_empty(), "{name}:\n{}", defects.join("\n"));
 }
 
-/// Leaves a picture for a person's eye, where one is wanted.
+/// Keeps a picture for a person, where `LARDER_SCREENSHOTS` asks for it.
 pub(crate) fn keep(name: &str, picture: impl FnOnce() -> Vec<u8>) {
     if let Some(folder) = std::env::var_os("LARDER_SCREENSHOTS").map(PathBuf::from) {
         std::fs::create_dir_all(&folder).expect("the folder for pictures");

@@ -1,7 +1,8 @@
-//! `report.html` in a real browser, a headless Chromium: what its reader sees, does and is spared.
+//! `report.html` in a real browser, a headless Chromium: the reader's view, actions and safety.
 //!
 //! Without Chromium every trial shows as ignored with the package that brings it; `LARDER_REQUIRE=all` in the
-//! environment makes that a failure. With `LARDER_SCREENSHOTS=DIR` the trials leave pictures there for a person's eye.
+//! environment makes that a failure. With `LARDER_SCREENSHOTS=DIR` the trials leave pictures there for a person to look
+//! at.
 
 mod charts;
 mod chromium;

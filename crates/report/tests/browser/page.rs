@@ -1,4 +1,4 @@
-//! A page in a window of its own: what a reader does with it, and what it does.
+//! A page in a window of its own: the actions of a reader, and the reactions of the page.
 
 use std::cell::RefCell;
 use std::sync::MutexGuard;
@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 use crate::chromium;
 use crate::webdriver::Session;
 
-/// A page; its window is closed when this is dropped. There is one at a time, so others wait.
+/// A page; its window closes when this is dropped. Only one page is open at a time, so other trials wait.
 pub(crate) struct Page {
     session: RefCell<MutexGuard<'static, Session>>,
     address: String,
 }
 
-/// How a page is looked at.
+/// The window of a page and the settings of its browser.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct View {
     pub(crate) width: u32,
@@ -29,7 +29,7 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// A window on a desk, in daylight.
+    /// A window on a desk, in light mode.
     pub(crate) const DESK: Self = Self { width: 1280, height: 900, dark: false, scripts: true };
     /// A telephone.
     pub(crate) const PHONE: Self = Self { width: 390, height: 844, ..Self::DESK };
@@ -41,7 +41,7 @@ impl Page {
         Self::open(&report(run), view)
     }
 
-    /// The report of a run, when all of it is drawn.
+    /// The report of a run, after all charts are drawn.
     pub(crate) fn drawn(run: &Run, view: View) -> Self {
         let page = Self::of(run, view);
         page.until_drawn();
@@ -56,7 +56,7 @@ impl Page {
         std::fs::write(&file, html).expect("the page can be written");
         let mut session = chromium::session();
         session.open_window();
-        // The work of others is theirs.
+        // Drops the log lines of earlier trials.
         session.log("browser");
         session.log("performance");
         let address = format!("file://{}", file.display());
@@ -69,7 +69,7 @@ impl Page {
         page
     }
 
-    /// Loads the page, anew where it is there, and waits for it.
+    /// Loads the page, or loads it again, and waits for it.
     pub(crate) fn load(&self) {
         self.post("url", &json!({ "url": self.address }));
     }
@@ -83,19 +83,19 @@ impl Page {
         self.settle();
     }
 
-    /// Waits until what was asked for is painted.
+    /// Waits until the latest change is painted.
     pub(crate) fn settle(&self) {
         let painted = "new Promise((resolve) => requestAnimationFrame(() => \
                        requestAnimationFrame(() => resolve(true))))";
         assert!(self.value::<bool>(painted));
     }
 
-    /// Where it lies.
+    /// The address of the page.
     pub(crate) fn address(&self) -> &str {
         &self.address
     }
 
-    /// Every address that was asked for since this was asked last.
+    /// Every address that the page has requested since the last call.
     pub(crate) fn requests(&self) -> Vec<String> {
         let lines = self.session.borrow_mut().log("performance");
         let events =
@@ -107,12 +107,12 @@ impl Page {
             .collect()
     }
 
-    /// Everything of which the browser, or the page in its console, complained since this was asked last.
+    /// Every complaint of the browser, and of the page in its console, since the last call.
     pub(crate) fn complaints(&self) -> Vec<String> {
         self.session.borrow_mut().log("browser")
     }
 
-    /// The value of an expression, or what it promises.
+    /// The value of an expression, or of its promise.
     pub(crate) fn value<T: DeserializeOwned>(&self, expression: &str) -> T {
         let parameters =
             json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
@@ -124,7 +124,7 @@ impl Page {
             .unwrap_or_else(|error| panic!("{expression} is {value}: {error}"))
     }
 
-    /// Does what an expression does.
+    /// Evaluates an expression for its effect.
     pub(crate) fn run(&self, expression: &str) {
         self.value::<()>(&format!("void ({expression})"));
     }
@@ -139,7 +139,7 @@ impl Page {
         assert!(self.value::<bool>(&asked), "it never came to this: {expression}");
     }
 
-    /// Presses a key and lets it go.
+    /// Presses a key and releases it.
     pub(crate) fn press(&self, key: Key) {
         let press = |what: &str| json!({ "type": what, "value": key.0 });
         let actions =
@@ -154,7 +154,7 @@ impl Page {
         self.post("actions", &json!({ "actions": [actions] }));
     }
 
-    /// Another size of the window.
+    /// Changes the size of the window.
     pub(crate) fn resize(&self, width: u32, height: u32) {
         let size =
             json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
@@ -185,7 +185,7 @@ impl Page {
         STANDARD.decode(picture["data"].as_str().expect("a picture")).expect("base64")
     }
 
-    /// The page as it is printed, a PDF.
+    /// The printed page, as a PDF.
     pub(crate) fn print(&self) -> Vec<u8> {
         let printed = self.post("print", &json!({}));
         STANDARD.decode(printed.as_str().expect("a document")).expect("base64")
@@ -220,7 +220,7 @@ impl Key {
     pub(crate) const DOWN: Self = Self('\u{e015}');
 }
 
-/// The report of a run as text.
+/// The HTML report of a run.
 pub(crate) fn report(run: &Run) -> String {
     render(run, Format::HTML, Style { colour: false, width: 100 })
 }

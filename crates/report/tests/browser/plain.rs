@@ -1,4 +1,4 @@
-//! A report without scripts, and on paper: every text and figure is left, and nothing that only moves.
+//! A report without scripts, and on paper: every text and figure remains, and no control that needs a script.
 
 use larder_report::sentences;
 
@@ -14,13 +14,13 @@ pub(crate) const CASES: &[Case] = &[
     ("on_paper_it_has_all_and_no_controls", on_paper_it_has_all_and_no_controls),
 ];
 
-/// How many of these elements can be seen.
+/// The number of these elements that are visible.
 fn shown(page: &Page, selector: &str) -> usize {
     let all = format!("[...document.querySelectorAll({selector:?})]");
     page.value(&format!("{all}.filter((element) => element.checkVisibility()).length"))
 }
 
-/// The text of the page as it can be read, without regard to breaks and capitals.
+/// The readable text of the page, without line breaks and capitals.
 fn read(page: &Page) -> String {
     // Folded parts can be unfolded without scripts.
     page.run("document.querySelectorAll('details').forEach((it) => it.open = true)");
@@ -40,7 +40,7 @@ fn without_scripts_it_says_and_shows_everything() {
     for check in &run.checks {
         assert!(text.contains(&check.text.to_lowercase()), "not said: {}", check.text);
     }
-    // Rates and two percentiles of latency, of each of two operations.
+    // There are rates and two percentiles of latency, for each of two operations.
     assert_eq!(shown(&page, ".still svg"), 6);
     keep("sweep-without-scripts.png", || page.picture());
 }

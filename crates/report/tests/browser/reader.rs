@@ -1,4 +1,4 @@
-//! A reader beside the charts: follows links, take the data along, go by keys.
+//! A reader beside the charts: follows links, stores the data, and uses keys alone.
 
 use larder_report::{Run, samples_csv};
 use serde::Deserialize;
@@ -33,7 +33,7 @@ fn a_check_leads_to_its_figures() {
     }
 }
 
-/// A window on a small desk.
+/// A window on a small screen.
 const LOW: View = View { height: 800, ..View::DESK };
 
 fn the_answer_is_seen_at_once() {
@@ -52,7 +52,7 @@ fn the_answer_is_seen_at_once() {
         ));
         assert!(bottom > 100.0 && bottom <= 800.0, "{name}: {picture} ends at {bottom} px");
     }
-    // Conclusions come first where there are some.
+    // Conclusions come first in a report that has any.
     let page = Page::drawn(&article(), LOW);
     let first: f64 = page.value("document.querySelector('.claim').getBoundingClientRect().bottom");
     assert!(first <= 800.0, "the first conclusion ends at {first} px");
@@ -75,7 +75,7 @@ fn the_width_is_used() {
 fn the_data_come_out_as_they_went_in() {
     let run = sweep();
     let page = Page::drawn(&run, View::DESK);
-    // The file that the page gives the browser to store is kept for a look.
+    // The file that the page gives the browser to store is kept for the test.
     page.run(
         "(() => { const make = URL.createObjectURL; \
            URL.createObjectURL = (file) => { window.file = file; return make(file); }; })()",
@@ -108,7 +108,7 @@ fn the_focus_can_always_be_seen() {
 
 fn keys_alone_reach_every_control() {
     let page = Page::drawn(&sweep(), View::DESK);
-    // Of several radio buttons one is reached, and arrows lead to the others.
+    // The tab key reaches one of several radio buttons, and arrow keys the others.
     let controls: usize = page.value(
         "(window.left = new Set([...document.querySelectorAll('button, select, input, summary')]\
            .filter((it) => it.checkVisibility() && !it.disabled && (it.type !== 'radio' || it.checked)))).size",

@@ -1,4 +1,4 @@
-//! As much of `WebDriver` (W3C, 2018) as the trials need, over one connection, and the way it opens to the protocol of
+//! The part of `WebDriver` (W3C, 2018) that the trials need, over one connection, with its access to the protocol of
 //! Chromium's developer tools.
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// No answer takes longer, even on a busy machine.
+/// Longer than any answer takes on a busy machine.
 const ANSWERS_WITHIN: Duration = Duration::from_mins(1);
 
-/// The arguments of Chromium. The pages are ours, so its sandbox, which needs privileges that not every machine gives,
-/// protects nothing; the rest keeps it from asking anybody anything.
+/// The arguments of Chromium. The sandbox protects nothing here, because the pages are our own, and it needs privileges
+/// that not every machine grants. The other arguments keep Chromium from requesting anything.
 const FLAGS: &[&str] = &[
     "--headless",
     "--no-sandbox",
@@ -28,7 +28,7 @@ const FLAGS: &[&str] = &[
     "--hide-scrollbars",
 ];
 
-/// A browser that is driven.
+/// A controlled browser.
 #[derive(Debug)]
 pub(crate) struct Session {
     connection: BufReader<TcpStream>,
@@ -37,7 +37,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Has the driver that listens there start a browser.
+    /// Lets the driver on this port start a browser.
     pub(crate) fn begin(port: u16) -> Self {
         let connection = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("a driver");
         connection.set_read_timeout(Some(ANSWERS_WITHIN)).expect("a time limit");
@@ -56,16 +56,16 @@ impl Session {
         session
     }
 
-    /// Opens a window and turns to it.
+    /// Opens a window and switches to it.
     pub(crate) fn open_window(&mut self) {
         let window = self.post("window/new", &json!({ "type": "window" }));
         self.post("window", &json!({ "handle": window["handle"] }));
     }
 
-    /// Closes the window and turns back to the first.
+    /// Closes the window and switches back to the first.
     pub(crate) fn close_window(&mut self) {
         let path = format!("{}/window", self.path);
-        // Where a window is gone already, it needs no closing.
+        // A window that is already gone needs no closing.
         let _ = self.ask("DELETE", &path, &Value::Null);
         let first = json!({ "handle": self.first_window });
         self.post("window", &first);
@@ -88,7 +88,7 @@ impl Session {
         self.post("goog/cdp/execute", &json!({ "cmd": method, "params": parameters }))
     }
 
-    /// The lines of a log, `browser` or `performance`, since it was read last.
+    /// The lines of a log, `browser` or `performance`, since the last call.
     pub(crate) fn log(&mut self, name: &str) -> Vec<String> {
         let lines = self.post("se/log", &json!({ "type": name }));
         let lines = lines.as_array().cloned().unwrap_or_default();

@@ -11,13 +11,13 @@ fn read(text: &str) -> Assertion {
     text.parse().unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Its verdict on a run: a line for each cell that falls short.
+/// The verdict on a run: a line for each cell that falls short.
 fn said(text: &str, run: &Run) -> Vec<String> {
     let judged = read(text).judge(run).unwrap_or_else(|unmatched| panic!("{unmatched:?}"));
     judged.into_iter().map(|failure| failure.text).collect()
 }
 
-/// Gets of two targets, whose distributions are known to 99 %.
+/// Gets of two targets, with distributions known up to 99 %.
 fn two() -> Run {
     let mut run = gets(&[("moka:", 640e3), ("memcached:", 112e3)]);
     for cell in &mut run.cells {
@@ -95,7 +95,7 @@ fn a_cell_without_the_figure_falls_short_and_says_why() {
         said("rate(get, moka:) > 1", &run)[0]
             .ends_with("it is no result: NEVER-HITS: nothing hits")
     );
-    // Counts are asserted as they were counted.
+    // Assertions on counts use the measured counts.
     assert_eq!(said("misses(get, moka:) < 11", &run), [""; 0]);
     assert_eq!(said("rate(get, memcached:) > 1", &run), [""; 0]);
     let sets = Run {
@@ -109,7 +109,7 @@ fn a_cell_without_the_figure_falls_short_and_says_why() {
 #[test]
 fn latencies_that_the_end_of_a_round_cut_off_pass_below_no_limit() {
     let mut run = two();
-    // Both did 95 % of what was due; of the first, some had not begun.
+    // Both targets did 95 % of the due operations; of the first, some operations had not begun.
     for (cell, unbegun) in run.cells.iter_mut().zip([1000, 0]) {
         let reached = cell.ops_per_s.unwrap_or_default();
         cell.paced = Some(Paced { offered_per_s: reached / 0.95, unbegun, ..Paced::default() });
@@ -124,11 +124,11 @@ fn latencies_that_the_end_of_a_round_cut_off_pass_below_no_limit() {
     for text in ["p50(get) <= 1s", "max(get) < 1s", "mean(get) < 1s", "p99(get) > 1s"] {
         assert_eq!(said(text, &run).len(), 2, "{text}");
     }
-    // A figure with only a lower bound is above a limit; and no rate is cut off.
+    // A figure with only a lower bound is above a limit, and a rate is never cut off.
     for text in ["p99(get) > 1us", "rate(get) > 1k", "errors(get) < 1"] {
         assert_eq!(said(text, &run), [""; 0], "{text}");
     }
-    // A target that kept up, but for so many at the end that they would lie beyond the percentile.
+    // A target that kept up, except for so many operations at the end that they would lie beyond the percentile.
     for cell in &mut run.cells {
         let reached = cell.ops_per_s.unwrap_or_default();
         cell.paced = Some(Paced { offered_per_s: reached, unbegun: 500, ..Paced::default() });
@@ -262,7 +262,7 @@ proptest! {
     ) {
         let text = format!("{metric}({selector}) {sign} {limit}");
         if let Ok(read) = text.parse::<Assertion>() {
-            // A condition is shown as it was typed, and reads the same again.
+            // A condition shows as typed, and reads the same again.
             prop_assert_eq!(read.to_string(), text.trim());
             let _ = read.judge(&two());
             prop_assert_eq!(read.to_string().parse::<Assertion>(), Ok(read));

@@ -1,4 +1,4 @@
-//! Charts: what each is made of, that no figure differs from its cell, and how they look.
+//! Charts: their data, which agrees with the cells, and their look.
 
 use std::collections::BTreeSet;
 
@@ -163,7 +163,7 @@ fn a_curve_has_the_recorded_points_or_else_the_known_percentiles() {
     assert_eq!(older.y, known.map(|ns| Some(f64::from(u32::try_from(ns).unwrap()))));
 }
 
-/// A round of eight slots of a second, the last cut to half of one.
+/// A round of eight slots of a second, of which the last is cut to half a second.
 fn round(number: u32, wall_s: f64) -> Sample {
     let ops: Vec<u64> = (0..8).map(|slot| 1000 * u64::from(number) + slot).collect();
     let max_ns = (0..8).map(|slot| 10 * u64::from(number) + slot).collect();
@@ -200,7 +200,7 @@ fn a_short_end_of_a_round_is_no_spike() {
         run.cells[0].samples = vec![round(1, wall_s)];
         let rate = chart(&run, "timeline-get-rate");
         let line = &rate.series[0];
-        // The last slot lasted a hundredth of a second, or no time at all: it goes with the one before.
+        // The last slot lasted a hundredth of a second, or no time at all, so it joins the slot before.
         assert_eq!((line.y.len(), line.y[7], rate.y.scale), (8, None, Scale::Linear));
         let expected = ops / (wall_s - 6.0);
         assert!((line.y[6].unwrap() / expected - 1.0).abs() < 1e-5, "{:?}", line.y);
@@ -222,7 +222,7 @@ fn a_timeline_of_a_mix_has_the_time_of_the_whole_phase_and_the_rate_of_its_share
     assert_eq!(rate.series[0].y[..2], [Some(3000.0), Some(3003.0)]);
     assert_eq!(chart(&run, "timeline-set-rate").series[0].y[0], Some(1500.0));
     assert!(rate.reading.starts_with(&alone) && rate.reading.contains("same rounds"), "{alone}");
-    // One that took nearly all of it does not pass for the whole.
+    // An operation that took nearly all of the phase does not stand for the whole.
     run.cells[0].samples = vec![round(1, 0.25)];
     run.cells[1].samples = vec![round(1, 7.25)];
     let rate = chart(&run, "timeline-set-rate");
@@ -299,7 +299,7 @@ fn costs_are_of_an_operation_and_never_nothing() {
     assert_eq!((part("client").x[0], part("client").y[0]), (0.0, Some(0.395 / 50_000.0 * 1e9)));
     assert_eq!(part("server").y, [0.37, 3.05].map(|seconds| Some(seconds / 50_000.0 * 1e9)));
     assert_eq!(part("server").x, [0.0, 3.0]);
-    // An embedded engine has no server whose time could be missing.
+    // An embedded engine has no server, so no time of a server can be missing.
     assert!(cpu.absent.iter().all(|absent| absent.name == "redis"), "{:?}", cpu.absent);
     let disk = chart(&run, "resources-get-4-KiB-disk");
     let memcached = disk.absent.iter().find(|absent| absent.name == "memcached:").unwrap();
@@ -323,7 +323,7 @@ fn spans_reach_from_the_least_over_the_mean_to_the_greatest() {
         .iter()
         .map(|span| (span.name.as_str(), span.x.len(), span.low[0], span.y[0], span.high[0]))
         .collect();
-    // Too few operations of the first for 90 %, and of both for 95 and 99 %.
+    // The first target has too few operations for 90 %, and both have too few for 95 and 99 %.
     assert_eq!(
         spans,
         [
@@ -335,7 +335,7 @@ fn spans_reach_from_the_least_over_the_mean_to_the_greatest() {
     assert!(spread.absent.is_empty());
     let picture = larder_report::svg(&spread, larder_report::Ground::White);
     assert!(picture.contains("all: 200 ns – 2.50 µs – 4.00 s"), "{picture}");
-    // Runs of before have none.
+    // Earlier runs have no such chart.
     run.cells.iter_mut().for_each(|cell| cell.latency_to.clear());
     assert!(charts(&run).iter().all(|chart| chart.family != Family::Spread));
 }
@@ -381,7 +381,7 @@ fn outcomes_are_shown_where_something_failed_and_add_up() {
     assert!(charts(&all_right).iter().all(|chart| chart.family != Family::Outcomes));
 }
 
-/// A comparison of six targets over four sizes as it was measured, with distributions and timelines.
+/// A measured comparison of six targets over four sizes, with distributions and timelines.
 pub(crate) fn sweep() -> Run {
     Run::from_json(include_str!("../fixture/sweep.json")).expect("the fixture is a run.json")
 }
@@ -425,7 +425,7 @@ fn each_latency_is_that_of_its_cell() {
             }
         }
     }
-    // Fastest and slowest of every cell, and of the percentiles those that enough operations tell.
+    // The fastest and slowest of every cell, and the percentiles that have enough operations.
     let told = |cell| 2 + [0.5, 0.9, 0.99, 0.999].into_iter().filter(|q| tells(cell, *q)).count();
     assert_eq!(found, run.cells.iter().map(told).sum::<usize>());
     assert!(run.cells.iter().any(|cell| !tells(cell, 0.999)));
@@ -461,7 +461,7 @@ fn a_timeline_has_every_stall_and_every_operation_of_its_cell() {
                 cell.samples.iter().filter_map(|sample| sample.timeline.as_ref()).collect();
             let rounds: Vec<&[Option<f64>]> = series.y.split(Option::is_none).collect();
             assert_eq!(rounds.len(), timelines.len() + 1, "each round ends with a gap");
-            // Within what six figures say of it.
+            // The ends agree within the precision of six digits.
             let end = series.x.last().unwrap();
             assert!((end / cell.wall_s.unwrap() - 1.0).abs() < 1e-4, "{} {:?}", end, cell.wall_s);
             for (round, timeline) in rounds.iter().zip(timelines) {
@@ -508,7 +508,7 @@ fn numbers_rise_along_the_axis_and_texts_stay_in_their_order() {
     assert_eq!(threads.x.scales, [Scale::Linear, Scale::Log]);
     let keys = chart(&swept("keys", &numbers(&[50, 100, 500])), "rate-get");
     assert_eq!((keys.x.scale, keys.x.unit), (Scale::Log, larder_report::Unit::Number));
-    // Nothing is 0 on a logarithmic axis.
+    // A logarithmic axis has no 0.
     let from_0 = chart(&swept("offered", &numbers(&[0, 1000])), "rate-get");
     assert_eq!((from_0.x.scale, from_0.x.scales.len()), (Scale::Linear, 0));
 
@@ -547,7 +547,7 @@ fn points_that_read_alike_are_told_apart_to_the_byte() {
     let page = larder_report::render(&run, larder_report::Format::HTML, super::small::PLAIN);
     assert!(page.contains(">2222080 B</span>") && page.contains(">2.1 MiB</span>"));
 
-    // The other coordinates are a choice by the same words, and no choice has the figures of two.
+    // The other coordinates are a choice of the same words, and no choice mixes the figures of two points.
     let mut run = gets(&[]);
     run.targets.push(target("a"));
     for threads in 1..=3 {

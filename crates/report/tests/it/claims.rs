@@ -6,7 +6,7 @@ use larder_report::{
 
 use super::small::{at, cell, check, faster, floor, gets, run, size, target, tied};
 
-/// All sentences of a run but the one that states the rule.
+/// All sentences of a run except the sentence that states the rule.
 fn said(run: &Run) -> Vec<String> {
     let sentences = sentences(run).into_iter().filter(|said| said.subject != "the rule");
     sentences.map(|said| said.to_string()).collect()
@@ -80,7 +80,7 @@ fn where_no_verdict_is_possible_no_targets_are_called_alike() {
         cell.rounds = 6;
     }
     let said_first = |run: &Run| said(run)[0].clone();
-    // 2/924 for each of six comparisons is above 0.01, and for each of four is not.
+    // 2/924 for each of six comparisons is above 0.01, and for each of four it is below.
     assert_eq!(
         said(&run),
         [
@@ -90,7 +90,7 @@ fn where_no_verdict_is_possible_no_targets_are_called_alike() {
         ]
     );
     assert!(groups(&run).iter().flat_map(|group| &group.rows).all(|row| row.ties.is_empty()));
-    // An interruption leaves one point with a round less: what was really done counts.
+    // An interruption leaves one point with a round less: the completed rounds count.
     run.interrupted = true;
     run.cells[5].rounds = 5;
     assert!(said(&run)[1].starts_with("too few rounds: no verdict is possible with 6 rounds"));

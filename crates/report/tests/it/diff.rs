@@ -1,4 +1,4 @@
-//! Two runs beside each other, in every format that there is.
+//! Two runs beside each other, in every format.
 
 use insta::assert_snapshot;
 use larder_report::{
@@ -36,7 +36,7 @@ fn change(cell: DiffCell, measure: DiffMeasure, old: f64, new: f64) -> Change {
     }
 }
 
-/// Two targets at two sizes: one became slower at the larger one, the other hits less.
+/// Two targets at two sizes: one became slower at the larger size, the other hits less.
 fn difference() -> Diff {
     let side = |path: &str| DiffSide {
         path: path.into(),

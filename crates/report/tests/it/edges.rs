@@ -1,11 +1,11 @@
-//! Runs at the edges: one target, many, none that hits, none with a figure, nothing at all.
+//! Runs at the edges: one target, many targets, no hit, no figure, no cell.
 
 use insta::assert_snapshot;
 use larder_report::{Format, Operation, Run, Severity, Style, not_shown, render};
 
 use super::small::{PLAIN, cell, check, faster, gets, run, target, tied};
 
-/// In every format, so that none of them stumbles.
+/// Renders a run in every format, so that none of the formats fails.
 fn all_formats(run: &Run) {
     for format in Format::all() {
         for width in [0, 1, 40, 200] {
@@ -30,7 +30,7 @@ fn twelve_targets() {
     let mut run = gets(&rates);
     for (i, (a, of_a)) in rates.iter().enumerate() {
         for (b, of_b) in &rates[i + 1..] {
-            // The last four lie too close together.
+            // The last four rates lie too close together.
             let near = *of_a < 1.2e5;
             run.comparisons.push(if near { tied(a, b) } else { faster(a, b, of_a / of_b) });
         }

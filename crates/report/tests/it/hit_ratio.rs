@@ -1,4 +1,4 @@
-//! Hit ratios by capacity: the table, the curve and the sentences, made of the same figures.
+//! Hit ratios by capacity: the table, the curve and the sentences have the same figures.
 
 use larder_report::{
     CAPACITY, Cell, Counts, Family, Format, Ground, HitCurve, HitRatios, Operation, Point,
@@ -26,7 +26,7 @@ fn cell(target: &str, capacity: u64, hits: u64) -> Cell {
     }
 }
 
-/// Two caches at two capacities, of which one cannot be as small as the smaller.
+/// Two caches at two capacities; one of them cannot be as small as the smaller capacity.
 fn run() -> Run {
     let (small, large) = (1 << 20, 5 << 20);
     let mut half = cell("large:", large, 700);
@@ -103,7 +103,7 @@ fn no_lru_is_praised_for_hitting_more_often_than_an_exact_one() {
             "hits 45.0 %, but held up to 2 MiB, 100 % above that: an exact LRU that keeps to the capacity hits 40.0 %, and",
         ),
         (
-            // The entry that comes in is there before another one goes.
+            // A new entry is there before an old entry goes.
             said(&|run| {
                 run.cells[0].held_bytes_peak = Some((1 << 20) + (1 << 18));
                 run.cells[0].held_items_peak = Some(4);

@@ -1,4 +1,4 @@
-//! The page: that it is whole, asks nobody for anything, lets nothing of others become code, and leads where it says.
+//! The page: it is whole, requests nothing, turns no foreign text into code, and its links lead to the right places.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -34,7 +34,7 @@ fn contents<'a>(page: &'a str, element: &str) -> Vec<&'a str> {
     page.split(begins.as_str()).skip(1).map(inner).collect()
 }
 
-/// The page without what is not its own text: style, scripts, packed data. A line for each tag that begins one.
+/// The page's own text, without style, scripts and packed data. Each tag begins a line.
 pub(crate) fn text_of(page: &str) -> String {
     let mut text = page.to_owned();
     for element in ["style", "script"] {
@@ -79,7 +79,7 @@ fn the_policy_forbids_the_network_and_lets_in_just_this_style_and_these_scripts(
     assert_eq!(attributes(&page, "href").iter().filter(strange).count(), 0);
 }
 
-/// The page has all that it needs, and its policy keeps out the rest.
+/// Checks that the page contains all its parts, and that its policy excludes everything else.
 #[track_caller]
 pub(crate) fn assert_closed(page: &str) {
     let policy = attributes(page, "content")[0].replace("&#39;", "'");
@@ -184,7 +184,7 @@ fn every_empty_cell_says_why() {
         for cell in table.split("<td").skip(1) {
             let (attributes, rest) = cell.split_once('>').unwrap();
             let content = rest.split("</td>").next().unwrap();
-            // Most targets have no tie, and nothing fired against most rows.
+            // Most targets have no tie, and most rows no finding.
             let may_be_empty = attributes.contains("tie") || attributes.contains("checks");
             assert!(!content.is_empty() || may_be_empty, "<td{attributes}>");
         }
@@ -196,7 +196,7 @@ fn a_large_run_makes_no_large_page() {
     let run = largest();
     let page = page(&run);
     assert!(page.len() < 1_800_000, "{} bytes", page.len());
-    // The course of its rounds is shown in longer stretches; no operation is lost.
+    // The timelines of its rounds have longer slots, and no operation is lost.
     let link = attributes(&page, "href").into_iter().find(|link| link.starts_with("data:"));
     let small = Run::from_json(&unpacked(link.expect("the data"))).unwrap();
     let course = |run: &Run| {
@@ -267,7 +267,7 @@ fn the_bars_of_the_answer_hold_their_intervals() {
     assert!(podium.contains("width=\"50.00%\"") && podium.contains("width=\"25.00%\""), "{podium}");
 }
 
-/// The table over the sweep of an operation, and what stands below it.
+/// The table over the sweep of an operation, and the text below it.
 fn grid<'a>(page: &'a str, operation: &str) -> &'a str {
     let begins = format!("{operation}, ");
     let all = page.split("role=\"region\" aria-label=\"").skip(1);
@@ -391,7 +391,7 @@ fn a_target_that_did_not_run_is_named_in_the_legend_and_has_no_button() {
     run.targets.push(target("c"));
     run.targets[2].reason = Some("no server".into());
     run.cells.push(cell("c", Operation::Get, None));
-    // A run of some length has figures to show.
+    // This target ran for some time before its end, so it has figures.
     run.targets[1].reason = Some("it ended".into());
     let page = page(&run);
     let legend = page.split("class=\"legend\"").nth(1).unwrap().split("</div>").next().unwrap();

@@ -1,4 +1,4 @@
-//! The index of a set: that it says what its runs say together, leads into their reports, and is as safe as they are.
+//! The index of a set: it sums up its runs, links to their reports, and is as safe as they are.
 
 use std::collections::BTreeSet;
 
@@ -166,7 +166,7 @@ fn every_link_leads_into_the_page_or_into_a_report_and_no_anchor_comes_twice() {
             assert!(reports.iter().any(|report| report == file), "{link}");
         }
     }
-    // A check leads to what it found, where the report has that.
+    // A check links to its findings, where the report has them.
     let linked = "a998/report.html#check-error-NEVER-HITS";
     assert!(page.contains(linked));
     let run = index.scenarios[1].run.as_ref().unwrap();

@@ -1,4 +1,4 @@
-//! Runs that readers may meet, beyond the smallest that show a rule: in the formats for people, and by the schema.
+//! Made-up runs as readers may meet them, in the formats for people and against the schema.
 
 use insta::assert_snapshot;
 use larder_report::{Format, Run, Style, render, schema};
@@ -7,7 +7,7 @@ use crate::made_up::runs::MadeUp;
 use crate::made_up::{MADE_UP, hostile, largest};
 use crate::small::PLAIN;
 
-/// All that a report may be made of, but the largest.
+/// Every made-up run for a report, except the largest.
 fn everything() -> impl Iterator<Item = (&'static str, Run)> {
     let hostile: MadeUp = ("hostile", hostile);
     MADE_UP.iter().copied().chain([hostile]).map(|(name, run)| (name, run()))
@@ -42,7 +42,7 @@ fn every_format_takes_them_at_every_width() {
 
 #[test]
 fn they_read_well_in_the_terminal_and_in_a_pull_request() {
-    // The figures of a sweep are the fixture's to show; these are the runs that are less than one, or more.
+    // The fixture shows the figures of a sweep. These runs lack a part of a sweep, or have more.
     let unusual = [
         "interrupted",
         "missing-cells",

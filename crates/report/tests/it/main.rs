@@ -1,4 +1,4 @@
-//! Reports made of one realistic run, and of small runs that each show one thing.
+//! Reports of one realistic run, and of small runs that each show one rule.
 
 mod assertions;
 mod charts;

@@ -1,4 +1,5 @@
-//! The open loop in a report: who kept up, by what targets are ranked, throughput against latency, what a search found.
+//! The open loop in a report: targets that keep up, the ranked figure, throughput against latency, and the result of a
+//! search.
 
 use larder_report::{
     Format, Latency, Operation, Paced, Point, PointValue, Run, Scale, Search, Unit, charts, groups,
@@ -7,7 +8,7 @@ use larder_report::{
 
 use super::small::{PLAIN, cell, gets, tied};
 
-/// Two targets at 10,000 a second, and at 20,000, which one of them does not bear.
+/// Two targets at 10,000 a second and at 20,000, which is too fast for one of them.
 fn paced() -> Run {
     let mut run = gets(&[]);
     for name in ["a", "b"] {
@@ -76,9 +77,9 @@ fn the_page_draws_and_tables_the_figure_that_ranks() {
     assert!(
         page.contains("Length: response p99, the median of the rounds, the shorter the better.")
     );
-    // The longer bar is that of the longer latency.
+    // The longer bar belongs to the longer latency.
     assert!(page.contains("width=\"66.67%\"") && page.contains("width=\"100.00%\""));
-    // A closed loop has nothing of it.
+    // A closed loop has none of these texts.
     let page = render(&gets(&[("a", 1e6)]), Format::HTML, PLAIN);
     for text in ["response time", ">due</th>", ">service p99.9</th>"] {
         assert!(!page.contains(text), "{text}");
@@ -153,7 +154,7 @@ fn a_sweep_of_rates_is_drawn_as_latency_against_the_reached_rate() {
     assert_eq!((&*a.name, &*a.x, &*a.y), ("a", &[1e4, 2e4][..], &[Some(3e5), Some(9e5)][..]));
     assert_eq!((&*b.name, &*b.x, &*b.y), ("b", &[1e4, 1.25e4][..], &[Some(2e5), Some(7e8)][..]));
     assert!(svg(chart, larder_report::Ground::White).contains("p99 of the response time"));
-    // A closed loop has none.
+    // A closed loop has no such chart.
     assert!(charts(&gets(&[("a", 1e6)])).iter().all(|chart| !chart.id.starts_with("throughput")));
 }
 

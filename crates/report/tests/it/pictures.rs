@@ -1,4 +1,4 @@
-//! Charts as still pictures: how they look, and that every reader and every program can read them.
+//! Charts as still pictures: their look, and their accessibility to every reader and program.
 
 use insta::assert_snapshot;
 use larder_report::{Chart, Ground, Run, charts, png, svg};
@@ -13,7 +13,7 @@ fn chart(run: &Run, id: &str) -> Chart {
     charts(run).into_iter().find(|chart| chart.id == id).unwrap_or_else(|| panic!("no {id}"))
 }
 
-/// Every run that tests have.
+/// Every run of these tests.
 fn runs() -> impl Iterator<Item = Run> {
     MADE_UP.iter().map(|(_, run)| run()).chain([hostile(), fixture(), sweep()])
 }
@@ -109,7 +109,7 @@ fn a_picture_describes_itself_to_a_screen_reader() {
         named[1]
             .contains("memcached: has no figure at 2.1 MiB (value 2.1 MiB > item limit 1 MiB).")
     );
-    // By itself, each mark tells its figure to who points at it.
+    // In a separate file, each mark has its figure as a title for the pointer.
     let file = svg(&chart(&fixture(), "rate-get"), Ground::White);
     assert!(file.contains("<title>memcached:, 4 KiB: 57.9 k/s [57.5–59.0]</title>"));
 }
@@ -119,7 +119,7 @@ fn on_the_page_the_style_sheet_has_the_colours_and_the_font() {
     let chart = chart(&fixture(), "rate-get");
     let (page, file) = (svg(&chart, Ground::Page), svg(&chart, Ground::White));
     assert!(page.contains("var(--series-0)") && !page.contains("=\"#1e4cc1"), "{page}");
-    // The page has the outlines of the marks, too.
+    // The page, not the picture, has the outlines of the marks.
     assert!(page.contains(r##"<use class="s0" href="#dot-circle""##), "{page}");
     assert!(!page.contains("font-family") && !page.contains("style="));
     assert!(file.contains("#1e4cc1") && !file.contains("var("));
@@ -148,7 +148,7 @@ fn a_png_is_sharp_and_has_its_text_on_any_machine() {
     assert_eq!(&image[..8], b"\x89PNG\r\n\x1a\n");
     let number = |at: usize| u32::from_be_bytes(image[at..at + 4].try_into().unwrap());
     assert_eq!((number(16), f64::from(number(20))), (1680, (height * 2.0).ceil()));
-    // Without a font the texts would be missing: the same picture of another title has other pixels.
+    // Without a font the texts would be missing: a picture with another title has other pixels.
     let mut other = chart.clone();
     other.title = "another title".into();
     assert_ne!(png(&other), image);

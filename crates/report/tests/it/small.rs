@@ -1,4 +1,4 @@
-//! Runs built in code: as small as what they show.
+//! Runs built in code, each as small as its purpose allows.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use larder_report::{
 /// A terminal of a hundred characters without colours.
 pub(crate) const PLAIN: Style = Style { colour: false, width: 100 };
 
-/// A run of nothing.
+/// A run without targets and cells.
 pub(crate) fn run() -> Run {
     Run {
         schema: SCHEMA_VERSION,
@@ -99,7 +99,7 @@ pub(crate) fn size(bytes: u64) -> Point {
     Point::from([("data_size".into(), PointValue::Number(bytes))])
 }
 
-/// The gets of `a` are this many times those of `b`, and that is sure.
+/// The gets of `a` are this many times those of `b`, with a sure verdict.
 pub(crate) fn faster(a: &str, b: &str, ratio: f64) -> Comparison {
     Comparison {
         a: a.into(),

@@ -1,4 +1,4 @@
-//! Every format as it looks, at three widths, with and without colours.
+//! The look of every format, at three widths, with and without colours.
 
 use insta::assert_snapshot;
 use larder_report::{Format, Run, Style, render, samples_csv};
@@ -24,7 +24,7 @@ fn terminal_formats() {
 #[test]
 fn file_formats() {
     let run = fixture();
-    // Neither width nor colour matters to a file.
+    // Width and colour do not matter to a file.
     for format in [Format::MARKDOWN, Format::CSV] {
         let text = render(&run, format, Style { colour: true, width: 10 });
         assert_eq!(text, render(&run, format, Style { colour: false, width: 200 }));
@@ -50,7 +50,7 @@ fn no_line_is_wider_than_the_terminal_and_no_figure_is_broken() {
         for width in 50..170 {
             let text = render(&run, format, Style { colour: false, width });
             for line in text.lines() {
-                // A word that is longer than the line cannot be helped.
+                // A word that is longer than the line cannot be broken.
                 let one_word = line.split_whitespace().count() <= 2;
                 assert!(line.chars().count() <= width || one_word, "{format} {width}: {line}");
                 let first = line.split_whitespace().next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Which tier of a stack answered, as each format tells it.
+//! The answering tier of a stack, in each format.
 
 use insta::assert_snapshot;
 use larder_report::{Cell, Format, Operation, Run, TierCounts, render};
@@ -7,7 +7,7 @@ use crate::small::{PLAIN, cell, gets};
 
 const STACK: &str = "tiered:moka:|memcached://h1";
 
-/// A stack whose L1 answers most reads, and one whose L1 takes no value.
+/// Two stacks: the L1 of the first answers most reads, and the L1 of the second takes no value.
 fn stacks() -> Run {
     let tier = |name: &str, [hits, misses, fills, refused]: [u64; 4]| TierCounts {
         name: name.into(),
@@ -24,7 +24,7 @@ fn stacks() -> Run {
         tier("L1 memcached:", [0, 10_000, 0, 10_000]),
         tier("L2 memcached:", [10_000, 0, 0, 0]),
     ];
-    // Since a key could not be dropped, the first tier has not been asked.
+    // This first tier was not asked after it could not drop a key.
     run.cells[2].tiers = vec![
         TierCounts { errors: 3, not_asked: 9000, ..tier("L1 lost:", [997, 0, 0, 0]) },
         tier("L2 memcached:", [9003, 0, 0, 0]),
@@ -52,7 +52,7 @@ fn each_format_says_which_tier_answered() {
     assert_snapshot!("tiers_html", told.replace("<li>", "\n<li>"));
 }
 
-/// The text from one mark to the next.
+/// The text between two marks.
 fn section<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
     let start = text.find(from).unwrap_or_else(|| panic!("no `{from}` in {text}"));
     let length = text[start..].find(to).unwrap_or_else(|| panic!("no `{to}` in {text}"));

@@ -1,4 +1,5 @@
-//! Targets that hit unequally often: requests answered and hits are two figures, and nobody is called faster for either.
+//! Targets with unlike hit ratios: answered requests and hits are two figures, and no target is called faster for
+//! either.
 
 use larder_report::{
     Assertion, Comparison, Format, Run, Standing, Unlike, Verdict, groups, render, sentences,
@@ -6,7 +7,7 @@ use larder_report::{
 
 use super::small::{PLAIN, faster, gets, tied};
 
-/// Two that hit always and one that hits one time in ten, each answering equally fast.
+/// Two targets that always hit, and one that hits one time in ten, each with equally fast answers.
 fn run() -> Run {
     let mut run = gets(&[("big", 80_000.0), ("also", 79_000.0), ("small", 8_000.0)]);
     for cell in &mut run.cells {

@@ -21,7 +21,7 @@ fn usage(of: UsageOf, target: Option<&str>, cpu_s: &[f64]) -> Usage {
     }
 }
 
-/// A run in which two targets had two turns of a second each, and the second one's server is elsewhere.
+/// A run in which two targets had two turns of a second each; the server of the second is on another machine.
 fn run() -> Run {
     let mut run = sweep();
     let (one, other) = (run.targets[0].url.clone(), run.targets[1].url.clone());
@@ -65,9 +65,9 @@ fn servers_are_drawn_where_they_are_known() {
         (cpu.absent[0].target, &*cpu.absent[0].reason),
         (1, "h1:11211 is not on this machine")
     );
-    // By this name the page finds how to draw it.
+    // This name tells the page how to draw the chart.
     assert_eq!(serde_json::to_value(cpu.family).unwrap(), cpu.family.as_str());
-    // Nothing is drawn of what nobody told.
+    // Unknown figures have no chart.
     assert!(charts(&run).iter().all(|chart| chart.id != "usage-servers-and-guests-wire"));
     assert!(charts(&sweep()).iter().all(|chart| !chart.id.starts_with("usage-")));
 }

@@ -9,7 +9,7 @@ use super::plan::Plan;
 use super::profile::PROFILES;
 use super::runs::check;
 
-/// Three targets in two parts, beside figures that nobody published.
+/// Three targets in two parts, beside figures that the article did not publish.
 pub(crate) fn article() -> Run {
     let part = |name: &str| Point::from([("part".into(), PointValue::Text(name.into()))]);
     let plan = Plan::new(&PROFILES[..3], vec![part("read-heavy"), part("write-heavy")]);
@@ -87,7 +87,7 @@ fn figures([first, second, third]: [&str; 3]) -> Vec<ArticleFigure> {
     ]
 }
 
-/// At two places; of the last target the CPU time is known at one of them only.
+/// Rates at two places; the CPU time of the last target is known at one of them only.
 fn rates([first, second, third]: [&str; 3]) -> Vec<ArticleRate> {
     let rate = |target: &str, place: (&str, &str), ops_per_s, cpu_ops_per_s| ArticleRate {
         target: target.into(),
@@ -132,7 +132,7 @@ fn claim(says: &str, kind: ClaimKind, a: &str, b: &[&str], verdict: ClaimVerdict
     }
 }
 
-/// One time over another, with an interval.
+/// A ratio of two times, with an interval.
 fn times(a_us: f64, b_us: f64, p: Option<f64>) -> Evidence {
     Evidence {
         at: Point::new(),
@@ -234,7 +234,7 @@ fn claims([first, second, third]: [&str; 3]) -> Vec<Claim> {
     ]
 }
 
-/// Conclusions to which the run has nothing to say, each for another reason.
+/// Conclusions on which the run cannot decide, each for another reason.
 fn untold([first, second]: [&str; 2]) -> Vec<Claim> {
     vec![
         Claim {

@@ -1,4 +1,4 @@
-//! The figures of a cell: rounds that scatter a little around what the profile says, and the cell that they add up to.
+//! The figures of a cell: rounds that scatter a little around the profile, and the sum of these rounds.
 
 use std::f64::consts::PI;
 
@@ -10,10 +10,10 @@ use larder_testkit::Random;
 
 use super::profile::Profile;
 
-/// How many keys every run has.
+/// The number of keys of every run.
 pub(crate) const KEYS: u64 = 1000;
 
-/// Which cell of the plan.
+/// The place of a cell in the plan.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place<'a> {
     pub(crate) point: &'a Point,
@@ -21,7 +21,7 @@ pub(crate) struct Place<'a> {
     pub(crate) position: u32,
 }
 
-/// A cell of so many rounds of so many operations.
+/// A cell with this number of rounds and of operations.
 pub(crate) fn cell(
     profile: &Profile,
     place: Place<'_>,
@@ -31,7 +31,7 @@ pub(crate) fn cell(
 ) -> Cell {
     let value_bytes = number(place.point, "data_size", 1024.0);
     let threads = number(place.point, "threads", 1.0);
-    // Threads get into each other's way.
+    // Threads slow each other down.
     let mean_ns = profile.mean_ns(place.operation, value_bytes) * threads.powf(0.4);
     let spread = Spread { mean_ns, width: profile.spread, stall_ns: profile.stall_ns.max(mean_ns) };
     let samples: Vec<Sample> = (1..=rounds)
@@ -71,7 +71,7 @@ pub(crate) fn cell(
     }
 }
 
-/// One round, as far as it is decided.
+/// One round, before its figures are filled in.
 #[derive(Debug, Clone, Copy)]
 struct Round {
     number: u32,
@@ -117,7 +117,7 @@ fn sample(
     }
 }
 
-/// 17 to 32 slots, as a measurement has them; a stall now and then.
+/// A timeline of 17 to 32 slots, like a measured timeline, with a stall now and then.
 fn timeline(ops: u64, wall_s: f64, spread: Spread, random: &mut Random) -> Timeline {
     let wall_ns = whole(wall_s * 1e9);
     let mut slot_ns = 1024;
@@ -152,7 +152,7 @@ impl Spread {
         let angle = PI * self.width;
         let median = self.mean_ns * angle.sin() / angle;
         let ns = median * (quantile / (1.0 - quantile)).powf(self.width);
-        // The work takes its time.
+        // An operation takes at least the time of its work.
         ns.clamp(0.6 * median, self.stall_ns)
     }
 
@@ -168,7 +168,7 @@ impl Spread {
         }
     }
 
-    /// Five points a decade as far as ten operations lie beyond, between the fastest and the slowest.
+    /// Five points a decade, as far as ten operations lie beyond, between the fastest and the slowest.
     fn curve(self, ops: u64) -> Vec<CurvePoint> {
         let Latency { min, max, .. } = self.latency(ops);
         let decades = (1..8).map(|power| 10_f64.powi(power));
@@ -200,7 +200,7 @@ fn intervals(latency: &Latency) -> LatencyIntervals {
     }
 }
 
-/// A figure to seven digits, as runs have them.
+/// A figure with seven digits, as in measured runs.
 fn short(figure: f64) -> f64 {
     format!("{figure:.6e}").parse().expect("a number")
 }
@@ -218,12 +218,12 @@ fn median(sorted: &[f64]) -> f64 {
     if sorted.len() % 2 == 1 { sorted[half] } else { sorted[half - 1].midpoint(sorted[half]) }
 }
 
-/// From 0 to 1.
+/// A random number from 0 to 1.
 fn unit(random: &mut Random) -> f64 {
     real(random.next_u64() >> 11) / real(1 << 53)
 }
 
-/// Mostly near 0, never beyond −1 and 1.
+/// A random number from −1 to 1, mostly near 0.
 fn around_zero(random: &mut Random) -> f64 {
     (0..4).map(|_| unit(random)).sum::<f64>() / 2.0 - 1.0
 }

@@ -10,7 +10,7 @@ use super::plan::{Plan, size};
 use super::profile::PROFILES;
 use super::runs::check;
 
-/// A store that loses acknowledged values beside two that do not and one that keeps nothing.
+/// A store that loses acknowledged values, beside two sound stores and a store that keeps nothing.
 pub(crate) fn withheld() -> Run {
     let mut run = Plan::new(&PROFILES[..4], vec![Point::new()]).run();
     for cell in run.cells.iter_mut().filter(|cell| cell.target == "file:") {
@@ -41,7 +41,7 @@ pub(crate) fn withheld() -> Run {
     compared_alike(run)
 }
 
-/// One target that was given too little memory: it answers as fast, and hardly ever hits.
+/// One target has too little memory: it answers as fast, and hardly ever hits.
 pub(crate) fn unlike_hits() -> Run {
     let mut run = Plan::new(&PROFILES[..4], vec![Point::new()]).run();
     for cell in run.cells.iter_mut().filter(|cell| cell.operation.reads()) {
@@ -53,7 +53,7 @@ pub(crate) fn unlike_hits() -> Run {
     compared_alike(run)
 }
 
-/// A sweep of six rounds, of which no verdict can come.
+/// A sweep of six rounds, too few for a verdict.
 pub(crate) fn too_few_rounds() -> Run {
     let points = [1, 2].iter().flat_map(|threads| {
         [100, 1024, 10_240].map(|bytes| {
@@ -109,7 +109,7 @@ pub(crate) fn capacities() -> Run {
     compared_alike(run)
 }
 
-/// Lets a share of the reads of a cell find nothing.
+/// Turns a share of the reads of a cell into misses.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -132,7 +132,7 @@ fn misses(cell: &mut Cell, share: f64) {
     }
 }
 
-/// Only cells that hit alike are compared.
+/// Compares only cells with alike hit ratios.
 fn compared_alike(mut run: Run) -> Run {
     let cell = |target: &str, point: &Point, operation| {
         let mut cells = run.cells.iter().filter(|cell| cell.target == target);

@@ -1,7 +1,7 @@
-//! Runs that nobody measured, for the tests of reports: each figure follows from a formula and a seed, so that a report
-//! of them is the same everywhere, and none of them is taken for a result.
+//! Made-up runs for the tests of reports. Each figure follows from a formula and a seed, so the reports are the same
+//! everywhere, and no run passes for a result.
 //!
-//! They are what a reader may meet: a sweep with a bar for everything, and each way in which a run falls short of it.
+//! They are runs as a reader may meet them: a complete sweep, and each way to be incomplete.
 
 pub(crate) mod article;
 mod cells;

@@ -2,7 +2,7 @@
 
 use larder_report::{Cell, Comparison, Verdict};
 
-/// Every two cells with a rate at one point for one operation.
+/// Compares every two cells with a rate at one point for one operation.
 pub(crate) fn comparisons(cells: &[Cell]) -> Vec<Comparison> {
     let mut comparisons = Vec::new();
     for (n, a) in cells.iter().enumerate() {
@@ -12,7 +12,8 @@ pub(crate) fn comparisons(cells: &[Cell]) -> Vec<Comparison> {
     comparisons
 }
 
-/// The interval of a ratio is as wide as those of both rates together; where it leaves the 2 %, there is a verdict.
+/// The interval of a ratio is as wide as those of both rates together. Where it lies outside the 2 %, there is a
+/// verdict.
 fn comparison(a: &Cell, b: &Cell) -> Option<Comparison> {
     let ratio = a.ops_per_s? / b.ops_per_s?;
     let parts = a.ops_per_s_ci95.zip(b.ops_per_s_ci95);

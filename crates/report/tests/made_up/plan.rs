@@ -1,4 +1,4 @@
-//! From what is compared to a whole run.
+//! The plan of a made-up run, and the run that follows from it.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,13 @@ use super::profile::Profile;
 pub(crate) struct Plan {
     /// The caches.
     pub(crate) profiles: Vec<Profile>,
-    /// The points of the sweep; one without coordinates where nothing is swept.
+    /// The points of the sweep; a run without a sweep has one point without coordinates.
     pub(crate) points: Vec<Point>,
-    /// The operations at each.
+    /// The operations at each point.
     pub(crate) operations: Vec<Operation>,
-    /// How often.
+    /// The number of rounds.
     pub(crate) rounds: u32,
-    /// How many operations a round has.
+    /// The number of operations of a round.
     pub(crate) ops: u64,
 }
 
@@ -31,7 +31,7 @@ impl Plan {
         Self { profiles: profiles.to_vec(), points, operations, rounds: 10, ops: 20_000 }
     }
 
-    /// The run that follows from it.
+    /// The run that follows from the plan.
     pub(crate) fn run(&self) -> Run {
         let mut random = Random::new(1);
         let mut cells = Vec::new();
@@ -83,7 +83,7 @@ impl Plan {
     }
 }
 
-/// The measured loops, and a second for what lies between them.
+/// The time of the measured loops, and a second for the rest of the run.
 pub(crate) fn duration_s(cells: &[Cell]) -> f64 {
     1.0 + cells.iter().filter_map(|cell| cell.wall_s).sum::<f64>()
 }

@@ -1,13 +1,13 @@
-//! How the caches of made-up runs behave: fast or slow, steady or not.
+//! The behaviour of the caches of made-up runs: fast or slow, steady or not.
 
 use larder_report::{Limits, Operation, Target};
 
-/// A cache, as far as figures follow from it.
+/// The properties of a cache that decide its figures.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Profile {
-    /// Its URL; cells name it by this.
+    /// The URL, which names the target in cells.
     pub(crate) url: &'static str,
-    /// Its label.
+    /// The label.
     pub(crate) name: &'static str,
     /// Version of the library or server.
     pub(crate) version: &'static str,
@@ -19,17 +19,17 @@ pub(crate) struct Profile {
     pub(crate) set_ns: f64,
     /// The time that each KiB of the value adds, in nanoseconds.
     pub(crate) kib_ns: f64,
-    /// How wide its latencies are spread: 0.1 is steady, 0.4 is not.
+    /// The spread of its latencies: 0.1 is steady, 0.4 is not.
     pub(crate) spread: f64,
-    /// Its longest stalls, in nanoseconds.
+    /// The longest stalls, in nanoseconds.
     pub(crate) stall_ns: f64,
     /// Memory beside the values, in bytes.
     pub(crate) rss_bytes: u64,
-    /// Where its data is.
+    /// The place of its data.
     pub(crate) place: Place,
 }
 
-/// Where the data of a cache is, from which follows who has the CPU time and the files.
+/// The place of a cache's data, which decides the owner of the CPU time and of the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// In the memory of the client.
@@ -50,7 +50,7 @@ impl Profile {
         bare + if moves { self.kib_ns * value_bytes / 1024.0 } else { 0.0 }
     }
 
-    /// Its record in a run.
+    /// The record of the target in a run.
     pub(crate) fn target(&self) -> Target {
         let (reach, ownership, file_system) = match self.place {
             Place::Memory => ("process", "embedded", None),
@@ -80,13 +80,13 @@ impl Profile {
         matches!(self.place, Place::Server | Place::Database)
     }
 
-    /// Whether it writes files.
+    /// Whether the cache writes files.
     pub(crate) fn writes(&self) -> bool {
         matches!(self.place, Place::Files | Place::Database)
     }
 }
 
-/// As many different caches as a report may have to tell apart.
+/// The most caches that a report may have to tell apart.
 pub(crate) const PROFILES: [Profile; 12] = [
     profile("moka:", "moka:", "0.12.16", Place::Memory, "volatile", [310.0, 620.0, 24.0]),
     profile("lmdb:?sync=off", "lmdb:", "0.9.33", Place::Files, "os-cache", [820.0, 6100.0, 60.0]),
@@ -163,7 +163,7 @@ pub(crate) const PROFILES: [Profile; 12] = [
     ),
 ];
 
-/// A steady cache: what get, set and each KiB take, in nanoseconds.
+/// A steady cache, with the times of a get, a set and each KiB, in nanoseconds.
 const fn profile(
     url: &'static str,
     name: &'static str,

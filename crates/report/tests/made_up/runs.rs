@@ -1,4 +1,4 @@
-//! The runs themselves.
+//! The made-up runs.
 
 use larder_report::{
     Cell, Check, Counts, Latency, Operation, Point, PointValue, ReasonKind, Run, Severity, Target,
@@ -11,10 +11,10 @@ use super::plan::{Plan, duration_s, size};
 use super::profile::PROFILES;
 use super::usage::usage;
 
-/// A run by its name.
+/// A run with its name.
 pub(crate) type MadeUp = (&'static str, fn() -> Run);
 
-/// The runs that readers meet.
+/// The runs as readers may meet them.
 pub(crate) const MADE_UP: &[MadeUp] = &[
     ("sweep", sweep),
     ("interrupted", interrupted),
@@ -69,7 +69,7 @@ pub(crate) fn sweep() -> Run {
     run
 }
 
-/// Stopped in the first round, at the second size: one target had its turn, one was in it, one had none.
+/// Stopped in the first round, at the second size: one target had its turn, one was in its turn, one had none.
 pub(super) fn interrupted() -> Run {
     let plan = Plan::new(&PROFILES[..3], vec![size(1024), size(16 << 10)]);
     let mut run = Plan { rounds: 1, ..plan }.run();
@@ -84,7 +84,7 @@ pub(super) fn interrupted() -> Run {
     compared_anew(run)
 }
 
-/// Each reason for which a cell may be empty but an interruption.
+/// Each reason for an empty cell except an interruption.
 fn missing_cells() -> Run {
     let sizes = vec![size(4 << 10), size(64 << 10), size(2170 << 10)];
     let profiles = [0, 1, 2, 3, 4, 7].map(|n| PROFILES[n]);
@@ -119,7 +119,7 @@ fn twelve_targets() -> Run {
     Plan::new(&PROFILES, vec![size(1024), size(16 << 10), size(256 << 10)]).run()
 }
 
-/// Every read misses, on both.
+/// Every read misses, on both targets.
 fn zero_hits() -> Run {
     let mut run = Plan::new(&[PROFILES[2], PROFILES[4]], vec![size(1024)]).run();
     for cell in run.cells.iter_mut().filter(|cell| cell.operation == Operation::Get) {
@@ -144,7 +144,7 @@ fn zero_hits() -> Run {
     compared_anew(run)
 }
 
-/// Nothing that was asked for is there.
+/// No target is available.
 pub(super) fn all_unavailable() -> Run {
     let mut run = Plan::new(&PROFILES[7..10], vec![size(1024)]).run();
     for profile in &PROFILES[7..10] {
@@ -160,12 +160,12 @@ pub(crate) fn one_point() -> Run {
     Plan::new(&PROFILES[..4], vec![Point::new()]).run()
 }
 
-/// As version 0.1.0 wrote it: no curves, no timelines, no intervals.
+/// A run as version 0.1.0 wrote it: no curves, no timelines, no intervals.
 fn older() -> Run {
     Run::from_json(include_str!("../fixture/run.json")).expect("the fixture is a run.json")
 }
 
-/// Sizes, of which one is a distribution, and threads.
+/// Sizes, one of them a distribution, and numbers of threads.
 fn coordinates() -> Run {
     let sizes = [
         PointValue::Number(1024),
@@ -180,7 +180,7 @@ fn coordinates() -> Run {
     Plan::new(&PROFILES[..4], points.collect()).run()
 }
 
-/// As large as a report must be able to show at once: 10 targets, 20 points, 2 operations, 10 rounds.
+/// The largest run that a report must show at once: 10 targets, 20 points, 2 operations, 10 rounds.
 pub(crate) fn largest() -> Run {
     let points = (3..23).map(|power| size(1 << power));
     let mut run = Plan::new(&PROFILES[..10], points.collect()).run();
@@ -188,7 +188,7 @@ pub(crate) fn largest() -> Run {
     run
 }
 
-/// Names, reasons and settings that would do harm if a report took them for anything but text.
+/// Names, reasons and settings that do harm in a report that does not treat them as text.
 pub(crate) fn hostile() -> Run {
     let script = "</script><script>document.title='taken'</script><img src=x onerror=document.title='taken'>";
     let long = format!("memcached://{}.example.org:11211", "very-long-host-name-".repeat(12));
@@ -223,7 +223,7 @@ pub(crate) fn hostile() -> Run {
     compared_anew(run)
 }
 
-/// A target that could not be opened: nothing is known of it.
+/// Makes a target unavailable, and drops its details.
 fn close(run: &mut Run, url: &str, reason: &str) {
     for target in run.targets.iter_mut().filter(|target| target.url == url) {
         let Target { url, name, engine, .. } = std::mem::take(target);
@@ -234,7 +234,7 @@ fn close(run: &mut Run, url: &str, reason: &str) {
     }
 }
 
-/// Takes the figures away and says why.
+/// Removes the figures of a cell, and sets the reason.
 fn empty(cell: &mut Cell, kind: ReasonKind, reason: &str) {
     *cell = Cell {
         rounds: 0,
@@ -272,7 +272,7 @@ fn break_off(cell: &mut Cell) {
     }
 }
 
-/// The comparisons follow from the cells that are left.
+/// Makes the comparisons from the remaining cells.
 fn compared_anew(mut run: Run) -> Run {
     run.comparisons = comparisons(&run.cells);
     run.duration_s = duration_s(&run.cells);

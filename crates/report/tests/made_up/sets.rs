@@ -1,11 +1,11 @@
-//! Sets of runs: what an index is made of.
+//! Made-up sets of runs, for indexes.
 
 use larder_report::{ArticleForm, Entry, Index, Run};
 
 use super::article::article;
 use super::runs::{all_unavailable, hostile, interrupted, one_point};
 
-/// An article twice, in both forms, beside what has no conclusions, what did not run, and what was interrupted.
+/// An article in both forms, and scenarios without conclusions, without a run, and with an interrupted run.
 pub(crate) fn set() -> Index {
     let mut corrected = article();
     corrected.scenario = "a999".into();
@@ -42,7 +42,7 @@ pub(crate) fn set() -> Index {
     index
 }
 
-/// Names and reasons that would do harm if an index took them for anything but text, and two runs of one name.
+/// Names and reasons that do harm in an index that does not treat them as text, and two runs of one name.
 pub(crate) fn hostile_set() -> Index {
     let run = hostile();
     let script = run.scenario.clone();

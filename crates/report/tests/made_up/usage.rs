@@ -5,8 +5,8 @@
 use larder_report::{MachineUsage, Run, Usage, UsageOf};
 use larder_testkit::Random;
 
-/// So many samples, one a second: the client's, those of a server behind each target, which works only in its turns of three
-/// seconds, and the machine's.
+/// This number of samples, one a second: of the client, of the machine, and of a server behind each target. A server
+/// works only in its turns of three seconds.
 pub(crate) fn usage(run: &Run, samples: usize) -> Vec<Usage> {
     let mut random = Random::new(7);
     let targets = run.targets.len().max(1);

@@ -1,5 +1,5 @@
-//! The script of the page against the code: both write every figure, and the same CSV. Without Node.js each trial shows as
-//! ignored with the package that brings it.
+//! The script of the page against the code: both write the same figures and the same CSV. Without Node.js each trial
+//! shows as ignored with the package that brings it.
 
 use std::io::Write;
 use std::process::{Command, ExitCode, Stdio};
@@ -9,7 +9,7 @@ use larder_testkit::{Random, trial_where};
 use libtest_mimic::Arguments;
 use serde_json::{Value, json};
 
-/// The parts that are tried: files of the script as the page has them.
+/// The tested parts: files of the page's script.
 const SCRIPT: &str = concat!(
     include_str!("../../src/html/js/format.js"),
     include_str!("../../src/html/js/samples.js"),
@@ -43,7 +43,7 @@ fn installed() -> Result<(), String> {
     answer.map(drop).map_err(|_| "node is not installed: apt-get install nodejs".to_owned())
 }
 
-/// The result of the body of a function of the page, given `input`.
+/// The value that a function body in the page's script returns for this `input`.
 fn returned(body: &str, input: &Value) -> Value {
     let program = format!(
         "\"use strict\";\n{SCRIPT}\nconst input = JSON.parse(require('fs').readFileSync(0, 'utf8'));\n\
@@ -63,7 +63,7 @@ fn returned(body: &str, input: &Value) -> Value {
     serde_json::from_slice(&output.stdout).expect("node answers in JSON")
 }
 
-/// Numbers of every size, among them halves that lie between two figures.
+/// Numbers of every size, among them halves between two figures.
 fn numbers() -> Vec<f64> {
     let mut numbers =
         vec![0.0, 0.5, 1.0, 1.125, 1.375, 2.5, 9.994, 9.995, 9.996, 59.94, 59.96, 999.4];
@@ -82,7 +82,7 @@ fn numbers() -> Vec<f64> {
         for _ in 0..100 {
             let thousandths = f64::from(u32::try_from(random.below(10_000)).expect("it is small"));
             numbers.push(thousandths * 10_f64.powi(exponent - 3));
-            // Eighths are exact, so that a half is one.
+            // Eighths are exact, so some of them are exact halves.
             numbers.push(thousandths / 8.0 * 10_f64.powi(exponent.max(0)));
         }
     }
@@ -152,7 +152,7 @@ fn samples_agree() {
     assert_eq!(written.as_str(), Some(csv.as_str()));
 }
 
-/// A chart of rates of three targets at one point; of the first two the run has a comparison.
+/// A chart of rates of three targets at one point; the run compares the first two.
 fn rates(rates: [f64; 3]) -> Value {
     json!({
         "manner": { "better": "more" }, "shape": "bars", "x": { "categories": ["a", "b", "c"] }, "y": { "unit": "rate" },
@@ -167,12 +167,13 @@ fn rates(rates: [f64; 3]) -> Value {
 fn ratios_have_their_own() {
     let body = "const { y, low, high } = relativeToBest(input.chart, (target) => target !== input.hidden).series[0]; \
                 return [y, low, high];";
-    // The best has no interval against itself, b has that of the comparison turned over, c was not compared.
+    // The best has no interval against itself, b has the inverted interval of the comparison, and c was not compared.
     let seen = returned(body, &json!({ "chart": rates([200.0, 100.0, 50.0]) }));
     assert_eq!(seen, json!([[1, 0.5, 0.25], [null, 0.4, null], [null, 0.625, null]]));
     let turned = returned(body, &json!({ "chart": rates([100.0, 200.0, 50.0]) }));
     assert_eq!(turned, json!([[0.5, 1, 0.25], [1.6, null, null], [2.5, null, null]]));
-    // With another best it is still that of the one pair there is: the bounds of a rate are not those of a ratio.
+    // With another best, the interval is still that of the only comparison: the bounds of a rate are not those of a
+    // ratio.
     let hidden = returned(body, &json!({ "chart": rates([200.0, 100.0, 50.0]), "hidden": 0 }));
     assert_eq!(hidden, json!([[2, 1, 0.5], [1.6, null, null], [2.5, null, null]]));
 }
@@ -214,7 +215,7 @@ fn bars_name_their_parts() {
 }
 
 fn nothing_is_drawn_of_nothing() {
-    // The maker of a page's elements keeps them here as they are.
+    // This maker of elements keeps them as objects for the test.
     let body = "globalThis.element = (name, attributes, ...inner) => ({ name, attributes, inner, append: (it) => inner.push(it) }); \
                 const axis = { to: (value) => value, range: [0, 8], ticks: [] }; \
                 const parts = input.map((value) => ({ value, withheld: null, low: null, high: null })); \
