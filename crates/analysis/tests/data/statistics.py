@@ -154,7 +154,7 @@ json.dump(
             ratio_ci95(np.round(rng.lognormal(10, 0.05, n), 3), np.round(rng.lognormal(9.5, 0.05, m), 3))
             for n, m in ((10, 10), (9, 15), (30, 25))
         ],
-        # What follows draws after all the rest, so that the values above stay as they are.
+        # These draws come after all others, so that the values above stay the same.
         "within_rounds": [
             within_rounds([1, 3], [2, 5]),
             within_rounds([1, 2, 3], [1, 2, 3]),

@@ -1,8 +1,8 @@
-// Visible text that stands out too little from what lies behind it: below 4.5, or 3 for large letters (WCAG 2.2, 1.4.3).
+// Visible text with too little contrast to its background: below 4.5, or 3 for large letters (WCAG 2.2, 1.4.3).
 (() => {
   const pixel = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   const known = new Map();
-  // Any notation of a colour as red, green, blue and alpha: the canvas reads them all.
+  // Turns a colour in any notation into red, green, blue and alpha: the canvas reads them all.
   const rgba = (colour) => {
     if (!known.has(colour)) {
       pixel.clearRect(0, 0, 1, 1);
@@ -17,7 +17,7 @@
     [[r, x], [g, y], [b, z]].map(([above, below]) => above * a + below * (1 - a)).concat(1);
   const paper = rgba(getComputedStyle(document.documentElement).colorScheme === "dark" ? "#121212" : "#fff");
 
-  // What lies behind the content of an element, and how much of it the opacity of its surroundings lets through.
+  // The background of an element's content, and the combined opacity of the elements around it.
   const behind = (element) => {
     const layers = [];
     let opacity = 1;

@@ -1,4 +1,4 @@
-// Controls and links whose focus cannot be seen: neither outline nor shadow, border or ground tell it from what it was.
+// Controls and links without a visible focus: outline, shadow, border and background all stay as they were.
 (() => {
   const look = (element) => {
     const style = getComputedStyle(element);

@@ -1,4 +1,4 @@
-// Texts that run from right to left although nothing in them does: somebody else's letters have turned them over.
+// Texts that run from right to left without such letters of their own: foreign letters have reversed them.
 (() => {
   const turned = [];
   const rightToLeft = /[\u0590-\u08ff\u202a-\u202e\u2066-\u2069]/;

@@ -1,4 +1,4 @@
-// What makes the page wider than its window: elements that stick out and lie in nothing that scrolls by itself.
+// Elements that make the page wider than its window: they stick out, and no element around them scrolls.
 (() => {
   const root = document.documentElement;
   if (root.scrollWidth <= root.clientWidth) return [];

@@ -1,4 +1,4 @@
-// Texts that lie on each other, and short words that are broken in two.
+// Texts that overlap, and short words that are broken in two.
 (() => {
   const clipped = (rect, element) => {
     let { left, top, right, bottom } = rect;

@@ -1,4 +1,4 @@
-// Where a picture has the colour of a target: how many pixels, and how far down they lie on average.
+// The pixels of a picture in the colour of a target: their number, and their average distance from the top.
 (panel, target) => {
   const probe = document.createElement("canvas").getContext("2d");
   probe.fillStyle = getComputedStyle(document.documentElement).getPropertyValue(`--series-${target}`);

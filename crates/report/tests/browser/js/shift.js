@@ -1,4 +1,4 @@
-// How far the layout moved while the page came together, as browsers score it, and what moved: each as a line.
+// The distance that the layout moved while the page loaded, as browsers score it, and each moved element as a line.
 new Promise((resolve) => {
   let moved = 0;
   const lines = [];
