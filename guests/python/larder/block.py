@@ -1,7 +1,7 @@
-"""Operations made ready for the loop: a list for each thing that it needs, values that are composed already, places for
-what it notes.
+"""Operations made ready for the loop: a list for each field, composed values, and places for the loop's notes.
 
-This happens while the clock stands still, or, of several processes, before it starts where there are not too many.
+A process alone makes them ready while its clock stands still. Each of several processes does so before its clock
+starts, unless there are too many operations.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final
 from larder.failure import Failure
 from larder.plan import GET, GET_OR_SET, NOTHING, SET, Plan
 
-# Why an operation is not simply right; nothing is noted for one that is.
+# The outcomes of an operation; the loop notes an outcome only where it is not `RIGHT`.
 RIGHT: Final = 0
 MISS: Final = 1
 DAMAGED: Final = 2
@@ -22,14 +22,14 @@ FILLED: Final = 5
 UNFILLED: Final = 6
 STALE: Final = 7
 OTHER_KEY: Final = 8
-# A miss where nothing may be there, which is right.
+# A miss of a key that must be absent, which is the right answer.
 PLANNED: Final = 9
 
-# What is expected where no value is right: no value of any plan.
+# What a get expects where no value is right: bytes that are no value of any plan.
 NONE: Final = b"nothing is stored under this key, so no value of it is right"
 
-# What a note tells. Of a miss, what there was to see of each operation; of a refused value, what `set` answered; of a
-# failure, the exception; of one that only came to light at the end, the operations that it took with it, too.
+# The kinds of notes. The detail of a miss is the trace of each operation, of a refused value the answer of `set`, of a
+# failure the exception. A failure that showed only at the end also has the operations that it took with it.
 MISSED: Final = 0
 REFUSED: Final = 1
 FAILED: Final = 2
@@ -38,19 +38,19 @@ LOST: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What has to be explained of the operations from `first` to `last`."""
+    """A note on the operations from `first` to `last`, to be explained later."""
 
     first: int
     last: int
     what: int
     said: Any
-    # Of a get whose miss was filled, when the get ended and the fill began.
+    # For a miss that was filled, the time at which the get ended and the fill began.
     between: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Operations that were timed in one go: when they began, and how long the phase had lasted then."""
+    """Operations that were timed in one go: their start, and the phase's elapsed time at that moment."""
 
     first: int
     last: int
@@ -60,14 +60,14 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much is made ready at once at most."""
+    """The limits of a block."""
 
     operations: int
     value_bytes: int
 
 
 class Block:
-    """So many operations of a plan as are made ready at once."""
+    """The operations of a plan that are made ready at once."""
 
     __slots__ = (
         "plan", "multiget", "count", "only_kind", "kind", "key", "key_index", "value", "under", "under_index", "want",
@@ -80,13 +80,13 @@ class Block:
         self.multiget = multiget
         self.count = 0
         self._limits = limits
-        # Gets may meet newer values than they expect, so what tells those apart is made ready too.
+        # Gets may meet newer values than they expect, so the numbers of their keys' values are made ready too.
         self._meets_newer = meets_newer and not plan.replays
         self._held = held
         self._forget()
 
     def fill(self, first: int, count: int) -> int:
-        """Makes as many of `count` operations from `first` on ready as fit; returns how many."""
+        """Makes ready as many of the `count` operations from `first` on as fit, and returns their number."""
         if self._composed >= self._limits.value_bytes:
             self._forget()
         lists = self.plan.operations(first, min(count, self._limits.operations))
@@ -105,7 +105,7 @@ class Block:
         return self.count
 
     def is_value(self, number: int, got: bytes) -> bool:
-        """Whether `got` is this value; what it is compared with is kept while there is room, for it will be got again."""
+        """Whether `got` is this value. The composed value is kept for later gets, while there is room."""
         text = self._read.get(number)
         if text is None:
             if self._composed >= self._limits.value_bytes:
@@ -114,23 +114,20 @@ class Block:
         return got == text
 
     def settle_misses(self) -> None:
-        """What missed where nothing may be there has done what it should.
-
-        Asked once it is known which misses were failures.
-        """
+        """Marks the misses of keys that must be absent as right, once the failures among them are known."""
         for n in self._nothing:
             if self.outcome[n] == MISS:
                 self.outcome[n] = PLANNED
 
     def note_wrong(self, n: int, outcome: int, got: bytes) -> None:
-        """Keeps the first value of a kind of operation that is wrong in this way."""
+        """Keeps, for a kind of operation and a wrong outcome, the first operation and the value that it got."""
         self.wrong.setdefault((self.kind[n], outcome), (n, got))
 
     def _wanted(self, kinds: list[int], keys: list[int], values: list[int]) -> list[bytes]:
-        """What each operation stores or expects."""
+        """The value that each operation stores or expects."""
         read, stored, newest, replays = self._read, self._stored, self.plan.newest, self.plan.replays
         want: list[bytes] = []
-        # The operations that are right where they find nothing.
+        # The gets whose key must be absent.
         self._nothing: list[int] = []
         for n, kind in enumerate(kinds):
             if kind == SET:
@@ -159,10 +156,10 @@ class Block:
         return want
 
     def _compose(self, texts: dict[int, bytes], number: int) -> bytes:
-        """A value that the next blocks have too while there is room.
+        """A value, which later blocks share while there is room.
 
-        What is read and what is stored are objects of their own, even when they are the same value: a cache in memory hands
-        back the very object that it was given, and comparing an object with itself would cost nothing.
+        Gets and sets have separate objects, even of the same value: a cache in memory returns the very object that it
+        was given, and comparing an object with itself would cost nothing.
         """
         text = texts[number] = self.plan.value(number)
         self._composed += len(text)
@@ -174,18 +171,18 @@ class Block:
         self._stored: dict[int, bytes] = {}
 
     def _places(self) -> None:
-        """Room for what the loop notes."""
+        """Makes room for the loop's notes."""
         self.end = [0] * self.count
         self.outcome = [RIGHT] * self.count
         self.bytes_of: dict[int, int] = {}
         self.errors: dict[int, Failure] = {}
         self.notes: list[Note] = []
         self.segments: list[Segment] = []
-        # By kind and outcome, the first operation that was wrong in this way, and what it got.
+        # By kind and outcome, the first wrong operation and the value that it got.
         self.wrong: dict[tuple[int, int], tuple[int, bytes]] = {}
 
     def _requests(self) -> None:
-        """Gets that follow one another become requests of so many keys: where each ends, and its keys."""
+        """Joins successive gets into requests of up to `multiget` keys: the end of each request, and its keys."""
         kind, count, multiget = self.kind, self.count, self.multiget
         self.request_to = [0] * count
         self.request_keys: list[list[bytes]] = [[]] * count

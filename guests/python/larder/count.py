@@ -1,4 +1,4 @@
-"""Goes through a block that the loop has been through and adds what it noted to the tally of each operation."""
+"""Adds the loop's notes on a finished block to the tally of each operation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Count:
         self._tally_of = {kind: self._tallies[name] for kind, name in names.items() if name in self._tallies}
 
     def add(self, block: Block) -> None:
-        """Adds what was noted of a block."""
+        """Adds the loop's notes on a block."""
         for n in sorted(block.errors):
             if self.first_error is None:
                 self.first_error = block.errors[n].text
@@ -34,11 +34,11 @@ class Count:
             self._add_segment(block, segment)
 
     def over(self, wall_ns: int) -> dict[str, Any]:
-        """What the phase came to, for its result."""
+        """The counts of each operation, for the result of the phase."""
         return {name: tally.over(wall_ns) for name, tally in self._tallies.items()}
 
     def _add_segment(self, block: Block, segment: Segment) -> None:
-        # On the axis of the phase, what all operations took adds up to what it lasted.
+        # On the time axis of the phase, the durations of all operations add up to the duration of the phase.
         origin = segment.began - segment.elapsed
         first, last = segment.first, segment.last
         block.end[first : last + 1] = [end - origin for end in block.end[first : last + 1]]

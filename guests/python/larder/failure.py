@@ -1,4 +1,4 @@
-"""What went wrong, with a kind that is counted and a text of one line."""
+"""A failure, with a kind that is counted and a text of one line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import errno
 import re
 from typing import Any, Final
 
-# Words by which a message tells its kind, where the class of the exception does not.
+# Words by which a message tells the kind of a failure, where the class of the exception does not.
 _KINDS: Final = (
     ("timeout", re.compile(r"tim(?:ed|e)[ -]?out", re.IGNORECASE)),
     ("too_large", re.compile(r"too (?:large|big|long)", re.IGNORECASE)),
@@ -29,7 +29,7 @@ class Failure(Exception):
 
     @classmethod
     def of(cls, error: BaseException) -> Failure:
-        """What was caught: a failure as it is, anything else by its class and its words."""
+        """The failure of a caught exception: a failure as it is, any other exception by its class and its words."""
         if isinstance(error, cls):
             return error
         text = _words(error)

@@ -1,7 +1,6 @@
-"""What went wrong.
+"""Explains the failures that the loop noted, once a segment of the loop is over, and counts them in their order.
 
-The loop only notes it; here it is explained once a segment of the loop is over, and counted in the order in which it
-happened. Where everything fails, the phase is given up.
+Where everything fails, the phase is given up.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from larder.failure import Failure
 from larder.judge import Judge
 from larder.plan import DELETE, GET_OR_SET, SET
 
-# After so many failures in a row the rest would only repeat them; or after so much time lost in them.
+# After so many failures in a row, or so much time of them, the phase is given up: the rest would only repeat them.
 _FAILURES_IN_A_ROW: Final = 100
 _FAILING_NS: Final = 5_000_000_000
 
@@ -37,11 +36,11 @@ class Failures:
         self._since = 0
 
     def next_block(self) -> None:
-        """The operations of the block's next filling follow those of this one."""
+        """Goes on to the next filling of the block, whose operations follow the present ones."""
         self._base += self._block.count
 
     def settle(self, first: int, began: int) -> None:
-        """Explains what was noted since operation `first` of the block began."""
+        """Explains the notes made since operation `first` of the block began."""
         block = self._block
         notes, block.notes = block.notes, []
         for note in notes:
@@ -65,7 +64,7 @@ class Failures:
                 self._was_not_done(n)
 
     def _misses(self, note: Note, took_ns: int) -> None:
-        """Misses of a request, of which some were failures."""
+        """Explains the misses of a request, some of which were failures."""
         outcome, last = self._block.outcome, None
         for n, trace in note.said.items():
             failure = None if trace is None else self._cache.failure_of_miss(trace, took_ns)
@@ -81,7 +80,7 @@ class Failures:
         return self._cache.refusal(key, block.want[n], note.said, block.end[n] - then)
 
     def _was_not_done(self, n: int) -> None:
-        """What an operation should have changed may be as it was."""
+        """Notes that the change of a failed operation may not have happened."""
         block = self._block
         kind = block.kind[n]
         if kind not in (SET, GET_OR_SET, DELETE):
@@ -91,10 +90,10 @@ class Failures:
             self.not_stored.append(block.value[n])
 
     def _count(self, note: Note, failure: Failure) -> None:
-        """Gives up where nothing but failures followed one another. A request of which anything came back is not one."""
+        """Gives up after too many failures in a row. A request with any key that was found or missed is no failure."""
         block = self._block
         position = self._base + note.first
-        # The fill of a miss that failed: it is the same operation.
+        # The get of this operation has failed already, so its failed fill is no second failure.
         if position <= self._last:
             return
         is_next = position == self._last + 1

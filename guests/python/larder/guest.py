@@ -1,4 +1,4 @@
-"""Opens the cache, and does what the commands say."""
+"""Opens the cache, and carries out the commands."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ALIVE_S: Final = 1
 
 
 class Guest:
-    """An open cache, and who asks for what is done with it."""
+    """An open cache, and the source of its commands."""
 
     __slots__ = ("_protocol", "_cache", "_plan", "_judge")
 
@@ -37,7 +37,7 @@ class Guest:
 
     @classmethod
     def open_cache(cls, protocol: Protocol, folder: str) -> Guest | None:
-        """Opens the cache of `open.json` in this folder and says so; `None` if there is none."""
+        """Opens the cache of `open.json` in this folder and greets; `None` if the cache is unavailable."""
         try:
             order = json.loads(Path(folder, "open.json").read_bytes())
             if order["protocol"] != _PROTOCOL:
@@ -76,7 +76,7 @@ class Guest:
         value = self._protocol.bytes(int(value_length))
         began = monotonic_ns()
         stored = self._cache.set(key, value, self._cache.ttl_argument(_seconds(ttl)))
-        # Whoever is answered may look from elsewhere.
+        # The reader of the answer may look for the value by another client.
         self._cache.finish()
         if stored:
             self._protocol.answer({"stored": True})
@@ -111,14 +111,14 @@ class Guest:
         self._protocol.answer({"found": bool(found)})
 
     def _doubt(self, key: bytes, took_ns: int) -> None:
-        """Raises what a miss was in truth."""
+        """Raises the failure that a miss was in truth, if any."""
         trace = self._cache.trace_of_miss(key) if self._cache.doubts else None
         failure = None if trace is None else self._cache.failure_of_miss(trace, took_ns)
         if failure is not None:
             raise failure
 
     def _load(self, folder: str) -> None:
-        # The last one goes first, so that there is room for two.
+        # The last plan is freed first, for there may not be room for two.
         gc.unfreeze()
         self._plan = self._judge = None
         self._plan = Plan(folder)
@@ -145,14 +145,14 @@ class Guest:
         self._protocol.answer({"ran": number})
 
     def _teller(self) -> Callable[[int], None]:
-        """What tells once a second how far it is, and ends the program when nobody wants to know any more."""
+        """A function that reports the progress once a second, and ends the program once its input has ended."""
         told, last = monotonic(), 0
 
         def tell(operations: int) -> None:
             nonlocal told, last
             if self._protocol.has_ended():
                 sys.exit(0)
-            # Who waits for processes that do nothing is not alive.
+            # A guest that waits for idle processes does not count as alive.
             if operations == last or monotonic() - told < _ALIVE_S:
                 return
             told, last = monotonic(), operations

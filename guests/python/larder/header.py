@@ -1,6 +1,6 @@
-"""The header of a value: whose it is, which version, how long, and a checksum.
+"""The header of a value: the tag of its key, its version, its length and a checksum.
 
-With the seed of the plan it tells of any value of this run what it is, those of earlier rounds too.
+With the seed of the plan it identifies any value of this run, also a value of an earlier round.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _MASK: Final = (1 << 64) - 1
 
 
 class Header:
-    """Who makes and reads headers."""
+    """Makes and reads headers."""
 
     __slots__ = ("_seed", "_span", "_pool")
 
@@ -30,18 +30,18 @@ class Header:
         return _mix(self._seed ^ (key << 1 | 1))
 
     def of(self, key: int, version: int, length: int) -> bytes:
-        """The header of a value, for whoever makes one."""
+        """The header of a value, for a program that composes values itself."""
         tag = self.tag_of(key)
         return _HEADER.pack(tag, version, length, self._checksum(tag, version, length))
 
     def offset(self, key: int, version: int) -> int:
-        """Where in the pool the value of this key and version begins."""
+        """The place in the pool where the value of this key and version begins."""
         return self._begin(self.tag_of(key), version)
 
     def read_intact(self, value: bytes) -> tuple[int, int] | None:
-        """The tag and the length in the header of a value of this run, which may be cut short behind it.
+        """The tag and the length in the header of a value of this run, which may be truncated behind its header.
 
-        `None` where it is no such value: some byte differs, or there are more of them than the header says.
+        `None` where `value` is no such value: a byte differs, or it has more bytes than its header says.
         """
         if len(value) < HEADER_BYTES:
             return None

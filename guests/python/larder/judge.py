@@ -1,5 +1,5 @@
-"""Whether a value that is not the expected one is right all the same, because somebody else stored a newer one; and if not,
-in which way it is wrong. Only what differs comes here.
+"""Decides whether an unexpected value is right because another process stored a newer value, and otherwise in which way
+it is wrong. The judge sees only values that differ from the expected one.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from larder.block import DAMAGED, NONE, OTHER_KEY, RIGHT, STALE, TRUNCATED, Bloc
 from larder.header import HEADER_BYTES
 from larder.plan import Plan
 
-# A value without a header is hardly ever another one of this length by chance.
+# A value without a header that is at least this long hardly ever equals another value by chance.
 _TELLING_BYTES: Final = 8
 
 
 class Judge:
-    """Who tells right from wrong."""
+    """Tells right values from wrong ones."""
 
     __slots__ = ("_plan", "uncertain")
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        # Keys of which every value may be there, for what should have been stored under them was not acknowledged.
+        # Keys that may have any of their values, for a change of them was not acknowledged.
         self.uncertain: set[int] = set()
 
     def distrust(self, keys: Iterable[int]) -> None:
         self.uncertain.update(keys)
 
     def verdict(self, block: Block, n: int, got: bytes) -> int:
-        """What operation `n` of the block got instead of what it wanted."""
+        """The outcome of operation `n` of the block, which got `got` instead of the expected value."""
         want = block.want[n]
         if not self._plan.replays and self._is_right(block, n, got):
             if len(got) != len(want):
@@ -41,7 +41,7 @@ class Judge:
         return outcome
 
     def _wrong(self, key: int, want: bytes, got: bytes) -> int:
-        """In which way what was got under a key is wrong, where `want` would have been right."""
+        """In which way the value `got` of a key is wrong, where `want` would have been right."""
         header = self._plan.header
         if len(got) < HEADER_BYTES:
             return self._wrong_without_header(key, want, got)
@@ -54,9 +54,9 @@ class Judge:
         return TRUNCATED if len(got) < length else STALE
 
     def _wrong_without_header(self, key: int, want: bytes, got: bytes) -> int:
-        """A value of a key whose values are that short is told by its bytes alone.
+        """Where the key's values are shorter than a header, their bytes alone tell them apart.
 
-        Otherwise it is what is left of a longer one, which begins with the tag of its key.
+        Otherwise a truncated value begins as the tag of its key does.
         """
         plan = self._plan
         newest = plan.newest[key]
@@ -70,15 +70,15 @@ class Judge:
         return TRUNCATED if is_cut else DAMAGED
 
     def _is_right(self, block: Block, n: int, got: bytes) -> bool:
-        """Whether it is one of the values from the key's newest to the oldest that is right.
+        """Whether `got` is one of the key's values from the oldest right one to the newest.
 
-        A hot key has thousands of them and the clock runs, so its number is looked up by its first bytes, and it is compared
-        with that one alone. Where nothing may be there no number is large enough.
+        A hot key has thousands of values and the clock runs, so the first bytes of `got` give the number of the one
+        value to compare it with. Where the key must be absent, no number is large enough.
         """
         key = block.key_index[n]
         number = self._plan.numbers_of(key).get(got[:HEADER_BYTES])
         if number is None:
             return False
-        # What a miss would have stored under another key says nothing of this one's.
+        # The value of a fill under another key says nothing about the values of this key.
         is_new = number >= block.value[n] or block.under_index[n] != key
         return (is_new or key in self.uncertain) and block.is_value(number, got)

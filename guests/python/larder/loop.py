@@ -1,10 +1,11 @@
-"""The measured loop: the floor of the language, so it is written for speed and the same work is written out for each kind
-of phase.
+"""The measured loop, the floor of the language. It is written for speed, and each kind of phase has its own copy of the
+same work.
 
-One reading of the clock an operation, for its end is the start of the next. On the null cache, where this was measured
-with CPython 3.11 on an idle machine, a get of 100 bytes takes 0.11 us, of 30 kB 0.49 us, a set 0.10 us of either. What was
-tried instead: `zip` over keys and values with `append` took as long, `zip` with a `range` 0.01 us more. A `try` around each
-operation costs nothing since Python 3.11, so what a cache raises is the error of that operation, and the next one follows.
+The loop reads the clock once an operation, for the end of an operation is the start of the next. On the null cache,
+with CPython 3.11 on an idle machine, a get of 100 bytes takes 0.11 us and of 30 kB 0.49 us; a set of either takes 0.10
+us. Alternatives: `zip` over keys and values with `append` took as long, `zip` with a `range` 0.01 us more. A `try`
+around each operation costs nothing since Python 3.11. So an exception of the cache is the error of its operation, and
+the next operation follows.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from larder.plan import DELETE, GET, GET_OR_SET, SET
 
 
 class Loop:
-    """What is measured, and what notes how it went."""
+    """The measured cache, and the block that takes the notes."""
 
     __slots__ = ("_cache", "_block", "_judge", "_ttl")
 
@@ -27,13 +28,13 @@ class Loop:
         self._cache = cache
         self._block = block
         self._judge = judge
-        # As this cache takes it.
+        # The TTL in the form that this cache takes.
         self._ttl = ttl
 
     def run(self, first: int, limit_ns: int) -> tuple[int, int]:
-        """Works through the block from operation `first` on, until all are done or so much time has passed.
+        """Works through the block from operation `first` on, until all operations are done or `limit_ns` have passed.
 
-        Returns when it began and the first operation that is still to do.
+        Returns the start time and the first operation left.
         """
         block = self._block
         if block.multiget > 1:
@@ -42,7 +43,7 @@ class Loop:
             loop = {GET: self._gets, SET: self._sets}.get(block.only_kind, self._mixed)
         began = monotonic_ns()
         done = loop(first, block.count, began + limit_ns)
-        # What the last operations have left under way is theirs.
+        # The wait for operations still under way is part of the last operation.
         try:
             if self._cache.finish():
                 block.end[done - 1] = monotonic_ns()
@@ -112,19 +113,19 @@ class Loop:
         return count
 
     def _get_or_set(self, n: int) -> int:
-        """A get and the fill of its miss are one operation; returns when it ended."""
+        """Does a get and the fill of its miss, which are one operation; returns its end time."""
         cache, block, key, between = self._cache, self._block, self._block.key[n], None
         client = cache.operation()
         try:
             got = client.get(key)
             if got is None:
-                # Which of the two took how long matters where the get may have failed.
+                # Where the get may have failed, its own duration is needed apart from the fill's.
                 between = monotonic_ns() if cache.doubts else None
                 self._missed(n, between)
                 try:
                     stored = client.set(block.under[n], block.want[n], self._ttl)
                 except Exception as error:
-                    # The get has told that there was nothing, and that stands.
+                    # The miss of the get stands, so only the fill failed.
                     return self._failed(n, n, error, UNFILLED)
         finally:
             if client is not cache:
@@ -140,7 +141,7 @@ class Loop:
         return now
 
     def _requests(self, first: int, count: int, until: int) -> int:
-        """Gets that are asked for together; what stands between them, one by one."""
+        """Does requests of many keys; the operations between them are done one by one."""
         clock, get_many, block = monotonic_ns, self._cache.get_many, self._block
         key, want, end, request_to = block.key, block.want, block.end, block.request_to
         while first < count:
@@ -172,20 +173,20 @@ class Loop:
         return first
 
     def _differs(self, n: int, got: bytes | None) -> None:
-        """A get that did not return what was expected."""
+        """Notes a get that did not return the expected value."""
         if got is None:
             self._missed(n)
         else:
             self._block.outcome[n] = self._judge.verdict(self._block, n, got)
 
     def _missed(self, n: int, between: int | None = None) -> None:
-        """A key that was not there."""
+        """Notes an absent key."""
         self._block.outcome[n] = MISS
         if self._cache.doubts:
             self._doubted([n], n, n, between)
 
     def _doubted(self, missing: list[int], first: int, last: int, between: int | None = None) -> None:
-        """What a client that tells a miss and a failure alike has left to see; what it means is asked later."""
+        """Notes the trace of a client that reports failures as misses; the trace is explained later."""
         traces = {n: self._cache.trace_of_miss(self._block.key[n]) for n in missing}
         if any(trace is not None for trace in traces.values()):
             self._block.notes.append(Note(first, last, MISSED, traces, between))
@@ -195,7 +196,7 @@ class Loop:
         self._block.notes.append(Note(n, n, REFUSED, answer, between))
 
     def _lost(self, first: int, last: int, error: Exception) -> None:
-        """None of the sets that nobody waited for was acknowledged. The last operation is the one that found out."""
+        """Notes that the sets without a wait were not acknowledged, which the last operation has found out."""
         block, lost = self._block, []
         block.end[last] = monotonic_ns()
         for n in range(first, last + 1):
@@ -209,11 +210,11 @@ class Loop:
         block.notes.append(Note(last, last, LOST, (error.with_traceback(None), lost)))
 
     def _failed(self, first: int, last: int, error: Exception, outcome: int = ERROR) -> int:
-        """Notes what was raised; returns when."""
+        """Notes an exception; returns its time."""
         now = monotonic_ns()
         for n in range(first, last + 1):
             self._block.end[n] = now
             self._block.outcome[n] = outcome
-        # What it was raised in is not kept: whole values are among it.
+        # The traceback is not kept, for its frames hold whole values.
         self._block.notes.append(Note(first, last, FAILED, error.with_traceback(None)))
         return now

@@ -1,7 +1,8 @@
 """One process's share of a phase: blocks are made ready, worked through, counted.
 
-A process alone stops its clock while it makes ready and counts. Of several, each keeps it running, for the others have the
-cache for themselves meanwhile; so they make ready and count as much at once as memory allows, mostly all.
+A process alone stops its clock while it prepares and counts. Each of several processes keeps its clock running, for the
+others have the cache to themselves meanwhile. So each of them prepares and counts as much at once as memory allows,
+mostly everything.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from larder.loop import Loop
 from larder.plan import Plan
 from larder.usage import Usage, rss_bytes
 
-# What a block holds at most. Alone: so much as stays in a processor's cache.
+# The limits of a block. For a process alone: as much as stays in a processor's cache.
 _ALONE: Final = Limits(operations=4_096, value_bytes=4 << 20)
 _SEVERAL: Final = Limits(operations=262_144, value_bytes=64 << 20)
-# So often somebody may be told how far it is.
+# The longest segment of the loop; between segments the guest reports its progress.
 _SEGMENT_NS: Final = 250_000_000
 
 
@@ -66,7 +67,7 @@ class Phase:
         self._filled = self._block.fill(self._first, self._operations)
 
     def run(self, tell: Callable[[int], None]) -> None:
-        """Does the share. `tell` is called with the operations done so far, several times a second."""
+        """Does the share, and calls `tell` with the number of operations done so far several times a second."""
         self._cache.connections()
         if not self._alone:
             self._usage.start()
@@ -85,7 +86,7 @@ class Phase:
             self._usage.stop()
 
     def write_result(self, folder: Path) -> None:
-        """Writes down what was found, under its name when it is whole."""
+        """Writes the result to a file, which gets its name when it is complete."""
         user_ns, system_ns = self._usage.cpu_ns()
         result = {
             "start_ns": self._start or 0,

@@ -1,6 +1,6 @@
-"""A plan in memory: keys, where values are cut from, operations.
+"""A plan in memory: keys, the pool that values are cut from, operations.
 
-Values are composed when a block of operations is made ready, for all of them together may be larger than memory.
+Values are composed when a block of operations is made ready, for all values together may be larger than memory.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SET: Final = 1
 GET_OR_SET: Final = 2
 DELETE: Final = 3
 TOUCH: Final = 4
-# The value of a get where nothing may be there; larger than the number of any.
+# The value of a get whose key must be absent; larger than the number of any value.
 NOTHING: Final = 0xFFFF_FFFF
 
 _OPERATION_BYTES: Final = 16
@@ -30,7 +30,7 @@ _VALUE: Final = Struct("<III24s")
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """What is asked of one phase."""
+    """The work of one phase."""
 
     operations: list[str]
     shares: list[tuple[int, int]]
@@ -51,7 +51,7 @@ class Phase:
 
 
 class Plan:
-    """What stands in the files of a plan's folder."""
+    """The contents of the files in a plan's folder."""
 
     __slots__ = (
         "folder", "processes", "ttl_s", "replays", "phases", "keys", "newest", "header", "_pool", "_values", "_operations",
@@ -83,7 +83,7 @@ class Plan:
         return header + self._pool[at + HEADER_BYTES : at + length]
 
     def numbers_of(self, key: int) -> dict[bytes, int]:
-        """The numbers of a key's values, by the first bytes of each, which no other has; of equal short ones the newest."""
+        """The numbers of a key's values, by their first bytes, which are unique. Of equal short values: the newest."""
         numbers = self._numbers.get(key)
         if numbers is None:
             numbers = self._numbers[key] = {}
@@ -97,14 +97,14 @@ class Plan:
         return numbers
 
     def operations(self, first: int, count: int) -> tuple[list[int], list[int], list[int], list[int]]:
-        """Kinds, keys, values and keys to store under of so many operations."""
+        """Kinds, keys, values and keys to store under of `count` operations from `first` on."""
         numbers = self._numbers_from(first, count)
         return numbers[0::4].tolist(), numbers[1::4].tolist(), numbers[2::4].tolist(), numbers[3::4].tolist()
 
     def held_before(self, phase: int, process: int) -> int:
         """The number of the value that the null cache holds when a process begins a phase.
 
-        That is what was set last before, or what the first miss filled in; 0 where there is none.
+        That is the value that was set last, or the fill of the first miss; 0 where the cache is empty.
         """
         held = 0
         for earlier in self.phases[:phase]:

@@ -1,7 +1,7 @@
 """A phase that several processes share: one child for each, forked when the phase begins.
 
-All begin together, each tells how far it is over a pipe of its own. None outlives this process: who can tell no more ends
-by that.
+All children begin together, and each reports its progress over a pipe of its own. No child outlives this process: a
+child whose report fails ends.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from larder.phase import Phase
 from larder.plan import Plan
 from larder.protocol import Protocol
 
-# So long nobody has to be asked for anything.
+# The longest wait for a message of a child or a command.
 _WAIT_S: Final = 0.25
 
 
@@ -52,7 +52,7 @@ class Processes:
         self._children: list[_Child] = []
 
     def run(self, tell: Callable[[int], None]) -> None:
-        """Runs the phase in all processes. `tell` is called with the operations of all, several times a second."""
+        """Runs the phase in all processes, and calls `tell` with the operations of all several times a second."""
         count = self._plan.processes
         self._cache.before_fork()
         wait, start = os.pipe()
@@ -60,7 +60,7 @@ class Processes:
             for process in range(count):
                 self._fork(process, wait, start)
             self._attend(tell, lambda child: child.is_ready)
-            # One write for all; each takes a byte.
+            # One write starts all children; each reads a byte.
             os.write(start, b"." * count)
             self._attend(tell, lambda child: child.is_over)
         finally:
@@ -69,7 +69,7 @@ class Processes:
             os.close(start)
 
     def _end(self) -> None:
-        """Ends what still runs, and waits for it."""
+        """Kills the children that still run, and waits for them."""
         for child in self._children:
             if child.pid is not None:
                 os.kill(child.pid, signal.SIGKILL)
@@ -88,16 +88,16 @@ class Processes:
                 self._protocol.release()
                 code = 0 if self._child(process, wait, to_parent) else 1
             finally:
-                # What the parent has open is the parent's to end.
+                # A normal exit would also end the parent's connections.
                 os._exit(code)
         os.close(to_parent)
         self._children.append(_Child(process, pid, from_child))
 
     def _child(self, process: int, wait: int, to_parent: int) -> bool:
-        """What a child does. Each line that it writes is what it has come to.
+        """The work of a child, which reports in lines.
 
-        That is `ready`, a number of operations, `uncertain` and the keys that it cannot vouch for, `over`, or `failed`, a kind
-        and a text.
+        A line is `ready`, a number of operations, `uncertain` and the keys with an unacknowledged change, `over`, or
+        `failed`, a kind and a text.
         """
 
         def write(line: object) -> None:
@@ -110,7 +110,7 @@ class Processes:
                 return False
             phase.run(write)
             phase.write_result(self._plan.folder)
-            # What the children know of failures must outlive them.
+            # The parent must know the keys of failed changes after its children have ended.
             write(" ".join(["uncertain", *map(str, self._judge.uncertain)]))
             write("over")
         except Exception as error:
@@ -120,7 +120,7 @@ class Processes:
         return True
 
     def _attend(self, tell: Callable[[int], None], is_enough: Callable[[_Child], bool]) -> None:
-        """Listens until this is so of every child."""
+        """Listens until `is_enough` holds for every child."""
         while not all(is_enough(child) for child in self._children):
             talking = {child.pipe: child for child in self._children if not child.is_over}
             ready, _, _ = select.select([*talking, self._protocol.input], [], [], _WAIT_S)
@@ -150,7 +150,7 @@ class Processes:
                     child.operations = int(word)
 
     def _death(self, child: _Child) -> Failure:
-        """What became of a child that tells no more."""
+        """The failure of a child that has ended too early."""
         pid, child.pid = child.pid, None
         _, status = os.waitpid(pid or 0, 0)
         code = os.waitstatus_to_exitcode(status)

@@ -1,7 +1,6 @@
 """Commands in, answers out.
 
-Both streams are read and written without buffers of Python's own: a length counts bytes, and whether a command waits is
-asked of the system.
+Both streams are used without Python's own buffers: a length counts bytes, and the system tells whether a command waits.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ _PIECE: Final = 65_536
 
 
 class Protocol:
-    """The two ends that Larder holds the other ends of."""
+    """This program's ends of its two pipes to Larder."""
 
     __slots__ = ("input", "_output", "_buffer", "_ended")
 
@@ -34,7 +33,7 @@ class Protocol:
         return line.decode("utf-8", "replace")
 
     def bytes(self, length: int) -> bytes:
-        """So many bytes that follow a line."""
+        """The `length` bytes that follow a line."""
         pieces = [self._buffer]
         have = len(self._buffer)
         while have < length:
@@ -48,19 +47,19 @@ class Protocol:
         return whole[:length]
 
     def answer(self, answer: dict[str, Any], value: bytes = b"") -> None:
-        """One answer, and the bytes that belong to it."""
+        """Writes one answer, and the bytes that belong to it."""
         rest = memoryview(json.dumps(answer, sort_keys=True).encode() + b"\n" + value)
         while rest:
             rest = rest[os.write(self._output, rest) :]
 
     def has_ended(self) -> bool:
-        """Whether the input has ended, asked without waiting: whoever gave the orders is gone."""
+        """Whether the input has ended, found out without waiting: the program that gave the commands is gone."""
         while not self._ended and select.select([self.input], [], [], 0)[0]:
             self._more()
         return self._ended
 
     def release(self) -> None:
-        """Leaves both streams to the process that this one was forked from.
+        """Leaves both streams to the parent process.
 
         The input is not merely closed: the next file that is opened would get the number of standard input.
         """

@@ -1,4 +1,4 @@
-"""Counts, latencies and time line of one operation, made from what the loop noted."""
+"""Counts, latencies and time line of one operation, made from the loop's notes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from larder.timeline import Timeline
 
 # The ways in which a value is wrong, as results name them.
 _WRONG: Final = {DAMAGED: "damaged", TRUNCATED: "truncated", STALE: "stale", OTHER_KEY: "other_key"}
-# So many bytes of a wrong value are told.
+# The result has at most this many bytes of a wrong value.
 _TOLD_BYTES: Final = 65_536
 
 
 class Tally:
-    """What became of one kind of operation."""
+    """The counts of one kind of operation."""
 
     __slots__ = (
         "_is_read", "_ops", "_outcomes", "_bytes", "_busy_ns", "_latencies", "_kinds", "_examples", "_timeline",
@@ -33,7 +33,7 @@ class Tally:
         self._timeline = Timeline()
 
     def add_run(self, block: Block, first: int, last: int, then: int) -> None:
-        """The operations of a block from `first` to `last`, all of this kind, of which the first began at `then`."""
+        """Adds the operations from `first` to `last` of a block, all of this kind; the first began at `then`."""
         outcomes, wants = block.outcome[first : last + 1], block.want[first : last + 1]
         latencies, timeline = self._latencies, self._timeline
         slot_ops = slowest = moved = 0
@@ -62,7 +62,7 @@ class Tally:
         self._bytes += moved
 
     def add_request(self, block: Block, first: int, last: int, then: int) -> None:
-        """A request of many keys."""
+        """Adds a request of many keys."""
         outcomes, at = block.outcome[first : last + 1], block.end[last]
         self._ops += len(outcomes)
         self._outcomes.update(outcomes)
@@ -76,7 +76,7 @@ class Tally:
             self._latencies[rounded(at - then)] += 1
 
     def add_wrong(self, block: Block, n: int, outcome: int, got: bytes) -> None:
-        """The first value that is wrong in this way, with what was asked for."""
+        """Keeps the first value that is wrong in this way, with the key and the value asked for."""
         if _WRONG[outcome] not in self._examples:
             is_own = block.under_index[n] == block.key_index[n]
             self._examples[_WRONG[outcome]] = {
@@ -87,11 +87,11 @@ class Tally:
             }
 
     def error(self, kind: str) -> None:
-        """One error, or failed fill, of this kind."""
+        """Adds an error, or a failed fill, of this kind."""
         self._kinds[kind] += 1
 
     def over(self, wall_ns: int) -> dict[str, Any]:
-        """What is written down of a phase that lasted so long."""
+        """The counts for the result of a phase that lasted `wall_ns`."""
         of = self._outcomes
         return {
             "ops": self._ops,
@@ -113,7 +113,7 @@ class Tally:
 
 
 def rounded(took: int) -> int:
-    """Three digits: no more can be told apart, and there are few different ones."""
+    """Rounds to three digits: more digits tell nothing, and few different latencies remain."""
     unit = 1
     while took >= 1_000 * unit:
         unit *= 10
@@ -121,7 +121,7 @@ def rounded(took: int) -> int:
 
 
 def extra_bytes(block: Block, n: int) -> int:
-    """What an operation moved, right or wrong, beyond the length that was expected of a right one."""
+    """The bytes of an operation's value, right or wrong, beyond the expected length of a right value."""
     length = block.bytes_of.get(n)
     if length is None:
         return 0

@@ -10,7 +10,7 @@ _PAGE_BYTES: Final = os.sysconf("SC_PAGESIZE")
 
 
 class Usage:
-    """User and system time, as long as it is started."""
+    """User and system time between `start` and `stop`."""
 
     __slots__ = ("_user_s", "_system_s")
 

@@ -1,4 +1,4 @@
-"""What is opened, and what is there when it is opened again."""
+"""The settings of opened caches, and their contents when they are opened again."""
 
 from __future__ import annotations
 

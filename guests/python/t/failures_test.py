@@ -1,4 +1,4 @@
-"""What fails is told in one line, is no miss, and is given up where it does not end."""
+"""A failure is reported in one line and is no miss, and a phase of endless failures is given up."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Servers(Case):
         return self.guest("memcached", servers=[self.server.address], options=options)
 
     def hung(self, guest: Any, plan: Plan, resumed_after_s: float) -> dict[str, Any]:
-        """What the one phase of a plan ends with, while the server hangs."""
+        """The last answer to the one phase of a plan, while the server hangs."""
         guest.ask(f"load {plan.write()}")
         self.server.pause()
         guest.send(b"run 0\n")

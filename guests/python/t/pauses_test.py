@@ -1,4 +1,4 @@
-"""What lies between operations is not timed where a process is alone."""
+"""A process alone does not time the work between operations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from t.support import Case
 
 
 class Refusing(Cache):
-    """Refuses everything, and takes its time to say why."""
+    """Refuses every value, and is slow to explain why."""
 
     def set(self, key: bytes, value: bytes, ttl: Any) -> bool:
         return False

@@ -20,9 +20,9 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from larder.header import Header  # noqa: E402
 
-# What the values of plans are made with.
+# The seed and the span of the values of plans.
 SEED, SPAN = "00000000c0ffee07", 131_072
-# Beside its sources the program leaves nothing.
+# The program leaves its compiled files here, and nothing beside its sources.
 COMPILED = tempfile.TemporaryDirectory(prefix="larder-guest-compiled-")
 PROGRAM = Path(__file__).parent.parent / "guest.py"
 KINDS = {"get": 0, "set": 1, "get_or_set": 2, "delete": 3, "touch": 4}
@@ -30,14 +30,14 @@ NOTHING = 0xFFFF_FFFF
 
 
 def interpreter() -> str:
-    """The one that Larder takes: that of its environment, where it is."""
+    """The interpreter that Larder takes: that of Larder's environment, where it exists."""
     data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local/share")
     own = Path(data, "larder/python/bin/python3")
     return str(own) if own.is_file() else sys.executable
 
 
 def need(condition: bool, reason: str) -> None:
-    """Leaves a test out, or fails it where nothing may be left out."""
+    """Leaves a test out, or fails it where no test may be left out."""
     if not condition and os.environ.get("LARDER_REQUIRE") == "all":
         raise AssertionError(reason)
     if not condition:
@@ -60,13 +60,13 @@ class Case(unittest.TestCase):
         return Path(folder)
 
     def guest(self, cache: str, **order: Any) -> Guest:
-        """Starts the program for a cache. `folder` and the like replace what stands in open.json otherwise."""
+        """Starts the program for a cache. `order` replaces fields of open.json."""
         guest = Guest(self.folder(), cache, order)
         self.addCleanup(guest.kill)
         return guest
 
     def memcached(self, *arguments: str, address: str | None = None) -> Memcached:
-        """A memcached of our own, on a free port or on this one."""
+        """A memcached of the test's own, on a free port or on this address."""
         program = shutil.which("memcached", path=os.environ.get("PATH", "") + ":/usr/bin:/usr/local/bin")
         need(program is not None, "memcached is not installed: apt-get install memcached")
         server = Memcached(str(program), address or free_address(), arguments)
@@ -78,7 +78,7 @@ class Case(unittest.TestCase):
 
 
 class Guest:
-    """A program at work."""
+    """A running guest."""
 
     def __init__(self, folder: Path, cache: str, order: dict[str, Any]) -> None:
         self.folder = folder
@@ -108,7 +108,7 @@ class Guest:
         return json.loads(line) if line else {}
 
     def ask(self, command: str, rest: bytes = b"") -> dict[str, Any]:
-        """The answer to a command, with what `alive` came before it left out."""
+        """The answer to a command, without the `alive` lines before it."""
         self.send(command.encode() + b"\n" + rest)
         return self.last_answer()
 
@@ -125,7 +125,7 @@ class Guest:
         return None if length is None else self._process.stdout.read(length)
 
     def run(self, plan: Plan) -> list[list[dict[str, Any]]]:
-        """Loads a plan and runs its phases; what each process found, by phase."""
+        """Loads a plan and runs its phases; returns the results of the processes, by phase."""
         assert self.ask(f"load {plan.write()}") == {"loaded": True}
         found = []
         for phase in range(len(plan.phases)):
@@ -135,12 +135,12 @@ class Guest:
         return found
 
     def end(self) -> int:
-        """Ends the guest by `end`; its exit code."""
+        """Ends the guest by `end`; returns its exit code."""
         self.send(b"end\n")
         return self.wait()
 
     def close(self) -> int:
-        """Ends its standard input; its exit code."""
+        """Closes the guest's standard input; returns its exit code."""
         self._process.stdin.close()
         return self.wait()
 
@@ -158,7 +158,7 @@ class Guest:
 
 
 class Plan:
-    """A plan in the making: values by `value`, operations by `phase`."""
+    """A plan in the making: `value` adds values, and `phase` adds operations."""
 
     def __init__(self, folder: Path, keys: list[str], plan: dict[str, Any]) -> None:
         self.folder = folder
@@ -172,7 +172,7 @@ class Plan:
         self._operations: list[bytes] = []
 
     def value(self, key: int, length: int) -> int:
-        """A new value under the key of this index; its number."""
+        """Adds a value under the key of this index, and returns its number."""
         number = len(self._values) + 1
         header, at = self._header.of(key, number, length), self._header.offset(key, number)
         self._values.append(struct.pack("<3I24s", at, length, self.newest.get(key, 0), header))
@@ -180,7 +180,7 @@ class Plan:
         return number
 
     def phase(self, operations: list[str], *shares: list[tuple[Any, ...]], **options: Any) -> None:
-        """A phase of operations (kind, key, value, stored under) for each process."""
+        """Adds a phase of operations (kind, key, value, stored under) for each process."""
         places = []
         for share in shares:
             places.append([len(self._operations), len(share)])
@@ -203,13 +203,13 @@ class Plan:
         return self.folder
 
     def result(self, phase: int) -> list[dict[str, Any]]:
-        """What each process found in a phase."""
+        """The results of the processes in a phase."""
         paths = (self.folder / f"ran-{phase}-{process}.json" for process in range(self._whole["processes"]))
         return [json.loads(path.read_bytes()) for path in paths]
 
 
 class Memcached:
-    """A server, for as long as the test goes on."""
+    """A server that runs as long as the test."""
 
     def __init__(self, program: str, address: str, arguments: tuple[str, ...]) -> None:
         self.address = address
@@ -222,7 +222,7 @@ class Memcached:
             time.sleep(0.01)
 
     def pause(self) -> None:
-        """Lets it hang: what it is sent from then on it does not answer, whichever of its threads was awake."""
+        """Lets the server hang, and returns when all its threads stand still: it answers no request from then on."""
         self._process.send_signal(signal.SIGSTOP)
         for thread in Path(f"/proc/{self._process.pid}/task").iterdir():
             while ") T" not in thread.joinpath("stat").read_text():
@@ -243,5 +243,5 @@ def free_address() -> str:
 
 
 def counts(of: dict[str, Any]) -> list[int]:
-    """What became of one kind of operation."""
+    """The counts of one kind of operation."""
     return [of[name] for name in ("ops", "hits", "misses", "wrong", "errors", "failed_fills", "succeeded")]

@@ -1,4 +1,4 @@
-"""The caches of this guest, each a module of its own that is loaded when it is wanted."""
+"""The caches of this guest, each a module of its own that is loaded when it is needed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CACHES: Final = ("dict", "diskcache", "memcached", "null")
 
 
 def open_cache(order: dict[str, Any]) -> Cache:
-    """Opens what open.json describes."""
+    """Opens the cache that open.json describes."""
     name = order["cache"]
     if name not in _CACHES:
         raise Failure("other", f"no cache of this guest: {name}; it has {', '.join(_CACHES)}")

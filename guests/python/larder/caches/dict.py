@@ -1,7 +1,7 @@
 """A plain dict: the cache that most programs begin with.
 
-It keeps the very objects that it is given, in the memory of this process. Beside each stands when it ends, by the monotonic
-clock; what has ended goes when it is asked for. Nothing bounds it.
+It keeps the very objects that it is given, in the memory of this process. Each entry has its expiry time, by the
+monotonic clock; an expired entry is removed when its key is asked for. Nothing bounds the cache.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from larder.cache import Cache
 
 
 class Dict(Cache):
-    """A value and the end of its time, by key."""
+    """A value and its expiry time, by key."""
 
     __slots__ = ("_entries",)
 

@@ -1,6 +1,6 @@
 """diskcache: SQLite in a folder, with large values in files beside it; with `shards`, several of these folders.
 
-Of one folder it is its `Cache`, of several its `FanoutCache`.
+One folder is the package's `Cache`, several are its `FanoutCache`.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from larder.cache import Cache, given
 _SETTINGS: Final = (
     "size_limit", "eviction_policy", "cull_limit", "statistics", "tag_index", "disk_min_file_size", "sqlite_synchronous",
 )  # fmt: skip
-# What the client takes where nobody says.
+# The default of the client.
 _SIZE_LIMIT_BYTES: Final = 1 << 30
 
 
 class _Fanout(diskcache.FanoutCache):
-    """The folder of a key is spoken to as `FanoutCache` does it, and a time-out is heard.
+    """Calls the folder of a key as `FanoutCache` does, and lets a time-out through.
 
-    Its own methods catch that and tell a miss, or a value that was not stored.
+    Its own methods catch a time-out, and report a miss or a value that was not stored.
     """
 
     def get(self, key: bytes) -> bytes | None:
@@ -44,7 +44,7 @@ class DiskCache(Cache):
 
     def __init__(self, order: dict[str, Any]) -> None:
         options = given(order, "timeout", *_SETTINGS)
-        # Its settings are rows of a table, in which a switch is a number.
+        # The client's settings are rows of a table, in which a switch is a number.
         options = {name: int(value) if isinstance(value, bool) else value for name, value in options.items()}
         self._shards: int = (order["options"] or {}).get("shards") or 1
         # Pages and indexes need room too, and a cache that should hold everything must not cull.
@@ -60,12 +60,12 @@ class DiskCache(Cache):
 
     def settings(self) -> dict[str, str]:
         settings = {name: str(getattr(self._client, name)) for name in (*_SETTINGS, "timeout")}
-        # Each of the folders has its share of what they may hold together, and tells that alone.
+        # Each folder has its share of the limit of all folders, and tells its share alone.
         settings["size_limit"] = str(round(self._client.size_limit * self._shards))
         return {**settings, "shards": str(self._shards), "directory": self._client.directory}
 
     def before_fork(self) -> None:
-        """A connection of SQLite must not be taken through a fork; who needs one again makes it anew."""
+        """Closes the connections: SQLite's must not pass through a fork. A later operation opens them again."""
         self._client.close()
 
     def after_fork(self) -> Cache:

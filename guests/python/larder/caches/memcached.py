@@ -1,6 +1,7 @@
-"""pymemcache, one client object for all operations; its own `get`, `set` and the like are what is called.
+"""pymemcache, one client object for all operations; its own `get`, `set` and the like are called directly.
 
-Of one server that is its `Client`, of several its `HashClient`. With `connect=operation` each operation has a new one.
+One server has the package's `Client`, several have its `HashClient`. With `connect=operation` each operation has a new
+client.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from pymemcache.client.hash import HashClient as OfMany
 from larder.cache import Cache, Client, given, whole_seconds
 from larder.failure import Failure
 
-# Beyond it the protocol takes a TTL for a point in time.
+# Beyond this limit the protocol takes a TTL for a point in time.
 _LONGEST_TTL_S: Final = 30 * 24 * 60 * 60
 
 
 class _Sockets:
-    """The module `socket` as the client takes it, with the connections counted that were made."""
+    """The module `socket` as the client takes it, with a count of the connections made."""
 
     def __init__(self) -> None:
         self.opened = opened = [0]
@@ -49,18 +50,18 @@ class Memcached(Cache):
         self._options = options
         self._sockets = _Sockets()
         self._timeout_s: float | None = options.get("timeout")
-        # Failures are misses where somebody asks for that; and of several servers, for a while after one has failed.
+        # The client reports failures as misses with `ignore_exc`, and for a while after one of several servers failed.
         self.doubts = bool(options.get("ignore_exc")) or len(servers) > 1
 
     def connect(self) -> None:
-        """Opens the client, whose connections are made then."""
+        """Opens the client, and its connections with it."""
         self._client = client = self.open_client()
         self._ask(client)
         self.get, self.get_many = client.get, client.get_many
         self.set, self.delete, self.touch = client.set, client.delete, client.touch
 
     def open_client(self) -> Any:
-        """A new client object. What it is told waits for its answer, other than with pymemcache's own default."""
+        """A new client object. Its commands wait for their answers, unlike with pymemcache's own default."""
         client = OfOne if len(self._servers) == 1 else OfMany
         servers = self._servers[0] if len(self._servers) == 1 else self._servers
         return client(servers, default_noreply=False, socket_module=self._sockets, **self._options)
@@ -82,7 +83,7 @@ class Memcached(Cache):
         return whole if whole <= _LONGEST_TTL_S else int(time.time()) + whole
 
     def trace_of_miss(self, key: bytes) -> object:
-        """The server that should have it: who has failed has been closed."""
+        """The server of the key, if it has failed: the client closes the connection to a failed server."""
         return self._lost(self._client, key)
 
     def failure_of_miss(self, trace: str, took_ns: int) -> Failure:
@@ -101,7 +102,7 @@ class Memcached(Cache):
         return opened
 
     def before_fork(self) -> None:
-        """Closes the connections; who needs one again makes it anew."""
+        """Closes the connections; a later operation opens them again."""
         self._client.close()
 
     def after_fork(self) -> Cache:
@@ -109,11 +110,11 @@ class Memcached(Cache):
         return self
 
     def _nodes(self, client: Any) -> list[Any]:
-        """The client's client of each server."""
+        """The client's own client of each server."""
         return [client] if isinstance(client, OfOne) else list(client.clients.values())
 
     def _ask(self, client: Any) -> None:
-        """Has every server answer; an error where one does not."""
+        """Asks every server for its version; raises where a server does not answer."""
         for server, node in zip(self._servers, self._nodes(client)):
             try:
                 node.version()
@@ -122,7 +123,7 @@ class Memcached(Cache):
                 raise Failure(failure.kind, f"no answer from {server}: {failure}") from error
 
     def _lost(self, client: Any, key: bytes) -> str | None:
-        """The server of this key, if there is no connection to it just after it was spoken to."""
+        """The server of this key, if no connection to it is left just after an operation on it."""
         if isinstance(client, OfOne):
             return self._servers[0] if client.sock is None else None
         name = client.hasher.get_node(key)
@@ -138,14 +139,14 @@ class WithoutReply(Memcached):
         self.set = lambda key, value, ttl: set_(key, value, ttl, True)
 
     def finish(self) -> bool:
-        """A server answers one after the other, so what it was told before is done."""
+        """Asks every server: a server answers commands in order, so it has done the earlier ones."""
         self._ask(self._client)
         return True
 
 
 class PerOperation(Memcached):
-    """A new client object, and with it a new connection, for every operation: what a script does that opens its cache in the
-    function that uses it. A get and the fill of its miss are one operation.
+    """A new client object, and with it a new connection, for every operation, as in a script that opens its cache in
+    the function that uses it. A get and the fill of its miss are one operation.
     """
 
     def connect(self) -> None:
@@ -192,7 +193,7 @@ class PerOperation(Memcached):
         return self._traces.pop(key, None)
 
     def _note(self, client: Any, key: bytes) -> None:
-        """Keeps what there is to see, for then the client is closed."""
+        """Keeps the trace of a miss, for the client is closed afterwards."""
         self._traces[key] = self._lost(client, key)
 
 

@@ -1,4 +1,4 @@
-"""Keeps nothing and returns what was set last: what is measured on it is the floor of this language."""
+"""Keeps nothing and returns the value that was set last: its figures are the floor of this language."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from larder.cache import Cache
 
 
 class Null(Cache):
-    """Every key is there, for what is measured is the way to one."""
+    """Every key counts as present, for the way to a key is measured."""
 
     __slots__ = ("_value",)
 
