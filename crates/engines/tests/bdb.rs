@@ -1,4 +1,4 @@
-//! The engine `bdb:` where things go wrong.
+//! The engine `bdb:` under faults.
 #![expect(clippy::unwrap_used, reason = "a step that fails fails the test")]
 
 #[expect(
@@ -19,11 +19,11 @@ use libtest_mimic::{Arguments, Trial};
 
 const SCHEME: &str = "bdb";
 
-/// Has another process open a store.
+/// Asks another process to open a store.
 const OPEN: &str = "LARDER_TEST_OPEN";
 
 fn main() -> ExitCode {
-    // In the process that a test about kills starts, the first does not return.
+    // In the process that a test about kills starts, this call does not return.
     embedded::write_until_killed();
     if std::env::var_os(OPEN).is_some() {
         return tell_why_nothing_opens();
@@ -56,8 +56,8 @@ fn killed_with_commits_in_memory() {
     a_killed_process_leaves_whole_values("sync=off&type=hash", false);
 }
 
-/// Kills a writing process again and again. What is there then is whole; all that was acknowledged is, where a write waits
-/// for its log.
+/// Kills a writing process again and again. Every remaining value is whole; where a write waits for its log, every
+/// acknowledged value remains.
 fn a_killed_process_leaves_whole_values(query: &str, keeps_all: bool) {
     let directory = TestDir::create();
     let url = url(SCHEME, directory.path(), query);
@@ -135,7 +135,7 @@ fn library_of_another_larder() {
     std::fs::create_dir_all(&folder).unwrap();
     let source = folder.join("old.c");
     std::fs::write(&source, "int larder_bdb_interface(void) { return 1; }\n").unwrap();
-    // It was there to compile the right one.
+    // gcc is installed, because the right library was compiled with it.
     let mut compiler = Command::new("gcc");
     compiler.args(["-shared", "-fPIC", "-o"]).arg(folder.join("libbdb-shim.so")).arg(&source);
     assert!(compiler.status().unwrap().success());
@@ -147,7 +147,7 @@ fn library_of_another_larder() {
     assert_eq!(text.lines().count(), 1, "{text}");
 }
 
-/// In another process, whose library is not ours.
+/// In another process, whose library is a foreign one.
 #[expect(clippy::print_stdout, reason = "how a second process answers the first")]
 fn tell_why_nothing_opens() -> ExitCode {
     println!("{}", open("bdb:").map(drop).unwrap_err());
@@ -161,7 +161,7 @@ fn expired_entries_are_given_back() {
     for i in 0..300_u32 {
         session.set(&i.to_le_bytes(), b"value", &short).unwrap();
     }
-    // These have another deadline, or none, when the first one comes.
+    // These entries have another deadline, or none, when the first deadline comes.
     let long = SetOptions { ttl: Some(Duration::from_secs(1000)), ..SetOptions::default() };
     session.set(&1_u32.to_le_bytes(), b"value", &long).unwrap();
     session.set(&2_u32.to_le_bytes(), b"value", &SetOptions::default()).unwrap();
@@ -191,14 +191,14 @@ fn checkpoints_keep_the_log_short() {
             .filter(|entry| is_log(&entry.as_ref().unwrap().file_name().to_string_lossy()))
             .count()
     };
-    // Ten files of it.
+    // The writes fill ten files of the log.
     for i in 0..2000_u32 {
         session.set(&(i % 10).to_le_bytes(), &value, &SetOptions::default()).unwrap();
     }
     let until = Instant::now() + Duration::from_secs(20);
     while n_logs() > 2 {
         assert!(Instant::now() < until, "{} files of the log are left", n_logs());
-        // The log from the beginning of a checkpoint on stays until the next one, which comes only when something changes.
+        // The log since the beginning of a checkpoint stays until the next checkpoint, which comes only after a change.
         session.set(b"key", b"value", &SetOptions::default()).unwrap();
         std::thread::sleep(Duration::from_millis(20));
     }

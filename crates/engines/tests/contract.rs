@@ -1,4 +1,4 @@
-//! The contract suite on every engine of this build, at its defaults and where an option changes its ways.
+//! The contract suite on every engine of this build, at its defaults and with options that change its behaviour.
 
 use std::process::ExitCode;
 
@@ -13,10 +13,10 @@ const TOGETHER: &[&str] = &[
     "add_is_won_by_one_of_many_threads",
     "incr_loses_no_count_of_many_threads",
 ];
-/// MySQL 5.6 with its memcached plugin, which now and then ends while many connections of several cases write at once.
+/// MySQL 5.6 with its memcached plugin, which sometimes ends while many connections of several cases write at once.
 const INNODB: &str = "memcached:?server=innodb&column=1048576";
 
-/// The URLs that are tried; a URL whose engine this build has not is left out.
+/// The tested URLs; a URL is left out where this build lacks its engine.
 const URLS: &[&str] = &[
     "null:",
     "memory:",
@@ -79,7 +79,7 @@ fn main() -> ExitCode {
     larder_testkit::contract_one_by_one(&ENGINES, &urls, &[INNODB], TOGETHER)
 }
 
-/// Whether this build has the engine, and those of all tiers.
+/// Whether this build has the engine, and the engines of all tiers.
 fn is_built(url: &StoreUrl) -> bool {
     ENGINES.find(url.scheme()).is_ok_and(Engine::is_built) && url.tiers().iter().all(is_built)
 }

@@ -1,4 +1,4 @@
-//! Engines with files on a disk that is full, or may only be read.
+//! Engines with files on a full or read-only disk.
 #![expect(clippy::unwrap_used, reason = "a step that fails fails the test")]
 
 #[expect(dead_code, unused_imports, reason = "the rest of what embedded engines are tried by")]
@@ -36,7 +36,7 @@ fn trial(scheme: &'static str, name: &str, run: fn(&str)) -> Option<Trial> {
     Some(trial_where(needs, &format!("{scheme}::{name}"), move || run(scheme)))
 }
 
-/// Fills a disk of 8 MiB. The refusal is `Full`, what was acknowledged before is there, and with room it goes on.
+/// Fills a disk of 8 MiB. The refusal is `Full`, the acknowledged entries are there, and with room the store goes on.
 fn full_disk(scheme: &str) {
     let disk = SmallDisk::mount("8m");
     let url = url(scheme, disk.path(), "");
@@ -106,9 +106,9 @@ fn a_full_disk_is_told(scheme: &str) {
     assert!(!refused.to_string().contains('\n'), "{refused}");
 }
 
-/// The need for a user who may mount.
+/// Needs a user who may mount.
 fn mounts() -> Result<(), String> {
-    // SAFETY: it takes nothing and cannot fail.
+    // SAFETY: geteuid takes no argument and cannot fail.
     let is_root = unsafe { libc::geteuid() } == 0;
     if is_root { Ok(()) } else { Err("only root can mount the small disk that this fills".into()) }
 }
@@ -136,7 +136,7 @@ impl SmallDisk {
         run("mount", &["-o", "remount,ro"], self.path());
     }
 
-    /// Takes all room that is left.
+    /// Takes all the remaining room.
     fn fill(&self) {
         let mut file = std::fs::File::create(self.path().join("filling")).unwrap();
         while file.write_all(&[1; 4096]).is_ok() {}

@@ -1,7 +1,7 @@
-//! Files in the world: a full disk, one that may only be read, writers that are killed, several processes, and
-//! files that are somebody else's.
+//! The file engine in real conditions: a full disk, a read-only disk, killed writers, several processes, and foreign
+//! files.
 //!
-//! The other processes are this program again, told by its environment what to do.
+//! The other processes are this program again; an environment variable gives them their task.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
@@ -65,7 +65,7 @@ fn main() -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
-// Other processes.
+// The other processes.
 
 fn play(role: &str, url: &str) -> ExitCode {
     match role {
@@ -83,7 +83,7 @@ fn work(role: &str, url: &str) {
     let store = open(url);
     let mut session = store.session().unwrap();
     match role {
-        // Until it is killed.
+        // Writes until it is killed.
         "write" => loop {
             for i in 0..KEYS {
                 put(&mut *session, &key(i), &value(i, u64::from(std::process::id())));
@@ -93,7 +93,7 @@ fn work(role: &str, url: &str) {
             let own = u64::from(std::process::id());
             let mut random = Random::new(own);
             for _ in 0..600 {
-                // Some keys come again, with a value of another length.
+                // Some keys return, with a value of another length.
                 let key = format!("{own} {}", random.below(200));
                 let len = 10_000 + random.below(20_000);
                 put(&mut *session, key.as_bytes(), &random.bytes(len));
@@ -108,7 +108,7 @@ fn work(role: &str, url: &str) {
     }
 }
 
-/// This program again; killed when it is dropped.
+/// This program in another process, which is killed when this is dropped.
 struct Other(Child);
 
 impl Other {
@@ -124,7 +124,7 @@ impl Other {
 
 impl Drop for Other {
     fn drop(&mut self) {
-        // One that has ended by itself cannot be killed.
+        // A process that has ended by itself cannot be killed.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -138,7 +138,7 @@ fn key(i: usize) -> Vec<u8> {
     format!("key {i}").into_bytes()
 }
 
-/// A value that says whose it is and of which round; of many lengths.
+/// A value of one of many lengths, which names its key and its round.
 fn value(i: usize, round: u64) -> Vec<u8> {
     let mut value = format!("{i} {round} ").into_bytes();
     let mut random = Random::new(round.wrapping_mul(1000) + i as u64);
@@ -183,7 +183,7 @@ impl TestDir {
 
 impl Drop for TestDir {
     fn drop(&mut self) {
-        // A test that could not tidy up has not failed.
+        // A failed cleanup is no failure of the test.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -277,7 +277,7 @@ fn a_full_disk_is_an_error(disk: &SmallDisk) {
     assert_eq!(temporary_files(root), 0);
     assert_eq!(entries(root).len(), stored);
 
-    // A value that is there is not lost to one that does not fit, and room is found again.
+    // A value that does not fit does not destroy the older value, and freed room is used again.
     let replaced = session.set(&key(0), &vec![8; 1 << 20], &SetOptions::default());
     assert!(matches!(replaced, Err(Error::Full { .. })), "{replaced:?}");
     assert_eq!(temporary_files(root), 0);
@@ -396,7 +396,7 @@ fn a_killed_writer_leaves_only_whole_files() {
             let found = get(&mut *session, &key(i)).expect("written and never deleted");
             assert!(writers.iter().any(|writer| found == value(i, *writer)), "key {i} is torn");
         }
-        // No lock is left either: changes go on.
+        // No lock is left either, so writes go on.
         put(&mut *session, &key(0), &value(0, *writers.iter().next().unwrap()));
     }
     assert!(temporary_files(&folder.0) <= writers.len());
@@ -435,7 +435,7 @@ fn processes_keep_to_one_size_limit() {
     assert_eq!(bytes, disk_bytes(&entries));
     assert!(bytes > LIMIT / 2, "only {bytes} bytes of {LIMIT} are used");
 
-    // A writer that is killed may leave the count too high; who opens the store alone puts it right.
+    // A killed writer may leave the count too high. The next process that opens the store alone corrects it.
     let writer = Other::start("write", &url);
     sleep(Duration::from_millis(100));
     drop((writer, store));
@@ -468,7 +468,7 @@ fn the_oldest_make_room() {
     for i in 0..100 {
         put(&mut *session, &of_age("old", i), &[1; 16_000]);
     }
-    // File times are as coarse as the system's ticks.
+    // File times are as coarse as the clock ticks of the system.
     sleep(Duration::from_millis(30));
     for i in 0..150 {
         put(&mut *session, &of_age("new", i), &[1; 16_000]);
@@ -496,7 +496,7 @@ fn foreign_files_are_left_alone() {
     for i in 0..KEYS {
         put(&mut *session, &key(i), b"value");
     }
-    // In the store's own folders, where nobody should put them.
+    // These foreign files are in the store's own folders.
     let inside = entries(&folder.0)[0].parent().unwrap().to_owned();
     let others = ["README", "00ff", "0123456789ABCD", "0123456789abcde", "0123456789abc"];
     for name in others {
@@ -522,7 +522,7 @@ fn a_folder_that_is_no_store_is_refused() {
     assert!(text.contains(cache.to_str().unwrap()) && text.contains("namespace"), "{text}");
     assert_eq!(fs::read_dir(&cache).unwrap().count(), 1);
 
-    // Another namespace is a way out, and so is a folder that is empty.
+    // Another namespace solves this, and so does an empty folder.
     drop(open(&folder.url("?namespace=other")));
     fs::remove_file(cache.join("notes.txt")).unwrap();
     drop(open(&folder.url("")));

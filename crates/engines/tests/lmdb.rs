@@ -1,4 +1,4 @@
-//! The engine `lmdb:` where things go wrong.
+//! The engine `lmdb:` under faults.
 #![cfg(feature = "lmdb")]
 #![expect(clippy::unwrap_used, reason = "a step that fails fails the test")]
 
@@ -42,7 +42,7 @@ fn expired_entries_are_given_back() {
     embedded::expired_entries_are_given_back(SCHEME);
 }
 
-/// The count of bytes is kept by every operation; what threads and eviction leave must add up to it.
+/// Every operation maintains the count of bytes, so after threads and evictions it must equal the sum of the entries.
 #[test]
 fn the_count_of_bytes_agrees_with_the_entries() {
     const KEYS: usize = 300;
@@ -69,7 +69,7 @@ fn the_count_of_bytes_agrees_with_the_entries() {
                     session.groups().unwrap().set_tagged(&key, &value, &options, TAG).unwrap();
                 }
                 1 => drop(session.touch(&key, ttl).unwrap()),
-                // Most are no numbers, or too long for one.
+                // Most values are no numbers, or are too long to be numbers.
                 2 => drop(session.incr(&key, 1)),
                 n => {
                     let options = SetOptions { mode: mode[n % 4], ttl, flags: 5 };
@@ -148,7 +148,7 @@ fn a_foreign_database_is_refused() {
     let folder = directory.path().join("store");
     fs::create_dir(&folder).unwrap();
     {
-        // SAFETY: nobody else knows the folder.
+        // SAFETY: no other process knows the folder.
         let env = unsafe { EnvOpenOptions::new().open(&folder) }.unwrap();
         let txn = env.write_txn().unwrap();
         let theirs: Database<Str, Str> = env
@@ -166,10 +166,10 @@ fn a_foreign_database_is_refused() {
     assert!(text.contains("larder did not make"), "{text}");
 }
 
-/// Makes a file as larder made it before there were tags, or with a format that nobody knows yet.
+/// Makes a file as in the version before tags, or with a format that no version knows yet.
 fn make_file(folder: &Path, format: &[u8], entries: &[(&[u8], &[u8])]) {
     fs::create_dir(folder).unwrap();
-    // SAFETY: nobody else knows the folder.
+    // SAFETY: no other process knows the folder.
     let env = unsafe { EnvOpenOptions::new().max_dbs(8).open(folder) }.unwrap();
     let txn = env.write_txn().unwrap();
     let opened = env.create_databases_and_commit(txn, |opener, txn| {
@@ -185,7 +185,7 @@ fn make_file(folder: &Path, format: &[u8], entries: &[(&[u8], &[u8])]) {
     let mut txn = env.write_txn().unwrap();
     main.put(&mut txn, b"larder", format).unwrap();
     for (key, value) in entries {
-        // No deadline, the first version, flags of 7.
+        // No deadline, the first version, and 7 as flags.
         let (version, flags) = (1_u64.to_le_bytes(), 7_u32.to_le_bytes());
         let record = [&[0; 8][..], &version, &flags, value].concat();
         records.put(&mut txn, key, &record).unwrap();
@@ -221,7 +221,7 @@ fn a_file_of_a_later_format_is_refused() {
     assert!(text.contains("format `3`") && text.contains("choose another folder"), "{text}");
 }
 
-/// Reading behind the end of a file that is mapped would be a signal, and this test would end with it.
+/// A read beyond the end of a mapped file would be a signal, which would end this test.
 #[test]
 fn a_file_that_was_cut_off_is_refused_or_read_as_far_as_it_goes() {
     let directory = TestDir::create();
@@ -275,7 +275,8 @@ fn readers_that_come_and_go_fill_no_map() {
     assert!(on_disk < 5 << 20, "{on_disk} bytes on disk with a map of 4 MiB");
 }
 
-/// A reader holds the pages of its time. When they are all there is, writers are told, and go on when it is done.
+/// A reader keeps its snapshot's pages in use. When no page is free, writers get an error, and go on after the reader
+/// ends.
 #[test]
 fn a_map_that_a_reader_holds_is_full_and_then_is_not() {
     let directory = TestDir::create();
@@ -328,7 +329,7 @@ fn more_readers_than_slots_are_told_and_the_slots_of_the_dead_come_back() {
     let store = open(&url).unwrap();
     let mut session = store.session().unwrap();
     session.set(b"key", b"value", &SetOptions::default()).unwrap();
-    // LMDB rounds slots up to whole pages of its lock file when it is there already.
+    // LMDB rounds the slots up to whole pages of its lock file when that file exists.
     let slots: usize = store.info().settings["readers"].parse().unwrap();
     let (started, hold) = (std::sync::Barrier::new(slots + 1), std::sync::Barrier::new(slots + 1));
     std::thread::scope(|scope| {

@@ -45,12 +45,12 @@ fn main() -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
-/// Bytes that differ along the value, so that a part in the wrong place is seen.
+/// Bytes that differ along the value, so that a misplaced part is noticed.
 fn bytes(len: usize) -> Vec<u8> {
     (0..=250_u8).cycle().take(len).collect()
 }
 
-/// Where the nodes of a store are.
+/// The addresses of a store's nodes.
 fn nodes(store: &dyn Store) -> Vec<String> {
     store.info().settings["nodes"].split(", ").map(String::from).collect()
 }
@@ -69,7 +69,7 @@ fn values_go_up_to_the_item_limit() {
         let store = open(&format!("memcached:?protocol={protocol}"));
         assert_eq!(store.capabilities().max_value_len, Some(1 << 20));
         let session = &mut *store.session().unwrap();
-        // Around what is copied into the request, what fits the receive buffer, and what a socket holds.
+        // Lengths around the limits of the copy in a request, of the receive buffer and of a socket.
         for len in [0, 1, 4095, 4096, 4097, 16_330, 16_384, 16_390, 40_000, 262_144, 1_048_000] {
             set(session, "key", &bytes(len));
             assert_eq!(get(session, "key"), Some(bytes(len)), "{len} bytes by {protocol}");
@@ -190,7 +190,7 @@ fn share_keys(store: &dyn Store) {
     let nodes = nodes(store);
     assert_eq!(nodes.iter().collect::<HashSet<_>>().len(), 4, "{nodes:?}");
     let session = &mut *store.session().unwrap();
-    // Four servers that larder starts are placed like these, wherever they really listen.
+    // Four servers that larder starts have fixed places on the ring, whatever their ports.
     let pool =
         "pool weighted 127.0.0.1 11211 1 127.0.0.1 11212 1 127.0.0.1 11213 1 127.0.0.1 11214 1";
     let vectors = include_str!("../../protocol/tests/data/ketama.txt").lines();
@@ -230,7 +230,7 @@ fn a_delayed_wire() {
     });
     let new = new.min().unwrap();
     assert!((38..60).contains(&new.as_millis()), "{new:?} with a new connection");
-    // Somebody else goes the same way.
+    // Another client goes through the same relay.
     let theirs = time(&mut || assert!(ask(&info.addresses[0], "version").starts_with("VERSION ")));
     assert!(theirs >= Duration::from_millis(38), "{theirs:?}");
 }
@@ -263,8 +263,8 @@ fn a_batch_is_whole_whatever_its_size() {
     for url in ["memcached:?protocol=text", "memcached:?protocol=meta", "memcached:?nodes=3"] {
         let store = open(url);
         let session = &mut *store.session().unwrap();
-        // Long keys, so that the batch takes several requests; some values are larger than a receive buffer, one
-        // is larger than a socket holds.
+        // The keys are long, so that the batch takes several requests. Some values are larger than a receive buffer,
+        // one is larger than the buffers of a socket.
         let keys: Vec<String> = (0..1000).map(|i| format!("{i:0>200}")).collect();
         let value = |i: usize| {
             bytes(match i % 100 {
@@ -309,7 +309,7 @@ fn connections_are_counted() {
     assert_eq!(connections(), before + 4);
 }
 
-/// Two keys that are on the first and the second node.
+/// Two keys, on the first and on the second node.
 fn two_keys_of_two_nodes(store: &dyn Store) -> (String, String) {
     let nodes = nodes(store);
     let session = &mut *store.session().unwrap();
@@ -454,7 +454,7 @@ fn versions_and_ttl_come_with_a_hit() {
         match meta.ttl {
             Remaining::Unknown => assert_eq!(protocol, "text"),
             Remaining::For(left) if before.elapsed() < Duration::from_secs(5) => {
-                // Rounded up to 100 s, and the server's clock ticks once a second.
+                // The remaining TTL is rounded up, and the server's clock ticks once a second.
                 assert!((90..=100).contains(&left.as_secs()), "{left:?}");
             }
             other => panic!("{other:?}"),

@@ -1,4 +1,4 @@
-//! `memcached:` and what goes wrong on the wire: peers that answer in pieces, late, wrongly or not at all.
+//! `memcached:` and faults on the wire: answers in pieces, late answers, wrong answers and silence.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
@@ -103,7 +103,7 @@ fn a_panic_in_mid_batch() {
     assert_eq!(get(session, "c"), Some(b"c".to_vec()));
 }
 
-/// A session of a store at a peer that answers each line so.
+/// A session of a store at a peer with these answers to each line.
 fn session_at(answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static) -> Box<dyn Session> {
     let peer = Peer::answering(answer);
     let url = format!("memcached://127.0.0.1:{}?timeout=200ms", peer.port());
@@ -173,7 +173,7 @@ fn silence_is_a_timeout() {
         assert!((180..2000).contains(&waited.as_millis()), "{waited:?}");
         assert_eq!(get(session, "key"), None, "the session works on after `{key}`");
     }
-    // A peer that accepts and says nothing is no server.
+    // A peer that accepts and stays silent is no server.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let opened = try_open(&format!("memcached://{address}?timeout=100ms"));
@@ -210,7 +210,7 @@ fn without_settings() {
     let store = open(&format!("memcached://127.0.0.1:{}", peer.port()));
     assert_eq!(store.capabilities().max_value_len, None);
     assert_eq!(store.stats().unwrap().hits, None, "never a false 0");
-    // Without a limit there is none to name; the server's own words are shown.
+    // Without a known limit, the error shows the server's own words.
     let set = store.session().unwrap().set(b"key", b"value", &SetOptions::default());
     assert!(failure(set, "protocol").contains("object too large"));
 }

@@ -1,4 +1,4 @@
-//! The engine `sqlite:` where things go wrong.
+//! The engine `sqlite:` under faults.
 #![cfg(feature = "sqlite")]
 #![expect(clippy::unwrap_used, reason = "a step that fails fails the test")]
 
@@ -107,14 +107,14 @@ fn a_lock_held_too_long_is_busy_and_then_passes() {
     session.set(b"key", b"value", &SetOptions::default()).unwrap();
 }
 
-/// Without help, the log would grow as long as there is always a reader, and make every read slower.
+/// Without truncation, the log would grow as long as any reader is active, and make every read slower.
 #[test]
 fn the_log_stays_short_while_others_read() {
     let on_disk = embedded::bytes_on_disk_under_readers(SCHEME, "");
     assert!(on_disk < 32 << 20, "{on_disk} bytes on disk for half a megabyte of entries");
 }
 
-/// Rewritten entries get a second chance, once a rewrite; a touch is no rewrite.
+/// A rewritten entry gets one second chance for each rewrite; a touch is no rewrite.
 #[test]
 fn the_oldest_that_was_not_rewritten_makes_room() {
     let directory = TestDir::create();
@@ -142,7 +142,7 @@ fn the_oldest_that_was_not_rewritten_makes_room() {
     assert_eq!(second, [11, 12, 13, 14, 15, 16, 17, 18, 19], "the second chance is not for ever");
 }
 
-/// SQLite joins strings of bytes as text.
+/// SQLite joins blobs as text.
 #[test]
 fn joined_values_keep_bytes_that_are_no_text() {
     let directory = TestDir::create();
@@ -156,7 +156,7 @@ fn joined_values_keep_bytes_that_are_no_text() {
     assert_eq!(found, [&second, &first[..], &second].concat());
 }
 
-/// Tables as they were before entries had tags, in a file that somebody has had analyzed.
+/// Tables from before entries had tags, in a file on which `ANALYZE` has run.
 const TABLES_WITHOUT_TAGS: &str = r#"
 CREATE TABLE "cache" (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, deadline_ms INTEGER, flags INTEGER NOT NULL,
     version INTEGER NOT NULL, rewritten INTEGER NOT NULL, value BLOB NOT NULL) STRICT;

@@ -125,7 +125,7 @@ mod tests {
         {
             assert_eq!(read(&file, other), Found::Nothing);
         }
-        // The end alone is enough.
+        // The end of the file alone is enough.
         assert_eq!(Trailer::read(&file[5..], file.len() as u64, b"key"), Found::Entry(TRAILER));
     }
 

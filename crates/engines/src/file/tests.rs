@@ -1,4 +1,5 @@
-//! Cases that only the inside shows: two keys of one name, files that are not whole, time that a test moves.
+//! Cases that only a test within the engine can show: two keys of one name, incomplete files, and a clock under
+//! control.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};

@@ -392,7 +392,7 @@ mod tests {
     use crate::lmdb::environment::Environment;
     use larder_host::scratch::{Place, ScratchDir};
 
-    /// As the test below, for tags.
+    /// The same as the test below, for tags.
     #[test]
     fn the_index_of_tags_lists_an_entry_once_or_not_at_all() {
         let place = Place::Own(ScratchDir::create("lmdb").unwrap());

@@ -22,7 +22,7 @@ impl TestDir {
 
 impl Drop for TestDir {
     fn drop(&mut self) {
-        // A test that could not tidy up has not failed.
+        // A failed cleanup is no failure of the test.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

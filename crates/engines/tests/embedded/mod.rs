@@ -1,5 +1,5 @@
-//! Events that every engine with files of its own must survive: kills, a full disk, its byte limit,
-//! expiry, files that are not its own.
+//! Events that every engine with files of its own must survive: kills, a full disk, its byte limit, expiry, foreign
+//! files.
 
 mod directory;
 pub(crate) mod process;
@@ -23,12 +23,12 @@ pub(crate) fn open_session(url: &str) -> Box<dyn Session> {
     open(url).unwrap().session().unwrap()
 }
 
-/// The URL of a store that is named `store` in a directory.
+/// The URL of a store named `store` in a directory.
 pub(crate) fn url(scheme: &str, directory: &Path, query: &str) -> String {
     format!("{scheme}:{}?{query}", directory.join("store").display())
 }
 
-/// A value that shows when it is not whole, and of which round it is.
+/// A value of this round, whose bytes show whether it is whole.
 fn value(key: u64, round: u64) -> Vec<u8> {
     let len = usize::try_from((key * 7919 + round * 104_729) % 9000).unwrap() + 24;
     let mut value = vec![0; len];
@@ -52,11 +52,11 @@ pub(crate) fn key(i: u64) -> Vec<u8> {
 
 pub(crate) const KEYS: u64 = 200;
 
-/// Kills a writing process again and again. What it had acknowledged is there, and all that is there is whole.
+/// Kills a writing process again and again. Every acknowledged value is there, and every value is whole.
 pub(crate) fn a_killed_writer_leaves_whole_values(scheme: &str) {
     let directory = TestDir::create();
     let url = url(scheme, directory.path(), "size=64m");
-    // Open all the time: a lock that the dead held must not stop the living.
+    // This session stays open all the time: a lock of a dead process must not stop a living one.
     let mut session = open_session(&url);
     let mut found = Vec::new();
     for n in 0..8 {
@@ -70,15 +70,15 @@ pub(crate) fn a_killed_writer_leaves_whole_values(scheme: &str) {
             assert!(session.get(&key(i), &mut found).unwrap().is_some(), "key {i} is gone");
             assert!(round_of(i, &found) >= acknowledged, "key {i} is older than acknowledged");
         }
-        // The living can write, and a newcomer reads it.
+        // The living process can write, and a new process reads that value.
         session.set(b"after", b"the kill", &SetOptions::default()).unwrap();
         open_session(&url).get(b"after", &mut found).unwrap();
         assert_eq!(found, b"the kill");
     }
 }
 
-/// Of four processes that write, three are killed as they work or wait. The fourth goes on. A lock that loses a
-/// call to wake up does so in one of a hundred trials.
+/// Kills three of four writing processes while they work or wait. The fourth goes on. A lock that misses a wake-up call
+/// does so in one of a hundred trials.
 pub(crate) fn the_death_of_writers_stops_no_other(scheme: &str, trials: u32) {
     let directory = TestDir::create();
     let url = url(scheme, directory.path(), "");
@@ -97,7 +97,7 @@ pub(crate) fn the_death_of_writers_stops_no_other(scheme: &str, trials: u32) {
     }
 }
 
-/// Values of all sizes, ten times the limit.
+/// Writes values of all sizes, ten times the limit.
 pub(crate) fn the_byte_limit_holds_and_the_newest_stay(scheme: &str) {
     let directory = TestDir::create();
     let store = open(&url(scheme, directory.path(), "size=1m")).unwrap();
@@ -123,7 +123,7 @@ pub(crate) fn the_byte_limit_holds_and_the_newest_stay(scheme: &str) {
     let on_disk: u64 =
         store.info().data_paths.iter().map(|path| path.metadata().unwrap().len()).sum();
     assert!(on_disk < 16 << 20, "{on_disk} bytes on disk for 1 MiB of entries");
-    // One that fills the store alone still goes in; one byte more does not, and leaves nothing.
+    // A value that fills the whole store is stored. A value larger by one byte is refused, and leaves nothing.
     let limit = store.capabilities().max_value_len.unwrap();
     session.set(b"large", &vec![1; limit], &SetOptions::default()).unwrap();
     assert!(session.get(b"large", &mut found).unwrap().is_some());
@@ -132,7 +132,7 @@ pub(crate) fn the_byte_limit_holds_and_the_newest_stay(scheme: &str) {
     assert!(session.get(b"large", &mut found).unwrap().is_none());
 }
 
-/// Expired entries that nobody asks for are given back by writes to other keys.
+/// Writes to other keys give back expired entries that no request asks for.
 pub(crate) fn expired_entries_are_given_back(scheme: &str) {
     let directory = TestDir::create();
     let store = open(&url(scheme, directory.path(), "")).unwrap();
@@ -142,7 +142,7 @@ pub(crate) fn expired_entries_are_given_back(scheme: &str) {
     for i in 0..1000 {
         session.set(&key(i), &[1; 500], &long).unwrap();
     }
-    // A deadline that is moved or taken away is not left behind in the index.
+    // A deadline that is moved or removed leaves nothing in the index.
     for i in 0..100 {
         session.touch(&key(i), Some(Duration::from_secs(2000))).unwrap();
         session.touch(&key(i + 100), None).unwrap();
@@ -166,7 +166,7 @@ pub(crate) fn expired_entries_are_given_back(scheme: &str) {
     assert!(stats.bytes < Some(64 << 10), "{stats:?}");
 }
 
-/// Threads read all the time while others rewrite everything. Says how long the files became.
+/// Threads read all the time while others rewrite all entries. Returns the final length of the files.
 pub(crate) fn bytes_on_disk_under_readers(scheme: &str, query: &str) -> u64 {
     const KEYS: u64 = 100;
     let directory = TestDir::create();

@@ -10,10 +10,10 @@ use larder_store::SetOptions;
 
 use super::{KEYS, key, open_session, value};
 
-/// Set for such a process.
+/// The environment variable with the URL, set for a writing process.
 const URL: &str = "LARDER_TEST_WRITER_URL";
 
-/// In that process: writes all keys round after round, and tells each round when it is acknowledged.
+/// In the writing process: writes all keys round after round, and reports each acknowledged round.
 pub(crate) fn write_until_killed() {
     let Ok(url) = std::env::var(URL) else { return };
     let mut session = open_session(&url);
@@ -27,16 +27,16 @@ pub(crate) fn write_until_killed() {
     }
 }
 
-/// Such a process, killed with its owner.
+/// A writing process, killed with its owner.
 pub(crate) struct OtherWriter {
     child: Child,
     rounds: Receiver<u64>,
-    /// The last round that somebody asked for.
+    /// The last round that a test asked for.
     last: u64,
 }
 
 impl OtherWriter {
-    /// Starts this test program again, as a process that writes.
+    /// Starts this test program again as a writing process.
     pub(crate) fn start(url: &str) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "the_writer_that_is_killed", "--ignored", "--nocapture"])
@@ -50,21 +50,21 @@ impl OtherWriter {
             let lines = lines.map_while(std::result::Result::ok);
             let rounds = lines.filter_map(|line| line.strip_prefix("round ")?.parse().ok());
             for round in rounds {
-                // Nobody listens when the owner is gone.
+                // When the owner is gone, the channel has no receiver.
                 let _ = tell.send(round);
             }
         });
         Self { child, rounds, last: 0 }
     }
 
-    /// Waits until it tells a round that it had not told yet.
+    /// Waits until the process reports a new round.
     pub(crate) fn next_round(&mut self) {
         self.last = self.rounds.try_iter().last().unwrap_or(self.last);
         let round = self.rounds.recv_timeout(Duration::from_secs(20));
         self.last = round.expect("a process that writes has ended or is stuck");
     }
 
-    /// Kills it, and says which round it was the last to tell.
+    /// Kills the process, and returns the last round that it reported.
     pub(crate) fn kill(mut self) -> u64 {
         self.child.kill().unwrap();
         self.rounds.iter().last().unwrap_or(self.last)
@@ -73,7 +73,7 @@ impl OtherWriter {
 
 impl Drop for OtherWriter {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The process may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! A peer on a port of 127.0.0.1 that answers as a test wants it to.
+//! A peer on a port of 127.0.0.1 whose answers a test decides.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -13,8 +13,8 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// A server that answers each line with what `answer` makes of it, and what opening a store asks like an old
-    /// memcached. An empty answer is silence.
+    /// A server that answers each line by `answer`. It answers the requests of an opening store like an old memcached.
+    /// An empty answer is silence.
     pub(crate) fn answering(answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static) -> Self {
         let answer = Arc::new(answer);
         Self::listening(move |client, requests| {
@@ -40,8 +40,8 @@ impl Peer {
         })
     }
 
-    /// Passes everything on to a server and back: to the server as it comes, each arrival counted as one request;
-    /// to the client in pieces of `piece` bytes.
+    /// Passes all bytes on to a server and back. Each arrival from the client counts as one request; the client gets
+    /// pieces of `piece` bytes.
     pub(crate) fn relaying(server: u16, piece: usize) -> Self {
         Self::listening(move |client, requests| {
             let server = TcpStream::connect(("127.0.0.1", server)).unwrap();
@@ -87,7 +87,7 @@ impl Peer {
         self.port
     }
 
-    /// How many requests have come.
+    /// The number of requests so far.
     pub(crate) fn n_requests(&self) -> usize {
         self.requests.load(Ordering::SeqCst)
     }

@@ -15,7 +15,7 @@ use larder_testkit::{Holder, has_program, trial_where};
 use libtest_mimic::{Arguments, Trial};
 use session_support::{failure, get, open, set};
 
-/// How long something may take that takes no time.
+/// The most time for a step that takes none on an idle machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 fn main() -> ExitCode {
@@ -39,14 +39,14 @@ fn main() -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
-/// A trial that needs what the option `server` names so.
+/// A trial that needs the programs of this `server` option.
 fn trial(server: &'static str, name: &str, run: fn()) -> Trial {
     let recipes = ENGINES.find("memcached").unwrap().recipes;
     let needed = recipes.iter().filter(move |it| it.server.is_empty() || it.server == server);
     trial_where(move || needed.clone().try_for_each(has_program), name, run)
 }
 
-/// Neither servers nor folders, and nobody listens.
+/// Checks that no server, no folder and no listening port is left.
 fn nothing_is_left(url: &str, n_servers: usize) {
     let holder = Holder::start(url);
     assert_eq!(holder.left(), (n_servers, n_servers), "{url}");
@@ -61,7 +61,7 @@ fn a_killed_server_is_an_error(url: &str) {
     let mut session = store.session().unwrap();
     set(&mut *session, "key", b"value");
     let pid = i32::try_from(store.info().server_pids[0]).unwrap();
-    // SAFETY: the process is a child of this one that nobody has waited for, so its number is no other's.
+    // SAFETY: the process is an unreaped child of this process, so its id belongs to no other process.
     assert_eq!(unsafe { libc::kill(pid, libc::SIGKILL) }, 0);
     let since = Instant::now();
     for _ in 0..2 {
@@ -71,7 +71,7 @@ fn a_killed_server_is_an_error(url: &str) {
     assert!(since.elapsed() < PATIENCE, "{:?}", since.elapsed());
 }
 
-/// As MySQL ships it: a value that does not fit is cut short and acknowledged.
+/// MySQL's default: a value that is too long is cut and acknowledged.
 fn a_column_cuts_values() {
     let store = open("memcached:?server=innodb");
     let mut session = store.session().unwrap();
@@ -96,7 +96,7 @@ fn a_batch_of_writes() {
         set(&mut *writer, &key, b"value");
         assert_eq!(get(&mut *reader, &key).as_deref(), Some(&b"value"[..]), "{key}");
     }
-    // The reason why the contract is not tried with batches: a refused write undoes those of its batch.
+    // For this reason the contract does not run with batches: a refused write undoes the other writes of its batch.
     set(&mut *writer, "key", b"value");
     let add = SetOptions { mode: SetMode::Add, ..SetOptions::default() };
     assert_eq!(writer.set(b"key", b"other", &add).unwrap(), SetOutcome::NotStored);

@@ -1,4 +1,4 @@
-//! `mongodb:` against a server that speaks its protocol, plain and encrypted, that is stopped, killed and started again.
+//! `mongodb:` against a server of its protocol, plain and encrypted, that is stopped, killed and started again.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 

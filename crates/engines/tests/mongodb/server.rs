@@ -1,4 +1,4 @@
-//! An external server: entries that it keeps, refusals, and the time while it is away.
+//! An external server: its remaining entries, its refusals, and its absence.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -51,7 +51,7 @@ fn a_made_collection() {
     assert_eq!(stranger.indexes("test", "entries"), ["_id_", "larder_expires", "larder_tag"]);
     let second = open(&url(port, "?collection=entries"));
     assert_eq!(second.info().settings["tag_index"], "on");
-    // One that goes takes nothing from another that has it open, whatever is in it.
+    // The end of one store takes nothing from another store with the same collection, whatever the collection holds.
     drop(first);
     let mut session = second.session().unwrap();
     set(&mut *session, "key", b"value");
@@ -80,7 +80,7 @@ fn documents_that_were_there_stay() {
 fn a_foreign_collection() {
     let (_server, port) = stand_in_on(0, &[]);
     let stranger = Stranger::at(port);
-    // An index that removes what has expired would remove this one.
+    // An index that removes expired documents would remove this document.
     let session = doc! { "_id": "key", "user": "x", "expires": DateTime::from_millis(1) };
     stranger.insert("test", "sessions", session.clone());
     let message = failure(try_open(&url(port, "?collection=sessions")), "invalid_options");
@@ -89,7 +89,7 @@ fn a_foreign_collection() {
     assert_eq!(message, expected);
     assert_eq!(stranger.indexes("test", "sessions"), ["_id_"]);
     assert_eq!(stranger.find("test", "sessions", "key"), Some(session));
-    // An empty one takes entries, and is not indexed either.
+    // An empty collection takes entries, and is not indexed either.
     stranger.create("test", "empty");
     let store = open(&url(port, "?collection=empty"));
     let settings = store.info().settings;
@@ -142,7 +142,7 @@ fn killed_and_restarted() {
     let began = Instant::now();
     let message = failure(session.get(b"key", &mut value), "unavailable");
     assert!(began.elapsed() < PATIENCE && message.contains("127.0.0.1"), "{message}");
-    // Another connection to the dead server may be found first: it ends without an answer.
+    // A read may first use another connection to the dead server, which ends without an answer.
     while !failure(session.get(b"key", &mut value), "unavailable")
         .contains("refused the connection; is mongod running there?")
     {
@@ -150,10 +150,10 @@ fn killed_and_restarted() {
     }
     failure(quick_session.get(b"key", &mut value), "unavailable");
     let _server = stand_in_on(port, &[]);
-    // Its entries are gone with it; only the fact that it is asked matters.
+    // The entries are gone with the old server; only the answer matters.
     for session in [&mut session, &mut quick_session] {
         let until = Instant::now() + PATIENCE;
-        // Each way to the server may find out in its turn that the old connection is dead.
+        // Each path to the server may first notice that its old connection is dead.
         let mut again = |session: &mut dyn Session| {
             session.set(b"key", b"anew", &SetOptions::default())?;
             session.get(b"key", &mut value)
@@ -174,7 +174,7 @@ fn state(server: &Server) -> String {
 /// Sends a signal to a server's group.
 fn signal(server: &Server, signal: libc::c_int) {
     let group = libc::pid_t::try_from(server.pid()).unwrap();
-    // SAFETY: kill touches no memory; the group is ours.
+    // SAFETY: kill touches no memory; the group belongs to this test.
     assert_eq!(unsafe { libc::kill(-group, signal) }, 0);
 }
 
@@ -184,7 +184,7 @@ fn stopped() {
     let mut session = store.session().unwrap();
     set(&mut *session, "key", b"value");
     signal(&server, libc::SIGSTOP);
-    // Each of its threads stops when it comes to it.
+    // Each thread of the server stops at its next step.
     let stopped = || state(&server).starts_with('T');
     let until = Instant::now() + PATIENCE;
     while !stopped() && Instant::now() < until {
@@ -242,7 +242,7 @@ fn the_largest_value() {
     value.push(0);
     failure(session.set(&key, &value, &options), "value_too_large");
     assert_eq!(session.get(&key, &mut found).unwrap(), None);
-    // An operation with a condition, or on the value that is there, leaves the entry as it is.
+    // An operation with a condition, or on the present value, leaves the entry as it is.
     set(&mut *session, "key", b"small");
     for mode in [SetMode::Add, SetMode::Replace, SetMode::Append] {
         let refused = session.set(b"key", &value, &SetOptions { mode, ..options });
@@ -272,7 +272,7 @@ fn the_server_that_answered() {
 }
 
 fn a_port_without_a_server() {
-    // The port of a client is taken, so that nobody else gets it, and nobody listens there.
+    // A connected client holds this port, so no other process can take it, and no process listens there.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let port = client.local_addr().unwrap().port();

@@ -16,7 +16,7 @@ use tokio::runtime::{Builder, Runtime};
 
 const JAVA: Recipe = Recipe::server("java", "default-jre-headless");
 
-/// How long something may take that a busy machine delays, and that is never waited for in vain.
+/// The most time for a step that ends soon on an idle machine and always succeeds.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The stand-in's recipe.
@@ -30,7 +30,7 @@ pub(crate) fn trial(name: &str, run: fn()) -> Trial {
     trial_where(|| has_program(stand_in()).and_then(|()| has_program(&JAVA)), name, run)
 }
 
-/// A server that the engine under test did not start, on this port of 127.0.0.1, or on any for 0.
+/// A server that the engine under test did not start, on this port of 127.0.0.1; 0 is any port.
 pub(crate) fn stand_in_on(port: u16, arguments: &[&str]) -> (Server, u16) {
     let mut command = Command::new(managed::find("test", &JAVA).unwrap());
     command.args(["-XX:+UseSerialGC", "-jar"]);
@@ -47,7 +47,7 @@ pub(crate) fn stand_in_on(port: u16, arguments: &[&str]) -> (Server, u16) {
     (server, port.unwrap())
 }
 
-/// Somebody else's connection to a server.
+/// Another client's connection to a server.
 pub(crate) struct Stranger {
     client: Client,
     runtime: Runtime,

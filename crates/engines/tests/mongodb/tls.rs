@@ -16,7 +16,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-/// A server with a certificate for this name: what has to live as long, its port, and its authority.
+/// A server with a certificate for this name: the guards that keep it alive, its port, and its authority.
 fn encrypted(name: &str) -> ((Server, ScratchDir), u16, String) {
     let folder = ScratchDir::create("test").unwrap();
     let files = certificate_files(folder.path(), name);

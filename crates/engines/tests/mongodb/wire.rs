@@ -1,4 +1,4 @@
-//! How many requests an operation is.
+//! The number of requests of an operation.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -20,10 +20,10 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-/// A command that came by: its name, and the number of documents it wants in one answer.
+/// The counts of commands by name and `batchSize`, the number of documents that one answer may have.
 type Requests = Arc<Mutex<BTreeMap<(String, Option<i32>), usize>>>;
 
-/// Stands before a server and counts what clients ask it; ends with the test process.
+/// Stands before a server and counts the commands of its clients. It ends with the test process.
 struct Counter {
     port: u16,
     requests: Requests,
@@ -50,12 +50,12 @@ impl Counter {
         Self { port, requests }
     }
 
-    /// The commands since the last time, without those of the driver's own account.
+    /// The commands since the last call, without those that the driver sends by itself.
     fn taken(&self) -> Vec<(String, usize)> {
         self.sized().into_iter().map(|((name, _), n)| (name, n)).collect()
     }
 
-    /// The same, with the number of documents that were wanted in one answer.
+    /// The same, with the batch size of each command.
     fn sized(&self) -> Vec<((String, Option<i32>), usize)> {
         let mut taken = std::mem::take(&mut *self.requests.lock().unwrap());
         taken.retain(|(name, _), _| {
@@ -65,7 +65,7 @@ impl Counter {
     }
 }
 
-/// Passes requests on, each counted before it is sent.
+/// Passes requests on, and counts each request before it sends it.
 fn count(mut client: TcpStream, mut server: TcpStream, counted: &Requests) -> Option<()> {
     const OP_MSG: [u8; 4] = 2013_u32.to_le_bytes();
     loop {
@@ -75,7 +75,7 @@ fn count(mut client: TcpStream, mut server: TcpStream, counted: &Requests) -> Op
         message.resize(len, 0);
         client.read_exact(&mut message[4..]).ok()?;
         if message[12..16] == OP_MSG {
-            // Behind header, flags, kind, length of the document and type of its first field.
+            // The name comes after header, flags, kind, length of the document and type of its first field.
             let name = message[26..].split(|byte| *byte == 0).next().unwrap();
             let name = String::from_utf8_lossy(name).into_owned();
             let command = RawDocument::from_bytes(&message[21..]).unwrap();
@@ -99,7 +99,7 @@ fn a_hundred_keys() {
     let keys: Vec<&[u8]> = keys.iter().map(String::as_bytes).collect();
     let mut n_hits = 0;
     session.get_many(&keys, &mut |_, value, _| n_hits += usize::from(value == [7; 1000])).unwrap();
-    // One more than there are: a server that has given all that were wanted is asked once more whether that was all.
+    // The batch size is one more than the number of keys, because a full batch would need one more request.
     assert_eq!((n_hits, counter.sized()), (100, vec![(("find".into(), Some(101)), 1)]));
     let mut n_found = 0;
     let groups = session.groups().unwrap();

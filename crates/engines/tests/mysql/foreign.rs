@@ -1,4 +1,4 @@
-//! Servers that somebody else has started: what is left there, and how they are reached.
+//! External servers: their state after a store, and the ways to reach them.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 fn variables(server: &MariaDb) -> Vec<(String, String)> {
     let mut variables: Vec<(String, String)> =
         server.owner().query("SHOW GLOBAL VARIABLES").unwrap();
-    // They change by themselves.
+    // These variables change by themselves.
     variables.retain(|(name, _)| !name.starts_with("gtid") && !name.contains("timestamp"));
     variables
 }
@@ -114,7 +114,8 @@ fn a_table_is_held_again_after_a_restart() {
     let session = &mut *second.session().unwrap();
     server.kill();
     server.start_again();
-    // Transactions that only name a table are in no list; each store has one connection that sleeps in one.
+    // No list shows a transaction that only names a table. Each store has one connection that sleeps in such a
+    // transaction.
     let held = "SELECT count(*) FROM information_schema.processlist WHERE user = 'me'";
     let deadline = Instant::now() + PATIENCE;
     let mut owner = server.owner();
@@ -168,7 +169,7 @@ fn a_server_is_reached_on_its_socket() {
     let url = "mysql://me:s%40crt@localhost/cache?socket=/nowhere/s";
     let message = failure(try_open(url), "unavailable");
     assert_eq!(message, "mysql: /nowhere/s is not there; is mysql running on it?");
-    // A server's password is of no interest to a relay, nor is the kind of its socket.
+    // The password and the kind of the server's socket do not matter to a relay.
     let through = open(&server.url("namespace=relayed&via=delay:200us"));
     set(&mut *through.session().unwrap(), "key", b"value");
     assert_ne!(through.info().addresses[0], format!("127.0.0.1:{}", server.port()));
@@ -219,7 +220,7 @@ fn strangers_are_told_apart() {
         assert!(message.contains(needle), "{url}: {message}");
         assert!(!message.contains("secret") && !message.contains("wrong"), "{message}");
     }
-    // A user who may read and write, and not make a table.
+    // This user may read and write, but not create a table.
     let mut owner = server.owner();
     owner.query_drop("CREATE USER reader IDENTIFIED BY 'pw'").unwrap();
     owner.query_drop("GRANT SELECT ON cache.* TO reader").unwrap();

@@ -1,4 +1,4 @@
-//! Nothing is left of managed servers when the process that started them is killed.
+//! Managed servers leave nothing when the process that started them is killed.
 
 use larder_testkit::nothing_is_left_after_kill_9;
 use libtest_mimic::Trial;

@@ -1,4 +1,4 @@
-//! `mysql:` against real servers: its own, somebody else's, encrypted, killed, silent.
+//! `mysql:` against real servers: managed, external, encrypted, killed, silent.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 

@@ -87,7 +87,7 @@ fn a_managed_server_lets_no_stranger_in() {
                 assert!(error.to_string().contains("denied"), "{url}, `{user}`: {error}");
             }
         }
-        // The files beside the socket are for the server's account alone, and so is the socket.
+        // Only the server's account has access to the files beside the socket, and to the socket itself.
         let directory = store.info().data_paths[0].ancestors().nth(2).unwrap().to_owned();
         let mode = std::os::unix::fs::PermissionsExt::mode(
             &fs::metadata(directory).unwrap().permissions(),
@@ -136,7 +136,7 @@ fn the_longest_key_and_value_fit_together() {
 
     let message = failure(session.get(&[1; 3073], &mut found), "key_too_long");
     assert_eq!(message, "mysql: key of 3073 bytes > key limit of 3072 bytes");
-    // The value grows to the limit by one byte, and by none beyond it.
+    // The value grows by one byte to the limit, and not beyond it.
     set(session, "key", &value[1..]);
     let append = SetOptions { mode: larder_store::SetMode::Append, ..SetOptions::default() };
     session.set(b"key", b"!", &append).unwrap();

@@ -17,13 +17,13 @@ use mysql::{Conn, OptsBuilder};
 const MARIADB: Recipe = Recipe::server("mariadbd", "mariadb-server");
 const INSTALLER: Recipe = Recipe::server("mariadb-install-db", "mariadb-server");
 
-/// How long something may take that a busy machine delays, and that is never waited for in vain.
+/// The most time for a step that ends soon on an idle machine and always succeeds.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
-/// How often another free port is looked for.
+/// How often a start with another free port is tried.
 const ATTEMPTS: usize = 10;
 
-/// The account that tests let the engine have, whose password is `s@crt`, and the one that they have for themselves.
+/// The account of the engine under test, with the password `s@crt`, and the account of the tests.
 const ACCOUNTS: &str = "CREATE DATABASE cache;\n\
      CREATE USER 'me'@'%' IDENTIFIED BY 's@crt';\n\
      GRANT ALL ON cache.* TO 'me'@'%';\n\
@@ -35,7 +35,7 @@ pub(crate) fn trial(name: &str, run: fn()) -> Trial {
     trial_where(|| has_program(&MARIADB), name, run)
 }
 
-/// A MariaDB that the engine under test did not start, and that begins again where it was killed.
+/// A MariaDB that the engine under test did not start, and that can start again with its old state.
 pub(crate) struct MariaDb {
     server: Option<Server>,
     folder: ScratchDir,
@@ -56,7 +56,7 @@ impl MariaDb {
             "--innodb-flush-method=nosync",
             "--loose-debug-no-sync",
         ]);
-        // The same files as those of the server.
+        // The same data files as for the server.
         command.args(arguments.iter().filter(|argument| argument.contains("data-file-path")));
         if let Some(account) = &account {
             account.run(&mut command);
@@ -69,7 +69,7 @@ impl MariaDb {
         let mut mariadb = Self { server: None, folder, account, port: 0, arguments };
         for _ in 0..ATTEMPTS {
             mariadb.port = managed::free_port("test").unwrap();
-            // Somebody may take a port that was free just now.
+            // Another process may take this port first.
             if mariadb.run(&[format!("--init-file={}", init.display())]) {
                 return mariadb;
             }
@@ -77,12 +77,12 @@ impl MariaDb {
         panic!("no port was free in {ATTEMPTS} attempts");
     }
 
-    /// Ends it at once.
+    /// Kills the server.
     pub(crate) fn kill(&mut self) {
         self.server = None;
     }
 
-    /// Starts it again, where it was and with what it had.
+    /// Starts the server again, on its port and with its data.
     pub(crate) fn start_again(&mut self) {
         assert!(self.run(&[]), "port {} was taken", self.port);
     }
@@ -127,12 +127,12 @@ impl MariaDb {
         self.folder.path().join("s").display().to_string()
     }
 
-    /// Where the engine finds it, with these options.
+    /// The URL of the server for the engine, with these options.
     pub(crate) fn url(&self, options: &str) -> String {
         url_at(self.port, options)
     }
 
-    /// A connection of somebody who may do everything.
+    /// A connection of the account that may do everything.
     pub(crate) fn owner(&self) -> Conn {
         Conn::new(self.owner_opts()).unwrap()
     }
@@ -147,19 +147,19 @@ impl MariaDb {
             .db_name(Some("cache"))
     }
 
-    /// The tables of the database that the engine is given.
+    /// The tables of the engine's database.
     pub(crate) fn tables(&self) -> Vec<String> {
         self.owner().query("SHOW TABLES").unwrap()
     }
 }
 
-/// One for all tests that neither stop it nor set anything.
+/// One server for all tests that neither stop it nor change its settings.
 pub(crate) fn shared() -> &'static MariaDb {
     static SHARED: OnceLock<MariaDb> = OnceLock::new();
     SHARED.get_or_init(|| MariaDb::start(&[]))
 }
 
-/// Where the engine finds a server, or a relay before it, on this port.
+/// The URL of a server, or of a relay before it, on this port.
 pub(crate) fn url_at(port: u16, options: &str) -> String {
     format!("mysql://me:s%40crt@127.0.0.1:{port}/cache?{options}")
 }

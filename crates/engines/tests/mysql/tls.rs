@@ -18,10 +18,10 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-/// A server with a certificate for this name, the folder with its authority, and the path of that.
+/// A server with a certificate for this name, the folder with its authority, and the path of the authority's file.
 fn encrypted(name: &str) -> (MariaDb, ScratchDir, String) {
     let folder = ScratchDir::create("test").unwrap();
-    // The server is another user than these tests, when they are root.
+    // If these tests run as root, the server runs as another user.
     let open_to_all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(folder.path(), open_to_all).unwrap();
     let files = certificate_files(folder.path(), name);

@@ -1,4 +1,4 @@
-//! Faults of a server: it is killed, silent, full, or somebody else holds what is needed.
+//! Faults of a server: it is killed, silent or full, or another client holds a lock.
 
 use std::fs;
 use std::thread::{scope, sleep};
@@ -11,7 +11,7 @@ use mysql::prelude::Queryable;
 use crate::session_support::{failure, get, open, set, try_open};
 use crate::support::{MariaDb, PATIENCE, shared, trial};
 
-/// The server's table of locks is made again only where nobody has asked for a tenth of a second.
+/// The server renews its table of locks only after a tenth of a second without a query of it.
 const LOCKS_ARE_OLD: Duration = Duration::from_millis(150);
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -34,7 +34,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-/// Tries until it succeeds; every error on the way must be of one of these kinds.
+/// Tries until it succeeds; every error before that must be of an expected kind.
 fn eventually<T>(mut act: impl FnMut() -> larder_store::Result<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -86,9 +86,9 @@ fn silence_is_a_timeout() {
     let start = Instant::now();
     let message = failure(session.get(b"slow", &mut Vec::new()), "timeout");
     assert_eq!(message, format!("mysql: no answer within 500 ms from {address}"));
-    // Clocks of the kernel are coarse.
+    // The kernel's clocks are coarse.
     assert!(start.elapsed() > SILENCE * 9 / 10, "{:?}", start.elapsed());
-    // It does not let anybody in either.
+    // The server accepts no new session either.
     failure(session.get(b"quick", &mut Vec::new()), "timeout");
     failure(store.stats(), "timeout");
     signal(libc::SIGCONT);
@@ -99,7 +99,7 @@ fn silence_is_a_timeout() {
     }
 }
 
-/// Whether each thread of a process has been stopped, which takes a moment.
+/// Whether each thread of a process has stopped, which takes a moment.
 fn is_stopped(pid: libc::pid_t) -> bool {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     threads.flatten().all(|thread| {
@@ -123,7 +123,7 @@ fn a_lock_that_is_held_is_busy() {
 }
 
 fn no_statement_waits_for_a_lock_after_its_timeout() {
-    // Of its own: other tests wait for locks, too.
+    // The server is this test's own, because other tests wait for locks, too.
     let server = MariaDb::start(&[]);
     let store = open(&server.url("namespace=brief&timeout=300ms"));
     let session = &mut *store.session().unwrap();
@@ -149,7 +149,7 @@ fn a_deadlock_is_done_again() {
         groups.set_tagged(key.as_bytes(), b"value", &SetOptions::default(), b"tag").unwrap();
     }
     let mut owner = server.owner();
-    // Of two, the one that has changed less is given up.
+    // Of two transactions in a deadlock, the server gives up the one with fewer changes.
     owner.query_drop("CREATE TABLE weight (n INT)").unwrap();
     owner.query_drop("BEGIN").unwrap();
     for _ in 0..50 {
@@ -163,9 +163,9 @@ fn a_deadlock_is_done_again() {
     };
     let before = n_deadlocks(&mut owner);
     scope(|scope| {
-        // It takes `a`, and waits for `b`.
+        // This delete takes `a`, and waits for `b`.
         let deleting = scope.spawn(|| session.groups().unwrap().delete_tag(b"tag"));
-        // Of this table: other tests wait for locks on this server, too.
+        // Only waits for this table count, because other tests wait for locks on this server, too.
         let waits = "SELECT count(*) FROM information_schema.innodb_locks WHERE lock_table LIKE '%deadlock%'";
         let deadline = Instant::now() + PATIENCE;
         let mut watcher = server.owner();
@@ -222,7 +222,7 @@ fn a_packet_that_is_refused() {
     let session: &mut dyn Session = &mut *store.session().unwrap();
     let refused = session.set(b"key", &vec![0; 2 << 20], &SetOptions::default());
     let error = refused.unwrap_err();
-    // The server closes the connection behind its answer, which may be lost by that.
+    // The server closes the connection after its answer, so the answer may be lost.
     match error.kind() {
         "protocol" => {
             assert!(error.to_string().contains("it takes less than when the store was opened"));

@@ -1,4 +1,4 @@
-//! Traffic over the wire: how many requests and turns an operation takes, and answers that come in pieces.
+//! Traffic over the wire: the requests and round trips of an operation, and answers in pieces.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -23,10 +23,10 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-/// The command by which a prepared statement is done.
+/// The command that runs a prepared statement.
 const EXECUTE: u8 = 0x17;
 
-/// Passes everything on between clients and a server, and writes down what is asked.
+/// Passes all bytes on between clients and a server, and records the requests.
 struct Relay {
     port: u16,
     seen: Arc<Seen>,
@@ -36,12 +36,12 @@ struct Relay {
 struct Seen {
     /// The first byte of each packet that begins a command.
     commands: Mutex<Vec<u8>>,
-    /// How often a client has spoken after the server had.
+    /// How often a client has spoken after the server.
     n_turns: AtomicUsize,
 }
 
 impl Relay {
-    /// A relay to this port of 127.0.0.1, which answers in pieces of so many bytes.
+    /// A relay to this port of 127.0.0.1, which answers in pieces of this many bytes.
     fn to(server: u16, piece: usize) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -95,7 +95,7 @@ fn pass_on(mut from: TcpStream, mut to: TcpStream, piece: usize, mut look: impl 
     let _ = to.shutdown(std::net::Shutdown::Both);
 }
 
-/// The packets of a stream: three bytes of length, one of their number, the first of which is 0 in a command.
+/// The packets of a stream: three bytes of length, and one byte with the packet's number, which is 0 for a command.
 #[derive(Default)]
 struct Packets {
     buffer: Vec<u8>,
@@ -124,10 +124,10 @@ fn each_operation_is_one_round_trip() {
     let relay = Relay::to(server.port(), usize::MAX);
     let store = open(&url_at(relay.port, "namespace=turns"));
     let session = &mut *store.session().unwrap();
-    // The first time each statement is prepared.
+    // The first run prepares each statement.
     do_everything(session, "first", &mut |_, _, operation| operation());
     let mut least = BTreeMap::new();
-    // The session that removes expired rows comes in between once a second.
+    // The session that removes expired rows adds requests once a second.
     for prefix in ["second", "third", "fourth", "fifth"] {
         do_everything(session, prefix, &mut |name, n_round_trips, operation| {
             relay.take();
@@ -144,10 +144,10 @@ fn each_operation_is_one_round_trip() {
     }
 }
 
-/// Does an operation, which has a name and is to take so many round trips.
+/// Carries out an operation of this name, which must take this many round trips.
 type Count<'a> = dyn FnMut(&str, usize, &mut dyn FnMut()) + 'a;
 
-/// Has `count` do each operation.
+/// Passes each operation to `count`.
 fn do_everything(session: &mut dyn Session, prefix: &str, count: &mut Count<'_>) {
     let keys: Vec<String> = (0..100).map(|i| format!("{prefix} {i}")).collect();
     for key in &keys {

@@ -1,4 +1,4 @@
-//! A server that is somebody's: what is done to it, and what it says no to.
+//! An external server: its state after a store, and its refusals.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -26,7 +26,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-/// Waits for an answer: a server goes on for a moment after its client is gone.
+/// Waits for this answer, because a server works on for a moment after its client is gone.
 fn until_answer(server: &Postgres, question: &str, wanted: &str) {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -65,7 +65,7 @@ fn left_as_it_was() {
     assert_eq!(tables(&server), "theirs", "an empty table of ours is gone");
     assert_eq!(server.ask(settings), before);
     assert_eq!(server.ask("SELECT x FROM theirs"), "1");
-    // Nobody is left behind, either.
+    // No session is left, either.
     let question = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'";
     until_answer(&server, question, "1");
     let message = failure(try_open(&format!("{}?fsync=off", server.url())), "invalid_options");
@@ -86,7 +86,7 @@ fn a_table_that_is_not_empty_stays() {
     assert_eq!(tables(&server), "larder", "it was there before");
     let message = failure(try_open(&format!("{}?table=logged", server.url())), "invalid_options");
     assert!(message.contains("has `larder` as unlogged already"), "{message}");
-    // A setting that nobody asked for is taken as it is.
+    // A setting is taken from the table where the URL does not give it.
     server.ask("ALTER TABLE larder SET LOGGED");
     assert_eq!(open(&server.url()).info().settings["table"], "logged");
 }
@@ -147,7 +147,7 @@ fn a_foreign_table_is_refused() {
 }
 
 fn an_absent_server_is_named() {
-    // A port that no server of another test takes.
+    // No server of another test takes this port.
     let message = failure(try_open("postgresql://me:secret@127.0.0.1:1/x"), "unavailable");
     assert_eq!(
         message,
@@ -217,7 +217,7 @@ fn a_foreign_lock() {
         locker.join().unwrap();
     });
     assert_eq!(get(session, "key"), Some(b"value".to_vec()), "the session works on");
-    // A statement that was given up here does not go on there.
+    // The server gives up a statement that its client gave up.
     let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
     until_answer(&server, waiting, "0");
 }

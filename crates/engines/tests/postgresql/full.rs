@@ -1,6 +1,6 @@
 //! A disk that fills up: an error that says so, and a server that goes on.
 //!
-//! The disk is a small file system in memory that only a second process sees, which is this binary again.
+//! The disk is a small file system in memory. Only a second process sees it, which is this binary again.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -14,14 +14,14 @@ use libtest_mimic::Trial;
 use crate::bytes;
 use crate::session_support::{failure, get, open, set};
 
-/// Where a second process is to fill a disk.
+/// Asks a second process to fill a disk in this folder.
 const FILL: &str = "LARDER_TEST_FILL";
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![trial_where(can_mount, "a_full_disk_is_an_error_and_reads_go_on", a_full_disk)]
 }
 
-/// The server is another user than this one, so that a user namespace, which knows only one, is not enough.
+/// The server runs as another user than this process, so a user namespace, which has one user only, is not enough.
 fn can_mount() -> Result<(), String> {
     has_program(&POSTGRES)?;
     if fs::metadata("/proc/self").unwrap().uid() != 0 {

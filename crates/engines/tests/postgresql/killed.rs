@@ -1,4 +1,4 @@
-//! Nothing is left of a managed server when the process that started it is killed, in shared memory either.
+//! A managed server leaves nothing when the process that started it is killed, not even in shared memory.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -22,7 +22,7 @@ fn nothing_is_left_after_kill_9() {
         let postmaster = holder.pids()[0].clone();
         sleep(Duration::from_millis(300));
         let children = children_of(&postmaster);
-        // The writer of pages and that of the log, the launcher of the vacuum, three sessions …
+        // The processes that write pages and the log, the launcher of the vacuum, three sessions …
         assert!(children.len() >= 5, "{children:?}");
         assert_eq!(holder.left(), (1, 1), "{url}");
         holder.kill(|| {
@@ -34,19 +34,19 @@ fn nothing_is_left_after_kill_9() {
     assert!(left.is_empty(), "{left:?}");
 }
 
-/// The segments of memory with names that servers of this machine have made, of others too.
+/// The named segments of memory of all servers on this machine.
 fn shared_memory() -> BTreeSet<OsString> {
     let files = fs::read_dir("/dev/shm").unwrap().flatten().map(|file| file.file_name());
     files.filter(|name| name.to_string_lossy().starts_with("PostgreSQL.")).collect()
 }
 
-/// The processes that a process has started.
+/// The children of a process.
 fn children_of(pid: &str) -> Vec<String> {
     let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
     children.split_whitespace().map(String::from).collect()
 }
 
-/// Whether there is a segment of System V memory that a process made: its fifth column.
+/// Whether there is a segment of System V memory that a process created: its id is in the fifth column.
 fn has_segment_of(pid: &str) -> bool {
     let segments = fs::read_to_string("/proc/sysvipc/shm").unwrap();
     segments.lines().any(|line| line.split_whitespace().nth(4) == Some(pid))

@@ -1,4 +1,4 @@
-//! `postgresql:` against real servers: its own, somebody's, with and without TLS, stopped and killed.
+//! `postgresql:` against real servers: managed and external, with and without TLS, stopped and killed.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
@@ -20,7 +20,7 @@ use larder_engines::ENGINES;
 use larder_testkit::{POSTGRES, Random, has_program, trial_where};
 use libtest_mimic::{Arguments, Trial};
 
-/// How long something may take that a busy machine delays, and that is never waited for in vain.
+/// The most time for a step that ends soon on an idle machine and always succeeds.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 fn main() -> ExitCode {
@@ -45,7 +45,7 @@ fn trial(name: &str, run: fn()) -> Trial {
     trial_where(|| has_program(&POSTGRES), name, run)
 }
 
-/// Bytes that no compression makes shorter, and of which no two stretches are alike.
+/// Bytes that do not compress and do not repeat.
 fn bytes(len: usize) -> Vec<u8> {
     Random::new(len as u64).bytes(len)
 }

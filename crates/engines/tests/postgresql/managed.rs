@@ -1,4 +1,4 @@
-//! A server that is started for the store.
+//! A managed server.
 
 use std::os::unix::fs::PermissionsExt;
 use std::thread::sleep;
@@ -30,7 +30,7 @@ fn values_of_all_lengths() {
         let store = open(url);
         assert_eq!(store.capabilities().max_value_len, Some(256 << 20));
         let session = &mut *store.session().unwrap();
-        // Around what stays in its row, what a read of the driver takes, and what a socket holds.
+        // Lengths around the limits of a row, of a read by the driver and of a socket.
         for len in [0, 1, 1990, 2040, 8180, 8192, 131_072, 131_073, 1 << 20, 30 << 20] {
             set(session, "key", &bytes(len));
             assert!(get(session, "key") == Some(bytes(len)), "{len} bytes at {url}");
@@ -51,7 +51,7 @@ fn the_longest_key() {
     let store = open("postgresql:");
     let session = &mut *store.session().unwrap();
     let limit = store.capabilities().max_key_len.unwrap();
-    // Two that differ in the end, and that the index cannot make shorter.
+    // The two keys differ at their end, and the index cannot compress them.
     let keys = [0, 1].map(|last| [&bytes(limit - 1)[..], &[last]].concat());
     for key in &keys {
         session.set(key, &key[limit - 1..], &SetOptions::default()).unwrap();
@@ -193,7 +193,7 @@ fn expired_entries_are_removed() {
         session.set(format!("key:{i}").as_bytes(), b"value", &soon).unwrap();
     }
     set(session, "stays", b"value");
-    // Nobody reads them, so that nothing but the time removes them.
+    // No request reads these entries, so only the removal by time can remove them.
     let deadline = Instant::now() + PATIENCE;
     while store.stats().unwrap().items != Some(1) {
         assert!(Instant::now() < deadline, "{:?}", store.stats());

@@ -1,4 +1,4 @@
-//! A relay that counts how often the talk turns from the server to the client's next request.
+//! A relay that counts how often the client sends a request after an answer of the server.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-/// Passes everything on to a server and back until the test process ends.
+/// Passes all bytes on to a server and back, until the test process ends.
 pub(crate) struct Relay {
     port: u16,
     requests: Arc<AtomicUsize>,
@@ -28,7 +28,7 @@ impl Relay {
                 let (n_requests, was_answered) = (Arc::clone(&counter), Arc::clone(&answered));
                 let ends = [&client, &server].map(|end| end.try_clone().unwrap());
                 let [back, forth] = ends;
-                // Bytes in several pieces are one request as long as nothing was answered.
+                // Several pieces are one request until an answer comes.
                 pass_on(client, forth, move || {
                     if was_answered.swap(false, Ordering::SeqCst) {
                         n_requests.fetch_add(1, Ordering::SeqCst);
@@ -44,7 +44,7 @@ impl Relay {
         self.port
     }
 
-    /// How many requests have come, on all connections.
+    /// The number of requests so far, on all connections.
     pub(crate) fn n_requests(&self) -> usize {
         self.requests.load(Ordering::SeqCst)
     }
@@ -59,7 +59,7 @@ fn pass_on(mut from: TcpStream, mut to: TcpStream, seen: impl Fn() + Send + 'sta
                 return;
             }
         }
-        // The other end may not have noticed yet that there is nobody.
+        // The other end may not have noticed the closed connection yet.
         let _ = to.shutdown(std::net::Shutdown::Both);
     });
 }

@@ -1,5 +1,5 @@
-//! A server that is stopped in mid-run, then killed and started again: every operation has an outcome, what was
-//! acknowledged is there, and the sessions work on.
+//! A server that is stopped in mid-run, then killed and started again. Every operation has an outcome, the acknowledged
+//! entries are there, and the sessions work on.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{scope, sleep};
@@ -28,7 +28,7 @@ fn a_server_that_dies() {
     server.kill();
     let address = format!("127.0.0.1:{}", server.port());
     let closed = failure(session.get(b"key", &mut Vec::new()), "unavailable");
-    // Its child may find the parent gone before the kernel ends it too, and says so.
+    // The server's child may notice that its parent is gone before the kernel ends it, and then it says so.
     let parted = ["closed the connection", "answered: terminating connection"];
     assert!(parted.iter().any(|how| closed.contains(&format!("{address} {how}"))), "{closed}");
     let refused = failure(session.get(b"key", &mut Vec::new()), "unavailable");
@@ -47,12 +47,12 @@ fn a_server_that_pauses() {
     let session = &mut *store.session().unwrap();
     set(session, "key", b"value");
     server.pause();
-    // Once on the connection that is open, and once on the way to another.
+    // The first get uses the open connection, and the second tries to open another.
     for _ in 0..2 {
         let start = Instant::now();
         let message = failure(session.get(b"key", &mut Vec::new()), "timeout");
         assert!(message.contains("no answer within 2000 ms from 127.0.0.1:"), "{message}");
-        // Clocks of the kernel are coarse.
+        // The kernel's clocks are coarse.
         assert!(start.elapsed() > Duration::from_millis(1950), "{:?}", start.elapsed());
     }
     server.go_on();
@@ -63,7 +63,7 @@ fn a_server_that_pauses() {
     assert_eq!(get(session, "key"), Some(b"value".to_vec()));
 }
 
-/// The work of a thread.
+/// The outcomes of a thread's operations.
 #[derive(Debug, Default)]
 struct Done {
     sets: usize,
@@ -103,14 +103,14 @@ fn over_a_restart() {
         ended.store(true, Ordering::SeqCst);
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    // The store's counters agree with the results here: nothing counts twice, and no failure counts.
+    // The store's counters agree with the results here: no operation counts twice, and no failure counts.
     let stats = store.stats().unwrap();
     let sum = |of: fn(&Done) -> usize| Some(done.iter().map(of).sum::<usize>() as u64);
     assert_eq!(stats.sets, sum(|done| done.sets - done.failed_sets));
     assert_eq!(stats.hits, sum(|done| done.gets - done.failed_gets));
     assert_eq!(stats.misses, Some(0));
     assert_eq!(stats.deletes, Some(0));
-    // One that failed may have been done all the same, but no more of them than that.
+    // A failed set may have been carried out, but there are no more entries than that.
     let n_stored = sum(|done| done.stored.len()).unwrap();
     let at_most = n_stored + sum(|done| done.failed_sets).unwrap();
     assert!((n_stored..=at_most).contains(&stats.items.unwrap()), "{stats:?}");
@@ -119,7 +119,7 @@ fn over_a_restart() {
         let Done { sets, gets, stored, hits, misses, failed_sets, failed_gets } = done;
         assert_eq!((*sets, *gets), (stored.len() + failed_sets, hits + misses + failed_gets));
         let errors = failed_sets + failed_gets;
-        // At the least: one that was under way, and one for each time that it was tried again.
+        // At the least, the operation under way fails, and then each further attempt.
         assert!(errors >= 3 && *misses == 0, "{thread}: {errors} errors, {misses} misses");
         for i in stored {
             let there = get(session, &key(thread, *i));
@@ -135,7 +135,7 @@ fn key(thread: usize, i: usize) -> String {
     format!("key:{thread}:{i}")
 }
 
-/// Stores values and reads them back, until it is told to end; counts each operation and its one outcome.
+/// Stores values and reads them back until `ended` is set; counts each operation and its one outcome.
 fn work(store: &dyn Store, thread: usize, ended: &AtomicBool, n_good: &AtomicUsize) -> Done {
     let mut session = store.session().unwrap();
     let mut done = Done::default();
@@ -176,6 +176,6 @@ fn read(session: &mut dyn Session, thread: usize, i: usize, done: &mut Done) {
 fn failed(n_failed: &mut usize, error: &Error) {
     assert!(error.is_retryable(), "{error}");
     *n_failed += 1;
-    // A server that refuses connections does so at once.
+    // A refused connection fails at once.
     sleep(Duration::from_millis(5));
 }

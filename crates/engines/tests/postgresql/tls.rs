@@ -1,4 +1,4 @@
-//! `sslmode` against a real server with a certificate of its own, as libpq means it.
+//! `sslmode` against a real server with a certificate of its own, with the meaning it has in libpq.
 
 use std::fs;
 
@@ -17,7 +17,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-/// Has a server take TLS, with a certificate for this name; the file of its authority.
+/// Gives a server a certificate for this name, and returns the file of its authority.
 fn encrypt(server: &mut Postgres, name: &str) -> String {
     let [authority, certificate, key] = certificates(name);
     let file = server.folder().join("authority.pem");
@@ -74,7 +74,7 @@ fn sslmode_means_the_same_as_in_libpq() {
     let authority = encrypt(&mut server, "127.0.0.1");
     let url = format!("{}?sslmode=verify-full&sslrootcert={authority}", server.url());
     assert_eq!(tls(&open(&url)), "TLSv1.3");
-    // A relay has another address than the server, and the certificate is still for the server.
+    // A relay has another address than the server, and the certificate is still checked for the server.
     assert_eq!(tls(&open(&format!("{url}&via=delay:1ms"))), "TLSv1.3");
 }
 

@@ -17,18 +17,18 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-/// A server that is somebody's, and the way to it on which requests are counted.
+/// An external server, the relay that counts its requests, and the URL through that relay.
 fn counted() -> (Postgres, Relay, String) {
     let server = Postgres::start(&["fsync=off"]);
     let relay = Relay::to(server.port());
-    // The store's own questions, and its removal of expired entries, would be counted too: they go on connections of their
-    // own, and so only sessions are asked while nothing expires.
+    // The store's own requests and its removal of expired entries have their own connections, and would count too. So
+    // the tests use sessions only, and no entry expires.
     let url = format!("postgresql://me:s%40crt@127.0.0.1:{}/postgres", relay.port());
     (server, relay, url)
 }
 
-/// How many requests an operation takes. The thread that removes what has expired asks once a second, and may come
-/// between: the fewest of several tries are those of the operation.
+/// The number of requests of an operation. The thread that removes expired entries asks once a second and may add
+/// requests, so the fewest requests of several tries count.
 fn requests(relay: &Relay, mut operation: impl FnMut()) -> usize {
     let tries = (0..5).map(|_| {
         let before = relay.n_requests();

@@ -48,7 +48,7 @@ fn keys_are_where_the_cluster_looks() {
         let on_node: Vec<String> = ask(link, "KEYS *");
         assert!(on_node.len() > 100, "{} keys on {node}", on_node.len());
         n_keys += on_node.len();
-        // The node answers for them itself, and sends nobody elsewhere.
+        // The node answers for these keys itself, and redirects no client.
         assert!(on_node.iter().all(|key| ask::<String>(link, &format!("GET {key}")) == *key));
     }
     assert_eq!(n_keys, 600);
@@ -79,7 +79,7 @@ fn a_cluster_behind_relays() {
     let (nodes, relays) = (nodes(&*cluster), cluster.info().addresses);
     assert_eq!(nodes.iter().chain(&relays).collect::<HashSet<_>>().len(), 6, "{relays:?}");
     assert_eq!(cluster.info().settings["via"], "delay:20ms");
-    // Also from one node that is named, which names the others.
+    // A store that names one node learns of the others from it.
     let named = open(&format!("redis://{}?via=delay:20ms", nodes[1]));
     for store in [&cluster, &named] {
         let session = &mut *store.session().unwrap();
@@ -107,10 +107,10 @@ fn keys_of_one_tag() {
     assert_eq!(sizes, [0, 50]);
 }
 
-/// Moves the slot of a tag from one node to another as an operator would, step by step.
+/// Moves the slot of a tag from one node to another step by step, as an operator would.
 fn a_slot_is_followed() {
     let cluster = open("redis:?nodes=3");
-    // A connection that lives for one operation has to say all of it on its own.
+    // With a connection for each operation, each new connection must follow the redirection by itself.
     let node = nodes(&*cluster).remove(0);
     let reopening = open(&format!("redis://{node}?connect=operation"));
     let far = open(&format!("redis://{node}?via=delay:100us"));
@@ -139,7 +139,7 @@ fn follow_a_slot(store: &dyn Store, tag: &str) {
     ask::<()>(&mut links[source], &migrating);
 
     let both = [old.clone(), new.clone()];
-    // It is sent from where it is, in the middle of its request.
+    // The source node redirects the set of a large value in the middle of its request.
     let large = vec![b'n'; 200_000];
     for session in &mut sessions[..2] {
         set(&mut **session, &new, &large);
@@ -156,7 +156,7 @@ fn follow_a_slot(store: &dyn Store, tag: &str) {
     for link in &mut links {
         ask::<()>(link, &format!("CLUSTER SETSLOT {slot} NODE {}", ids[target]));
     }
-    // One goes there for a single key, one for a batch, and one has never heard of the move.
+    // One session follows the move for a single key, one for a batch, and one has not heard of the move.
     assert_eq!(get(&mut *sessions[0], &old), Some(b"old".to_vec()));
     for session in &mut sessions[1..] {
         let values = get_many(&mut **session, &both);

@@ -1,4 +1,4 @@
-//! A peer on a port of 127.0.0.1 that answers as a test wants it to.
+//! A peer on a port of 127.0.0.1 whose answers a test decides.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -13,8 +13,8 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// A server that answers each command with what `answer` makes of its words, and what opening a store asks like
-    /// an old Redis. An empty answer is silence.
+    /// A server that answers each command by `answer` of its words. It answers the requests of an opening store like an
+    /// old Redis. An empty answer is silence.
     pub(crate) fn answering(answer: impl Fn(&[String]) -> Vec<u8> + Send + Sync + 'static) -> Self {
         let answer = Arc::new(answer);
         Self::listening(move |client, requests| {
@@ -23,7 +23,7 @@ impl Peer {
                 let mut reader = BufReader::new(client.try_clone().unwrap());
                 let mut client = client;
                 loop {
-                    // Bytes that are there already came with the command before.
+                    // Bytes that are already in the buffer came with the command before.
                     let is_new = reader.buffer().is_empty();
                     let Some(words) = read_command(&mut reader) else { return };
                     requests.fetch_add(usize::from(is_new), Ordering::SeqCst);
@@ -43,7 +43,7 @@ impl Peer {
         })
     }
 
-    /// Passes everything on to a server and back, to the client in pieces of `piece` bytes.
+    /// Passes all bytes on to a server and back; the client gets pieces of `piece` bytes.
     pub(crate) fn relaying(server: u16, piece: usize) -> Self {
         Self::listening(move |client, _| {
             let server = TcpStream::connect(("127.0.0.1", server)).unwrap();
@@ -74,7 +74,7 @@ impl Peer {
         Self { port, requests }
     }
 
-    /// How many requests have come, of one command or of several at once.
+    /// The number of requests so far, each of one command or of several at once.
     pub(crate) fn n_requests(&self) -> usize {
         self.requests.load(Ordering::SeqCst)
     }
@@ -84,7 +84,7 @@ impl Peer {
     }
 }
 
-/// A text as servers answer it.
+/// A text in the form of a server's answer.
 pub(crate) fn bulk(text: &str) -> Vec<u8> {
     format!("${}\r\n{text}\r\n", text.len()).into_bytes()
 }

@@ -38,7 +38,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-/// Bytes that differ along the value, so that a part in the wrong place is seen.
+/// Bytes that differ along the value, so that a misplaced part is noticed.
 fn bytes(len: usize) -> Vec<u8> {
     (0..=250_u8).cycle().take(len).collect()
 }
@@ -50,7 +50,7 @@ fn fact(link: &mut redis::Connection, name: &str) -> u64 {
     line.unwrap_or_else(|| panic!("no {name} in {facts}")).parse().unwrap()
 }
 
-/// How often a command has run on a server.
+/// How often a server has run a command.
 fn n_calls(link: &mut redis::Connection, command: &str) -> u64 {
     let facts: String = ask(link, "INFO commandstats");
     let prefix = format!("cmdstat_{command}:calls=");
@@ -63,7 +63,7 @@ fn values_of_all_lengths() {
         let store = open(url);
         assert_eq!(store.capabilities().max_value_len, Some(512 << 20));
         let session = &mut *store.session().unwrap();
-        // Around what the library reads at once, what is copied into a request, and what a socket holds.
+        // Lengths around the limits of a read by the library, of the copy in a request and of a socket.
         for len in [0, 1, 8180, 8192, 16_384, 131_072, 131_073, 1 << 20, 30 << 20] {
             set(session, "key", &bytes(len));
             assert!(get(session, "key") == Some(bytes(len)), "{len} bytes at {url}");
@@ -86,7 +86,7 @@ fn values_of_all_lengths() {
     assert_eq!(get(session, "key"), None, "the session works on");
 }
 
-/// An adapter that did more than the operation would be measured with it.
+/// Extra commands of the adapter would count as the operation's time.
 fn an_operation_is_one_command() {
     let (_server, port) = redis_server(0, &[]);
     let link = &mut stranger(&format!("127.0.0.1:{port}"));
@@ -97,7 +97,7 @@ fn an_operation_is_one_command() {
     session.incr(b"warm", 1).unwrap();
     let mut count = |name: &str, operation: &mut dyn FnMut()| {
         let calls = n_calls(link, name);
-        // The question itself is counted.
+        // The question itself counts as a command.
         let before = fact(link, "total_commands_processed");
         operation();
         let after = fact(link, "total_commands_processed");
@@ -298,7 +298,7 @@ fn a_log_of_writes_gives_durability() {
         assert_eq!(info.data_paths.len(), usize::from(option != "no"));
         assert_eq!(info.file_system.is_some(), option != "no");
         set(&mut *store.session().unwrap(), "key", &bytes(100_000));
-        // It is written before the answer, whenever it is synced.
+        // The server writes the entry before its answer, whenever it syncs.
         let logged = info.data_paths.iter().any(|folder| {
             let mut files = std::fs::read_dir(folder).unwrap();
             files.any(|file| file.unwrap().metadata().unwrap().len() > 100_000)
@@ -395,7 +395,7 @@ fn counters_come_from_the_server() {
     assert!(stats.bytes > Some(40 * 5));
 }
 
-/// Other engines tell the TTL that is left with a hit; here the server is asked by somebody else.
+/// Other engines report the remaining TTL with a hit; here another client asks the server.
 fn an_operation_that_changes_a_value_keeps_its_ttl() {
     let (_server, port) = redis_server(0, &[]);
     let link = &mut stranger(&format!("127.0.0.1:{port}"));
@@ -433,7 +433,7 @@ fn ttls_are_kept_to_the_millisecond() {
         let left: i64 = ask(link, "PTTL key");
         assert!((most - 60_000..=most).contains(&left), "{left} ms left of {ttl:?}");
     }
-    // As good as for ever, and no error.
+    // Such a TTL counts as for ever, and is no error.
     let ttl = Some(Duration::MAX);
     session.set(b"key", b"v", &SetOptions { ttl, ..SetOptions::default() }).unwrap();
     assert!(session.touch(b"key", ttl).unwrap() && get(session, "key").is_some());

@@ -13,7 +13,7 @@ use redis::FromRedisValue;
 
 const REDIS: Recipe = Recipe::server("redis-server", "redis-server");
 
-/// How long something may take that a busy machine delays, and that is never waited for in vain.
+/// The most time for a step that ends soon on an idle machine and always succeeds.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A trial that needs a real redis-server.
@@ -21,12 +21,12 @@ pub(crate) fn trial(name: &str, run: fn()) -> Trial {
     trial_where(|| has_program(&REDIS), name, run)
 }
 
-/// Where the nodes of a store are.
+/// The addresses of a store's nodes.
 pub(crate) fn nodes(store: &dyn Store) -> Vec<String> {
     store.info().settings["nodes"].split(", ").map(String::from).collect()
 }
 
-/// A connection of somebody else's to a server: `127.0.0.1:6379`, or with `user:password@` before it.
+/// Another client's connection to a server, at `127.0.0.1:6379`, or with `user:password@` before it.
 pub(crate) fn stranger(address: &str) -> redis::Connection {
     redis::Client::open(format!("redis://{address}")).unwrap().get_connection().unwrap()
 }
@@ -39,14 +39,14 @@ pub(crate) fn ask<T: FromRedisValue>(link: &mut redis::Connection, command: &str
     packed.query(link).unwrap()
 }
 
-/// A Redis that the engine under test did not start, on this port of 127.0.0.1, or on any for 0.
+/// A Redis that the engine under test did not start, on this port of 127.0.0.1; 0 is any port.
 pub(crate) fn redis_server(port: u16, arguments: &[&str]) -> (Server, u16) {
     let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
     let (server, [port]) = redis_server_on([port], |_| arguments.clone());
     (server, port)
 }
 
-/// As above, on several ports, of which the first is its `port`; the arguments name the others.
+/// The same on several ports: the first is its `port`, and `arguments` names the others.
 pub(crate) fn redis_server_on<const N: usize>(
     ports: [u16; N],
     arguments: impl Fn([u16; N]) -> Vec<String>,
@@ -56,7 +56,7 @@ pub(crate) fn redis_server_on<const N: usize>(
         let ports =
             ports.map(|port| if port == 0 { managed::free_port("test").unwrap() } else { port });
         match start_redis(ports[0], &arguments(ports)) {
-            // Somebody took a port that was free just now.
+            // Another process took this port first.
             Err(error) if error.to_string().contains("Address already in use") => {}
             started => return (started.unwrap(), ports),
         }
@@ -75,8 +75,7 @@ fn start_redis(port: u16, arguments: &[String]) -> Result<Server, Error> {
         account.run(&mut command);
     }
     let mut server = Server::start("test", command, directory, account.as_ref())?.without_grace();
-    // Its own log, and not whoever answers on the port, says that it is this server which listens there. It may want
-    // a password.
+    // The server's own log tells that this server listens on the port, and not another. The server may want a password.
     let log = server.directory().join("server.log");
     server.answer(PATIENCE, || {
         let is_ready = fs::read_to_string(&log).ok()?.contains("Ready to accept connections");

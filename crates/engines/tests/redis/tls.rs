@@ -17,10 +17,10 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-/// A server with a certificate for this name: what has to live as long, its two ports, and its authority.
+/// A server with a certificate for this name: the guards that keep it alive, its two ports, and its authority.
 fn encrypted(name: &str) -> ((Server, ScratchDir), u16, u16, String) {
     let folder = ScratchDir::create("test").unwrap();
-    // The server is another user than these tests, when they are root.
+    // If these tests run as root, the server runs as another user.
     let open_to_all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(folder.path(), open_to_all).unwrap();
     let files = certificate_files(folder.path(), name);
@@ -77,7 +77,7 @@ fn one_side_only() {
     let (_alive, port, tls_port, authority) = encrypted("127.0.0.1");
     let plain = try_open(&format!("redis://127.0.0.1:{tls_port}?timeout=60s"));
     failure(plain, "unavailable");
-    // A server that expects words waits for the end of the line, which never comes.
+    // A server without TLS waits for the end of a line, which never comes.
     let url = format!("rediss://127.0.0.1:{port}?timeout=500ms&ca={authority}");
     let message = failure(try_open(&url), "timeout");
     assert!(message.contains(&format!("127.0.0.1:{port}")), "{message}");

@@ -1,4 +1,4 @@
-//! `redis:` and what goes wrong on the wire: peers that answer in pieces, late, wrongly or not at all.
+//! `redis:` and faults on the wire: answers in pieces, late answers, wrong answers and silence.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -79,15 +79,15 @@ fn a_panic_in_mid_batch() {
     }
 }
 
-/// How long a silent peer is waited for. One that answers has to do so within this time, too.
+/// The timeout for a silent peer. Every other peer must answer within this time, too.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// A session of a store at a peer that answers each command so.
+/// A session of a store at a peer with these answers to each command.
 fn session_at(answer: impl Fn(&[String]) -> Vec<u8> + Send + Sync + 'static) -> Box<dyn Session> {
     session_within(PATIENCE, answer)
 }
 
-/// As above, where a peer that is silent so long is given up.
+/// The same with this timeout for a silent peer.
 fn session_within(
     timeout: Duration,
     answer: impl Fn(&[String]) -> Vec<u8> + Send + Sync + 'static,
@@ -96,7 +96,7 @@ fn session_within(
     open(&format!("redis://127.0.0.1:{port}?timeout={timeout}ms")).session().unwrap()
 }
 
-/// Answers all but what opening a store asks.
+/// Answers every request, except the requests of an opening store.
 fn always(answer: &'static [u8]) -> impl Fn(&[String]) -> Vec<u8> + Send + Sync + 'static {
     move |words| match words[0].as_str() {
         "INFO" | "CONFIG" => Vec::new(),
@@ -177,11 +177,11 @@ fn silence_is_a_timeout() {
         let start = Instant::now();
         let message = failure(session.get(key.as_bytes(), &mut Vec::new()), "timeout");
         assert!(message.contains("no answer within 1000 ms from 127.0.0.1:"), "{message}");
-        // Clocks of the kernel are coarse.
+        // The kernel's clocks are coarse.
         assert!(start.elapsed() > SILENCE * 9 / 10, "{:?}", start.elapsed());
         assert_eq!(get(session, "key"), None, "the session works on after `{key}`");
     }
-    // A peer that accepts and says nothing is no server.
+    // A peer that accepts and stays silent is no server.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     for url in [format!("redis://{address}"), format!("redis://:secret@{address}")] {
@@ -212,12 +212,13 @@ fn a_late_answer_is_not_taken_for_another() {
     }
 }
 
-/// Two peers that say they are a cluster, each with half of the slots, and answer the rest so.
+/// Two peers that claim to be a cluster, each with half of the slots, and that give these answers to all other
+/// requests.
 fn two_nodes(answer: impl Fn(&[String]) -> Vec<u8> + Send + Sync + 'static) -> (String, [Peer; 2]) {
     two_nodes_where(|| {}, answer)
 }
 
-/// As above, where something happens before the slots are told.
+/// The same, with a call of `before_slots` before each answer about the slots.
 fn two_nodes_where(
     before_slots: impl Fn() + Send + Sync + 'static,
     answer: impl Fn(&[String]) -> Vec<u8> + Send + Sync + 'static,
@@ -254,7 +255,8 @@ fn a_batch_is_one_request_a_node() {
     let (url, nodes) = two_nodes(move |words| {
         assert_eq!(words[0], "MGET");
         counter.fetch_add(words.len() - 1, Ordering::SeqCst);
-        // A node answers when the other has been asked too: who asks one after the other gives up before.
+        // A node answers only after the other has been asked too, so a client that asks them one after the other times
+        // out.
         let deadline = Instant::now() + PATIENCE;
         while counter.load(Ordering::SeqCst) < 2 && Instant::now() < deadline {
             sleep(Duration::from_millis(1));
@@ -312,7 +314,7 @@ fn a_refusal_says_nothing_of_the_slots() {
             assert!(session.set(b"bar", b"value", &SetOptions::default()).is_err());
             assert!(session.get_many(&[b"foo"], &mut |_, _, _| {}).is_err());
         }
-        // Every operation but the first, which has not heard of anything yet.
+        // Every operation renews the slots except the first, which has not seen a refusal yet.
         let n_renewals = if renews { 8 } else { 0 };
         assert_eq!(n_requests() - before, 9 + n_renewals, "{answer}");
     }
@@ -332,7 +334,7 @@ fn a_silent_node_is_asked_last() {
         };
         failure(answer, "timeout");
         let before = nodes.each_ref().map(Peer::n_requests);
-        // The silent one is the one of the URL, which told the slots when the store was opened.
+        // The silent node is the node of the URL, which reported the slots when the store was opened.
         assert_eq!(get(session, "foo"), None);
         let after = nodes.each_ref().map(Peer::n_requests);
         assert_eq!([after[0] - before[0], after[1] - before[1]], [0, 2]);
@@ -340,7 +342,7 @@ fn a_silent_node_is_asked_last() {
 }
 
 fn asking_for_the_slots() {
-    // Opening a store asks once; the second time waits here.
+    // The opening of a store asks once; the second request for the slots waits here.
     let n_asked = Arc::new(AtomicUsize::new(0));
     let is_told = Arc::new(AtomicBool::new(false));
     let (counter, gate) = (Arc::clone(&n_asked), Arc::clone(&is_told));
@@ -366,7 +368,7 @@ fn asking_for_the_slots() {
     }
     let other = get(&mut *store.session().unwrap(), "foo");
     is_told.store(true, Ordering::SeqCst);
-    // It would have waited in vain if it had kept the other one from beginning.
+    // The other session got its answer before the slots were told, so it did not wait for them.
     assert_eq!([other, asking.join().unwrap()], [(); 2].map(|()| Some(b"value".to_vec())));
 }
 

@@ -1,4 +1,4 @@
-//! Stores and sessions as tests of real servers use them.
+//! Helpers for stores and sessions in tests of real servers.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ pub(crate) fn open(url: &str) -> Arc<dyn Store> {
     try_open(url).unwrap()
 }
 
-/// A test that waits for no answer at all gives its timeout; any other is given the time that a busy machine needs.
+/// A URL with a timeout keeps it, for tests of silence; any other URL gets the time that a busy machine needs.
 pub(crate) fn try_open(url: &str) -> Result<Arc<dyn Store>, Error> {
     ENGINES.open(&larder_testkit::patient(&ENGINES, StoreUrl::parse(url)?))
 }

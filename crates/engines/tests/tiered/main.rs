@@ -1,4 +1,4 @@
-//! `tiered:` over tiers that are watched: what each of them is asked, holds and answers.
+//! `tiered:` over spied tiers: the requests, entries and answers of each tier.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
@@ -22,7 +22,7 @@ fn open(url: &str) -> Arc<dyn Store> {
     catalog().open(&StoreUrl::parse(url).unwrap()).unwrap()
 }
 
-/// A stack of two tiers that no other test has, and what is known of them.
+/// A stack of two tiers for one test, and the spies of both tiers.
 fn stack(name: &str) -> (Arc<dyn Store>, Arc<Spy>, Arc<Spy>) {
     let store = open(&format!("tiered:spy:/{name}/1|spy:/{name}/2"));
     (store, spy(&format!("/{name}/1")), spy(&format!("/{name}/2")))
@@ -63,7 +63,7 @@ fn a_hit_of_a_tier_below_is_filled_in_above_and_counted() {
         assert_eq!(get(&mut *session, "k"), Some(b"value".to_vec()));
     }
     assert_eq!(get(&mut *session, "absent"), None);
-    // A fill overtakes no write that came between.
+    // A fill uses `add`, so it does not replace a newer write.
     assert_eq!(l1.asked(), ["get k", "add k", "get k", "get k", "get absent"]);
     assert_eq!(l2.asked(), ["get k", "get absent"]);
     assert_eq!(l1.held("k").unwrap().1.flags, 7);
@@ -76,7 +76,7 @@ fn a_hit_of_a_tier_below_is_filled_in_above_and_counted() {
 fn above_a_ttl_is_capped_and_never_extended() {
     let (store, l1, l2) = stack("ttl");
     let mut session = store.session().unwrap();
-    // Written through.
+    // First, values that are written through.
     for (given, most) in [(None, 10), (Some(60), 10), (Some(5), 5)] {
         set(&mut *session, "k", b"value", given.map(Duration::from_secs));
         let kept = ttl(&l1, "k");
@@ -84,7 +84,7 @@ fn above_a_ttl_is_capped_and_never_extended() {
     }
     set(&mut *session, "k", b"value", Some(Duration::ZERO));
     assert!(l1.held("k").is_none() && l2.held("k").is_none());
-    // Filled in.
+    // Then values that are filled in.
     for (left, most) in [(None, 10), (Some(60), 10), (Some(3), 3)] {
         l2.put("k", b"value", left.map(Duration::from_secs));
         l1.lose("k");
@@ -93,7 +93,7 @@ fn above_a_ttl_is_capped_and_never_extended() {
         assert!(kept <= most * SECOND && kept > (most - 1) * SECOND, "{left:?}: {kept:?}");
         assert!(left.is_none() || kept <= ttl(&l2, "k"), "outlives the entry below");
     }
-    // The remaining TTL is too little to be sure of.
+    // The remaining TTL is too short for a fill.
     l2.put("k", b"value", Some(Duration::from_millis(8)));
     l1.lose("k");
     get(&mut *session, "k");
@@ -175,7 +175,7 @@ fn a_write_that_fails_below_drops_the_key_above_and_is_the_error() {
     }
 }
 
-/// A write, and whether it was an error.
+/// A write that returns whether it was an error.
 type Write = fn(&mut dyn Session) -> bool;
 
 fn mode(mode: SetMode) -> SetOptions {
@@ -220,7 +220,7 @@ fn a_batch_asks_each_tier_once_and_only_for_missing_keys() {
         (l1.asked().len(), l2.asked(), l3.asked()),
         (1, vec!["get_many d".into()], vec!["get_many d".into()])
     );
-    // With everything near, nobody else is asked.
+    // When L1 has all keys, no other tier is asked.
     session.get_many(&[b"a", b"b"], &mut |_, _, _| {}).unwrap();
     assert_eq!((l2.asked().len(), l3.asked().len()), (0, 0));
 }
@@ -246,7 +246,7 @@ fn a_key_that_l1_cannot_take_spoils_no_batch() {
     set(&mut *session, "long", b"new", None);
     assert!(session.delete(b"long").unwrap());
     assert_eq!(l1.asked(), [""; 0]);
-    // Nothing was asked, and nothing failed: it has none of that key.
+    // L1 was not asked and did not fail: its miss counts.
     assert_eq!(counts(&*store), [(2, 5, 2, 4), (5, 0, 0, 0)]);
     assert_eq!(store.tiers()[0].errors, 0);
 }
@@ -292,7 +292,7 @@ fn conditions_are_decided_below() {
     let mut outcome = |mode_of, key: &str, value: &[u8]| {
         session.set(key.as_bytes(), value, &mode(mode_of)).unwrap()
     };
-    // L1 has forgotten, or never knew, or knows what below is gone.
+    // L1 has forgotten the key, or never had it, or still has a key that is gone below.
     l2.put("there", b"5", None);
     l1.put("gone", b"old", None);
     assert_eq!(outcome(SetMode::Add, "there", b"x"), SetOutcome::NotStored);
@@ -342,6 +342,6 @@ fn a_stack_tells_its_tiers_and_their_settings() {
     }
     let names: Vec<String> = store.tiers().into_iter().map(|tier| tier.name).collect();
     assert_eq!(names, ["L1 near", "L2 spy:"]);
-    // Its own room goes to the tier that says none.
+    // The option `room` of the stack applies to the tier without a capacity.
     assert_eq!(store.stats().unwrap().capacity_bytes, Some(1 << 20));
 }

@@ -1,4 +1,4 @@
-//! Events in the middle of others: nothing that has gone comes back, and nothing outlives itself.
+//! Events in the middle of an operation: no deleted value comes back, and no entry outlives its TTL.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
@@ -13,7 +13,7 @@ use super::{get, mode, open, set, stack, ttl, value};
 /// A write of the key `k`.
 type Write = fn(&mut dyn Session);
 
-/// The writes that may come under a key while it is read.
+/// The writes of a key that may come during a read of it.
 const WRITES: [(&str, Write); 6] = [
     ("set", |session| set(session, "k", b"1", None)),
     ("delete", |session| assert!(session.delete(b"k").unwrap())),
@@ -34,7 +34,7 @@ fn read(session: &mut dyn Session, by_batch: bool) -> Option<Vec<u8>> {
     found
 }
 
-/// Has another session of the stack do something in a thread of its own, to its end.
+/// A function that lets another session of the stack do this write in its own thread, to its end.
 fn elsewhere(store: &Arc<dyn Store>, write: Write) -> impl FnOnce() + Send + 'static {
     let store = Arc::clone(store);
     move || {
@@ -50,11 +50,11 @@ fn a_value_that_is_overwritten_while_it_is_read_does_not_come_back() {
             let (store, l1, l2) = stack(&format!("meanwhile/{name}/{by_batch}"));
             let mut session = store.session().unwrap();
             l2.put("k", b"5", None);
-            // The reader has been told the old value, and nobody else knows that yet.
+            // The reader has the old value, and no other session knows it yet.
             let (again, forgetful) = (elsewhere(&store, write), Arc::clone(&l1));
             l2.when_done(move || {
                 again();
-                // Nor is there a newer one in L1 that a fill would respect.
+                // L1 has no newer value either, which would stop the fill.
                 forgetful.lose("k");
             });
             assert_eq!(read(&mut *session, by_batch), Some(b"5".to_vec()), "{name}");
@@ -74,8 +74,8 @@ fn a_deleted_value_that_a_middle_tier_still_held_does_not_come_back() {
     let (tell, is_told) = mpsc::channel();
     let (finish, is_finished) = mpsc::channel();
     let (handle, reading) = mpsc::channel();
-    // The lowest tier has deleted the key, and the middle one is about to. Now a reader asks that one, which answers, and
-    // is not heard before the writer has finished.
+    // The lowest tier has deleted the key, and the middle tier is about to. Now a reader asks the middle tier. It
+    // answers, but the reader gets the answer only after the writer has finished.
     l2.when_done(move || {
         tell.send(()).unwrap();
         is_finished.recv().unwrap();
@@ -96,7 +96,7 @@ fn a_deleted_value_that_a_middle_tier_still_held_does_not_come_back() {
 fn of_two_values_written_at_once_the_one_lost_below_is_not_left_above() {
     let (store, l1, l2) = stack("two-writers");
     let mut session = store.session().unwrap();
-    // The second one does everything while the first one waits for its answer from below.
+    // The second write runs completely while the first write waits for its answer from below.
     l2.when_done(elsewhere(&store, |session| set(session, "k", b"second", None)));
     set(&mut *session, "k", b"first", None);
     assert_eq!(value(&l2, "k"), Some(b"second".to_vec()));
@@ -149,7 +149,7 @@ fn no_reader_sees_a_value_older_than_the_last_acknowledged_write() {
     });
 }
 
-/// The result of the write of this number: every second one deletes.
+/// The result of the write of this number: every odd write sets, every even write deletes.
 fn written(number: u64) -> Option<Vec<u8>> {
     (!number.is_multiple_of(2)).then(|| number.to_string().into_bytes())
 }
@@ -178,13 +178,13 @@ fn a_value_stored_so_slowly_that_it_would_outlive_itself_is_taken_back() {
     let store = open("tiered:spy:/slow-fill/1|spy:/slow-fill/2|?l1_ttl=1s");
     let [l1, l2] = [1, 2].map(|level| spy(&format!("/slow-fill/{level}")));
     let mut session = store.session().unwrap();
-    // The bound is below what is left, and above it when the fill is done.
+    // The bound is below the remaining TTL, and above it when the fill is done.
     l2.put("k", b"value", Some(Duration::from_millis(1100)));
     let slow = Arc::clone(&l1);
     l2.when_done(move || slow.when_begun(|| thread::sleep(Duration::from_millis(300))));
     assert!(get(&mut *session, "k").is_some());
     assert_eq!(held_ttl(&l1), None);
-    // The same of what is written.
+    // The same for a write.
     let slow = Arc::clone(&l1);
     l2.when_done(move || slow.when_begun(|| thread::sleep(Duration::from_millis(300))));
     let ttl = Some(Duration::from_millis(1100));

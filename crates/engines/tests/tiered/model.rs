@@ -1,5 +1,5 @@
-//! Random operations of two sessions on one stack against a map, while L1 forgets, both tiers fail, and time passes: nothing
-//! but L1's own memory is ever lost, and nothing old comes back, even when L1 is believed again.
+//! Random operations of two sessions on one stack, compared with a map, while L1 forgets, both tiers fail, and time
+//! passes. Only L1 loses entries, and no old value comes back, even when L1 is trusted again.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,9 +24,9 @@ enum Step {
     GetMany,
     Clear,
     Forget,
-    /// So many operations of a tier fail.
+    /// This number of operations of a tier fail.
     Fail(usize, Fault, u32),
-    /// All that L1 holds passes, and so does the time for which it is not believed.
+    /// All entries of L1 expire, and so does its time without trust.
     Wait,
 }
 
@@ -76,7 +76,7 @@ proptest! {
                 Step::Wait => std::thread::sleep(2 * BOUND),
                 Step::Get | Step::GetMany => read(step, session, KEYS[key], &model)?,
                 write_step => {
-                    // An operation that fails below is not carried out: a spy fails before it begins.
+                    // An operation that fails below is not carried out, because a spy fails before it acts.
                     let before = tiers[1].failures();
                     write(write_step, session, KEYS[key], number, &mut model, || {
                         tiers[1].failures() > before
@@ -87,7 +87,7 @@ proptest! {
     }
 }
 
-/// A read is as the map has it, or an error.
+/// A read returns the value of the map, or an error.
 fn read(
     step: Step,
     session: &mut dyn Session,
@@ -112,7 +112,7 @@ fn read(
     Ok(())
 }
 
-/// A write does to the map what it does to the stack, unless it fails below.
+/// A write changes the map like the stack, unless it fails below.
 fn write(
     step: Step,
     session: &mut dyn Session,
@@ -158,7 +158,7 @@ fn write(
                     prop_assert_eq!(sum.unwrap(), Some(number + 1));
                     *value = (number + 1).to_string().into_bytes();
                 }
-                // So many zeros were appended that it is none any more.
+                // After many appended zeros the value is no number any more.
                 Some((Err(_), _)) => prop_assert!(sum.is_err(), "{:?}", sum),
             }
         }
@@ -174,7 +174,7 @@ fn write(
                 prop_assert_eq!(found.unwrap(), model.remove(key).is_some());
             }
         }
-        // Where it fails in L1 only, it is an error, and done below all the same.
+        // A clear that fails only in L1 is an error, and still clears the tier below.
         Step::Clear => {
             let cleared = session.clear();
             if !failed_below() {

@@ -1,5 +1,5 @@
-//! A tier that is watched: it keeps what it is told, notes what it is asked, fails when it is told to, and lets something
-//! else happen in the middle of what it does.
+//! A spied tier: it keeps its entries, notes its requests, fails on demand, and runs a test's function in the middle of
+//! an operation.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -71,23 +71,23 @@ impl Default for SpyOptions {
 pub(crate) struct Spy {
     map: Arc<dyn Store>,
     log: Mutex<Vec<String>>,
-    /// The fate of the next operations, so many of them.
+    /// The fault of the next operations, and their number.
     fault: Mutex<(Fault, u32)>,
     failures: AtomicU64,
     max: AtomicU64,
     meanwhile: Mutex<Meanwhile>,
 }
 
-/// How an operation fails.
+/// The way in which an operation fails.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Fault {
-    /// It would fail again.
+    /// The operation would fail again.
     Lasting,
-    /// It may be done again.
+    /// The operation may succeed on another attempt.
     Passing,
 }
 
-/// The event when the next operation has begun, or before it returns.
+/// The functions that run when the next operation has begun, and before it returns.
 #[derive(Default)]
 struct Meanwhile {
     begun: Option<Deed>,
@@ -102,7 +102,7 @@ impl std::fmt::Debug for Meanwhile {
     }
 }
 
-/// The tier that stacks name by `spy:PATH`.
+/// The spy of the tier that stacks name by `spy:PATH`.
 pub(crate) fn spy(path: &str) -> Arc<Spy> {
     static SPIES: LazyLock<Mutex<HashMap<String, Arc<Spy>>>> = LazyLock::new(Mutex::default);
     let mut spies = SPIES.lock().unwrap();
@@ -119,50 +119,50 @@ pub(crate) fn spy(path: &str) -> Arc<Spy> {
 }
 
 impl Spy {
-    /// The requests since the last look.
+    /// The requests since the last call.
     pub(crate) fn asked(&self) -> Vec<String> {
         std::mem::take(&mut *self.log())
     }
 
-    /// The entry under a key, however it may be asked for.
+    /// The entry under a key, read past the stack.
     pub(crate) fn held(&self, key: &str) -> Option<(Vec<u8>, Meta)> {
         let mut value = Vec::new();
         let meta = self.map.session().unwrap().get(key.as_bytes(), &mut value).unwrap();
         meta.map(|meta| (value, meta))
     }
 
-    /// Stores past the stack, as another process would.
+    /// Stores an entry past the stack, as another process would.
     pub(crate) fn put(&self, key: &str, value: &[u8], ttl: Option<Duration>) {
         let options = SetOptions { ttl, flags: 7, ..SetOptions::default() };
         self.map.session().unwrap().set(key.as_bytes(), value, &options).unwrap();
     }
 
-    /// Loses an entry, as a tier does that makes room.
+    /// Loses an entry, as a tier that makes room does.
     pub(crate) fn lose(&self, key: &str) {
         self.map.session().unwrap().delete(key.as_bytes()).unwrap();
     }
 
-    /// Fails everything from now on, or nothing.
+    /// Lets every operation fail from now on, or none.
     pub(crate) fn fail(&self, fails: bool) {
         self.fail_with(Fault::Lasting, if fails { u32::MAX } else { 0 });
     }
 
-    /// Fails the next operations, so many of them.
+    /// Lets this number of the next operations fail.
     pub(crate) fn fail_with(&self, fault: Fault, times: u32) {
         *self.fault.lock().unwrap() = (fault, times);
     }
 
-    /// How many operations have failed as they were told to.
+    /// The number of operations that failed on demand.
     pub(crate) fn failures(&self) -> u64 {
         self.failures.load(Ordering::SeqCst)
     }
 
-    /// Has something else happen when the next operation has begun and nothing is done yet.
+    /// Runs `deed` when the next operation has begun and has done nothing yet.
     pub(crate) fn when_begun(&self, deed: impl FnOnce() + Send + 'static) {
         self.meanwhile.lock().unwrap().begun = Some(Box::new(deed));
     }
 
-    /// Has something else happen when the next operation is done, before anybody knows.
+    /// Runs `deed` when the next operation is done, before its caller knows.
     pub(crate) fn when_done(&self, deed: impl FnOnce() + Send + 'static) {
         self.meanwhile.lock().unwrap().done = Some(Box::new(deed));
     }
@@ -172,7 +172,7 @@ impl Spy {
         if let Some(deed) = deed {
             deed();
         }
-        // Where threads race, the others have their chance now.
+        // In a race of threads, this gives the others a chance.
         thread::yield_now();
     }
 

@@ -1,4 +1,4 @@
-//! A tier above that fails: what it could not drop is never seen, and nobody waits for it.
+//! A failing tier above: an entry that it could not drop is never seen, and no reader waits for the tier.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,14 +18,14 @@ fn l1_may_fail_and_everything_goes_on() {
     let mut hits = Vec::new();
     session.get_many(&[b"k"], &mut |i, value, _| hits.push((i, value.to_vec()))).unwrap();
     assert_eq!(hits, [(0, b"new".to_vec())]);
-    // It is well again, and still holds what it could not drop: nobody asks it.
+    // L1 works again, and still holds the entry that it could not drop, so it is not asked.
     l1.fail(false);
     assert_eq!(value(&l1, "k"), Some(b"old".to_vec()));
     l1.asked();
     assert_eq!(get(&mut *session, "k"), Some(b"new".to_vec()));
     assert_eq!(get(&mut *store.session().unwrap(), "k"), Some(b"new".to_vec()), "nor others");
     assert_eq!(l1.asked(), [""; 0]);
-    // Nor told anything, until it was emptied; then it is believed again.
+    // L1 gets no write either, until a clear empties it; then it is trusted again.
     set(&mut *session, "k", b"newer", None);
     assert_eq!(l1.asked(), [""; 0]);
     session.clear().unwrap();
@@ -76,7 +76,7 @@ fn entries_that_could_not_be_cleared_above_are_not_answered() {
     l1.fail(false);
     assert!(l1.held("k").is_some() && l2.held("k").is_none());
     assert_eq!(get(&mut *session, "k"), None);
-    // One below that could not be cleared still has everything.
+    // A tier below that could not be cleared still has all its entries.
     l2.put("other", b"value", None);
     l2.fail(true);
     assert!(session.clear().is_err());
@@ -88,7 +88,7 @@ fn entries_that_could_not_be_cleared_above_are_not_answered() {
 fn trust_that_is_lost_while_a_tier_is_cleared_is_not_restored() {
     let (store, l1, _) = stack("clear-races");
     let (mut session, mut other) = (store.session().unwrap(), store.session().unwrap());
-    // Its delete fails in L1 behind the moment at which that was emptied.
+    // The delete of the other session fails in L1 after L1 was emptied.
     let watched = Arc::clone(&l1);
     l1.when_done(move || {
         watched.fail(true);
@@ -117,7 +117,7 @@ fn a_tier_that_is_not_believed_is_not_asked_and_says_so() {
     assert_eq!(l1.asked(), [""; 0]);
     let told = &store.tiers()[0];
     assert_eq!((told.hits, told.misses, told.errors, told.not_asked), (0, 0, 1, 9));
-    // Of the lowest, an error is one, and neither a hit nor a miss.
+    // In the lowest tier, an error counts as an error, and neither as a hit nor as a miss.
     l2.fail(true);
     assert!(session.get(b"k", &mut Vec::new()).is_err());
     assert!(session.get_many(&[b"k", b"absent"], &mut |_, _, _| {}).is_err());
@@ -134,11 +134,11 @@ fn a_value_that_was_under_way_when_trust_was_lost_has_passed_when_it_is_back() {
     l1.when_begun(move || {
         watched.fail_with(Fault::Lasting, 1);
         other.delete(b"another").unwrap();
-        // Trust would be back when half of what is stored then has passed.
+        // Trust would return when half of the TTL of this entry has passed.
         std::thread::sleep(Duration::from_millis(500));
     });
     set(&mut *session, "k", b"old", None);
-    // L1 is not told of this delete.
+    // L1 gets no word of this delete.
     session.delete(b"k").unwrap();
     assert_eq!(value(&l1, "k"), Some(b"old".to_vec()));
     std::thread::sleep(Duration::from_millis(700));
