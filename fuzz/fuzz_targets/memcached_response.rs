@@ -47,7 +47,7 @@ fn shown<T: std::fmt::Debug>(parsed: Parse<'_, T>) -> Result<Parsed<String>, Mal
     })
 }
 
-/// What reads in one pass reads the same in general.
+/// The one-pass parsers give the same results as the general parsers.
 fn check_one_pass(input: &[u8]) {
     if let Some((header, len)) = text::get::parse_hit(input, b"k") {
         let hit = Ok(text::get::GetReply::Value(header));

@@ -1,4 +1,4 @@
-/// A text in a file of the sources, and what it becomes.
+/// A text in a file of the sources, and its replacement.
 struct Change {
     file: &'static str,
     is: &'static str,
@@ -11,8 +11,8 @@ struct Mutant {
     changes: &'static [Change],
 }
 
-/// What is changed in every copy: a region has few words. As in all private memory no record is looked at by its checksum,
-/// which would find out most of what the order of accesses must not let happen.
+/// The changes of every copy, which give a region few words. As in all private memory, checksums of records are not
+/// checked: they would hide most errors in the order of accesses.
 const BASE: &[Change] = &[
     Change {
         file: "layout.rs",
@@ -22,7 +22,7 @@ const BASE: &[Change] = &[
     Change { file: "layout.rs", is: "CHANGE_COUNTERS: usize = 512", becomes: "CHANGE_COUNTERS: usize = 2" },
 ];
 
-/// The code as it is, and what it would be with something of it wrong.
+/// The unchanged code, and copies with one deliberate error each.
 const MUTANTS: &[Mutant] = &[
     Mutant { name: "real", changes: &[] },
     Mutant {
