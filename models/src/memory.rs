@@ -24,7 +24,7 @@ thread_local! {
 #[derive(Debug)]
 pub(crate) struct Killed;
 
-/// Lets this thread die after this number of writes; `None` lets it live.
+/// Lets this thread die after so many writes; `None` lets it live.
 pub(crate) fn die_after(writes: Option<usize>) {
     WRITES_LEFT.set(writes);
 }
@@ -44,7 +44,7 @@ loom::thread_local! {
     static ME: Cell<usize> = Cell::new(0);
 }
 
-/// Marks this thread as the second of its scene.
+/// Says in the thread that a scene has started that it is the second.
 pub(crate) fn be_the_second() {
     ME.with(|me| me.set(1));
 }

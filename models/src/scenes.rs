@@ -147,7 +147,7 @@ pub(crate) fn one_who_fills_and_one_who_deletes() {
     });
 }
 
-/// The same where the region is cleared meanwhile: the filler's segment begins after the clear, the delete before it.
+/// The same where the region is cleared between: the filler's segment is then of a later time than that in which the deleter began.
 pub(crate) fn one_who_clears_and_fills_and_one_who_deletes() {
     explore(2, || {
         let cache = cache();
@@ -226,7 +226,7 @@ pub(crate) fn a_reader_and_one_who_clears() {
     });
 }
 
-/// A thread killed at any of its writes leaves the key with the old value, the new value or none, and others go on.
+/// Whoever is killed, at whatever write, leaves the key with the value of before or of after, or none, and others go on.
 pub(crate) fn whoever_dies_leaves_what_others_go_on_from() {
     let operations: [(&str, fn(&mut Session)); 5] = [
         ("set", |session| set(session, KEY, TWO)),

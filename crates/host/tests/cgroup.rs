@@ -1,6 +1,6 @@
-//! A limit of memory: that it holds for this process and all that it starts, and that nothing is left of it however it ends.
+//! A limit of memory: it covers this process and all its children, and nothing of it is left at any end.
 //!
-//! Every test is a second process: this binary again, told by its environment what to do.
+//! Every test is a second process: this binary again. An environment variable gives it its task.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 #![expect(clippy::print_stdout, reason = "how a second process answers the first")]
@@ -19,7 +19,7 @@ use larder_store::ByteSize;
 use larder_testkit::trial_where;
 use libtest_mimic::{Arguments, Trial};
 
-/// The tasks of a second process.
+/// The task of a second process.
 const ROLE: &str = "LARDER_TEST_ROLE";
 const LIMIT: ByteSize = ByteSize(64 << 20);
 
@@ -76,25 +76,25 @@ fn may_limit() -> Result<(), String> {
     if output.status.success() { Ok(()) } else { Err(format!("may not limit memory: {reason}")) }
 }
 
-/// Plays a role to its end.
+/// Runs a role to its end.
 fn run(name: &str) {
     let output = role(name).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// The groups of this process, by `/proc`.
+/// The control groups of this process, by `/proc`.
 fn groups() -> String {
     fs::read_to_string("/proc/self/cgroup").unwrap()
 }
 
-/// The name of the group that was made.
+/// The name of the group that this process made.
 fn own_group() -> String {
     let groups = groups();
     let mut name = groups.lines().filter_map(|line| line.rsplit('/').next());
     name.rfind(|name| name.starts_with("larder-")).unwrap().to_owned()
 }
 
-/// Whether there is a group of this name anywhere.
+/// Whether there is a group of this name below a folder.
 fn is_there(name: &str, folder: &Path) -> bool {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
@@ -129,7 +129,7 @@ fn a_process_that_takes_more_is_killed() {
     assert_eq!((taker.signal(), cgroup::n_killed()), (Some(9), Some(1)));
 }
 
-/// The report of a task that makes a group: a process in it and its name.
+/// The report of a role that makes a group: the id of a process in it, and the name of the group.
 fn told(process: &mut Child) -> (u32, String) {
     let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
     (lines.next().unwrap().parse().unwrap(), lines.next().unwrap())

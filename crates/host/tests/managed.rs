@@ -1,7 +1,7 @@
-//! Managed servers: that they come up, that they say why they do not, and that nothing is left of them.
+//! Managed servers: their start, their errors, and their end, which leaves nothing.
 //!
-//! Resources that must be gone after a kill are made by a second process: this binary again, told by its
-//! environment what to do.
+//! A second process makes the resources that must be gone after a kill: this binary again. An environment variable
+//! gives it its task.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 #![expect(clippy::print_stdout, reason = "how a second process answers the first")]
@@ -24,7 +24,7 @@ use libtest_mimic::{Arguments, Trial};
 /// The server of these tests.
 const MEMCACHED: Recipe = Recipe::server("memcached", "memcached");
 
-/// The tasks of a second process.
+/// The task of a second process.
 const ROLE: &str = "LARDER_TEST_ROLE";
 
 /// A trial that needs the program of `recipe`.
@@ -70,7 +70,7 @@ fn server(script: &str) -> Server {
     Server::start("test", command, directory, None).unwrap()
 }
 
-/// Whether a process runs. One that has ended and is waited for by nobody does not.
+/// Whether a process runs. A zombie does not.
 fn runs(pid: u32) -> bool {
     let state = fs::read_to_string(format!("/proc/{pid}/stat"))
         .ok()
@@ -78,7 +78,7 @@ fn runs(pid: u32) -> bool {
     state.is_some_and(|state| state != 'Z' && state != 'X')
 }
 
-/// The number that a server's script has written to a file in its directory.
+/// The number in a file that a server's script has written into its directory.
 fn number_in(server: &mut Server, file: &str) -> u32 {
     let path = server.directory().join(file);
     server
@@ -132,10 +132,10 @@ fn a_server_with_nothing_to_save() {
     assert!(!runs(pid) && start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
 }
 
-/// Role of a second process: holds servers, says which, and waits to be killed.
+/// The role of a second process that holds servers, prints them, and waits to be killed.
 fn hold() -> ! {
-    // A shell that runs the tests in the background has Ctrl-C ignored by all that they start.
-    // SAFETY: the default action is no function of ours, and no other thread runs yet.
+    // A shell that runs the tests in the background lets all their children ignore Ctrl-C.
+    // SAFETY: the default action is no function of this program, and no other thread runs yet.
     unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
     let plain = server("exec sleep 1000");
     let mut stubborn = server("trap '' TERM HUP; echo 1 > ready; while :; do sleep 0.1; done");
@@ -159,7 +159,7 @@ fn second_process(role: &str) -> Child {
         .unwrap()
 }
 
-/// The servers that a process in the role `hold` has, once it has them.
+/// The servers of a process in the role `hold`, after it has printed them.
 fn held(process: &mut Child) -> Vec<(u32, PathBuf)> {
     let lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
     lines
@@ -197,7 +197,7 @@ fn nothing_is_left_after_ctrl_c() {
     assert_gone_within_a_second(&servers);
 }
 
-/// Role of a second process: makes and drops servers all the time.
+/// The role of a second process that makes and drops servers all the time.
 fn churn() -> ! {
     loop {
         drop(server("exec sleep 1000"));
@@ -227,7 +227,8 @@ fn directories_of(pid: u32) -> Vec<PathBuf> {
         .collect()
 }
 
-/// How many processes have a working directory with this in its path, which stays after it was removed.
+/// The number of processes with this text in the path of their working directory. The path stays after the directory is
+/// removed.
 fn processes_in(part: &str) -> usize {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     let works_there = |process: &Path| {
@@ -237,7 +238,7 @@ fn processes_in(part: &str) -> usize {
     entries.filter(|entry| works_there(&entry.path())).count()
 }
 
-/// Checks that a message is one line with all of these in it.
+/// Checks that a message is one line that contains all these parts.
 fn assert_one_line(message: &str, parts: &[&str]) {
     assert!(!message.contains('\n'), "{message}");
     for part in parts {

@@ -1,8 +1,8 @@
-//! File systems that are mounted for a while: that they are there, that nothing is left of them however it ends, and what
-//! is said to those who may not mount.
+//! File systems that are mounted for a while. They are there, nothing of them is left at any end, and a user without
+//! the right gets a clear error.
 //!
-//! Resources that must be gone after a kill are made by a second process: this binary again, told by its environment
-//! what to do, with mounts of its own where only that is allowed.
+//! A second process makes the resources that must be gone after a kill: this binary again. An environment variable
+//! gives it its task. Without root it has mounts of its own.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 #![expect(clippy::print_stdout, reason = "how a second process answers the first")]
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
         trial_where(may_mount, "a_url_says_where_it_is_mounted", || run("place")),
         trial_where(may_mount, "nothing_is_left_after_kill_9", nothing_is_left_after_kill_9),
         trial_where(may_mount, "nothing_is_left_whenever_it_is_killed", whenever_it_is_killed),
-        trial_where(may_mount, "a_user_without_root_is_told_how_to_mount", || run("somebody")),
+        trial_where(may_mount, "a_user_without_root_is_told_how_to_mount", || run("no root")),
         trial_where(may_mount, "root_without_the_right_is_told_too", root_without_the_right),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
@@ -53,11 +53,11 @@ fn play(role: &str, folder: &Path) {
             drop(mount(folder, "tmpfs:1m").unwrap());
             let _kept = (mount(folder, "tmpfs:1m").unwrap(), mount(folder, "ramfs").unwrap());
         },
-        "somebody" => somebody(folder),
+        "no root" => without_root(folder),
         "refused" => {
             let refused = mount(folder, "ramfs").unwrap_err().to_string();
             assert!(refused.contains("mounting ramfs needs root: run as root, or"), "{refused}");
-            // Before the watchdog looks.
+            // The folder is empty before the watchdog looks.
             assert!(is_empty(folder), "{refused}");
         }
         role => panic!("no such role: {role}"),
@@ -68,7 +68,7 @@ fn mount(folder: &Path, what: &str) -> Result<Mounted> {
     Mounted::create_in("test", folder, what.parse().unwrap())
 }
 
-/// This binary in a role, where it may mount.
+/// This binary in a role, with the right to mount.
 fn role(role: &str, folder: &Path) -> Command {
     let program = std::env::current_exe().unwrap();
     let mut command = if is_root() { Command::new(program) } else { with_mounts(program) };
@@ -76,7 +76,7 @@ fn role(role: &str, folder: &Path) -> Command {
     command
 }
 
-/// Plays a role to its end, which leaves nothing.
+/// Runs a role to its end, and checks that it leaves nothing.
 fn run(name: &str) {
     let folder = ScratchDir::create("test").unwrap();
     let output = role(name, folder.path()).output().unwrap();
@@ -88,7 +88,7 @@ fn is_empty(folder: &Path) -> bool {
     fs::read_dir(folder).unwrap().next().is_none()
 }
 
-/// The mount on this directory as the system tells of it: `mountinfo` has a line for each.
+/// The line of `mountinfo` for the mount on this directory.
 fn line_of(path: &Path) -> Option<String> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
     let point = |line: &str| line.split(' ').nth(4).map(PathBuf::from);
@@ -111,7 +111,7 @@ fn a_mount_is_private(folder: &Path) {
         drop(mounted);
         assert!(line_of(&path).is_none() && !path.exists());
     }
-    // The kernel's own limit, which is said.
+    // The kernel sets a limit of its own, which is reported.
     let half = mount(folder, "tmpfs").unwrap();
     assert!(half.limit_bytes() > Some(1 << 20), "{half:?}");
 }
@@ -141,7 +141,7 @@ fn a_url_says_where(folder: &Path) {
     assert!(nowhere.contains("there is no folder"), "{nowhere}");
 }
 
-/// Holds file systems with open files in them, says where, and waits to be killed.
+/// Holds file systems with open files in them, prints their paths, and waits to be killed.
 fn hold(folder: &Path) -> ! {
     let both = ["tmpfs:1m", "ramfs"].map(|what| mount(folder, what).unwrap());
     let _open = both.each_ref().map(|mounted| File::create(mounted.path().join("file")).unwrap());
@@ -164,7 +164,7 @@ fn nothing_is_left_after_kill_9() {
     let mut process = role("hold", folder.path()).stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
     let paths: Vec<PathBuf> = lines.take_while(|line| line != "ready").map(PathBuf::from).collect();
-    // Those of another namespace are not seen from here; that their directories can be removed says enough.
+    // Mounts of another namespace are not visible here. It is enough that their directories can be removed.
     let there = |path: &PathBuf| path.is_dir() && line_of(path).is_some() == is_root();
     assert!(paths.len() == 2 && paths.iter().all(there), "{paths:?}");
     kill(process);
@@ -182,11 +182,11 @@ fn whenever_it_is_killed() {
     }
 }
 
-/// Becomes a user who may not mount; there is no way back.
-fn somebody(folder: &Path) {
+/// Becomes a user without the right to mount, for good.
+fn without_root(folder: &Path) {
     const NOBODY: libc::uid_t = 65534;
-    // Where there is no such user, as in a namespace with one, any that is not root does.
-    // SAFETY: these calls have numbers for arguments and touch no memory of ours.
+    // A namespace with one user lacks this user, so the call fails there. The user of the tests must then not be root.
+    // SAFETY: these calls take numbers as arguments and touch no memory of this process.
     let changed = unsafe { libc::setresuid(NOBODY, NOBODY, NOBODY) };
     if changed != 0 {
         assert!(!is_root(), "{}", std::io::Error::last_os_error());
@@ -201,7 +201,7 @@ fn somebody(folder: &Path) {
     }
 }
 
-/// In a user namespace without mounts of its own the kernel says no, though the user is root there.
+/// The kernel refuses in a user namespace without a mount namespace of its own, although the user is root there.
 fn root_without_the_right() {
     let folder = ScratchDir::create("test").unwrap();
     let mut command = Command::new("unshare");

@@ -1,6 +1,6 @@
-//! The relay: that it delays by as much as it is told, passes everything on whole, and that nothing is left of it.
+//! The relay: it delays by the given time, passes all bytes on whole, and leaves nothing.
 //!
-//! The relay is this binary again. So is the process that must be killed for one of the tests.
+//! The relay is this binary again. So is the process that one of the tests kills.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 #![expect(clippy::print_stdout, reason = "how a second process answers the first")]
@@ -17,10 +17,10 @@ use larder_host::relay::{self, Destination, Relay};
 use larder_host::scratch::ScratchDir;
 use libtest_mimic::{Arguments, Trial};
 
-/// The tasks of a second process.
+/// The task of a second process.
 const ROLE: &str = "LARDER_TEST_ROLE";
 
-/// How often a time is taken on a machine that does other things, too: the best one counts.
+/// How often a time is taken, because the machine may do other work: the best time counts.
 const ATTEMPTS: usize = 5;
 
 fn main() -> ExitCode {
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
         trial("a_relay_is_gone_after_drop", a_relay_is_gone_after_drop),
         trial("nothing_is_left_after_kill_9", nothing_is_left_after_kill_9),
     ];
-    // One after the other, because they take the time.
+    // The tests take times, so they run one after the other.
     let mut arguments = Arguments::from_args();
     arguments.test_threads = Some(1);
     libtest_mimic::run(&arguments, trials).exit_code()
@@ -65,7 +65,7 @@ fn relay(delay: &str, servers: &[Destination]) -> Relay {
     Relay::start("test", format!("delay:{delay}").parse().unwrap(), servers).unwrap()
 }
 
-/// A server of any number of connections, each of which is served by `serve` in a thread of its own.
+/// A server of any number of connections; `serve` handles each of them in a thread of its own.
 fn server(serve: impl Fn(TcpStream) + Clone + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -79,17 +79,17 @@ fn server(serve: impl Fn(TcpStream) + Clone + Send + 'static) -> SocketAddr {
     address
 }
 
-/// A server that sends everything back, and ends a connection when its client does.
+/// A server that sends all bytes back, and ends a connection when its client does.
 fn echo() -> Destination {
     let address = server(|stream| {
-        // The client of a connection tells its fate.
+        // An error shows at the client's end.
         let _ = std::io::copy(&mut &stream, &mut &stream);
         let _ = stream.shutdown(Shutdown::Write);
     });
     Destination::Tcp(vec![address])
 }
 
-/// A connection through a relay, on which no test waits for ever.
+/// A connection through a relay, with a timeout for every read.
 fn connect(relay: &Relay) -> TcpStream {
     let stream = TcpStream::connect(relay.addresses()[0]).unwrap();
     stream.set_nodelay(true).unwrap();
@@ -111,14 +111,14 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-/// How far a time is from another, as a share of that.
+/// The distance of a time from another time, as a share of the other.
 fn error(time: Duration, from: Duration) -> f64 {
     (time.as_secs_f64() / from.as_secs_f64() - 1.0).abs()
 }
 
-/// So many relays have to be right: one that measures wrong now and then is none to rely on.
+/// This many relays must be right, because a relay that sometimes measures wrong is not reliable.
 const ENOUGH: usize = 3;
-/// Of at most so many, because a busy machine makes each of them slower.
+/// The relays to try, at most, because a busy machine slows each of them down.
 const RELAYS: usize = 30;
 
 fn best(attempt: impl FnMut(usize) -> f64) -> f64 {
@@ -139,7 +139,7 @@ fn the_median_is_as_asked() {
             round_trip(&through);
             let times = |stream: &TcpStream| median((0..101).map(|_| round_trip(stream)).collect());
             let added = || times(&through).saturating_sub(times(&past_relay));
-            // Its report on itself is true as well.
+            // The relay's own figure is right as well.
             let told = relay.added();
             assert_eq!(told.percent_off().is_some(), told.to_string().contains(" than asked for"));
             is_right(told.median) && (0..ATTEMPTS).any(|_| is_right(added()))
@@ -184,13 +184,13 @@ fn a_server_that_speaks_first() {
     assert!(error < 0.05, "{:.1} % off", error * 100.0);
 }
 
-/// Bytes that differ along the way, so that one in the wrong place is seen.
+/// Bytes that differ along the way, so that a misplaced byte is noticed.
 fn bytes(len: usize) -> Vec<u8> {
     (0..=250_u8).cycle().take(len).collect()
 }
 
 fn ten_megabytes_arrive_whole() {
-    // More than what is held at once, and more than what is on the way of a client that does not read meanwhile.
+    // More than the relay holds at once, and more than fits on the way to a client that does not read.
     for len in [10 << 20, 40 << 20] {
         let relay = relay("2ms", &[echo()]);
         let stream = connect(&relay);
@@ -240,20 +240,20 @@ fn many_requests_at_once() {
     let start = Instant::now();
     for _ in 0..N {
         stream.write_all(b"ping").unwrap();
-        // So that they are requests of their own on the way, too.
+        // The pause makes each write a request of its own.
         sleep(Duration::from_micros(50));
     }
     stream.read_exact(&mut [0; 4 * N]).unwrap();
     let time = start.elapsed();
     assert!(time >= Duration::from_millis(20), "{time:?}");
-    // One after the other they would take 4 s.
+    // One after the other, the requests would take 4 s.
     assert!(time < Duration::from_secs(1), "{time:?}");
 }
 
 fn not_slowed_by_others() {
     let relay = relay("10ms", &[echo()]);
     let (busy, quiet) = (connect(&relay), connect(&relay));
-    // This one is full all the time: nobody reads its answers.
+    // This connection is always full, because no client reads its answers.
     let writer = {
         let mut busy = busy.try_clone().unwrap();
         thread::spawn(move || {
@@ -270,7 +270,7 @@ fn not_slowed_by_others() {
 }
 
 fn a_half_closed_connection() {
-    // It answers only once its client has ended.
+    // This server answers only after its client has ended.
     let counter = server(|mut stream| {
         let mut all = Vec::new();
         stream.read_to_end(&mut all).unwrap();
@@ -291,7 +291,7 @@ fn bytes_sent_before_a_reset() {
     let listener = server(move |mut stream| {
         let mut all = Vec::new();
         stream.write_all(b"unread").unwrap();
-        // However its client ends.
+        // The client may end in any way.
         let _ = stream.read_to_end(&mut all);
         heard.send(all).unwrap();
     });
@@ -300,23 +300,23 @@ fn bytes_sent_before_a_reset() {
     let mut first = [0; 1];
     stream.read_exact(&mut first).unwrap();
     stream.write_all(b"the last words").unwrap();
-    // With bytes that it has not read, this is a reset.
+    // The socket has unread bytes, so its close is a reset.
     drop(stream);
     assert_eq!(hears.recv_timeout(Duration::from_secs(5)).unwrap(), b"the last words");
 }
 
-/// An address on which nobody listens.
+/// An address without a server.
 fn nowhere() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
 fn a_server_that_is_gone() {
-    // One that was never there, and one that ends in the middle of an answer.
+    // A server that was never there, and a server that ends in the middle of an answer.
     let quitter = server(|mut stream| stream.write_all(b"half an ans").unwrap());
     for (server, answer) in [(nowhere(), ""), (quitter, "half an ans")] {
         let relay = relay("2ms", &[Destination::Tcp(vec![server])]);
         let mut said = Vec::new();
-        // Both an end and a reset are one, and neither takes the time that a test waits.
+        // The connection may end or be reset, and neither takes as long as the timeout.
         let start = Instant::now();
         let _ = connect(&relay).read_to_end(&mut said);
         assert_eq!(String::from_utf8_lossy(&said), answer);
@@ -359,13 +359,13 @@ fn several_servers() {
     assert_eq!(names, ["first", "second", "third"]);
 }
 
-/// The numbers of the descriptors that a process has open.
+/// The numbers of a process's open descriptors.
 fn descriptors(pid: u32) -> Vec<u64> {
     let names = fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
     names.map(|entry| entry.unwrap().file_name().to_str().unwrap().parse().unwrap()).collect()
 }
 
-/// Waits until a process has as many descriptors open as before.
+/// Waits until a process has as many open descriptors as before.
 fn wait_for_descriptors(pid: u32, before: usize) {
     let deadline = Instant::now() + Duration::from_secs(5);
     while descriptors(pid).len() != before {
@@ -375,7 +375,7 @@ fn wait_for_descriptors(pid: u32, before: usize) {
     }
 }
 
-/// Waits until nothing is left of the connections by which a new relay has measured itself.
+/// Waits until the connections are closed by which a new relay has measured itself.
 fn settled(relay: &Relay) -> usize {
     let mut before = usize::MAX;
     loop {
@@ -393,7 +393,7 @@ fn ended_connections_leave_nothing() {
     let before = settled(&relay);
     for number in 0..1000 {
         let stream = connect(&relay);
-        // Some are ended by the client with an answer on its way.
+        // The client ends some connections while an answer is on its way.
         if number % 3 == 0 {
             (&stream).write_all(b"ping").unwrap();
         } else {
@@ -406,7 +406,7 @@ fn ended_connections_leave_nothing() {
 fn a_server_that_takes_nothing() {
     let stubborn = server(|stream| {
         sleep(Duration::from_millis(100));
-        // With bytes that it has not read, this is a reset.
+        // The socket has unread bytes, so its close is a reset.
         drop(stream);
     });
     let relay = relay("2ms", &[Destination::Tcp(vec![stubborn])]);
@@ -414,7 +414,7 @@ fn a_server_that_takes_nothing() {
     let mut stream = connect(&relay);
     stream.set_write_timeout(Some(Duration::from_secs(5))).unwrap();
     let start = Instant::now();
-    // More than fits on the way.
+    // More bytes than fit on the way.
     let sent = stream.write_all(&bytes(60 << 20));
     let ended = sent.and_then(|()| stream.read(&mut [0; 1]).map(|len| assert_eq!(len, 0)));
     assert!(start.elapsed() < Duration::from_secs(5), "{ended:?} after {:?}", start.elapsed());
@@ -422,7 +422,7 @@ fn a_server_that_takes_nothing() {
     wait_for_descriptors(relay.pid(), before);
 }
 
-/// Lets a process have descriptors below this number only.
+/// Limits a process to descriptors below this number.
 fn limit_descriptors(pid: u32, limit: u64) {
     let pid = pid.try_into().unwrap();
     let mut limits = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -451,14 +451,14 @@ fn clients_wait_for_descriptors() {
         stream.read_exact(&mut answer).unwrap();
         assert_eq!(&answer, b"ping");
     };
-    // With no link open, whose end would be the end of the waiting.
+    // No link is open, so no end of a link can end the wait.
     limit_descriptors(relay.pid(), 1);
     let stream = connect(&relay);
     waits(&stream);
     limit_descriptors(relay.pid(), 1000);
     answered(&stream);
     drop(stream);
-    // An even and an odd number of them: a connection takes two, and the last one may go to its client.
+    // Room for one and for two more: a connection takes two, and the last may go to its client.
     for more in [1, 2] {
         settled(&relay);
         limit_descriptors(relay.pid(), descriptors(relay.pid()).into_iter().max().unwrap() + more);
@@ -479,7 +479,7 @@ fn clients_wait_for_descriptors() {
     }
 }
 
-/// Whether a process runs. One that has ended and is waited for by nobody does not.
+/// Whether a process runs. A zombie does not.
 fn runs(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok();
     let state = stat.and_then(|stat| stat.rsplit_once(") ")?.1.chars().next());
@@ -496,7 +496,7 @@ fn a_relay_is_gone_after_drop() {
     assert!(!runs(pid) && TcpStream::connect(address).is_err());
 }
 
-/// Role of a second process: has a relay, says which, and waits to be killed.
+/// The role of a second process that has a relay, prints its id, and waits to be killed.
 fn hold() -> ! {
     let relay = relay("2ms", &[echo()]);
     println!("{}", relay.pid());

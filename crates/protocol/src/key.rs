@@ -72,7 +72,7 @@ mod tests {
             let is_valid = byte > b' ' && byte != 127;
             for (len, at) in [(1, 0), (7, 6), (8, 0), (8, 7), (9, 8), (20, 13), (20, 17), (24, 16)]
             {
-                // 0x80 and 0x21 are the neighbours from which a borrow could come.
+                // A borrow could come from the neighbours 0x80 and 0x21.
                 for filler in [b'k', 0x21, 0x80, 0xff] {
                     let mut key = vec![filler; len];
                     key[at] = byte;

@@ -1,4 +1,4 @@
-//! Our placement against libmemcached's, key for key.
+//! Larder's placement of keys against libmemcached's, key for key.
 
 use larder_protocol::ketama::{Ketama, PoolServer};
 

@@ -1,9 +1,9 @@
-//! Parsers against noise, and against answers that arrive in pieces.
+//! Parsers on noise, and on answers that arrive in pieces.
 
 use larder_protocol::{MAX_LINE_LEN, Malformed, Parse, Parsed, meta, text};
 use proptest::prelude::*;
 
-/// A parser whose answer is shown as text, so that all of them fit one list.
+/// A parser whose answer is shown as text, so that one list has all parsers.
 type Shown = fn(&[u8]) -> Result<Parsed<String>, Malformed>;
 
 fn shown<'a, T: std::fmt::Debug>(
@@ -33,7 +33,7 @@ const PARSERS: &[(&str, Shown)] = &[
     ("mn", |input| shown(meta::noop::parse_reply, input)),
 ];
 
-/// Noise that looks like an answer, so that it reaches behind the first word.
+/// Noise that looks like an answer, so that parsers get beyond its first word.
 fn answers() -> impl Strategy<Value = Vec<u8>> {
     let word = prop_oneof![
         prop::sample::select(vec![

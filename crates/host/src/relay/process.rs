@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_program_that_does_not_ask_for_its_role_is_not_started() {
-        // The program of these tests does not call it.
+        // The program of these tests does not call `relay::serve_if_asked`.
         let error = can_be_relay().unwrap_err().to_string();
         assert!(error.contains("does not call relay::serve_if_asked"), "{error}");
     }
