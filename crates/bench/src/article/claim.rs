@@ -378,7 +378,7 @@ mod tests {
 
     #[test]
     fn cpu_time_ranks_a_waiting_client_first_and_wall_time_last() {
-        // Made-up times: what a real wake-up costs of CPU time differs between machines, up to more than the work beside it.
+        // The times are made up: on some machines a real wake-up costs more CPU time than the work beside it.
         let mut run = fixture();
         sampled(&mut run, "memcached:", [110.0, 4.0]);
         sampled(&mut run, "file", [25.0, 24.0]);

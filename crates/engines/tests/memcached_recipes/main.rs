@@ -15,7 +15,7 @@ use larder_testkit::{Holder, has_program, trial_where};
 use libtest_mimic::{Arguments, Trial};
 use session_support::{failure, get, open, set};
 
-/// The most time for a step that takes none on an idle machine.
+/// The most time for a step that ends at once on an idle machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 fn main() -> ExitCode {
