@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::SCHEME;
 
-/// The longest key. BerkeleyDB itself takes any; one that is longer than about a quarter of a page is stored apart from
-/// the tree, and looked at there by each comparison.
+/// The longest key. BerkeleyDB itself takes any key; a key longer than about a quarter of a page is stored apart from
+/// the tree, and each comparison reads it there.
 pub(super) const MAX_KEY_LEN: usize = 4096;
 
 /// The smallest cache that holds the pages of some threads at work.
@@ -18,7 +18,7 @@ const MIN_CACHE: ByteSize = ByteSize(1 << 20);
 /// The largest cache that BerkeleyDB takes.
 const MAX_CACHE: ByteSize = ByteSize(10 << 40);
 
-/// The least log between two checkpoints: a file of it.
+/// The least log between two checkpoints: one log file.
 const MIN_LOG: ByteSize = ByteSize(10 << 20);
 
 /// The least time between two checkpoints: below it the disk would do nothing else.
@@ -28,26 +28,27 @@ const MIN_CHECKPOINT: Span = Span(Duration::from_millis(10));
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct BdbConfig {
-    /// How the entries are kept: `btree`, in the order of their keys, or `hash`. A folder keeps the one that it was
+    /// How the entries are kept: `btree`, in the order of their keys, or `hash`. A folder keeps the type that it was
     /// made with.
     #[serde(rename = "type")]
     pub(super) kind: Kind,
-    /// The event that a write waits for. `off`: for nothing; it is in the memory of the process (`DB_TXN_NOSYNC`), and a
-    /// kill costs the last ones. `write`: until the log is in the system's page cache (`DB_TXN_WRITE_NOSYNC`), which
-    /// survives the end of the process. `on`: until the log is on the disk. In each case what is there after a crash is
+    /// The event that a write waits for. `off`: no event; the write is in the memory of the process (`DB_TXN_NOSYNC`),
+    /// and a kill costs the last writes. `write`: the log is in the system's page cache (`DB_TXN_WRITE_NOSYNC`), which
+    /// survives the end of the process. `on`: the log is on the disk. In each case the entries that survive a crash are
     /// whole.
     pub(super) sync: Sync,
-    /// How often all changed pages are brought to the disk, by a thread of its own and while the work goes on: what a loss
-    /// of power costs at most without `sync=on`. The work waits for it where it wants the same pages or the same disk, and
-    /// that is part of what is measured. At least 10 ms; 0: only as `log` says.
+    /// The time between two checkpoints, at which a thread of its own writes all changed pages to the disk while the
+    /// work goes on. Without `sync=on`, a loss of power costs at most the writes of this time. Operations wait for a
+    /// checkpoint where they need the same pages or the same disk, and this wait is measured. At least 10 ms; 0: only
+    /// as `log` says.
     pub(super) checkpoint: Span,
-    /// A checkpoint comes, too, when so much has been logged since the last, so that the log does not fill the disk: what is
-    /// older is removed.
+    /// A checkpoint also happens after this amount of log since the last one. It removes the older log, so that the log
+    /// does not fill the disk.
     pub(super) log: ByteSize,
     /// Memory for pages. BerkeleyDB adds a quarter for itself, below 500 MiB.
     pub(super) cache: ByteSize,
-    /// Size of a page, a power of two from 512 to 64k. Without it: that of the file system's blocks. A folder keeps the one
-    /// that it was made with.
+    /// Size of a page, a power of two from 512 to 64k. Without it: the size of the file system's blocks. A folder keeps
+    /// the page size that it was made with.
     pub(super) page_size: Option<ByteSize>,
 }
 
@@ -69,7 +70,7 @@ pub(super) enum Sync {
 }
 
 impl Kind {
-    /// As the option names it.
+    /// The kind as the option names it.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Btree => "btree",
@@ -79,7 +80,7 @@ impl Kind {
 }
 
 impl Sync {
-    /// As the option names it.
+    /// The event as the option names it.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -104,7 +105,7 @@ impl Default for BdbConfig {
 }
 
 impl BdbConfig {
-    /// Refuses what cannot work, naming the option.
+    /// Refuses values that cannot work, and names their option.
     pub(super) fn check(&self) -> Result<()> {
         let refuse = |reason: String| Err(Error::InvalidOptions { engine: SCHEME, reason });
         if let Some(ByteSize(page)) = self.page_size

@@ -7,14 +7,15 @@ use serde::Deserialize;
 use super::SCHEME;
 use super::name::MAX_DEPTH;
 
-/// How deep a new store's folders are.
+/// The depth of a new store's folders.
 const DEFAULT_DEPTH: u8 = 2;
 
-/// Up to this size limit one level is enough: with entries of a block of 4 KiB, a folder has 256 at most. With two levels
-/// nearly every folder of so few entries would be empty after a while, and each would be opened to find one to evict.
+/// Up to this size limit one level is enough: with entries of one 4 KiB block, a folder has at most 256 entries. With
+/// two levels, so few entries would leave nearly every folder empty after a while. The search for an entry to evict
+/// would open each folder.
 const SMALL: u64 = 256 << 20;
 
-/// The smallest size limit: below it a single entry with a long key could be all there is room for.
+/// The smallest size limit: a smaller store could have room for only a single entry with a long key.
 pub(super) const MIN_SIZE: u64 = 1 << 20;
 
 /// How a store is opened.
@@ -24,13 +25,13 @@ pub(super) struct FileConfig {
     /// Levels of folders above the entries, 0 to 4, each of up to 256 folders. A store keeps the depth that it was
     /// made with, which is 2 unless given, and 1 where `size` is 256 MiB or less.
     pub(super) depth: Option<u8>,
-    /// A file system in memory that is mounted for the store, on a new folder in its path, and unmounted when it is closed:
-    /// `tmpfs:1g`, `tmpfs` (half of memory) or `ramfs` (no limit). Needs root.
+    /// A file system in memory that is mounted for the store, on a new folder in its path, and unmounted when the store
+    /// is closed: `tmpfs:1g`, `tmpfs` (half of memory) or `ramfs` (no limit). Needs root.
     pub(super) mount: Option<Mount>,
     /// The folder under the path that holds the entries; stores of several namespaces share a path.
     pub(super) namespace: String,
-    /// Bytes that the entries may take, in blocks of the file system; the oldest ones make room. Unlimited unless
-    /// given. Every process that opens the store must give the same.
+    /// Bytes that the entries may take, in blocks of the file system; the oldest entries make room. Unlimited unless
+    /// given. Every process that opens the store must give the same limit.
     pub(super) size: Option<ByteSize>,
     /// Wait for the disk at each change.
     pub(super) sync: bool,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::SCHEME;
 use super::record::{ENTRY_OVERHEAD, HEADER_LEN};
 
-/// LMDB's limit of keys, which is the engine's: a key is stored as it is.
+/// LMDB's limit of keys, which is also the engine's, because a key is stored as it is.
 pub(super) const MAX_KEY_LEN: usize = 511;
 
 /// The smallest byte limit that leaves room for entries of a useful size.
@@ -20,22 +20,22 @@ const MAP_STEP: u64 = 64 << 10;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct LmdbConfig {
-    /// Byte limit of the entries: their keys, their values, their tags and 30 bytes each. Beyond it, of five neighbouring
-    /// entries the one written longest ago makes room; expired ones go first. Processes that share a folder
-    /// should agree on it, because each evicts down to its own.
+    /// Byte limit of the entries: their keys, their values, their tags and 30 bytes each. Beyond it, the entry written
+    /// longest ago among five neighbours makes room; expired entries go first. Processes that share a folder should
+    /// agree on the limit, because each evicts down to its own.
     pub(super) size: ByteSize,
-    /// `on`: each write is synced to the disk before it is acknowledged. `off`: it is in the system's page cache,
-    /// survives the end of the process, and reaches the disk when the system likes; after a loss of power the
-    /// file may be unreadable and must then be deleted.
+    /// `on`: each write is synced to the disk before it is acknowledged. `off`: a write is in the system's page cache,
+    /// survives the end of the process, and reaches the disk when the system writes it. After a loss of power the file
+    /// may be unreadable and must then be deleted.
     pub(super) sync: bool,
-    /// Address space for the file, which never grows beyond it. Room for half-filled pages, large values that
-    /// begin a new page, old versions that are still read and the indexes of TTLs and tags must fit too. Without it: four
-    /// times `size` and 64 MiB. It costs nothing until it is used.
+    /// Address space for the file, which never grows beyond it. Half-filled pages, large values that begin a new page,
+    /// old versions that are still read and the indexes of TTLs and tags must fit too. Without it: four times `size`
+    /// plus 64 MiB. Address space costs nothing until it is used.
     pub(super) map_size: Option<ByteSize>,
     /// Name of the databases inside the folder: stores of different namespaces share nothing but the file.
     pub(super) namespace: String,
-    /// How many threads, of all processes, may have read from the folder and still live. Whoever opens the
-    /// folder first decides.
+    /// The largest number of living threads, of all processes, that have read from the folder. The process that opens
+    /// the folder first sets it.
     pub(super) readers: u32,
 }
 
@@ -52,7 +52,7 @@ impl Default for LmdbConfig {
 }
 
 impl LmdbConfig {
-    /// Refuses what cannot work, naming the option.
+    /// Refuses values that cannot work, and names their option.
     pub(super) fn check(&self) -> Result<()> {
         let refuse = |reason: String| Err(Error::InvalidOptions { engine: SCHEME, reason });
         if self.size < MIN_SIZE {
@@ -79,15 +79,15 @@ impl LmdbConfig {
         Ok(())
     }
 
-    /// How large the map must be, in whole pages.
+    /// The size of the map, in whole pages.
     pub(super) fn map_bytes(&self) -> usize {
         let wanted = self.map_size.map_or_else(|| default_map(self.size), |ByteSize(bytes)| bytes);
         let whole = wanted.min(u64::MAX - MAP_STEP).next_multiple_of(MAP_STEP);
         usize::try_from(whole).unwrap_or(usize::MAX / 2 + 1)
     }
 
-    /// The largest value that fits with the longest key and tag, and twice into the map: a new version is written before
-    /// the old one is given up.
+    /// The largest value that fits with the longest key and tag, and twice into the map: a new version is written
+    /// before the old version is given up.
     pub(super) fn max_value_len(&self) -> usize {
         let room = self.size.0.min(self.map_bytes() as u64 / 2);
         let room = room.saturating_sub((ENTRY_OVERHEAD + MAX_KEY_LEN + MAX_TAG_LEN) as u64);

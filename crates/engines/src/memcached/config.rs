@@ -10,11 +10,11 @@ use super::SCHEME;
 
 pub(super) const MIB: u64 = 1 << 20;
 
-/// memcached's largest slab chunk, in bytes, unless it is told another.
+/// memcached's default for its largest slab chunk, in bytes.
 pub(super) const CHUNK_MAX: u64 = 512 << 10;
 
-/// The smallest chunk of larger items, in bytes: out of smaller ones a server puts every larger value together, piece by
-/// piece, and is none that anybody runs.
+/// The smallest chunk of larger items, in bytes. With smaller chunks a server composes every larger value of many
+/// pieces; no real server is run like that.
 const CHUNK_MIN: u64 = 64 << 10;
 
 /// The smallest item limit that memcached takes, in bytes.
@@ -43,7 +43,7 @@ const FOR_INNODB: [&str; 6] =
 const NOT_FOR_INNODB: [&str; 6] =
     ["item_size", "i", "server_threads", "nodes", "socket", "distribution"];
 
-/// Options that twemproxy leaves no choice in.
+/// Options that twemproxy does not let a user choose.
 const NOT_FOR_TWEMPROXY: [&str; 1] = ["distribution"];
 
 /// The widest VARCHAR: a row of MySQL has 65,535 bytes, and its other columns need some of them.
@@ -55,13 +55,13 @@ const COLUMN_MAX: u32 = (1 << 24) - 1;
 /// The smallest buffer pool of InnoDB, in bytes.
 const BUFFER_POOL_MIN: u64 = 5 * MIB;
 
-/// How the servers are started, where none is named, and how they are spoken to.
+/// The start of servers, where the URL names none, and the connections to servers.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct MemcachedConfig {
-    /// The server that is started: `memcached`; `innodb`, MySQL 5.6 of 2013 (GPL v2, no longer maintained) with its
-    /// memcached plugin, which keeps values in a column of a table; or `twemproxy`, `nodes` memcached and a proxy before
-    /// them that places the keys.
+    /// The server that is started. `memcached`: memcached itself. `innodb`: MySQL 5.6 of 2013 (GPL v2, no longer
+    /// maintained) with its memcached plugin, which keeps values in a column of a table. `twemproxy`: `nodes` memcached
+    /// and a proxy before them that places the keys.
     pub(super) server: Program,
     /// Memory for the items of each server that is started, as memcached's -m: `64m`, `1g`. A bare number below
     /// 65536 is mebibytes, as for memcached itself.
@@ -78,34 +78,35 @@ pub(super) struct MemcachedConfig {
     /// The protocol: `text`, `meta`, or `auto`: meta where every server speaks it (memcached 1.6.10 and later).
     /// Only meta tells the remaining TTL.
     pub(super) protocol: Protocol,
-    /// `session` keeps connections; `operation` opens one for every operation and closes it after it.
+    /// `session` keeps connections; `operation` opens a connection for every operation and closes it afterwards.
     pub(super) connect: Connect,
     /// How long a server may stay silent before the operation fails.
     pub(super) timeout: Span,
-    /// Of `server=innodb`: after how many writes of a connection they are committed (`daemon_memcached_w_batch_size`). With
-    /// more than one, a write is acknowledged before it is, and one that is refused, such as an `add` of a key that is
-    /// there, undoes those of its batch.
+    /// Of `server=innodb`: how many writes of a connection are committed together (`daemon_memcached_w_batch_size`).
+    /// With more than one, a write is acknowledged before its commit. A refused write, such as an `add` of an existing
+    /// key, undoes the writes of its batch.
     pub(super) w_batch: u32,
     /// Of `server=innodb`: after how many reads of a connection its transaction is renewed
     /// (`daemon_memcached_r_batch_size`).
     pub(super) r_batch: u32,
-    /// Of `server=innodb`: characters of the column for values, a VARCHAR; 1024 as shipped. What is longer is cut short
-    /// without a word, and acknowledged. More than 65000 is a MEDIUMBLOB, which takes as much as the protocol: 1 MiB.
+    /// Of `server=innodb`: characters of the column for values, a VARCHAR; 1024 as shipped. A longer value is silently
+    /// cut short, and acknowledged. More than 65000 makes the column a MEDIUMBLOB, which takes as much as the protocol:
+    /// 1 MiB.
     pub(super) column: u32,
-    /// Of `server=innodb`: when the log reaches the disk (`innodb_flush_log_at_trx_commit`): `1` at each commit, `2` once a
-    /// second, and the system's cache at each commit; `0` both once a second.
+    /// Of `server=innodb`: when the log reaches the disk (`innodb_flush_log_at_trx_commit`). `1`: at each commit. `2`:
+    /// once a second, and the system's cache at each commit. `0`: both once a second.
     pub(super) flush: u8,
     /// Of `server=innodb`: commits in two phases (`innodb_support_xa`), as MySQL does by default; `false` spares a commit that
     /// also goes to a binary log a flush of InnoDB's. The server that is started has no such log.
     pub(super) support_xa: bool,
     /// Of `server=innodb`: memory for pages (`innodb_buffer_pool_size`). Without it: `m`.
     pub(super) buffer_pool: Option<ByteSize>,
-    /// The link between the client and the servers: `delay:2ms` is a relay by which every round trip takes so much
-    /// longer, and a new connection one more, as if the servers were so far away; with `delay:2ms,rate:20m`
-    /// answers also come at no more than so many bytes a second on a connection.
+    /// The link between the client and the servers. With `delay:2ms` a relay makes every round trip 2 ms longer, as if
+    /// the servers were that far away. A new connection takes one delay more. With `delay:2ms,rate:20m` answers also
+    /// come at no more than 20 MiB a second on a connection.
     pub(super) via: Option<Via>,
-    /// Which server has a key: `ketama` (libmemcached's weighted ketama, what most clients mean by the word) or
-    /// `ketama_unweighted` (its other one, with MD5).
+    /// Which server has a key: `ketama` (libmemcached's weighted ketama, the usual meaning of the word in clients) or
+    /// `ketama_unweighted` (libmemcached's other ketama, with MD5).
     pub(super) distribution: Distribution,
 }
 
@@ -120,7 +121,7 @@ pub(super) enum Program {
 }
 
 impl Program {
-    /// As the option names it.
+    /// The server as the option names it.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Memcached => "memcached",
@@ -224,7 +225,7 @@ impl MemcachedConfig {
         Ok(config)
     }
 
-    /// Refuses options that what is started does not have.
+    /// Refuses options that the server to start does not have.
     fn check_server(&self, url: &StoreUrl) -> Result<()> {
         let refuse = |reason: String| Err(Error::InvalidOptions { engine: SCHEME, reason });
         let is_innodb = self.server == Program::Innodb;
@@ -268,7 +269,7 @@ impl MemcachedConfig {
         }
     }
 
-    /// Whether the column for values is one that cuts them short.
+    /// Whether the column for values cuts long values short.
     pub(super) fn cuts_values(&self) -> bool {
         self.column <= VARCHAR_MAX
     }
@@ -278,7 +279,7 @@ impl MemcachedConfig {
         self.buffer_pool.unwrap_or(self.m).0.max(BUFFER_POOL_MIN)
     }
 
-    /// The largest slab chunk with which memcached takes this item limit: one that divides it, and that divides a page.
+    /// The largest slab chunk with which memcached takes this item limit: the chunk must divide the limit, and a page.
     pub(super) fn chunk_max(&self) -> u64 {
         match self.item_size.0 {
             0 => 0,
@@ -292,7 +293,8 @@ impl MemcachedConfig {
     }
 }
 
-/// The next item limit whose chunks are not too small: a power of two that is one chunk, or some of the smallest.
+/// The next item limit whose chunks are not too small: a power of two that is one chunk, or a multiple of the smallest
+/// chunk.
 fn whole_chunks(item_size: u64) -> u64 {
     if item_size <= CHUNK_MIN {
         item_size.max(ITEM_MIN).next_power_of_two()

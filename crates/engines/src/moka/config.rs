@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 pub(super) struct MokaConfig {
     /// Bytes that keys, values and their bookkeeping may take before entries are dropped.
     pub(super) size: ByteSize,
-    /// Which entries are dropped, and whether a new one is let in: tinylfu (moka's default; keeps what is asked
-    /// for often, and may refuse a newcomer) or lru.
+    /// Which entries are dropped, and whether a new entry is accepted: tinylfu (moka's default; keeps entries that are
+    /// asked for often, and may refuse a new one) or lru.
     pub(super) policy: Policy,
 }
 

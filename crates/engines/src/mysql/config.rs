@@ -17,54 +17,56 @@ const LONGEST_PACKET: u64 = 1 << 30;
 /// The smallest buffer pool that every server takes.
 const SMALLEST_POOL: u64 = 5 * MIB;
 
-/// Options that say how a server is started, and so mean nothing for one that runs already.
+/// Options of the start of a server, which mean nothing for a server that runs already.
 const FOR_MANAGED: [&str; 5] = ["flush", "buffer_pool", "packet", "server", "tls"];
 
-/// Options that say whom to trust, and so mean nothing for a server that larder starts.
+/// Options of trust in a server, which mean nothing for a server that larder starts.
 const FOR_NAMED: [&str; 2] = ["ssl-mode", "ssl-ca"];
 
-/// How the server is started, where none is named, and how it is spoken to.
+/// The start of the server, where the URL names none, and the connections to it.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct MysqlConfig {
-    /// When a server that is started brings a write to the disk, as its `innodb_flush_log_at_trx_commit`: `1`, before it
-    /// is acknowledged; `2`, to the system before, and to the disk once a second; `0`, to both once a second.
+    /// When a server that is started brings a write to the disk, as its `innodb_flush_log_at_trx_commit`. `1`: before
+    /// the write is acknowledged. `2`: to the system before that, and to the disk once a second. `0`: to both once a
+    /// second.
     pub(super) flush: Flush,
-    /// Memory for pages of tables that a server which is started may take, as its `innodb_buffer_pool_size`. What does
-    /// not fit is read from its files.
+    /// Memory for pages of tables that a server which is started may take, as its `innodb_buffer_pool_size`. Pages that
+    /// do not fit are read from its files.
     pub(super) buffer_pool: ByteSize,
     /// The longest request or row that a server which is started takes, as its `max_allowed_packet`; a value is a
     /// little shorter.
     pub(super) packet: ByteSize,
     /// Which server is started: `mariadb` or `mysql`.
     pub(super) server: Program,
-    /// `on` has the server that is started listen on a Unix socket instead of a port of 127.0.0.1; a path is that of the
-    /// socket of a server that runs already, on which the URL names user and database: `mysql://user@localhost/db`.
+    /// `on`: the server that is started listens on a Unix socket instead of a port of 127.0.0.1. A path: the socket of
+    /// a server that runs already, for which the URL names user and database: `mysql://user@localhost/db`.
     pub(super) socket: Socket,
     /// Encrypt the connections to a server that is started, which gets a certificate of its own.
     pub(super) tls: bool,
-    /// How connections to a server that runs already are encrypted: `DISABLED`; `PREFERRED`, where it can;
-    /// `REQUIRED`, whosever certificate it has; `VERIFY_CA`, with the certificate of an authority that is trusted;
-    /// `VERIFY_IDENTITY`, and made for this host. Over a socket none is.
+    /// How connections to a server that runs already are encrypted. `DISABLED`: never. `PREFERRED`: where the server
+    /// can. `REQUIRED`: with any certificate. `VERIFY_CA`: with a certificate of a trusted authority.
+    /// `VERIFY_IDENTITY`: with a certificate of a trusted authority for this host. Connections over a socket are not
+    /// encrypted.
     #[serde(rename = "ssl-mode")]
     #[schemars(with = "String")]
     pub(super) ssl_mode: SslMode,
     /// File with the certificates, in PEM, of authorities to trust beside the public ones, which the client library
-    /// always trusts: by `VERIFY_CA` a certificate of any of them will do.
+    /// always trusts. `VERIFY_CA` accepts a certificate of any of them.
     #[serde(rename = "ssl-ca")]
     pub(super) ssl_ca: Option<String>,
-    /// Name of the table. It is made where it is missing, and dropped again by the store that made it, if nothing is in it
-    /// then and no other store has it open.
+    /// Name of the table. A missing table is made; the store that made it drops it again, if it is empty then and no
+    /// other store has it open.
     pub(super) namespace: String,
     /// How long a server may stay silent before the operation fails.
     pub(super) timeout: Span,
-    /// The link between the client and the server: `delay:2ms` is a relay by which every round trip takes so much
-    /// longer, and a new connection some more, as if the server were so far away; with `delay:2ms,rate:20m`
-    /// answers also come at no more than so many bytes a second on a connection.
+    /// The link between the client and the server. With `delay:2ms` a relay makes every round trip 2 ms longer, as if
+    /// the server were that far away. A new connection takes some delays more. With `delay:2ms,rate:20m` answers also
+    /// come at no more than 20 MiB a second on a connection.
     pub(super) via: Option<Via>,
 }
 
-/// When a write reaches the disk, as MySQL counts it.
+/// When a write reaches the disk, in MySQL's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub(super) enum Flush {
     #[serde(rename = "0")]
@@ -77,7 +79,7 @@ pub(super) enum Flush {
 }
 
 impl Flush {
-    /// As MySQL counts it.
+    /// The setting's number in MySQL.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Late => "0",
@@ -130,7 +132,7 @@ impl From<Socket> for String {
     }
 }
 
-/// How connections are encrypted, as MySQL's own clients call it.
+/// How connections are encrypted, in the words of MySQL's own clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub(super) enum SslMode {
@@ -151,12 +153,12 @@ impl SslMode {
         (Self::VerifyIdentity, "VERIFY_IDENTITY"),
     ];
 
-    /// As MySQL's own clients write it.
+    /// The mode as MySQL's own clients write it.
     pub(super) fn as_str(self) -> &'static str {
         Self::ALL[self as usize].1
     }
 
-    /// Whether a certificate is looked at.
+    /// Whether the client checks the certificate.
     pub(super) fn verifies(self) -> bool {
         matches!(self, Self::VerifyCa | Self::VerifyIdentity)
     }

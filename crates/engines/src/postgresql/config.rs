@@ -8,35 +8,35 @@ use serde::{Deserialize, Serialize};
 
 use super::SCHEME;
 
-/// Options that say how a server is started, and so mean nothing for one that runs already.
+/// Options of the start of a server, which mean nothing for a server that runs already.
 const FOR_MANAGED: [&str; 4] = ["fsync", "shared_buffers", "socket", "tls"];
 
-/// Options that say where a server is and whom to trust, and so mean nothing for one that larder starts.
+/// Options of the address of a server and of trust in it, which mean nothing for a server that larder starts.
 const FOR_NAMED: [&str; 4] = ["host", "port", "sslmode", "sslrootcert"];
 
-/// The longest name that PostgreSQL keeps whole is of 63 bytes; what is made beside the table has some more.
+/// PostgreSQL keeps names of up to 63 bytes whole; the names of the objects beside the table are longer than its own.
 const MAX_NAMESPACE_LEN: usize = 48;
 
 /// The least that the server takes as its `shared_buffers`.
 const MIN_SHARED_BUFFERS: ByteSize = ByteSize(128 << 10);
 
-/// How the server is started, where none is named, how it is spoken to, and what the table is like.
+/// The start of the server, where the URL names none, the connections to it, and the table.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct PostgresqlConfig {
-    /// The kind of the table: `unlogged`, whose entries are lost when the server ends other than by a shutdown; or
-    /// `logged`, whose entries are in the write-ahead log before they are acknowledged, as far as
-    /// `synchronous_commit` and `fsync` say. A table that is there already must be what is asked for here.
+    /// The kind of the table. `unlogged`: its entries are lost when the server ends other than by a shutdown. `logged`:
+    /// its entries are in the write-ahead log before they are acknowledged, as far as `synchronous_commit` and `fsync`
+    /// say. An existing table must be of the kind that is asked for here.
     pub(super) table: Persistence,
-    /// Name of the table. It is made where there is none; where this made it and it is empty in the end, it is dropped
-    /// again. One with other columns is left alone.
+    /// Name of the table. A missing table is made; the store that made it drops it again, if it is empty in the end. A
+    /// table with other columns is left alone.
     pub(super) namespace: String,
-    /// When a write of a logged table is acknowledged, as the `synchronous_commit` of the sessions: `on`, when the log is
-    /// on the disk; `off`, before that, so that a crash costs the writes of less than a second; `local`, `remote_write`
-    /// and `remote_apply` are for servers with standbys. Without it, as the server has it.
+    /// When a write of a logged table is acknowledged, as the `synchronous_commit` of the sessions. `on`: when the log
+    /// is on the disk. `off`: before that, so that a crash costs the writes of less than a second. `local`,
+    /// `remote_write` and `remote_apply` are for servers with standbys. Without it: the server's own setting.
     pub(super) synchronous_commit: Option<SynchronousCommit>,
-    /// Whether a server that is started waits for the disk at all, as its `fsync`. Without, a loss of power may cost the
-    /// whole database.
+    /// Whether a server that is started waits for the disk at all, as its `fsync`. With `off`, a loss of power may cost
+    /// the whole database.
     pub(super) fsync: bool,
     /// Memory in which a server that is started keeps pages, as its `shared_buffers`. The pages are in the system's cache
     /// too.
@@ -45,22 +45,23 @@ pub(super) struct PostgresqlConfig {
     pub(super) socket: bool,
     /// Encrypt the connections to a server that is started, which gets a certificate of its own.
     pub(super) tls: bool,
-    /// The host, or the folder of its Unix socket, where the URL has none before its path, as libpq writes it:
+    /// The host, or the folder of its Unix socket, where the URL has no host before its path, as libpq writes it:
     /// `postgresql:///database?host=/run/postgresql`.
     pub(super) host: Option<String>,
-    /// The port, where the URL has no host with one before its path; it is in the name of a Unix socket too.
+    /// The port, where the URL has no host with a port before its path. The name of a Unix socket has the port too.
     pub(super) port: Option<u16>,
-    /// Whether connections to a server that the URL names are encrypted, as libpq names it: `disable`; `prefer`, where
-    /// the server can; `require`, without a look at the certificate, unless `sslrootcert` is given; `verify-ca`, with a
-    /// certificate of a known authority; or `verify-full`, which must also be for this host.
+    /// Whether connections to a server that the URL names are encrypted, as libpq names it. `disable`: never. `prefer`:
+    /// where the server can. `require`: always, without a look at the certificate, unless `sslrootcert` is given.
+    /// `verify-ca`: with a certificate of a known authority. `verify-full`: with a certificate of a known authority for
+    /// this host.
     pub(super) sslmode: SslMode,
     /// File with the certificates, in PEM, of the authorities to trust instead of this system's.
     pub(super) sslrootcert: Option<String>,
-    /// How long the server may take for an operation, or to let a session in, until the operation fails.
+    /// How long the server may take for an operation, or to accept a session, before the operation fails.
     pub(super) timeout: Span,
-    /// The link between the client and the server: `delay:2ms` is a relay by which every round trip takes so much
-    /// longer, and a new connection one more, as if the server were so far away; with `delay:2ms,rate:20m`
-    /// answers also come at no more than so many bytes a second on a connection.
+    /// The link between the client and the server. With `delay:2ms` a relay makes every round trip 2 ms longer, as if
+    /// the server were that far away. A new connection takes one delay more. With `delay:2ms,rate:20m` answers also
+    /// come at no more than 20 MiB a second on a connection.
     pub(super) via: Option<Via>,
 }
 
@@ -74,7 +75,7 @@ pub(super) enum Persistence {
 }
 
 impl Persistence {
-    /// As the URL names it.
+    /// The kind as the URL names it.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Unlogged => "unlogged",
@@ -83,7 +84,7 @@ impl Persistence {
     }
 }
 
-/// When a write is acknowledged, as PostgreSQL calls it and the URL names it.
+/// When a write is acknowledged, in the words of PostgreSQL and of the URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum SynchronousCommit {
@@ -95,7 +96,7 @@ pub(super) enum SynchronousCommit {
 }
 
 impl SynchronousCommit {
-    /// As PostgreSQL calls it.
+    /// The setting as PostgreSQL names it.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::On => "on",
@@ -107,7 +108,7 @@ impl SynchronousCommit {
     }
 }
 
-/// Whether connections are encrypted and whom they trust, as libpq calls it and the URL names it.
+/// The encryption of connections and their trust, in the words of libpq and of the URL.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema,
 )]

@@ -10,14 +10,14 @@ use super::SCHEME;
 
 const MIB: u64 = 1 << 20;
 
-/// Options that say how a server is started, and so mean nothing for one that runs already.
+/// Options of the start of a server, which mean nothing for a server that runs already.
 const FOR_MANAGED: [&str; 7] =
     ["memory", "policy", "appendonly", "nodes", "socket", "server", "io_threads"];
 
-/// Options that say whom to trust, and so mean nothing for a server that larder starts.
+/// Options of trust in a server, which mean nothing for a server that larder starts.
 const FOR_NAMED: [&str; 2] = ["ca", "insecure"];
 
-/// How the servers are started, where none is named, and how they are spoken to.
+/// The start of servers, where the URL names none, and the connections to servers.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct RedisConfig {
@@ -28,7 +28,7 @@ pub(super) struct RedisConfig {
     /// Whether a server that is started logs its writes to a file: `no`; `everysec`, synced to the disk once a second;
     /// or `always`, synced before each answer.
     pub(super) appendonly: AppendOnly,
-    /// How many servers are started. More than one are a cluster, over which the slots are spread evenly.
+    /// How many servers are started. Several servers are a cluster, over which the slots are spread evenly.
     pub(super) nodes: u16,
     /// Start the server on a Unix socket instead of a port of 127.0.0.1.
     pub(super) socket: bool,
@@ -45,17 +45,17 @@ pub(super) struct RedisConfig {
     pub(super) insecure: bool,
     /// The number of the database, where the URL has no path for it.
     pub(super) db: u32,
-    /// `session` keeps connections; `operation` opens one for every operation and closes it after it.
+    /// `session` keeps connections; `operation` opens a connection for every operation and closes it afterwards.
     pub(super) connect: Connect,
     /// How long a server may stay silent before the operation fails.
     pub(super) timeout: Span,
-    /// The link between the client and the servers: `delay:2ms` is a relay by which every round trip takes so much
-    /// longer, and a new connection one more, as if the servers were so far away; with `delay:2ms,rate:20m`
-    /// answers also come at no more than so many bytes a second on a connection.
+    /// The link between the client and the servers. With `delay:2ms` a relay makes every round trip 2 ms longer, as if
+    /// the servers were that far away. A new connection takes one delay more. With `delay:2ms,rate:20m` answers also
+    /// come at no more than 20 MiB a second on a connection.
     pub(super) via: Option<Via>,
 }
 
-/// Which entries make room, as Redis calls it and the URL names it.
+/// Which entries make room, in the words of Redis and of the URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Policy {
@@ -71,7 +71,7 @@ pub(super) enum Policy {
 }
 
 impl Policy {
-    /// The policy as Redis calls it.
+    /// The policy as Redis names it.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::AllkeysLru => "allkeys-lru",

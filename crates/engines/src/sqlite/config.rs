@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use super::SCHEME;
 
-/// The longest key. SQLite itself takes more; but a key is stored twice, and one that is longer than about a
-/// quarter of a page makes its index slow.
+/// The longest key. SQLite itself takes longer keys; but a key is stored twice, and a key longer than about a quarter
+/// of a page makes its index slow.
 pub(super) const MAX_KEY_LEN: usize = 4096;
 
-/// SQLite's limit of a row, 10^9 bytes, less what a row holds beside its value.
+/// SQLite's limit of a row, 10^9 bytes, less the bytes of a row beside its value.
 const MAX_ROW_LEN: u64 = 1_000_000_000 - MAX_KEY_LEN as u64 - 64;
 
 /// The fewest pages that leave room for entries of a useful size.
@@ -23,23 +23,23 @@ const MIN_PAGES: u64 = 64;
 #[serde(default, deny_unknown_fields)]
 pub(super) struct SqliteConfig {
     /// Byte limit of the pages in use, of which a sixteenth is kept free. Beyond it, the entries stored longest ago
-    /// make room, unless they were rewritten since; expired ones go first. The file uses their pages again, and
-    /// does not shrink. The log beside the file is not counted: it grows to some 16 MiB, and further while other
-    /// processes read without a pause. Processes that share a file should agree on the limit, because each evicts
-    /// down to its own.
+    /// make room, unless they were rewritten since; expired entries go first. The file uses their pages again, and does
+    /// not shrink. The log beside the file is not counted: it grows to some 16 MiB, and further while other processes
+    /// read without a pause. Processes that share a file should agree on the limit, because each evicts down to its
+    /// own.
     pub(super) size: ByteSize,
-    /// When writes reach the disk. `off`: when the system likes; they survive the end of the process, and a loss of
-    /// power may leave a file that must be deleted. `normal`: at each checkpoint; a loss of power costs the writes
-    /// since the last. `full` or `on`: before they are acknowledged.
+    /// When writes reach the disk. `off`: when the system writes them; they survive the end of the process, and a loss
+    /// of power may leave a file that must be deleted. `normal`: at each checkpoint; a loss of power costs the writes
+    /// since the last one. `full` or `on`: before they are acknowledged.
     pub(super) sync: Sync,
     /// Name of the table: stores of different namespaces share nothing but the file.
     pub(super) namespace: String,
-    /// Size of a page, a power of two from 512 to 64k. A file keeps the one that it was made with.
+    /// Size of a page, a power of two from 512 to 64k. A file keeps the page size that it was made with.
     pub(super) page_size: ByteSize,
     /// Memory for pages that each session keeps. The pages are in the system's cache too, so more helps little.
     pub(super) cache: ByteSize,
-    /// How much of the file is read through a memory map. It saves a copy, which counts from some ten kilobytes a
-    /// value on; in exchange, an error of the disk ends the process instead of being reported.
+    /// The part of the file that is read through a memory map. The map saves a copy, which counts for values from some
+    /// ten kilobytes on. In exchange, an error of the disk ends the process instead of being reported.
     pub(super) mmap: ByteSize,
     /// How long to wait for a lock that another process holds.
     pub(super) timeout: Span,
@@ -49,7 +49,7 @@ pub(super) struct SqliteConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Sync {
-    /// When the system likes.
+    /// When the system writes them.
     Off,
     /// At each checkpoint.
     Normal,
@@ -59,7 +59,7 @@ pub(super) enum Sync {
 }
 
 impl Sync {
-    /// As SQLite names it.
+    /// The setting as SQLite names it.
     pub(super) fn pragma(self) -> &'static str {
         match self {
             Self::Off => "OFF",
@@ -84,7 +84,7 @@ impl Default for SqliteConfig {
 }
 
 impl SqliteConfig {
-    /// Refuses what cannot work, naming the option.
+    /// Refuses values that cannot work, and names their option.
     pub(super) fn check(&self) -> Result<()> {
         let refuse = |reason: String| Err(Error::InvalidOptions { engine: SCHEME, reason });
         let ByteSize(page) = self.page_size;
@@ -116,8 +116,8 @@ impl SqliteConfig {
         Err(Error::SizeTooSmall { engine: SCHEME, option: "size", size, least })
     }
 
-    /// The largest value that fits with the longest key, and with what an empty file takes, into the part of the
-    /// limit that is filled.
+    /// The largest value that fits, with the longest key and the pages of an empty file, into the part of the limit
+    /// that is filled.
     pub(super) fn max_value_len(&self, page_size: u64) -> usize {
         let room = self.size.0 - self.size.0 / 8 - 16 * page_size;
         usize::try_from(room.min(MAX_ROW_LEN)).unwrap_or(usize::MAX)

@@ -11,18 +11,18 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::SCHEME;
 
-/// How a stack is held together.
+/// The settings of a stack.
 #[derive(Debug, Clone, Copy, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct TieredConfig {
-    /// The longest time for which the tiers above the lowest keep a value, or `off`. It bounds how long this process goes
-    /// on to see what another one has overwritten or deleted below; and how long an entry may outlive its TTL in a tier
-    /// above one that does not tell how much is left of it. `off` is for a stack below which nobody else ever writes: a
-    /// tier above that could once not drop a key is then left out for good, and what a persistent one held when it was
-    /// opened is taken as it is.
+    /// The longest time for which the tiers above the lowest keep a value, or `off`. It bounds how long this process
+    /// still sees a value that another process has overwritten or deleted below. It also bounds how long an entry may
+    /// outlive its TTL above a tier that does not tell the remaining TTL. `off` is for a stack below which no other
+    /// process ever writes. A tier above that once could not drop a key is then left out for good, and the contents of
+    /// a persistent tier at its opening are taken as they are.
     pub(super) l1_ttl: Cap,
-    /// Byte limit of each tier that has such a limit and whose own URL does not say it. Servers that were started by
-    /// somebody else are left as they are.
+    /// Byte limit of each tier that has such a limit and whose own URL does not set it. External servers are left as
+    /// they are.
     pub(super) room: Option<ByteSize>,
 }
 
