@@ -20,13 +20,14 @@ const BEGIN: &str =
 pub(crate) enum Command {
     /// Measure several caches on the same verified work, side by side
     Compare(Box<compare::Arguments>),
-    /// Render what a comparison left anew, print it, or draw its charts
+    /// Render the results of a comparison again, print them, or draw their charts
     ///
-    /// Without --format, report.md and report.html are written again beside each run.json, as this larder makes them.
+    /// Without --format, this larder writes report.md and report.html again beside each run.json.
     Report(report::Arguments),
-    /// Tell what changed from one result to another
+    /// Show the changes from one result to another
     ///
-    /// Compares the cells that both have. Where the two cannot be told apart, there is a ~ in the place of a change.
+    /// Compares the cells that both results have. A ~ stands in the place of a change where the two cannot be told
+    /// apart.
     Diff(diff::Arguments),
     /// List the caches that can be compared, and which of them can run here
     Engines(engines::Arguments),

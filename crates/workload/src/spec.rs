@@ -18,7 +18,7 @@ use super::{
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 #[command(next_help_heading = "Workload")]
 pub struct WorkloadSpec {
-    /// Number of keys; a comma sweeps [default: 20000, or what a trace has]
+    /// Number of keys; a comma sweeps [default: 20000, or the number in a trace]
     #[arg(short, long, value_name = "N", allow_hyphen_values = true)]
     #[serde(deserialize_with = "text")]
     pub keys: Option<Sweep<Count>>,
@@ -64,8 +64,8 @@ pub struct WorkloadSpec {
     #[serde(deserialize_with = "text")]
     pub ratio: Option<Ratio>,
 
-    /// The operation that follows a miss: `fill` stores the value (get-or-set; each round starts empty), `fill-next` stores
-    /// it under the next key (a mistake that is made), `skip` does nothing
+    /// The operation that follows a miss: `fill` stores the value (get-or-set; each round starts empty), `fill-next`
+    /// stores the value under the next key (a known mistake), `skip` does nothing
     #[arg(long, value_name = "WHAT")]
     #[serde(deserialize_with = "text")]
     pub on_miss: Option<OnMiss>,
@@ -76,8 +76,8 @@ pub struct WorkloadSpec {
     #[serde(deserialize_with = "text")]
     pub capacity: Option<Sweep<Capacity>>,
 
-    /// The time that the application needs to make a value that a get-or-set missed, slept between the miss and its fill; it is
-    /// part of the time of that operation
+    /// The time that the application needs to make a value that a get-or-set missed. This sleep between the miss and
+    /// its fill is part of the time of the operation
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     #[serde(deserialize_with = "text")]
     pub load_time: Option<Span>,
@@ -87,8 +87,8 @@ pub struct WorkloadSpec {
     #[serde(deserialize_with = "text")]
     pub multiget: Option<Count>,
 
-    /// Keys come in groups of this many, one after the other, that are read together; with `get_tag`, each value is stored
-    /// with the tag of its group
+    /// Read successive keys together, in groups of this many; with `get_tag`, each value is stored with the tag of its
+    /// group
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     #[serde(deserialize_with = "text")]
     pub group: Option<Count>,
@@ -122,8 +122,8 @@ pub struct WorkloadSpec {
     #[serde(deserialize_with = "text")]
     pub processes: Option<Count>,
 
-    /// Reads or mixed operations a round, all threads together; sets, deletes and touches of their own are always one a
-    /// key [default: as many as keys, or the whole trace]
+    /// Reads or mixed operations a round, all threads together; separate sets, deletes and touches are always one a key
+    /// [default: as many as keys, or the whole trace]
     #[arg(
         short = 'n',
         long,
@@ -139,20 +139,20 @@ pub struct WorkloadSpec {
     #[serde(deserialize_with = "text")]
     pub duration: Option<Span>,
 
-    /// Operations that come each second, of all threads together, whether the target keeps up or not: latency counts from
-    /// the instant at which each was due. 10k, 2.5k; a comma sweeps [default: each thread's next operation begins when its
-    /// last one is over]
+    /// Operations that come each second, of all threads together, whether the target keeps up or not: 10k, 2.5k.
+    /// Latency counts from the instant at which an operation was due; a comma sweeps [default: each thread's next
+    /// operation begins when its last one is over]
     #[arg(short = 'R', long, value_name = "N", allow_hyphen_values = true)]
     #[serde(deserialize_with = "text")]
     pub rate: Option<Sweep<Count>>,
 
-    /// How they are spread over time: fixed, at the same distance; exponential, as from many callers; trace, as recorded
-    /// [default: fixed]
+    /// How the operations are spread over time: fixed, at the same distance; exponential, as from many callers; trace,
+    /// as recorded [default: fixed]
     #[arg(long, value_name = "HOW", allow_hyphen_values = true)]
     #[serde(deserialize_with = "text")]
     pub arrivals: Option<ArrivalKind>,
 
-    /// The rates from the first to the last in steps, 10k:50k:10k, and latency against throughput
+    /// Measure at the rates from the first to the last in steps, 10k:50k:10k, and show latency against throughput
     #[arg(long, value_name = "FROM:TO:STEP", conflicts_with = "rate", allow_hyphen_values = true)]
     #[serde(deserialize_with = "text")]
     pub scan: Option<Scan>,
@@ -162,7 +162,7 @@ pub struct WorkloadSpec {
     #[serde(deserialize_with = "text")]
     pub search: Option<Bound>,
 
-    /// Before the first round, do everything unmeasured for this long
+    /// Before the first round, do all operations unmeasured for this time
     #[arg(short, long, value_name = "TIME", allow_hyphen_values = true)]
     #[serde(deserialize_with = "text")]
     pub warmup: Option<Span>,
@@ -172,31 +172,31 @@ pub struct WorkloadSpec {
     #[serde(deserialize_with = "text")]
     pub rounds: Option<Count>,
 
-    /// More rounds, after the first --rounds, until the 95 % interval of every rate lies within so many percent of it, 2%, and
-    /// of every ratio of two within 1.4 times that; where targets are compared, 28 rounds at least. A point of the sweep ends
-    /// by itself
+    /// More rounds, after the first --rounds, until the 95 % interval of every rate lies within this percentage of the
+    /// rate, 2%, and that of every ratio of two rates within 1.4 times as much. Where targets are compared, 28 rounds
+    /// at least; each point of a sweep ends by itself
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
     #[serde(deserialize_with = "text")]
     pub until: Option<Until>,
 
-    /// Begin no further round after this time; each point has its first one whatever happens [default: 5m with --until]
+    /// Begin no further round after this time; each point has its first round in any case [default: 5m with --until]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     #[serde(deserialize_with = "text")]
     pub max_time: Option<Span>,
 
-    /// Take fewer keys, the same for every target, where the rounds would take longer than this on this machine; a short trial
-    /// of each target tells
+    /// Take fewer keys, the same for every target, where the rounds would take longer than this on this machine, as a
+    /// short trial of each target shows
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     #[serde(deserialize_with = "text")]
     pub within: Option<Span>,
 
-    /// Every key, size and operation follows from it [default: 1]
+    /// The number from which every key, size and operation follows [default: 1]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     #[serde(deserialize_with = "text")]
     pub seed: Option<u64>,
 
-    /// Memory of the whole run: of client, servers and guests together, with what their files have in the page cache and in
-    /// file systems in memory; from 64m, where the system lets it be limited
+    /// Memory of the whole run: of client, servers and guests together, with the pages of their files in the page cache
+    /// and in file systems in memory; from 64m, where the system supports such a limit
     #[arg(long, value_name = "SIZE")]
     #[serde(deserialize_with = "text")]
     pub memory: Option<ByteSize>,
@@ -208,10 +208,10 @@ pub struct WorkloadSpec {
 }
 
 impl WorkloadSpec {
-    /// This specification, completed by another one where it says nothing.
+    /// This specification, completed by the fields of another one.
     #[must_use]
     pub fn or(self, mut other: Self) -> Self {
-        // Of those that exclude each other the nearer one wins.
+        // Of two fields that exclude each other, the nearer specification's field wins.
         if self.operations.is_some() || self.ratio.is_some() {
             (other.operations, other.ratio) = (None, None);
         }
@@ -270,7 +270,7 @@ impl WorkloadSpec {
 }
 
 impl WorkloadSpec {
-    /// Whether it says how much is measured.
+    /// Whether a field sets the amount of work.
     fn says_how_much(&self) -> bool {
         self.keys.is_some()
             || self.requests.is_some()
@@ -282,13 +282,13 @@ impl WorkloadSpec {
             || self.capacity.is_some()
     }
 
-    /// The rates at which operations come, in turn; `None` where the targets say how fast.
+    /// The rates at which operations come, in turn; `None` where the targets set the pace.
     pub fn rates(&self) -> Option<Sweep<Count>> {
         self.scan.map(|scan| scan.rates().collect()).or_else(|| self.rate.clone())
     }
 
-    /// The fields by which this specification, laid over another one, makes another workload of it. That it is done more
-    /// often, longer, or with other draws is none, and neither is that its machine has less memory.
+    /// The fields by which this specification, laid over another one, makes another workload. More rounds, more time,
+    /// other draws and less memory do not make another workload.
     pub fn changes(&self, other: &Self) -> Vec<&'static str> {
         let fields = [
             ("keys", differs(self.keys.as_ref(), other.keys.as_ref(), "")),
@@ -328,7 +328,8 @@ impl WorkloadSpec {
     }
 }
 
-/// Whether a field is given and is not what the other one has, or what there is by default where that has none.
+/// Whether a field is given and differs from the other specification's field, or from the default where that field is
+/// missing.
 fn differs<T: FromStr + PartialEq>(own: Option<&T>, other: Option<&T>, default: &str) -> bool {
     own.is_some_and(|own| match other {
         Some(other) => own != other,

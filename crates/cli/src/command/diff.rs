@@ -14,15 +14,15 @@ use super::report::read;
 use crate::exit::{Exit, Usage};
 use crate::terminal;
 
-/// Which two results, and how to show what changed.
+/// The two results, and how to show their changes.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The folder of the result that was there before, or its run.json
+    /// The folder of the old result, or its run.json
     #[arg(value_name = "OLD")]
     old: PathBuf,
 
-    /// The folder of the result that is set against it, or its run.json
+    /// The folder of the new result, or its run.json
     #[arg(value_name = "NEW")]
     new: PathBuf,
 
@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     format: Format,
 
-    /// Exit with 4 where a rate is lower, and that is sure: `slower`, or `slower:5%` for 5 % and more
+    /// Exit with 4 where a rate is surely lower: `slower`, or `slower:5%` for 5 % and more
     #[arg(long, value_name = "CHANGE")]
     fail_on: Option<FailOn>,
 }

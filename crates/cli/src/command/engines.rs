@@ -9,10 +9,10 @@ use super::print;
 use crate::catalog::CATALOG;
 use crate::exit::Exit;
 
-/// Lists the caches that can be compared, whether they can run here, and what brings those that cannot.
+/// Lists the caches that can be compared, whether they can run here, and the packages of those that cannot.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Only this one, with its options
+    /// Only this engine, with its options
     engine: Option<String>,
     /// As text or JSON
     #[arg(long, value_name = "FORMAT", value_parser = ["text", "json"], default_value = "text")]

@@ -10,7 +10,7 @@ use super::{open, open_existing, print};
 use crate::catalog::CATALOG;
 use crate::exit::{Exit, Usage};
 
-/// Prints the value under a key, as it is. Exits with 1 where there is none.
+/// Prints the value under a key, as it is. Exits with 1 where the key is absent.
 #[derive(Debug, Args)]
 pub(crate) struct Get {
     /// The store, for example `memcached://localhost:11211` or `file:/var/tmp/cache`
@@ -28,12 +28,12 @@ pub(crate) struct Set {
     key: String,
     /// The value; without it, standard input is stored
     value: Option<String>,
-    /// How long it lives
+    /// How long the value lives
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     ttl: Option<Span>,
 }
 
-/// Removes a key. Exits with 1 where it is not there.
+/// Removes a key. Exits with 1 where the key is absent.
 #[derive(Debug, Args)]
 pub(crate) struct Delete {
     /// The store

@@ -13,12 +13,13 @@ pub(crate) struct Gate {
     #[arg(long)]
     strict: bool,
 
-    /// Exit with 4 unless this holds in every cell that it names; may be given several times
+    /// Exit with 4 unless this assertion holds in every cell that it names; may be given several times
     ///
-    /// METRIC(OPERATION, TARGET, COORDINATE=VALUE) < LIMIT, such as `p99(get, memcached:) < 1ms`. METRIC is p50, p90, p99,
-    /// p99.9, max, mean, rate, answered, `hits_per_s`, `hit_ratio`, errors, misses, wrong, cpu, `client_cpu`, `server_cpu`,
-    /// rss or disk; TARGET a URL or a name; what is left out, or *, is any. Where many operations miss, rate is two
-    /// figures: answered counts hits and misses, `hits_per_s` hits alone. A cell without the figure does not hold.
+    /// METRIC(OPERATION, TARGET, COORDINATE=VALUE) < LIMIT, such as `p99(get, memcached:) < 1ms`. METRIC is p50, p90,
+    /// p99, p99.9, max, mean, rate, answered, `hits_per_s`, `hit_ratio`, errors, misses, wrong, cpu, `client_cpu`,
+    /// `server_cpu`, rss or disk. TARGET is a URL or a name; an omitted argument, or *, stands for any. Where many
+    /// operations miss, rate has two figures: answered counts hits and misses, `hits_per_s` hits alone. The assertion
+    /// does not hold in a cell without the figure.
     #[arg(long = "assert", value_name = "ASSERTION")]
     assertions: Vec<Assertion>,
 }

@@ -7,10 +7,10 @@ use larder_bench::{BUILT_IN, BUILT_IN_SETS, MADE, Made, Named, Scenario};
 
 use crate::exit::Exit;
 
-/// Lists the built-in scenarios and sets, or shows one as the file that a scenario of your own can start from.
+/// Lists the built-in scenarios and sets, or shows a scenario as a file, from which your own scenario can start.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Show this one
+    /// Show this scenario
     name: Option<String>,
 }
 

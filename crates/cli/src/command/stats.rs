@@ -12,7 +12,7 @@ use crate::exit::Exit;
 pub(crate) struct Arguments {
     /// The store
     url: String,
-    /// As JSON, unknown counters as null, and what only this kind of store counts under `own`
+    /// As text or as JSON; in JSON, unknown counters are null, and counters of this kind of store alone are under `own`
     #[arg(long, value_name = "FORMAT", value_parser = ["text", "json"], default_value = "text")]
     format: String,
 }

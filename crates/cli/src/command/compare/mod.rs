@@ -42,8 +42,8 @@ const RESULTS: &str = "larder-results";
 #[command(after_long_help = EXAMPLES)]
 #[expect(clippy::struct_excessive_bools, reason = "flags are independent of each other")]
 pub(crate) struct Arguments {
-    /// The caches to compare: `moka:`, `lmdb:/var/tmp`, `memcached://host:11211`, options behind a question mark; `larder
-    /// engines` lists them. Without any, the scenario's own
+    /// The caches to compare: `moka:`, `lmdb:/var/tmp`, `memcached://host:11211`, options behind a question mark;
+    /// `larder engines` lists them. Without targets, the scenario's own
     targets: Vec<String>,
 
     /// A built-in scenario, a set of them, or a .toml file [default: quick, when no targets are given]
@@ -61,7 +61,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     workload: Box<WorkloadSpec>,
 
-    /// Where to leave run.json and the rest [default: larder-results/<time>-<scenario>]
+    /// The folder for run.json and the other results [default: larder-results/<time>-<scenario>]
     #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     output: Option<PathBuf>,
 
@@ -69,20 +69,20 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FORMAT", default_value = "table", help_heading = "Output")]
     format: Format,
 
-    /// Leave each chart as SVG there, too
+    /// Also leave each chart as SVG in this folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     export_svg: Option<PathBuf>,
 
-    /// Leave each chart as PNG there, too
+    /// Also leave each chart as PNG in this folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     export_png: Option<PathBuf>,
 
-    /// No progress on standard error, only errors and where the results are
+    /// No progress on standard error, only errors and the folder of the results
     #[arg(short, long, help_heading = "Output")]
     quiet: bool,
 
-    /// Carry out a part of the rounds only, `3/8` for rounds 3, 11, 19 and so on: what several machines carry out of one
-    /// plan, `larder report --merge` puts together
+    /// Run only a part of the rounds, `3/8` for rounds 3, 11, 19 and so on; `larder report --merge` puts together the
+    /// slices that several machines ran of one plan
     #[arg(long, value_name = "N/M")]
     slice: Option<SliceSpec>,
 
@@ -93,7 +93,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     gate: Gate,
 
-    /// Go ahead where a plan would fill a good part of memory, disk, or a server that is not ours
+    /// Go ahead where a plan would fill a good part of memory, disk, or an external server
     #[arg(short, long)]
     yes: bool,
 }

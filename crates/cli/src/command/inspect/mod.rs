@@ -26,7 +26,8 @@ use super::print;
 use crate::catalog::CATALOG;
 use crate::exit::{Exit, Usage};
 
-/// Draws how full the segments of a segment cache in a file are, and how old. It reads only, beside whoever works with it.
+/// Draws how full the segments of a segment cache in a file are, and how old. It only reads, while other processes work
+/// with the file.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The region, for example `mmap:/dev/shm/cache`

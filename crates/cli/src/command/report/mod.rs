@@ -25,7 +25,7 @@ const RUN: &str = "run.json";
 /// Formats in which a file holds a single run: programs cannot read two in a row.
 const SINGLE: [Format; 3] = [Format::HTML, Format::JSON, Format::CSV];
 
-/// Which results, and what to make of them.
+/// The results, and the reports to make of them.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -33,26 +33,26 @@ pub(crate) struct Arguments {
     #[arg(required = true, value_name = "DIR")]
     results: Vec<PathBuf>,
 
-    /// Print it instead of writing files: table, matrix, markdown, html, json, csv
+    /// Print the results instead of writing files: table, matrix, markdown, html, json, csv
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
 
-    /// Put slices of one plan together, and leave the whole there, as a comparison leaves its results
+    /// Put slices of one plan together, and leave the whole run in this folder, as a comparison leaves its results
     ///
-    /// The slices are those that `larder compare --slice 1/8` and its like left. With --format slices of one plan are
-    /// printed as the whole anyway.
+    /// `larder compare --slice 1/8` and its like have left the slices. With --format, slices of one plan are printed as
+    /// the whole run in any case.
     #[arg(long, value_name = "DIR", conflicts_with = "index")]
     merge: Option<PathBuf>,
 
-    /// Leave an index over all of them there: index.html, index.md, index.json
+    /// Leave an index of all results in this folder: index.html, index.md, index.json
     #[arg(long, value_name = "DIR")]
     index: Option<PathBuf>,
 
-    /// Leave each chart as SVG there; of several runs, each in a folder of its own
+    /// Leave each chart as SVG in this folder; of several runs, each in a folder of its own
     #[arg(long, value_name = "DIR")]
     export_svg: Option<PathBuf>,
 
-    /// Leave each chart as PNG there; of several runs, each in a folder of its own
+    /// Leave each chart as PNG in this folder; of several runs, each in a folder of its own
     #[arg(long, value_name = "DIR")]
     export_png: Option<PathBuf>,
 
