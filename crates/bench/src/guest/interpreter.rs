@@ -41,9 +41,10 @@ impl Interpreter {
 
     /// The language as reports name it: programs that different interpreters run have different floors.
     pub(super) fn language(&self, name: &str) -> String {
-        match self.is_named {
-            true => format!("{name} by {}", self.program.display()),
-            false => name.to_owned(),
+        if self.is_named {
+            format!("{name} by {}", self.program.display())
+        } else {
+            name.to_owned()
         }
     }
 }
