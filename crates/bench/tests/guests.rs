@@ -462,7 +462,7 @@ fn interpreters() {
     let (own, named) = ("perl+fastmmap:", "perl+fastmmap:?interpreter=perl");
     let run = run(&[own, named], "keys = 300\noperations = 'set'");
     let [first, second] = &run.targets[..] else { panic!("{:#?}", run.targets) };
-    let path = second.settings.get("interpreter").unwrap();
+    let path = &second.settings["interpreter"];
     assert!(path.ends_with("/perl"), "{path}");
     assert_eq!(first.settings.get("interpreter"), None);
     assert_eq!(first.language.as_deref(), Some("perl"));
