@@ -78,13 +78,13 @@ const MUTANTS: &[Mutant] = &[
         changes: &[
             Change {
                 file: "locked.rs",
-                is: "let at = self.append(segment, &header, entry);",
-                becomes: "let at = self.partition.start_of(segment) + self.fill(segment).0;",
+                is: "let (segment, at) = (room.segment, self.append(room, &header, entry));",
+                becomes: "let (segment, at) = (room.segment, self.partition.start_of(room.segment) + room.end);",
             },
             Change {
                 file: "locked.rs",
                 is: "        if is_there {\n",
-                becomes: "        self.append(segment, &header, entry);\n        if is_there {\n",
+                becomes: "        self.append(room, &header, entry);\n        if is_there {\n",
             },
         ],
     },

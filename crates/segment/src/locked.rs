@@ -14,6 +14,7 @@ use crate::memory::{AtomicU64, fence};
 use crate::namespace::Space;
 use crate::partition::{Found, LATEST, Moment, ORDER, Partition};
 use crate::record::{FOREVER, Header, kind};
+use crate::room::Room;
 use crate::slot::Slot;
 use crate::tally::Count;
 
@@ -157,17 +158,17 @@ impl<'c> Locked<'c> {
         let class = self.class_of(entry.expiry);
         let (bytes, is_large) = (header.record_len(), entry.kind & kind::LARGE != 0);
         let (older, moved);
-        let segment = if let Some(active) = self.active(queue, class, bytes) {
+        let room = if let Some(active) = self.active(queue, class, bytes) {
             older = known;
             active
         } else {
-            let segment = self.make_room((queue, class), bytes, is_large)?;
+            let room = self.make_room((queue, class), bytes, is_large)?;
             // That may have moved the older one, or evicted it.
             moved = known.and_then(|_| self.find(entry.hash, entry.key, entry.space));
             older = moved.as_ref();
-            segment
+            room
         };
-        let at = self.append(segment, &header, entry);
+        let (segment, at) = (room.segment, self.append(room, &header, entry));
         let uses = older.map_or(0, |older| older.slot.uses());
         let slot = self.slot_of(entry.hash, segment, at, uses);
         // The first addition comes before the entry is published: a crash in between must not let an older fill token succeed.
@@ -231,9 +232,8 @@ impl<'c> Locked<'c> {
     }
 
     /// Writes the record of an entry behind those of a segment that has room for it; its offset in the region.
-    pub(crate) fn append(&self, segment: usize, header: &Header, entry: &Entry<'_>) -> usize {
-        let memory = self.partition.memory;
-        let (end, alive) = self.fill(segment);
+    pub(crate) fn append(&self, room: Room, header: &Header, entry: &Entry<'_>) -> usize {
+        let (memory, Room { segment, end }) = (self.partition.memory, room);
         let at = self.partition.start_of(segment) + end;
         header.write(memory, at, (entry.space, entry.key), entry.value);
         let latest = self.partition.note_at(segment, LATEST);
@@ -241,7 +241,7 @@ impl<'c> Locked<'c> {
         // A process killed before this has written nothing.
         fence(Ordering::Release);
         let next = end + header.record_len();
-        self.set_fill(segment, next, alive);
+        self.set_fill(segment, next, self.fill(segment).1);
         // The next one of this partition goes there, when others have been written meanwhile.
         memory.prefetch_to_write(self.partition.start_of(segment) + next, header.record_len());
         at

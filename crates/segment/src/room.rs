@@ -36,6 +36,14 @@ enum Keeps {
     Nothing,
 }
 
+/// The place of the next record: a segment with room for it, and where that one's records end. The end was checked once and
+/// is not read again, because a neighbour may write into the region.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Room {
+    pub(crate) segment: usize,
+    pub(crate) end: usize,
+}
+
 /// So many entries of a segment that is emptied have their slots looked for at once: the lines of the index are on their way
 /// together.
 const AHEAD: usize = 16;
@@ -51,7 +59,7 @@ impl Locked<'_> {
         (queue, class): (u64, usize),
         bytes: usize,
         is_large: bool,
-    ) -> Option<usize> {
+    ) -> Option<Room> {
         let (most, keeps) =
             if is_large { (VAIN_FOR_LARGE, Keeps::UsedAndSmall) } else { (VAIN, Keeps::Used) };
         let mut emptied = 0;
@@ -67,17 +75,18 @@ impl Locked<'_> {
     }
 
     /// The active segment of a queue and class, if so many bytes have room in it.
-    pub(crate) fn active(&self, queue: u64, class: usize, bytes: usize) -> Option<usize> {
+    pub(crate) fn active(&self, queue: u64, class: usize, bytes: usize) -> Option<Room> {
         let noted = size(self.partition.memory.load(self.active_at(queue, class)));
         let segment = noted.checked_sub(1).filter(|s| *s < self.geometry_segments())?;
         let is_it = self.state(segment) == (queue, class) && !self.is_cleared(segment);
         let (end, _) = self.fill(segment);
         let is_it = is_it && end.is_multiple_of(8);
-        (is_it && end + bytes <= self.partition.places.geometry.segment_len).then_some(segment)
+        let has_room = is_it && end + bytes <= self.partition.places.geometry.segment_len;
+        has_room.then_some(Room { segment, end })
     }
 
     /// Begins a free segment, which is active from now on.
-    fn begin(&mut self, queue: u64, class: usize) -> Option<usize> {
+    fn begin(&mut self, queue: u64, class: usize) -> Option<Room> {
         let segment = self.free().next()?;
         let memory = self.partition.memory;
         self.renew(segment);
@@ -90,7 +99,7 @@ impl Locked<'_> {
         fence(Ordering::Release);
         memory.store(self.partition.note_at(segment, STATE), queue << 56 | (class as u64) << 48);
         memory.store(self.active_at(queue, class), segment as u64 + 1);
-        Some(segment)
+        Some(Room { segment, end: 0 })
     }
 
     /// From here on no slot means this segment any more, and no reader takes what it has copied from it for whole.
@@ -299,10 +308,10 @@ impl Locked<'_> {
         let into = self.active(MAIN, class, bytes).or_else(|| self.begin(MAIN, class));
         let Some(into) = into else { return false };
         let at = self.append(into, &header, &entry);
-        let slot = self.slot_of(hash, into, at, uses);
+        let slot = self.slot_of(hash, into.segment, at, uses);
         if exchange(present.word, present.slot, slot) {
             self.died(present);
-            self.count_alive(into, &header);
+            self.count_alive(into.segment, &header);
         }
         // Otherwise it was deleted by one who did not wait for the lock.
         true
