@@ -18,6 +18,8 @@ pub(crate) const LINE: usize = 64;
 thread_local! {
     /// After so many more writes this thread dies.
     static WRITES_LEFT: Cell<Option<usize>> = const { Cell::new(None) };
+    /// The thread that has died.
+    static DEAD: Cell<Option<u32>> = const { Cell::new(None) };
 }
 
 /// The cause of death of a thread whose writes are counted.
@@ -27,12 +29,25 @@ pub(crate) struct Killed;
 /// Lets this thread die after so many writes; `None` lets it live.
 pub(crate) fn die_after(writes: Option<usize>) {
     WRITES_LEFT.set(writes);
+    if writes.is_some() {
+        DEAD.set(None);
+    }
+}
+
+/// Says of a thread that it has died.
+pub(crate) fn dies(thread: u32) {
+    DEAD.set(Some(thread));
+}
+
+pub(crate) fn is_dead(thread: u32) -> bool {
+    DEAD.get() == Some(thread)
 }
 
 fn live_or_die() {
     if let Some(left) = WRITES_LEFT.get() {
         if left == 0 {
             WRITES_LEFT.set(None);
+            dies(me());
             std::panic::resume_unwind(Box::new(Killed));
         }
         WRITES_LEFT.set(Some(left - 1));
@@ -42,6 +57,10 @@ fn live_or_die() {
 loom::thread_local! {
     /// The number of this thread among the two threads of a scene.
     static ME: Cell<usize> = Cell::new(0);
+}
+
+pub(crate) fn me() -> u32 {
+    ME.with(Cell::get) as u32
 }
 
 /// Says in the thread that a scene has started that it is the second.
@@ -82,14 +101,12 @@ impl AtomicU64 {
 
     /// A store is an exchange here: loom does not know that a store comes after the result of an earlier exchange.
     pub(crate) fn store(&self, value: u64, order: Ordering) {
+        // What is dropped by a thread that has died is not let go of.
+        if std::thread::panicking() {
+            return;
+        }
         self.is_written();
         self.word.swap(value, order);
-    }
-
-    /// Lets go of a lock, at which nobody dies: the kernel knows who holds one.
-    pub(crate) fn let_go(&self, value: u64) {
-        self.read_by[1 - ME.with(Cell::get)].store(0, Ordering::Relaxed);
-        self.word.swap(value, Ordering::Release);
     }
 
     pub(crate) fn fetch_add(&self, more: u64, order: Ordering) -> u64 {
@@ -104,6 +121,9 @@ impl AtomicU64 {
         done: Ordering,
         failed: Ordering,
     ) -> Result<u64, u64> {
+        if std::thread::panicking() {
+            return Err(0);
+        }
         self.is_written();
         self.word.compare_exchange(is, becomes, done, failed)
     }

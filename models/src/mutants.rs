@@ -19,6 +19,12 @@ const BASE: &[Change] = &[
         is: "SUPERBLOCK: usize = 4096",
         becomes: "SUPERBLOCK: usize = 1088",
     },
+    Change { file: "lock.rs", is: "LOOKS: u32 = 12", becomes: "LOOKS: u32 = 1" },
+    Change {
+        file: "session.rs",
+        is: "PATIENCE: Duration = Duration::from_millis(250)",
+        becomes: "PATIENCE: Duration = Duration::ZERO",
+    },
     Change { file: "layout.rs", is: "CHANGE_COUNTERS: usize = 512", becomes: "CHANGE_COUNTERS: usize = 2" },
 ];
 
@@ -117,6 +123,22 @@ const MUTANTS: &[Mutant] = &[
             file: "partition.rs",
             is: "if now.is_of(slot) {",
             becomes: "if now.is_of(now) {",
+        }],
+    },
+    Mutant {
+        name: "no_release_of_locks",
+        changes: &[Change {
+            file: "lock.rs",
+            is: "Ordering::Release, Ordering::Relaxed) {\n                Ok(_) if",
+            becomes: "Ordering::Relaxed, Ordering::Relaxed) {\n                Ok(_) if",
+        }],
+    },
+    Mutant {
+        name: "taken_over_by_a_store",
+        changes: &[Change {
+            file: "lock.rs",
+            is: "{ Err(is) } else { self.exchange(is, own, true, true) }",
+            becomes: "{ Err(is) } else { self.exchange(self.word().load(Ordering::Relaxed), own, true, true) }",
         }],
     },
     Mutant {

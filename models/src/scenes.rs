@@ -3,13 +3,16 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Release};
+use std::time::Duration;
 
 use loom::sync::atomic::AtomicBool;
 use loom::thread;
 
 use crate::cache::Cache;
 use crate::layout::Geometry;
+use crate::lock;
 use crate::memory::{self, Killed, Memory};
+use crate::owner::Owner;
 use crate::partition::{Partition, Places};
 use crate::superblock::Superblock;
 use crate::{Condition, Failed, Options, Outcome, Session, Set};
@@ -48,7 +51,7 @@ fn cache_of(geometry: Geometry) -> Arc<Cache> {
     let seed = (0..).find(is_in_two).unwrap();
     let superblock = Superblock { geometry, seed, made_ms: 0, max_key: 8, max_value: 64 };
     let cache = Cache::of(Memory::private(size).unwrap(), superblock, None);
-    cache.make().unwrap();
+    cache.make();
     Arc::new(cache)
 }
 
@@ -223,6 +226,59 @@ pub(crate) fn a_reader_and_one_who_clears() {
         let may_be = |it: &[u8]| it == TWO || (it == ONE && !is_cleared);
         assert!(found.as_deref().is_none_or(may_be), "{found:?} after {is_cleared}");
         assert_eq!(get(&mut cache.session(), KEY).as_deref(), Some(TWO));
+    });
+}
+
+/// The lock of the only partition, and a word that only its holder may write.
+const LOCK: usize = 0;
+const COUNT: usize = 256;
+
+/// Adds one under the lock, if it is had; whether its last holder had died.
+fn count_under_lock(memory: &Memory, patience: Duration) -> Option<bool> {
+    let held = lock::take(memory, LOCK, Owner::private(), patience).ok()?;
+    memory.store(COUNT, memory.load(COUNT) + 1);
+    Some(held.owner_died)
+}
+
+/// Both have the lock in turn, and each sees what the other did under it.
+pub(crate) fn two_who_take_one_lock() {
+    explore(3, || {
+        let memory = Arc::new(Memory::private(512).unwrap());
+        let other = Arc::clone(&memory);
+        let patience = Duration::from_secs(3);
+        let (one, two) = at_once(
+            move || (count_under_lock(&memory, patience), memory),
+            move || count_under_lock(&other, patience),
+        );
+        let (one, memory) = one;
+        let had = u64::from(one.is_some()) + u64::from(two.is_some());
+        assert!(had > 0, "neither had it");
+        assert_eq!(count_under_lock(&memory, Duration::ZERO), Some(false));
+        assert_eq!(memory.load(COUNT), had + 1);
+    });
+}
+
+/// One of them takes it over, and the other has it after that one, or not at all.
+pub(crate) fn two_who_take_the_lock_of_a_dead_one() {
+    explore(3, || {
+        let memory = Arc::new(Memory::private(512).unwrap());
+        let dead = lock::take(&memory, LOCK, Owner::private(), Duration::ZERO).unwrap();
+        // It was taken by a third thread, which is no more.
+        std::mem::forget(dead);
+        let word = memory.word(LOCK);
+        word.store(word.load(Acquire) + 2, Release);
+        memory::dies(2);
+        let other = Arc::clone(&memory);
+        let (one, two) = at_once(
+            move || (count_under_lock(&memory, Duration::ZERO), memory),
+            move || count_under_lock(&other, Duration::ZERO),
+        );
+        let (one, memory) = one;
+        let took_over = [one, two].into_iter().filter(|it| *it == Some(true)).count();
+        assert_eq!(took_over, 1, "{one:?} and {two:?}");
+        let had = u64::from(one.is_some()) + u64::from(two.is_some());
+        assert_eq!(count_under_lock(&memory, Duration::ZERO), Some(false));
+        assert_eq!(memory.load(COUNT), had + 1);
     });
 }
 

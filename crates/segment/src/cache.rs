@@ -14,7 +14,7 @@ use crate::opening::Open;
 use crate::partition::{Moment, Partition, Places};
 use crate::record::{FOREVER, MAX_KEY};
 use crate::superblock::{BOOT, CLEARED, SESSIONS, Superblock};
-use crate::{Refused, Session, Stats, Survey, clock, stats, survey};
+use crate::{Refused, Session, Stats, Survey, clock, fork, stats, survey};
 
 /// The settings of a new region. A region that is there already keeps its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,8 +68,9 @@ impl Cache {
         let superblock = options.superblock()?;
         let refused = |source| io_error(Path::new("memory"), "cannot be mapped", source);
         let memory = Memory::private(superblock.geometry.size).map_err(refused)?;
+        fork::watch();
         let cache = Self::of(memory, superblock, None);
-        cache.make()?;
+        cache.make();
         Ok(Arc::new(cache))
     }
 
@@ -130,16 +131,16 @@ impl Cache {
         let mapped = |source| io_error(path, "cannot be mapped", source);
         let memory = Memory::of_file(file, superblock.geometry.size).map_err(mapped)?;
         let cache = Self::of(memory, superblock, None);
-        cache.make()?;
+        cache.make();
         cache.write_superblock(path)
     }
 
     /// Makes a region of zeros.
-    pub(crate) fn make(&self) -> Result<(), Refused> {
+    pub(crate) fn make(&self) {
         self.superblock.write(&self.memory);
         self.memory.store(CLEARED, 1);
         self.memory.store(BOOT, file::boot().unwrap_or(0));
-        self.make_locks()
+        self.make_locks();
     }
 
     /// A handle for one thread.

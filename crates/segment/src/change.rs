@@ -106,7 +106,12 @@ impl Session {
             locked.remove(&present);
             return Ok(Changed::Done(Outcome::NotFound));
         }
-        if !(change.value)(&old, &mut new) {
+        let is_new = (change.value)(&old, &mut new);
+        if !locked.held.is_own() {
+            // It has forked, and this is the child.
+            return Err(Failed::Busy { holder: None, waited: Duration::ZERO });
+        }
+        if !is_new {
             return Ok(Changed::Done(Outcome::NotStored));
         }
         self.fits_at_all(new.len())?;
@@ -162,7 +167,7 @@ impl Session {
                 outcome => return Ok(outcome),
             }
         }
-        Err(Failed::Busy)
+        Err(Failed::Busy { holder: None, waited: Duration::ZERO })
     }
 
     /// When an entry expires that is changed.

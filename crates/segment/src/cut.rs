@@ -14,7 +14,7 @@ use crate::memory::size;
 use crate::namespace::Space;
 use crate::partition::{Moment, Partition};
 use crate::record::kind;
-use crate::session::{PATIENCE, Session, lock_of, lock_within};
+use crate::session::{Session, lock_within};
 use crate::superblock::CUTS;
 
 /// Header and key of a chunk, with room to spare.
@@ -133,8 +133,8 @@ impl Session {
         });
         if !matches!(outcome, Ok(Outcome::Stored(_))) {
             // A writer that has waited in vain waits no more.
-            let is_busy = outcome == Err(Failed::Busy);
-            let patience = if is_busy { Duration::ZERO } else { PATIENCE };
+            let is_busy = matches!(outcome, Err(Failed::Busy { .. }));
+            let patience = if is_busy { Duration::ZERO } else { self.patience };
             self.drop_chunks(entry.hash, &chunks.bytes(), patience);
         }
         outcome
@@ -156,7 +156,7 @@ impl Session {
                 version: None,
             };
             let partition = Chunks::partition(&self.cache, entry.hash, chunk);
-            let mut locked = lock_of(&self.cache, partition)?;
+            let mut locked = self.lock_of(partition)?;
             if locked.store(&of, None, Takes::Any).is_none() {
                 let most = self.cache.max_value();
                 return Err(Failed::TooLarge { size: entry.value.len(), most });
@@ -308,11 +308,11 @@ mod tests {
             let key = chunks.key(chunk);
             let of = locked::Entry { space: Space::CHUNKS, ..entry(&session, &key, b"chunk") };
             let partition = Chunks::partition(&cache, hash, chunk);
-            let mut locked = lock_of(&cache, partition).unwrap();
+            let mut locked = session.lock_of(partition).unwrap();
             assert!(locked.store(&of, None, Takes::Any).is_some());
         }
         assert!([0, 50, last].into_iter().all(present));
-        session.drop_chunks(hash, &chunks.bytes(), PATIENCE);
+        session.drop_chunks(hash, &chunks.bytes(), session.patience);
         assert_eq!([0, 50, last].map(present), [false, false, true]);
     }
 }

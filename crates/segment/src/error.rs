@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Why a region is not opened.
 #[derive(Debug, thiserror::Error)]
@@ -67,8 +68,10 @@ pub enum Refused {
         /// How many it can have.
         most: usize,
     },
-    /// A process that is stopped holds a lock without which the region cannot be opened, or a namespace cannot be made.
-    #[error("a stopped process holds a lock of the region: resume or end it")]
+    /// Another process has a lock without which the region cannot be opened, or a namespace cannot be made.
+    #[error(
+        "another process has the region locked, and has not let go in time: it opens the file just now, or is stopped"
+    )]
     Busy,
     /// The system refused.
     #[error("{}: {what}: {source}", path.display())]
@@ -85,11 +88,17 @@ pub enum Refused {
 /// Why an operation was not carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Failed {
-    /// A process holds a lock that this needs, and is stopped. A set has then taken the key's older value away, whatever its
-    /// condition was; only [`Append`](crate::Condition::Append) and [`Prepend`](crate::Condition::Prepend) leave it, as every
-    /// other change of a value does: touch, expire and revise.
-    #[error("a stopped process holds the lock of this partition of the cache")]
-    Busy,
+    /// A thread holds a lock that this needs, and has not let go for as long as the session waits
+    /// ([`Session::set_patience`](crate::Session::set_patience)). Nothing was changed: the key's older value is still there.
+    /// A delete never fails so, and takes it away.
+    #[error("{}", busy(*holder, *waited))]
+    Busy {
+        /// The thread, by the number that its own system gives it; `None` where others changed the value again and again, and
+        /// in a child that was forked under the lock.
+        holder: Option<u32>,
+        /// How long this session has waited: not at all where another had waited for that holder in vain just before.
+        waited: Duration,
+    },
     /// The value is larger than the cache takes: a set without a condition has then taken the key's older value away, and
     /// every other one leaves it, as do touch, expire and revise. Or, if it is no larger, no room could be made for it, and
     /// the older value is left by all.
@@ -110,14 +119,28 @@ pub enum Failed {
     },
 }
 
+/// What is known of a lock that was not had.
+fn busy(holder: Option<u32>, waited: Duration) -> String {
+    match holder {
+        None => "others change this value again and again: try once more".to_owned(),
+        Some(thread) if waited.is_zero() => format!(
+            "thread {thread} holds the lock of this partition of the cache, and this call does not wait for it"
+        ),
+        Some(thread) => format!(
+            "thread {thread} holds the lock of this partition of the cache, and has not let go for {} ms: \
+             it is stopped, or gets no processor",
+            waited.as_millis()
+        ),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
     use std::time::Duration;
 
     use super::*;
-    use crate::session::lock_of;
-    use crate::{Cache, Condition, Options, Session, Set};
+    use crate::{Cache, Condition, Options, Session, Set, futex};
 
     fn set(session: &mut Session, value: &[u8], condition: Condition) -> Option<Failed> {
         session.set(b"key", value, &Set { condition, ..Set::default() }).err()
@@ -156,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_in_vain_takes_the_value_away_by_a_set_and_leaves_it_by_a_change() {
+    fn who_waits_in_vain_leaves_the_value_as_it_is_unless_it_deletes() {
         let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
         let mut session = cache.session();
         assert_eq!(set(&mut session, b"value", Condition::None), None);
@@ -164,19 +187,35 @@ mod tests {
         std::thread::scope(|scope| {
             let cache = &cache;
             scope.spawn(move || {
-                let _locked = lock_of(cache, cache.partition(0)).unwrap();
-                held.send(()).unwrap();
+                let session = cache.session();
+                let _locked = session.lock_of(cache.partition(0)).unwrap();
+                held.send(futex::thread()).unwrap();
                 let _ = is_done.recv();
             });
-            is_held.recv().unwrap();
-            let busy = Some(Failed::Busy);
-            assert_eq!(set(&mut session, b"more", Condition::Append), busy);
-            assert_eq!(session.touch(b"key", Some(Duration::from_secs(9))).err(), busy);
-            assert_eq!(session.expire(b"key").err(), busy);
+            let thread = is_held.recv().unwrap();
+            let is_busy = |failed: Option<Failed>| {
+                let Some(Failed::Busy { holder, .. }) = failed else { panic!("{failed:?}") };
+                assert_eq!(holder, Some(thread));
+            };
+            session.set_patience(Duration::from_millis(20));
+            is_busy(set(&mut session, b"more", Condition::Append));
+            is_busy(session.touch(b"key", Some(Duration::from_secs(9))).err());
+            is_busy(session.expire(b"key").err());
+            is_busy(set(&mut session, b"another", Condition::None));
+            is_busy(session.try_set(b"key", b"another", &Set::default()).err());
             assert!(is_there(&mut session));
-            assert_eq!(set(&mut session, b"another", Condition::None), busy);
+            assert_eq!(session.try_delete(b"key"), Ok(true));
             assert!(!is_there(&mut session));
             drop(done);
         });
+    }
+
+    #[test]
+    fn the_message_tells_what_is_known() {
+        let busy =
+            |holder, ms| Failed::Busy { holder, waited: Duration::from_millis(ms) }.to_string();
+        assert!(busy(Some(7), 250).contains("thread 7 ") && busy(Some(7), 250).contains("250 ms"));
+        assert!(busy(Some(7), 0).contains("does not wait"));
+        assert!(busy(None, 0).contains("others change this value"));
     }
 }

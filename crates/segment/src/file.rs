@@ -1,7 +1,8 @@
 //! Regions in files: made whole before they have a name, and opened by any number of processes.
 //!
 //! Each process that has the file open holds a shared lock on its first byte, which the kernel takes back however the process
-//! ends. Who gets an exclusive one is alone, and only then makes the locks of the region anew.
+//! ends. Who gets an exclusive one is alone, and only then makes the locks of the region anew. Each also holds a lock on a byte
+//! of its own, by whose number the others know whether the holder of a partition's lock lives.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -15,6 +16,12 @@ use rapidhash::v3::rapidhash_v3;
 use crate::Refused;
 use crate::layout::SUPERBLOCK;
 use crate::superblock::{READ_WORDS, Superblock, run};
+
+/// Where the bytes of owners begin: behind every region.
+const OWNERS: libc::off_t = 1 << 48;
+
+/// So many numbers are tried. Two in a row that others have are hardly ever drawn.
+const MOST_CLAIMS: u64 = 64;
 
 /// Which lock is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,9 +194,13 @@ pub(crate) fn lock(file: &impl AsRawFd, kind: Lock) -> io::Result<bool> {
         Lock::Exclusive => libc::F_WRLCK,
         Lock::None => libc::F_UNLCK,
     });
+    set_lock(file, &of)
+}
+
+fn set_lock(file: &impl AsRawFd, of: &libc::flock) -> io::Result<bool> {
     loop {
         // SAFETY: of a file that this process has open, with a lock that is read only.
-        if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const of) } == 0 {
+        if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const *of) } == 0 {
             return Ok(true);
         }
         match io::Error::last_os_error() {
@@ -202,9 +213,45 @@ pub(crate) fn lock(file: &impl AsRawFd, kind: Lock) -> io::Result<bool> {
     }
 }
 
+/// Takes a lock on a byte that no other open region has, far behind the file's end; its number tells others whose locks are
+/// those of this one. Allocates nothing.
+pub(crate) fn claim(file: &impl AsRawFd) -> io::Result<u32> {
+    for attempt in 0..MOST_CLAIMS {
+        let number = any_number(attempt);
+        if set_lock(file, &owner_byte(number, libc::F_WRLCK))? {
+            return Ok(number);
+        }
+    }
+    Err(io::ErrorKind::AddrInUse.into())
+}
+
+/// Whether an open region has this number; `None` where the file system does not tell. Does not ask for the file's own.
+pub(crate) fn is_claimed(file: &File, number: u32) -> Option<bool> {
+    is_locked(file, owner_byte(number, libc::F_WRLCK))
+}
+
+/// A number that looks random and is never 0: no owner has one that another had, whose locks would otherwise be its own.
+fn any_number(attempt: u64) -> u32 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: writes a time to a place for one, and asks for a number.
+    let process = unsafe {
+        libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now);
+        libc::getpid()
+    };
+    let words = [now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs(), attempt];
+    let mix =
+        |sum: u64, word: u64| (sum ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    let mixed = words.into_iter().fold(u64::from(process.unsigned_abs()), mix);
+    u32::try_from(mixed >> 32).unwrap_or(1).max(1)
+}
+
 /// Whether anybody has the region of a file open; `None` where the file system does not tell. Takes no lock.
 pub(crate) fn is_held(file: &File) -> Option<bool> {
-    let mut of = first_byte(libc::F_WRLCK);
+    is_locked(file, first_byte(libc::F_WRLCK))
+}
+
+/// Whether another has a lock that is in the way of this one.
+fn is_locked(file: &File, mut of: libc::flock) -> Option<bool> {
     // SAFETY: of a file that this process has open, with a lock that is written to.
     let answer = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &raw mut of) };
     (answer == 0).then(|| i32::from(of.l_type) != libc::F_UNLCK)
@@ -217,6 +264,13 @@ fn first_byte(kind: i32) -> libc::flock {
     of.l_type = i16::try_from(kind).unwrap_or_default();
     of.l_whence = i16::try_from(libc::SEEK_SET).unwrap_or_default();
     of.l_len = 1;
+    of
+}
+
+/// A lock on the byte of an owner's number. Locks may lie where the file has no bytes.
+fn owner_byte(number: u32, kind: i32) -> libc::flock {
+    let mut of = first_byte(kind);
+    of.l_start = OWNERS + libc::off_t::from(number);
     of
 }
 

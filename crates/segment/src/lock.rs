@@ -1,118 +1,294 @@
 //! The lock of a partition: for writers only, of all processes, and of none that has died.
 //!
-//! A robust mutex of POSIX. When its holder dies the kernel gives it to the next that asks, who is told so. One that is only
-//! stopped holds it on, so every wait has an end.
+//! ```text
+//! owner 32 | somebody sleeps 1 | which holding 9 | thread 22
+//! ```
+//!
+//! It is one word, and no pointer is in it: whatever a neighbour writes there, no process follows it. The owner is the number
+//! of an open region, by which others ask the kernel whether its process lives ([`Owner`]). A thread that has waited asks, and
+//! takes the lock of a dead one over by one compare-and-swap: every state that the dead may have left is a valid one. A
+//! number is of one owner only, so that a lock that has changed hands meanwhile is not taken for the dead one's.
+//!
+//! Who takes the lock spins for a moment, and then sleeps. A holder that is stopped, or gets no processor, keeps the lock, so
+//! every wait has an end. Who has waited so long in vain notes which holding it was. While that one lasts, others try once and
+//! do not wait; now and then one of them waits again.
 
-use std::io;
-use std::marker::PhantomData;
-use std::mem::MaybeUninit;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::memory::Memory;
+use crate::memory::{AtomicU64, Memory};
+use crate::owner::Owner;
+use crate::{fork, futex};
 
-/// The bytes that a lock takes, whatever the C library's takes of them.
+/// The bytes that a lock takes.
 pub(crate) const LEN: usize = 64;
 
-const _: () = assert!(size_of::<libc::pthread_mutex_t>() <= LEN);
+/// Where it stands which holding was waited for in vain, and since when, in nanoseconds of [`futex::now`].
+const GIVEN_UP: usize = 8;
+const SINCE: usize = 16;
+
+const THREAD: u64 = (1 << futex::THREAD_BITS) - 1;
+const ONE_HOLDING: u64 = 1 << futex::THREAD_BITS;
+const HOLDING: u64 = 0x1ff << futex::THREAD_BITS;
+const SLEEPS: u64 = 1 << 31;
+
+/// A thread looks so often before it sleeps, each time after twice as many pauses, to [`MOST_PAUSES`].
+const LOOKS: u32 = 12;
+const MOST_PAUSES: u32 = 32;
+
+/// A thread sleeps so long before it asks whether the holder lives; each time twice as long, to [`LONGEST_SLEEP`].
+const FIRST_SLEEP: Duration = Duration::from_millis(1);
+const LONGEST_SLEEP: Duration = Duration::from_millis(8);
+
+/// While the lock goes from hand to hand it is waited for this many times as long as for one holder.
+const HANDS: u32 = 4;
+
+/// After so long a holding that was waited for in vain is waited for again, by one.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// A lock that is held.
 #[derive(Debug)]
 pub(crate) struct Held<'m> {
-    mutex: *mut libc::pthread_mutex_t,
+    lock: Lock<'m>,
+    /// The lock's word, but for whether somebody sleeps.
+    is: u64,
     /// Its last holder died holding it.
     pub(crate) owner_died: bool,
-    memory: PhantomData<&'m Memory>,
+    generation: u32,
 }
 
-/// Why a lock was not had.
+/// What is known of a lock that was not had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NotHeld {
-    /// Its holder neither let go nor died in time.
-    Busy,
-    /// The bytes there are no lock.
-    Damaged,
+pub(crate) struct Busy {
+    /// The thread that holds it.
+    pub(crate) thread: u32,
+    /// How long this one has waited.
+    pub(crate) waited: Duration,
 }
 
 /// Makes a lock of the bytes at `at`, whatever they are. Nobody may hold or await it.
-pub(crate) fn make(memory: &Memory, at: usize) -> io::Result<()> {
-    let mutex: *mut libc::pthread_mutex_t = memory.at(at, LEN).cast();
-    let mut attributes = MaybeUninit::uninit();
-    // SAFETY: the attributes are initialised before they are used and destroyed once they were; the mutex is memory of the
-    // region that nobody else uses now, large and aligned enough.
-    let error = unsafe {
-        libc::pthread_mutexattr_init(attributes.as_mut_ptr());
-        // Miri knows neither, and runs one process.
-        #[cfg(not(miri))]
-        {
-            let attributes = attributes.as_mut_ptr();
-            libc::pthread_mutexattr_setpshared(attributes, libc::PTHREAD_PROCESS_SHARED);
-            libc::pthread_mutexattr_setrobust(attributes, libc::PTHREAD_MUTEX_ROBUST);
-        }
-        let error = libc::pthread_mutex_init(mutex, attributes.as_ptr());
-        libc::pthread_mutexattr_destroy(attributes.as_mut_ptr());
-        error
-    };
-    if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
+pub(crate) fn make(memory: &Memory, at: usize) {
+    for word in (at..at + LEN).step_by(8) {
+        memory.store(word, 0);
+    }
 }
 
-/// Takes the lock at `at`, for which a writer waits so long at most.
-pub(crate) fn take(memory: &Memory, at: usize, wait: Duration) -> Result<Held<'_>, NotHeld> {
-    let mutex: *mut libc::pthread_mutex_t = memory.at(at, LEN).cast();
-    // SAFETY: made by `make` before the region was given to anybody, and in the region as long as `memory` is.
-    let mut answer = unsafe { libc::pthread_mutex_trylock(mutex) };
-    if answer == libc::EBUSY && !cfg!(miri) {
-        // SAFETY: as above.
-        answer = unsafe { wait_for(mutex, wait) };
+/// The thread that holds the lock whose word this is.
+pub(crate) fn holder_of(word: u64) -> Option<u32> {
+    u32::try_from(word & THREAD).ok().filter(|thread| *thread != 0)
+}
+
+/// Takes the lock at `at`. A holder that does not let go is waited for so long at most; with no patience at all, not a moment.
+#[inline]
+pub(crate) fn take<'m>(
+    memory: &'m Memory,
+    at: usize,
+    owner: Owner<'_>,
+    patience: Duration,
+) -> Result<Held<'m>, Busy> {
+    let lock = Lock { memory, at };
+    let own = u64::from(owner.number) << 32 | u64::from(futex::thread());
+    lock.try_once(own, false).map_or_else(|is| lock.wait(own, owner, is, patience), Ok)
+}
+
+/// A lock, by the offset of its word.
+#[derive(Debug, Clone, Copy)]
+struct Lock<'m> {
+    memory: &'m Memory,
+    at: usize,
+}
+
+impl<'m> Lock<'m> {
+    fn word(&self) -> &'m AtomicU64 {
+        self.memory.word(self.at)
     }
-    match answer {
-        0 => Ok(Held { mutex, owner_died: false, memory: PhantomData }),
-        libc::EOWNERDEAD => {
-            // SAFETY: this thread holds it. Every state that the dead may have left is a valid one, so that it may go on.
-            unsafe { libc::pthread_mutex_consistent(mutex) };
-            Ok(Held { mutex, owner_died: true, memory: PhantomData })
+
+    /// Takes it if it is free; otherwise the word that it is.
+    #[inline]
+    fn try_once(self, own: u64, sleeps: bool) -> Result<Held<'m>, u64> {
+        let is = self.word().load(Ordering::Relaxed);
+        if is & THREAD != 0 {
+            return Err(is);
         }
-        libc::ETIMEDOUT | libc::EBUSY | libc::EAGAIN => Err(NotHeld::Busy),
-        _ => Err(NotHeld::Damaged),
+        self.exchange(is, own, sleeps, false)
+    }
+
+    /// Makes this thread the holder in the place of what the word is.
+    #[inline]
+    fn exchange(self, is: u64, own: u64, sleeps: bool, owner_died: bool) -> Result<Held<'m>, u64> {
+        let becomes = own | is.wrapping_add(ONE_HOLDING) & HOLDING;
+        let word = if sleeps { becomes | SLEEPS } else { becomes };
+        self.word().compare_exchange(is, word, Ordering::Acquire, Ordering::Relaxed)?;
+        Ok(Held { lock: self, is: becomes, owner_died, generation: fork::generation() })
+    }
+
+    /// Takes it once it is free or its holder has died.
+    #[cold]
+    fn wait(
+        self,
+        own: u64,
+        owner: Owner<'_>,
+        first: u64,
+        patience: Duration,
+    ) -> Result<Held<'m>, Busy> {
+        let mut is = first;
+        for look in 0..LOOKS {
+            (0..(1 << look).min(MOST_PAUSES)).for_each(|_| futex::pause());
+            match self.try_once(own, false) {
+                Ok(held) => return Ok(held),
+                Err(now) => is = now,
+            }
+        }
+        let began = futex::now();
+        let given_up = self.given_up(is & !SLEEPS, began);
+        if given_up == GivenUp::Lately {
+            return Err(Busy::of(is, Duration::ZERO));
+        }
+        if patience.is_zero() {
+            return self.take_over(is, own, owner).map_err(|is| Busy::of(is, Duration::ZERO));
+        }
+        Sleeper { lock: self, own, owner, began, patience }.sleep(given_up == GivenUp::LongAgo)
+    }
+
+    /// Takes it away from a holder that has died; otherwise the word that it is.
+    fn take_over(self, is: u64, own: u64, owner: Owner<'_>) -> Result<Held<'m>, u64> {
+        let thread = holder_of(is).ok_or(is)?;
+        let number = u32::try_from(is >> 32).map_err(|_| is)?;
+        if owner.lives(number, thread) { Err(is) } else { self.exchange(is, own, true, true) }
+    }
+
+    /// Whether a holding was waited for in vain. Of those who find that this is long ago one is told so, and waits again.
+    fn given_up(self, holding: u64, now: Duration) -> GivenUp {
+        if self.memory.load(self.at + GIVEN_UP) != holding {
+            return GivenUp::No;
+        }
+        let (word, now) = (self.memory.word(self.at + SINCE), nanoseconds(now));
+        let since = word.load(Ordering::Relaxed);
+        // One that is in the future was not noted in this run of the machine.
+        if u128::from(now.wrapping_sub(since)) < AGAIN.as_nanos() {
+            return GivenUp::Lately;
+        }
+        let is_first = word.compare_exchange(since, now, Ordering::Relaxed, Ordering::Relaxed);
+        if is_first.is_ok() { GivenUp::LongAgo } else { GivenUp::Lately }
+    }
+
+    /// Notes that a holding was waited for in vain.
+    fn give_up(self, holding: u64, now: Duration) {
+        let given_up = self.memory.word(self.at + GIVEN_UP);
+        self.memory.store(self.at + SINCE, nanoseconds(now));
+        given_up.store(holding, Ordering::Release);
+        if self.word().load(Ordering::Acquire) & !SLEEPS != holding {
+            // It has let go just now, and perhaps before it could see this.
+            let _ = given_up.compare_exchange(holding, 0, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Whether others have waited for a holding in vain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum GivenUp {
+    No,
+    Lately,
+    LongAgo,
+}
+
+/// A thread that sleeps until it has a lock.
+#[derive(Debug, Clone, Copy)]
+struct Sleeper<'m, 'o> {
+    lock: Lock<'m>,
+    own: u64,
+    owner: Owner<'o>,
+    began: Duration,
+    patience: Duration,
+}
+
+impl<'m> Sleeper<'m, '_> {
+    /// Sleeps until the lock is free, its holder has died, or was waited for long enough: by this thread, or, unless it is
+    /// to try again, by another one.
+    fn sleep(self, mut tries_again: bool) -> Result<Held<'m>, Busy> {
+        let Self { lock, own, owner, began, patience } = self;
+        let (mut holding, mut since, mut longest) = (0, began, FIRST_SLEEP);
+        loop {
+            // A thread that has slept cannot know whether others still do.
+            let is = match lock.try_once(own, true) {
+                Ok(held) => return Ok(held),
+                Err(is) => is,
+            };
+            let now = futex::now();
+            if is & !SLEEPS != holding {
+                (holding, since, longest) = (is & !SLEEPS, now, FIRST_SLEEP);
+            } else if let Ok(held) = lock.take_over(is, own, owner) {
+                return Ok(held);
+            }
+            let busy = Busy::of(is, now.saturating_sub(began));
+            let left = patience.saturating_sub(now.saturating_sub(since));
+            if left.is_zero() {
+                lock.give_up(holding, now);
+                return Err(busy);
+            }
+            if busy.waited >= patience.saturating_mul(HANDS) {
+                return Err(busy);
+            }
+            match lock.given_up(holding, now) {
+                GivenUp::Lately if !tries_again => return Err(busy),
+                GivenUp::Lately | GivenUp::No => {}
+                GivenUp::LongAgo => tries_again = true,
+            }
+            let sleeps = is | SLEEPS;
+            let is_told = is == sleeps
+                || lock
+                    .word()
+                    .compare_exchange(is, sleeps, Ordering::Relaxed, Ordering::Relaxed)
+                    .is_ok();
+            if is_told {
+                futex::sleep(lock.word(), lower(sleeps), longest.min(left));
+                longest = (2 * longest).min(LONGEST_SLEEP);
+            }
+        }
+    }
+}
+
+impl Busy {
+    fn of(is: u64, waited: Duration) -> Self {
+        Self { thread: holder_of(is).unwrap_or(0), waited }
+    }
+}
+
+impl Held<'_> {
+    /// Whether this process holds it. A child that was forked meanwhile does not: its parent does.
+    pub(crate) fn is_own(&self) -> bool {
+        self.generation == fork::generation()
     }
 }
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        // SAFETY: this thread took it and has not let go.
-        unsafe { libc::pthread_mutex_unlock(self.mutex) };
+        if !self.is_own() {
+            return;
+        }
+        let (lock, word) = (self.lock, self.lock.word());
+        if lock.memory.load(lock.at + GIVEN_UP) == self.is {
+            lock.memory.store(lock.at + GIVEN_UP, 0);
+        }
+        let (mut is, free) = (self.is, self.is & HOLDING);
+        // Whatever a neighbour has written there meanwhile is left alone.
+        while is & !SLEEPS == self.is {
+            match word.compare_exchange(is, free, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) if is & SLEEPS != 0 => return futex::wake(word),
+                Ok(_) => return,
+                Err(now) => is = now,
+            }
+        }
     }
 }
 
-#[cfg(target_env = "gnu")]
-unsafe extern "C" {
-    /// Of the C library since 2.30; the crate `libc` does not name it.
-    fn pthread_mutex_clocklock(
-        mutex: *mut libc::pthread_mutex_t,
-        clock: libc::clockid_t,
-        until: *const libc::timespec,
-    ) -> libc::c_int;
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Waits for a mutex so long at most.
-///
-/// # Safety
-///
-/// It must be a mutex that was made, in memory that is there as long as this takes.
-unsafe fn wait_for(mutex: *mut libc::pthread_mutex_t, wait: Duration) -> libc::c_int {
-    // Where the C library waits by no other clock, one that is set meanwhile makes the wait longer or shorter.
-    let clock = if cfg!(target_env = "gnu") { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME };
-    let mut until = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a time to be filled in; both clocks are there on every Linux.
-    unsafe { libc::clock_gettime(clock, &raw mut until) };
-    let ns = until.tv_nsec + libc::c_long::from(wait.subsec_nanos());
-    until.tv_sec += libc::time_t::try_from(wait.as_secs()).unwrap_or(0) + ns / 1_000_000_000;
-    until.tv_nsec = ns % 1_000_000_000;
-    #[cfg(target_env = "gnu")]
-    // SAFETY: as the caller promises.
-    return unsafe { pthread_mutex_clocklock(mutex, clock, &raw const until) };
-    #[cfg(not(target_env = "gnu"))]
-    // SAFETY: as the caller promises.
-    return unsafe { libc::pthread_mutex_timedlock(mutex, &raw const until) };
+/// The lower half of a word.
+fn lower(word: u64) -> u32 {
+    u32::try_from(word & 0xffff_ffff).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -121,14 +297,20 @@ mod tests {
 
     const SHORT: Duration = Duration::from_millis(5);
 
+    fn take_it(memory: &Memory, patience: Duration) -> Result<Held<'_>, Busy> {
+        take(memory, 64, Owner::private(), patience)
+    }
+
     #[test]
     fn one_holds_it_and_the_other_does_not_wait_for_ever() {
         let memory = Memory::private(4096).unwrap();
-        make(&memory, 64).unwrap();
-        let held = take(&memory, 64, SHORT).unwrap();
+        make(&memory, 64);
+        let held = take_it(&memory, SHORT).unwrap();
         assert!(!held.owner_died);
-        let other = || take(&memory, 64, SHORT).map(|held| held.owner_died);
-        assert_eq!(std::thread::scope(|s| s.spawn(other).join().unwrap()), Err(NotHeld::Busy));
+        let other = || take_it(&memory, SHORT).map(|held| held.owner_died);
+        let busy = std::thread::scope(|s| s.spawn(other).join().unwrap()).unwrap_err();
+        assert_eq!(busy.thread, futex::thread());
+        assert!(busy.waited >= SHORT, "{busy:?}");
         drop(held);
         assert_eq!(other(), Ok(false));
     }
@@ -136,10 +318,11 @@ mod tests {
     #[test]
     fn of_a_thread_that_ended_with_it_the_next_is_told_once() {
         let memory = Memory::private(4096).unwrap();
-        make(&memory, 0).unwrap();
-        let leave = || std::mem::forget(take(&memory, 0, SHORT).unwrap());
+        make(&memory, 64);
+        let leave = || std::mem::forget(take_it(&memory, SHORT).unwrap());
         std::thread::scope(|s| s.spawn(leave).join().unwrap());
-        assert!(take(&memory, 0, SHORT).unwrap().owner_died);
-        assert!(!take(&memory, 0, SHORT).unwrap().owner_died);
+        let patience = Duration::from_secs(9);
+        assert!(take_it(&memory, patience).unwrap().owner_died);
+        assert!(!take_it(&memory, patience).unwrap().owner_died);
     }
 }

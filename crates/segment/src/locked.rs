@@ -31,7 +31,7 @@ pub(crate) struct Locked<'c> {
     pub(crate) moment: Moment,
     /// Milliseconds since the region was made, when the lock was taken.
     pub(crate) now: u64,
-    held: Held<'c>,
+    pub(crate) held: Held<'c>,
 }
 
 /// An entry that is there.
@@ -339,7 +339,7 @@ pub(crate) fn shape_of(entry: &Entry<'_>) -> Header {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::{alive, lock_of};
+    use crate::session::alive;
     use crate::{Cache, Options, Set};
 
     #[test]
@@ -360,7 +360,7 @@ mod tests {
         for is_made_of_it in [true, false] {
             session.set(key, b"old", &Set::default()).unwrap();
             let (partition, moment) = (cache.partition_for(hash), cache.moment());
-            let mut locked = lock_of(&cache, partition).unwrap();
+            let mut locked = session.lock_of(partition).unwrap();
             let present = alive(&mut locked, (hash, key, space)).unwrap();
             // By one who has waited long enough.
             assert!(partition.clear_slots((hash, key, space), moment));

@@ -13,7 +13,7 @@ use crate::cache::Cache;
 use crate::layout::SUPERBLOCK;
 use crate::memory::{Memory, size};
 use crate::record::kind;
-use crate::session::lock_of;
+use crate::session::{PATIENCE, lock_within};
 use crate::{Refused, Session};
 
 /// Where the table begins: `generation, seal, name` for each, the rest of the superblock's page.
@@ -127,7 +127,7 @@ impl Cache {
     /// changed nothing that anybody looks at. What may lie under the number is of an older generation.
     fn claim(&self, name: &[u8]) -> Result<u8, Refused> {
         let memory = self.memory();
-        let held = lock_of(self, self.partition(0));
+        let held = lock_within(self, self.partition(0), PATIENCE);
         let _held = held.map_err(|_| Refused::Busy)?;
         if let Some(number) = number_of(memory, name) {
             return Ok(number);

@@ -13,9 +13,10 @@ use std::time::Duration;
 
 use crate::cache::Cache;
 use crate::file::{self, Lock, io_error};
-use crate::layout::{BUCKET, SUPERBLOCK};
+use crate::layout::{BUCKET, LOCK, SUPERBLOCK};
 use crate::lock;
 use crate::memory::Memory;
+use crate::owner::Owner;
 use crate::superblock::{BOOT, CLEARED, CLOSED, Left, Superblock, renewing};
 use crate::{Refused, fork};
 
@@ -33,18 +34,23 @@ impl Cache {
     ) -> Result<Arc<Self>, Refused> {
         let mapped = |source| io_error(path, "cannot be mapped", source);
         let memory = Memory::of_file(&file, superblock.geometry.size).map_err(mapped)?;
-        let mut cache = Self::of(memory, superblock, Some(Open { file, forks: None }));
-        if let Some(open) = &cache.open {
-            cache.join(&open.file, path)?;
-            fork::note(&open.file);
-        }
+        let mut cache = Self::of(memory, superblock, Some(Open { file, joined: None }));
+        let joined = cache.open.as_ref().map(|open| cache.join(&open.file, path)).transpose()?;
         if let Some(open) = &mut cache.open {
-            open.forks = Some(fork::forks());
+            open.joined = joined;
         }
         Ok(Arc::new(cache))
     }
 
-    fn join(&self, file: &File, path: &Path) -> Result<(), Refused> {
+    fn join(&self, file: &File, path: &Path) -> Result<Joined, Refused> {
+        self.wait_for_others(file, path)?;
+        let owner = file::claim(file)
+            .map_err(|source| io_error(path, "has no lock for one more user", source))?;
+        let node = fork::note(file, owner);
+        Ok(Joined { forks: fork::forks(), node })
+    }
+
+    fn wait_for_others(&self, file: &File, path: &Path) -> Result<(), Refused> {
         let run = file::boot();
         let lock = |kind| {
             file::lock(file, kind).map_err(|source| io_error(path, "cannot be locked", source))
@@ -87,7 +93,7 @@ impl Cache {
         let boot = self.memory.word(BOOT);
         boot.store(run.map_or(0, renewing), Ordering::Release);
         self.write_superblock(path)?;
-        self.make_locks()?;
+        self.make_locks();
         boot.store(run.unwrap_or(0), Ordering::Release);
         Ok(())
     }
@@ -125,12 +131,18 @@ impl Cache {
         self.memory.store(CLEARED, cleared.wrapping_add(later + 1));
     }
 
-    pub(crate) fn make_locks(&self) -> Result<(), Refused> {
+    pub(crate) fn make_locks(&self) {
         for partition in 0..self.places.geometry.partitions {
-            let made = lock::make(&self.memory, self.partition(partition).base);
-            made.map_err(|source| io_error(Path::new("lock"), "cannot be made", source))?;
+            lock::make(&self.memory, self.partition(partition).base + LOCK);
         }
-        Ok(())
+    }
+
+    /// The owner of the locks that are taken by way of this open region.
+    #[inline]
+    pub(crate) fn owner(&self) -> Owner<'_> {
+        let open = self.open.as_ref();
+        let joined = open.and_then(|open| Some((open.joined.as_ref()?.node.owner(), &open.file)));
+        joined.map_or_else(Owner::private, |(number, file)| Owner::of_file(number, file))
     }
 }
 
@@ -138,16 +150,25 @@ impl Cache {
 #[derive(Debug)]
 pub(crate) struct Open {
     pub(crate) file: File,
-    /// How often this process had been forked when it was done with opening; `None` before.
-    forks: Option<u64>,
+    /// `None` until this process is among its users.
+    joined: Option<Joined>,
+}
+
+/// This process as one of a region's users.
+#[derive(Debug)]
+struct Joined {
+    /// How often it had been forked then.
+    forks: u64,
+    /// Where its number stands.
+    node: &'static fork::Node,
 }
 
 impl Drop for Open {
     /// Everybody lets go before he looks whether he is alone, so that of those who close it together the last one is.
     fn drop(&mut self) {
-        let Some(forks) = self.forks else { return };
+        let Some(joined) = &self.joined else { return };
         fork::forget(&self.file);
-        if fork::forks() == forks {
+        if fork::forks() == joined.forks {
             let _ = file::lock(&self.file, Lock::None);
         } else {
             // A child that could not open the file again has this lock too, and is not to lose it. But what could not be

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use crate::Failed;
 use crate::api::{Condition, Outcome};
 use crate::locked::{self, Locked, Present, Takes};
-use crate::session::{PATIENCE, Session, alive};
+use crate::session::{Session, alive};
 use crate::stats::Of;
 
 impl Session {
@@ -56,7 +56,7 @@ impl Session {
         }
         drop(locked);
         if let Some(chunks) = stored.was {
-            self.drop_chunks(entry.hash, &chunks, PATIENCE);
+            self.drop_chunks(entry.hash, &chunks, self.patience);
         }
         Ok(Outcome::Stored(stored.version))
     }

@@ -17,9 +17,10 @@ use crate::record::kind;
 use crate::stats::Of;
 use crate::tally::Count;
 
-/// How long a writer waits for the lock of a partition. Others hold it for microseconds, unless the system lets them wait
-/// while they do, as one does that has more to do than processors.
-pub(crate) const PATIENCE: Duration = Duration::from_millis(80);
+/// How long a writer waits for one holder of a partition's lock that does not let go. Others hold it for microseconds, unless
+/// the system lets them wait while they do. A process with a quota is stopped for up to a tenth of a second, and so this is
+/// more.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(250);
 
 /// One thread's handle on a [`Cache`].
 #[derive(Debug)]
@@ -30,6 +31,8 @@ pub struct Session {
     /// The number of the namespace that its keys are of, and what their hashes are changed by.
     namespace: Option<u8>,
     mix: u64,
+    /// How long it waits for one holder of a lock.
+    pub(crate) patience: Duration,
     /// The buffer for values that are read to be written again.
     scratch: Vec<u8>,
 }
@@ -43,7 +46,8 @@ const AHEAD: usize = 16;
 impl Session {
     pub(crate) fn new(cache: Arc<Cache>, line: usize, namespace: Option<u8>) -> Self {
         let space = namespace.map_or(Space::ROOT, |number| Space::now(cache.memory(), number));
-        Self { cache, line, namespace, mix: space.mix(), scratch: Vec::new() }
+        let mix = space.mix();
+        Self { cache, line, namespace, mix, patience: PATIENCE, scratch: Vec::new() }
     }
 
     /// The namespace of its keys, now.
@@ -149,7 +153,7 @@ impl Session {
         let hash = self.key(key)?;
         if let Err(too_large) = self.fits_at_all(value.len()) {
             if set.condition == Condition::None {
-                self.take_away(hash, key, PATIENCE);
+                self.take_away(hash, key);
             }
             return Err(too_large);
         }
@@ -171,11 +175,7 @@ impl Session {
         };
         match outcome {
             Ok(Outcome::Stored(_)) => self.count(Of::Sets),
-            Err(Failed::Busy) => {
-                // It has waited long enough.
-                self.take_away(hash, key, Duration::ZERO);
-                self.count(Of::Busy);
-            }
+            Err(Failed::Busy { .. }) => self.count(Of::Busy),
             _ => {}
         }
         outcome
@@ -187,7 +187,7 @@ impl Session {
     pub fn delete(&mut self, key: &[u8]) -> Result<bool, Failed> {
         let hash = self.key(key)?;
         self.count(Of::Deletes);
-        Ok(self.take_away(hash, key, PATIENCE))
+        Ok(self.take_away(hash, key))
     }
 
     /// Takes every entry away at once: of its namespace, or, if it is of none, of the whole region.
@@ -261,24 +261,26 @@ impl Session {
     }
 
     /// Removes a key by all means, under the lock if that is had in time.
-    fn take_away(&self, hash: u64, key: &[u8], patience: Duration) -> bool {
+    fn take_away(&self, hash: u64, key: &[u8]) -> bool {
         let partition = self.partition(hash);
         // First of all, so that who fills the key now sees it, at the latest after he has published.
         partition.changes_of(hash).fetch_add(1, Ordering::SeqCst);
-        let Ok(mut locked) = lock_within(&self.cache, partition, patience) else {
-            if !patience.is_zero() {
-                self.count(Of::Busy);
-            }
+        let Ok(mut locked) = self.lock(hash) else {
+            self.count(Of::Busy);
             return partition.clear_slots((hash, key, self.space()), self.cache.moment());
         };
         let Some(present) = alive(&mut locked, (hash, key, self.space())) else { return false };
-        self.remove(hash, locked, &present, PATIENCE);
+        self.remove(hash, locked, &present, self.patience);
         true
     }
 
     /// Takes the lock of a key's partition.
     pub(crate) fn lock(&self, hash: u64) -> Result<Locked<'_>, Failed> {
-        lock_of(&self.cache, self.partition(hash))
+        self.lock_of(self.partition(hash))
+    }
+
+    pub(crate) fn lock_of<'c>(&'c self, partition: Partition<'c>) -> Result<Locked<'c>, Failed> {
+        lock_within(&self.cache, partition, self.patience)
     }
 
     #[inline]
@@ -300,22 +302,15 @@ impl Session {
     }
 }
 
-/// Takes the lock of a partitionition.
-pub(crate) fn lock_of<'c>(
-    cache: &'c Cache,
-    partition: Partition<'c>,
-) -> Result<Locked<'c>, Failed> {
-    lock_within(cache, partition, PATIENCE)
-}
-
-/// Takes the lock of a partitionition, for which it waits so long at most.
+/// Takes the lock of a partition, of which one holder is waited for so long at most.
 pub(crate) fn lock_within<'c>(
     cache: &'c Cache,
     partition: Partition<'c>,
     patience: Duration,
 ) -> Result<Locked<'c>, Failed> {
-    let held = lock::take(partition.memory, partition.base + LOCK, patience);
-    let held = held.map_err(|_| Failed::Busy)?;
+    let held = lock::take(partition.memory, partition.base + LOCK, cache.owner(), patience);
+    let busy = |it: lock::Busy| Failed::Busy { holder: Some(it.thread), waited: it.waited };
+    let held = held.map_err(busy)?;
     // Not before: the region may have been cleared, and filled anew, while the lock was waited for.
     Ok(Locked::new(partition, held, cache.moment()))
 }

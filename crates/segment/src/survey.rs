@@ -8,8 +8,8 @@ use std::convert::Infallible;
 use std::path::Path;
 
 use crate::file::{self, io_error};
-use crate::holder::holder_of;
 use crate::layout::{ACTIVE, BUCKET_SLOTS, CLASSES, LOCK, NOTES, SEGMENT_WORDS};
+use crate::lock::holder_of;
 use crate::locked::{FREE, MAIN, SMALL};
 use crate::memory::{Memory, size};
 use crate::partition::{FILL, LATEST, ORDER, STATE};

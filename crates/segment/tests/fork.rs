@@ -6,42 +6,9 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, Instant};
 
 use larder_segment::{Cache, Options, Set};
-use support::folder;
+use support::{Child, folder};
 
 const SMALL: Options = Options { size: 1 << 20, item: 512, max_key: 250, max_value: None };
-
-/// A child of this process, killed when it is dropped.
-struct Child(libc::pid_t);
-
-impl Child {
-    /// Does its work and ends.
-    fn fork(work: impl FnOnce()) -> Self {
-        // SAFETY: the child allocates, which the C library allows, and takes no lock of another thread.
-        let pid = unsafe { libc::fork() };
-        if pid == 0 {
-            work();
-            // SAFETY: ends this process without what its parent wants done at its own end.
-            unsafe { libc::_exit(0) };
-        }
-        assert!(pid > 0);
-        Self(pid)
-    }
-
-    fn wait(&self) -> i32 {
-        let mut status = -1;
-        // SAFETY: a child that nobody else waits for.
-        unsafe { libc::waitpid(self.0, &raw mut status, 0) };
-        status
-    }
-}
-
-impl Drop for Child {
-    fn drop(&mut self) {
-        // SAFETY: a child, or nobody any more.
-        unsafe { libc::kill(self.0, libc::SIGKILL) };
-        self.wait();
-    }
-}
 
 fn eventually(what: impl Fn() -> bool) {
     let began = Instant::now();

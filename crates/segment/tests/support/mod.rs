@@ -1,8 +1,55 @@
 //! The shared part of tests with several processes.
 
+#![allow(dead_code, reason = "not every test has children")]
+
 /// A folder in memory where there is one.
 pub(crate) fn folder() -> tempfile::TempDir {
     let shared = std::path::Path::new("/dev/shm");
     let parent = if shared.is_dir() { shared.into() } else { std::env::temp_dir() };
     tempfile::tempdir_in(parent).expect("a folder")
+}
+
+/// A child of this process, killed when it is dropped.
+pub(crate) struct Child(pub(crate) libc::pid_t);
+
+impl Child {
+    /// Does its work and ends.
+    pub(crate) fn fork(work: impl FnOnce()) -> Self {
+        // SAFETY: the child allocates, which the C library allows, and takes no lock of another thread.
+        let pid = unsafe { libc::fork() };
+        if pid == 0 {
+            let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+            // SAFETY: ends this process without what its parent wants done at its own end.
+            unsafe { libc::_exit(i32::from(done.is_err())) };
+        }
+        assert!(pid > 0);
+        Self(pid)
+    }
+
+    pub(crate) fn signal(&self, signal: i32) {
+        // SAFETY: to a child that was not waited for.
+        unsafe { libc::kill(self.0, signal) };
+    }
+
+    /// How it ended.
+    pub(crate) fn wait(&self) -> i32 {
+        let mut status = -1;
+        // SAFETY: a child that nobody else waits for.
+        unsafe { libc::waitpid(self.0, &raw mut status, 0) };
+        status
+    }
+
+    pub(crate) fn wait_until_stopped(&self) {
+        let mut status = -1;
+        // SAFETY: as above.
+        unsafe { libc::waitpid(self.0, &raw mut status, libc::WUNTRACED) };
+        assert!(libc::WIFSTOPPED(status), "{status}");
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.signal(libc::SIGKILL);
+        self.wait();
+    }
 }

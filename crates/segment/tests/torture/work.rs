@@ -156,7 +156,7 @@ impl Worker {
         };
         match done {
             Ok(()) => false,
-            Err(Failed::Busy) => {
+            Err(Failed::Busy { .. }) => {
                 self.ledger.add(self.number, Tally::Busy);
                 true
             }
@@ -197,11 +197,8 @@ impl Worker {
     /// Stores what is in `value`.
     pub(crate) fn store(&mut self, key: usize, version: u64, set: &Set) -> Result<(), Failed> {
         let outcome = self.session.set(&name(key), &self.value, set);
-        match outcome {
-            Ok(Outcome::Stored(_)) => self.ledger.stored(key, version),
-            // Nothing is there now.
-            Err(Failed::Busy) => self.ledger.forbid_before(key, version + 1),
-            _ => {}
+        if matches!(outcome, Ok(Outcome::Stored(_))) {
+            self.ledger.stored(key, version);
         }
         outcome.map(drop)
     }

@@ -1,0 +1,34 @@
+//! The owners of locks: each open region has a number that no other has, and a lock of the kernel on the byte of the file with
+//! that number, which the kernel takes back however the process ends.
+
+use std::fs::File;
+
+use crate::{file, fork, futex};
+
+/// The owner of the locks that are taken by way of one open region.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Owner<'c> {
+    /// Never 0.
+    pub(crate) number: u32,
+    /// `None` of private memory: a child that was forked has a copy of it, in which no other process holds anything.
+    file: Option<&'c File>,
+}
+
+impl<'c> Owner<'c> {
+    pub(crate) fn of_file(number: u32, file: &'c File) -> Self {
+        Self { number, file: Some(file) }
+    }
+
+    #[inline]
+    pub(crate) fn private() -> Self {
+        Self { number: fork::generation() + 1, file: None }
+    }
+
+    /// Whether a thread that holds a lock can still let go of it. Where the system does not tell, it can.
+    pub(crate) fn lives(self, number: u32, thread: u32) -> bool {
+        if number == self.number {
+            return !futex::is_gone(thread);
+        }
+        self.file.is_some_and(|file| file::is_claimed(file, number) != Some(false))
+    }
+}

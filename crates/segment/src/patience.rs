@@ -1,0 +1,50 @@
+//! How long a session waits for the holders of locks, and operations that do not wait at all.
+
+use std::time::Duration;
+
+use crate::api::{Outcome, Set};
+use crate::change::Revise;
+use crate::{Failed, Session};
+
+impl Session {
+    /// Sets how long a writer waits for one holder of a lock that does not let go. A quarter of a second without it: a process
+    /// with a quota of processor time may be stopped for a tenth.
+    ///
+    /// While the lock goes from hand to hand a writer waits four times as long at most. Once somebody has waited for a holder
+    /// in vain, the others do not wait for that one any more.
+    pub fn set_patience(&mut self, patience: Duration) {
+        self.patience = patience;
+    }
+
+    /// [`set`](Self::set) that never waits: where another has the lock it fails as [`Failed::Busy`] at once.
+    pub fn try_set(&mut self, key: &[u8], value: &[u8], set: &Set) -> Result<Outcome, Failed> {
+        self.at_once(|session| session.set(key, value, set))
+    }
+
+    /// [`delete`](Self::delete) that never waits: where another has the lock the key is removed without it.
+    pub fn try_delete(&mut self, key: &[u8]) -> Result<bool, Failed> {
+        self.at_once(|session| session.delete(key))
+    }
+
+    /// [`touch`](Self::touch) that never waits.
+    pub fn try_touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool, Failed> {
+        self.at_once(|session| session.touch(key, ttl))
+    }
+
+    /// [`expire`](Self::expire) that never waits.
+    pub fn try_expire(&mut self, key: &[u8]) -> Result<bool, Failed> {
+        self.at_once(|session| session.expire(key))
+    }
+
+    /// [`revise`](Self::revise) that never waits.
+    pub fn try_revise(&mut self, key: &[u8], value: &Revise<'_>) -> Result<Outcome, Failed> {
+        self.at_once(|session| session.revise(key, value))
+    }
+
+    fn at_once<T>(&mut self, operation: impl FnOnce(&mut Self) -> T) -> T {
+        let patience = std::mem::replace(&mut self.patience, Duration::ZERO);
+        let outcome = operation(self);
+        self.patience = patience;
+        outcome
+    }
+}
