@@ -50,7 +50,7 @@ fn cache_of(geometry: Geometry) -> Arc<Cache> {
     };
     let seed = (0..).find(is_in_two).unwrap();
     let superblock = Superblock { geometry, seed, made_ms: 0, max_key: 8, max_value: 64 };
-    let cache = Cache::of(Memory::private(size).unwrap(), superblock, None);
+    let mut cache = Cache::of(Memory::private(size).unwrap(), superblock, None);
     cache.make();
     Arc::new(cache)
 }

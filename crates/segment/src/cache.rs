@@ -14,7 +14,7 @@ use crate::opening::Open;
 use crate::partition::{Moment, Partition, Places};
 use crate::record::{FOREVER, MAX_KEY};
 use crate::superblock::{BOOT, CLEARED, SESSIONS, Superblock};
-use crate::{Refused, Session, Stats, Survey, clock, fork, stats, survey};
+use crate::{Refused, Session, Stats, Survey, clock, epoch, fork, stats, survey};
 
 /// The settings of a new region. A region that is there already keeps its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl Options {
         Ok(Superblock {
             geometry,
             seed: seed(),
-            made_ms: clock::now_ms(),
+            made_ms: clock::wall_ms(),
             max_key,
             max_value: limit("values", self.max_value.unwrap_or(quarter), quarter)?,
         })
@@ -58,6 +58,8 @@ pub struct Cache {
     pub(crate) memory: Memory,
     pub(crate) places: Places,
     superblock: Superblock,
+    /// By how much its time is behind the time since the machine was started.
+    pub(crate) epoch: u64,
     /// Behind the mapping, which is to go first.
     pub(crate) open: Option<Open>,
 }
@@ -69,31 +71,35 @@ impl Cache {
         let refused = |source| io_error(Path::new("memory"), "cannot be mapped", source);
         let memory = Memory::private(superblock.geometry.size).map_err(refused)?;
         fork::watch();
-        let cache = Self::of(memory, superblock, None);
+        let mut cache = Self::of(memory, superblock, None);
         cache.make();
         Ok(Arc::new(cache))
     }
 
-    /// The one in a file, which is made with these options if it is not there.
+    /// The one in a file, which is made with these options if it is not there. One that is there keeps its own, and may be
+    /// larger; but where it has holes, no more than `size` bytes are taken to fill them.
+    ///
+    /// A file of another user is refused, unless that is root, and one that others may write: whoever may write it can read
+    /// and change all that is stored, and stop this process's writers.
     pub fn open(path: &Path, options: &Options) -> Result<Arc<Self>, Refused> {
         loop {
             if let Some((file, superblock)) = file::open(path)? {
-                return Self::attach(file, superblock, path);
+                return Self::attach(file, superblock, (path, Some(options.size)));
             }
             file::refuse_link(path)?;
             let superblock = options.superblock()?;
             let file = file::unnamed(path, superblock.geometry.size)?;
             Self::make_in(&file, superblock, path)?;
             if file::name(&file, path)? {
-                return Self::attach(file, superblock, path);
+                return Self::attach(file, superblock, (path, None));
             }
             // Somebody was faster. Theirs is as good.
         }
     }
 
-    /// The one in a file that is there.
+    /// The one in a file that is there, whatever its size.
     pub fn existing(path: &Path) -> Result<Option<Arc<Self>>, Refused> {
-        file::open(path)?.map(|(file, found)| Self::attach(file, found, path)).transpose()
+        file::open(path)?.map(|(file, found)| Self::attach(file, found, (path, None))).transpose()
     }
 
     /// A new one in memory that has no name: of this process, of those that it forks, and of those that are given its
@@ -103,7 +109,7 @@ impl Cache {
         let path = Path::new("memory");
         let file = file::in_memory(superblock.geometry.size)?;
         Self::make_in(&file, superblock, path)?;
-        Self::attach(file, superblock, path)
+        Self::attach(file, superblock, (path, None))
     }
 
     /// The one behind a descriptor that came from another process.
@@ -113,7 +119,7 @@ impl Cache {
         // Its locks are not to be those of who had it before.
         let file = File::from(file::again(descriptor.as_raw_fd()).map_err(failed)?);
         let superblock = file::described(&file, path)?;
-        Self::attach(file, superblock, path)
+        Self::attach(file, superblock, (path, None))
     }
 
     /// The descriptor by which another process opens the same region; `None` of one in private memory.
@@ -123,23 +129,25 @@ impl Cache {
 
     pub(crate) fn of(memory: Memory, superblock: Superblock, open: Option<Open>) -> Self {
         let places = Places::of(superblock.geometry, superblock.seed, open.is_some());
-        Self { memory, places, superblock, open }
+        Self { memory, places, superblock, epoch: 0, open }
     }
 
     /// Makes a region of the zeros of a file that has no name yet: none is to have one that the disk does not know.
     fn make_in(file: &File, superblock: Superblock, path: &Path) -> Result<(), Refused> {
         let mapped = |source| io_error(path, "cannot be mapped", source);
         let memory = Memory::of_file(file, superblock.geometry.size).map_err(mapped)?;
-        let cache = Self::of(memory, superblock, None);
+        let mut cache = Self::of(memory, superblock, None);
         cache.make();
         cache.write_superblock(path)
     }
 
     /// Makes a region of zeros.
-    pub(crate) fn make(&self) {
+    pub(crate) fn make(&mut self) {
         self.superblock.write(&self.memory);
         self.memory.store(CLEARED, 1);
-        self.memory.store(BOOT, file::boot().unwrap_or(0));
+        let run = file::boot();
+        self.memory.store(BOOT, run.unwrap_or(0));
+        self.begin_time(run);
         self.make_locks();
     }
 
@@ -216,7 +224,7 @@ impl Cache {
     #[inline]
     pub(crate) fn moment(&self) -> Moment {
         let cleared = self.memory.word(CLEARED).load(Ordering::Acquire);
-        Moment { cleared, made_ms: self.superblock.made_ms }
+        Moment { cleared, epoch: self.epoch }
     }
 
     /// When an entry expires that lives so long from now; of no time at all it has expired at once.
@@ -226,7 +234,7 @@ impl Cache {
             return 0;
         }
         // Never too early: readers look at a clock that is a little behind this one.
-        let now = clock::exactly_now_ms().saturating_sub(self.superblock.made_ms);
+        let now = epoch::since(self.epoch, clock::exactly_now_ms());
         let ms = u64::try_from(ttl.as_micros().div_ceil(1000)).unwrap_or(FOREVER);
         now.saturating_add(ms).min(FOREVER - 1)
     }

@@ -42,6 +42,42 @@ pub enum Refused {
         /// The length with which it was made, in bytes.
         size: u64,
     },
+    /// The file belongs to a user whom this process has no reason to trust.
+    #[error(
+        "{}: it belongs to user {owner}, and this process is user {own}: name another file, or have user {owner} give it away",
+        path.display()
+    )]
+    Owner {
+        /// The file.
+        path: PathBuf,
+        /// The number of its user.
+        owner: u32,
+        /// The number of this process's user.
+        own: u32,
+    },
+    /// Other users may write the file, and with it what this process reads.
+    #[error("{}: other users may write it (mode {mode:03o}): chmod go-w, or name another file", path.display())]
+    Mode {
+        /// The file.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
+    /// The file has holes, and filling them would take more bytes than the caller allows.
+    #[error(
+        "{}: it has holes: of its {size} bytes {there} are there, and {most} are allowed: ask for more, or remove it",
+        path.display()
+    )]
+    Holes {
+        /// The file.
+        path: PathBuf,
+        /// The bytes that it takes now.
+        there: u64,
+        /// The bytes that it would take.
+        size: usize,
+        /// The bytes that the caller allows.
+        most: usize,
+    },
     /// Keys longer than records can have, or values larger than the region.
     #[error("{what} of {asked} bytes: at most {most}")]
     Limit {

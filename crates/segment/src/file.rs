@@ -33,22 +33,73 @@ pub(crate) enum Lock {
 }
 
 /// An existing file, if there is one, and what it says of itself.
+///
+/// It is looked at before it is opened for more, because opening alone may do something: its owner may write into all memory
+/// that this process shares with it.
 pub(crate) fn open(path: &Path) -> Result<Option<(File, Superblock)>, Refused> {
-    open_as(OpenOptions::new().read(true).write(true), path)
+    trust_link(path)?;
+    let Some(place) =
+        found(OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(path), path)?
+    else {
+        return Ok(None);
+    };
+    trust(&place, path)?;
+    let file = again(place.as_raw_fd());
+    let file = File::from(file.map_err(|source| io_error(path, "cannot be opened", source))?);
+    described(&file, path).map(|superblock| Some((file, superblock)))
 }
 
 /// The same, to be looked at only.
 pub(crate) fn open_to_read(path: &Path) -> Result<Option<(File, Superblock)>, Refused> {
     // A pipe by this name is not waited for.
-    open_as(OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK), path)
+    let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
+    let Some(file) = found(opened, path)? else { return Ok(None) };
+    described(&file, path).map(|superblock| Some((file, superblock)))
 }
 
-fn open_as(options: &OpenOptions, path: &Path) -> Result<Option<(File, Superblock)>, Refused> {
-    match options.open(path) {
-        Ok(file) => described(&file, path).map(|superblock| Some((file, superblock))),
+fn found(opened: io::Result<File>, path: &Path) -> Result<Option<File>, Refused> {
+    match opened {
+        Ok(file) => Ok(Some(file)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(source) => Err(io_error(path, "cannot be opened", source)),
     }
+}
+
+/// Refuses a file of a user that this process has no reason to trust, and one that other users may write. A file without a
+/// name was given to this process by one that has it.
+fn trust(file: &File, path: &Path) -> Result<(), Refused> {
+    let found = file.metadata().map_err(|source| io_error(path, "cannot be looked at", source))?;
+    if !found.is_file() {
+        return Err(Refused::Foreign);
+    }
+    let (owner, own) = (found.uid(), user());
+    let path = || path.to_owned();
+    if owner != own && owner != 0 {
+        return Err(Refused::Owner { path: path(), owner, own });
+    }
+    let mode = found.mode() & 0o777;
+    if mode & 0o022 != 0 && found.nlink() > 0 {
+        return Err(Refused::Mode { path: path(), mode });
+    }
+    Ok(())
+}
+
+/// Refuses a link that another user has put into a folder that others may write: it leads wherever that user likes.
+fn trust_link(path: &Path) -> Result<(), Refused> {
+    let Ok(link) = std::fs::symlink_metadata(path) else { return Ok(()) };
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let is_others = std::fs::metadata(folder).is_ok_and(|folder| folder.mode() & 0o022 != 0);
+    let (owner, own) = (link.uid(), user());
+    if link.is_symlink() && is_others && owner != own && owner != 0 {
+        return Err(Refused::Owner { path: path.to_owned(), owner, own });
+    }
+    Ok(())
+}
+
+/// The user as whom this process works.
+fn user() -> u32 {
+    // SAFETY: asks for a number.
+    unsafe { libc::geteuid() }
 }
 
 /// The header of a file.
@@ -123,12 +174,22 @@ pub(crate) fn in_memory(size: usize) -> Result<File, Refused> {
 }
 
 /// Sets the blocks aside that a file lacks: a copy of one may have holes, for which there may be no room when they are written.
-pub(crate) fn fill_holes(file: &File, path: &Path, size: usize) -> Result<(), Refused> {
-    let filled = file.metadata().and_then(|found| {
-        let there = found.blocks().saturating_mul(512);
-        if there >= size as u64 { Ok(()) } else { set_aside(file, size) }
-    });
-    filled.map_err(|source| io_error(path, "has no room on its file system", source))
+/// But no more than `most` bytes are taken for a file that only says that it is larger.
+pub(crate) fn fill_holes(
+    file: &File,
+    path: &Path,
+    size: usize,
+    most: Option<usize>,
+) -> Result<(), Refused> {
+    let failed = |source| io_error(path, "has no room on its file system", source);
+    let there = file.metadata().map_err(failed)?.blocks().saturating_mul(512);
+    if there >= size as u64 {
+        return Ok(());
+    }
+    if let Some(most) = most.filter(|most| size > *most) {
+        return Err(Refused::Holes { path: path.to_owned(), there, size, most });
+    }
+    set_aside(file, size).map_err(failed)
 }
 
 /// Memory that is not there is told now, not by a signal later. Whom signals interrupt again and again has it set aside in

@@ -23,6 +23,7 @@ mod cache;
 mod change;
 mod clock;
 mod cut;
+mod epoch;
 mod error;
 mod file;
 mod fork;

@@ -17,8 +17,8 @@ use crate::layout::{BUCKET, LOCK, SUPERBLOCK};
 use crate::lock;
 use crate::memory::Memory;
 use crate::owner::Owner;
-use crate::superblock::{BOOT, CLEARED, CLOSED, Left, Superblock, renewing};
-use crate::{Refused, fork};
+use crate::superblock::{BOOT, CLEARED, CLOSED, LEFT_AT, Left, Superblock, renewing};
+use crate::{Refused, epoch, fork};
 
 /// How often whoever opens a region looks whether he can, and how long he waits in between: five seconds in all, in which those
 /// do not count in which he himself is stopped.
@@ -26,38 +26,45 @@ const LOOKS: usize = 2500;
 const PAUSE: Duration = Duration::from_millis(2);
 
 impl Cache {
-    /// The region of a file, as soon as this process is alone with it or knows that somebody was in this run of the machine.
+    /// The region of a file, which is not made larger than `most`, as soon as this process is alone with it or knows that somebody was in this run of the machine.
     pub(crate) fn attach(
         file: File,
         superblock: Superblock,
-        path: &Path,
+        (path, most): (&Path, Option<usize>),
     ) -> Result<Arc<Self>, Refused> {
         let mapped = |source| io_error(path, "cannot be mapped", source);
         let memory = Memory::of_file(&file, superblock.geometry.size).map_err(mapped)?;
         let mut cache = Self::of(memory, superblock, Some(Open { file, joined: None }));
-        let joined = cache.open.as_ref().map(|open| cache.join(&open.file, path)).transpose()?;
+        let join = |open: &Open| cache.join(&open.file, path, most);
+        let joined = cache.open.as_ref().map(join).transpose()?;
+        cache.read_epoch();
         if let Some(open) = &mut cache.open {
-            open.joined = joined;
+            open.joined = joined.map(|joined| Joined { epoch: cache.epoch, ..joined });
         }
         Ok(Arc::new(cache))
     }
 
-    fn join(&self, file: &File, path: &Path) -> Result<Joined, Refused> {
-        self.wait_for_others(file, path)?;
+    fn join(&self, file: &File, path: &Path, most: Option<usize>) -> Result<Joined, Refused> {
+        self.wait_for_others(file, path, most)?;
         let owner = file::claim(file)
             .map_err(|source| io_error(path, "has no lock for one more user", source))?;
         let node = fork::note(file, owner);
-        Ok(Joined { forks: fork::forks(), node })
+        Ok(Joined { forks: fork::forks(), node, epoch: 0 })
     }
 
-    fn wait_for_others(&self, file: &File, path: &Path) -> Result<(), Refused> {
+    fn wait_for_others(
+        &self,
+        file: &File,
+        path: &Path,
+        most: Option<usize>,
+    ) -> Result<(), Refused> {
         let run = file::boot();
         let lock = |kind| {
             file::lock(file, kind).map_err(|source| io_error(path, "cannot be locked", source))
         };
         for _ in 0..LOOKS {
             if lock(Lock::Exclusive)? {
-                file::fill_holes(file, path, self.size())?;
+                file::fill_holes(file, path, self.size(), most)?;
                 self.recover(run, path)?;
                 lock(Lock::Shared)?;
                 return Ok(());
@@ -92,6 +99,10 @@ impl Cache {
         }
         let boot = self.memory.word(BOOT);
         boot.store(run.map_or(0, renewing), Ordering::Release);
+        if !self.go_on_with_time(run) {
+            // Nobody can say what has expired meanwhile.
+            self.forget_all();
+        }
         self.write_superblock(path)?;
         self.make_locks();
         boot.store(run.unwrap_or(0), Ordering::Release);
@@ -161,6 +172,8 @@ struct Joined {
     forks: u64,
     /// Where its number stands.
     node: &'static fork::Node,
+    /// By how much the region's time is behind that since the machine was started.
+    epoch: u64,
 }
 
 impl Drop for Open {
@@ -178,20 +191,22 @@ impl Drop for Open {
             self.file = File::from(again);
         }
         // Where it fails the region counts as open, which is what it may be on the disk.
-        let _ = note_closed(&self.file);
+        let _ = note_closed(&self.file, joined.epoch);
         // A child may have been forked just now that has it still, and others are not to wait for its end.
         let _ = file::lock(&self.file, Lock::None);
     }
 }
 
 /// The last one says that all is on its way to the disk in this order: the entries, then that it was closed.
-fn note_closed(file: &File) -> io::Result<()> {
+fn note_closed(file: &File, epoch: u64) -> io::Result<()> {
     // Slow work is done while others may still come.
     if file::is_held(file) == Some(true) {
         return Ok(());
     }
     file.sync_data()?;
     if file::lock(file, Lock::Exclusive)? {
+        let [at, wall] = epoch::left(epoch).map(u64::to_ne_bytes);
+        file.write_all_at(&[at, wall].concat(), LEFT_AT as u64)?;
         file.sync_data()?;
         file.write_all_at(&CLOSED.to_ne_bytes(), BOOT as u64)?;
     }

@@ -8,13 +8,13 @@ use std::sync::atomic::Ordering;
 
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_inline};
 
-use crate::clock;
 use crate::index::{count_use, exchange, is_still};
 use crate::layout::{self, CHANGE_COUNTERS, Geometry, NOTES};
 use crate::memory::{AtomicU64, Memory, fence, size};
 use crate::namespace::Space;
 use crate::record::{Header, kind};
 use crate::slot::Slot;
+use crate::{clock, epoch};
 
 /// How often a reader looks again where a segment was used anew under its hands.
 const LOOKS: usize = 3;
@@ -24,15 +24,15 @@ const LOOKS: usize = 3;
 pub(crate) struct Moment {
     /// How often the region has been cleared.
     pub(crate) cleared: u64,
-    /// When it was made, in milliseconds since 1970.
-    pub(crate) made_ms: u64,
+    /// By how much its time is behind the time since the machine was started.
+    pub(crate) epoch: u64,
 }
 
 impl Moment {
-    /// Milliseconds since the region was made.
+    /// Milliseconds of the region's own time.
     #[inline]
     pub(crate) fn now(&self) -> u64 {
-        clock::now_ms().saturating_sub(self.made_ms)
+        epoch::since(self.epoch, clock::now_ms())
     }
 }
 

@@ -13,7 +13,7 @@ use crate::memory::Memory;
 const MAGIC: u64 = u64::from_be_bytes(*b"larderSG");
 
 /// Changes with every change of what a region looks like.
-const FORMAT: u64 = 2;
+const FORMAT: u64 = 3;
 
 /// How often the region was cleared.
 pub(crate) const CLEARED: usize = 256;
@@ -23,6 +23,12 @@ pub(crate) const SESSIONS: usize = 320;
 pub(crate) const CUTS: usize = 448;
 /// The machine's run in which it was last open; 0 where that is not known.
 pub(crate) const BOOT: usize = 384;
+/// The region's time: by how much it is behind the time since the machine was started, in which run of the machine that holds,
+/// and what time it was in the region and in the world when the last user closed it.
+pub(crate) const EPOCH: usize = 512;
+pub(crate) const EPOCH_RUN: usize = 520;
+pub(crate) const LEFT_AT: usize = 528;
+pub(crate) const LEFT_WALL: usize = 536;
 /// The mark of a region that its last user has closed.
 pub(crate) const CLOSED: u64 = 1;
 
@@ -67,7 +73,7 @@ pub(crate) struct Superblock {
     pub(crate) geometry: Geometry,
     /// The seed of the hash of keys.
     pub(crate) seed: u64,
-    /// When it was made, in milliseconds since 1970.
+    /// When it was made, in milliseconds since 1970 by a clock that may have been wrong: for people.
     pub(crate) made_ms: u64,
     pub(crate) max_key: u64,
     pub(crate) max_value: u64,

@@ -14,9 +14,9 @@ use crate::locked::{FREE, MAIN, SMALL};
 use crate::memory::{Memory, size};
 use crate::partition::{FILL, LATEST, ORDER, STATE};
 use crate::record::FOREVER;
-use crate::superblock::{BOOT, CLEARED, Left, SESSIONS, Superblock};
+use crate::superblock::{BOOT, CLEARED, EPOCH, Left, SESSIONS, Superblock};
 use crate::tally::Count;
-use crate::{Refused, clock, namespace};
+use crate::{Refused, epoch, namespace};
 
 /// The state of a region.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,9 +29,9 @@ pub struct Survey {
     pub max_key: u64,
     /// The largest value, in bytes.
     pub max_value: u64,
-    /// When it was made, in milliseconds since 1970.
+    /// When it was made, in milliseconds since 1970, by a clock that may have been wrong.
     pub made_ms: u64,
-    /// Milliseconds from then to the survey.
+    /// Its age in milliseconds, by its own time.
     pub now: u64,
     /// Sessions that it has had.
     pub sessions: u64,
@@ -103,7 +103,7 @@ pub struct SegmentSurvey {
     pub times: u32,
     /// Which it was among all segments that the partition has begun.
     pub order: u64,
-    /// When it was begun, in milliseconds since the region was made.
+    /// When it was begun, in milliseconds of the region's own time.
     pub begun: u64,
     /// When the last of its records expires, likewise; `None` where one never does.
     pub latest: Option<u64>,
@@ -153,7 +153,9 @@ fn look<E>(of: &Superblock, is_open: Option<bool>, read: Read<'_, E>) -> Result<
         read(at, &mut word).map(|()| word[0])
     };
     let geometry = &of.geometry;
-    let now = clock::exactly_now_ms().saturating_sub(of.made_ms);
+    let mut time = [0; 4];
+    read(EPOCH, &mut time)?;
+    let now = epoch::surveyed(time, file::boot());
     let cleared = word(CLEARED)?;
     let end = match Left::of(word(BOOT)?, file::boot()) {
         Left::Closed => End::Closed,

@@ -16,7 +16,7 @@ use support::{Child, folder};
 const ONE: Options = Options { size: 1 << 20, item: 512, max_key: 250, max_value: None };
 const SHORT: Duration = Duration::from_millis(50);
 /// Longer than any machine lets a process wait for a processor.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 fn set(session: &mut Session, value: &[u8]) -> Result<Outcome, Failed> {
     session.set(b"key", value, &Set::default())

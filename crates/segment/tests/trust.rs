@@ -6,6 +6,7 @@ mod support;
 
 use std::fs::{self, OpenOptions};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -67,4 +68,73 @@ fn a_writer_beside_one_that_scribbles_on_the_notes_goes_on() {
         is_over.store(true, Ordering::Relaxed);
         assert!(written.is_ok(), "a writer followed what its neighbour had written");
     });
+}
+
+fn refused(path: &Path) -> Option<String> {
+    Cache::open(path, &SMALL).err().map(|why| why.to_string())
+}
+
+#[test]
+fn a_file_that_others_may_write_is_refused_by_its_mode() {
+    let folder = folder();
+    let path = folder.path().join("cache");
+    drop(Cache::open(&path, &SMALL).unwrap());
+    for (mode, wanted) in [(0o666, false), (0o620, false), (0o644, true), (0o600, true)] {
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        let why = refused(&path);
+        assert_eq!(why.is_none(), wanted, "{mode:o}: {why:?}");
+        let says = format!("(mode {mode:03o}): chmod go-w");
+        assert!(wanted || why.is_some_and(|why| why.contains(&says)), "{mode:o}");
+    }
+}
+
+/// Needs to be root, who alone can give a file away.
+#[test]
+fn a_file_or_link_of_another_user_is_refused_by_its_owner() {
+    let folder = folder();
+    let (path, link) = (folder.path().join("cache"), folder.path().join("link"));
+    drop(Cache::open(&path, &SMALL).unwrap());
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    if std::os::unix::fs::lchown(&link, Some(65534), None).is_err() {
+        eprintln!("not root: nothing was tried");
+        return;
+    }
+    // Where nobody else may write, nobody else has put it there.
+    assert_eq!(refused(&link), None);
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o1777)).unwrap();
+    let says = "belongs to user 65534, and this process is user 0";
+    assert!(refused(&link).is_some_and(|why| why.contains(says)));
+    assert_eq!(refused(&path), None);
+    std::os::unix::fs::chown(&path, Some(65534), None).unwrap();
+    assert!(refused(&path).is_some_and(|why| why.contains(says)));
+}
+
+#[test]
+fn a_file_that_says_it_is_large_takes_no_more_room_than_is_allowed() {
+    let folder = folder();
+    let (path, sparse) = (folder.path().join("cache"), folder.path().join("sparse"));
+    let large = Options { size: 16 << 20, ..SMALL };
+    drop(Cache::open(&path, &large).unwrap());
+    let file = fs::File::create_new(&sparse).unwrap();
+    fs::set_permissions(&sparse, fs::Permissions::from_mode(0o600)).unwrap();
+    file.write_all_at(&fs::read(&path).unwrap()[..4096], 0).unwrap();
+    file.set_len(16 << 20).unwrap();
+    let why = refused(&sparse);
+    assert!(why.is_some_and(|why| why.contains("it has holes: of its 16777216 bytes")));
+    assert!(file.metadata().unwrap().blocks() * 512 < 1 << 20, "it was made larger");
+    // One that is there as a whole is opened, whatever its size, and so is one that is asked for.
+    assert_eq!(refused(&path), None);
+    drop(Cache::open(&sparse, &large).unwrap());
+    assert!(file.metadata().unwrap().blocks() * 512 >= 16 << 20);
+}
+
+#[test]
+fn what_is_no_file_is_refused_and_not_waited_for() {
+    let folder = folder();
+    let path = folder.path().join("pipe");
+    let name = std::ffi::CString::new(path.as_os_str().as_encoded_bytes()).unwrap();
+    // SAFETY: a string that ends with a zero.
+    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+    assert!(refused(&path).is_some_and(|why| why.contains("not a segment cache")));
+    assert!(refused(folder.path()).is_some_and(|why| why.contains("not a segment cache")));
 }
