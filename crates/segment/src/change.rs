@@ -6,39 +6,15 @@ use std::time::Duration;
 use crate::Failed;
 use crate::api::{Condition, Outcome};
 use crate::locked::{self, Takes};
-use crate::record::{Header, kind};
+use crate::record::kind;
 use crate::session::{Session, alive};
 use crate::stats::Of;
 
 /// How often a value that lies in chunks is changed anew where others change it too.
-const TRIES: usize = 1000;
+pub(crate) const TRIES: usize = 1000;
 
 /// Makes the new value of the old one, or says that there is none.
 pub type Revise<'a> = dyn Fn(&[u8], &mut Vec<u8>) -> bool + 'a;
-
-/// The change of an entry's TTL.
-#[derive(Debug, Clone, Copy)]
-enum Ttl {
-    Stays,
-    Is(Option<Duration>),
-}
-
-/// The change of an entry that is there.
-struct Change<'a> {
-    value: &'a Revise<'a>,
-    /// A new time to live, if it is to have one.
-    ttl: Ttl,
-    is_stale: bool,
-    /// It is no other entry for it.
-    keeps_version: bool,
-}
-
-impl Change<'_> {
-    /// Of what kind the entry is then. What is made of an old value is one, too.
-    fn kind(&self, header: &Header) -> u8 {
-        if self.is_stale { kind::STALE } else { header.kind & kind::STALE }
-    }
-}
 
 /// The outcome of a change.
 enum Changed {
@@ -48,29 +24,17 @@ enum Changed {
 }
 
 impl Session {
-    /// Gives a key a new time to live; `false` where it is not there. A value that was marked by [`expire`](Self::expire)
-    /// remains so.
-    pub fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool, Failed> {
-        let change =
-            Change { value: &as_it_is, ttl: Ttl::Is(ttl), is_stale: false, keeps_version: true };
-        Ok(matches!(self.change(key, &change)?, Outcome::Stored(_)))
-    }
-
-    /// Marks a value as an old one, which is still there for who would rather have it than none; `false` where there is none.
-    pub fn expire(&mut self, key: &[u8]) -> Result<bool, Failed> {
-        let change =
-            Change { value: &as_it_is, ttl: Ttl::Stays, is_stale: true, keeps_version: false };
-        Ok(matches!(self.change(key, &change)?, Outcome::Stored(_)))
-    }
-
     /// Puts what `value` makes of the value of a key in its place, which nobody else changes meanwhile. Flags, TTL and the mark
     /// of [`expire`](Self::expire) stay. Where it makes nothing (`false`), the value stays as it is and the answer is
     /// [`Outcome::NotStored`]; where the key is not there, [`Outcome::NotFound`].
     ///
     /// Others that write wait while it is called, and it may be called more than once.
     pub fn revise(&mut self, key: &[u8], value: &Revise<'_>) -> Result<Outcome, Failed> {
-        let change = Change { value, ttl: Ttl::Stays, is_stale: false, keeps_version: false };
-        self.change(key, &change)
+        let hash = self.key(key)?;
+        match self.change_locked(hash, key, value)? {
+            Changed::Done(outcome) => Ok(outcome),
+            Changed::InChunks => self.change_chunks(hash, key, value),
+        }
     }
 
     pub(crate) fn extend(&mut self, key: &[u8], with: &Revise<'_>) -> Result<Outcome, Failed> {
@@ -82,16 +46,7 @@ impl Session {
         Ok(Outcome::NotStored)
     }
 
-    /// Changes an entry that is there.
-    fn change(&mut self, key: &[u8], change: &Change<'_>) -> Result<Outcome, Failed> {
-        let hash = self.key(key)?;
-        match self.change_locked(hash, key, change)? {
-            Changed::Done(outcome) => Ok(outcome),
-            Changed::InChunks => self.change_chunks(hash, key, change),
-        }
-    }
-
-    fn change_locked(&self, hash: u64, key: &[u8], change: &Change<'_>) -> Result<Changed, Failed> {
+    fn change_locked(&self, hash: u64, key: &[u8], change: &Revise<'_>) -> Result<Changed, Failed> {
         let mut locked = self.lock(hash)?;
         let space = self.space();
         let Some(present) = alive(&mut locked, (hash, key, space)) else {
@@ -102,11 +57,11 @@ impl Session {
             return Ok(Changed::InChunks);
         }
         let (mut old, mut new) = (Vec::new(), Vec::new());
-        if !locked.read(hash, &present, &mut old) {
+        if !locked.text(hash, &present, &mut old) {
             locked.remove(&present);
             return Ok(Changed::Done(Outcome::NotFound));
         }
-        let is_new = (change.value)(&old, &mut new);
+        let is_new = change(&old, &mut new);
         if !locked.held.is_own() {
             // It has forked, and this is the child.
             return Err(Failed::Busy { holder: None, waited: Duration::ZERO });
@@ -115,16 +70,16 @@ impl Session {
             return Ok(Changed::Done(Outcome::NotStored));
         }
         self.fits_at_all(new.len())?;
-        let expiry = self.expiry(change.ttl, &header);
         let entry = locked::Entry {
             hash,
             space,
             key,
             value: &new,
-            kind: change.kind(&header),
+            // What is made of an old value is one, too.
+            kind: header.kind & kind::STALE,
             flags: header.flags,
-            expiry,
-            version: change.keeps_version.then_some(present.found.version),
+            expiry: header.expiry,
+            version: None,
         };
         if !self.fits(&entry) {
             return Ok(Changed::InChunks);
@@ -139,7 +94,7 @@ impl Session {
         &mut self,
         hash: u64,
         key: &[u8],
-        change: &Change<'_>,
+        change: &Revise<'_>,
     ) -> Result<Outcome, Failed> {
         for _ in 0..TRIES {
             let (moment, space) = (self.cache.moment(), self.space());
@@ -147,7 +102,7 @@ impl Session {
             let found = self.partition(hash).get(hash, key, space, moment, &mut old);
             let whole = |found| self.whole(hash, key, moment, found, &mut old);
             let Some(found) = found.and_then(whole) else { return Ok(Outcome::NotFound) };
-            if !(change.value)(&old, &mut new) {
+            if !change(&old, &mut new) {
                 return Ok(Outcome::NotStored);
             }
             self.fits_at_all(new.len())?;
@@ -156,10 +111,10 @@ impl Session {
                 space,
                 key,
                 value: &new,
-                kind: change.kind(&found.header),
+                kind: found.header.kind & kind::STALE,
                 flags: found.header.flags,
-                expiry: self.expiry(change.ttl, &found.header),
-                version: change.keeps_version.then_some(found.version),
+                expiry: found.header.expiry,
+                version: None,
             };
             match self.put_in_chunks(&entry, Condition::Version(found.version))? {
                 // Somebody changed it meanwhile.
@@ -169,19 +124,6 @@ impl Session {
         }
         Err(Failed::Busy { holder: None, waited: Duration::ZERO })
     }
-
-    /// When an entry expires that is changed.
-    fn expiry(&self, ttl: Ttl, header: &Header) -> u64 {
-        match ttl {
-            Ttl::Stays => header.expiry,
-            Ttl::Is(ttl) => self.cache.expiry(ttl),
-        }
-    }
-}
-
-/// The value stays.
-fn as_it_is(old: &[u8], new: &mut Vec<u8>) -> bool {
-    joined(old, &[], new)
 }
 
 /// Two in a row.

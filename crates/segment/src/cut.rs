@@ -165,6 +165,24 @@ impl Session {
         Ok(())
     }
 
+    /// Gives the chunks of a value another expiry; `false` where one is missing, and with it the value.
+    pub(crate) fn touch_chunks(
+        &self,
+        hash: u64,
+        chunks: &[u8],
+        expiry: u64,
+    ) -> Result<bool, Failed> {
+        let Some(chunks) = Chunks::of(&self.cache, chunks) else { return Ok(false) };
+        for chunk in 0..chunks.count() {
+            let key = chunks.key(chunk);
+            let of = self.cache.places.hash(&key);
+            let locked = self.lock_of(Chunks::partition(&self.cache, hash, chunk))?;
+            let Some(present) = locked.find(of, &key, Space::CHUNKS) else { return Ok(false) };
+            locked.mark(of, &present, expiry, false);
+        }
+        Ok(true)
+    }
+
     /// Takes the chunks of a value away that nobody is told of any more. Those whose lock is not had in time go as others do
     /// that nobody reads; once it has waited in vain it waits for no other.
     pub(crate) fn drop_chunks(&self, hash: u64, chunks: &[u8], mut patience: Duration) {

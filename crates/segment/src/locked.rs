@@ -12,6 +12,7 @@ use crate::layout::CLASSES;
 use crate::lock::Held;
 use crate::memory::{AtomicU64, fence};
 use crate::namespace::Space;
+use crate::number::{self, Number};
 use crate::partition::{Found, LATEST, Moment, ORDER, Partition};
 use crate::record::{FOREVER, Header, kind};
 use crate::room::Room;
@@ -119,8 +120,7 @@ impl<'c> Locked<'c> {
         segment: usize,
         header: Header,
     ) -> Present<'c> {
-        let own = || self.partition.version_of(segment, slot);
-        let version = header.version.unwrap_or_else(own);
+        let version = header.whole_version(|| self.partition.version_of(segment, slot));
         Present { word, slot, segment, found: Found { header, version } }
     }
 
@@ -130,13 +130,28 @@ impl<'c> Locked<'c> {
         present.found.header.space(self.partition.memory, at)
     }
 
-    /// Copies the value of an entry to the end of `value`; `false` where it is damaged.
+    /// Copies the value of an entry to the end of `value`, of a number its word; `false` where it is damaged.
     pub(crate) fn read(&self, hash: u64, present: &Present<'_>, value: &mut Vec<u8>) -> bool {
         let (header, from) = (present.found.header, value.len());
         let at = self.partition.base + present.slot.at() + header.len() + header.key_len;
         self.partition.memory.copy_out(at, header.value_len, value);
         let of = (hash, self.space_of(present));
-        self.partition.places.check_of(&header, of, &value[from..]) == header.check
+        let is_whole = self.partition.places.is_whole(&header, of, &value[from..]);
+        if header.kind & kind::NUMBER != 0 {
+            value.extend_from_slice(&Number::of(header.number).0.to_ne_bytes());
+        }
+        is_whole
+    }
+
+    /// The same, of a number the text that spells it.
+    pub(crate) fn text(&self, hash: u64, present: &Present<'_>, value: &mut Vec<u8>) -> bool {
+        let is_whole = self.read(hash, present, value);
+        let header = present.found.header;
+        if header.kind & kind::NUMBER != 0 {
+            value.truncate(value.len() - size_of::<u64>());
+            number::spell(Number::of(header.number).value(), value);
+        }
+        is_whole
     }
 
     /// Whether an entry is there and no reader would take it. Where records have no checks, nothing of it is looked at.
@@ -181,7 +196,7 @@ impl<'c> Locked<'c> {
             self.count_alive(segment, &header);
         }
         let changes = (after == before.wrapping_add(1)).then_some(before);
-        let version = entry.version.unwrap_or_else(|| self.partition.version_of(segment, slot));
+        let version = header.whole_version(|| self.partition.version_of(segment, slot));
         Some(Stored { version, is_there, changes, was })
     }
 
@@ -211,11 +226,13 @@ impl<'c> Locked<'c> {
 
     /// The header of an entry's record.
     pub(crate) fn header_of(&self, entry: &Entry<'_>) -> Header {
-        let header = shape_of(entry);
-        Header {
-            check: self.partition.places.check_of(&header, (entry.hash, entry.space), entry.value),
-            ..header
-        }
+        let (shape, of) = (shape_of(entry), (entry.hash, entry.space));
+        let places = self.partition.places;
+        let checked = Header { check: places.check_of(&shape, of, entry.value), ..shape };
+        let number = Number::of(checked.number);
+        let is_number = checked.kind & kind::NUMBER != 0;
+        let check = if is_number { places.check_of_number(&checked, number, of) } else { 0 };
+        Header { seal: places.seal_of(&checked, of), number: number.with_check(check), ..checked }
     }
 
     /// Which queue an entry goes to: the main one if it is there, if it was evicted not long ago, and if it is a chunk of a
@@ -325,9 +342,14 @@ impl<'c> Locked<'c> {
 pub(crate) fn shape_of(entry: &Entry<'_>) -> Header {
     let flags = if entry.flags != 0 { kind::FLAGS } else { 0 };
     let version = if entry.version.is_some() { kind::VERSION } else { 0 };
+    // The value of a number is its word.
+    let is_number = entry.kind & kind::NUMBER != 0;
+    let word = entry.value.first_chunk().filter(|_| is_number).copied();
     Header {
         key_len: entry.key.len(),
-        value_len: entry.value.len(),
+        value_len: if is_number { 0 } else { entry.value.len() },
+        number: word.map_or(0, u64::from_ne_bytes),
+        seal: 0,
         kind: entry.kind & !(kind::FLAGS | kind::VERSION) | flags | version | entry.space.kind,
         expiry: entry.expiry,
         check: 0,

@@ -12,12 +12,16 @@ use crate::index::{count_use, exchange, is_still};
 use crate::layout::{self, CHANGE_COUNTERS, Geometry, NOTES};
 use crate::memory::{AtomicU64, Memory, fence, size};
 use crate::namespace::Space;
+use crate::number::Number;
 use crate::record::{Header, kind};
 use crate::slot::Slot;
-use crate::{clock, epoch};
+use crate::{clock, epoch, number};
 
 /// How often a reader looks again where a segment was used anew under its hands.
 const LOOKS: usize = 3;
+
+/// The bits of a version that tell how often a number was changed in place, and whether the value is stale.
+const IN_PLACE_BITS: u32 = 9;
 
 /// The state of the whole region, as a session knows it during one operation.
 #[derive(Debug, Clone, Copy)]
@@ -80,6 +84,40 @@ impl Places {
     pub(crate) fn check_of(&self, header: &Header, of: (u64, Space), value: &[u8]) -> u64 {
         let (hash, space) = of;
         if self.is_checked { header.check_of(hash ^ space.sum(), value) } else { 0 }
+    }
+
+    /// Likewise the check of expiry and stale.
+    #[inline]
+    pub(crate) fn seal_of(&self, header: &Header, (hash, space): (u64, Space)) -> u64 {
+        if self.is_checked { header.seal_of(hash ^ space.sum()) } else { 0 }
+    }
+
+    /// Likewise that of a number.
+    pub(crate) fn check_of_number(
+        &self,
+        header: &Header,
+        number: Number,
+        (hash, space): (u64, Space),
+    ) -> u64 {
+        if self.is_checked { header.check_of_number(hash ^ space.sum(), number) } else { 0 }
+    }
+
+    /// Whether a record has all the checks that it must have.
+    #[inline]
+    pub(crate) fn is_whole(&self, header: &Header, of: (u64, Space), value: &[u8]) -> bool {
+        !self.is_checked
+            || self.check_of(header, of, value) == header.check && self.is_sealed(header, of)
+    }
+
+    /// Whether expiry, stale and number are right, where no value is looked at.
+    #[inline]
+    pub(crate) fn is_sealed(&self, header: &Header, of: (u64, Space)) -> bool {
+        let is_right = |number: u64| {
+            let number_of = Number::of(number);
+            number_of.with_check(self.check_of_number(header, number_of, of)) == number
+        };
+        self.seal_of(header, of) == header.seal
+            && (header.kind & kind::NUMBER == 0 || is_right(header.number))
     }
 
     /// The partition of a key with this hash; of its uppermost bits, which nothing else takes.
@@ -175,16 +213,19 @@ impl<'c> Partition<'c> {
         }
         let from = value.len();
         self.memory.copy_out(at + header.len() + key.len(), header.value_len, value);
-        let version = header.version.unwrap_or_else(|| self.version_of(segment, slot));
+        let version = header.whole_version(|| self.version_of(segment, slot));
         // The reads of the copy above must not move behind the read of the word below.
         fence(Ordering::Acquire);
         if self.segment_word(segment).load(Ordering::Relaxed) != word {
             return Followed::Again;
         }
         if header.has_expired(|| moment.now())
-            || self.places.check_of(&header, (hash, space), &value[from..]) != header.check
+            || !self.places.is_whole(&header, (hash, space), &value[from..])
         {
             return Followed::NotIt;
+        }
+        if header.kind & kind::NUMBER != 0 {
+            number::spell(Number::of(header.number).value(), value);
         }
         Followed::Found(Found { header, version })
     }
@@ -271,13 +312,18 @@ impl<'c> Partition<'c> {
     }
 
     /// The version of a record that has not been moved: no two of a partition were ever in the same place of a segment that
-    /// was begun as the same one.
+    /// was begun as the same one. Its lowest bits tell what is changed in place.
     #[inline]
     pub(crate) fn version_of(&self, segment: usize, slot: Slot) -> u64 {
         let order = self.memory.load(self.note_at(segment, ORDER));
         let words = self.places.geometry.segment_len as u64 / 8;
         let place = (self.base + slot.at() - self.start_of(segment)) as u64 / 8;
-        order.wrapping_mul(words).wrapping_add(place)
+        order.wrapping_mul(words).wrapping_add(place) << IN_PLACE_BITS
+    }
+
+    /// Notes that something of a key was changed.
+    pub(crate) fn note_change(&self, hash: u64) {
+        self.changes_of(hash).fetch_add(1, Ordering::SeqCst);
     }
 
     /// The word whose change says that something of these keys was changed.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::api::{Outcome, Set};
 use crate::change::Revise;
+use crate::touch::Sum;
 use crate::{Failed, Session};
 
 impl Session {
@@ -34,6 +35,11 @@ impl Session {
     /// [`expire`](Self::expire) that never waits.
     pub fn try_expire(&mut self, key: &[u8]) -> Result<bool, Failed> {
         self.at_once(|session| session.expire(key))
+    }
+
+    /// [`incr`](Self::incr) that never waits.
+    pub fn try_incr(&mut self, key: &[u8], delta: i64) -> Result<Sum, Failed> {
+        self.at_once(|session| session.incr(key, delta))
     }
 
     /// [`revise`](Self::revise) that never waits.

@@ -1,11 +1,13 @@
-//! An entry as it lies in a segment: written once, before its place is known to anybody, and never changed.
+//! An entry as it lies in a segment: written once, before its place is known to anybody. Only two of its words are changed
+//! later, each by one store, and each has a check of its own: see `in_place.rs`.
 //!
 //! ```text
-//! word 0   value's length 23 | key's length 17 | kind 8 | check, upper 16
-//! word 1   expiry 40 | check, lower 24
+//! word 0   value's length 21 | key's length 17 | kind 8 | check, upper 18
+//! word 1   expiry 40 | stale 1 | check, lower 11 | check of expiry and stale 12
 //! [word 2  version, where the entry was moved and so its place no longer tells it]
 //! [word 3  flags of the client, where they are not 0]
-//! [word 4  namespace, where the key is of one]
+//! [word 4  number, where the value is one that was added to; there is no other value then]
+//! [word 5  namespace, where the key is of one]
 //! key, value, zeros up to a whole word
 //! ```
 
@@ -17,9 +19,10 @@ use crate::clock::BEHIND_MS;
 use crate::layout::LARGEST_SEGMENT;
 use crate::memory::{Memory, size};
 use crate::namespace::Space;
+use crate::number::Number;
 
-// The length of a value has 23 bits, that of a key 17.
-const _: () = assert!(LARGEST_SEGMENT < 1 << 23 && MAX_KEY < 1 << 17);
+// The length of a value has 21 bits, that of a key 17. A record is half a segment at most.
+const _: () = assert!(LARGEST_SEGMENT / 2 < 1 << 21 && MAX_KEY < 1 << 17);
 
 /// The longest key.
 pub(crate) const MAX_KEY: usize = 1 << 16;
@@ -34,7 +37,7 @@ pub(crate) mod kind {
     /// Flags of the client stand in the record.
     pub(crate) const FLAGS: u8 = 2;
     /// Each is a word before the key.
-    pub(crate) const WORDS: u8 = VERSION | FLAGS | NAMED;
+    pub(crate) const WORDS: u8 = VERSION | FLAGS | NUMBER | NAMED;
     /// The value was cut: here is where its chunks are.
     pub(crate) const CUT: u8 = 4;
     /// A chunk of another record's value.
@@ -43,8 +46,10 @@ pub(crate) mod kind {
     pub(crate) const NAMED: u8 = 32;
     /// A chunk of a value that is large for the region.
     pub(crate) const LARGE: u8 = 64;
-    /// The value is there but no longer right: see `expire`.
+    /// The value is there but no longer right: see `expire`. It stands beside the expiry.
     pub(crate) const STALE: u8 = 16;
+    /// The value is a number, in a word before the key.
+    pub(crate) const NUMBER: u8 = 128;
 }
 
 /// The header before key and value.
@@ -53,9 +58,14 @@ pub(crate) struct Header {
     pub(crate) key_len: usize,
     pub(crate) value_len: usize,
     pub(crate) kind: u8,
-    /// Milliseconds since the region was made; [`FOREVER`] is none.
+    /// Milliseconds of the region's own time; [`FOREVER`] is none.
     pub(crate) expiry: u64,
+    /// The check of all that is never changed.
     pub(crate) check: u64,
+    /// The check of expiry and stale.
+    pub(crate) seal: u64,
+    /// The word of the number, or 0.
+    pub(crate) number: u64,
     /// `None` where the record's place tells it.
     pub(crate) version: Option<u64>,
     pub(crate) flags: u32,
@@ -92,12 +102,15 @@ impl Header {
             return None;
         }
         let (first, second) = (memory.load(at), memory.load(at + 8));
+        let stale = if second >> 40 & 1 == 1 { kind::STALE } else { 0 };
         let mut header = Self {
-            value_len: low(first, 23),
-            key_len: low(first >> 23, 17),
-            kind: (first >> 40).to_le_bytes()[0],
+            value_len: low(first, 21),
+            key_len: low(first >> 21, 17),
+            kind: (first >> 38).to_le_bytes()[0] & !kind::STALE | stale,
             expiry: second & FOREVER,
-            check: (first >> 48) << 24 | second >> 40,
+            check: (first >> 46) << 11 | second >> 41 & 0x7ff,
+            seal: second >> 52,
+            number: 0,
             version: None,
             flags: 0,
         };
@@ -111,6 +124,9 @@ impl Header {
         }
         if header.kind & kind::FLAGS != 0 {
             header.flags = (memory.load(next) & u64::from(u32::MAX)).try_into().unwrap_or(0);
+        }
+        if header.kind & kind::NUMBER != 0 {
+            header.number = memory.load(at + header.number_at());
         }
         Some(header)
     }
@@ -132,11 +148,11 @@ impl Header {
         value: &[u8],
     ) {
         let first = self.value_len as u64
-            | (self.key_len as u64) << 23
-            | u64::from(self.kind) << 40
-            | self.check >> 24 << 48;
+            | (self.key_len as u64) << 21
+            | u64::from(self.kind & !kind::STALE) << 38
+            | self.check >> 11 << 46;
         memory.store(at, first);
-        memory.store(at + 8, self.expiry | self.check << 40);
+        memory.store(at + 8, self.second_word());
         let mut next = at + 16;
         if let Some(version) = self.version {
             memory.store(next, version);
@@ -146,27 +162,63 @@ impl Header {
             memory.store(next, u64::from(self.flags));
             next += 8;
         }
+        if self.kind & kind::NUMBER != 0 {
+            memory.store(next, self.number);
+            next += 8;
+        }
         if self.kind & kind::NAMED != 0 {
             memory.store(next, space.word);
             next += 8;
         }
         memory.copy_in(next, key);
-        memory.copy_in(next + key.len(), value);
+        if self.kind & kind::NUMBER == 0 {
+            memory.copy_in(next + key.len(), value);
+        }
     }
 
-    /// The check of 40 bits over all that the record says. `hash` is the key's, with its namespace in it.
+    /// The word with the expiry.
+    pub(crate) fn second_word(&self) -> u64 {
+        let stale = u64::from(self.kind & kind::STALE != 0);
+        self.expiry | stale << 40 | (self.check & 0x7ff) << 41 | self.seal << 52
+    }
+
+    /// Where the word of the number is, from the record's beginning on.
+    pub(crate) fn number_at(&self) -> usize {
+        16 + 8 * (self.kind & (kind::VERSION | kind::FLAGS)).count_ones() as usize
+    }
+
+    /// The version of the entry: that of its record, or the one of its place, and what was changed in place since.
+    #[inline]
+    pub(crate) fn whole_version(&self, of_place: impl FnOnce() -> u64) -> u64 {
+        let stale = u64::from(self.kind & kind::STALE != 0);
+        self.version.unwrap_or_else(of_place) | Number::of(self.number).changes() << 1 | stale
+    }
+
+    /// The check of 29 bits over all that the record says and that is never changed. `hash` is the key's, with its namespace
+    /// in it.
     #[inline]
     pub(crate) fn check_of(&self, hash: u64, value: &[u8]) -> u64 {
         let hash_of = rapidhash_v3_inline::<true, false, false>;
-        let mut sum = hash_of(value, &DEFAULT_RAPID_SECRETS) ^ hash;
-        for word in [
-            self.value_len as u64 | (self.key_len as u64) << 23 | u64::from(self.flags) << 40,
-            self.expiry | u64::from(self.kind) << 40 | u64::from(self.flags >> 24) << 48,
+        let value = if self.kind & kind::NUMBER == 0 { value } else { &[] };
+        let lengths = self.value_len as u64 | (self.key_len as u64) << 23;
+        let words = [
+            lengths | u64::from(self.kind & !kind::STALE) << 40,
+            u64::from(self.flags),
             self.version.unwrap_or(0),
-        ] {
-            sum = (sum.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        }
-        sum >> 24
+        ];
+        mixed(hash_of(value, &DEFAULT_RAPID_SECRETS) ^ hash, words) >> 35
+    }
+
+    /// The check of 12 bits over expiry and stale, for this record alone.
+    #[inline]
+    pub(crate) fn seal_of(&self, hash: u64) -> u64 {
+        let stale = u64::from(self.kind & kind::STALE != 0);
+        mixed(hash, [self.check, self.expiry | stale << 40]) >> 52
+    }
+
+    /// The check of 16 bits over a number, for this record alone.
+    pub(crate) fn check_of_number(&self, hash: u64, number: Number) -> u64 {
+        mixed(hash, [self.check, number.0]) >> 48
     }
 
     /// Whether it has expired at a time, which is asked for where that matters, in milliseconds since the region was made.
@@ -180,6 +232,14 @@ impl Header {
         let left = || Duration::from_millis(self.expiry.saturating_sub(now() + BEHIND_MS));
         (self.expiry != FOREVER).then(left)
     }
+}
+
+/// Words mixed into a sum.
+#[inline]
+fn mixed<const N: usize>(sum: u64, words: [u64; N]) -> u64 {
+    let mix =
+        |sum: u64, word: u64| (sum.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    words.into_iter().fold(sum, mix)
 }
 
 #[inline]

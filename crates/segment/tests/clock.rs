@@ -152,7 +152,7 @@ fn time_in_which_the_machine_is_down_counts_unless_nobody_knows_how_long_it_was(
     assert!(has(&cache, b"minute") && has(&cache, b"hour") && has(&cache, b"ever"));
     lives_a_second(&cache, "after a restart");
     let ttl = cache.session().get(b"minute", &mut Vec::new()).unwrap().ttl.unwrap();
-    assert!(ttl <= Duration::from_millis(60_000 - 12_000), "{ttl:?}");
+    assert!(ttl <= Duration::from_secs(48), "{ttl:?}");
     drop(cache);
     restart(&path, 60_000);
     let cache = Cache::open(&path, &SMALL).unwrap();

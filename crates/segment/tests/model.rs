@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use larder_segment::{Cache, Condition, Failed, Options, Outcome, Session, Set};
+use larder_segment::{Cache, Condition, Failed, Options, Outcome, Session, Set, Sum};
 use proptest::prelude::*;
 
 /// The longest keys that there can be are among them.
@@ -22,6 +22,8 @@ enum Step {
     Set(u8, usize, Kind),
     Delete(u8),
     Revise(u8, bool),
+    SetNumber(u8, u64),
+    Incr(u8, i64),
     Clear,
     Token(u8),
     Fill(usize),
@@ -59,6 +61,8 @@ fn step() -> impl Strategy<Value = Step> {
         8 => (key(), size, kind).prop_map(|(key, size, kind)| Step::Set(key, size, kind)),
         3 => key().prop_map(Step::Delete),
         1 => (key(), any::<bool>()).prop_map(|(key, is_new)| Step::Revise(key, is_new)),
+        2 => (key(), any::<u64>(), 0..64_u32).prop_map(|(key, is, less)| Step::SetNumber(key, is >> less)),
+        3 => (key(), any::<i64>(), 0..64_u32).prop_map(|(key, by, less)| Step::Incr(key, by >> less)),
         1 => Just(Step::Clear),
         1 => key().prop_map(Step::Token),
         1 => (0..4_usize).prop_map(Step::Fill),
@@ -125,6 +129,8 @@ impl Model {
                 self.changed(key);
             }
             Step::Revise(key, is_new) => self.revise(session, key, is_new),
+            Step::SetNumber(key, number) => self.put(session, key, number.to_string().into_bytes()),
+            Step::Incr(key, delta) => self.incr(session, key, delta),
             Step::Clear => {
                 session.clear();
                 self.map.clear();
@@ -230,6 +236,24 @@ impl Model {
             (Ok(outcome), Some(wanted)) => assert_eq!(outcome, wanted),
             (outcome, _) => panic!("{outcome:?} of {kind:?}"),
         }
+    }
+
+    fn incr(&mut self, session: &mut Session, key: u8, delta: i64) {
+        let sum = session.incr(&name(key), delta).unwrap();
+        let Some(known) = self.map.get_mut(&key) else { return assert_eq!(sum, Sum::NotFound) };
+        let text = std::str::from_utf8(&known.value).ok();
+        let is_digits = known.value.iter().all(u8::is_ascii_digit);
+        let number = text.filter(|_| is_digits).and_then(|text| text.parse::<u64>().ok());
+        let Some(number) = number else { return assert_eq!(sum, Sum::NotANumber) };
+        let wanted = match u64::try_from(delta) {
+            Ok(up) => number.wrapping_add(up),
+            Err(_) => number.saturating_sub(delta.unsigned_abs()),
+        };
+        assert_eq!(sum, Sum::Is(wanted));
+        let version = session.get(&name(key), &mut Vec::new()).unwrap().version;
+        assert_ne!(version, known.version);
+        *known = Known { value: wanted.to_string().into_bytes(), version, ..*known };
+        self.changed(key);
     }
 
     /// The value the other way round and one byte more; or nothing of it.

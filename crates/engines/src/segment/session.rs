@@ -1,13 +1,11 @@
 //! One thread's handle.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
-use larder_segment::{Cache, Condition, Entry, Failed, Outcome, Set};
+use larder_segment::{Cache, Condition, Entry, Failed, Outcome, Set, Sum};
 use larder_store::{Error, Meta, Remaining, Result, Session, SetMode, SetOptions, SetOutcome};
 
 use super::config::refused;
-use crate::decimal::{self, Digits};
 
 /// One thread's handle on a segment cache.
 #[derive(Debug)]
@@ -122,17 +120,10 @@ impl Session for SegmentSession {
         if !self.is_there() {
             return Ok(None);
         }
-        let sum = Cell::new(None);
-        let add = |old: &[u8], new: &mut Vec<u8>| {
-            sum.set(decimal::add(old, delta));
-            let Some(sum) = sum.get() else { return false };
-            new.extend_from_slice(Digits::new(sum).as_bytes());
-            true
-        };
-        match self.inner.revise(key, &add).map_err(|why| failed(self.engine, why))? {
-            Outcome::Stored(_) => Ok(sum.get()),
-            Outcome::NotStored => Err(Error::NotANumber { engine: self.engine }),
-            Outcome::NotFound | Outcome::Exists => Ok(None),
+        match self.inner.incr(key, delta).map_err(|why| failed(self.engine, why))? {
+            Sum::Is(sum) => Ok(Some(sum)),
+            Sum::NotANumber => Err(Error::NotANumber { engine: self.engine }),
+            Sum::NotFound => Ok(None),
         }
     }
 

@@ -1,0 +1,221 @@
+//! Changes in place: of the TTL, of the mark that a value is stale, and of numbers.
+
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+
+mod support;
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use larder_segment::{Cache, Condition, Options, Outcome, Session, Set, Sum};
+use support::folder;
+
+const SMALL: Options = Options { size: 1 << 20, item: 512, max_key: 250, max_value: None };
+const HOUR: Option<Duration> = Some(Duration::from_hours(1));
+
+/// The bytes that are written behind each other in all segments.
+fn written(cache: &Cache) -> u64 {
+    let partitions = cache.survey().partitions;
+    partitions.iter().flat_map(|it| &it.segments).map(|it| u64::from(it.written)).sum()
+}
+
+fn set(session: &mut Session, key: &[u8], value: &[u8]) -> u64 {
+    let outcome = session.set(key, value, &Set::default());
+    let Ok(Outcome::Stored(version)) = outcome else { panic!("{outcome:?}") };
+    version
+}
+
+fn text(session: &mut Session, key: &[u8]) -> Option<String> {
+    let mut value = Vec::new();
+    session.get(key, &mut value).map(|_| String::from_utf8(value).unwrap())
+}
+
+fn caches() -> (tempfile::TempDir, [Arc<Cache>; 2]) {
+    let folder = folder();
+    let of_file = Cache::open(&folder.path().join("cache"), &SMALL).unwrap();
+    (folder, [Cache::private(&SMALL).unwrap(), of_file])
+}
+
+#[test]
+fn touch_and_expire_write_nothing_anew() {
+    for cache in caches().1 {
+        let mut session = cache.session();
+        let version = set(&mut session, b"key", &[7; 3000]);
+        let before = written(&cache);
+        for seconds in 1..1000 {
+            let ttl = Some(Duration::from_secs(seconds));
+            assert_eq!(session.touch(b"key", ttl), Ok(true));
+        }
+        let mut value = Vec::new();
+        let touched = session.get_and_touch(b"key", HOUR, &mut value).unwrap().unwrap();
+        assert_eq!((touched.version, value.len(), touched.stale), (version, 3000, false));
+        assert!(touched.ttl.unwrap() > Duration::from_mins(59));
+        assert_eq!(session.expire(b"key"), Ok(true));
+        assert_eq!(session.touch(b"key", None), Ok(true));
+        let stale = session.get(b"key", &mut value).unwrap();
+        assert_eq!((stale.stale, stale.ttl), (true, None));
+        assert_ne!(stale.version, version, "it is another entry for who compares versions");
+        assert_eq!(written(&cache), before);
+        assert_eq!(session.touch(b"key", Some(Duration::ZERO)), Ok(true));
+        assert_eq!(session.touch(b"key", HOUR), Ok(false));
+        assert_eq!(session.get_and_touch(b"key", HOUR, &mut value), Ok(None));
+    }
+}
+
+#[test]
+fn a_value_in_chunks_lives_as_long_as_it_was_touched_for() {
+    let cache = Cache::private(&SMALL).unwrap();
+    let (mut session, value) = (cache.session(), vec![3; 60_000]);
+    let short = Set { ttl: Some(Duration::from_millis(300)), ..Set::default() };
+    session.set(b"key", &value, &short).unwrap();
+    if session.touch(b"key", HOUR) == Ok(false) {
+        // It had no processor for so long that the value has expired.
+        return;
+    }
+    std::thread::sleep(Duration::from_millis(400));
+    let mut found = Vec::new();
+    assert!(session.get(b"key", &mut found).is_some(), "a chunk has expired");
+    assert!(found == value);
+}
+
+#[test]
+fn numbers_are_added_to_in_place_and_each_sum_is_another_version() {
+    for cache in caches().1 {
+        let mut session = cache.session();
+        let mut versions = vec![set(&mut session, b"key", b"41")];
+        assert_eq!(session.incr(b"key", 1), Ok(Sum::Is(42)));
+        let before = written(&cache);
+        for sum in 43..=200 {
+            assert_eq!(session.incr(b"key", 1), Ok(Sum::Is(sum)));
+            assert_eq!(text(&mut session, b"key"), Some(sum.to_string()));
+            versions.push(session.get(b"key", &mut Vec::new()).unwrap().version);
+        }
+        assert_eq!(written(&cache), before);
+        // Up and down again is not what it was before.
+        for sum in 201..2000 {
+            assert!(session.incr(b"key", if sum % 2 == 0 { 5 } else { -5 }).is_ok());
+            versions.push(session.get(b"key", &mut Vec::new()).unwrap().version);
+        }
+        let many = versions.len();
+        versions.sort_unstable();
+        versions.dedup();
+        assert_eq!(versions.len(), many, "a version came back");
+        assert!(written(&cache) - before < 16 * 64, "{} bytes", written(&cache) - before);
+    }
+}
+
+#[test]
+fn what_depends_on_a_version_fails_after_a_change_in_place() {
+    let cache = Cache::private(&SMALL).unwrap();
+    let mut session = cache.session();
+    set(&mut session, b"key", b"1");
+    session.incr(b"key", 1).unwrap();
+    let changes: [fn(&mut Session); 2] = [
+        |session| assert_eq!(session.incr(b"key", 1), Ok(Sum::Is(3))),
+        |session| assert_eq!(session.expire(b"key"), Ok(true)),
+    ];
+    for change in changes {
+        let version = session.get(b"key", &mut Vec::new()).unwrap().version;
+        let token = session.token(b"key");
+        change(&mut session);
+        for (condition, wanted) in [
+            (Condition::Version(version), Outcome::Exists),
+            (Condition::Unchanged(token), Outcome::NotStored),
+        ] {
+            let set = Set { condition, ..Set::default() };
+            assert_eq!(session.set(b"key", b"9", &set), Ok(wanted));
+        }
+    }
+}
+
+#[test]
+fn numbers_of_every_size_are_texts_to_those_who_read() {
+    let cache = Cache::private(&SMALL).unwrap();
+    let mut session = cache.session();
+    assert_eq!(session.incr(b"key", 1), Ok(Sum::NotFound));
+    let long = vec![b'1'; 20_000];
+    for no_number in [&b""[..], b"+1", b"1 ", b"18446744073709551616", &long] {
+        set(&mut session, b"key", no_number);
+        assert_eq!(session.incr(b"key", 1), Ok(Sum::NotANumber));
+    }
+    let most_in_place = (1 << 40) - 1;
+    for (is, delta, sum) in [
+        (0, -1, 0),
+        (most_in_place - 1, 1, most_in_place),
+        (most_in_place, 1, 1 << 40),
+        (1 << 40, -1, most_in_place),
+        (u64::MAX, 1, 0),
+        (5, i64::MIN, 0),
+    ] {
+        set(&mut session, b"key", is.to_string().as_bytes());
+        for _ in 0..2 {
+            assert_eq!(session.incr(b"key", delta), Ok(Sum::Is(sum)));
+            assert_eq!(text(&mut session, b"key"), Some(sum.to_string()));
+            assert_eq!(session.incr(b"key", 0), Ok(Sum::Is(sum)));
+            set(&mut session, b"key", is.to_string().as_bytes());
+        }
+    }
+    // What is made of a number is made of its text, with flags, TTL and namespace.
+    let mut other = cache.namespace("other").unwrap().session();
+    let of = Set { flags: 7, ttl: HOUR, ..Set::default() };
+    other.set(b"key", b"99", &of).unwrap();
+    other.incr(b"key", 1).unwrap();
+    other.incr(b"key", 1).unwrap();
+    let append = Set { condition: Condition::Append, ..Set::default() };
+    other.set(b"key", b" of them", &append).unwrap();
+    let entry = other.get(b"key", &mut Vec::new()).unwrap();
+    assert!(entry.flags == 7 && entry.ttl.is_some());
+    assert_eq!(text(&mut other, b"key").as_deref(), Some("101 of them"));
+}
+
+#[test]
+fn what_is_changed_in_place_counts_as_used() {
+    let cache = Cache::private(&Options { size: 2 << 20, ..SMALL }).unwrap();
+    let mut session = cache.session();
+    let touched = |key: u32| format!("touched-{key}").into_bytes();
+    let counted = |key: u32| format!("counted-{key}").into_bytes();
+    for key in 0..50 {
+        set(&mut session, &touched(key), &[1; 100]);
+        set(&mut session, &counted(key), b"1");
+    }
+    for round in 0..40_u32 {
+        for key in 0..50 {
+            session.touch(&touched(key), HOUR).unwrap();
+            session.incr(&counted(key), 1).unwrap();
+        }
+        for key in 0..400 {
+            set(&mut session, &(round << 16 | key).to_ne_bytes(), &[2; 400]);
+        }
+    }
+    let there = (0..50).filter(|key| {
+        text(&mut session, &counted(*key)).as_deref() == Some("41")
+            && session.get(&touched(*key), &mut Vec::new()).is_some()
+    });
+    assert_eq!(there.count(), 50);
+    assert!(cache.stats().evictions() > 0, "the region never was full");
+}
+
+/// Changes a byte of a file that is so far behind the first one of these.
+#[test]
+fn an_expiry_or_a_number_that_is_damaged_is_a_miss() {
+    let folder = folder();
+    let path = folder.path().join("cache");
+    for before in 1..=24 {
+        let _ = std::fs::remove_file(&path);
+        let cache = Cache::open(&path, &SMALL).unwrap();
+        let mut session = cache.session();
+        set(&mut session, b"the counter", b"7");
+        assert_eq!(session.incr(b"the counter", 1), Ok(Sum::Is(8)));
+        assert_eq!(session.touch(b"the counter", HOUR), Ok(true));
+        let bytes = std::fs::read(&path).unwrap();
+        let is_it = |at: &usize| bytes[*at..].starts_with(b"the counter");
+        // Of the older record nobody knows any more.
+        let at = (0..bytes.len() - 16).rev().find(is_it).unwrap() - before;
+        let file = OpenOptions::new().write(true).open(&path).unwrap();
+        file.write_all_at(&[bytes[at] ^ 0x10], at as u64).unwrap();
+        assert_eq!(text(&mut session, b"the counter"), None, "{before} before the key");
+        assert_ne!(session.incr(b"the counter", 1), Ok(Sum::Is(9)));
+    }
+}
