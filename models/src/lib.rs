@@ -27,6 +27,8 @@ hold! {
     one_who_changes_and_one_who_deletes
     a_reader_and_one_who_clears
     whoever_dies_leaves_what_others_go_on_from
+    one_who_fills_and_dies_and_one_who_deletes
+    one_who_touches_and_a_reader
     two_who_take_one_lock
     two_who_take_the_lock_of_a_dead_one
 }
@@ -50,6 +52,8 @@ break_with! {
     without_a_look_after_a_fill: no_look_after_a_fill one_who_fills_and_one_who_deletes
     with_a_deleter_in_a_time_before_he_began: moment_before_counter one_who_clears_and_fills_and_one_who_deletes
     without_a_deleters_second_look: no_second_look_of_deleters one_who_moves_and_one_who_deletes
+    without_finishing_what_the_dead_began: no_finishing one_who_fills_and_dies_and_one_who_deletes
+    with_tokens_that_see_one_change: one_change_is_none one_who_fills_and_one_who_deletes
     with_locks_that_release_nothing: no_release_of_locks two_who_take_one_lock
     with_locks_taken_over_by_a_store: taken_over_by_a_store two_who_take_the_lock_of_a_dead_one
     with_changes_that_bring_back: changes_take_any_slot one_who_changes_and_one_who_deletes

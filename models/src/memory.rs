@@ -44,7 +44,8 @@ pub(crate) fn is_dead(thread: u32) -> bool {
 }
 
 fn live_or_die() {
-    if let Some(left) = WRITES_LEFT.get() {
+    // The second thread of a scene lives.
+    if let Some(left) = WRITES_LEFT.get().filter(|_| me() == 0) {
         if left == 0 {
             WRITES_LEFT.set(None);
             dies(me());

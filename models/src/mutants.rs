@@ -25,7 +25,7 @@ const BASE: &[Change] = &[
         is: "PATIENCE: Duration = Duration::from_millis(250)",
         becomes: "PATIENCE: Duration = Duration::ZERO",
     },
-    Change { file: "layout.rs", is: "CHANGE_COUNTERS: usize = 512", becomes: "CHANGE_COUNTERS: usize = 2" },
+    Change { file: "layout.rs", is: "CHANGE_COUNTERS: usize = 1024", becomes: "CHANGE_COUNTERS: usize = 2" },
 ];
 
 /// The unchanged code, and copies with one deliberate error each.
@@ -98,8 +98,8 @@ const MUTANTS: &[Mutant] = &[
         name: "no_look_after_a_fill",
         changes: &[Change {
             file: "put.rs",
-            is: "&& stored.changes != Some(token.changes)",
-            becomes: "&& stored.changes != Some(token.changes) && false",
+            is: "if stored.is_late {",
+            becomes: "if stored.is_late && false {",
         }],
     },
     Mutant {
@@ -123,6 +123,22 @@ const MUTANTS: &[Mutant] = &[
             file: "partition.rs",
             is: "if now.is_of(slot) {",
             becomes: "if now.is_of(now) {",
+        }],
+    },
+    Mutant {
+        name: "no_finishing",
+        changes: &[Change {
+            file: "changes.rs",
+            is: "if intent & FILLS != 0 && now",
+            becomes: "if intent & FILLS != 0 && false && now",
+        }],
+    },
+    Mutant {
+        name: "one_change_is_none",
+        changes: &[Change {
+            file: "changes.rs",
+            is: "(0..changes).any(",
+            becomes: "(1..changes).any(",
         }],
     },
     Mutant {

@@ -15,7 +15,7 @@ use crate::memory::{self, Killed, Memory};
 use crate::owner::Owner;
 use crate::partition::{Partition, Places};
 use crate::superblock::Superblock;
-use crate::{Condition, Failed, Options, Outcome, Session, Set};
+use crate::{Condition, Failed, Options, Outcome, Session, Set, Sum};
 
 /// Segments of two records each. Two segments are kept free, so that the start of a third empties the oldest one.
 const GEOMETRY: Geometry = Geometry {
@@ -147,6 +147,61 @@ pub(crate) fn one_who_fills_and_one_who_deletes() {
         let fill = move || filler.set(KEY, ONE, &Set { condition, ..Set::default() });
         let (filled, _) = at_once(fill, move || deleter.delete(KEY).unwrap());
         assert_eq!(get(&mut cache.session(), KEY), None, "{filled:?}");
+    });
+}
+
+/// The same where the filler is killed, at whatever write, and another one has the lock after it.
+pub(crate) fn one_who_fills_and_dies_and_one_who_deletes() {
+    for writes in 0.. {
+        let is_killed = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let it_was = Arc::clone(&is_killed);
+        explore(2, move || {
+            let cache = cache();
+            let (mut filler, mut deleter) = (cache.session(), cache.session());
+            let condition = Condition::Unchanged(filler.token(KEY));
+            let it_was = Arc::clone(&it_was);
+            let fill = move || {
+                memory::die_after(Some(writes));
+                let set = Set { condition, ..Set::default() };
+                let ended = catch_unwind(AssertUnwindSafe(|| filler.set(KEY, ONE, &set)));
+                memory::die_after(None);
+                if let Err(cause) = ended {
+                    assert!(cause.is::<Killed>());
+                    it_was.store(true, Release);
+                }
+            };
+            at_once(fill, move || deleter.delete(KEY).unwrap());
+            set(&mut cache.session(), OTHER, ANOTHERS);
+            assert_eq!(get(&mut cache.session(), KEY), None, "killed after {writes} writes");
+        });
+        if !is_killed.load(Acquire) {
+            return;
+        }
+    }
+}
+
+/// A reader finds the value with the TTL of before or of after, and a number before or after an addition.
+pub(crate) fn one_who_touches_and_a_reader() {
+    explore(3, || {
+        // Of records that are long enough for a number.
+        let cache = cache_of(Geometry { segment_len: 128, ..GEOMETRY });
+        let (mut changer, mut reader) = (cache.session(), cache.session());
+        set(&mut changer, KEY, b"41");
+        assert_eq!(changer.incr(KEY, 1), Ok(Sum::Is(42)));
+        let before = changer.get(KEY, &mut Vec::new()).unwrap().version;
+        let change = move || {
+            assert_eq!(changer.touch(KEY, Some(Duration::from_hours(1))), Ok(true));
+            assert_eq!(changer.incr(KEY, 1), Ok(Sum::Is(43)));
+        };
+        let read = move || {
+            let mut value = Vec::new();
+            let entry = reader.get(KEY, &mut value).expect("it is there all the time");
+            (value, entry.version)
+        };
+        let ((), (value, version)) = at_once(change, read);
+        assert!(value == b"42" || value == b"43", "{value:?}");
+        assert_eq!(value == b"42", version == before, "a version of another number");
+        assert_eq!(get(&mut cache.session(), KEY).as_deref(), Some(&b"43"[..]));
     });
 }
 

@@ -67,7 +67,7 @@ pub enum Outcome {
 /// The right to fill a key with what was loaded elsewhere, as long as nobody has changed it since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Token {
-    /// How often keys that share a counter of changes had been changed.
+    /// The word of the key's changes.
     pub(crate) changes: u64,
     /// How often the region had been cleared, and the namespace, if the key is of one.
     pub(crate) cleared: u64,

@@ -84,7 +84,8 @@ impl Session {
         if !self.fits(&entry) {
             return Ok(Changed::InChunks);
         }
-        let stored = locked.store(&entry, Some(&present), Takes::Older).filter(|it| it.is_there);
+        let stored =
+            locked.store(&entry, Some(&present), Takes::Older, None).filter(|it| it.is_there);
         let outcome = stored.map_or(Outcome::NotFound, |stored| Outcome::Stored(stored.version));
         Ok(Changed::Done(outcome))
     }

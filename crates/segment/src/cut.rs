@@ -157,7 +157,7 @@ impl Session {
             };
             let partition = Chunks::partition(&self.cache, entry.hash, chunk);
             let mut locked = self.lock_of(partition)?;
-            if locked.store(&of, None, Takes::Any).is_none() {
+            if locked.store(&of, None, Takes::Any, None).is_none() {
                 let most = self.cache.max_value();
                 return Err(Failed::TooLarge { size: entry.value.len(), most });
             }
@@ -327,7 +327,7 @@ mod tests {
             let of = locked::Entry { space: Space::CHUNKS, ..entry(&session, &key, b"chunk") };
             let partition = Chunks::partition(&cache, hash, chunk);
             let mut locked = session.lock_of(partition).unwrap();
-            assert!(locked.store(&of, None, Takes::Any).is_some());
+            assert!(locked.store(&of, None, Takes::Any, None).is_some());
         }
         assert!([0, 50, last].into_iter().all(present));
         session.drop_chunks(hash, &chunks.bytes(), session.patience);

@@ -21,6 +21,7 @@ compile_error!("a region is for machines whose addresses have 64 bits");
 mod api;
 mod cache;
 mod change;
+mod changes;
 mod clock;
 mod cut;
 mod epoch;

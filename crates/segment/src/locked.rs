@@ -7,6 +7,7 @@
 
 use std::sync::atomic::Ordering;
 
+use crate::changes::is_changed;
 use crate::index::exchange;
 use crate::layout::CLASSES;
 use crate::lock::Held;
@@ -51,8 +52,8 @@ pub(crate) struct Stored {
     pub(crate) version: u64,
     /// The entry got an index slot: its key's own slot where [`Takes::Older`] asked for that.
     pub(crate) is_there: bool,
-    /// The change counter of the key before this set; `None` where a delete without the lock has added to it meanwhile.
-    pub(crate) changes: Option<u64>,
+    /// The key was changed since the token was taken that is given back with this fill: by a delete without the lock.
+    pub(crate) is_late: bool,
     /// Where the chunks of the replaced value are, if that value was cut.
     pub(crate) was: Option<Vec<u8>>,
 }
@@ -86,6 +87,7 @@ impl<'c> Locked<'c> {
         let locked = Self { partition, moment, now: moment.now(), held };
         if locked.held.owner_died {
             locked.count(Count::Repairs, 1);
+            locked.finish_intent();
         }
         locked
     }
@@ -166,6 +168,7 @@ impl<'c> Locked<'c> {
         entry: &Entry<'_>,
         known: Option<&Present<'_>>,
         takes: Takes,
+        token: Option<u64>,
     ) -> Option<Stored> {
         let was = known.and_then(|known| self.chunks_of(entry.hash, known));
         let queue = self.queue_for(entry, known);
@@ -186,18 +189,26 @@ impl<'c> Locked<'c> {
         let (segment, at) = (room.segment, self.append(room, &header, entry));
         let uses = older.map_or(0, |older| older.slot.uses());
         let slot = self.slot_of(entry.hash, segment, at, uses);
-        // The first addition comes before the entry is published: a crash in between must not let an older fill token succeed.
-        // The second one, after it, detects a delete that runs without the lock.
-        let changes = self.partition.changes_of(entry.hash);
-        let before = changes.fetch_add(1, Ordering::SeqCst);
-        let is_there = self.publish(entry.hash, slot, older, takes);
-        let after = changes.fetch_add(1, Ordering::SeqCst);
+        let hash = entry.hash;
+        let seen = self.partition.changes_of(hash).load(Ordering::SeqCst);
+        let is_late = |now| token.is_some_and(|token| is_changed(token, now, hash));
+        if is_late(seen) {
+            // Making room takes long enough for a delete that does not wait for it.
+            return Some(Stored { version: 0, is_there: false, is_late: true, was: None });
+        }
+        // A crash must not let an older token succeed, nor leave a value that was deleted meanwhile.
+        self.intend_to_store(hash);
+        let is_there = self.publish(hash, slot, older, takes, token.map(|_| seen));
+        let before = self.partition.note_change(hash);
         if is_there {
             self.count_alive(segment, &header);
         }
-        let changes = (after == before.wrapping_add(1)).then_some(before);
+        let is_late = is_late(before);
         let version = header.whole_version(|| self.partition.version_of(segment, slot));
-        Some(Stored { version, is_there, changes, was })
+        if !is_late {
+            self.intend_nothing();
+        }
+        Some(Stored { version, is_there, is_late, was })
     }
 
     /// Where the chunks of an entry are, if its value lies in chunks.
@@ -272,14 +283,22 @@ impl<'c> Locked<'c> {
         slot: Slot,
         older: Option<&Present<'_>>,
         takes: Takes,
+        fills: Option<u64>,
     ) -> bool {
+        if let Some((older, seen)) = older.zip(fills) {
+            self.intend_to_fill(hash, seen, older.word, slot);
+        }
         // Where that fails, it was deleted by one who did not wait for the lock.
         if let Some(older) = older.filter(|of| exchange(of.word, of.slot, slot)) {
             self.died(older);
             return true;
         }
         if takes == Takes::Any {
-            self.place_for(hash).store(slot.0, Ordering::Release);
+            let word = self.place_for(hash);
+            if let Some(seen) = fills {
+                self.intend_to_fill(hash, seen, word, slot);
+            }
+            word.store(slot.0, Ordering::Release);
         }
         takes == Takes::Any
     }
@@ -387,7 +406,7 @@ mod tests {
             // By one who has waited long enough.
             assert!(partition.clear_slots((hash, key, space), moment));
             let takes = if is_made_of_it { Takes::Older } else { Takes::Any };
-            let stored = locked.store(&entry, Some(&present), takes).unwrap();
+            let stored = locked.store(&entry, Some(&present), takes, None).unwrap();
             assert_eq!(stored.is_there, !is_made_of_it);
             drop(locked);
             let mut found = Vec::new();

@@ -17,6 +17,7 @@ use crate::layout::{BUCKET, LOCK, SUPERBLOCK};
 use crate::lock;
 use crate::memory::Memory;
 use crate::owner::Owner;
+use crate::session::lock_within;
 use crate::superblock::{BOOT, CLEARED, CLOSED, LEFT_AT, Left, Superblock, renewing};
 use crate::{Refused, epoch, fork};
 
@@ -105,6 +106,7 @@ impl Cache {
         }
         self.write_superblock(path)?;
         self.make_locks();
+        self.finish_intents();
         boot.store(run.unwrap_or(0), Ordering::Release);
         Ok(())
     }
@@ -145,6 +147,15 @@ impl Cache {
     pub(crate) fn make_locks(&self) {
         for partition in 0..self.places.geometry.partitions {
             lock::make(&self.memory, self.partition(partition).base + LOCK);
+        }
+    }
+
+    /// Does what holders of locks had left to do who were killed.
+    fn finish_intents(&self) {
+        for partition in 0..self.places.geometry.partitions {
+            if let Ok(locked) = lock_within(self, self.partition(partition), Duration::ZERO) {
+                locked.finish_intent();
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_inline};
 
 use crate::index::{count_use, exchange, is_still};
-use crate::layout::{self, CHANGE_COUNTERS, Geometry, NOTES};
+use crate::layout::{self, Geometry, NOTES};
 use crate::memory::{AtomicU64, Memory, fence, size};
 use crate::namespace::Space;
 use crate::number::Number;
@@ -319,18 +319,6 @@ impl<'c> Partition<'c> {
         let words = self.places.geometry.segment_len as u64 / 8;
         let place = (self.base + slot.at() - self.start_of(segment)) as u64 / 8;
         order.wrapping_mul(words).wrapping_add(place) << IN_PLACE_BITS
-    }
-
-    /// Notes that something of a key was changed.
-    pub(crate) fn note_change(&self, hash: u64) {
-        self.changes_of(hash).fetch_add(1, Ordering::SeqCst);
-    }
-
-    /// The word whose change says that something of these keys was changed.
-    #[inline]
-    pub(crate) fn changes_of(&self, hash: u64) -> &'c AtomicU64 {
-        let counter = size(hash >> 34) % CHANGE_COUNTERS;
-        self.memory.word(self.base + layout::CHANGES + counter * 8)
     }
 
     /// The segment of a slot that means it as it is now; none of an empty one.

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use crate::Failed;
 use crate::api::{Condition, Outcome};
+use crate::changes::is_changed;
 use crate::locked::{self, Locked, Present, Takes};
 use crate::session::{Session, alive};
 use crate::stats::Of;
@@ -38,21 +39,25 @@ impl Session {
             Condition::Version(_) => (Takes::Older, Outcome::NotFound),
             _ => (Takes::Any, Outcome::NotStored),
         };
-        let Some(stored) = locked.store(entry, present.as_ref(), takes) else {
+        let token = match condition {
+            Condition::Unchanged(token) => Some(token.changes),
+            _ => None,
+        };
+        let Some(stored) = locked.store(entry, present.as_ref(), takes, token) else {
             return Err(Failed::TooLarge { size: entry.value.len(), most: self.cache.max_value() });
         };
-        if !stored.is_there {
-            return Ok(gone);
-        }
-        if let Condition::Unchanged(token) = condition
-            && stored.changes != Some(token.changes)
-        {
+        if stored.is_late {
             // Somebody deleted the key meanwhile, without the lock.
-            if let Some(own) = locked.find(entry.hash, entry.key, entry.space) {
+            let own = locked.find(entry.hash, entry.key, entry.space);
+            if let Some(own) = own.filter(|_| stored.is_there) {
                 locked.remove(&own);
             }
+            locked.intend_nothing();
             self.count(Of::RefusedFills);
             return Ok(Outcome::NotStored);
+        }
+        if !stored.is_there {
+            return Ok(gone);
         }
         drop(locked);
         if let Some(chunks) = stored.was {
@@ -77,7 +82,7 @@ impl Session {
             }
             (Condition::Unchanged(token), _) => {
                 let now = locked.partition.changes_of(entry.hash).load(Ordering::SeqCst);
-                let is_changed = now != token.changes
+                let is_changed = is_changed(token.changes, now, entry.hash)
                     || locked.moment.cleared != token.cleared
                     || entry.space != token.space;
                 if is_changed {

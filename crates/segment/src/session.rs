@@ -264,7 +264,7 @@ impl Session {
     fn take_away(&self, hash: u64, key: &[u8]) -> bool {
         let partition = self.partition(hash);
         // First of all, so that who fills the key now sees it, at the latest after he has published.
-        partition.changes_of(hash).fetch_add(1, Ordering::SeqCst);
+        partition.note_change(hash);
         let Ok(mut locked) = self.lock(hash) else {
             self.count(Of::Busy);
             return partition.clear_slots((hash, key, self.space()), self.cache.moment());

@@ -94,7 +94,7 @@ impl Session {
             expiry: header.expiry,
             version: None,
         };
-        let stored = locked.store(&entry, Some(&present), Takes::Older);
+        let stored = locked.store(&entry, Some(&present), Takes::Older, None);
         Ok(stored.filter(|it| it.is_there).map_or(Sum::NotFound, |_| Sum::Is(sum)))
     }
 

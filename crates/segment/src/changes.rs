@@ -1,0 +1,219 @@
+//! Which keys were changed lately: what a token to fill one is compared with.
+//!
+//! ```text
+//! how many changes 28 | tags of the last three keys 12, 12, 12
+//! ```
+//!
+//! A partition has many such words, each for the keys of a class of hashes. A token is refused where one of the changes since was
+//! of its own key, by the tag, and where there were more changes than tags. Keys that share a word so refuse each other's
+//! fills only where four changes fall between token and fill, or two tags are alike. A token that is as old as 2^28 changes
+//! of one word would not see them.
+
+use std::sync::atomic::Ordering;
+
+use crate::layout::{self, CHANGE_COUNTERS, WORDS};
+use crate::locked::Locked;
+use crate::memory::{AtomicU64, fence, size};
+use crate::partition::Partition;
+use crate::record::Header;
+use crate::slot::Slot;
+
+const TAG_BITS: u32 = 12;
+const TAGS: u64 = 3;
+const COUNT_SHIFT: u32 = 36;
+const TAGS_MASK: u64 = (1 << COUNT_SHIFT) - 1;
+
+/// The word of the intent: the number of the word of changes, plus one, and whether the holder fills a key. Behind it, for one
+/// who does, the word of changes as it was, where the slot is, and the slot.
+const INTENT: usize = WORDS;
+const SEEN: usize = WORDS + 8;
+const PLACE: usize = WORDS + 16;
+const SLOT: usize = WORDS + 24;
+const FILLS: u64 = 1 << 63;
+
+impl<'c> Partition<'c> {
+    /// The word of a key's changes.
+    #[inline]
+    pub(crate) fn changes_of(&self, hash: u64) -> &'c AtomicU64 {
+        self.changes_at(number_of(hash))
+    }
+
+    fn changes_at(&self, number: usize) -> &'c AtomicU64 {
+        self.memory.word(self.base + layout::CHANGES + number * 8)
+    }
+
+    /// Notes that something of a key was changed; what the word was before.
+    pub(crate) fn note_change(&self, hash: u64) -> u64 {
+        let word = self.changes_of(hash);
+        let mut is = word.load(Ordering::Relaxed);
+        loop {
+            let count = (is >> COUNT_SHIFT).wrapping_add(1) << COUNT_SHIFT;
+            let becomes = count | (is << TAG_BITS | tag_of(hash)) & TAGS_MASK;
+            match word.compare_exchange(is, becomes, Ordering::SeqCst, Ordering::Relaxed) {
+                Ok(_) => return is,
+                Err(now) => is = now,
+            }
+        }
+    }
+}
+
+/// Whether a key may have been changed between two states of its word.
+pub(crate) fn is_changed(then: u64, now: u64, hash: u64) -> bool {
+    let changes = now.wrapping_sub(then & !TAGS_MASK) >> COUNT_SHIFT;
+    let tag = |change: u64| now >> (u64::from(TAG_BITS) * change) & ((1 << TAG_BITS) - 1);
+    changes > TAGS || (0..changes).any(|change| tag(change) == tag_of(hash))
+}
+
+/// The intents of a holder of the lock: whoever takes the lock over from one that was killed does what was left to do.
+impl Locked<'_> {
+    /// From here on a crash refuses all older tokens of the key.
+    pub(crate) fn intend_to_store(&self, hash: u64) {
+        self.intend(number_of(hash) as u64 + 1);
+    }
+
+    /// And removes what is filled, in this place of the index, if the word of changes is not what it was.
+    pub(crate) fn intend_to_fill(&self, hash: u64, seen: u64, word: &AtomicU64, slot: Slot) {
+        let (memory, base) = (self.partition.memory, self.partition.base);
+        let lines = self.partition.buckets_of(hash);
+        let at = lines.into_iter().flat_map(|bucket| (bucket..).step_by(8).take(8));
+        let place = at.into_iter().find(|at| std::ptr::eq(memory.word(*at), word)).unwrap_or(0);
+        memory.store(base + SEEN, seen);
+        memory.store(base + PLACE, place as u64);
+        memory.store(base + SLOT, slot.0);
+        fence(Ordering::Release);
+        self.intend((number_of(hash) as u64 + 1) | FILLS);
+    }
+
+    /// All is done.
+    pub(crate) fn intend_nothing(&self) {
+        self.intend(0);
+    }
+
+    fn intend(&self, intent: u64) {
+        self.partition.memory.word(self.partition.base + INTENT).store(intent, Ordering::Release);
+    }
+
+    /// Does what one that was killed had left to do. Nothing that stands there is trusted.
+    pub(crate) fn finish_intent(&self) {
+        let (memory, base) = (self.partition.memory, self.partition.base);
+        let intent = memory.word(base + INTENT).load(Ordering::Acquire);
+        let Some(number) = size(intent & !FILLS).checked_sub(1) else { return };
+        if number < CHANGE_COUNTERS {
+            let word = self.partition.changes_at(number);
+            let now = word.fetch_add((TAGS + 1) << COUNT_SHIFT, Ordering::SeqCst);
+            if intent & FILLS != 0 && now != memory.load(base + SEEN) {
+                self.take_back(size(memory.load(base + PLACE)), Slot(memory.load(base + SLOT)));
+            }
+        }
+        self.intend_nothing();
+    }
+
+    /// Removes a slot that was filled, unless there is another one by now.
+    fn take_back(&self, place: usize, slot: Slot) {
+        let first = self.partition.index();
+        let all = first..first + self.partition.places.geometry.buckets * layout::BUCKET;
+        if !all.contains(&place) || !place.is_multiple_of(8) {
+            return;
+        }
+        let word = self.partition.memory.word(place);
+        let is_it = Slot(word.load(Ordering::Acquire)).is_of(slot);
+        let segment = self.partition.current_segment_of(slot, self.moment).filter(|_| is_it);
+        let Some(segment) = segment else { return };
+        word.store(Slot::EMPTY.0, Ordering::Release);
+        let (at, end) = (self.partition.base + slot.at(), self.partition.end_of(segment));
+        if let Some(header) = Header::read(self.partition.memory, at, end) {
+            self.count_dead(segment, &header);
+        }
+    }
+}
+
+/// Which of the words is a key's.
+#[inline]
+fn number_of(hash: u64) -> usize {
+    size(hash >> 34) % CHANGE_COUNTERS
+}
+
+/// The tag of a key, of all bits of its hash.
+#[inline]
+fn tag_of(hash: u64) -> u64 {
+    hash.wrapping_mul(0xd6e8_feb8_6659_fd93) >> (u64::BITS - TAG_BITS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Cache, Condition, Options, Outcome, Session, Set};
+
+    fn fill(session: &mut Session, key: &[u8], token: crate::Token) -> bool {
+        let set = Set { condition: Condition::Unchanged(token), ..Set::default() };
+        matches!(session.set(key, b"filled", &set), Ok(Outcome::Stored(_)))
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "takes an interpreter minutes")]
+    fn hundreds_of_loads_in_flight_do_not_refuse_each_other() {
+        let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
+        let mut session = cache.session();
+        for round in 0..20_u64 {
+            let keys = (0..256).map(|key| (round << 32 | key).to_ne_bytes());
+            let tokens: Vec<_> = keys.map(|key| (key, session.token(&key))).collect();
+            for (key, token) in tokens {
+                fill(&mut session, &key, token);
+            }
+        }
+        let refused = cache.stats().refused_fills;
+        assert!(refused < 20 * 256 / 100, "{refused} of {}", 20 * 256);
+    }
+
+    #[test]
+    fn a_change_of_the_key_itself_refuses_however_many_there_are() {
+        let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
+        let mut session = cache.session();
+        let changes: [fn(&mut Session, &[u8]); 3] = [
+            |session, key| _ = session.delete(key),
+            |session, key| _ = session.set(key, b"other", &Set::default()),
+            |session, key| {
+                session.set(key, b"1", &Set::default()).unwrap();
+                session.incr(key, 1).unwrap();
+            },
+        ];
+        for key in 0..200_u64 {
+            let key = &key.to_ne_bytes();
+            for change in changes {
+                for times in 1..9 {
+                    let token = session.token(key);
+                    (0..times).for_each(|_| change(&mut session, key));
+                    assert!(!fill(&mut session, key, token), "{times} changes");
+                }
+            }
+            let token = session.token(key);
+            assert!(fill(&mut session, key, token));
+        }
+    }
+
+    #[test]
+    fn who_takes_over_finishes_what_a_killed_filler_began() {
+        let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
+        let (mut session, hash) = (cache.session(), cache.places.hash(b"key"));
+        for (deleted, fills) in [(false, true), (true, true), (true, false)] {
+            let (older, seen) = (session.token(b"key"), session.token(b"key").changes);
+            session.set(b"key", b"value", &Set::default()).unwrap();
+            let locked = session.lock(hash).unwrap();
+            let present = locked.find(hash, b"key", crate::namespace::Space::ROOT).unwrap();
+            let now = locked.partition.changes_of(hash).load(Ordering::SeqCst);
+            let seen = if deleted { seen } else { now };
+            if fills {
+                locked.intend_to_fill(hash, seen, present.word, present.slot);
+            } else {
+                locked.intend_to_store(hash);
+            }
+            locked.finish_intent();
+            drop(locked);
+            let is_there = session.get(b"key", &mut Vec::new()).is_some();
+            assert_eq!(is_there, !(deleted && fills));
+            assert!(!fill(&mut session, b"key", older), "an older token came through");
+            let items = cache.stats().items;
+            assert_eq!(items, u64::from(is_there));
+        }
+    }
+}
