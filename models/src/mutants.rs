@@ -159,6 +159,6 @@ const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "changes_take_any_slot",
-        changes: &[Change { file: "change.rs", is: "Takes::Older)", becomes: "Takes::Any)" }],
+        changes: &[Change { file: "change.rs", is: "Takes::Older, None)", becomes: "Takes::Any, None)" }],
     },
 ];
