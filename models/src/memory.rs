@@ -34,13 +34,23 @@ pub(crate) fn die_after(writes: Option<usize>) {
     }
 }
 
+loom::lazy_static! {
+    /// What a thread has written before it died is written for all who know of its death: the kernel tells them.
+    static ref DEATH: Word = Word::new(0);
+}
+
 /// Says of a thread that it has died.
 pub(crate) fn dies(thread: u32) {
+    DEATH.fetch_add(1, Ordering::Release);
     DEAD.set(Some(thread));
 }
 
 pub(crate) fn is_dead(thread: u32) -> bool {
-    DEAD.get() == Some(thread)
+    if DEAD.get() != Some(thread) {
+        return false;
+    }
+    DEATH.fetch_add(1, Ordering::Acquire);
+    true
 }
 
 fn live_or_die() {

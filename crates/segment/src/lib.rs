@@ -4,6 +4,10 @@
 //! is a state that all others can go on from: **every state that can be reached by stopping any process at any instruction is
 //! valid**. `docs/segment-format.md` has the layout and the argument.
 //!
+//! **Trust.** A file of another user (but root) and one that others may write are refused. Whoever may write a region can read and
+//! change all that is in it, and keep writers waiting; nobody can make another process follow a pointer or reach outside of the
+//! region. Making the file shorter ends the processes that have it mapped (SIGBUS); [`Cache::shared`] is sealed against that.
+//!
 //! ```
 //! # use larder_segment::{Cache, Options, Set};
 //! let cache = Cache::private(&Options::of_size(1 << 20))?;

@@ -31,7 +31,7 @@ pub(crate) const MAIN: u64 = 2;
 pub(crate) struct Locked<'c> {
     pub(crate) partition: Partition<'c>,
     pub(crate) moment: Moment,
-    /// Milliseconds since the region was made, when the lock was taken.
+    /// Milliseconds of the region's own time, when the lock was taken.
     pub(crate) now: u64,
     pub(crate) held: Held<'c>,
 }

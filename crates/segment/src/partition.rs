@@ -294,7 +294,7 @@ impl<'c> Partition<'c> {
         self.base + self.places.notes + (segment * NOTES + note) * 8
     }
 
-    /// Where the time stands at which a segment was begun, in milliseconds since the region was made.
+    /// Where the time stands at which a segment was begun, in milliseconds of the region's own time.
     #[inline]
     pub(crate) fn time_at(&self, segment: usize) -> usize {
         self.base + self.places.times + segment * 8

@@ -221,7 +221,7 @@ impl Header {
         mixed(hash, [self.check, number.0]) >> 48
     }
 
-    /// Whether it has expired at a time, which is asked for where that matters, in milliseconds since the region was made.
+    /// Whether it has expired at a time, which is asked for where that matters, in milliseconds of the region's own time.
     #[inline]
     pub(crate) fn has_expired(&self, now: impl FnOnce() -> u64) -> bool {
         self.expiry != FOREVER && self.expiry <= now()

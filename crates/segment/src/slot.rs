@@ -27,7 +27,7 @@ impl Slot {
         Self((tag & 0x3fff) << 50 | (uses & 3) << 48 | (recycled & 0xffff) << 32 | place)
     }
 
-    /// The tag of a key with this hash; of other bits than choose partition, bucket and counter of changes.
+    /// The tag of a key with this hash; of other bits than choose partition, bucket and word of changes.
     #[inline]
     pub(crate) fn tag_of(hash: u64) -> u64 {
         hash >> 43 & 0x3fff

@@ -3,7 +3,7 @@
 //! A counter is begun by one worker only, with more than anybody was ever told; so a sum never goes back, whatever was evicted
 //! or cleared. Two workers that are told the same sum have lost an addition.
 
-use larder_segment::{Condition, Failed, Outcome, Set};
+use larder_segment::{Condition, Failed, Outcome, Set, Sum};
 
 use crate::ledger::Tally;
 use crate::values::name;
@@ -22,17 +22,11 @@ impl Worker {
             0..16 => {
                 let least = self.told(counter);
                 self.ledger.begin_to_add(counter, self.number, 1);
-                let sum = std::cell::Cell::new(0);
-                let add_one = |old: &[u8], new: &mut Vec<u8>| {
-                    sum.set(number(old).map_or(0, |sum| sum + 1));
-                    new.extend_from_slice(sum.get().to_string().as_bytes());
-                    sum.get() > 0
-                };
-                match self.session.revise(&key, &add_one)? {
-                    Outcome::Stored(_) => self.added(counter, sum.get(), least),
-                    Outcome::NotFound if is_own => return self.begin_counter(counter),
-                    Outcome::NotFound => {}
-                    other => self.wrong(&format!("counter {counter}, added to: {other:?}")),
+                match self.add_one(&key)? {
+                    Sum::Is(sum) => self.added(counter, sum, least),
+                    Sum::NotFound if is_own => return self.begin_counter(counter),
+                    Sum::NotFound => {}
+                    Sum::NotANumber => self.wrong(&format!("counter {counter} is no number")),
                 }
                 Ok(())
             }
@@ -42,6 +36,24 @@ impl Worker {
                 Ok(())
             }
         }
+    }
+
+    /// Adds one: in place, or by what others may make of a value.
+    fn add_one(&mut self, key: &[u8]) -> Result<Sum, Failed> {
+        if !self.any().is_multiple_of(4) {
+            return self.session.incr(key, 1);
+        }
+        let sum = std::cell::Cell::new(0);
+        let add_one = |old: &[u8], new: &mut Vec<u8>| {
+            sum.set(number(old).map_or(0, |sum| sum + 1));
+            new.extend_from_slice(sum.get().to_string().as_bytes());
+            sum.get() > 0
+        };
+        Ok(match self.session.revise(key, &add_one)? {
+            Outcome::Stored(_) => Sum::Is(sum.get()),
+            Outcome::NotFound => Sum::NotFound,
+            _ => Sum::NotANumber,
+        })
     }
 
     /// The largest sum that anybody was told.

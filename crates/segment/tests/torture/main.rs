@@ -48,7 +48,7 @@ const KEYS: usize = 4096;
 /// Keys whose values are numbers, which all workers add to.
 const COUNTERS: usize = 64;
 
-/// A region that the keys' values do not all fit in.
+/// A region that the keys' values do not all fit in, of several partitions.
 const OPTIONS: Options =
     Options { size: 8 << 20, item: 2048, max_key: 250, max_value: Some(1 << 20) };
 

@@ -64,6 +64,7 @@ fn run(folder: &Path, how_long: Duration) -> Outcome {
         cache = Cache::open(&path, &Options { size: 16 << 20, ..OPTIONS }).unwrap();
         assert_eq!(cache.size(), OPTIONS.size);
         let partitions = cache.shape()[0].1;
+        assert!(partitions > 1, "a region of one lock");
         assert_eq!((0..partitions).find_map(|partition| cache.holder(partition)), None);
         Worker::open(folder, 0).check_all();
         run.herd.sampler.seen().cache = Some(Arc::clone(&cache));
