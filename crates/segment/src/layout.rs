@@ -61,7 +61,7 @@ const LEAST_SEGMENTS: usize = 32;
 const ITEMS_WANTED: usize = 8;
 const FEWEST_SEGMENTS: usize = 12;
 /// A partition is split where both halves keep so many bytes.
-const LEAST_PARTITION: usize = 1 << 20;
+const LEAST_PARTITION: usize = 4 << 20;
 /// Writers seldom meet in one of so many partitions.
 const MOST_PARTITIONS: usize = 64;
 /// The index has so many slots for ten entries of the size that is expected.

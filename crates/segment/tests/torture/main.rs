@@ -50,7 +50,7 @@ const COUNTERS: usize = 64;
 
 /// A region that the keys' values do not all fit in, of several partitions.
 const OPTIONS: Options =
-    Options { size: 8 << 20, item: 2048, max_key: 250, max_value: Some(1 << 20) };
+    Options { size: 9 << 20, item: 2048, max_key: 250, max_value: Some(1 << 20) };
 
 /// The seconds of the short form, and of that with each of the others.
 const SHORT: u64 = 6;
