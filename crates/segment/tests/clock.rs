@@ -164,3 +164,20 @@ fn time_in_which_the_machine_is_down_counts_unless_nobody_knows_how_long_it_was(
     assert!(!has(&cache, b"hour"));
     lives_a_second(&cache, "after the clock went back");
 }
+
+#[test]
+fn what_was_touched_outlives_the_expiry_that_its_segment_was_given_back_at() {
+    let _alone = alone();
+    let cache = Cache::private(&SMALL).unwrap();
+    let mut session = cache.session();
+    for key in 0..20_u32 {
+        set(&cache, &key.to_ne_bytes(), 1000);
+    }
+    assert_eq!(session.touch(&7_u32.to_ne_bytes(), Some(Duration::from_millis(HOUR))), Ok(true));
+    pass(2000);
+    for other in 1000..6000_u32 {
+        session.set(&other.to_ne_bytes(), &[1; 500], &Set::default()).unwrap();
+        assert!(has(&cache, &7_u32.to_ne_bytes()), "given back after {other}");
+    }
+    assert!(cache.stats().expired + cache.stats().evictions() > 0, "no room was needed");
+}
