@@ -69,10 +69,11 @@ impl Shared {
     /// Redraws the changes. A vanished terminal does not stop the measurement.
     fn draw(&mut self) {
         self.look = self.look.resized();
+        let lines = view(&self.board, self.look, self.began.elapsed());
+        // Asked last: a stop while the view is made is still seen.
         if self.continued.swap(false, Ordering::Relaxed) {
             self.screen = Screen::default();
         }
-        let lines = view(&self.board, self.look, self.began.elapsed());
         let _ = self.screen.draw(&mut stderr().lock(), &lines, self.look);
     }
 }

@@ -147,8 +147,9 @@ fn resized() {
 
 fn continued() {
     let scene = Scene::new();
-    let mut larder =
-        OnTerminal::start(&scene, 80, &[], &[&["compare", "moka:"], &ENDLESS[..]].concat());
+    // With turns of this length the view is seldom drawn, so the stop does not meet a view that is half drawn.
+    let long = ["compare", "moka:", "-k", "200k", "-r", "1000", "-o", "out"];
+    let mut larder = OnTerminal::start(&scene, 80, &[], &long);
     larder.until(|screen| screen.contains("turns"));
     let process = larder.child.id().to_string();
     signal("STOP", &[&process]);
