@@ -14,7 +14,7 @@ use crate::keys::Key;
 
 /// LMDB through heed, as the engine `lmdb:` has it: a transaction for every operation, and nothing waits for a disk.
 pub(crate) struct Lmdb {
-    // Declared before its environment, so that it is dropped first.
+    // Before the environment that it is of.
     kept: Option<RoTxn<'static, WithTls>>,
     keeps: bool,
     database: Database<'static, Bytes, Bytes>,
@@ -22,13 +22,12 @@ pub(crate) struct Lmdb {
 }
 
 impl Lmdb {
-    /// A new database in a new folder. With `keeps`, one transaction is kept open for all reads; it sees no later
-    /// change.
+    /// A new one in a new folder. With `keeps`, one transaction is kept open for all that is read, which sees no later change.
     pub(crate) fn create(folder: &Path, keeps: bool) -> Result<Self> {
         std::fs::create_dir(folder)?;
         let mut options = EnvOpenOptions::new();
         options.map_size(1 << 30).max_dbs(1);
-        // SAFETY: no other process knows the folder, and it is not meant to survive.
+        // SAFETY: nobody else knows the folder, and it is not meant to survive.
         let env = unsafe { options.flags(EnvFlags::NO_SYNC).open(folder) }?;
         let database = env
             .create_databases_and_commit(env.write_txn()?, |opener, txn| {
@@ -72,11 +71,11 @@ impl Sets for Lmdb {
     }
 }
 
-/// moka, with a hash that is as fast as ours in place of its own, which is slower.
+/// moka, with a hash that is as fast as ours in place of its own, which is not.
 pub(crate) struct Moka(moka::sync::Cache<Box<[u8]>, Arc<[u8]>, RandomState>);
 
 impl Moka {
-    /// A cache for so many bytes of keys and values.
+    /// One for so many bytes of keys and values.
     pub(crate) fn new(bytes: usize) -> Self {
         let builder = moka::sync::Cache::<Box<[u8]>, Arc<[u8]>>::builder();
         let bounded = builder.max_capacity(bytes as u64).weigher(|key, value| weight(key, value));
@@ -116,7 +115,7 @@ impl Weighter<Box<[u8]>, Arc<[u8]>> for Weigh {
 }
 
 impl Quick {
-    /// A cache for so many bytes of keys and values; a key and its value together have about the length `each`.
+    /// One for so many bytes of keys and values, which have about this length together.
     pub(crate) fn new(bytes: usize, each: usize) -> Self {
         Self(quick_cache::sync::Cache::with_weighter(bytes / each, bytes as u64, Weigh))
     }
