@@ -1,6 +1,6 @@
-//! Makes copies of the segment cache's sources in which memory and locks are the model checker's: one of the code as it is,
-//! and one for each way in which it could be wrong. A change that is not found in the sources ends the build, so that what
-//! is broken on purpose stays what the code does.
+//! Copies the segment cache's sources, with the model checker's memory and locks in place of their own: once unchanged,
+//! and once for each mutant. The build fails where a mutant's text is not in the sources, so that mutants keep up with
+//! the code.
 
 use std::path::Path;
 use std::{env, fs};
@@ -22,7 +22,7 @@ fn main() {
     fs::write(Path::new(&out).join("all.rs"), all).expect("a file of the build");
 }
 
-/// One copy.
+/// Writes one copy.
 fn write(mutant: &Mutant, folder: &Path) {
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder).expect("a folder of the build");
@@ -53,7 +53,7 @@ fn write(mutant: &Mutant, folder: &Path) {
     fs::write(folder.join("scenes.rs"), placed(&scenes, mutant.name)).expect("a file of the build");
 }
 
-/// Within a module of this crate, and without the tests of its own.
+/// Moves a source into a module of this crate, without its own tests.
 fn placed(text: &str, name: &str) -> String {
     text.replace("crate::", &format!("crate::{name}::"))
         .replace("#[cfg(test)]", "#[cfg(any())]")

@@ -1,8 +1,8 @@
-//! The segment cache under loom, which runs a few operations of two threads in every order of their accesses, and lets a thread
-//! find older words wherever the orders of memory allow it.
+//! The segment cache under loom, a model checker. Loom runs a few operations of two threads in every order of their
+//! accesses, and lets a thread read older words wherever the memory orders allow it.
 //!
-//! It is the cache's own code that runs: `build.rs` copies it, with words of the model checker's for a region, and once more
-//! for each line that is wrong on purpose, of which the same scenes must then find out.
+//! The cache's own code runs: `build.rs` copies it, with the model checker's words as its region. A further copy for
+//! each mutant has one deliberate error, which the same scenes must find.
 
 #![cfg(test)]
 #![allow(dead_code, unused_imports, reason = "the scenes do not ask for all of it")]

@@ -1,5 +1,5 @@
-//! The region as the model checker sees it: words, each an atomic of its own, which a reader may find older than they are
-//! wherever the order of accesses allows it.
+//! The region as the model checker sees it. Each word is an atomic of its own, and a reader may find an older value of
+//! it wherever the memory orders allow it.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -22,7 +22,7 @@ thread_local! {
     static DEAD: Cell<Option<u32>> = const { Cell::new(None) };
 }
 
-/// Of what a thread dies whose writes are counted.
+/// The cause of death of a thread whose writes are counted.
 #[derive(Debug)]
 pub(crate) struct Killed;
 
@@ -66,7 +66,7 @@ fn live_or_die() {
 }
 
 loom::thread_local! {
-    /// Which of a scene's two threads this is.
+    /// The number of this thread among the two threads of a scene.
     static ME: Cell<usize> = Cell::new(0);
 }
 
@@ -79,11 +79,12 @@ pub(crate) fn be_the_second() {
     ME.with(|me| me.set(1));
 }
 
-/// A word, and of each thread one that it writes before it reads that word, and that the other writes before it writes it.
+/// A word, and two companions, one for each thread. A thread writes its companion before it reads the word; the other
+/// thread writes the same companion before it writes the word.
 ///
-/// Loom tries another order of two accesses where they depend on each other. It remembers one last access of a word, so that
-/// a thread's read is forgotten once the other has read the word too, as a writer does before it writes. These are never read,
-/// and so order nothing else.
+/// Loom tries another order of two accesses where they depend on each other. But it remembers only the last access of a
+/// word. So it forgets a thread's read once the other thread has read the word too, as a writer does before it writes.
+/// The companions are never read, and so order nothing else.
 #[derive(Debug)]
 pub(crate) struct AtomicU64 {
     word: Word,
@@ -109,7 +110,7 @@ impl AtomicU64 {
         self.word.load(order)
     }
 
-    /// An exchange: loom does not know that a store comes after what an exchange has made of an older value.
+    /// A store is an exchange here: loom does not know that a store comes after the result of an earlier exchange.
     pub(crate) fn store(&self, value: u64, order: Ordering) {
         // What is dropped by a thread that has died is not let go of.
         if std::thread::panicking() {

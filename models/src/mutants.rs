@@ -1,4 +1,4 @@
-/// A text in a file of the sources, and what it becomes.
+/// A text in a file of the sources, and its replacement.
 struct Change {
     file: &'static str,
     is: &'static str,
@@ -11,8 +11,8 @@ struct Mutant {
     changes: &'static [Change],
 }
 
-/// What is changed in every copy: a region has few words. As in all private memory no record is looked at by its checksum,
-/// which would find out most of what the order of accesses must not let happen.
+/// The changes of every copy, which give a region few words. As in all private memory, checksums of records are not
+/// checked: they would hide most errors in the order of accesses.
 const BASE: &[Change] = &[
     Change {
         file: "layout.rs",
@@ -28,7 +28,7 @@ const BASE: &[Change] = &[
     Change { file: "layout.rs", is: "CHANGE_COUNTERS: usize = 1024", becomes: "CHANGE_COUNTERS: usize = 2" },
 ];
 
-/// The code as it is, and what it would be with something of it wrong.
+/// The unchanged code, and copies with one deliberate error each.
 const MUTANTS: &[Mutant] = &[
     Mutant { name: "real", changes: &[] },
     Mutant {
@@ -97,9 +97,9 @@ const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "no_look_after_a_fill",
         changes: &[Change {
-            file: "locked.rs",
-            is: "let is_late = is_late(before);",
-            becomes: "let is_late = is_late(before) && false;",
+            file: "put.rs",
+            is: "if stored.is_late {",
+            becomes: "if stored.is_late && false {",
         }],
     },
     Mutant {
@@ -129,8 +129,8 @@ const MUTANTS: &[Mutant] = &[
         name: "no_finishing",
         changes: &[Change {
             file: "changes.rs",
-            is: "if intent == FILLS && now",
-            becomes: "if intent == FILLS && false && now",
+            is: "if intent & FILLS != 0 && now",
+            becomes: "if intent & FILLS != 0 && false && now",
         }],
     },
     Mutant {

@@ -1,4 +1,4 @@
-//! A few operations of two threads, and what may come of them.
+//! Scenes: a few operations of two threads, and their permitted results.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use crate::partition::{Partition, Places};
 use crate::superblock::Superblock;
 use crate::{Condition, Failed, Options, Outcome, Session, Set, Sum};
 
-/// Segments of two records each. Three of them are kept free, so that a third that is begun empties the oldest.
+/// Segments of two records each. Two segments are kept free, so that the start of a third empties the oldest one.
 const GEOMETRY: Geometry = Geometry {
-    size: 8192,
+    size: 4096,
     partitions: 1,
-    segments: 5,
+    segments: 4,
     segment_len: 64,
     buckets: 2,
     ghosts: 4,
@@ -41,11 +41,11 @@ fn cache() -> Arc<Cache> {
 fn cache_of(geometry: Geometry) -> Arc<Cache> {
     let size = geometry.partition_at(1);
     let geometry = Geometry { size, ..geometry };
-    // The key is in two lines, so that nobody looks at its slot twice.
+    // The key's buckets are in two lines, so that no thread looks at its slot twice.
     let is_in_two = |seed: &u64| {
         let places = Places::of(geometry, *seed, false);
         let [first, second] =
-            Partition::new(&Memory::private(0).unwrap(), &places, 0).numbers_of(places.hash(KEY));
+            Partition::new(&Memory::private(0).unwrap(), &places, 0).buckets_of(places.hash(KEY));
         first != second
     };
     let seed = (0..).find(is_in_two).unwrap();
@@ -55,7 +55,7 @@ fn cache_of(geometry: Geometry) -> Arc<Cache> {
     Arc::new(cache)
 }
 
-/// Runs a scene in all orders in which a thread is interrupted so often at most where it need not be.
+/// Runs a scene in all orders with at most this number of preemptions of a thread that could go on.
 fn explore(interruptions: usize, scene: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(interruptions);
@@ -71,7 +71,7 @@ fn explore(interruptions: usize, scene: impl Fn() + Send + Sync + 'static) {
     }
 }
 
-/// What two threads come to.
+/// The results of two threads that run at once.
 fn at_once<A: 'static, B: 'static>(
     one: impl FnOnce() -> A + 'static,
     other: impl FnOnce() -> B + 'static,
@@ -94,7 +94,7 @@ fn get(session: &mut Session, key: &[u8]) -> Option<Vec<u8>> {
     session.get(key, &mut value).map(|_| value)
 }
 
-/// A reader finds the one value or the other, never neither, and the new one once its writer has said so.
+/// A reader finds one of the two values, never a miss, and finds the new value once its writer has returned.
 pub(crate) fn a_reader_and_a_writer_of_one_key() {
     explore(3, || {
         let cache = cache();
@@ -114,7 +114,7 @@ pub(crate) fn a_reader_and_a_writer_of_one_key() {
     });
 }
 
-/// Fills three segments, of which the oldest begins with the key, so that what comes next empties that one.
+/// Fills three segments, of which the oldest begins with the key, so that the next set empties the oldest.
 fn full(session: &mut Session) {
     set(session, KEY, ONE);
     for other in 1..=5_u64 {
@@ -122,7 +122,7 @@ fn full(session: &mut Session) {
     }
 }
 
-/// A reader whose record is given to another meanwhile finds its value or nothing.
+/// A reader finds its value or nothing, while its record's space is given to another record.
 pub(crate) fn a_reader_and_one_who_empties_its_segment() {
     explore(2, || {
         let cache = cache();
@@ -130,7 +130,7 @@ pub(crate) fn a_reader_and_one_who_empties_its_segment() {
         full(&mut writer);
         let write = move || set(&mut writer, OTHER, ANOTHERS);
         let ((), found) = at_once(write, move || get(&mut reader, KEY));
-        // Who reads it in time has it written anew.
+        // A record that is read in time is copied into another segment.
         let then = get(&mut cache.session(), KEY);
         for found in [found, then] {
             assert!(found.as_deref().is_none_or(|it| it == ONE), "{found:?}");
@@ -138,7 +138,7 @@ pub(crate) fn a_reader_and_one_who_empties_its_segment() {
     });
 }
 
-/// What was loaded before a delete is not there after it, even where the delete did not wait for the lock.
+/// A value that was loaded before a delete is absent after it, even where the delete did not wait for the lock.
 pub(crate) fn one_who_fills_and_one_who_deletes() {
     explore(3, || {
         let cache = cache();
@@ -218,14 +218,14 @@ pub(crate) fn one_who_clears_and_fills_and_one_who_deletes() {
             (token.changes, filler.set(KEY, ONE, &Set { condition, ..Set::default() }))
         };
         let ((at_first, filled), _) = at_once(fill, move || deleter.delete(KEY).unwrap());
-        // A filler who began when the deleter had is one who knows better.
+        // A filler that began after the deleter may store its value, which it loaded later.
         if at_first == before {
             assert_eq!(get(&mut cache.session(), KEY), None, "{filled:?}");
         }
     });
 }
 
-/// A record that is written anew into another segment is deleted all the same.
+/// A record that is copied into another segment meanwhile is deleted all the same.
 pub(crate) fn one_who_moves_and_one_who_deletes() {
     explore(2, || {
         let cache = cache();
@@ -239,7 +239,7 @@ pub(crate) fn one_who_moves_and_one_who_deletes() {
     });
 }
 
-/// What only changes what is there does not bring it back.
+/// An operation that only changes an existing entry does not bring back a deleted one.
 pub(crate) fn one_who_changes_and_one_who_deletes() {
     let touch = |session: &mut Session| session.touch(KEY, None).is_ok();
     fn with(session: &mut Session, condition: Condition) -> bool {
@@ -252,7 +252,7 @@ pub(crate) fn one_who_changes_and_one_who_deletes() {
     ];
     for change in changes {
         explore(3, move || {
-            // Of records that are long enough for a version or a longer value.
+            // The segments have room for records with a version or a longer value.
             let cache = cache_of(Geometry { segment_len: 128, ..GEOMETRY });
             let (mut changer, mut deleter) = (cache.session(), cache.session());
             set(&mut changer, KEY, ONE);
@@ -263,7 +263,7 @@ pub(crate) fn one_who_changes_and_one_who_deletes() {
     }
 }
 
-/// Who asks after a clear does not find what was there before.
+/// A reader that begins after a clear does not find an older entry.
 pub(crate) fn a_reader_and_one_who_clears() {
     explore(3, || {
         let cache = cache();
@@ -359,7 +359,7 @@ pub(crate) fn whoever_dies_leaves_what_others_go_on_from() {
     }
 }
 
-/// Kills an operation after so many writes; `false` where it has ended before.
+/// Kills an operation after this number of writes; `false` where the operation has ended before.
 fn kill(name: &str, operation: fn(&mut Session), writes: usize) -> bool {
     let cache = cache();
     let (mut dying, mut other) = (cache.session(), cache.session());

@@ -84,12 +84,10 @@ impl Session {
         if !self.fits(&entry) {
             return Ok(Changed::InChunks);
         }
-        let stored = locked.store(&entry, Some(&present), Takes::Older, None);
-        drop(locked);
-        let Some(stored) = stored else { return Ok(Changed::Done(Outcome::NotFound)) };
-        self.cache.drop_doomed(stored.doomed);
-        let stored_it = Outcome::Stored(stored.version);
-        Ok(Changed::Done(if stored.is_there { stored_it } else { Outcome::NotFound }))
+        let stored =
+            locked.store(&entry, Some(&present), Takes::Older, None).filter(|it| it.is_there);
+        let outcome = stored.map_or(Outcome::NotFound, |stored| Outcome::Stored(stored.version));
+        Ok(Changed::Done(outcome))
     }
 
     /// The same where the value lies in chunks before or after: read, changed, and stored if it is still the one that was read.

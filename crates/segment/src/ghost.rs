@@ -2,7 +2,6 @@
 //! its ghost is there is used after all, if seldom.
 
 use crate::locked::Locked;
-use crate::partition::Partition;
 
 /// The bits of a ghost.
 const BITS: u32 = 16;
@@ -27,14 +26,6 @@ impl Locked<'_> {
             }
         }
         false
-    }
-}
-
-impl Partition<'_> {
-    /// Whether an entry was evicted lately, as far as can be told without the lock.
-    pub(crate) fn has_ghost(&self, hash: u64) -> bool {
-        let (ghosts, wanted) = (self.memory.load(self.ghosts_of(hash)), ghost_of(hash));
-        (0..u64::BITS / BITS).any(|lane| ghosts >> (lane * BITS) & 0xffff == wanted)
     }
 }
 

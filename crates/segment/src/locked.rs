@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 use crate::changes::is_changed;
 use crate::index::exchange;
-use crate::layout::{BUCKET_SLOTS, CLASSES};
+use crate::layout::CLASSES;
 use crate::lock::Held;
 use crate::memory::{AtomicU64, fence};
 use crate::namespace::Space;
@@ -25,11 +25,6 @@ use crate::tally::Count;
 pub(crate) const FREE: u64 = 0;
 pub(crate) const SMALL: u64 = 1;
 pub(crate) const MAIN: u64 = 2;
-/// Of segments that the index has grown into: they are in no queue.
-pub(crate) const INDEX: u64 = 3;
-
-/// The two buckets of a key are nearly full where no more slots are empty.
-const CROWDED: u32 = 3;
 
 /// A partition that this thread alone writes.
 #[derive(Debug)]
@@ -39,10 +34,6 @@ pub(crate) struct Locked<'c> {
     /// Milliseconds of the region's own time, when the lock was taken.
     pub(crate) now: u64,
     pub(crate) held: Held<'c>,
-    /// An entry has found its buckets of the index nearly full.
-    is_crowded: bool,
-    /// What is to be done once the lock is free.
-    pub(crate) doomed: Vec<Doomed>,
 }
 
 /// An entry that is there.
@@ -63,17 +54,8 @@ pub(crate) struct Stored {
     pub(crate) is_there: bool,
     /// The key was changed since the token was taken that is given back with this fill: by a delete without the lock.
     pub(crate) is_late: bool,
-    /// Cut values of which a part was evicted to make room, and the one that was replaced.
-    pub(crate) doomed: Vec<Doomed>,
-}
-
-/// A cut value of which the rest is to go too, once the lock is free.
-#[derive(Debug)]
-pub(crate) struct Doomed {
-    /// The hash of the key.
-    pub(crate) hash: u64,
-    /// Where the chunks are.
-    pub(crate) chunks: Vec<u8>,
+    /// Where the chunks of the replaced value are, if that value was cut.
+    pub(crate) was: Option<Vec<u8>>,
 }
 
 /// Which slot an entry may take.
@@ -102,8 +84,7 @@ pub(crate) struct Entry<'e> {
 
 impl<'c> Locked<'c> {
     pub(crate) fn new(partition: Partition<'c>, held: Held<'c>, moment: Moment) -> Self {
-        let (now, doomed) = (moment.now(), Vec::new());
-        let locked = Self { partition, moment, now, held, is_crowded: false, doomed };
+        let locked = Self { partition, moment, now: moment.now(), held };
         if locked.held.owner_died {
             locked.count(Count::Repairs, 1);
             locked.finish_intent();
@@ -190,17 +171,16 @@ impl<'c> Locked<'c> {
         token: Option<u64>,
     ) -> Option<Stored> {
         let was = known.and_then(|known| self.chunks_of(entry.hash, known));
-        let hash = entry.hash;
         let queue = self.queue_for(entry, known);
         let header = self.header_of(entry);
         let class = self.class_of(entry.expiry);
-        let bytes = header.record_len();
+        let (bytes, is_large) = (header.record_len(), entry.kind & kind::LARGE != 0);
         let (older, moved);
         let room = if let Some(active) = self.active(queue, class, bytes) {
             older = known;
             active
         } else {
-            let room = self.make_room((queue, class), bytes)?;
+            let room = self.make_room((queue, class), bytes, is_large)?;
             // That may have moved the older one, or evicted it.
             moved = known.and_then(|_| self.find(entry.hash, entry.key, entry.space));
             older = moved.as_ref();
@@ -209,12 +189,12 @@ impl<'c> Locked<'c> {
         let (segment, at) = (room.segment, self.append(room, &header, entry));
         let uses = older.map_or(0, |older| older.slot.uses());
         let slot = self.slot_of(entry.hash, segment, at, uses);
+        let hash = entry.hash;
         let seen = self.partition.changes_of(hash).load(Ordering::SeqCst);
         let is_late = |now| token.is_some_and(|token| is_changed(token, now, hash));
         if is_late(seen) {
             // Making room takes long enough for a delete that does not wait for it.
-            let doomed = std::mem::take(&mut self.doomed);
-            return Some(Stored { version: 0, is_there: false, is_late: true, doomed });
+            return Some(Stored { version: 0, is_there: false, is_late: true, was: None });
         }
         // A crash must not let an older token succeed, nor leave a value that was deleted meanwhile.
         self.intend_to_store(hash);
@@ -228,13 +208,7 @@ impl<'c> Locked<'c> {
         if !is_late {
             self.intend_nothing();
         }
-        if std::mem::take(&mut self.is_crowded) {
-            self.grow();
-        }
-        self.work_ahead(at + bytes - self.partition.start_of(segment), bytes);
-        self.doomed.extend(was.map(|chunks| Doomed { hash, chunks }));
-        let doomed = std::mem::take(&mut self.doomed);
-        Some(Stored { version, is_there, is_late, doomed })
+        Some(Stored { version, is_there, is_late, was })
     }
 
     /// Where the chunks of an entry are, if its value lies in chunks.
@@ -272,11 +246,11 @@ impl<'c> Locked<'c> {
         Header { seal: places.seal_of(&checked, of), number: number.with_check(check), ..checked }
     }
 
-    /// Which queue an entry goes to: the main one if it is there, if it was evicted not long ago, and if it is of a value that
-    /// alone would take much of the small one.
+    /// Which queue an entry goes to: the main one if it is there, if it was evicted not long ago, and if it is a chunk of a
+    /// value that alone would take much of the small one.
     fn queue_for(&self, entry: &Entry<'_>, known: Option<&Present<'_>>) -> u64 {
-        let is_for_main = if entry.space == Space::CHUNKS || entry.kind & kind::ADMITTED != 0 {
-            entry.kind & kind::ADMITTED != 0
+        let is_for_main = if entry.space == Space::CHUNKS {
+            entry.kind & kind::LARGE != 0
         } else if let Some(known) = known {
             self.state(known.segment).0 == MAIN
         } else {
@@ -311,8 +285,8 @@ impl<'c> Locked<'c> {
         takes: Takes,
         fills: Option<u64>,
     ) -> bool {
-        if let Some(seen) = fills {
-            self.intend_to_fill(seen, slot);
+        if let Some((older, seen)) = older.zip(fills) {
+            self.intend_to_fill(hash, seen, older.word, slot);
         }
         // Where that fails, it was deleted by one who did not wait for the lock.
         if let Some(older) = older.filter(|of| exchange(of.word, of.slot, slot)) {
@@ -320,7 +294,11 @@ impl<'c> Locked<'c> {
             return true;
         }
         if takes == Takes::Any {
-            self.place_for(hash).store(slot.0, Ordering::Release);
+            let word = self.place_for(hash);
+            if let Some(seen) = fills {
+                self.intend_to_fill(hash, seen, word, slot);
+            }
+            word.store(slot.0, Ordering::Release);
         }
         takes == Takes::Any
     }
@@ -340,24 +318,11 @@ impl<'c> Locked<'c> {
         } else {
             (lines[0], first)
         };
-        let all = || lines.into_iter().flatten();
-        if first.count_ones() + second.count_ones() <= CROWDED {
-            // What means nothing any more is as good as empty; so is what was moved to another bucket.
-            let (numbers, grown) = (self.partition.numbers_of(hash), self.partition.grown());
-            let is_left = |(line, number): (&'c [AtomicU64; BUCKET_SLOTS], usize)| {
-                let at = |slot: Slot| self.partition.bucket_at(number, slot.tag(), grown);
-                let here = at(Slot(Slot::tag_of(hash) << 50));
-                line.iter().find(|word| {
-                    let slot = slot_of(word);
-                    !slot.is_empty() && (self.segment_of(slot).is_none() || at(slot) != here)
-                })
-            };
-            if let Some(word) = lines.into_iter().zip(numbers).find_map(is_left) {
-                return word;
-            }
-            self.is_crowded = true;
-        }
         if let Some(word) = line.get(empty.trailing_zeros() as usize) {
+            return word;
+        }
+        let all = || lines.into_iter().flatten();
+        if let Some(word) = all().find(|word| self.segment_of(slot_of(word)).is_none()) {
             return word;
         }
         let order = |slot: Slot| {
@@ -371,21 +336,13 @@ impl<'c> Locked<'c> {
     }
 
     /// An entry is about to lose its slot: what is counted of its segment.
-    fn forget(&mut self, slot: Slot) {
+    fn forget(&self, slot: Slot) {
         let Some(segment) = self.partition.segment_of(slot) else { return };
         let at = self.partition.base + slot.at();
         let header = Header::read(self.partition.memory, at, self.partition.end_of(segment));
         if let Some(header) = header {
             self.count_dead(segment, &header);
             self.count(Count::EvictedByIndex, u64::from(header.is_item()));
-            if header.kind & kind::CUT != 0 {
-                let (memory, mut key) = (self.partition.memory, Vec::new());
-                memory.copy_out(at + header.len(), header.key_len, &mut key);
-                let hash = self.partition.places.hash(&key) ^ header.space(memory, at).mix();
-                let present = self.find_at(hash, at, &header);
-                let chunks = present.and_then(|present| self.chunks_of(hash, &present));
-                self.doomed.extend(chunks.map(|chunks| Doomed { hash, chunks }));
-            }
         }
     }
 

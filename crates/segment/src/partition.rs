@@ -48,7 +48,6 @@ pub(crate) struct Places {
     len: usize,
     notes: usize,
     times: usize,
-    directory: usize,
     pub(crate) ghosts: usize,
     pub(crate) index: usize,
     pub(crate) segments: usize,
@@ -68,7 +67,6 @@ impl Places {
             len: geometry.partition_len(),
             notes: geometry.notes_at(),
             times: geometry.times_at(),
-            directory: geometry.directory_at(),
             ghosts: geometry.ghosts_at(),
             index: geometry.index_at(),
             segments: geometry.segments_at(),
@@ -174,7 +172,6 @@ impl<'c> Partition<'c> {
     ) -> Option<Found> {
         let length = value.len();
         'looks: for _ in 0..LOOKS {
-            let grown = self.grown();
             for (word, slot) in self.candidates(hash) {
                 match self.follow(slot, (hash, key, space), moment, value) {
                     Followed::Found(found) => {
@@ -188,11 +185,7 @@ impl<'c> Partition<'c> {
                     }
                 }
             }
-            // The slot may have been moved to another bucket meanwhile. The reads above must not come after the one below.
-            fence(Ordering::Acquire);
-            if self.grown() == grown {
-                return None;
-            }
+            return None;
         }
         None
     }
@@ -237,23 +230,13 @@ impl<'c> Partition<'c> {
         Followed::Found(Found { header, version })
     }
 
-    /// Takes the slots of a key away without the lock; whether there was one. Also where the holder of the lock may be moving
-    /// them to, who looks once more whether they are still where they were.
+    /// Takes the slots of a key away without the lock; whether there was one.
     pub(crate) fn clear_slots(&self, of: (u64, &[u8], Space), moment: Moment) -> bool {
         let mut any = false;
-        loop {
-            let grown = self.grown();
-            for at in [grown, grown.next()] {
-                for (word, _) in self.candidates_at(of.0, at) {
-                    any |= self.clear_slot(word, of, moment);
-                }
-                // What was taken away above is seen by whoever moves it, or what he has moved is seen below.
-                fence(Ordering::SeqCst);
-            }
-            if self.grown() == grown {
-                return any;
-            }
+        for (word, _) in self.candidates(of.0) {
+            any |= self.clear_slot(word, of, moment);
         }
+        any
     }
 
     /// Takes a slot away if it is a key's, and looks again where the holder of the lock has changed it meanwhile: a record that
@@ -315,12 +298,6 @@ impl<'c> Partition<'c> {
     #[inline]
     pub(crate) fn time_at(&self, segment: usize) -> usize {
         self.base + self.places.times + segment * 8
-    }
-
-    /// Where the number of a segment stands, plus one, that the index has grown into.
-    #[inline]
-    pub(crate) fn directory_at(&self, place: usize) -> usize {
-        self.base + self.places.directory + place * 8
     }
 
     /// Where a segment's first record is, in the region.

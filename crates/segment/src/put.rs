@@ -54,14 +54,16 @@ impl Session {
             }
             locked.intend_nothing();
             self.count(Of::RefusedFills);
+            return Ok(Outcome::NotStored);
+        }
+        if !stored.is_there {
+            return Ok(gone);
         }
         drop(locked);
-        self.cache.drop_doomed(stored.doomed);
-        Ok(match (stored.is_late, stored.is_there) {
-            (true, _) => Outcome::NotStored,
-            (false, true) => Outcome::Stored(stored.version),
-            (false, false) => gone,
-        })
+        if let Some(chunks) = stored.was {
+            self.drop_chunks(entry.hash, &chunks, self.patience);
+        }
+        Ok(Outcome::Stored(stored.version))
     }
 
     /// Why a condition does not hold.

@@ -234,10 +234,7 @@ impl Session {
 
     /// Whether an entry has room in one record.
     pub(crate) fn fits(&self, entry: &locked::Entry<'_>) -> bool {
-        let (len, geometry) = (locked::shape_of(entry).record_len(), self.cache.places.geometry);
-        // Of one whose key is the longer part, cutting the value would change little.
-        let is_most_key = entry.value.len() <= entry.key.len();
-        len <= geometry.longest_record() || is_most_key && len <= geometry.segment_len / 2
+        locked::shape_of(entry).record_len() <= self.cache.places.geometry.longest_record()
     }
 
     /// Takes an entry away of which a chunk was evicted, and the chunks that are left.

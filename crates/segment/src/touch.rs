@@ -95,10 +95,7 @@ impl Session {
             version: None,
         };
         let stored = locked.store(&entry, Some(&present), Takes::Older, None);
-        drop(locked);
-        let Some(stored) = stored else { return Ok(Sum::NotFound) };
-        self.cache.drop_doomed(stored.doomed);
-        Ok(if stored.is_there { Sum::Is(sum) } else { Sum::NotFound })
+        Ok(stored.filter(|it| it.is_there).map_or(Sum::NotFound, |_| Sum::Is(sum)))
     }
 
     /// Changes an entry by one store. One whose value lies in chunks expires with them.

@@ -14,7 +14,7 @@ use crate::keys::{KEY_LEN, Key, key, write_value};
 
 /// The interface that values are read through.
 pub(crate) trait Cache {
-    /// Copies the value under a key to `value`; `false` where there is none. Only floors look at the number.
+    /// Copies the value under a key to `value`; `false` where there is no value. Only floors look at the number.
     fn get(&mut self, key: &Key, number: usize, value: &mut Vec<u8>) -> bool;
 }
 
@@ -23,7 +23,7 @@ pub(crate) trait Sets {
     /// Stores a copy of the value.
     fn set(&mut self, key: &Key, value: &[u8]);
 
-    /// Does what it has put off, before it is read.
+    /// Does deferred work before the cache is read.
     fn settle(&mut self) {}
 }
 
@@ -96,14 +96,14 @@ impl Sets for Own {
     }
 }
 
-/// An engine as everybody sees it.
+/// An engine through the interface that all callers use.
 pub(crate) struct Through {
     session: Box<dyn Session>,
     _store: Arc<dyn Store>,
 }
 
 impl Through {
-    /// The engine `mmap:` on a file that is made so large.
+    /// The engine `mmap:` on a file of this size.
     pub(crate) fn mmap(file: &Path, size: usize, len: usize) -> Result<Self> {
         Self::open(&format!("mmap:{}?size={size}&item_size={}", file.display(), KEY_LEN + len))
     }

@@ -1,22 +1,22 @@
-//! Those who are compared, and the rounds in which they take turns.
+//! The contenders of a comparison, and the rounds in which they take turns.
 
 use larder_bench::measure::thread_cpu_ns;
 
 use crate::keys::{Block, Draw, Keys};
 
-/// One of those who are compared.
+/// A contender of a comparison.
 pub(crate) struct Contender<'a> {
     pub(crate) name: String,
-    /// Does its work on every key of a block.
+    /// The work on every key of a block.
     work: Box<dyn FnMut(&Block) + 'a>,
     /// Nanoseconds a key, a figure for each round.
     pub(crate) rounds: Vec<f64>,
 }
 
-/// How much is done in a turn, in blocks.
+/// The length of a turn, in blocks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Turn {
-    /// Before the clock starts: what the others have left in the processor's caches goes.
+    /// Blocks before the clock starts, which drive the data of other contenders out of the processor's caches.
     pub(crate) warm: usize,
     pub(crate) timed: usize,
 }
@@ -42,7 +42,7 @@ impl<'a> Contender<'a> {
     }
 }
 
-/// One round: everybody's turn. `A B C`, then `C A B`, then `B C A`, then the same backwards.
+/// One round: a turn of each contender. `A B C`, then `C A B`, then `B C A`, then the same backwards.
 pub(crate) fn round(contenders: &mut [Contender<'_>], round: usize, keys: Keys, turn: Turn) {
     let n = contenders.len();
     for (place, at) in order(round, n).into_iter().enumerate() {
@@ -50,7 +50,7 @@ pub(crate) fn round(contenders: &mut [Contender<'_>], round: usize, keys: Keys, 
     }
 }
 
-/// In which order so many take their turns.
+/// The order in which so many contenders take their turns.
 pub(crate) fn order(round: usize, n: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..n).map(|at| (at + n - round % n) % n).collect();
     if (round / n) % 2 == 1 {

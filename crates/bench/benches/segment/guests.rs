@@ -14,27 +14,27 @@ use crate::{Result, Scale};
 
 const CATALOG: Catalog = ENGINES.with_guests(guest::GUESTS);
 
-/// Each by its name, its URL, and that of its floor.
+/// Each cache by its name, its URL, and the URL of its floor.
 const GUESTS: [[&str; 3]; 2] = [
     ["Cache::FastMmap, in Perl", "perl+fastmmap:", "perl+null:"],
     ["APCu, in PHP", "php+apcu:", "php+null:"],
 ];
 
-/// Their gets, round by round.
+/// The gets of the guests, round by round.
 pub(crate) struct Guests {
     plan: Plan,
     found: Vec<Guest>,
 }
 
-/// The figures of one.
+/// The figures of one guest.
 #[derive(Debug, Default)]
 pub(crate) struct Guest {
     /// Nanoseconds of a processor for a get, of the cache and of its floor.
     whole: Vec<f64>,
     floor: Vec<f64>,
-    /// Without the floor of the same round.
+    /// The time of the cache without the floor of the same round.
     pub(crate) bare: Vec<f64>,
-    /// Why there is nothing.
+    /// Why there are no figures.
     missing: Option<String>,
 }
 
@@ -58,7 +58,7 @@ impl Guests {
         Ok(Self { plan, found: GUESTS.iter().map(|_| Guest::default()).collect() })
     }
 
-    /// Measures all of them once.
+    /// Measures all guests once.
     pub(crate) fn round(&mut self) -> Result<()> {
         let stop = AtomicBool::new(false);
         let permissions = Permissions::default();
@@ -89,13 +89,13 @@ impl Guests {
         Ok(())
     }
 
-    /// The figures of the one with this URL.
+    /// The figures of the guest with this URL.
     pub(crate) fn of_url(&self, url: &str) -> &[f64] {
         let mut guests = GUESTS.iter().zip(&self.found);
         guests.find(|([_, of, _], _)| *of == url).map_or(&[], |(_, guest)| &guest.bare)
     }
 
-    /// Prints them.
+    /// Prints the figures of all guests.
     pub(crate) fn print(&self) {
         for ([name, url, floor], guest) in GUESTS.iter().zip(&self.found) {
             if let Some(why) = &guest.missing {

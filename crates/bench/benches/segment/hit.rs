@@ -15,7 +15,7 @@ const KEYS: usize = 10_000;
 const LEN: usize = 100;
 const SIZE: usize = 64 << 20;
 
-/// How often the guests are measured, and how many rounds of the others there are for each time.
+/// How often the guests are measured, and how many rounds of the other contenders there are each time.
 const GUEST_ROUNDS: usize = 5;
 const ROUNDS: usize = 40;
 
@@ -30,7 +30,7 @@ pub(crate) fn measure(scale: Scale) -> Result<()> {
     let folder = scratch()?;
     let file = folder.path().join("cache");
     let through = Through::mmap(&file, SIZE, LEN)?;
-    // The very same region, so that what differs is the trait alone.
+    // The very same region, so that only the trait differs.
     let own = Cache::open(&file, &options(SIZE, LEN))?.session();
     let lmdb =
         |name: &str, keeps| filled(Lmdb::create(&folder.path().join(name), keeps)?, KEYS, LEN);
@@ -45,7 +45,7 @@ pub(crate) fn measure(scale: Scale) -> Result<()> {
         reader("floor: a copy of the value", Records::new(KEYS, LEN, false), LEN),
         reader("floor: a hash of the key, then the copy", Records::new(KEYS, LEN, true), LEN),
     ];
-    // After so many, nine keys of ten have been asked for: what is hot is near.
+    // After so many blocks, nine keys of ten have been asked for: hot keys are near the processor.
     let turn = Turn { warm: scale.of(50, 1), timed: scale.of(20, 1) };
     let mut guests = Guests::of(KEYS, LEN, scale)?;
     for of_guests in 0..scale.of(GUEST_ROUNDS, 1) {

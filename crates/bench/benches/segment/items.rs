@@ -10,11 +10,11 @@ use crate::{Result, Scale};
 const KEYS: usize = 1_000_000;
 const LEN: usize = 100;
 
-/// The regions that are tried begin between these bytes an item, and are told apart to this.
+/// The region sizes that are tried begin between these bytes an item, and the search ends at this precision.
 const BETWEEN: (usize, usize) = (KEY_LEN + LEN, 4 * (KEY_LEN + LEN));
 const TO: f64 = 0.25;
 
-/// Regions that are sized, and filled: each has a hash of its own, and so another unevenness.
+/// The number of regions that are sized, and filled: each has its own hash, and so another unevenness.
 const REGIONS: usize = 3;
 
 pub(crate) fn measure(scale: Scale) -> Result<()> {
@@ -23,7 +23,7 @@ pub(crate) fn measure(scale: Scale) -> Result<()> {
     for _ in 0..scale.of(REGIONS, 1) {
         let least = least_for_all(n)?;
         all.push(beside(least, n));
-        // So many that each byte of the region has been written more than once.
+        // So many items that each byte of the region has been written more than once.
         let size = n * (KEY_LEN + LEN);
         full.push(beside(size, stored(size, 3 * n)?));
     }

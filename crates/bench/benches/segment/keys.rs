@@ -10,10 +10,10 @@ pub(crate) const KEY_LEN: usize = 20;
 /// A key.
 pub(crate) type Key = [u8; KEY_LEN];
 
-/// Keys of a block: with what else belongs to them, 14 KiB.
+/// Keys of a block: with their numbers, 14 KiB.
 const BLOCK: usize = 512;
 
-/// The key of a number: no two have the same.
+/// The key of a number: no two numbers have the same key.
 pub(crate) fn key(number: usize) -> Key {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     // An odd factor, so that every number of 56 bits has another product, in no order.
@@ -26,7 +26,7 @@ pub(crate) fn key(number: usize) -> Key {
     key
 }
 
-/// Makes `value` the one under the key of this number.
+/// Makes `value` the value under the key of this number.
 pub(crate) fn write_value(number: usize, value: &mut [u8]) {
     value.fill(b'v');
     let number = number.to_le_bytes();
@@ -60,7 +60,7 @@ impl Random {
         Self(Xoshiro256PlusPlus::seed_from_u64(seed))
     }
 
-    /// One of 0 to `n`, without `n`.
+    /// A number from 0 to `n`, without `n`.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "less than n")]
     pub(crate) fn below(&mut self, n: usize) -> usize {
@@ -68,12 +68,12 @@ impl Random {
     }
 }
 
-/// Which keys are asked for.
+/// The keys that are asked for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Keys {
-    /// So many, each as often as any other.
+    /// So many keys, each as often as any other.
     Random(usize),
-    /// Each once, from this number on.
+    /// Each key once, from this number on.
     Fresh(usize),
 }
 
@@ -85,8 +85,9 @@ pub(crate) enum Draw {
 }
 
 impl Keys {
-    /// The keys of so many blocks in the turn of this number, of a round. New ones are the same for all in a round. Of the
-    /// others each draws his own: of two on one region, the second would find near at hand what the first has asked for.
+    /// The keys of so many blocks in the turn of this number, of a round. Fresh keys are the same for all contenders of
+    /// a round. Random keys are drawn for each contender. Otherwise, of two contenders on one region, the second would
+    /// find the keys of the first near at hand.
     pub(crate) fn draw(self, round: usize, turn: usize, blocks: usize) -> Draw {
         match self {
             Self::Random(n) => Draw::Random(Random::of_seed(turn as u64), n),

@@ -1,15 +1,17 @@
 //! The segment cache beside its peers and its floors, in one run.
 //!
-//! `just bench-segment`, or `cargo bench -p larder-bench --bench segment -- [PART]...`, the parts being `hit`, `many`, `set`,
-//! `processes`, `items` and `ratios`. Those who are compared take short turns, in an order that changes from round to round, so that
-//! whatever else the machine does meets all of them. Every ratio is of what the same rounds brought. What a goal asks for
-//! stands beside what was found; nothing fails where one is missed.
+//! `just bench-segment`, or `cargo bench -p larder-bench --bench segment -- [PART]...`, the parts being `hit`, `many`,
+//! `set`, `processes` and `items`. The contenders take short turns, in an order that changes from round to round, so
+//! that other work of the machine meets all of them. Every ratio is of figures from the same rounds. A goal stands
+//! beside the figure that was found; a missed goal is no failure.
 //!
-//! Times are those for which the thread had a processor: nobody here waits for anybody, unless other programs take it away.
-//! Rates of processes are by the clock on the wall. Where a processor was waited for, a line says so.
+//! Times are those for which the thread had a processor: no contender waits for another, unless other programs take
+//! the processor away. Rates of processes are by the wall clock. A line says where a thread or process waited for a
+//! processor.
 //!
-//! Keys are drawn into a small block before each timed stretch, so neither their making nor their memory is in a figure.
-//! Everybody copies values from and to the caller's buffers, and all that is read is checked once before it is timed.
+//! Keys are drawn into a small block before each timed stretch, so no figure includes their making or their memory.
+//! Every contender copies values from and to the caller's buffers, and all values are checked once before reads are
+//! timed.
 //!
 //! The parts with two processes start this program again as a worker: see `worker.rs`.
 
@@ -24,9 +26,7 @@ mod keys;
 mod many;
 mod memcpy;
 mod peers;
-mod policies;
 mod processes;
-mod ratios;
 mod report;
 mod set;
 mod worker;
@@ -38,15 +38,15 @@ use larder_host::scratch::ScratchDir;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-/// How much is done.
+/// The scale of the measurements.
 #[derive(Debug, Clone, Copy)]
 struct Scale {
-    /// Only to see that it runs.
+    /// Whether the run only shows that the benchmark works.
     is_brief: bool,
 }
 
 impl Scale {
-    /// So much, or next to nothing.
+    /// The whole amount, or the brief amount.
     fn of(self, whole: usize, brief: usize) -> usize {
         if self.is_brief { brief } else { whole }
     }
@@ -62,7 +62,6 @@ const PARTS: &[(&str, Part)] = &[
     ("set", set::measure),
     ("processes", processes::measure),
     ("items", items::measure),
-    ("ratios", ratios::measure),
 ];
 
 fn main() -> Result<()> {
@@ -72,7 +71,7 @@ fn main() -> Result<()> {
     {
         return worker::serve(arguments);
     }
-    // `cargo test --benches` only wants to know that it runs.
+    // `cargo test --benches` only checks that the benchmark runs.
     let scale = Scale { is_brief: !arguments.iter().any(|argument| argument == "--bench") };
     let asked: Vec<&String> = arguments.iter().filter(|a| !a.starts_with("--")).collect();
     let is_known = |asked: &&&String| PARTS.iter().any(|(name, _)| name == **asked);
@@ -90,19 +89,19 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// How long this thread could have run and had no processor, since it began; 0 where the system does not tell.
+/// How long this thread could have run and had no processor, since its start; 0 where the system does not tell.
 fn waited() -> Duration {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let ns = told.split_whitespace().nth(1).and_then(|ns| ns.parse().ok());
     Duration::from_nanos(ns.unwrap_or(0))
 }
 
-/// For which part of a time it waited for a processor, which began when it had waited so long.
+/// The part of a time for which the thread waited for a processor; `before` is its wait at the start of that time.
 fn share(before: Duration, time: Duration) -> f64 {
     waited().saturating_sub(before).as_secs_f64() / time.as_secs_f64()
 }
 
-/// A folder in memory for what lies in files, gone when this program has ended.
+/// A folder for files, in memory where possible, gone when this program has ended.
 fn scratch() -> Result<ScratchDir> {
     let memory = Path::new("/dev/shm");
     Ok(if memory.is_dir() {

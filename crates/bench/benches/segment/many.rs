@@ -59,7 +59,7 @@ pub(crate) fn measure(scale: Scale) -> Result<()> {
     Ok(())
 }
 
-/// A reader that takes the keys of a block sixteen by sixteen, and copies each value as those do that take them one by one.
+/// A reader that takes the keys of a block sixteen by sixteen, and copies each value as the other readers do.
 fn batches<'a>(
     name: &str,
     mut get_many: impl FnMut(&[&[u8]], &mut dyn FnMut(&[u8])) + 'a,

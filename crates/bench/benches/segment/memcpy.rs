@@ -1,4 +1,4 @@
-//! The floors: what is copied, and nothing else.
+//! The floors: bare copies, and nothing else.
 
 use std::hint::black_box;
 
@@ -15,7 +15,7 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// So many values of this length; `hashes` the key before it copies.
+    /// So many values of this length; with `hashes`, a get hashes the key before it copies.
     pub(crate) fn new(n: usize, len: usize, hashes: bool) -> Self {
         let mut bytes = vec![0; n * len];
         for (number, value) in bytes.chunks_exact_mut(len).enumerate() {
@@ -36,7 +36,7 @@ impl Cache for Records {
     fn get(&mut self, key: &Key, number: usize, value: &mut Vec<u8>) -> bool {
         let mut place = number;
         if self.hashes {
-            // Where to look waits for the hash, as it does in a cache.
+            // The address waits for the hash, as in a cache.
             place += usize::from(rapidhash_v3(key) & black_box(0) != 0);
         }
         value.clear();
@@ -53,7 +53,7 @@ pub(crate) struct Ring {
 
 impl Ring {
     pub(crate) fn new(size: usize) -> Self {
-        // Written, so that the system has given it all.
+        // All bytes are written, so that the system has given all of the memory.
         Self { bytes: vec![1; size], at: 0 }
     }
 }

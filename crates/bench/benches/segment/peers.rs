@@ -14,7 +14,7 @@ use crate::keys::Key;
 
 /// LMDB through heed, as the engine `lmdb:` has it: a transaction for every operation, and nothing waits for a disk.
 pub(crate) struct Lmdb {
-    // Before the environment that it is of.
+    // Declared before its environment, so that it is dropped first.
     kept: Option<RoTxn<'static, WithTls>>,
     keeps: bool,
     database: Database<'static, Bytes, Bytes>,
@@ -22,12 +22,13 @@ pub(crate) struct Lmdb {
 }
 
 impl Lmdb {
-    /// A new one in a new folder. With `keeps`, one transaction is kept open for all that is read, which sees no later change.
+    /// A new database in a new folder. With `keeps`, one transaction is kept open for all reads; it sees no later
+    /// change.
     pub(crate) fn create(folder: &Path, keeps: bool) -> Result<Self> {
         std::fs::create_dir(folder)?;
         let mut options = EnvOpenOptions::new();
         options.map_size(1 << 30).max_dbs(1);
-        // SAFETY: nobody else knows the folder, and it is not meant to survive.
+        // SAFETY: no other process knows the folder, and it is not meant to survive.
         let env = unsafe { options.flags(EnvFlags::NO_SYNC).open(folder) }?;
         let database = env
             .create_databases_and_commit(env.write_txn()?, |opener, txn| {
@@ -71,11 +72,11 @@ impl Sets for Lmdb {
     }
 }
 
-/// moka, with a hash that is as fast as ours in place of its own, which is not.
+/// moka, with a hash that is as fast as ours in place of its own, which is slower.
 pub(crate) struct Moka(moka::sync::Cache<Box<[u8]>, Arc<[u8]>, RandomState>);
 
 impl Moka {
-    /// One for so many bytes of keys and values.
+    /// A cache for so many bytes of keys and values.
     pub(crate) fn new(bytes: usize) -> Self {
         let builder = moka::sync::Cache::<Box<[u8]>, Arc<[u8]>>::builder();
         let bounded = builder.max_capacity(bytes as u64).weigher(|key, value| weight(key, value));
@@ -115,7 +116,7 @@ impl Weighter<Box<[u8]>, Arc<[u8]>> for Weigh {
 }
 
 impl Quick {
-    /// One for so many bytes of keys and values, which have about this length together.
+    /// A cache for so many bytes of keys and values; a key and its value together have about the length `each`.
     pub(crate) fn new(bytes: usize, each: usize) -> Self {
         Self(quick_cache::sync::Cache::with_weighter(bytes / each, bytes as u64, Weigh))
     }

@@ -1,8 +1,8 @@
 //! Two processes that read 95 times of a hundred and write five times.
 //!
-//! The cost of sharing is shown by two processes on one region beside two that have one each, and beside one process twice.
-//! What a cache costs at all is told by two processes that draw the same keys and copy the same bytes, each in memory of
-//! its own, and look nothing up.
+//! The cost of sharing shows in two processes on one region, beside two processes that have a region each, and beside
+//! one process twice. The cost of a cache as such shows beside two processes that draw the same keys and copy the same
+//! bytes. Each of those has memory of its own, and looks nothing up.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,8 +16,8 @@ use crate::report::{self, Goal, figures, goal, ratio};
 use crate::worker::{Kind, Load, SIZE, Worker};
 use crate::{Result, Scale, scratch};
 
-/// Values of these lengths, to so many bytes together: as many keys as in the other parts, or fewer. The longest may be
-/// stored in parts, by how long the region's segments are.
+/// The lengths of values, and their bytes together: as many keys as in the other parts, or fewer. The longest values
+/// may be stored in chunks, by how long the region's segments are.
 const LENS: [usize; 3] = [100, 4 << 10, 16 << 10];
 const KEYS: usize = 10_000;
 const BYTES: usize = 16 << 20;
@@ -25,15 +25,15 @@ const BYTES: usize = 16 << 20;
 const ROUNDS: usize = 25;
 const MS: usize = 50;
 
-/// Some processes that do the same at the same time.
+/// Some processes that do the same work at the same time.
 struct Crew {
     name: &'static str,
     workers: Vec<Worker>,
     /// Millions of operations a second, all together, round by round.
     rounds: Vec<f64>,
-    /// The largest part of them that found no value.
+    /// The largest part of a round's operations that found no value.
     misses: f64,
-    /// For which part of its time each of them waited for a processor.
+    /// The part of its time for which each process waited for a processor.
     waited: Vec<f64>,
 }
 

@@ -1,8 +1,8 @@
-//! The printed report: the figures of each with their spread, then each goal with what was found.
+//! The printed report: the figures of each contender with their spread, then each goal with the figure that was found.
 
 use larder_analysis::statistics::{median, quantile};
 
-/// Columns of what a line is of.
+/// The width of the names.
 const NAME: usize = 56;
 
 /// Prints the name of a part and the heads of its columns.
@@ -12,7 +12,7 @@ pub(crate) fn heading(title: &str, unit: &str) {
     println!("  {:<NAME$} {median:>14} {half:>21} {all:>21}", "");
 }
 
-/// Prints what the rounds of one brought.
+/// Prints the figures of one contender's rounds.
 pub(crate) fn figures(name: &str, rounds: &[f64]) {
     let [least, low, middle, high, most] =
         [0.0, 0.25, 0.5, 0.75, 1.0].map(|q| quantile(rounds, q).unwrap_or(f64::NAN));
@@ -21,7 +21,7 @@ pub(crate) fn figures(name: &str, rounds: &[f64]) {
     println!("  {name:<NAME$} {:>14} {half:>21} {all:>21}", shown(middle));
 }
 
-/// Prints why there are no figures of one.
+/// Prints why a contender has no figures.
 pub(crate) fn missing(name: &str, why: &str) {
     println!("  {name:<NAME$} missing: {why}");
 }
@@ -34,7 +34,8 @@ pub(crate) fn goals() {
     );
 }
 
-/// Says so where somebody waited for a processor for a noticeable part of the time, 0 to 1: then figures are of others too.
+/// Prints a line where a process waited for a processor for a noticeable part of the time, 0 to 1. Other programs are
+/// then in its figures.
 pub(crate) fn waited(who: &str, share: f64) {
     if share >= 0.01 {
         let percent = share * 100.0;
@@ -49,11 +50,11 @@ pub(crate) fn waited(who: &str, share: f64) {
 pub(crate) enum Goal {
     AtMost(f64),
     AtLeast(f64),
-    /// Nobody has asked for anything: it is told beside the others.
+    /// No goal: the figure stands beside the others.
     None,
 }
 
-/// Prints what is found beside what it is to be.
+/// Prints a figure beside its goal.
 pub(crate) fn goal(what: &str, found: Option<f64>, unit: &str, goal: Goal) {
     let Some(found) = found.filter(|found| found.is_finite()) else {
         println!("  {what:<NAME$} not measured");
@@ -69,13 +70,13 @@ pub(crate) fn goal(what: &str, found: Option<f64>, unit: &str, goal: Goal) {
     println!("  {}", format!("{what:<NAME$} {figure:>14} {asked:>21} {verdict:>21}").trim_end());
 }
 
-/// The median of what `a` took over what `b` took, in the same rounds. Of who had more rounds, as many medians are taken as the
-/// other has figures.
+/// The median of the ratio of `a` to `b` in the same rounds. The side with more rounds is reduced to as many medians as
+/// the other side has figures.
 pub(crate) fn ratio(a: &[f64], b: &[f64]) -> Option<f64> {
     together(a, b, |a, b| a / b)
 }
 
-/// The median of what `a` took more than `b`.
+/// The median of the difference of `a` and `b` in the same rounds.
 pub(crate) fn difference(a: &[f64], b: &[f64]) -> Option<f64> {
     together(a, b, |a, b| a - b)
 }
@@ -86,7 +87,7 @@ fn together(a: &[f64], b: &[f64], of: fn(f64, f64) -> f64) -> Option<f64> {
     median(&pairs)
 }
 
-/// So many medians, each of as many figures that follow each other.
+/// So many medians, each of equally many figures that follow each other.
 fn medians(figures: &[f64], n: usize) -> impl Iterator<Item = f64> {
     let each = (figures.len() / n.max(1)).max(1);
     figures.chunks_exact(each).filter_map(median)

@@ -1,4 +1,4 @@
-//! Sets: of keys that are there, and of new ones into a cache that is full.
+//! Sets of keys that are there, and of new keys into a full cache.
 
 use larder_segment::Cache;
 
@@ -35,7 +35,7 @@ fn measure_one(len: usize, is_new: bool, scale: Scale) -> Result<()> {
     let folder = scratch()?;
     let each = KEY_LEN + len;
     let size = scale.of(SIZE, 2 << 20);
-    // So much is stored before that all memory has been written, and where keys are new, that each drops another one.
+    // So much is stored before that all memory has been written, and that each new key evicts another.
     let before = size / each * 3 / 2;
     let keys = if is_new { before } else { HOT };
     let fill = Fill { before, keys, len };
@@ -67,7 +67,7 @@ fn measure_one(len: usize, is_new: bool, scale: Scale) -> Result<()> {
 #[derive(Debug, Clone, Copy)]
 struct Fill {
     before: usize,
-    /// Under so many keys, again and again.
+    /// The entries have so many keys, again and again.
     keys: usize,
     len: usize,
 }

@@ -1,8 +1,8 @@
-//! A process that reads and writes, and tells how much it has done: this program, started by itself.
+//! A process that reads and writes, and reports how much it has done: this program, started by itself.
 //!
-//! `work KIND FILE LENGTH KEYS SEED`. It answers `ready`, and then to each line with a number of milliseconds by one with how
-//! many operations it did in about that time, in how many nanoseconds, how many keys were not there, and for which part of
-//! the time it waited for a processor.
+//! `work KIND FILE LENGTH KEYS SEED`. The worker first answers `ready`. To each line with a number of milliseconds it
+//! answers with four numbers. These are the operations in about that time, their nanoseconds, the absent keys, and the
+//! part of the time spent waiting for a processor.
 
 use std::hint::black_box;
 use std::io::{BufRead, BufReader, Write};
@@ -23,7 +23,7 @@ pub(crate) const COMMAND: &str = "work";
 /// Bytes of a region, shared or not.
 pub(crate) const SIZE: usize = 256 << 20;
 
-/// One of so many operations is a set, the others are gets.
+/// One in so many operations is a set, the others are gets.
 const SETS: usize = 20;
 
 /// Operations between looks at the clock.
@@ -34,9 +34,9 @@ const STRETCH: usize = 512;
 pub(crate) enum Kind {
     /// The region in a file.
     Shared,
-    /// A region of their own.
+    /// A region of each worker's own.
     Apart,
-    /// Nothing but values in memory of their own, which are copied.
+    /// No cache: values in each worker's own memory, which are copied.
     Copies,
 }
 
@@ -45,7 +45,7 @@ impl Kind {
         [(Self::Shared, "shared"), (Self::Apart, "apart"), (Self::Copies, "copies")];
 }
 
-/// Of what length values are, and how many.
+/// The length of the values, and the number of keys.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Load {
     pub(crate) len: usize,
@@ -57,13 +57,13 @@ pub(crate) struct Load {
 pub(crate) struct Done {
     /// Operations a second.
     pub(crate) rate: f64,
-    /// Which part of them found no value.
+    /// The part of the operations that found no value.
     pub(crate) misses: f64,
-    /// For which part of the time it waited for a processor.
+    /// The part of the time for which the worker waited for a processor.
     pub(crate) waited: f64,
 }
 
-/// A worker as who has started it sees it. It ends when it is dropped.
+/// A worker, for the process that has started it. The worker ends when this is dropped.
 pub(crate) struct Worker {
     child: Child,
     asks: Option<ChildStdin>,
@@ -89,13 +89,13 @@ impl Worker {
         }
     }
 
-    /// Has it begin.
+    /// Makes the worker begin.
     pub(crate) fn begin(&mut self, time: Duration) -> Result<()> {
         let asks = self.asks.as_mut().ok_or("a worker that has ended")?;
         Ok(writeln!(asks, "{}", time.as_millis())?)
     }
 
-    /// Its work, once it has ended.
+    /// The work of the worker, once its time has ended.
     pub(crate) fn end(&mut self) -> Result<Done> {
         let answer = self.answer()?;
         let numbers: Vec<f64> =
@@ -115,7 +115,7 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // At the end of its input it ends.
+        // The worker ends at the end of its input.
         self.asks = None;
         let _ = self.child.wait();
     }
@@ -146,7 +146,7 @@ pub(crate) fn serve(arguments: &[String]) -> Result<()> {
     }
 }
 
-/// The shared part of the workers: they draw a key, and whether it is read or written.
+/// The shared part of the workers: it draws a key, and whether the key is read or written.
 struct Draws {
     random: Random,
     keys: Vec<Key>,
@@ -203,7 +203,7 @@ impl Draws {
         Ok(())
     }
 
-    /// Some operations; tells how many keys were not there.
+    /// Carries out some operations; returns how many keys were absent.
     fn stretch(&mut self, on: &mut impl Works) -> Result<usize> {
         let (mut misses, mut got) = (0, Vec::with_capacity(self.load.len));
         let mut new = vec![0; self.load.len];

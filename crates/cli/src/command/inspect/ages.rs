@@ -1,4 +1,4 @@
-//! How long ago segments were begun, and what has stayed alive in them.
+//! The ages of segments, and the share of each age that is alive.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ const MINUTE: u64 = 60_000;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 
-/// Ages by name: younger than so many milliseconds.
+/// Age groups by name, each with its upper bound in milliseconds.
 const AGES: [(&str, u64); 15] = [
     ("1 s", 1000),
     ("3 s", 3000),
@@ -34,7 +34,7 @@ const AGES: [(&str, u64); 15] = [
 /// The text before a bar.
 const MARGIN: usize = 32;
 
-/// How many segments of each queue with entries are how old, the youngest first; nothing where there are none.
+/// The number of segments of each age in the small and the main queue, the youngest first; empty without such segments.
 pub(super) fn text(survey: &Survey, look: Look) -> String {
     let used = all(survey).filter(|segment| matches!(segment.queue, Queue::Small | Queue::Main));
     let mut groups = AGES.map(|(name, _)| (name, Vec::new()));

@@ -12,7 +12,7 @@ use super::look::Look;
 use super::queues::part;
 use super::users::Holder;
 
-/// So many processes, locks and namespaces are named.
+/// At most this many processes, locks and namespaces are named.
 const NAMED: usize = 8;
 
 pub(super) fn text(seen: &Seen, look: Look) -> String {
@@ -66,7 +66,7 @@ fn made(survey: &Survey) -> String {
     )
 }
 
-/// How long something is ago.
+/// The time since an event.
 #[expect(clippy::cast_precision_loss, reason = "a span of time for people")]
 pub(super) fn age(ms: u64) -> String {
     const DAY: u64 = 86_400_000;
@@ -97,7 +97,7 @@ fn open_in(seen: &Seen) -> String {
     }
 }
 
-/// The process that is in the way where writers find a partition busy.
+/// The thread that holds a partition which writers find busy.
 fn held(holder: &Holder) -> String {
     let Holder { partition, thread, name, is_stopped } = holder;
     let who = match name {
@@ -120,7 +120,7 @@ fn namespaces(survey: &Survey) -> String {
     first(survey.namespaces.iter().map(told))
 }
 
-/// The first of some, and how many there are besides.
+/// The first items of a list, and the number of the others.
 fn first(all: impl ExactSizeIterator<Item = String>) -> String {
     let more = all.len().saturating_sub(NAMED);
     let told = all.take(NAMED).collect::<Vec<_>>().join(", ");

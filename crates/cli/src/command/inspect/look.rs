@@ -10,16 +10,16 @@ use crate::terminal;
 pub(super) struct Look {
     pub(super) width: usize,
     pub(super) colour: bool,
-    /// Otherwise nothing but ASCII.
+    /// Otherwise the page uses only ASCII.
     pub(super) unicode: bool,
 }
 
-/// How much of a segment is alive, from nothing to all.
+/// The signs for the live share of a segment, from nothing to all.
 const BLOCKS: &[char] = &['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const ASCII: &[char] = &['.', ':', '-', '=', '+', '*', '#', '%', '@'];
 
 impl Look {
-    /// That of standard output now.
+    /// The look of standard output now.
     pub(super) fn of_stdout() -> Self {
         let style = terminal::style();
         let unicode = style.colour && terminal::draws_unicode();
@@ -31,7 +31,7 @@ impl Look {
         if self.unicode { BLOCKS } else { ASCII }
     }
 
-    /// The sign of a part of a whole.
+    /// The sign of a share.
     pub(super) fn sign(self, part: u64, whole: u64) -> char {
         let ramp = self.ramp();
         let steps = ramp.len() - 1;
@@ -39,17 +39,17 @@ impl Look {
         ramp[usize::try_from(reached).map_or(steps, |step| step.min(steps))]
     }
 
-    /// The sign of a segment with nothing in it.
+    /// The sign of an empty segment.
     pub(super) fn free(self) -> char {
         if self.unicode { '·' } else { '_' }
     }
 
-    /// The sign of a segment in which all has expired or was cleared.
+    /// The sign of a segment whose entries have all expired or were cleared.
     pub(super) fn stale(self) -> char {
         if self.unicode { '×' } else { 'x' }
     }
 
-    /// The sign of which bars of a queue are made.
+    /// The sign that the bars of a queue consist of.
     pub(super) fn bar(self, queue: Queue) -> &'static str {
         match (self.unicode, queue) {
             (true, Queue::Small) => "▒",
@@ -64,7 +64,6 @@ impl Look {
         let style = match queue {
             Queue::Small => AnsiColor::Cyan.on_default(),
             Queue::Main => AnsiColor::Green.on_default(),
-            Queue::Index => AnsiColor::Blue.on_default(),
             Queue::Free => Style::new().dimmed(),
             Queue::Unknown => AnsiColor::Red.on_default(),
         };

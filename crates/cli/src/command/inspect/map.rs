@@ -11,7 +11,7 @@ use super::queues::all;
 const COLUMNS: [(&str, &[Queue]); 3] = [
     ("small", &[Queue::Small]),
     ("main", &[Queue::Main]),
-    ("free", &[Queue::Index, Queue::Free, Queue::Unknown]),
+    ("free", &[Queue::Free, Queue::Unknown]),
 ];
 
 /// The text before the first column.
@@ -34,7 +34,7 @@ pub(super) fn text(survey: &Survey, look: Look) -> String {
         for (i, (segments, width)) in row.iter().zip(widths).enumerate() {
             let signs: String =
                 segments.chunks(each).map(|some| sign(some, survey.segment_size, look)).collect();
-            // Nothing stands behind the last column.
+            // No column follows the last one.
             let fill = if i + 1 == row.len() { 0 } else { width + 2 - signs.chars().count() };
             let _ = write!(text, "{}{:fill$}", look.of_queue(COLUMNS[i].1[0], &signs), "");
         }
@@ -53,7 +53,7 @@ fn row(partition: &PartitionSurvey) -> Row<'_> {
     })
 }
 
-/// How many segments a sign stands for, so that the lines are not too wide, and how wide each column is then.
+/// The number of segments behind a sign, so that the lines fit the width, and the resulting width of each column.
 fn fitting(rows: &[Row<'_>], width: usize) -> (usize, [usize; COLUMNS.len()]) {
     let widths = |each: usize| {
         let mut widths = COLUMNS.map(|(name, _)| name.len());
@@ -76,9 +76,6 @@ fn sign(segments: &[&SegmentSurvey], size: usize, look: Look) -> char {
     let all = |is: fn(&SegmentSurvey) -> bool| segments.iter().all(|segment| is(segment));
     if all(|segment| segment.queue == Queue::Free) {
         return look.free();
-    }
-    if all(|segment| segment.queue == Queue::Index) {
-        return 'i';
     }
     if all(|segment| segment.queue == Queue::Unknown) {
         return '?';
@@ -105,16 +102,13 @@ fn legend(survey: &Survey, look: Look, each: usize) -> String {
     if all(survey).any(|segment| segment.queue == Queue::Free) {
         add(look.free(), "free");
     }
-    if all(survey).any(|segment| segment.queue == Queue::Index) {
-        add('i', "given to the index");
-    }
     if all(survey).any(|segment| segment.queue == Queue::Unknown) {
         add('?', "damaged");
     }
     wrapped(&text, look.width)
 }
 
-/// Lines that are not too wide, broken between words.
+/// Lines within the width, broken between words.
 fn wrapped(text: &str, width: usize) -> String {
     let (mut lines, mut line) = (String::new(), String::new());
     for word in text.split(' ') {
@@ -128,6 +122,6 @@ fn wrapped(text: &str, width: usize) -> String {
         line.push_str(word);
     }
     lines.extend([line.as_str(), "\n"]);
-    // A sign and what it means are not torn apart.
+    // A sign and its meaning stay on one line.
     lines.replace('\u{a0}', " ")
 }

@@ -1,7 +1,7 @@
 //! `larder inspect`: how full the segments of a region in a file are, and how old.
 //!
-//! The file is read by `larder-segment` itself and not through a store: to open a store is to be one of the region's users,
-//! who make its locks anew where they are alone, and empty it where it was lost with the machine.
+//! `larder-segment` itself reads the file, not a store: opening a store makes the process one of the region's users. A
+//! lone user reinitialises its locks, and empties the region where it was lost with the machine.
 
 mod ages;
 mod facts;
@@ -26,7 +26,8 @@ use super::print;
 use crate::catalog::CATALOG;
 use crate::exit::{Exit, Usage};
 
-/// Draws how full the segments of a segment cache in a file are, and how old. It reads only, beside whoever works with it.
+/// Draws how full the segments of a segment cache in a file are, and how old. It only reads, while other processes work
+/// with the file.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The region, for example `mmap:/dev/shm/cache`
@@ -70,7 +71,7 @@ fn file_of(url: &StoreUrl) -> anyhow::Result<&Path> {
 
 fn told(url: &StoreUrl, refused: Refused) -> anyhow::Error {
     match refused {
-        // It names the file.
+        // This error already names the file.
         Refused::Io { .. } => refused.into(),
         _ => anyhow!("{url}: {refused}"),
     }

@@ -1,4 +1,4 @@
-//! The content of the segments of each queue, and of each class of lifetimes.
+//! The content of the segments of each queue, and of each TTL class.
 
 use std::fmt::Write;
 
@@ -8,10 +8,9 @@ use larder_segment::{Queue, SegmentSurvey, Survey};
 use super::look::Look;
 
 /// Queues by name, in the order in which they are shown.
-pub(super) const QUEUES: [(Queue, &str); 5] = [
+pub(super) const QUEUES: [(Queue, &str); 4] = [
     (Queue::Small, "small"),
     (Queue::Main, "main"),
-    (Queue::Index, "index"),
     (Queue::Free, "free"),
     (Queue::Unknown, "damaged"),
 ];
@@ -53,7 +52,7 @@ impl Sum {
     }
 }
 
-/// A part of a whole, which may be nothing.
+/// A part over a whole; 0 where the whole is 0.
 #[expect(clippy::cast_precision_loss, reason = "a share for people")]
 pub(super) fn part(of: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { of as f64 / whole as f64 }
@@ -63,7 +62,7 @@ pub(super) fn all(survey: &Survey) -> impl Iterator<Item = &SegmentSurvey> + Clo
     survey.partitions.iter().flat_map(|partition| &partition.segments)
 }
 
-/// A line for each queue that has segments, and one for all.
+/// A line for each queue with segments, and a line for all queues.
 pub(super) fn text(survey: &Survey, look: Look) -> String {
     let head = ["queue", "segments", "alive", "dead", "unwritten", "share"];
     let [queue, segments, alive, dead, unwritten, share] = head;
@@ -80,11 +79,11 @@ pub(super) fn text(survey: &Survey, look: Look) -> String {
     text
 }
 
-/// How long the entries of a class were to live when they were stored.
+/// The TTLs of a class's entries when they were stored.
 pub(super) const LIVES: [&str; 8] =
     ["for ever", "to 2 s", "to 16 s", "to 2 min", "to 17 min", "to 2 h", "to 18 h", "longer"];
 
-/// A line for each class of entries that are to expire; nothing where none are.
+/// A line for each class of entries with a TTL; empty where no segment has one.
 pub(super) fn lives(survey: &Survey, look: Look) -> String {
     let used = || all(survey).filter(|segment| matches!(segment.queue, Queue::Small | Queue::Main));
     if used().all(|segment| segment.class == 0) {

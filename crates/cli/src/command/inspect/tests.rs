@@ -9,7 +9,7 @@ use super::{Seen, json, page};
 
 const PLAIN: Look = Look { width: 80, colour: false, unicode: false };
 
-/// The first of a queue, of which so many of 256 parts are alive and a quarter of the others dead.
+/// A segment of a queue: `alive` of 256 parts are alive, and a quarter of the others dead.
 fn segment(queue: Queue, order: u64, alive: u32) -> SegmentSurvey {
     let written = alive + (256 - alive) / 4;
     SegmentSurvey {
@@ -31,7 +31,7 @@ fn free() -> SegmentSurvey {
     SegmentSurvey { written: 0, alive: 0, records: 0, ..segment(Queue::Free, 0, 0) }
 }
 
-/// A partition with so many segments in its main queue, the older the emptier. They do not lie in this order.
+/// A partition with `main` segments in its main queue, stored in another order. The older a segment, the emptier it is.
 fn partition(main: u64) -> PartitionSurvey {
     let share = |order: u64| u32::try_from(256 * order / main).unwrap();
     let mut segments: Vec<_> =
@@ -173,7 +173,7 @@ fn where_there_are_more_segments_than_columns_a_sign_stands_for_several() {
 }
 
 #[test]
-fn what_has_expired_was_cleared_or_is_damaged_is_seen() {
+fn expired_cleared_and_damaged_segments_are_seen() {
     let mut partition = partition(30);
     for segment in &mut partition.segments[..10] {
         (segment.class, segment.latest) = (2, Some(70_000));
@@ -277,7 +277,7 @@ fn an_empty_region_and_impossible_figures_are_drawn_too() {
 }
 
 #[test]
-fn colours_are_beside_the_signs_and_change_none() {
+fn colours_are_beside_the_signs_and_change_no_sign() {
     let seen = seen(vec![partition(40)]);
     let coloured = page(&seen, Look { colour: true, ..PLAIN });
     let plain = anstream::adapter::strip_str(&coloured).to_string();

@@ -12,7 +12,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Users {
     pub(super) processes: Vec<User>,
-    /// Whether there were none that this user may not look into.
+    /// Whether this user may look into every process.
     pub(super) is_all: bool,
 }
 
@@ -21,13 +21,13 @@ pub(super) struct Users {
 pub(super) struct Holder {
     pub(super) partition: usize,
     pub(super) thread: u32,
-    /// Its name; `None` where there is no such thread here.
+    /// Its name; `None` where this machine shows no such thread.
     pub(super) name: Option<String>,
     pub(super) is_stopped: bool,
 }
 
 impl Holder {
-    /// Those of a region, in the order of its partitions.
+    /// The holders of a region's locks, in the order of its partitions.
     pub(super) fn all(survey: &Survey) -> Vec<Self> {
         let partitions = survey.partitions.iter().enumerate();
         let held = partitions.filter_map(|(partition, it)| it.holder.map(|it| (partition, it)));
@@ -66,7 +66,7 @@ impl Users {
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                     users.is_all = false;
                 }
-                // It has ended meanwhile.
+                // The process has ended meanwhile.
                 Ok(false) | Err(_) => {}
             }
         }
@@ -75,7 +75,7 @@ impl Users {
     }
 }
 
-/// Whether a process has a file open, which its device and number name.
+/// Whether a process has a file open, given by device and inode.
 fn has_open(process: &Path, file: (u64, u64)) -> io::Result<bool> {
     let open = fs::read_dir(process.join("fd"))?.flatten();
     let mut open = open.filter_map(|entry| fs::metadata(entry.path()).ok());
