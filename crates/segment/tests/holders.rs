@@ -4,13 +4,14 @@
 
 mod support;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
 use std::time::{Duration, Instant};
 
 use larder_segment::{Cache, Condition, Failed, Options, Outcome, Session, Set};
 use support::{Child, folder};
+use tempfile::TempDir;
 
 /// A region with one lock.
 const ONE: Options = Options { size: 1 << 20, item: 512, max_key: 250, max_value: None };
@@ -42,14 +43,20 @@ fn stopped_holder(path: &Path) -> Child {
     child
 }
 
-#[test]
-fn a_stopped_holder_is_waited_for_once_and_the_older_value_stays() {
+/// A region that has a value, with a stopped process that holds its lock. The folder of the file, its path, the region, the holder.
+fn stored_and_held() -> (TempDir, PathBuf, Arc<Cache>, Child) {
     let folder = folder();
     let path = folder.path().join("cache");
     let cache = Cache::open(&path, &ONE).unwrap();
-    let mut session = cache.session();
-    set(&mut session, b"value").unwrap();
+    set(&mut cache.session(), b"value").unwrap();
     let holder = stopped_holder(&path);
+    (folder, path, cache, holder)
+}
+
+#[test]
+fn a_stopped_holder_is_waited_for_once_and_the_older_value_stays() {
+    let (_folder, path, cache, holder) = stored_and_held();
+    let mut session = cache.session();
     session.set_patience(SHORT);
     let Err(Failed::Busy { holder: Some(thread), waited }) = set(&mut session, b"other") else {
         panic!("the lock was had from one who is stopped");
@@ -79,12 +86,8 @@ fn a_stopped_holder_is_waited_for_once_and_the_older_value_stays() {
 #[test]
 fn the_lock_of_a_killed_holder_is_taken_over_even_by_one_who_never_waits() {
     for waits in [true, false] {
-        let folder = folder();
-        let path = folder.path().join("cache");
-        let cache = Cache::open(&path, &ONE).unwrap();
+        let (_folder, _, cache, holder) = stored_and_held();
         let mut session = cache.session();
-        set(&mut session, b"value").unwrap();
-        let holder = stopped_holder(&path);
         assert!(session.try_set(b"key", b"other", &Set::default()).is_err());
         holder.signal(libc::SIGKILL);
         holder.wait();
