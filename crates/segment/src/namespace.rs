@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use rapidhash::v3::rapidhash_v3;
 
@@ -108,12 +109,21 @@ impl Cache {
     /// The namespace of this name, which all who ask for it share. There are [`MOST_NAMESPACES`] at most in a region, and
     /// none is ever given back.
     pub fn namespace(self: &Arc<Self>, name: &str) -> Result<Namespace, Refused> {
+        self.namespace_within(name, PATIENCE)
+    }
+
+    /// [`namespace`](Self::namespace), where a name that is new waits so long for the lock that it needs.
+    pub fn namespace_within(
+        self: &Arc<Self>,
+        name: &str,
+        patience: Duration,
+    ) -> Result<Namespace, Refused> {
         if !(1..=LONGEST_NAMESPACE).contains(&name.len()) {
             return Err(Refused::Namespace { len: name.len(), most: LONGEST_NAMESPACE });
         }
         let (memory, name) = (self.memory(), name.as_bytes());
         let there = number_of(memory, name);
-        let number = there.map_or_else(|| self.claim(name), Ok)?;
+        let number = there.map_or_else(|| self.claim(name, patience), Ok)?;
         Ok(Namespace { cache: Arc::clone(self), number })
     }
 
@@ -125,9 +135,9 @@ impl Cache {
 
     /// Gives a name the first number that has none. The name is there before the seal says so: who is killed before has
     /// changed nothing that anybody looks at. What may lie under the number is of an older generation.
-    fn claim(&self, name: &[u8]) -> Result<u8, Refused> {
+    fn claim(&self, name: &[u8], patience: Duration) -> Result<u8, Refused> {
         let memory = self.memory();
-        let held = lock_within(self, self.partition(0), PATIENCE);
+        let held = lock_within(self, self.partition(0), patience);
         let _held = held.map_err(|_| Refused::Busy)?;
         if let Some(number) = number_of(memory, name) {
             return Ok(number);

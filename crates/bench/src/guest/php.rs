@@ -382,8 +382,8 @@ struct File {
     /// Folders above each file, by its hash, at most 4; with none, all files lie in one.
     depth: u8,
     /// `checked`: a file is written beside its place and renamed, and a write that fails is an error; `unchecked`: a file is
-    /// written under its own name, and nobody looks at whether it was, as many a script does. On a full file system that
-    /// leaves empty files, which are read as nothing.
+    /// written under its own name, and nobody looks at whether it was, as many a script does. A reader that comes meanwhile
+    /// finds a part of the value. A full file system leaves empty files, which are read as nothing.
     writes: Writes,
     /// A file system in memory that is mounted for it on a new folder in its path: `tmpfs:1g`, `tmpfs` or `ramfs`.
     #[serde(skip_serializing)]

@@ -330,7 +330,7 @@ impl Store for RedisStore {
         stats.connections = Some(shared.n_connections.load(Ordering::Relaxed));
         stats.requests_sent = Some(shared.requests.sent());
         stats.items = sum(&|node| survey::n_items(node, &db));
-        stats.bytes = fact("used_memory");
+        stats.bytes = sum(&survey::used);
         stats.capacity_bytes = sum(&survey::capacity);
         stats.free_bytes = survey::free(&facts);
         Ok(stats)

@@ -97,6 +97,13 @@ pub(super) fn n_items(facts: &BTreeMap<String, String>, db: &str) -> Option<u64>
     }
 }
 
+/// The bytes that a node has taken, of those that its limit is for: without what waits to be written to its log or to
+/// replicas (<https://redis.io/docs/latest/develop/reference/eviction/>).
+pub(super) fn used(facts: &BTreeMap<String, String>) -> Option<u64> {
+    let bytes = |name: &str| facts.get(name)?.parse::<u64>().ok();
+    Some(bytes("used_memory")?.saturating_sub(bytes("mem_not_counted_for_evict").unwrap_or(0)))
+}
+
 /// The bytes that a node may take: its limit, or all memory of its machine.
 pub(super) fn capacity(facts: &BTreeMap<String, String>) -> Option<u64> {
     let bytes = |name: &str| facts.get(name)?.parse().ok();
@@ -108,7 +115,7 @@ pub(super) fn capacity(facts: &BTreeMap<String, String>) -> Option<u64> {
 pub(super) fn free(nodes: &[BTreeMap<String, String>]) -> Option<u64> {
     let of_node = |facts: &BTreeMap<String, String>| {
         let bytes = |name: &str| facts.get(name)?.parse::<u64>().ok();
-        let used = bytes("used_memory")?;
+        let used = used(facts)?;
         Some(match bytes("maxmemory")? {
             0 => bytes("total_system_memory")?
                 .saturating_sub(bytes("used_memory_rss").unwrap_or(0).max(used)),
@@ -242,6 +249,9 @@ mod tests {
         };
         assert_eq!(free(&[node("500", "200")]), Some(300));
         assert_eq!(free(&[node("500", "600")]), Some(0));
+        let mut logging = node("500", "600");
+        logging.insert("mem_not_counted_for_evict".into(), "150".into());
+        assert_eq!((used(&logging), free(&[logging])), (Some(450), Some(50)));
         assert_eq!(free(&[node("0", "200")]), Some(700));
         // The fullest node of a cluster is full first.
         assert_eq!(free(&[node("500", "100"), node("500", "450")]), Some(100));

@@ -1,9 +1,10 @@
 //! How a region is made, as options say it.
 
 use std::path::Path;
+use std::time::Duration;
 
 use larder_segment::{LONGEST_NAMESPACE, Options, Refused};
-use larder_store::{ByteSize, Error, Result, StoreUrl};
+use larder_store::{ByteSize, Error, Result, Span, StoreUrl};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +24,9 @@ pub(crate) struct SegmentConfig {
     /// A name of up to 48 bytes. Keys are of this namespace alone, and so is a clear: others that share the region have keys of
     /// their own. Without this option keys are of none, and a clear is of the whole region. A region has up to 48.
     pub(crate) namespace: Option<String>,
+    /// The longest wait of a write for a process or thread that holds the lock it needs and does not let go, because it was
+    /// stopped or gets no processor. A process with a quota of processor time may be stopped for a tenth of a second.
+    pub(crate) timeout: Span,
 }
 
 impl Default for SegmentConfig {
@@ -33,6 +37,7 @@ impl Default for SegmentConfig {
             max_key: ByteSize(250),
             max_value: None,
             namespace: None,
+            timeout: Span(Duration::from_millis(250)),
         }
     }
 }

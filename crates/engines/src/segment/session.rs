@@ -1,8 +1,9 @@
 //! One thread's handle.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use larder_segment::{Cache, Condition, Entry, Failed, Outcome, Set, Sum};
+use larder_segment::{Cache, Condition, Entry, Failed, Namespace, Outcome, Set, Sum};
 use larder_store::{Error, Meta, Remaining, Result, Session, SetMode, SetOptions, SetOutcome};
 
 use super::config::refused;
@@ -15,6 +16,8 @@ pub(super) struct SegmentSession {
     /// A namespace that nobody had stored anything in when it was last looked for: a region has few, and who only asks is not
     /// to make one.
     awaited: Option<Arc<str>>,
+    /// How long a write waits for one holder of a lock.
+    timeout: Duration,
 }
 
 impl SegmentSession {
@@ -22,10 +25,19 @@ impl SegmentSession {
         engine: &'static str,
         cache: &Arc<Cache>,
         namespace: Option<Arc<str>>,
+        timeout: Duration,
     ) -> Self {
-        let mut session = Self { engine, inner: cache.session(), awaited: namespace };
+        let mut session = Self { engine, inner: cache.session(), awaited: namespace, timeout };
+        session.inner.set_patience(timeout);
         session.is_there();
         session
+    }
+
+    /// Goes on with the keys of a namespace.
+    fn enter(&mut self, namespace: &Namespace) {
+        self.inner = namespace.session();
+        self.inner.set_patience(self.timeout);
+        self.awaited = None;
     }
 
     /// Whether there can be anything in its namespace.
@@ -38,17 +50,15 @@ impl SegmentSession {
     fn look_for_it(&mut self) -> bool {
         let Some(name) = &self.awaited else { return true };
         let Some(namespace) = self.inner.cache().existing_namespace(name) else { return false };
-        self.inner = namespace.session();
-        self.awaited = None;
+        self.enter(&namespace);
         true
     }
 
     /// Makes the namespace that is asked for, if there is none.
     fn claim(&mut self) -> Result<()> {
         if let Some(name) = &self.awaited {
-            let namespace = self.inner.cache().namespace(name);
-            self.inner = namespace.map_err(|what| refused(self.engine, None, what))?.session();
-            self.awaited = None;
+            let namespace = self.inner.cache().namespace_within(name, self.timeout);
+            self.enter(&namespace.map_err(|what| refused(self.engine, None, what))?);
         }
         Ok(())
     }
@@ -110,7 +120,7 @@ impl Session for SegmentSession {
         Ok(self.is_there() && self.inner.delete(key).map_err(|why| failed(self.engine, why))?)
     }
 
-    fn touch(&mut self, key: &[u8], ttl: Option<std::time::Duration>) -> Result<bool> {
+    fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
         self.check(key)?;
         Ok(self.is_there() && self.inner.touch(key, ttl).map_err(|why| failed(self.engine, why))?)
     }

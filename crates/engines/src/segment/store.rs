@@ -8,8 +8,8 @@ use larder_host::disk;
 use larder_host::scratch::Place;
 use larder_segment::Cache;
 use larder_store::{
-    ByteSize, Capabilities, Counter, Durability, Ownership, Reach, Result, Session, Stats, Store,
-    StoreInfo,
+    ByteSize, Capabilities, Counter, Durability, Ownership, Reach, Result, Session, Span, Stats,
+    Store, StoreInfo,
 };
 
 use super::config::SegmentConfig;
@@ -23,6 +23,8 @@ pub(crate) struct SegmentStore {
     cache: Arc<Cache>,
     /// Which keys its sessions have, by name, where they do not have those of no namespace.
     namespace: Option<Arc<str>>,
+    /// How long the writes of its sessions wait for one holder of a lock.
+    timeout: Span,
     /// The file it lies in, and what keeps its folder; none where it is private.
     file: Option<(PathBuf, Place)>,
 }
@@ -35,7 +37,8 @@ impl SegmentStore {
         (cache, config): (Arc<Cache>, SegmentConfig),
         file: Option<(PathBuf, Place)>,
     ) -> Self {
-        Self { engine, url, cache, namespace: config.namespace.map(Arc::from), file }
+        let SegmentConfig { namespace, timeout, .. } = config;
+        Self { engine, url, cache, namespace: namespace.map(Arc::from), timeout, file }
     }
 }
 
@@ -46,6 +49,7 @@ impl Store for SegmentStore {
             ("size", size(self.cache.size())),
             ("max_key", size(self.cache.max_key())),
             ("max_value", size(self.cache.max_value())),
+            ("timeout", self.timeout.to_string()),
         ];
         let shape = self.cache.shape().map(|(name, number)| (name, number.to_string()));
         let namespace = self.namespace.as_ref().map(|name| ("namespace", name.to_string()));
@@ -88,7 +92,8 @@ impl Store for SegmentStore {
     }
 
     fn session(&self) -> Result<Box<dyn Session>> {
-        let session = SegmentSession::new(self.engine, &self.cache, self.namespace.clone());
+        let namespace = self.namespace.clone();
+        let session = SegmentSession::new(self.engine, &self.cache, namespace, self.timeout.0);
         Ok(Box::new(session))
     }
 

@@ -37,6 +37,8 @@ pub(super) struct Subject {
     pub(super) durability: Durability,
     /// The capabilities when the store is opened with a byte limit; `None` where it takes no limit.
     pub(super) bounded: Option<Capabilities>,
+    /// Whether the store declares that it writes a value in its place, where a reader may find a part of it.
+    pub(super) unchecked: bool,
 }
 
 /// Something that a case needs of a store.
@@ -73,6 +75,10 @@ pub(super) const TTL_LEFT: Need = need(|s| s.capabilities.ttl_left, "tells no re
 pub(super) const VERSION: Need = need(|s| s.capabilities.version, "no versions");
 pub(super) const ACKNOWLEDGED: Need =
     need(|s| s.durability > Durability::Unacknowledged, "nobody waits for its sets");
+pub(super) const WHOLE_WRITES: Need = need(
+    |s| !s.unchecked,
+    "declares that its writes are unchecked, so that readers may see a part",
+);
 pub(super) const LACKS_SOMETHING: Need = need(
     |s| {
         let c = s.capabilities;

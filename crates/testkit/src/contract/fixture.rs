@@ -61,7 +61,8 @@ impl Target {
             let url = patient(&self.catalog, StoreUrl::parse(&self.url)?);
             let engine = self.catalog.find(url.scheme())?;
             let store = retrying(self.catalog.open(&url)?);
-            let (capabilities, durability) = (store.capabilities(), store.info().durability);
+            let (capabilities, info) = (store.capabilities(), store.info());
+            let unchecked = info.settings.get("writes").is_some_and(|how| how == "unchecked");
             let bounded = match engine.capacity_option {
                 Some(option) => {
                     let url = url.or_option(option, &SMALL_LIMIT.to_string());
@@ -71,7 +72,9 @@ impl Target {
                 }
                 None => None,
             };
-            Ok(Open { store, subject: Subject { engine, capabilities, durability, bounded } })
+            let durability = info.durability;
+            let subject = Subject { engine, capabilities, durability, bounded, unchecked };
+            Ok(Open { store, subject })
         })
     }
 }

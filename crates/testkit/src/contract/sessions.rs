@@ -15,7 +15,7 @@ pub(super) const CASES: &[Case] = &[
     case!(a_session_outlives_the_handle_of_its_store),
     case!(a_session_may_move_to_another_thread),
     case!(eight_threads_read_back_their_own_values),
-    case!(readers_of_a_changing_entry_see_whole_values),
+    case!(readers_of_a_changing_entry_see_whole_values, WHOLE_WRITES),
 ];
 
 fn sessions_see_each_others_writes(fixture: &Fixture) -> Result<(), Failed> {
