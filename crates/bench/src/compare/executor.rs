@@ -1,5 +1,5 @@
-//! The executor of a target's turn: threads of this process, each with a session, or the program of a guest. This
-//! module decides which; the code around a phase need not know.
+//! The executor of a target's turn: threads of this process, each with a session, or the program of a guest. The code
+//! that calls it need not know which.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -12,13 +12,14 @@ use crate::plan::PlannedPoint;
 use crate::target::Target;
 use crate::usage::{major_faults, own_memory};
 
-/// The executor of a turn.
+/// The threads or the guest that carry out the phases of a turn.
 pub(super) enum Executor<'a> {
     Threads { point: &'a PlannedPoint, sessions: Vec<Box<dyn Session>>, store: Arc<dyn Store> },
     Guest { point: &'a PlannedPoint, guest: Box<GuestExecutor> },
 }
 
-/// The reader of the values that the threads have stored, with the threads' sessions.
+/// The reader that looks for what the threads have stored and deleted, through the threads' own sessions. Where the
+/// store keeps flags it stores a sample again with other flags, so that lost flags show.
 fn reader<'r>(
     point: &'r PlannedPoint,
     (sessions, store): (&'r mut [Box<dyn Session>], &dyn Store),
@@ -33,7 +34,7 @@ fn reader<'r>(
 }
 
 impl<'a> Executor<'a> {
-    /// Gets ready for these phases, which a guest must know beforehand. `None` when the run was stopped meanwhile.
+    /// Gets ready for these phases. A guest is sent all of them before the first. `None` when the run was stopped meanwhile.
     pub(super) fn start(
         target: &Target,
         point: &'a PlannedPoint,
@@ -49,7 +50,7 @@ impl<'a> Executor<'a> {
         Ok(Some(Self::Threads { point, sessions, store: Arc::clone(&target.store) }))
     }
 
-    /// How many threads or processes work at once.
+    /// How many threads, or processes of a guest, work at once.
     pub(super) fn len(&self) -> u32 {
         match self {
             Self::Threads { point, .. } => point.threads,
@@ -57,7 +58,8 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Carries out a phase. `None` when the run was stopped meanwhile and the phase has no result.
+    /// Carries out a phase, by its number among the phases of the turn; `replays` where it replays a trace. `None` when the
+    /// run was stopped meanwhile and the phase has no result.
     pub(super) fn run(
         &mut self,
         (number, plan): (usize, &PhasePlan<'_>),
@@ -74,7 +76,8 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Reads back acknowledged sets, and sets some of the keys once more.
+    /// Reads back acknowledged sets. A sample of the keys is set and read once more, which shows whether an overwrite
+    /// takes effect.
     pub(super) fn read_back(
         &mut self,
         state: &KeyState,
@@ -89,7 +92,7 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Looks for keys whose delete was acknowledged.
+    /// Looks for keys that are still there although their delete was acknowledged.
     pub(super) fn read_back_deletes(
         &mut self,
         state: &KeyState,
@@ -112,16 +115,16 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// The process id of a guest's program.
-    pub(super) fn program(&self) -> Option<u32> {
+    /// The process id of a guest's program, which is the parent of its processes.
+    pub(super) fn guest_pid(&self) -> Option<u32> {
         match self {
             Self::Threads { .. } => None,
             Self::Guest { guest, .. } => Some(guest.pid()),
         }
     }
 
-    /// Memory of the processes at work. This process counts its memory in use, with its mapped files where the target
-    /// has files. A guest counts its resident memory.
+    /// Memory of the processes at work: of this process the memory in use, and its mapped files where the target has files;
+    /// of a guest the resident memory.
     pub(super) fn memory_bytes(&self, files: bool) -> Option<u64> {
         match self {
             Self::Threads { .. } => own_memory(files),
@@ -145,7 +148,7 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Requests that were sent so far, each of which waits for its answer. A guest does not report them.
+    /// Round trips so far: requests that were sent and answered. A guest does not report them.
     pub(super) fn requests(&self, stats: Option<&Stats>) -> Option<u64> {
         match self {
             Self::Threads { .. } => stats?.requests_sent,
@@ -153,7 +156,7 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Entries dropped to make room, as counted by the store, or by the program that has them in its memory.
+    /// Entries dropped to make room, as the store counts them; of a cache in a guest's memory, as the guest counts them.
     pub(super) fn evictions(&self, stats: &Stats) -> Option<u64> {
         match self {
             Self::Threads { .. } => stats.evictions,
@@ -161,7 +164,7 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// The counters of the tiers of a stack so far.
+    /// The counters of each tier of a stack so far; empty for a store without tiers.
     pub(super) fn tiers(&self) -> Vec<TierStats> {
         match self {
             Self::Threads { store, .. } => store.tiers(),

@@ -45,7 +45,7 @@ impl Meter {
             server_wait_ns: servers.as_ref().and_then(|servers| servers.waited_ns),
             server_rss_bytes: servers.map(|servers| servers.rss_bytes),
             major_faults: executor.major_faults(),
-            wire: target.account.look_at_wire(executor.program()),
+            wire: target.account.look_at_wire(executor.guest_pid()),
         }
     }
 }

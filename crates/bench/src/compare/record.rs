@@ -101,7 +101,7 @@ impl Recorder<'_> {
     /// The hits that were possible at the capacities that were asked for, or at the capacities of targets that are
     /// smaller than the working set.
     fn hit_curves(&self, slots: &[TargetSlot], samples: &Samples) -> Vec<HitCurve> {
-        let rounds = samples.rounds();
+        let rounds = samples.last_round();
         curves(self.plan, rounds, |point| {
             let own = measured(slots, point).filter_map(|(_, slot)| slot.capacity_bytes());
             match point.capacity {

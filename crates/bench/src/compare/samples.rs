@@ -1,4 +1,4 @@
-//! Where the measurements of a run are kept until it is recorded.
+//! The measurements of a run, kept in memory until `record` makes the run's cells of them.
 
 use std::collections::BTreeMap;
 
@@ -6,22 +6,27 @@ use larder_report::{Operation, Sample, SearchStep};
 
 use crate::measure::Packed;
 
-/// One operation of one phase of one turn.
+/// The measurements of one operation in one phase of one turn.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub(crate) operation: Operation,
     pub(crate) sample: Sample,
+    /// The latencies of single requests, packed.
     pub(crate) latency: Packed,
     /// The further figures of an open loop; `None` in a closed loop.
     pub(crate) paced: Option<PackedPace>,
+    /// The bytes of values that were read or written.
     pub(crate) bytes: u64,
+    /// The hit ratio that the plan predicts: see `PhasePlan`.
     pub(crate) predicted_hit_ratio: Option<f64>,
 }
 
 /// The figures of an open loop besides its latencies.
 #[derive(Debug, Clone)]
 pub(crate) struct PackedPace {
+    /// From the sending of a request to its answer.
     pub(crate) service: Packed,
+    /// From the time when a request is due to its sending.
     pub(crate) lag: Packed,
 }
 
@@ -33,18 +38,18 @@ pub(crate) struct Searched {
 }
 
 impl Searched {
-    /// The highest rate within the bound; `None` where no rate was. After a rate within the bound, only higher rates
-    /// are tried.
+    /// The highest rate at which latencies kept within the bound of the search; `None` where no rate did. After a rate
+    /// within the bound only higher rates are tried, so the last such step is the highest.
     pub(crate) fn rate(&self) -> Option<f64> {
         self.steps.iter().rfind(|step| step.within).map(|step| step.offered_per_s)
     }
 }
 
-/// Entries by target and point (both as indices) and operation, and searches by target and point.
+/// Entries by target (its slot), point (its index) and operation, and searches by target and point.
 #[derive(Debug, Default)]
 pub(crate) struct Samples {
     entries: BTreeMap<(usize, usize, Operation), Vec<Entry>>,
-    /// How many rounds each point has begun.
+    /// The round that each point is in, from 1.
     begun: BTreeMap<usize, u32>,
     searches: BTreeMap<(usize, usize), Vec<Searched>>,
 }
@@ -59,7 +64,7 @@ impl Samples {
         self.begun.insert(point, round);
     }
 
-    /// How many rounds a point has begun.
+    /// The round that a point is in; 0 before the first.
     pub(crate) fn begun(&self, point: usize) -> u32 {
         self.begun.get(&point).copied().unwrap_or(0)
     }
@@ -68,23 +73,23 @@ impl Samples {
         self.entries.entry((target, point, entry.operation)).or_default().push(entry);
     }
 
-    pub(crate) fn add_search(&mut self, place: (usize, usize), found: Searched) {
-        self.searches.entry(place).or_default().push(found);
+    pub(crate) fn add_search(&mut self, target_and_point: (usize, usize), found: Searched) {
+        self.searches.entry(target_and_point).or_default().push(found);
     }
 
     pub(crate) fn searches(&self, target: usize, point: usize) -> &[Searched] {
         self.searches.get(&(target, point)).map_or(&[], Vec::as_slice)
     }
 
-    /// The results of a round at a place, of all operations.
+    /// The entries of one round of a target at a point, of all operations.
     pub(crate) fn of_round(&self, (target, point): (usize, usize), round: u32) -> Vec<Entry> {
         let here = self.entries.iter().filter(|((t, p, _), _)| (*t, *p) == (target, point));
         let entries = here.flat_map(|(_, entries)| entries);
         entries.filter(|entry| entry.sample.round == round).cloned().collect()
     }
 
-    /// The last round with a measurement.
-    pub(crate) fn rounds(&self) -> u32 {
+    /// The number of the last round with a measurement.
+    pub(crate) fn last_round(&self) -> u32 {
         self.entries.values().flatten().map(|entry| entry.sample.round).max().unwrap_or(0)
     }
 

@@ -1,14 +1,14 @@
 //! When the rounds of a point end: after a number of rounds, once its figures are exact enough, or when the time is
 //! over. The figure of a cell is what ranks it: its rate, or in an open loop its p99, because there the rate is given.
 //! The ratio of two targets is a figure too, and the most important figure to a reader: see [`Until::of_ratio`].
-//! Whatever the intervals, there are enough rounds for a test to find a difference that is wider than they are.
+//! Two targets are never compared over fewer rounds than [`MIN_COMPARED_ROUNDS`], however narrow their intervals are.
 //!
 //! A point goes on or ends as a whole. If each target ended when its own interval is narrow enough, the others would
 //! be measured at other times, and drift would come between them.
 //!
 //! Rounds end by the width of the intervals, never by the result of a comparison. A rule that stops at the first small
 //! p finds differences between equals. An interval that is checked again and again until it is narrow is too narrow as
-//! well, if by less. So intervals are checked seldom: see [`is_looked_at`].
+//! well, but by less. So intervals are checked seldom: see [`is_looked_at`].
 
 use std::time::Instant;
 
@@ -22,9 +22,9 @@ use crate::plan::{Plan, PlannedPoint};
 use larder_analysis::statistics::{Difference, half_width, median, median_ci95};
 use larder_workload::Until;
 
-/// The least number of rounds where targets are compared. With so many rounds, targets are compared round by round,
-/// and a tenth shows although each target has a bad round now and then.
-const LEAST_TO_COMPARE: u32 = 28;
+/// The least number of rounds where targets are compared. A comparison pairs the rounds of two targets; with so many
+/// pairs it finds a difference of 10 %, although each target has a bad round now and then.
+const MIN_COMPARED_ROUNDS: u32 = 28;
 
 /// How many of the figures that are not exact enough are named.
 const NAMED: usize = 5;
@@ -42,11 +42,12 @@ pub(super) struct StoppingRule<'a> {
 #[derive(Debug, Clone, Copy, Default)]
 struct State {
     over: bool,
-    /// The figure that was last too inexact. It is checked first, so that as a rule one interval is computed, not all.
+    /// The figure whose interval was too wide at the last check. It is checked first: while it is still too wide, no
+    /// other interval is computed.
     wide: Option<Figure>,
 }
 
-/// The figures that have an interval at a point, of the targets at these places.
+/// A figure that has an interval at a point. Targets are given by their slots.
 #[derive(Debug, Clone, Copy)]
 enum Figure {
     Cell(usize, Operation),
@@ -79,7 +80,7 @@ impl<'a> StoppingRule<'a> {
             (round, _) if round <= self.plan.rounds => true,
             (round, Some(until)) => {
                 !is_looked_at(self.plan.rounds, round - 1)
-                    || !self.is_there(until, (round - 1, at), slots, samples)
+                    || !self.is_exact_enough(until, (round - 1, at), slots, samples)
             }
             (_, None) => false,
         };
@@ -87,8 +88,8 @@ impl<'a> StoppingRule<'a> {
         goes_on
     }
 
-    /// Whether every figure that is compared at a point is as exact as it should be.
-    fn is_there(
+    /// Whether every figure of a point, of one target or of two, has an interval that is narrow enough.
+    fn is_exact_enough(
         &mut self,
         until: Until,
         (round, at): (u32, usize),
@@ -97,10 +98,10 @@ impl<'a> StoppingRule<'a> {
     ) -> bool {
         let seed = self.plan.seed;
         let samples = |slot, of| samples.entries(slot, at, of).iter().map(|entry| &entry.sample);
-        let few = round < LEAST_TO_COMPARE;
+        let few = round < MIN_COMPARED_ROUNDS;
         let is_wide = |figure: &Figure| match *figure {
             Figure::Cell(slot, of) => {
-                exactness(of, samples(slot, of), seed).is_some_and(|known| known > until.0)
+                width(of, samples(slot, of), seed).is_some_and(|width| width > until.0)
             }
             Figure::Ratio(a, b, of) => {
                 let rounds = |slot| whole_rounds(of, samples(slot, of));
@@ -144,9 +145,9 @@ fn is_looked_at(fewest: u32, rounds: u32) -> bool {
     look == rounds
 }
 
-/// How exactly the figure that ranks a cell is known, as a share of it: infinite where it has no interval. `None`
-/// where the cell has no figure.
-fn exactness<'s>(
+/// Half the width of the interval of the figure that ranks a cell, as a share of the figure: infinite where it has no
+/// interval. `None` where the cell has no figure.
+fn width<'s>(
     operation: Operation,
     samples: impl Iterator<Item = &'s Sample>,
     seed: u64,
@@ -157,8 +158,8 @@ fn exactness<'s>(
     Some(half_width(speed, median_ci95(&speeds, seed)))
 }
 
-/// The end of the rounds, where they could end before or after their number: a sentence with the figures that are not
-/// exact enough.
+/// The sentence of the report that tells why the rounds ended, with the figures that are not exact enough. `None` where
+/// their number was fixed.
 pub(super) fn reached(plan: &Plan, run: &Run) -> Option<String> {
     let measured = || run.cells.iter().filter(|cell| cell.ops_per_s.is_some());
     let rounds = measured().map(|cell| cell.rounds);
@@ -198,7 +199,7 @@ pub(super) fn reached(plan: &Plan, run: &Run) -> Option<String> {
     Some(format!("{begin}; {} of {all} did not get there {why}: {}", wide.len(), named(wide)))
 }
 
-/// The figures that are not exact enough: how exactly each is known, and its name.
+/// The figures that are not exact enough: half the width of each one's interval, and its name.
 fn wide(until: Until, run: &Run) -> Vec<(f64, String)> {
     let swept = run.swept();
     let target = |id: &str| run.target(id).map_or_else(|| id.to_owned(), |of| of.name.clone());
@@ -207,18 +208,18 @@ fn wide(until: Until, run: &Run) -> Vec<(f64, String)> {
         label => format!(", {label}"),
     };
     let cells = run.cells.iter().filter(|cell| cell.ops_per_s.is_some()).filter_map(|cell| {
-        let known = exactness(cell.operation, cell.samples.iter(), run.seed)?;
+        let width = width(cell.operation, cell.samples.iter(), run.seed)?;
         let name =
             || format!("{} of {}{}", cell.operation, target(&cell.target), place(&cell.point));
-        (known > until.0).then(|| (known, name()))
+        (width > until.0).then(|| (width, name()))
     });
     let ratios = run.comparisons.iter().filter_map(|of| {
-        let known = half_width(of.ratio, of.ci95);
+        let width = half_width(of.ratio, of.ci95);
         let name = || {
             let (a, b) = (target(&of.a), target(&of.b));
             format!("{} of {a} over {b}{}", of.operation, place(&of.point))
         };
-        (known > until.of_ratio()).then(|| (known, name()))
+        (width > until.of_ratio()).then(|| (width, name()))
     });
     cells.chain(ratios).collect()
 }
@@ -226,9 +227,9 @@ fn wide(until: Until, run: &Run) -> Vec<(f64, String)> {
 /// Names the figures that are least exact.
 fn named(mut wide: Vec<(f64, String)>) -> String {
     wide.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let name = |(known, name): &(f64, String)| {
-        if known.is_finite() {
-            format!("{name} (±{})", figures::percent(*known))
+    let name = |(width, name): &(f64, String)| {
+        if width.is_finite() {
+            format!("{name} (±{})", figures::percent(*width))
         } else {
             format!("{name} (too few rounds for an interval)")
         }
@@ -266,9 +267,9 @@ mod tests {
             (1..).zip([100, 900, 200, 800, 300, 700, 500, 600]).map(sample).collect();
         let closed: Vec<Sample> =
             samples.iter().map(|sample| Sample { paced: None, ..sample.clone() }).collect();
-        assert!(exactness(Operation::Set, samples.iter(), 1).unwrap() > 0.1);
-        assert!(exactness(Operation::Set, closed.iter(), 1).unwrap() < 1e-9);
-        assert_eq!(exactness(Operation::Set, samples[..2].iter(), 1), Some(f64::INFINITY));
-        assert_eq!(exactness(Operation::Set, [].iter(), 1), None);
+        assert!(width(Operation::Set, samples.iter(), 1).unwrap() > 0.1);
+        assert!(width(Operation::Set, closed.iter(), 1).unwrap() < 1e-9);
+        assert_eq!(width(Operation::Set, samples[..2].iter(), 1), Some(f64::INFINITY));
+        assert_eq!(width(Operation::Set, [].iter(), 1), None);
     }
 }

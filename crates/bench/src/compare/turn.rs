@@ -129,7 +129,7 @@ impl Turn<'_> {
         let Some(mut executor) = Executor::start(target, point, &plans, state, self.stop)? else {
             return Ok(());
         };
-        executor.program().into_iter().for_each(|program| target.account.employ(program));
+        executor.guest_pid().into_iter().for_each(|program| target.account.employ(program));
         let replays = !target.capabilities.stores;
         let (clocks, started) = (Clocks::now(), Meter::read(target, &executor));
         let began = clocks.monotonic;
