@@ -1,7 +1,7 @@
 //! Starts MySQL 5.6 with its memcached plugin.
 //!
-//! The plugin is a memcached inside mysqld whose engine reads and writes rows of a table. Nobody speaks SQL here: one
-//! mysqld makes the tables and ends, a second loads the plugin by an init file.
+//! The plugin is a memcached inside mysqld whose engine reads and writes rows of a table. The client speaks no SQL:
+//! one mysqld makes the tables and ends, and a second one loads the plugin from an init file.
 
 use std::fs;
 use std::path::Path;
@@ -24,30 +24,30 @@ pub(super) const KEY_COLUMN: usize = 32;
 /// How long the tables and the server may take; both together take about three seconds.
 const START: Duration = Duration::from_mins(1);
 
-/// Where values lie.
+/// The folder of the values.
 const DATA: &str = "data";
 
-/// The statements for the first mysqld, and for the second.
+/// The files of statements for the first mysqld and for the second.
 const TABLES_FILE: &str = "tables.sql";
 const INIT_FILE: &str = "init.sql";
 
-/// The statements for the second one once it is up. A plugin that is loaded before would not find its tables.
+/// The statement for the second mysqld, run once it is up: a plugin that is loaded earlier does not find its tables.
 const INIT: &str = "INSTALL PLUGIN daemon_memcached SONAME 'libmemcached.so';\n";
 
-/// MySQL's own tables, which it ships with in this folder.
+/// MySQL's own tables, which are shipped in this folder.
 const SYSTEM_TABLES: [&str; 2] = ["mysql_system_tables.sql", "mysql_system_tables_data.sql"];
 
 /// Starts the server in a data folder of its own, and waits until the plugin answers.
 pub(super) fn start(config: &MemcachedConfig) -> Result<Started> {
     let program = managed::find(SCHEME, &INNODB)?;
-    // Behind links: whether its account gets there depends on the folders that it really lies in.
+    // Links are resolved, because the account's access depends on the real folders of the program.
     let program = program.canonicalize().unwrap_or(program);
     let home = program.ancestors().nth(2).unwrap_or(Path::new("/"));
     let directory = ScratchDir::create(SCHEME)?;
     let account = account(directory.path(), home);
     prepare(directory.path(), home, account.as_ref(), config)?;
 
-    // Its input is a file, which only a shell opens for it.
+    // The first mysqld reads its statements from standard input, which a shell redirects from the file.
     let mut tables = Command::new("/bin/sh");
     tables.args(["-c", &format!("exec \"$0\" \"$@\" <{TABLES_FILE}")]).arg(&program);
     common_arguments(&mut tables, directory.path(), home, account.as_ref());
@@ -68,10 +68,10 @@ pub(super) fn start(config: &MemcachedConfig) -> Result<Started> {
         .arg(format!("--innodb-buffer-pool-size={}", config.buffer_pool_bytes()))
         .arg(format!("--loose-daemon-memcached-w-batch-size={}", config.w_batch))
         .arg(format!("--loose-daemon-memcached-r-batch-size={}", config.r_batch))
-        // Without it, the plugin would listen for everybody, on memcached's usual port. Port -1 is any free one.
+        // Without it, the plugin would listen on all addresses, at memcached's usual port. Port -1 is any free port.
         .arg(format!("--loose-daemon-memcached-option=-l 127.0.0.1 -p -1 -U 0{user}"))
         .env("MEMCACHED_PORT_FILENAME", directory.path().join(PORT_FILE));
-    // Its entries end with it in any case.
+    // Its entries are lost at its end in any case, so it gets no grace.
     let mut server = Server::start(SCHEME, command, directory, account.as_ref())?.without_grace();
     let path = server.directory().to_owned();
     let node = server.answer(START, || {
@@ -88,7 +88,7 @@ pub(super) fn start(config: &MemcachedConfig) -> Result<Started> {
     })
 }
 
-/// The durability of an acknowledged set. Of a batch of writes, those before its end are acknowledged and not committed.
+/// The durability of an acknowledged set. In a batch, writes before the last are acknowledged but not committed.
 pub(super) fn durability(config: &MemcachedConfig, is_memory: bool) -> Durability {
     match (config.flush, config.w_batch) {
         (1, 1) if !is_memory => Durability::FsyncEach,
@@ -98,7 +98,7 @@ pub(super) fn durability(config: &MemcachedConfig, is_memory: bool) -> Durabilit
     }
 }
 
-/// The account of the server: one that reaches its own folder and the program's.
+/// The account of the server: it can reach its own folder and the program's.
 fn account(directory: &Path, home: &Path) -> Option<Account> {
     let names = ["mysql", "nobody"];
     let of_program = Account::for_server(&names, home);
@@ -108,7 +108,7 @@ fn account(directory: &Path, home: &Path) -> Option<Account> {
     }
 }
 
-/// Makes the files that the servers read, and the folder that they write to.
+/// Makes the files that the servers read, and their data folder.
 fn prepare(
     directory: &Path,
     home: &Path,
@@ -134,8 +134,8 @@ fn prepare(
         .map_err(failed(format!("creating {}", data.display())))
 }
 
-/// The plugin's tables as `innodb_memcached_config.sql` of MySQL makes them, but for three things: the column of values
-/// is as wide as it was asked for; keys that differ in case are two; and there is no entry to begin with.
+/// The plugin's tables as MySQL's `innodb_memcached_config.sql` makes them, with three differences. The column of
+/// values has the width that was asked for, keys that differ in case are different keys, and the table starts empty.
 fn tables(config: &MemcachedConfig) -> String {
     include_str!("innodb.sql")
         .replace("{key_column}", &KEY_COLUMN.to_string())
@@ -173,7 +173,7 @@ fn argument(name: &str, path: &Path) -> std::ffi::OsString {
     argument
 }
 
-/// The settings of the server, by MySQL's own names: its memcached tells nothing of it.
+/// The settings of the server under MySQL's own names. Its memcached does not report them.
 fn settings(config: &MemcachedConfig) -> Vec<(&'static str, String)> {
     vec![
         ("daemon_memcached_w_batch_size", config.w_batch.to_string()),

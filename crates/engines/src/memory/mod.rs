@@ -1,4 +1,4 @@
-//! `memory:`: a segment cache in the memory of the process: what `mmap:` is, for one process and its threads.
+//! `memory:`: the segment cache of `mmap:`, in the memory of one process and for its threads only.
 
 use std::sync::Arc;
 

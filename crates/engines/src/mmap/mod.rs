@@ -1,5 +1,5 @@
-//! `mmap:`: a segment cache in a file that any number of processes have mapped, and that none of them can break by being
-//! killed. Best on a tmpfs such as `/dev/shm`; on a disk it is written back whenever the system likes.
+//! `mmap:`: a segment cache in a file that any number of processes map. A process that is killed cannot break it. A
+//! tmpfs such as `/dev/shm` is the best place; a disk's system writes the file back at times of its own choice.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::segment::{SegmentConfig, SegmentStore, refused};
 /// The scheme, and the name in messages.
 const SCHEME: &str = "mmap";
 
-/// Where a file lies whose place the URL does not name: in memory, as its users would have it.
+/// The folder of a file whose place the URL does not name. It is in memory, where users would place the file.
 const SHARED_MEMORY: &str = "/dev/shm";
 
 /// The engine `mmap:`.
@@ -48,8 +48,8 @@ fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     Ok(Arc::new(SegmentStore::new(SCHEME, url.to_string(), (cache, config), Some((file, place)))))
 }
 
-/// Refuses a new file that lies in memory and would take more of it than this process may have: the kernel would end it, or
-/// another of its group, while the file is made.
+/// Refuses a new file in memory that is larger than this process may still take. Otherwise the kernel would end this
+/// process, or another of its group, while the file is made.
 fn has_room_in_memory(file: &Path, size: ByteSize) -> Result<()> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     let system = || disk::file_system(folder.unwrap_or(Path::new(".")));

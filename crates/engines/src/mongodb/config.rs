@@ -1,4 +1,4 @@
-//! Options of `mongodb:`: ours, and those of the driver under the names that MongoDB gives them.
+//! Options of `mongodb:`: larder's own, and the driver's under the names that MongoDB gives them.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use super::SCHEME;
 /// The collection of entries, and the database where the URL names none.
 pub(super) const DEFAULT_NAME: &str = "larder";
 
-/// The smallest cache that `mongod` starts with.
+/// The smallest cache with which `mongod` starts.
 const LEAST_CACHE: ByteSize = ByteSize(256 << 20);
 
-/// Options that say how a server is started, and so mean nothing for one that runs already.
+/// Options of the start of a server, which mean nothing for a server that runs already.
 const FOR_MANAGED: [&str; 3] = ["memory", "server", "sync_delay"];
 
-/// Options that the driver takes as they are, and that mean something only for servers that the URL names.
+/// Options that the driver takes unchanged. They mean nothing for a server that larder starts.
 const OF_DRIVER: [&str; 23] = [
     "appName",
     "authMechanism",
@@ -44,34 +44,34 @@ const OF_DRIVER: [&str; 23] = [
     "tlsInsecure",
 ];
 
-/// How a server is started, where none is named, and how it is spoken to.
+/// The start of the server, where the URL names none, and the connections to servers.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[expect(non_snake_case, reason = "MongoDB's own names of options")]
 pub(super) struct MongodbConfig {
-    /// How many servers must have a write before it is acknowledged: `0`, for which nobody waits (plain sets only), `1`,
-    /// a number, `majority`, or a tag of a replica set.
+    /// The number of servers that must have a write before it is acknowledged: `1`, another number, `majority`, or a
+    /// tag of a replica set. With `0` the client does not wait for an answer (plain sets only).
     pub(super) w: Option<String>,
     /// Whether a write is in the journal on the disk before it is acknowledged.
     pub(super) journal: Option<bool>,
     /// How long a write may wait for other servers, in milliseconds.
     pub(super) wtimeoutMS: Option<u64>,
-    /// The collection that holds the entries. It is made where it is missing and stays when it is empty, for other stores
-    /// may have it open; one with documents that larder did not make is refused.
+    /// The collection of the entries. A missing collection is made. An empty one stays, because other stores may have
+    /// it open. A collection with documents that larder did not make is refused.
     pub(super) collection: String,
-    /// How long an operation may take before it fails. Half of it is for finding a server that can be asked.
+    /// How long an operation may take before it fails. Half of the time is for finding a usable server.
     pub(super) timeout: Span,
-    /// The link between the client and its one server: `delay:2ms` is a relay by which every round trip takes so much
-    /// longer, as if the server were so far away; with `delay:2ms,rate:20m` answers also come at no more
-    /// than so many bytes a second on a connection. The driver then looks for no other server.
+    /// The link between the client and its one server. With `delay:2ms` a relay makes every round trip 2 ms longer, as
+    /// if the server were that far away. With `delay:2ms,rate:20m` answers also come at no more than 20 MiB a second on
+    /// a connection. The driver then looks for no other server.
     pub(super) via: Option<Via>,
-    /// Which server is started: `mongod`, or `stand-in`, a mongo-java-server, which says nothing of MongoDB's speed.
-    /// Without it, `mongod` where it is installed.
+    /// Which server is started: `mongod`, or `stand-in`, a mongo-java-server, whose speed says nothing of MongoDB's.
+    /// Without it: `mongod` where it is installed.
     pub(super) server: Option<Program>,
-    /// Memory of a server that is started: of `mongod` its cache, at least 256m; of the stand-in its heap.
+    /// Memory of a server that is started: the cache of `mongod`, at least 256m, or the heap of the stand-in.
     pub(super) memory: Option<ByteSize>,
-    /// How often a started `mongod` writes what it has in memory to its files; `0` is never, as its `--syncdelay` has it. Its own
-    /// default is 60s. The stand-in has no files, and so takes `0` only.
+    /// How often a `mongod` that is started writes its data from memory to its files, as its `--syncdelay`; `0` is
+    /// never. Without it: 60s, the default of `mongod`. The stand-in has no files, and takes `0` only.
     pub(super) sync_delay: Option<Span>,
     /// Encrypt the connections. A server that is started gets a certificate of its own.
     pub(super) tls: Option<bool>,
@@ -79,48 +79,48 @@ pub(super) struct MongodbConfig {
     pub(super) ssl: Option<bool>,
     /// File with the certificates, in PEM, of the authorities to trust instead of Mozilla's.
     pub(super) tlsCAFile: Option<String>,
-    /// File with the certificate and the key, in PEM, by which the client is known.
+    /// File with the certificate and the key, in PEM, by which the server knows the client.
     pub(super) tlsCertificateKeyFile: Option<String>,
     /// Take any certificate. A host in between can then read and change everything.
     pub(super) tlsInsecure: Option<bool>,
     /// The same as `tlsInsecure`.
     pub(super) tlsAllowInvalidCertificates: Option<bool>,
-    /// The database that knows the user.
+    /// The database that has the user's name and password.
     pub(super) authSource: Option<String>,
-    /// How the user is known: `SCRAM-SHA-256`, `MONGODB-X509` …
+    /// How the server checks the user: `SCRAM-SHA-256`, `MONGODB-X509` …
     pub(super) authMechanism: Option<String>,
-    /// The further properties of the authentication mechanism.
+    /// Further properties of the authentication mechanism.
     pub(super) authMechanismProperties: Option<String>,
     /// The name of the replica set.
     pub(super) replicaSet: Option<String>,
-    /// Speak with the one host only, whatever set it belongs to.
+    /// Speak with this host only, whatever set it belongs to.
     pub(super) directConnection: Option<bool>,
     /// The host is a load balancer.
     pub(super) loadBalanced: Option<bool>,
-    /// Which members are read: `primary`, `primaryPreferred`, `secondary`, `secondaryPreferred`, `nearest`. Others than the
-    /// primary may not know what was just written.
+    /// Which members are read: `primary`, `primaryPreferred`, `secondary`, `secondaryPreferred`, `nearest`. Members
+    /// other than the primary may not have the latest writes.
     pub(super) readPreference: Option<String>,
-    /// Which members are read, by their tags.
+    /// The tags of the members that are read.
     pub(super) readPreferenceTags: Option<String>,
-    /// How far behind a member may be that is read.
+    /// How far a member that is read may lag behind the primary, in seconds.
     pub(super) maxStalenessSeconds: Option<u64>,
     /// The read concern: `local`, `available`, `majority`, `linearizable`, `snapshot`.
     pub(super) readConcernLevel: Option<String>,
-    /// Have the driver try a read once more when a connection breaks.
+    /// Have the driver repeat a read once after a broken connection.
     pub(super) retryReads: Option<bool>,
-    /// Have the driver try a write once more when a connection breaks.
+    /// Have the driver repeat a write once after a broken connection.
     pub(super) retryWrites: Option<bool>,
-    /// How much slower than the nearest a member may be that is read, in milliseconds.
+    /// How much slower than the nearest member a member that is read may be, in milliseconds.
     pub(super) localThresholdMS: Option<u64>,
-    /// How long a connection may take to be made, in milliseconds. Without it, half of `timeout`.
+    /// How long a new connection may take, in milliseconds. Without it: half of `timeout`.
     pub(super) connectTimeoutMS: Option<u64>,
-    /// How long a server that can be asked is looked for, in milliseconds. Without it, half of `timeout`.
+    /// How long the driver looks for a usable server, in milliseconds. Without it: half of `timeout`.
     pub(super) serverSelectionTimeoutMS: Option<u64>,
-    /// How often the driver looks whether a server is there, in milliseconds.
+    /// How often the driver checks each server, in milliseconds.
     pub(super) heartbeatFrequencyMS: Option<u64>,
-    /// How many hosts of a `mongodb+srv://` are taken.
+    /// The largest number of hosts that are taken from a `mongodb+srv://` address.
     pub(super) srvMaxHosts: Option<u32>,
-    /// The service that a `mongodb+srv://` is looked up as.
+    /// The name of the service in the look-up of a `mongodb+srv://` address.
     pub(super) srvServiceName: Option<String>,
     /// The name that the server's log shows.
     pub(super) appName: Option<String>,
@@ -135,7 +135,7 @@ pub(super) enum Program {
 }
 
 impl Default for MongodbConfig {
-    /// The default of MongoDB; the timeout of the other servers.
+    /// MongoDB's own defaults, and the timeout of the other servers.
     fn default() -> Self {
         Self {
             w: None,
@@ -180,7 +180,7 @@ pub(super) fn schema() -> Schema {
     schema_for!(MongodbConfig)
 }
 
-/// The options of a URL that go to the driver as they are.
+/// The options of a URL that go to the driver unchanged.
 pub(super) fn driver_options(url: &StoreUrl) -> impl Iterator<Item = (&'static str, &str)> {
     OF_DRIVER.into_iter().filter_map(|name| Some((name, url.option(name)?)))
 }
@@ -230,7 +230,7 @@ impl MongodbConfig {
         Ok(config)
     }
 
-    /// Refuses less memory than a server can be started with.
+    /// Refuses less memory than the server needs to start.
     pub(super) fn check_memory(&self, program: Program) -> Result<()> {
         match self.memory {
             Some(memory) if program == Program::Mongod && memory < LEAST_CACHE => {
@@ -246,7 +246,7 @@ impl MongodbConfig {
         }
     }
 
-    /// Refuses to have a server write its files that has none.
+    /// Refuses a delay for the stand-in, which has no files to write.
     pub(super) fn check_sync_delay(&self, program: Program) -> Result<()> {
         match self.sync_delay {
             Some(delay) if program == Program::StandIn && !delay.0.is_zero() => {
@@ -262,7 +262,7 @@ impl MongodbConfig {
         }
     }
 
-    /// Whether somebody waits for the answer to a plain set.
+    /// Whether the client waits for the answer to a plain set.
     pub(super) fn waits(&self) -> bool {
         self.w.as_deref() != Some("0")
     }
@@ -277,7 +277,7 @@ impl MongodbConfig {
         })
     }
 
-    /// Whether any certificate is taken.
+    /// Whether the client accepts any certificate.
     fn is_insecure(&self) -> bool {
         [self.tlsInsecure, self.tlsAllowInvalidCertificates].contains(&Some(true))
     }

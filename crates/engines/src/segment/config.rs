@@ -1,4 +1,4 @@
-//! How a region is made, as options say it.
+//! The options of a region.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,24 +8,26 @@ use larder_store::{ByteSize, Error, Result, Span, StoreUrl};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a region is made.
+/// The options of a region, and of the namespace and the writes of its sessions.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct SegmentConfig {
-    /// Bytes of the whole region: entries, their index and all that is kept beside them. It never grows. At least 1 MiB.
+    /// Bytes of the whole region: entries, their index and all bookkeeping. A region never grows. At least 1 MiB.
     pub(crate) size: ByteSize,
-    /// Bytes that key and value of an entry have about. The index has room for so many entries; of smaller ones some are
-    /// evicted before the region is full, of larger ones the index takes more than it needs.
+    /// The usual bytes of an entry, key and value together. The index has slots for as many entries of this size as
+    /// fit. If entries are smaller, some are evicted before the region is full; if they are larger, the index takes
+    /// more than it needs.
     pub(crate) item_size: ByteSize,
-    /// The longest key, up to 64 KiB, and to a 64th of `size`.
+    /// The longest key: up to 64 KiB, and up to a 64th of `size`.
     pub(crate) max_key: ByteSize,
-    /// The largest value, up to a quarter of `size`, which it is without this option.
+    /// The largest value, up to a quarter of `size`. Without it: a quarter of `size`.
     pub(crate) max_value: Option<ByteSize>,
-    /// A name of up to 48 bytes. Keys are of this namespace alone, and so is a clear: others that share the region have keys of
-    /// their own. Without this option keys are of none, and a clear is of the whole region. A region has up to 48.
+    /// The namespace of the keys, a name of up to 48 bytes. A clear removes the entries of this namespace only; stores
+    /// with other names have keys of their own. Without it: the keys have no namespace, and a clear empties the whole
+    /// region. A region has up to 48 namespaces.
     pub(crate) namespace: Option<String>,
-    /// The longest wait of a write for a process or thread that holds the lock it needs and does not let go, because it was
-    /// stopped or gets no processor. A process with a quota of processor time may be stopped for a tenth of a second.
+    /// The longest wait of a write for a lock whose holder was stopped or gets no processor. The system may stop a
+    /// process with a quota of processor time for a tenth of a second.
     pub(crate) timeout: Span,
 }
 
@@ -43,7 +45,7 @@ impl Default for SegmentConfig {
 }
 
 impl SegmentConfig {
-    /// Of a URL. A namespace that no region can have is refused before there is one.
+    /// Reads the options of a URL. Refuses a wrong namespace before a region is made.
     pub(crate) fn read(engine: &'static str, url: &StoreUrl) -> Result<Self> {
         let config: Self = url.options(engine)?;
         let len = config.namespace.as_ref().map_or(1, String::len);
@@ -54,7 +56,7 @@ impl SegmentConfig {
         Ok(config)
     }
 
-    /// The same in the words of the library.
+    /// The options as the library takes them.
     pub(crate) fn options(&self) -> Options {
         let bytes = |ByteSize(bytes)| usize::try_from(bytes).unwrap_or(usize::MAX / 4);
         Options {
@@ -66,7 +68,7 @@ impl SegmentConfig {
     }
 }
 
-/// Why a region is not opened, as an error of an engine.
+/// The error of an engine whose region was not opened.
 pub(crate) fn refused(engine: &'static str, file: Option<&Path>, what: Refused) -> Error {
     match what {
         Refused::Io { source, .. } if source.raw_os_error() == Some(libc::ENOSPC) => {
@@ -81,7 +83,7 @@ pub(crate) fn refused(engine: &'static str, file: Option<&Path>, what: Refused) 
         }
         Refused::Limit { .. } => Error::InvalidOptions { engine, reason: what.to_string() },
         Refused::Busy => Error::Busy { engine, what: what.to_string() },
-        // It names the file itself.
+        // The error names the file itself.
         Refused::Io { .. } => Error::Unavailable { engine, what: what.to_string(), source: None },
         other => {
             let file = file.map_or_else(String::new, |file| format!("{}: ", file.display()));

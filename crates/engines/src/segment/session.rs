@@ -1,4 +1,4 @@
-//! One thread's handle.
+//! A thread's handle on a segment cache.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use super::config::refused;
 pub(super) struct SegmentSession {
     engine: &'static str,
     inner: larder_segment::Session,
-    /// A namespace that nobody had stored anything in when it was last looked for: a region has few, and who only asks is not
-    /// to make one.
+    /// A namespace that had no entry at the last look. Only a write makes it: a region has few namespaces, and a read
+    /// must not use one up.
     awaited: Option<Arc<str>>,
-    /// How long a write waits for one holder of a lock.
+    /// The longest wait of a write for one holder of a lock.
     timeout: Duration,
 }
 
@@ -33,14 +33,14 @@ impl SegmentSession {
         session
     }
 
-    /// Goes on with the keys of a namespace.
+    /// Switches to the keys of a namespace.
     fn enter(&mut self, namespace: &Namespace) {
         self.inner = namespace.session();
         self.inner.set_patience(self.timeout);
         self.awaited = None;
     }
 
-    /// Whether there can be anything in its namespace.
+    /// Whether the session's namespace can have entries.
     #[inline]
     fn is_there(&mut self) -> bool {
         self.awaited.is_none() || self.look_for_it()
@@ -54,7 +54,7 @@ impl SegmentSession {
         true
     }
 
-    /// Makes the namespace that is asked for, if there is none.
+    /// Makes the session's namespace, unless it exists.
     fn claim(&mut self) -> Result<()> {
         if let Some(name) = &self.awaited {
             let namespace = self.inner.cache().namespace_within(name, self.timeout);
@@ -63,7 +63,7 @@ impl SegmentSession {
         Ok(())
     }
 
-    /// A key that no entry can have is refused when it is asked for, too.
+    /// Refuses a key that is too long, in reads too.
     fn check(&self, key: &[u8]) -> Result<()> {
         let limit = self.inner.cache().max_key();
         if key.len() > limit {

@@ -21,16 +21,16 @@ pub(crate) struct SegmentStore {
     engine: &'static str,
     url: String,
     cache: Arc<Cache>,
-    /// Which keys its sessions have, by name, where they do not have those of no namespace.
+    /// The namespace of the sessions' keys; `None` for keys without a namespace.
     namespace: Option<Arc<str>>,
-    /// How long the writes of its sessions wait for one holder of a lock.
+    /// The longest wait of the sessions' writes for one holder of a lock.
     timeout: Span,
-    /// The file it lies in, and what keeps its folder; none where it is private.
+    /// The file of the region, and the guard of its folder; `None` for a private region.
     file: Option<(PathBuf, Place)>,
 }
 
 impl SegmentStore {
-    /// An open one; with the file it lies in, and what keeps its folder, where it is not private.
+    /// Wraps an open cache. `file` is its file and the guard of its folder; `None` for a private cache.
     pub(crate) fn new(
         engine: &'static str,
         url: String,
@@ -116,7 +116,7 @@ impl Store for SegmentStore {
     }
 
     fn counters(&self) -> Result<Vec<Counter>> {
-        // Each is named here, so that one which is new is not forgotten.
+        // Every field is named here, so that the compiler asks for each new one.
         let larder_segment::Stats {
             hits: _,
             misses: _,
