@@ -1,11 +1,11 @@
-//! The checks that fired beside those that the article's mistakes are to make fire.
+//! The checks that fired, compared with those that the article's mistakes should set off.
 
 use larder_report::{ArticleChecks, Run};
 
 use larder_analysis::check::CHECKS;
 
-/// Sorts the checks of a run by what the scenario's list says of them, in the order of the documentation. One that the list
-/// names with a `?` behind it fires or not, as the moment has it.
+/// Sorts the checks of a run by the scenario's list, in the order of the documentation. A check with `?` behind its
+/// name in the list may fire or not.
 pub(super) fn judge_checks(expected: &[String], run: &Run) -> ArticleChecks {
     let mut judged = ArticleChecks::default();
     let is_at_times = |id: &str| expected.iter().any(|of| of.strip_suffix('?') == Some(id));

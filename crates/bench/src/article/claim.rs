@@ -1,8 +1,8 @@
-//! The answer of a run to the conclusions of an article.
+//! Verdicts of a run on the conclusions of an article.
 //!
-//! Times are compared as rates are everywhere: by ranks over the rounds, corrected for the number of tests, here all those
-//! of the article. A factor is tested by ranks as well, between the times of the one and the times of the other so many
-//! times over: it counts as reached, kept or missed only where that test says so.
+//! Times are compared as rates are everywhere: by ranks over the rounds, corrected for the number of tests in the whole
+//! article. A factor is tested by ranks too: the times of one target against the other's times, multiplied by the
+//! factor. A verdict on a factor needs a significant test.
 
 use larder_report::figures::count;
 use larder_report::{
@@ -16,10 +16,10 @@ use crate::scenario::{At, ClaimSpec};
 use larder_analysis::check::STAND_IN;
 use larder_analysis::statistics::{Difference, holm, mann_whitney, median};
 
-/// How many times two things that take as much time may differ, where the scenario does not say.
+/// The largest ratio of two times that count as equal, where the scenario gives no factor.
 const NEAR: f64 = 1.5;
 
-/// Judges all conclusions: one family for Holm's correction. Of a workload that options have changed, none is judged.
+/// Judges all conclusions, as one family for Holm's correction, unless options changed the workload.
 pub(super) fn judge_claims(specs: &[&ClaimSpec], run: &Run, changed: &[String]) -> Vec<Claim> {
     let mut examined: Vec<Examined> = specs.iter().map(|spec| Examined::of(spec, run)).collect();
     let tests = correct(&mut examined);
@@ -38,7 +38,7 @@ pub(super) fn judge_claims(specs: &[&ClaimSpec], run: &Run, changed: &[String]) 
 /// A conclusion with its evidence and no verdict yet.
 struct Examined {
     claim: Claim,
-    /// The fewest rounds behind a figure of it; `None` where nothing is tested by ranks.
+    /// The fewest rounds behind any of its figures; `None` where nothing is tested by ranks.
     rounds: Option<usize>,
 }
 
@@ -81,7 +81,7 @@ fn factor(spec: &ClaimSpec) -> f64 {
     })
 }
 
-/// Corrects every p of the article together; returns how many there are. Figures that are no result are not tested.
+/// Corrects every p of the article together, and returns their number. Does not test figures that a check disqualifies.
 fn correct(examined: &mut [Examined]) -> usize {
     for Examined { claim, .. } in examined.iter_mut().filter(|one| !one.claim.doubts.is_empty()) {
         for evidence in &mut claim.evidence {
@@ -102,14 +102,14 @@ fn place<'a>(spec: &'a ClaimSpec, target: &'a str, at: Option<&'a Point>) -> Fig
     FigurePlace { target, part: spec.part.as_deref(), at, operation: spec.operation.as_deref() }
 }
 
-/// The place of one of those that `a` is compared with.
+/// The place of a target that `a` is compared with.
 fn b_place<'a>(spec: &'a ClaimSpec, target: &'a str, at: &'a Point) -> FigurePlace<'a> {
     let operation = spec.b_operation.as_deref().or(spec.operation.as_deref());
     FigurePlace { operation, ..place(spec, target, Some(at)) }
 }
 
-/// The points that a conclusion is about: where `a` is taken from, and where `b` is. Where nothing is swept, one without
-/// coordinates.
+/// The pairs of points that a conclusion compares: a point of `a` and a point of `b`. Without a sweep there is one
+/// pair, without coordinates.
 fn pairs(spec: &ClaimSpec) -> Vec<(Point, Point)> {
     let points = |at: &[At]| at.iter().map(At::point).collect::<Vec<_>>();
     let (at, b_at) = (points(&spec.at), points(&spec.b_at));
@@ -124,7 +124,7 @@ fn pairs(spec: &ClaimSpec) -> Vec<(Point, Point)> {
     }
 }
 
-/// Fills in the evidence; returns how many rounds stand behind it.
+/// Fills in the evidence, and returns the number of rounds behind it.
 fn examine(claim: &mut Claim, spec: &ClaimSpec, run: &Run) -> Result<Option<usize>, String> {
     if spec.kind.is_of_values() {
         let points = pairs(spec).into_iter().map(|(at, _)| at);
@@ -139,7 +139,7 @@ fn examine(claim: &mut Claim, spec: &ClaimSpec, run: &Run) -> Result<Option<usiz
         let others = spec.b.iter().map(|name| find(run, &b_place(spec, name, &b_at)));
         let others: Vec<IterationTimes> = others.collect::<Result<_, _>>()?;
         for doubt in others.iter().chain([&a]).flat_map(|times| &times.doubts) {
-            // The time of a stand-in says nothing of the server in whose place it answers, whatever the article knew.
+            // The time of a stand-in says nothing of the named server, even where the scenario lists this check.
             let counted_with = spec.checks.contains(doubt) && doubt != STAND_IN;
             if !counted_with && !claim.doubts.contains(doubt) {
                 claim.doubts.push(doubt.clone());
@@ -165,7 +165,7 @@ fn examine(claim: &mut Claim, spec: &ClaimSpec, run: &Run) -> Result<Option<usiz
     Ok(rounds)
 }
 
-/// The times of both sides of a conclusion in each round, by its clock; of a sum, the other side in one.
+/// The times of both sides of a conclusion in each round, by its clock. For a sum, all times of `b` are added up.
 fn times(
     spec: &ClaimSpec,
     a: &IterationTimes,
@@ -185,7 +185,7 @@ fn times(
     Ok((of(a)?, others))
 }
 
-/// All of them one after the other, round by round.
+/// The sum of all times, round by round.
 fn sum(times: &[Vec<f64>]) -> Vec<f64> {
     let rounds = times.iter().map(Vec::len).min().unwrap_or(0);
     (0..rounds).map(|round| times.iter().map(|times| times[round]).sum()).collect()
@@ -196,7 +196,7 @@ fn compared(spec: &ClaimSpec, a: &[f64], b: &[f64], seed: u64) -> Option<Evidenc
     let us = |times: &[f64]| median(times).map(|seconds| seconds * 1e6);
     let at = |times: f64| mann_whitney(a, &b.iter().map(|b| b * times).collect::<Vec<_>>());
     let factor = factor(spec);
-    // That two things are near, no test for a difference can say: they are tested against both bounds.
+    // A test for a difference cannot show that two times are near, so they are tested against both bounds.
     let (p, p_factor) = match spec.kind {
         ClaimKind::Faster if factor > 1.0 => (Some(p), vec![at(factor.recip())]),
         ClaimKind::Faster => (Some(p), Vec::new()),
@@ -206,7 +206,7 @@ fn compared(spec: &ClaimSpec, a: &[f64], b: &[f64], seed: u64) -> Option<Evidenc
     Some(Evidence { at, b_at, a_us: us(a)?, b_us: us(b)?, ratio, ci95, p, p_factor })
 }
 
-/// The checks that explain a conclusion, and which of them fired for what it is about.
+/// The checks that explain a conclusion, and whether each fired for its figures.
 fn checks(spec: &ClaimSpec, run: &Run) -> Vec<ClaimCheck> {
     let pairs = pairs(spec);
     let places: Vec<FigurePlace<'_>> = pairs
@@ -223,7 +223,7 @@ fn checks(spec: &ClaimSpec, run: &Run) -> Vec<ClaimCheck> {
     spec.checks.iter().map(|id| ClaimCheck { id: id.clone(), fired: fired(id) }).collect()
 }
 
-/// Why a conclusion is not judged, whatever the evidence looks like.
+/// The reason not to judge a conclusion, whatever its evidence.
 fn untold(claim: &Claim, changed: &[String]) -> Option<String> {
     if !changed.is_empty() {
         return Some(format!("{} made another workload of it", changed.join(", ")));
@@ -243,7 +243,7 @@ fn untold(claim: &Claim, changed: &[String]) -> Option<String> {
         .then(|| format!("{others} reads failed, or returned something that was not stored"))
 }
 
-/// Where no order of so few rounds would have told.
+/// The reason for no verdict where even the clearest order of so few rounds cannot be significant.
 fn too_few(rounds: Option<usize>, tests: usize) -> Option<String> {
     #[expect(clippy::cast_precision_loss, reason = "a number of tests")]
     let clearest = |rounds| smallest_p(rounds, rounds) * tests as f64;
@@ -267,7 +267,7 @@ fn verdict(claim: &Claim) -> ClaimVerdict {
         |verdict| verdicts.iter().all(|found| *found == verdict),
         |verdict| verdicts.contains(&verdict),
     );
-    // One against which it fails is enough; it turns round, or holds, against each or not at all.
+    // A single failure refutes the conclusion. It holds, or is reversed, only if that is so in every comparison.
     if verdicts.is_empty() {
         ClaimVerdict::CannotBeTold
     } else if all(ClaimVerdict::TurnsRound) {
@@ -285,7 +285,7 @@ fn sure(p: f64) -> bool {
     p < Verdict::SIGNIFICANCE
 }
 
-/// Whether the first takes less time, by the factor at least.
+/// Whether `a` takes less time than `b`, at least by the factor.
 fn faster(evidence: &Evidence, factor: f64) -> ClaimVerdict {
     let differs = 1.0 + Verdict::MIN_DIFFERENCE;
     let sooner = evidence.ratio.recip();
@@ -302,7 +302,7 @@ fn faster(evidence: &Evidence, factor: f64) -> ClaimVerdict {
     }
 }
 
-/// Whether both take as much time, within the factor.
+/// Whether both take about the same time, within the factor.
 fn near(evidence: &Evidence, factor: f64) -> ClaimVerdict {
     let [low, high] = evidence.p_factor[..] else { return ClaimVerdict::CannotBeTold };
     let (above, below) = (evidence.ratio > factor.recip(), evidence.ratio < factor);
@@ -357,7 +357,7 @@ mod tests {
         assert_eq!((of(0, 100), of(7, 10)), (None, None));
     }
 
-    /// Rounds of these times, in which the figures spread by a few percent.
+    /// Sets the rounds of a target to these times, with a spread of a few percent.
     fn sampled(run: &mut Run, target: &str, [wall_us, cpu_us]: [f64; 2]) {
         let named = |known: &&larder_report::Target| known.name == target;
         let url = run.targets.iter().find(named).unwrap().url.clone();
@@ -413,7 +413,7 @@ mod tests {
         assert_eq!(claim.verdict, ClaimVerdict::CannotBeTold);
         assert_eq!(claim.doubts, [STAND_IN]);
         assert!(claim.reason.is_some_and(|reason| reason.contains("in the place of")));
-        // The measured value stands there, and is not tested.
+        // The measured value is shown, but not tested.
         let [evidence] = &claim.evidence[..] else { panic!("{:#?}", claim.evidence) };
         assert!(evidence.b_us > 0.0 && evidence.p.is_none() && evidence.p_factor.is_empty());
     }

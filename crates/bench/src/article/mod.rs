@@ -1,8 +1,7 @@
-//! A run laid beside the article that it repeats: each published figure with its like, each conclusion with a verdict.
+//! A run beside its article: each published figure with its counterpart, each conclusion with a verdict.
 //!
-//! The figures of a cell that a check withholds from the ranking count here all the same: the article concluded from such
-//! figures, and what it concluded is judged. The check stands beside them. A figure of a stand-in is left out: it says nothing
-//! of the server in whose place it answered.
+//! Figures that a check keeps out of the ranking count here, because the article drew its conclusions from such
+//! figures. The check is shown beside them. A stand-in's figure is left out: it says nothing of the named server.
 
 mod checks;
 mod claim;
@@ -23,13 +22,13 @@ use larder_analysis::check::STAND_IN;
 use larder_analysis::statistics::{median, median_ci95};
 use times::{FigurePlace, IterationTimes, find};
 
-/// As what an article is repeated.
+/// The form and the workload in which an article is repeated.
 pub(crate) struct Repeated<'a> {
     pub(crate) form: ArticleForm,
-    /// The options by which it is another workload than the scenario's.
+    /// The options that change the scenario's workload.
     pub(crate) changed: &'a [String],
     pub(crate) cut: Option<&'a String>,
-    /// The checks that this makes fire, where the scenario says.
+    /// The checks that the mistakes of this form set off, where the scenario lists them.
     pub(crate) checks: Option<Vec<String>>,
 }
 
@@ -44,14 +43,14 @@ impl<'a> Repeated<'a> {
     }
 }
 
-/// The verdict of a run on the article that the plan repeats; `None` where it repeats none. It asks only for the cells, the
-/// targets and the findings of the run.
+/// The verdict of a run on the article that the plan repeats; `None` for a plan without an article. Reads only the
+/// cells, the targets and the findings of the run.
 pub fn judge(plan: &Plan, run: &Run) -> Option<Article> {
     let spec = plan.article.as_ref()?;
     Some(judge_as(spec, &Repeated::by(plan), run))
 }
 
-/// The same for a run whose plan is not at hand.
+/// Judges a run whose plan is not at hand.
 pub(crate) fn judge_as(spec: &ArticleSpec, repeated: &Repeated<'_>, run: &Run) -> Article {
     let comparable = repeated.changed.is_empty();
     let figure = |figure: &FigureSpec| measured(figure, spec, run, comparable);
@@ -71,7 +70,7 @@ pub(crate) fn judge_as(spec: &ArticleSpec, repeated: &Repeated<'_>, run: &Run) -
         figures: spec.figures.iter().filter(has_like).map(figure).collect(),
         claims: judge_claims(&asked, run, repeated.changed),
         asked_elsewhere: elsewhere.len(),
-        // Another workload makes other checks fire, and half a run not all of them.
+        // Another workload sets off other checks, and an interrupted run does not set off all.
         checks: repeated
             .checks
             .as_ref()
@@ -122,7 +121,7 @@ fn place<'a>(figure: &'a FigureSpec, at: Option<&'a Point>) -> FigurePlace<'a> {
     }
 }
 
-/// A published figure beside the one of this run.
+/// A published figure and its counterpart in this run.
 fn measured(
     spec: &FigureSpec,
     article: &ArticleSpec,
@@ -178,7 +177,7 @@ fn measured(
     figure
 }
 
-/// The time of a target at a place, and the figure of each round.
+/// The times of a target at a place, and a figure for each round.
 struct FoundFigure {
     times: IterationTimes,
     rounds: Vec<f64>,
@@ -195,7 +194,7 @@ fn found(
     Ok(FoundFigure { times, rounds })
 }
 
-/// The most of a sweep: of the points that have a figure, the one whose median is the highest, by what is swept.
+/// The peak of a sweep: the point with the highest median, by its swept coordinates.
 fn peak(spec: &FigureSpec, run: &Run) -> Result<(Point, FoundFigure), String> {
     let mut here = points(run);
     here.retain(|point| place(spec, None).holds(point));

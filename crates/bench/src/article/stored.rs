@@ -1,6 +1,6 @@
 //! The fate of the values that a target was given: stored, refused with an error, or acknowledged and gone.
 //!
-//! No test by ranks says that: one value that is refused, or gone, is enough.
+//! Ranks do not decide this: a single value that is refused or gone is enough.
 
 use larder_report::{Cell, ClaimKind, ClaimVerdict, Operation, ReasonKind, Run, Stored};
 
@@ -29,13 +29,13 @@ pub(super) fn find(run: &Run, place: &FigurePlace<'_>) -> Result<Stored, String>
 
 fn of_cell(cell: &Cell, place: &FigurePlace<'_>) -> Result<Stored, String> {
     let counts = &cell.counts;
-    // A get_or_set is given a value by each miss. A read that fails gives it none, and refuses none.
+    // Each miss of a get_or_set stores a value. A failed read stores none, and so none is refused.
     let (given, refused) = match cell.operation {
         Operation::GetOrSet => (counts.misses, counts.failed_fills),
         _ => (counts.ops, counts.errors),
     };
     let mut errors = cell.samples.iter().filter_map(|sample| sample.first_error.clone());
-    // Where reads failed as well, nobody noted of which the first error was.
+    // Where reads failed too, the first error may be one of a read.
     let of_a_value = refused > 0 && (counts.errors == 0 || cell.operation == Operation::Set);
     let refusal = match cell.reason_kind {
         None | Some(ReasonKind::NothingSucceeded) => errors.next().filter(|_| of_a_value),
@@ -52,11 +52,11 @@ fn of_cell(cell: &Cell, place: &FigurePlace<'_>) -> Result<Stored, String> {
     })
 }
 
-/// The meaning of that fate for a conclusion of this kind.
+/// The verdict of that fate on a conclusion of this kind.
 pub(super) fn verdict(kind: ClaimKind, stored: &Stored) -> ClaimVerdict {
     let refused = stored.refused > 0 || stored.refusal.is_some();
     let dropped = stored.gone > 0;
-    // Of what nobody looked for it is not known whether it is there.
+    // Values that were not read back may be there or gone.
     let all = !refused && !dropped && stored.read_back > 0;
     match kind {
         ClaimKind::StoresAll if all => ClaimVerdict::Holds,

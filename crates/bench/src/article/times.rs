@@ -1,4 +1,4 @@
-//! The time of an iteration of one target in each round, added up over the operations that it consists of.
+//! The time of an iteration of one target in each round: the sum over its operations.
 
 use larder_report::{
     Cell, Check, Latency, Operation, PART, Point, PointValue, ReasonKind, Run, Sample, label,
@@ -6,91 +6,91 @@ use larder_report::{
 
 use larder_analysis::check::STAND_IN;
 
-/// So many operations have ten beyond their 99th percentile; fewer say more about themselves than about it.
+/// The fewest operations for a 99th percentile: ten lie beyond it. With fewer, single operations decide it.
 const P99_OPS: u64 = 1000;
 
-/// Where the figures of an article are found in a run.
+/// The place of an article's figure in a run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FigurePlace<'a> {
     /// The name of the target.
     pub(super) target: &'a str,
-    /// The name of the part, where there are several.
+    /// The name of the part, in a run of several parts.
     pub(super) part: Option<&'a str>,
-    /// Where in the sweep of the part; `None` for all of it.
+    /// The point in the sweep of the part; `None` for all points.
     pub(super) at: Option<&'a Point>,
-    /// The operations of an iteration, joined by `+`; all that are measured there, where it is left out.
+    /// The operations of an iteration, joined by `+`; `None` for all that are measured there.
     pub(super) operation: Option<&'a str>,
 }
 
-/// The time of an iteration, a figure for each whole round.
+/// The time of an iteration, with a figure for each complete round.
 #[derive(Debug, Clone)]
 pub(super) struct IterationTimes {
     /// Seconds of wall clock.
     pub(super) wall_s: Vec<f64>,
-    /// Seconds of the client's CPU; `None` where they are not known in every round.
+    /// Seconds of the client's CPU; `None` unless every round has them.
     cpu_s: Option<Vec<f64>>,
-    /// Of these, seconds in the system's kernel; `None` where they are not known in every round.
+    /// The seconds of these in the kernel; `None` unless every round has them.
     system_s: Option<Vec<f64>>,
-    /// Seconds of the servers' CPU; `None` where they are not known in every round.
+    /// Seconds of the servers' CPU; `None` unless every round has them.
     server_cpu_s: Option<Vec<f64>>,
-    /// Resident memory in bytes; `None` where it is not known in every round.
+    /// Resident memory in bytes; `None` unless every round has it.
     rss_bytes: Option<Vec<f64>>,
-    /// Mean latencies in seconds; `None` where they are not known in every round.
+    /// Mean latencies in seconds; `None` unless every round has them.
     latency_s: Option<Vec<f64>>,
-    /// The 99th percentiles of a round in seconds; `None` where the rounds are too short to have one, or do several things.
+    /// The 99th percentile of each round, in seconds; `None` with short rounds or several operations.
     p99_s: Option<Vec<f64>>,
-    /// The slowest of a round in seconds; `None` where they are not known in every round, or do several things.
+    /// The time of each round's slowest operation, in seconds; `None` if unknown, or with several operations.
     max_s: Option<Vec<f64>>,
-    /// Reads that found nothing, in a round.
+    /// Reads of each round that found nothing.
     pub(super) misses: Vec<f64>,
     /// Iterations of a round.
     pub(super) iterations: u64,
-    /// Reads of all rounds together, those that hit, and those that found nothing.
+    /// Reads of all rounds, and of these the hits and the misses.
     pub(super) reads: u64,
     pub(super) hits: u64,
     pub(super) missed: u64,
-    /// The checks that make these figures no result.
+    /// The checks that disqualify these figures.
     pub(super) doubts: Vec<String>,
 }
 
 impl IterationTimes {
-    /// Seconds of the client's CPU an iteration, or why they are not known.
+    /// Seconds of the client's CPU for an iteration, or the reason why they are unknown.
     pub(super) fn cpu_s(&self) -> Result<&[f64], String> {
         let known = self.cpu_s.as_deref();
         known.ok_or_else(|| "the client's CPU time of an iteration is not known".to_owned())
     }
 
-    /// Of the client's CPU an iteration, seconds in the system's kernel, or why they are not known.
+    /// Seconds of the client's CPU in the kernel for an iteration, or the reason why they are unknown.
     pub(super) fn system_s(&self) -> Result<&[f64], String> {
         let known = self.system_s.as_deref();
         known.ok_or_else(|| "how the client's CPU time divides is not known".to_owned())
     }
 
-    /// Of the client's CPU an iteration, seconds in its own code, or why they are not known.
+    /// Seconds of the client's CPU in its own code for an iteration, or the reason why they are unknown.
     pub(super) fn user_s(&self) -> Result<Vec<f64>, String> {
         let both = self.cpu_s()?.iter().zip(self.system_s()?);
         Ok(both.map(|(cpu, system)| (cpu - system).max(0.0)).collect())
     }
 
-    /// Seconds of the servers' CPU an iteration, or why they are not known.
+    /// Seconds of the servers' CPU for an iteration, or the reason why they are unknown.
     pub(super) fn server_cpu_s(&self) -> Result<&[f64], String> {
         let known = self.server_cpu_s.as_deref();
         known.ok_or_else(|| "there is no server here whose CPU time is known".to_owned())
     }
 
-    /// Resident memory in bytes, or why it is not known.
+    /// Resident memory in bytes, or the reason why it is unknown.
     pub(super) fn rss_bytes(&self) -> Result<&[f64], String> {
         let known = self.rss_bytes.as_deref();
         known.ok_or_else(|| "what it takes of memory is not known".to_owned())
     }
 
-    /// Mean latencies in seconds, or why they are not known.
+    /// Mean latencies in seconds, or the reason why they are unknown.
     pub(super) fn latency_s(&self) -> Result<&[f64], String> {
         let known = self.latency_s.as_deref();
         known.ok_or_else(|| "the latency of an iteration is not known".to_owned())
     }
 
-    /// The 99th percentile of the operations of each round, in seconds, or why it is not known.
+    /// The 99th percentile of the operations of each round, in seconds, or the reason why it is unknown.
     pub(super) fn p99_s(&self) -> Result<&[f64], String> {
         let known = self.p99_s.as_deref();
         known.ok_or_else(|| {
@@ -98,7 +98,7 @@ impl IterationTimes {
         })
     }
 
-    /// The time of the slowest operation of each round, in seconds, or why it is not known.
+    /// The time of the slowest operation of each round, in seconds, or the reason why it is unknown.
     pub(super) fn max_s(&self) -> Result<&[f64], String> {
         let known = self.max_s.as_deref();
         known.ok_or_else(|| "the slowest of each round is not known".to_owned())
@@ -106,7 +106,7 @@ impl IterationTimes {
 }
 
 impl FigurePlace<'_> {
-    /// Whether a point belongs to the part, and is the one that is named.
+    /// Whether a point belongs to the named part and has the named coordinates.
     pub(super) fn holds(&self, point: &Point) -> bool {
         let part = match (self.part, point.get(PART)) {
             (Some(part), Some(PointValue::Text(name))) => part == name,
@@ -116,7 +116,7 @@ impl FigurePlace<'_> {
         part && named.all(|(name, value)| point.get(name) == Some(value))
     }
 
-    /// The operations that this run measures here, in its order.
+    /// The operations that this run measures at this place, in its order.
     fn measured(&self, run: &Run) -> Vec<Operation> {
         let mut operations = Vec::new();
         for cell in run.cells.iter().filter(|cell| self.holds(&cell.point)) {
@@ -127,7 +127,7 @@ impl FigurePlace<'_> {
         operations
     }
 
-    /// The operations of an iteration by their names; those that the run has not are left out.
+    /// The operations of an iteration, without those that the run does not measure.
     fn operations(&self, run: &Run) -> Vec<Operation> {
         let mut operations = self.measured(run);
         if let Some(named) = self.operation {
@@ -156,12 +156,12 @@ impl FigurePlace<'_> {
     }
 }
 
-/// A point by all of its coordinates.
+/// A point with all its coordinates.
 fn named(point: &Point) -> String {
     label(point, &point.keys().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// The rounds of a place, or why there are none.
+/// The rounds of a place, or the reason why the run has none there.
 pub(super) fn find(run: &Run, place: &FigurePlace<'_>) -> Result<IterationTimes, String> {
     let name = place.target;
     let target = run.targets.iter().find(|target| target.name == name);
@@ -198,7 +198,7 @@ pub(super) fn find(run: &Run, place: &FigurePlace<'_>) -> Result<IterationTimes,
 fn of_cell(run: &Run, cell: &Cell) -> Result<IterationTimes, String> {
     let whole = |sample: &&Sample| sample.complete && sample.counts.ops > 0;
     let samples: Vec<&Sample> = cell.samples.iter().filter(whole).collect();
-    // That nothing was found is no reason not to say how long it took.
+    // Reads that found nothing still took time.
     let missed = cell.reason_kind == Some(ReasonKind::NothingSucceeded)
         && cell.counts.misses == cell.counts.ops;
     if samples.is_empty() || (cell.wall_s.is_none() && !missed) {
@@ -208,7 +208,7 @@ fn of_cell(run: &Run, cell: &Cell) -> Result<IterationTimes, String> {
         samples.iter().map(|sample| of(sample) / sample.counts.ops as f64).collect()
     };
     let known = samples.iter().all(|sample| sample.client_cpu_s.is_some());
-    // Less than the clock can tell is not a time.
+    // A time of zero is below the clock's resolution, and not a figure.
     let cpu_s = || each(&|sample| sample.client_cpu_s.unwrap_or_default());
     let cpu_s = known.then(cpu_s).filter(|seconds| seconds.iter().all(|cpu| *cpu > 0.0));
     let system_s = samples.iter();
@@ -248,7 +248,7 @@ fn of_cell(run: &Run, cell: &Cell) -> Result<IterationTimes, String> {
     })
 }
 
-/// The checks that make a cell no result: those that keep it out of the ranking, and that a stand-in answered.
+/// The checks that disqualify a cell: those that keep it out of the ranking, and the check for stand-ins.
 fn doubts(run: &Run, cell: &Cell) -> Vec<String> {
     let stands_in =
         |check: &Check| check.id == STAND_IN && check.target.as_ref() == Some(&cell.target);
@@ -258,14 +258,14 @@ fn doubts(run: &Run, cell: &Cell) -> Vec<String> {
     doubts
 }
 
-/// The operations whose latencies a round has.
+/// The number of operations in a round that have latencies.
 fn succeeded(sample: &Sample) -> u64 {
     let counts = &sample.counts;
     counts.ops.saturating_sub(counts.misses + counts.wrong + counts.errors)
 }
 
 impl IterationTimes {
-    /// An iteration that also does what the other one does.
+    /// Adds the operations of another iteration to this one.
     fn plus(self, other: Self) -> Self {
         let sum = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a + b).collect();
         let mut doubts = self.doubts;
@@ -280,9 +280,9 @@ impl IterationTimes {
             system_s: self.system_s.zip(other.system_s).map(|(a, b)| sum(&a, &b)),
             latency_s: self.latency_s.zip(other.latency_s).map(|(a, b)| sum(&a, &b)),
             server_cpu_s: self.server_cpu_s.zip(other.server_cpu_s).map(|(a, b)| sum(&a, &b)),
-            // The last operation finds the results of those before it.
+            // Memory after the last operation includes the results of earlier ones.
             rss_bytes: other.rss_bytes,
-            // The slowest of two things are not slow in the same iteration: they do not add up.
+            // The slowest cases of two operations do not fall into the same iteration, so they do not add up.
             p99_s: None,
             max_s: None,
             misses: sum(&self.misses, &other.misses),
