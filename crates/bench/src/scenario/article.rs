@@ -1,4 +1,4 @@
-//! The `[article]` of a scenario: what was published, so that a run can be laid beside it.
+//! The `[article]` of a scenario: the published figures and conclusions, to be compared with a run.
 
 use larder_report::{ArticleForm, ClaimKind, Clock, Measure, Operation};
 use serde::Deserialize;
@@ -9,33 +9,33 @@ use crate::error::{Result, usage};
 use larder_analysis::check::is_known;
 use larder_workload::WorkloadSpec;
 
-/// An article, as a scenario's file has it.
+/// An article, as described in a scenario's file.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ArticleSpec {
     /// Its short name, such as `A003`.
     pub id: String,
-    /// Its title, in a line.
+    /// Its title, in one line.
     pub title: String,
-    /// The machine on which it was measured, in a line.
+    /// The machine of its measurements, in one line.
     pub machine: String,
-    /// The iterations that its totals count, where a figure does not say otherwise.
+    /// The iterations that its totals count, where a figure gives no number of its own.
     pub iterations: Option<u64>,
-    /// It showed a matrix of each target against each other.
+    /// The article showed a matrix of each target against each other.
     #[serde(default)]
     pub matrix: bool,
-    /// It showed the least, the mean and the greatest time to several percentiles.
+    /// The article showed the least, the mean and the greatest time up to several percentiles.
     #[serde(default)]
     pub percentiles: bool,
-    /// Every figure that it published.
+    /// Every figure that the article published.
     #[serde(default, rename = "figure")]
     pub figures: Vec<FigureSpec>,
-    /// Every conclusion that it drew.
+    /// Every conclusion that the article drew.
     #[serde(default, rename = "claim")]
     pub claims: Vec<ClaimSpec>,
 }
 
-/// A published figure and where its like is found.
+/// A published figure, and the place of its counterpart in a run.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FigureSpec {
@@ -43,74 +43,74 @@ pub struct FigureSpec {
     pub target: String,
     /// The name of the part; not needed where there is only one.
     pub part: Option<String>,
-    /// Where in the sweep of the part, where it sweeps.
+    /// The point in the sweep of the part, where the part sweeps.
     pub at: Option<At>,
-    /// The form of the scenario that has its like, where the other one has not.
+    /// The form of the scenario with a counterpart, where the other form has none.
     pub form: Option<ArticleForm>,
-    /// It is the most of the sweep.
+    /// The figure is the peak of the sweep.
     #[serde(default)]
     pub peak: bool,
-    /// The work of an iteration: an operation, or several joined by `+`; all that the part measures, where it is left out.
+    /// The work of an iteration: an operation, or several joined by `+`. Left out: all that the part measures.
     pub operation: Option<String>,
     /// The kind of the figure.
     pub measure: Measure,
-    /// The figure, or the lower end of a span; left out where the article announced it and gave none.
+    /// The figure, or the lower end of a span. Left out where the article announced a figure and gave none.
     pub published: Option<f64>,
     /// The upper end, where a span was published.
     pub published_to: Option<f64>,
-    /// The iterations that it counts, where it is a total.
+    /// The iterations that a total counts.
     pub iterations: Option<u64>,
 }
 
-/// A published conclusion and how it is judged.
+/// A published conclusion, and the way to judge it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClaimSpec {
     /// The conclusion, in one sentence.
     pub says: String,
-    /// The line of the article's text that draws it.
+    /// The line of the article's text with the conclusion.
     pub line: Option<u32>,
     /// The author did not draw it: it is derived from the article's figures, or a question that the article raises.
     #[serde(default)]
     pub derived: bool,
-    /// The name of the statement that it judges a part of, where several conclusions judge one.
+    /// The name of a statement, where several conclusions each judge a part of the statement.
     pub statement: Option<String>,
-    /// The form of the scenario in which it can be asked, where the other form takes away what it is about.
+    /// The form of the scenario that can judge it, where the other form lacks its subject.
     pub form: Option<ArticleForm>,
-    /// Why no run of the scenario can judge it, in half a sentence: it stands in the report and waits.
+    /// The reason why no run of the scenario can judge it, in half a sentence. It then waits in the report.
     pub waits: Option<String>,
-    /// Of which kind it is.
+    /// The kind of the conclusion.
     pub kind: ClaimKind,
-    /// The name of the target that it is about.
+    /// The name of the target that the conclusion is about.
     pub a: String,
-    /// The names of those that it is compared with.
+    /// The names of the targets that `a` is compared with.
     #[serde(default)]
     pub b: Vec<String>,
-    /// For `faster` how many times at least, 1 if left out; for `near` and `sum` within which factor, 1.5 if left out.
+    /// The least factor of `faster`, 1 if left out; the largest factor of `near` and `sum`, 1.5 if left out.
     pub factor: Option<f64>,
-    /// By which clock `faster` or `near` is meant.
+    /// The clock of the conclusion, for `faster` and `near`.
     #[serde(default)]
     pub by: Clock,
     /// The name of the part; not needed where there is only one.
     pub part: Option<String>,
-    /// The points of the part's sweep that it is about, each by itself; needed where the part sweeps.
+    /// The points of the part's sweep that the conclusion is about, each judged alone. Needed where the part sweeps.
     #[serde(default)]
     pub at: Vec<At>,
-    /// Where `b` is taken from, if that is elsewhere: each of these beside each of `at`. Then `a` may stand in `b`, and what
-    /// is compared is what the sweep changes.
+    /// The points of `b`, where they are not those of `a`: each is compared with each point in `at`. Then `a` may stand
+    /// in `b` too, and the conclusion is about the swept coordinate.
     #[serde(default)]
     pub b_at: Vec<At>,
-    /// An operation, or several joined by `+`; all that the part measures, where it is left out.
+    /// An operation, or several joined by `+`. Left out: all that the part measures.
     pub operation: Option<String>,
-    /// The operation of `b`, where it is another. Then `a` may stand in `b`, and two ways to do the same work are compared.
+    /// The operation of `b`, where it differs. Then `a` may stand in `b` too, to compare two ways of working.
     pub b_operation: Option<String>,
-    /// The checks that explain it, by their names.
+    /// The names of the checks that explain the conclusion.
     #[serde(default)]
     pub checks: Vec<String>,
 }
 
 impl ArticleSpec {
-    /// Refuses what no form of the scenario could ever fill in, and what would be read and not obeyed.
+    /// Refuses entries that no form of the scenario could fill in, and entries that would have no effect.
     pub(super) fn check(&self, scenario: &Scenario) -> Result<()> {
         let known = Known::of(scenario);
         for (number, figure) in (1..).zip(&self.figures) {
@@ -216,7 +216,7 @@ fn check_claim(claim: &ClaimSpec, known: &Known) -> Result<(), String> {
     check_clock(claim)
 }
 
-/// Refuses a clock by which such a conclusion is not judged.
+/// Refuses a clock that does not fit the kind of the conclusion.
 fn check_clock(claim: &ClaimSpec) -> Result<(), String> {
     let one = claim.operation.as_ref().is_some_and(|named| !named.contains('+'));
     match (claim.by, claim.kind) {
@@ -229,7 +229,7 @@ fn check_clock(claim: &ClaimSpec) -> Result<(), String> {
     }
 }
 
-/// Refuses operations that there are none of.
+/// Refuses unknown operations.
 fn operations(named: Option<&str>) -> Result<(), String> {
     let known = |name: &&str| Operation::ALL.iter().any(|operation| operation.as_str() == *name);
     match named.and_then(|named| named.split('+').find(|name| !known(name))) {
@@ -245,11 +245,11 @@ fn operations(named: Option<&str>) -> Result<(), String> {
 #[derive(Debug, Default)]
 struct Known {
     targets: Vec<String>,
-    /// Each part of each form, with the names of those that it is measured on where it names some.
+    /// Each part of each form, with the names of its targets where it names some.
     parts: Vec<(String, Vec<String>)>,
     /// Each workload with the name of its part, where there are several.
     workloads: Vec<(Option<String>, WorkloadSpec)>,
-    /// Some form has several parts.
+    /// At least one form has several parts.
     several: bool,
 }
 
@@ -258,7 +258,7 @@ impl Known {
         let mut known = Self::default();
         for form in [ArticleForm::Corrected, ArticleForm::Published] {
             for full in [false, true] {
-                // A form that there is not has nothing.
+                // A missing form has no entries.
                 let Ok(of) = scenario.clone().resolve(form, full) else { continue };
                 known.targets.extend(of.targets.iter().filter_map(|url| name_of(url)));
                 let workloads = of.workloads().into_iter();
@@ -270,7 +270,7 @@ impl Known {
         known
     }
 
-    /// Refuses a target that there is not, or that no form measures in this part.
+    /// Refuses an unknown target, and a target that no form measures in this part.
     fn target(&self, name: &String, part: Option<&str>) -> Result<(), String> {
         if !self.targets.contains(name) {
             return Err(format!("no target is called `{name}`; give one `name=`"));
@@ -298,7 +298,7 @@ impl Known {
         }
     }
 
-    /// Refuses a point that no form comes by, and one that is several where a form sweeps.
+    /// Refuses a point that no form measures, and one that leaves out a swept coordinate.
     fn at(&self, part: Option<&str>, at: &At) -> Result<(), String> {
         let here = |name: &Option<String>| name.as_deref().is_none_or(|name| part == Some(name));
         let workloads = self.workloads.iter().filter(|(name, _)| here(name));

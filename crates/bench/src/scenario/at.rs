@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use larder_workload::{Count, SizeSpec, WorkloadSpec, text};
 
-/// The coordinates of a point; those that it leaves out are not swept.
+/// The coordinates of a point. A coordinate that is left out is not swept.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct At {
@@ -26,7 +26,7 @@ pub struct At {
 }
 
 impl At {
-    /// The same, as a run names its points.
+    /// The point, with the names of coordinates that a run uses.
     pub(crate) fn point(&self) -> Point {
         let sizes = [("data_size", &self.data_size), ("key_size", &self.key_size)];
         let sizes =
@@ -38,7 +38,7 @@ impl At {
         sizes.chain(counts).map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// Whether a workload comes by here.
+    /// Whether a workload measures this point.
     pub(super) fn is_in(&self, workload: &WorkloadSpec) -> bool {
         let one = |own: Option<&SizeSpec>, swept: Option<&[SizeSpec]>, otherwise: &str| {
             own.is_none_or(|own| match swept {
@@ -48,7 +48,7 @@ impl At {
         };
         one(self.key_size.as_ref(), workload.key_size.as_deref(), "32")
             && one(self.data_size.as_ref(), workload.data_size.as_deref(), "1k")
-            // Where they are not swept, no point says how many there are.
+            // Points have no number of keys unless keys are swept.
             && self.keys.is_none_or(|own| {
                 let swept = workload.keys.as_deref().filter(|all| all.len() > 1);
                 swept.is_some_and(|all| all.contains(&own))
@@ -59,7 +59,7 @@ impl At {
             })
     }
 
-    /// The coordinates that a workload sweeps and that are not named.
+    /// The coordinates that a workload sweeps and this point leaves out.
     pub(super) fn leaves_out(&self, workload: &WorkloadSpec) -> Vec<&'static str> {
         let several = |sizes: Option<&[SizeSpec]>| sizes.is_some_and(|all| all.len() > 1);
         let counts = |counts: Option<&[Count]>| counts.is_some_and(|all| all.len() > 1);
@@ -74,7 +74,7 @@ impl At {
 }
 
 impl fmt::Display for At {
-    /// As it stands in the file.
+    /// Writes the point as in the file.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let size =
             |name, size: &Option<SizeSpec>| size.as_ref().map(|size| format!("{name} = {size}"));

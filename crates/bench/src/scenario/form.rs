@@ -1,7 +1,7 @@
 //! The forms of a scenario: its parts, as published or corrected, short or at full length.
 //!
-//! A file begins with the short, corrected form. `[published]` and `[full]` name only what is different there, and
-//! `[published.full]` what is different where both are asked for.
+//! A file begins with the short, corrected form. `[published]` and `[full]` hold only the differences from it, and
+//! `[published.full]` the differences of the published form at full length.
 
 use larder_report::ArticleForm;
 use larder_store::StoreUrl;
@@ -12,14 +12,14 @@ use crate::error::{Result, usage};
 use larder_analysis::check::is_known;
 use larder_workload::WorkloadSpec;
 
-/// A workload under a name, beside others of the same run.
+/// A workload under a name, one of several in a run.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
-    /// How tables and charts call it.
+    /// The name in tables and charts.
     pub name: String,
-    /// The names of the targets that it is measured on; all, where it names none. In a form without `targets` of its own,
-    /// those of the part that it takes the place of.
+    /// The names of the targets that the part is measured on; all targets, if it names none. In a form without
+    /// `targets` of its own, a part takes those of the part that it replaces.
     #[serde(default)]
     pub targets: Vec<String>,
     /// The settings that differ from the scenario's workload.
@@ -31,25 +31,24 @@ pub struct Part {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Form {
-    /// Other targets, all of them.
+    /// The targets that replace all others.
     pub targets: Option<Vec<String>>,
-    /// Fields of the workload.
+    /// The fields of the workload that differ.
     #[serde(default)]
     pub workload: WorkloadSpec,
-    /// Other parts, all of them.
+    /// The parts that replace all others.
     #[serde(default, rename = "part")]
     pub parts: Vec<Part>,
-    /// The work of the article that it leaves out; nothing where it is empty.
+    /// The work of the article that this form leaves out; empty if it leaves out nothing.
     pub cut: Option<String>,
-    /// As published, the checks that it makes fire: all whose finding follows from the plan, and of the others those that it
-    /// is the reason for.
+    /// The checks that the published form sets off: those that follow from the plan, and others that this form causes.
     pub checks: Option<Vec<String>>,
     /// The further differences at full length.
     pub full: Option<Box<Self>>,
 }
 
 impl Scenario {
-    /// The scenario in one of its forms, without the others.
+    /// The scenario in one of its forms, without its other forms.
     pub fn resolve(mut self, form: ArticleForm, full: bool) -> Result<Self> {
         let (published, mut longer) = (self.published.take(), self.full.take());
         if form == ArticleForm::Published {
@@ -75,7 +74,7 @@ impl Scenario {
         Ok(self)
     }
 
-    /// The scenario with these fields of its workload, in every part. Remembers which of them make another workload of it.
+    /// The scenario with these fields in the workload of every part. Records the options that change the workload.
     #[must_use]
     pub fn with_workload(mut self, workload: &WorkloadSpec) -> Self {
         let changes: Vec<String> = self
@@ -89,7 +88,7 @@ impl Scenario {
                 self.changed.push(option);
             }
         }
-        // The figures in a form's omissions belong to that form, and these are others.
+        // The text of `cut` gives figures of the form's own workload, which no longer holds.
         if workload.keys.is_some() || workload.requests.is_some() || workload.duration.is_some() {
             self.cut = None;
         }
@@ -100,7 +99,7 @@ impl Scenario {
         self
     }
 
-    /// The scenario with all memory of the machine, which could not be limited for this reason.
+    /// Gives the scenario all memory of the machine, and records the reason why memory could not be limited.
     pub(crate) fn leave_out_memory(&mut self, reason: &str) {
         let workloads = self.parts.iter_mut().map(|part| &mut part.workload);
         for workload in workloads.chain([&mut self.workload]) {
@@ -111,7 +110,7 @@ impl Scenario {
         self.cut = cut.or(Some(left_out));
     }
 
-    /// The workloads of its parts, each with its name where there is more than one.
+    /// The workloads of the scenario's parts, each with its name where there are several.
     pub(crate) fn workloads(&self) -> Vec<(Option<&str>, WorkloadSpec)> {
         let of = |part: &Part| part.workload.clone().or(self.workload.clone());
         match &self.parts[..] {
@@ -121,7 +120,7 @@ impl Scenario {
         }
     }
 
-    /// The targets that are left out where a part of this name is measured, of those with these names.
+    /// Of these targets, those that a part of this name does not measure.
     pub(crate) fn left_out<'a>(
         &self,
         part: Option<&str>,
@@ -137,7 +136,7 @@ impl Scenario {
     fn apply(&mut self, form: Form) {
         if !form.parts.is_empty() {
             let own = std::mem::replace(&mut self.parts, form.parts);
-            // Among other targets those names would be others, or nobody's.
+            // With other targets in the form, those names could mean other targets, or no target.
             if form.targets.is_none() {
                 keep_targets(&mut self.parts, own);
             }
@@ -154,7 +153,7 @@ impl Scenario {
         self.workload = form.workload.or(std::mem::take(&mut self.workload));
     }
 
-    /// Makes sure of what the file's fields cannot say by themselves.
+    /// Refuses contradictions between fields, which parsing cannot find.
     pub(super) fn check_forms(&self) -> Result<()> {
         let published = self.published.iter();
         let forms = published.chain(self.published.iter().filter_map(|form| form.full.as_deref()));
@@ -187,7 +186,7 @@ impl Scenario {
         forms.into_iter().try_for_each(|form| self.check_parts(&form.parts, &names))
     }
 
-    /// Refuses checks that there are none of, and one that is named twice.
+    /// Refuses unknown checks, and a check that is listed twice.
     fn check_ids(&self, ids: &[String]) -> Result<()> {
         if self.article.is_none() {
             return Err(usage(format!(
@@ -245,7 +244,7 @@ impl Scenario {
     }
 }
 
-/// Has parts that name no targets measured on those of the part that had their name before.
+/// Gives each part without targets the targets of the earlier part with its name.
 fn keep_targets(parts: &mut [Part], before: Vec<Part>) {
     for Part { name, targets, .. } in before {
         let same = parts.iter_mut().find(|part| part.name == name && part.targets.is_empty());
@@ -255,7 +254,7 @@ fn keep_targets(parts: &mut [Part], before: Vec<Part>) {
     }
 }
 
-/// The name of the target that a URL stands for; `None` where it is none.
+/// The name of the target of a URL; `None` where the text is no URL.
 pub(super) fn name_of(url: &str) -> Option<String> {
     let url = StoreUrl::parse(url).ok()?;
     Some(url.name().map_or_else(|| url.to_string(), str::to_owned))

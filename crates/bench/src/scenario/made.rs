@@ -1,36 +1,36 @@
-//! Built-in scenarios that are made of an argument: `twitter:12`.
+//! Built-in scenarios that are generated from an argument: `twitter:12`.
 //!
-//! The product is the text of a scenario, so that it can be printed, read, and changed like any other.
+//! The result is the text of a scenario, so that a user can print, read and change it like any other.
 
 use std::path::Path;
 
 use super::{twitter, web};
 use crate::error::{Result, usage};
 
-/// A built-in scenario that is made of an argument.
+/// A built-in scenario that is generated from an argument.
 #[derive(Debug)]
 pub struct Made {
     /// The name before the colon.
     pub name: &'static str,
-    /// The placeholder of the argument behind it: `N`.
+    /// The placeholder of the argument, such as `N`.
     pub argument: &'static str,
-    /// It is a file.
+    /// Whether the argument is a file.
     pub(super) is_file: bool,
     /// Its subject, in one line.
     pub summary: &'static str,
-    /// The meaning and the source of the argument, for a person who left it out.
+    /// The meaning and the source of the argument, for a user who left it out.
     pub(super) needs: &'static str,
-    /// An argument that there is on every machine.
+    /// An argument that works on every machine.
     pub example: &'static str,
-    /// The text of the scenario, or why there is none for this argument.
+    /// The text of the scenario, or the reason why the argument is wrong.
     pub(super) make: fn(&str) -> Result<String, String>,
 }
 
-/// Those that are made of an argument. A new one is a file and a line here.
+/// The scenarios that are generated from an argument. A new one is a file and a line here.
 pub const MADE: &[Made] = &[web::WEB, twitter::TWITTER];
 
 impl Made {
-    /// The one that is meant by a name with or without an argument; `None` where the name is another's.
+    /// The scenario that a name with or without an argument means; `None` for other names.
     pub(super) fn find(name: &str) -> Option<(&'static Self, Option<&str>)> {
         let (name, argument) = match name.split_once(':') {
             Some((name, argument)) => (name, Some(argument)),
@@ -54,7 +54,7 @@ impl Made {
     }
 }
 
-/// A text as TOML writes it.
+/// A text in TOML's notation.
 pub(super) fn quoted(text: &str) -> String {
     toml::Value::String(text.into()).to_string()
 }

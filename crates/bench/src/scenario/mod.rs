@@ -1,4 +1,4 @@
-//! Scenarios: a comparison with a name, as a TOML file, built in or the user's own; and sets of them.
+//! Scenarios: comparisons with a name, as TOML files, built in or the user's own; and sets of scenarios.
 
 mod article;
 mod at;
@@ -23,25 +23,25 @@ pub use made::{MADE, Made};
 pub use named::Named;
 pub use set::{BUILT_IN_SETS, Member, Set};
 
-/// A comparison as a file describes it.
+/// A comparison, as described in a file.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// How it is called; the file's stem where the file does not say.
+    /// The name; without one in the file, the file's stem.
     #[serde(default)]
     pub name: String,
     /// Its subject, in one line.
     #[serde(default)]
     pub summary: String,
-    /// URLs of the targets. One that cannot run here is a reason in the result, not a failure.
+    /// URLs of the targets. A target that cannot run here has a reason in the result, and the comparison goes on.
     pub targets: Vec<String>,
-    /// The work for each target, by the names of the flags.
+    /// The work for each target, under the names of the flags.
     #[serde(default)]
     pub workload: WorkloadSpec,
-    /// Workloads that are measured one after the other, each under its name; none where there is only the one above.
+    /// Workloads that are measured one after the other, each under its name. Empty for the workload above alone.
     #[serde(default, rename = "part")]
     pub parts: Vec<Part>,
-    /// The work of the article that it leaves out, in a sentence for the report.
+    /// The work of the article that the scenario leaves out, in a sentence for the report.
     pub cut: Option<String>,
     /// The differences of the published form, mistakes included.
     pub published: Option<Form>,
@@ -49,13 +49,13 @@ pub struct Scenario {
     pub full: Option<Form>,
     /// The article that it repeats.
     pub article: Option<ArticleSpec>,
-    /// The checks that this form makes fire, where the file says; [`Scenario::resolve`] takes them from it.
+    /// The checks that the resolved form sets off, where the file lists them. Set by [`Scenario::resolve`].
     #[serde(skip)]
     pub checks: Option<Vec<String>>,
-    /// As what it is run; [`Scenario::resolve`] says.
+    /// The form of the run. Set by [`Scenario::resolve`].
     #[serde(skip)]
     pub form: ArticleForm,
-    /// The options that have made another workload of it; [`Scenario::with_workload`] says.
+    /// The options that change the workload. Set by [`Scenario::with_workload`].
     #[serde(skip)]
     pub changed: Vec<String>,
 }
@@ -101,7 +101,7 @@ impl Scenario {
     }
 }
 
-/// The content of a file, or the line at which it cannot be read. `what` names the content that it should have.
+/// Reads the content of a file, or fails with the line of the mistake. `what` names the expected content.
 fn read<T: DeserializeOwned>(what: &str, name: &str, text: &str) -> Result<T> {
     toml::from_str(text).map_err(|error| {
         let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
@@ -110,7 +110,7 @@ fn read<T: DeserializeOwned>(what: &str, name: &str, text: &str) -> Result<T> {
     })
 }
 
-/// Gives what was read the name of its file, where it has none of its own.
+/// Names a scenario or set without a name of its own after its file, and refuses names that cannot be a folder.
 fn check_name(what: &str, own: &mut String, of_file: &str) -> Result<()> {
     if own.is_empty() {
         of_file.clone_into(own);
@@ -146,7 +146,7 @@ mod tests {
                 let mut told = std::collections::BTreeSet::new();
                 let all = scenario.article.as_ref().unwrap().claims.len();
                 for form in [ArticleForm::Corrected, ArticleForm::Published] {
-                    // Alone, a form has nothing from the others.
+                    // Each form is checked alone, without entries of the other forms.
                     let mut alone = scenario.clone().resolve(form, full).unwrap();
                     assert_eq!(alone.checks.is_some(), form == ArticleForm::Published);
                     let mut article = alone.article.take().unwrap();

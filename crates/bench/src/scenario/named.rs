@@ -6,22 +6,22 @@ use std::path::Path;
 use super::{BUILT_IN, BUILT_IN_SETS, MADE, Made, Scenario, Set};
 use crate::error::{Error, Result, usage};
 
-/// The scenario or set that a person named.
+/// The scenario or set that a user named.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Named {
     /// One comparison.
     Scenario(Box<Scenario>),
-    /// Several.
+    /// Several comparisons.
     Set(Set),
 }
 
 impl Named {
-    /// The scenario or the set with a name, or in a file: one that lists `scenarios` is a set.
+    /// The scenario or the set with a name, or in a file. A file that lists `scenarios` is a set.
     pub fn find(name: &str) -> Result<Self> {
         Self::find_from(Path::new(""), name)
     }
 
-    /// The same, where relative files are looked up in `folder` and not in the working directory.
+    /// Finds a name; relative files are looked up in `folder`, not in the working directory.
     pub(super) fn find_from(folder: &Path, name: &str) -> Result<Self> {
         let text = Self::text_from(folder, name)?;
         let is_ours = Made::find(name).is_some() || built_in(name).is_some();
@@ -68,7 +68,7 @@ impl Named {
     }
 }
 
-/// The text inside the binary under a name.
+/// The text under a name inside the binary.
 fn built_in(name: &str) -> Option<&'static str> {
     let mut all = BUILT_IN.iter().chain(BUILT_IN_SETS);
     all.find(|(known, _)| *known == name).map(|(_, text)| *text)

@@ -13,7 +13,7 @@ use crate::error::{Result, usage};
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Set {
-    /// How it is called; the file's stem where the file does not say.
+    /// The name; without one in the file, the file's stem.
     #[serde(default)]
     pub name: String,
     /// Its subject, in one line.
@@ -21,10 +21,10 @@ pub struct Set {
     pub summary: String,
     /// Names of built-in scenarios, or files; relative ones are looked up in the folder of the set's file.
     pub scenarios: Vec<String>,
-    /// The forms in which each is run, where nobody names one; as corrected, where the file does not say.
+    /// The forms of each scenario where the user names no form; without them in the file, the corrected form.
     #[serde(default)]
     pub forms: Vec<ArticleForm>,
-    /// That folder.
+    /// The folder of the set's file.
     #[serde(skip)]
     folder: PathBuf,
 }
@@ -50,7 +50,7 @@ impl Set {
         Ok(set)
     }
 
-    /// Its scenarios, each under a name that no other has.
+    /// The scenarios of the set. Two of the same name are refused.
     pub fn members(&self) -> Result<Vec<Scenario>> {
         let mut members: Vec<Scenario> = Vec::with_capacity(self.scenarios.len());
         for name in &self.scenarios {
@@ -78,15 +78,15 @@ impl Set {
 /// A scenario of a set in one of its forms.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Member {
-    /// Its name in the set, and that of its folder.
+    /// The name in the set, and of the folder.
     pub name: String,
     /// The scenario, resolved.
     pub scenario: Scenario,
 }
 
 impl Set {
-    /// The comparisons that it consists of: each scenario in the form that was asked for, otherwise in all forms of the set that
-    /// the scenario has. In a second form it goes by the name of that, too.
+    /// The comparisons of the set: each scenario in the form that was asked for, or else in all forms of the set that
+    /// it has. In a second form, the form's name follows the scenario's.
     pub fn runs(&self, form: Option<ArticleForm>, full: bool) -> Result<Vec<Member>> {
         let forms = match (form, &self.forms[..]) {
             (Some(form), _) => vec![form],

@@ -1,4 +1,4 @@
-//! `twitter:N`: the synthetic twin of one of Twitter's clusters, made of its published statistics.
+//! `twitter:N`: the synthetic twin of one of Twitter's clusters, generated from its published statistics.
 
 use std::fmt::Write;
 
@@ -16,19 +16,19 @@ pub(super) const TWITTER: Made = Made {
 
 /// The published statistics, a line for each cluster.
 const TABLE: &str = include_str!("../../../../scenarios/twitter.csv");
-/// The headings in the first of its lines that is no comment.
+/// The headings in the first line of the table that is not a comment.
 const COLUMNS: &str = "cluster,key_size,value_size,operations,ttls,working_set_mb,zipf_alpha";
 
-/// The most keys, and the most bytes of keys and values, of the short form and at full length: a load takes seconds on the
-/// slowest target.
+/// The most keys, and the most bytes of keys and values, of the short form and at full length. They keep a load on the
+/// slowest target within seconds.
 const SHORT: Bound = Bound { keys: 20_000, bytes: 64 << 20, requests: 40_000 };
 const FULL: Bound = Bound { keys: 1_000_000, bytes: 1 << 30, requests: 1_000_000 };
-/// Fewer keys would be one key for the processor's caches.
+/// Fewer keys would all fit into the processor's caches.
 const FEWEST_KEYS: u64 = 1000;
 /// The exponent of YCSB's workloads, where none is published.
 const COMMON_ALPHA: &str = "0.99";
 
-/// The targets: a cache of the process, files of a host, servers of a network, and one before the other.
+/// The targets: a cache of the process, files of a host, servers of a network, and a tiered cache.
 const TARGETS: &[&str] = &[
     "moka:",
     "memory:",
@@ -41,7 +41,7 @@ const TARGETS: &[&str] = &[
     "tiered:moka:|memcached:",
 ];
 
-/// How much of a cluster a form has.
+/// The limits of a form.
 struct Bound {
     keys: u64,
     bytes: u64,
@@ -58,7 +58,7 @@ struct Cluster {
     /// The most common TTLs with their shares, as published.
     ttls: &'static str,
     working_set_mb: u64,
-    /// Empty where it is not published.
+    /// The exponent; empty where it is not published.
     alpha: &'static str,
 }
 
@@ -67,7 +67,7 @@ struct Mix {
     sets: u32,
     gets: u32,
     deletes: u32,
-    /// The operations that were counted as another one, in words.
+    /// A comment on operations that were counted as other operations.
     counted: String,
 }
 
@@ -80,7 +80,7 @@ fn make(number: &str) -> Result<String, String> {
     cluster.scenario()
 }
 
-/// Every cluster of the table by its number; those of which nothing is published are `None`.
+/// Every cluster of the table by its number; `None` for clusters without published figures.
 fn clusters() -> impl Iterator<Item = Result<(u32, Option<Cluster>), String>> {
     let lines = TABLE.lines().filter(|line| !line.starts_with('#') && *line != COLUMNS);
     lines.map(|line| row(line).ok_or_else(|| format!("its table has a line that is none: {line}")))
@@ -109,7 +109,7 @@ fn row(line: &'static str) -> Option<(u32, Option<Cluster>)> {
 }
 
 impl Cluster {
-    /// The scenario as a file has it.
+    /// The text of the scenario's file.
     fn scenario(&self) -> Result<String, String> {
         let Self { number, key_size, value_size, operations, ttls, alpha, .. } = self;
         let Mix { sets, gets, deletes, counted } = self.mix()?;
@@ -163,7 +163,7 @@ impl Cluster {
         ))
     }
 
-    /// The mix, with what Larder has not counted as the nearest that it has, as in the replay of a trace.
+    /// The mix. An operation that Larder does not have counts as the nearest, as in the replay of a trace.
     fn mix(&self) -> Result<Mix, String> {
         let mut mix = Mix { sets: 0, gets: 0, deletes: 0, counted: String::new() };
         let mut counted = Vec::new();
@@ -190,12 +190,12 @@ impl Cluster {
         most.ok_or_else(|| "no TTL is published".into())
     }
 
-    /// As many keys as the working set has; one that is given as 0 MB is less than one.
+    /// The number of keys of the working set. A set of 0 MB, which is less than 1 MB, is taken as 1 MB.
     fn all_keys(&self) -> u64 {
         (self.working_set_mb.max(1) * 1_000_000 / self.item_bytes()).max(FEWEST_KEYS)
     }
 
-    /// As many of them as a form has.
+    /// The number of keys of a form.
     fn keys(&self, bound: &Bound) -> u64 {
         self.all_keys().min(bound.keys).min(bound.bytes / self.item_bytes())
     }
@@ -204,8 +204,7 @@ impl Cluster {
         self.key_size + self.value_size
     }
 
-    /// Sizes of which the mean is the published one; of all distributions that begin at a byte and have this mean, the
-    /// exponential one supposes least.
+    /// Sizes with the published mean. Of all distributions from one byte up, the exponential one assumes least.
     fn values(&self) -> String {
         match self.value_size {
             0 | 1 => format!("data-size = {}\n", self.value_size),

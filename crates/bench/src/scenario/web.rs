@@ -1,4 +1,4 @@
-//! `web:FILE`: the recorded accesses of a web site on caches that have no room for all of it.
+//! `web:FILE`: the recorded accesses of a web site on caches that are too small for all of its pages.
 
 use std::path::Path;
 
@@ -17,13 +17,13 @@ pub(super) const WEB: Made = Made {
     make,
 };
 
-/// All but the trace.
+/// The scenario without the trace.
 const TEXT: &str = include_str!("../../../../scenarios/web.toml");
-/// The placeholder in the name: two traces are two scenarios.
+/// The placeholder of the name, because two traces are two scenarios.
 const NAME: &str = "name = \"web\"\n";
 /// The placeholder of the trace.
 const PLACE: &str = "\"trace:FILE\"\n";
-/// The size of values where the trace does not say.
+/// The size of values where the trace records none.
 const SIZES: &str = "\
 # The trace says no sizes: product pages from half a kilobyte on, of 8 KiB on average, most of them smaller.
 data-size = \"gpareto:512,7680,0\"
