@@ -225,7 +225,7 @@ fn cells_of_one_run_only_are_listed_and_cells_without_a_result_say_why() {
     let reasons: Vec<&str> = found.not_compared.iter().map(|left| &*left.reason).collect();
     assert_eq!(
         reasons,
-        ["no figures in new: lost in the first round", "4 worked at once in old and 1 in new"]
+        ["no figures in new: lost in the first round", "workers: 4 in old and 1 in new"]
     );
     assert!(found.changes.iter().all(|change| change.cell.name == "a"));
 }
@@ -329,7 +329,7 @@ fn targets_are_matched_by_url_or_by_name() {
     let error = try_between(&old, &new, MatchBy::Url).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "before and after have no cell in common: the one measured a, the other file:/elsewhere; --by-name \
+        "before and after have no cell in common: the first measured a, the second file:/elsewhere; --by-name \
          matches targets by their names"
     );
     assert_eq!(try_between(&old, &new, MatchBy::Name).unwrap().changes.len(), 3);
@@ -341,7 +341,8 @@ fn targets_are_matched_by_url_or_by_name() {
     let error = try_between(&old, &new, MatchBy::Url).unwrap_err().to_string();
     assert_eq!(
         error,
-        "before and after have no cell in common, though targets are the same: data_size 1000 B against 2 KiB; measure both alike"
+        "before and after have no cell in common, though their targets are the same: data_size 1000 B against \
+         2 KiB; measure both alike"
     );
     let twice = run(&[("a", 1e5), ("a", 1e5)]);
     let error = try_between(&old, &twice, MatchBy::Name).unwrap_err();

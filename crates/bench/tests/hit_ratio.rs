@@ -226,7 +226,7 @@ fn a_target_that_held_more_than_its_capacity_is_found_and_its_hits_are_no_praise
     assert!(late.starts_with("held up to ") && late.contains(" % above --capacity of "), "{late}");
     // A store that does not tell its bytes is known by its hits.
     let [sly] = of("sly:")[..] else { panic!("{found:#?}") };
-    assert!(sly.contains("a store that is an LRU too held more than that"), "{sly}");
+    assert!(sly.contains("an LRU store with this ratio held more"), "{sly}");
     assert!(found.iter().all(|check| check.severity == Severity::Warn));
     let [few, many] = cells(&run, "late:")[..] else { panic!("{:?}", run.cells) };
     for (cell, most) in [(few, 3), (many, 2)] {

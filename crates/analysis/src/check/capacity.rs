@@ -21,7 +21,7 @@ fn held_more(run: &Run, cell: &Cell) -> Option<String> {
     let [own, lru] = [cell.hit_ratio()?, at.lru].map(|ratio| format!("{:.1} %", ratio * 100.0));
     let capacity = ByteSize(at.capacity_bytes);
     Some(format!(
-        "{own} of reads hit, {lru} in an exact LRU of {capacity}: a store that is an LRU too held more than that"
+        "{own} of reads hit, {lru} in an exact LRU of {capacity}: an LRU store with this ratio held more"
     ))
 }
 
@@ -30,10 +30,10 @@ impl Check for Capacity {
         &About {
             id: "CAPACITY",
             severities: &[Severity::Error, Severity::Warn],
-            sees: "a working set beyond what a target may hold or the machine has, entries evicted to make room, or more held than \
-                   the capacity",
+            sees: "a working set larger than a target's capacity or the machine's memory, entries evicted to make \
+                   room, or a target that held more than its capacity",
             seen_in: "A000: 70 MiB into a cache of 32 and one of 64; A001: 9.8 GiB into 64 MB",
-            advice: "give the target room for the working set, or read the row as one about eviction",
+            advice: "give the target room for the working set, or read the row as a measurement of eviction",
             needs: Needs::SomeRounds,
             repeats: true,
         }
@@ -44,7 +44,7 @@ impl Check for Capacity {
             let Some(evictions) = target.external_evictions.filter(|n| *n > 0) else { continue };
             let entries = if evictions == 1 { "entry was" } else { "entries were" };
             let text = format!(
-                "{evictions} {entries} evicted from a server that Larder did not start: some may be those of others"
+                "{evictions} {entries} evicted from a server that Larder did not start: some may belong to other users"
             );
             if target.eviction_allowed {
                 report.target(Severity::Warn, target, format!("{text}, as --yes allowed"));

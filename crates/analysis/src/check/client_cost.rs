@@ -15,9 +15,11 @@ impl Check for ClientCost {
         &About {
             id: "CLIENT-COST",
             severities: &[Severity::Warn],
-            sees: "operations of which the measuring itself is more than a fifth",
-            seen_in: "A001: the tests add the overhead of a Java VM; A002: a new object and connection each time",
-            advice: "trust ratios between such targets less than they look, and none where the measuring is nearly all of it",
+            sees: "operations in which the measuring itself takes more than a fifth of the time",
+            seen_in: "A001: the tests add the overhead of a Java VM; A002: a new object and connection for each \
+                      operation",
+            advice: "expect larger ratios between such targets than the measured ones; trust no ratio where the \
+                     measuring takes nearly all the time",
             needs: Needs::WholeRun,
             repeats: false,
         }
@@ -31,7 +33,7 @@ impl Check for ClientCost {
             let (measuring, whole) = (nanoseconds(share * each), nanoseconds(each));
             let text = if share < 1.0 {
                 let share = percent(share);
-                format!("{measuring} of {whole} an operation ({share}) are the measuring itself")
+                format!("the measuring itself takes {measuring} of {whole} an operation ({share})")
             } else {
                 format!("the measuring itself takes {measuring}, as much as an operation ({whole})")
             };

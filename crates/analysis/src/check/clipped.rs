@@ -11,9 +11,9 @@ impl Check for Clipped {
         &About {
             id: "CLIPPED",
             severities: &[Severity::Warn],
-            sees: "operations that took longer than the longest time that a histogram can tell, and count as that",
-            seen_in: "none of the articles: valkey-benchmark cuts what takes longer than 3 s",
-            advice: "read the longest latency as \"at least\", and find out what took so long",
+            sees: "operations longer than the longest time that a histogram can record, which count as that time",
+            seen_in: "none of the articles: valkey-benchmark cuts times longer than 3 s",
+            advice: "read the longest latency as \"at least\", and find the cause of such long operations",
             needs: Needs::SomeRounds,
             repeats: false,
         }
@@ -24,7 +24,7 @@ impl Check for Clipped {
             let clipped = cell.counts.clipped;
             if clipped > 0 {
                 let text = format!(
-                    "{clipped} of {} operations took more than an hour and count as that",
+                    "{clipped} of {} operations took more than an hour and count as one hour",
                     cell.counts.ops
                 );
                 report.cell(Severity::Warn, cell, text);

@@ -27,8 +27,9 @@ impl Check for CpuWall {
         &About {
             id: "CPU-WALL",
             severities: &[Severity::Warn],
-            sees: "two targets of which one is faster by wall clock and the other by CPU time of the client",
-            seen_in: "A002: cmpthese divides by client CPU: 12.95 times faster by CPU, 1.4 times slower by wall",
+            sees: "two targets, one faster by wall clock and the other by the client's CPU time",
+            seen_in: "A002: cmpthese divides by client CPU: 12.95 times faster by CPU, 1.4 times slower by wall \
+                      clock",
             advice: "rank by wall clock; time spent waiting for a server or a disk is time",
             needs: Needs::WholeRun,
             repeats: false,
@@ -99,13 +100,13 @@ impl<'a> Contradiction<'a> {
     fn text(&self) -> String {
         let Self { slower, faster, by_wall, by_cpu, .. } = self;
         let (without, least) = if self.without_waits {
-            (", without what they waited for a processor that something else had,", "at least ")
+            (", without the waits for a processor that other programs had,", "at least ")
         } else {
             ("", "")
         };
         format!(
-            "by wall clock{without} {faster} is {least}{by_wall:.2} times faster than {slower}; by client CPU it is the other way round, \
-             {by_cpu:.2} times: {:.1} % of the time of {slower} is not the client's CPU",
+            "by wall clock{without} {faster} is {least}{by_wall:.2} times faster than {slower}; by client CPU the \
+             order is reversed, {by_cpu:.2} times: {:.1} % of the time of {slower} is not the client's CPU",
             self.off_cpu * 100.0
         )
     }
@@ -255,7 +256,8 @@ mod tests {
             (1783.0, 98.0, 90.0, Some(50.0)),
         ];
         let said = found(&[("files:", files), ("far:", far)]);
-        let words = "without what they waited for a processor that something else had, files: is at least 2.61 times faster than far:; ";
+        let words = "without the waits for a processor that other programs had, files: is at least 2.61 times faster \
+                     than far:; ";
         assert!(said.len() == 1 && said[0].contains(words), "{said:?}");
         // However long a server and a relay waited, no operation was faster than the network.
         let waited = far.map(|(wall, cpu, client, _)| (wall, cpu, client, Some(1300.0)));

@@ -11,8 +11,8 @@ impl Check for Damaged {
         &About {
             id: "DAMAGED",
             severities: &[Severity::Error],
-            sees: "values with bytes that were never stored: a flipped bit, more bytes than there were, or other flags",
-            seen_in: "none of the articles: not one compared the bytes that came back",
+            sees: "values with bytes that were never stored: a flipped bit, extra bytes, or other flags",
+            seen_in: "none of the articles: not one compared the returned bytes with the stored ones",
             advice: "look at the memory, the disk and the codec between client and store; a wrong answer has no speed",
             needs: Needs::SomeRounds,
             repeats: true,

@@ -14,9 +14,9 @@ impl Check for ErrAsOp {
         &About {
             id: "ERR-AS-OP",
             severities: &[Severity::Error, Severity::Note],
-            sees: "operations that failed: they are in no rate and no latency here, and must not be overlooked",
-            seen_in: "A000: refused writes counted as 0 ms; A004's tool ignores what a set answers",
-            advice: "mend what the store complains of, then measure again",
+            sees: "failed operations, which rates and latencies leave out",
+            seen_in: "A000: refused writes counted as 0 ms; A004's tool ignores the reply to a set",
+            advice: "mend the cause of the store's errors, then measure again",
             needs: Needs::SomeRounds,
             repeats: true,
         }
@@ -28,7 +28,7 @@ impl Check for ErrAsOp {
             if failed > 0 {
                 let all = again + failed;
                 let text = format!(
-                    "{failed} of {all} keys that were there could not be set once more after the rounds{}",
+                    "after the rounds, {failed} of {all} existing keys could not be set again{}",
                     example(cell, OVERWRITES_FAILED)
                 );
                 // A store without room refuses a set where another store would evict.

@@ -18,11 +18,11 @@ impl Check for ExcludedTime {
         &About {
             id: "EXCLUDED-TIME",
             severities: &[Severity::Warn, Severity::Note],
-            sees: "operations of more than 100 ms: a closed loop counts each stall once, whoever else would have come meanwhile; a \
-                   note in an open loop, which counts everybody",
+            sees: "operations of more than 100 ms: a closed loop counts each stall once, however many requests would \
+                   have arrived meanwhile; a note in an open loop, which counts every delayed request",
             seen_in: "A004: stalls \"of many seconds\" at BerkeleyDB's checkpoints, which its figures leave out",
-            advice: "look at the timeline for when it was; --rate makes a closed loop an open one, which counts everybody who \
-                     would have waited",
+            advice: "find the stalls in the timeline; --rate makes a closed loop an open one, which counts every \
+                     request that would have waited",
             needs: Needs::SomeRounds,
             repeats: false,
         }
@@ -77,19 +77,20 @@ fn text(cell: &Cell, stalls: Stalls) -> Option<String> {
     );
     let told = match (&cell.paced, cell.corrected_ns, highest_told(cell)) {
         (Some(paced), _, Some((percentile, _, of))) => format!(
-            "{} of {} operations waited behind others; {percentile} {} from the intended start, {} from when they began",
+            "{} of {} operations waited behind others; {percentile} {} from the intended start, {} from the \
+             actual start",
             paced.queued,
             cell.counts.ops,
             nanoseconds(of(&measured) as f64),
             nanoseconds(of(&paced.service_ns?) as f64)
         ),
         (None, Some(corrected), Some((percentile, _, of))) => format!(
-            "{percentile} {} as measured, {} for callers who come at the same mean rate whatever the target does; a closed loop counts \
-             a stall once",
+            "{percentile} {} as measured, {} for requests that arrive at the same mean rate whatever the target does; \
+             a closed loop counts a stall once",
             nanoseconds(of(&measured) as f64),
             nanoseconds(of(&corrected) as f64)
         ),
-        (Some(_), ..) => "everybody who waited is counted".to_owned(),
+        (Some(_), ..) => "every request that waited is counted".to_owned(),
         (None, ..) => "a closed loop counts a stall once".to_owned(),
     };
     Some(format!("{lost}; {told}"))

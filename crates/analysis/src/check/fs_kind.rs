@@ -15,7 +15,7 @@ impl Check for FsKind {
             severities: &[Severity::Warn, Severity::Note],
             sees: "files in memory (tmpfs, ramfs), and targets compared on different file systems",
             seen_in: "A000: a ramfs said to be limited to 1024 MB, which no ramfs is; a tmpfs said to swap when full, and to report that it is full",
-            advice: "put all targets under one path, and call files in memory what they are",
+            advice: "put all targets under one path, and say which files are in memory",
             needs: Needs::SomeRounds,
             repeats: false,
         }
@@ -29,13 +29,13 @@ impl Check for FsKind {
                 let mounted = target.settings.iter().find(|(name, _)| is_mount(name));
                 let asked = mounted.map_or_else(String::new, |(_, text)| format!(" ({text})"));
                 let text = format!(
-                    "files lie on {system}: no limit but memory, which it fills until the machine has none left{asked}"
+                    "files lie on {system}: no limit but memory, and files may fill all memory of the machine{asked}"
                 );
                 report.target(Severity::Warn, target, text);
             } else if kind == Some("tmpfs") {
                 let text = format!(
-                    "files lie on {system}: in memory or, where there is swap, in swap; gone after a restart; refused \
-                     with an error when it is full"
+                    "files lie on {system}: in memory or swap space, and gone after a restart; a full tmpfs refuses \
+                     writes with an error"
                 );
                 report.target(Severity::Note, target, text);
             }

@@ -21,8 +21,9 @@ impl Check for GenBound {
             id: "GEN-BOUND",
             severities: &[Severity::Warn],
             sees: "a load generator that is itself the limit: it begins operations late, or works nearly all the time while a server waits",
-            seen_in: "none of the articles: redis-benchmark has one thread, and measures itself before it measures a server",
-            advice: "take more --threads, a lower --rate, or a machine of its own for the client",
+            seen_in: "none of the articles: redis-benchmark has one thread, and measures itself before it measures a \
+                      server",
+            advice: "use more --threads, a lower --rate, or a separate machine for the client",
             needs: Needs::WholeRun,
             repeats: false,
         }

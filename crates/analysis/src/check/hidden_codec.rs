@@ -17,8 +17,9 @@ impl Check for HiddenCodec {
             id: "HIDDEN-CODEC",
             severities: &[Severity::Note],
             sees: "fewer bytes on the wire than the values have: a client that compresses them",
-            seen_in: "none of the articles tells, though clients of PHP and Java compress by default from some size on",
-            advice: "switch compression off in the client, or measure with values that do not compress, as the default ones",
+            seen_in: "the articles do not say, though clients of PHP and Java compress larger values by default",
+            advice: "switch compression off in the client, or measure with values that do not compress, such as the \
+                     default ones",
             needs: Needs::SomeRounds,
             repeats: true,
         }

@@ -21,11 +21,12 @@ impl Check for HiddenWork {
         &About {
             id: "HIDDEN-WORK",
             severities: &[Severity::Warn, Severity::Note],
-            sees: "more requests to servers, or statements, than operations: an adapter that does more than it is asked to; servers that \
-                   are at work while other targets have their turns",
-            seen_in: "YCSB's adapter of Redis, which beside each insert adds the key to a sorted set; A003: each write to two tiers",
-            advice: "compare with targets that do as much, or leave out what the application would not do; measure what puts off its work \
-                     in a run of its own, for so long that the work is in it",
+            sees: "more requests to servers, or statements, than operations: an adapter that does extra work; \
+                   servers that work during the turns of other targets",
+            seen_in: "YCSB's adapter for Redis, which also adds the key to a sorted set at each insert; A003: each \
+                      write to two tiers",
+            advice: "compare with targets that do as much work, or leave out the work that the application would not \
+                     do; measure a store that defers work in a run of its own, long enough to include that work",
             needs: Needs::SomeRounds,
             repeats: true,
         }
@@ -39,12 +40,12 @@ impl Check for HiddenWork {
             let own = target.own_turns_s.unwrap_or(turns).min(turns);
             if cpu > LEAST_CPU_S && cpu > own * (BUSY - IDLE) + turns * IDLE {
                 let others = match target.ownership.as_deref() {
-                    Some("external") => ", unless others asked for it,",
+                    Some("external") => ", unless other clients caused it,",
                     _ => "",
                 };
                 let text = format!(
-                    "its servers used {cpu:.1} s of CPU time in the {turns:.1} s in which others had their turns: work that{others} its own \
-                     figures leave out, and that may have slowed down the others"
+                    "its servers used {cpu:.1} s of CPU time in the {turns:.1} s of other targets' turns: its own \
+                     figures leave out this work{others} and it may have slowed down the other targets"
                 );
                 report.target(Severity::Warn, target, text);
             }
@@ -60,7 +61,7 @@ impl Check for HiddenWork {
                     Operation::GetOrSet => "a get, or a set after a miss,".to_owned(),
                     operation => format!("a {}", operation.as_str().replace('_', " ")),
                 };
-                let text = format!("{what} is {each:.1} requests: {requests} for {due}");
+                let text = format!("{what} takes {each:.1} requests: {requests} for {due}");
                 report.cell(Severity::Note, cell, text);
             }
         }

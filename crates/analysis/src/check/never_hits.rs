@@ -49,9 +49,10 @@ impl Check for NeverHits {
         &About {
             id: "NEVER-HITS",
             severities: &[Severity::Error, Severity::Warn],
-            sees: "reads of which none hits, or fewer than the workload predicts, and touches and deletes that do not find what was stored; misses of keys that the run had deleted are right",
+            sees: "reads with no hit, or with fewer hits than the workload predicts, and touches and deletes that \
+                   miss stored keys; misses of keys that the run deleted are right",
             seen_in: "A002: get key0, set key1, for ever: 0 hits of 10,000 on both sides; A000: reads of files that a full tmpfs left empty",
-            advice: "make the keys that are read the ones that were stored, give the store room for them, or find out where it lost them",
+            advice: "read the keys that were stored, give the store room for them, or find out where it lost them",
             needs: Needs::SomeRounds,
             repeats: true,
         }
@@ -66,7 +67,7 @@ impl Check for NeverHits {
             }
             let missed = counts.unplanned_misses();
             if reads && counts.hits == 0 && counts.wrong == 0 && missed > 0 {
-                let text = format!("0 hits of {} reads: this times misses", counts.misses);
+                let text = format!("0 hits of {} reads: only misses timed", counts.misses);
                 report.cell(Severity::Error, cell, text);
             } else if lost > 0 {
                 let (asked, what) = if reads {

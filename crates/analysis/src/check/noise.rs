@@ -30,10 +30,11 @@ impl Check for Noise {
         &About {
             id: ID,
             severities: &[Severity::Error, Severity::Warn, Severity::Note],
-            sees: "what else the machine did: other processes at work on all processors, a hypervisor or a quota that took \
+            sees: "other work of the machine: other processes on all processors, a hypervisor or a quota that took \
                    processors away, swapping, a processor whose speed changes",
             seen_in: "A000: 2 GB of memory for two RAM disks of 1 GB and two servers; A003: one processor for client and server",
-            advice: "end what else runs, or measure on a machine with more processors and memory than the run needs",
+            advice: "end the other processes, or measure on a machine with more processors and memory than the run \
+                     needs",
             needs: Needs::WholeRun,
             repeats: false,
         }
@@ -44,8 +45,8 @@ impl Check for Noise {
             && governor != "performance"
         {
             let text = format!(
-                "the processors' speed follows their load (governor {governor}, not performance): who idles more is measured \
-                 at a lower one"
+                "the processors' speed follows their load (governor {governor}, not performance): a client that idles \
+                 more is measured at a lower speed"
             );
             report.run(Severity::Note, text);
         }
@@ -99,7 +100,8 @@ fn others(run: &Run, usage: &Usage, machine: &MachineUsage, length: f64) -> Opti
     }
     let (taken, processors) = (taken_s / disturbed_s, machine.processors);
     let mut text = format!(
-        "other processes used {taken:.2} of {processors} processors for {disturbed_s:.1} of {length:.1} s, and none was left over"
+        "other processes used {taken:.2} of {processors} processors for {disturbed_s:.1} of {length:.1} s, \
+         and no processor was free"
     );
     let mut named: Vec<(&String, &f64)> = machine.others.iter().collect();
     named.sort_by(|a, b| b.1.total_cmp(a.1));
@@ -114,7 +116,7 @@ fn others(run: &Run, usage: &Usage, machine: &MachineUsage, length: f64) -> Opti
             format!("{text}; the client waited for a processor {:.0} % of its time", waited * 100.0)
         } else {
             format!(
-                "{text}; the client's threads waited for a processor {waited:.1} times as long as was measured"
+                "{text}; the client's threads waited for a processor {waited:.1} times the measured time"
             )
         };
     }
@@ -165,7 +167,7 @@ fn swapped(run: &Run, machine: &MachineUsage) -> Option<(Severity, String)> {
         text = format!("{text}; up to {} of client or servers were swapped out", ByteSize(most));
     }
     if much {
-        text.push_str(": these are times of a disk");
+        text.push_str(": these times are a disk's");
     }
     Some((if much { Severity::Error } else { Severity::Warn }, text))
 }

@@ -11,10 +11,11 @@ impl Check for NotEmptied {
         &About {
             id: "NOT-EMPTIED",
             severities: &[Severity::Error, Severity::Note],
-            sees: "keys of the run that are still there after the emptying at the end of a turn, or there again before the next",
-            seen_in: "none of the articles: each ran on what the one before had left",
-            advice: "find out why deletes, or a clear, are acknowledged and not carried out; on a server of yours, remove the keys \
-                     that begin as the example does",
+            sees: "keys of the run that still exist after the store was emptied at the end of a turn, or that exist \
+                   again before the next turn",
+            seen_in: "none of the articles: each measurement ran on the data that the one before had left",
+            advice: "find out why the store acknowledges deletes, or a clear, and does not carry them out; on your \
+                     own server, remove the keys with the example's prefix",
             needs: Needs::SomeRounds,
             repeats: true,
         }
@@ -25,8 +26,7 @@ impl Check for NotEmptied {
             let (checked, left) = (cell.counts.emptied_checked, cell.counts.emptied_left);
             if left > 0 {
                 let text = format!(
-                    "{left} of {checked} keys of this run that were looked for are there after the store had said that it removed \
-                     them{}",
+                    "{left} of {checked} checked keys of this run exist after the store acknowledged their removal{}",
                     example(cell, NOT_EMPTIED)
                 );
                 // On a server that Larder did not start, keys are removed by deletes.
@@ -45,8 +45,7 @@ impl Check for NotEmptied {
                 report.stored(Severity::Error, cell, text);
             }
             if let Some(error) = cell.wrong_examples.get(NOT_LOOKED_FOR) {
-                let text =
-                    format!("whether keys of this run are still there is not known: {error}");
+                let text = format!("no check shows whether keys of this run still exist: {error}");
                 report.cell(Severity::Note, cell, text);
             }
         }

@@ -17,12 +17,12 @@ impl Check for Order {
         &About {
             id: "ORDER",
             severities: &[Severity::Warn],
-            sees: "rates, in an open loop the p99, that rose or fell by more than 5 % over the run: what was measured earlier \
-                   met another machine, or another store, than what was measured later",
-            seen_in: "A002, A003 and A004, and probably the others: each system was measured whole, one after the other, so that whatever drifted became a \
-                      difference between systems",
-            advice: "give the machine time to settle, or --warmup to the stores, and run again; targets are compared all the \
-                     same, because each has its turn in every round",
+            sees: "rates (in an open loop, the p99) that rose or fell by more than 5 % over the run: the machine or \
+                   the store changed between early and late measurements",
+            seen_in: "A002, A003, A004 and probably the others: the systems were measured one after the other, so \
+                      every drift became a difference between systems",
+            advice: "give the machine time to settle, or the stores a --warmup, and run again; targets are still \
+                     compared, because each has its turn in every round",
             needs: Needs::WholeRun,
             repeats: false,
         }
@@ -67,15 +67,15 @@ fn drift(cell: &Cell) -> Option<Trend> {
 /// The possible cause, where `drifting` of `all` targets drifted. On a disturbed machine no drift is surely the
 /// store's: a disturbance affects some targets more than others.
 fn reason((drifting, all): (usize, usize), is_disturbed: bool) -> String {
-    const STORE: &str = "the store: one that fills, warms up or wears";
+    const STORE: &str = "a store that fills, warms up or wears";
     let others = match (drifting, all) {
         (_, 1) => String::new(),
-        (1, _) if is_disturbed => "; no other target did".to_owned(),
-        (1, _) => format!("; no other target did, so that it is {STORE}"),
-        (drifting, all) => format!("; so did {} of the {all} targets there", drifting - 1),
+        (1, _) if is_disturbed => "; no other target drifted".to_owned(),
+        (1, _) => format!("; no other target drifted, so the cause is {STORE}"),
+        (drifting, all) => format!("; {} more of the {all} targets drifted", drifting - 1),
     };
     if is_disturbed {
-        format!("{others}; the reason may be the machine, which NOISE found disturbed, or {STORE}")
+        format!("{others}; the cause may be the machine, which NOISE found disturbed, or {STORE}")
     } else {
         others
     }
@@ -94,8 +94,8 @@ fn together(drifting: &[(&Cell, Trend)]) -> String {
     };
     let targets = drifting.len();
     format!(
-        "the {what}s of all {targets} targets {how}, by {} to {} over {rounds} ({} or less): that is the machine, and touches \
-         all alike",
+        "the {what}s of all {targets} targets {how}, by {} to {} over {rounds} ({} or less): the cause is the machine, \
+         which affects all targets alike",
         percent(least),
         percent(most),
         probability(p)
@@ -166,9 +166,9 @@ mod tests {
     #[test]
     fn a_drift_on_a_machine_that_others_disturbed_may_be_the_machines() {
         let quiet = said(0.05);
-        assert!(quiet[0].ends_with("so that it is the store: one that fills, warms up or wears"));
+        assert!(quiet[0].ends_with("so the cause is a store that fills, warms up or wears"));
         let disturbed = said(1.8);
-        let may = "; no other target did; the reason may be the machine, which NOISE found disturbed, or the store: ";
+        let may = "; no other target drifted; the cause may be the machine, which NOISE found disturbed, or a store ";
         assert!(disturbed[0].contains(may), "{disturbed:?}");
     }
 }

@@ -11,9 +11,10 @@ impl Check for OtherKey {
         &About {
             id: "OTHER-KEY",
             severities: &[Severity::Error],
-            sees: "values of another key than the one that was asked for",
-            seen_in: "none of the articles: not one compared what came back with what was asked for",
-            advice: "look for a proxy or a pool that mixes up the answers of its connections, and for keys that are cut or folded to the same; no cache may ever do this",
+            sees: "values of another key than the requested one",
+            seen_in: "none of the articles: not one compared the returned values with the requested keys",
+            advice: "look for a proxy or a pool that mixes up the answers of its connections, and for keys that are \
+                     cut or mapped to the same key; no cache may return another key's value",
             needs: Needs::SomeRounds,
             repeats: true,
         }

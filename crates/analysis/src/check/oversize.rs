@@ -11,9 +11,10 @@ impl Check for Oversize {
         &About {
             id: "OVERSIZE",
             severities: &[Severity::Warn],
-            sees: "keys or values larger than a target was seen to take: its cell is empty, never 0 ms",
+            sees: "keys or values larger than a target accepts: its cell is empty, never 0 ms",
             seen_in: "A000: bars at 0 for values of 2.12 MB; A001: a point at memcached's limit of 1 MiB",
-            advice: "raise the target's item limit where it has one, use shorter keys, or compare at a size that all take",
+            advice: "raise the target's item limit where it has one, use shorter keys, or compare at a size that all \
+                     targets accept",
             needs: Needs::SomeRounds,
             repeats: true,
         }

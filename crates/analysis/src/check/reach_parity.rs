@@ -11,9 +11,9 @@ impl Check for ReachParity {
         &About {
             id: "REACH-PARITY",
             severities: &[Severity::Note],
-            sees: "targets compared of which one serves a process, another a host or a network",
+            sees: "compared targets of different reach: one process, one host, or a network",
             seen_in: "A000 and A003: memory that the processes of one host share, against a server behind a socket",
-            advice: "a nearer cache is faster and serves fewer; compare what could replace each other",
+            advice: "a nearer cache is faster and serves fewer clients; compare caches that could replace each other",
             needs: Needs::SomeRounds,
             repeats: true,
         }

@@ -18,7 +18,8 @@ impl Check for SilentDrop {
             id: "SILENT-DROP",
             severities: &[Severity::Error],
             sees: "acknowledged values that a read-back does not find and no eviction counter explains",
-            seen_in: "A000: data disappeared, and reads of nothing looked fastest: so a full tmpfs does to a program that looks at no result",
+            seen_in: "A000: data disappeared, and reads of missing data looked fastest, as with a program that \
+                      checks no result on a full tmpfs",
             advice: "read the store's log and limits; until the loss is explained its figures are no result",
             needs: Needs::SomeRounds,
             repeats: true,
@@ -43,7 +44,7 @@ impl Check for SilentDrop {
                 Some(explained) => format!("evictions explain {explained} of them at most"),
                 // A cache with a small capacity has dropped the values; CAPACITY reports that.
                 None if is_bounded(cell) || is_too_small(run, cell) => continue,
-                None => "the store does not tell what it evicts".into(),
+                None => "the store does not report evictions".into(),
             };
             report.stored(Severity::Error, cell, format!("{said}; {why}"));
         }

@@ -11,16 +11,19 @@ impl Check for Stale {
         &About {
             id: "STALE",
             severities: &[Severity::Error],
-            sees: "whole values older than the last that was acknowledged under their key, or of a key whose delete was acknowledged",
-            seen_in: "none of the articles: none wrote another value under a key, so that a cache that forgets updates would have passed",
-            advice: "tell every copy of a key of its updates, or bound how long a copy lives; what answers of old is fast and wrong",
+            sees: "whole values older than the last acknowledged value of their key, or values of a key whose delete \
+                   was acknowledged",
+            seen_in: "none of the articles: not one wrote a second value under a key, so a cache that forgets \
+                      updates would have passed",
+            advice: "send every update to all copies of a key, or bound the lifetime of a copy; a stale answer is \
+                     fast and wrong",
             needs: Needs::SomeRounds,
             repeats: true,
         }
     }
 
     fn look(&self, run: &Run, report: &mut Report<'_>) {
-        let what = "came back and should have gone: their key was set or deleted since, and that was acknowledged";
+        let what = "came back after a later set or delete of their key was acknowledged";
         wrong_values(run, report, "stale", |counts| counts.stale, what);
     }
 }

@@ -14,9 +14,10 @@ impl Check for StandIn {
         &About {
             id: ID,
             severities: &[Severity::Warn],
-            sees: "a server made for tests that answers in the place of the one that the target is named after",
-            seen_in: "none of the articles: Debian has no package of MongoDB, which A000 speaks of",
-            advice: "install the real server, or name one in the URL; until then read what it can do, not how fast it is",
+            sees: "a server made for tests that answers in place of the server that the target is named after",
+            seen_in: "none of the articles: Debian has no package of MongoDB, which A000 measured",
+            advice: "install the real server, or name one in the URL; until then read what the server can do, not \
+                     how fast it is",
             needs: Needs::SomeRounds,
             repeats: false,
         }

@@ -20,8 +20,10 @@ impl Check for TierDead {
             id: "TIER-DEAD",
             severities: &[Severity::Error, Severity::Warn],
             sees: "a tier of a stack that hardly ever hits although keys repeat, that fails, or that does not take the values",
-            seen_in: "A003: a local cache before a remote one, 113 s ≈ 101 + 3.5 + 7.9: each read asked both and filled the local one, whose value was thrown away",
-            advice: "give the tier room, a larger item limit or a longer TTL, or leave it out: every miss of it is paid for",
+            seen_in: "A003: a local cache before a remote one, 113 s ≈ 101 + 3.5 + 7.9: each read asked both and \
+                      filled the local cache, whose value was thrown away",
+            advice: "give the tier room, a larger item limit or a longer TTL, or leave it out: every miss in it \
+                     costs time",
             needs: Needs::SomeRounds,
             repeats: true,
         }
@@ -63,7 +65,7 @@ fn is_dead(tier: &TierCounts, below: &[TierCounts], keys: u64, first: u64) -> Op
     let others: Vec<String> =
         below.iter().map(|tier| format!("{} hit {}", tier.name, tier.hits)).collect();
     let each = if *hits == 0 { "each" } else { "almost each" };
-    let all = if below.len() == 1 { "both" } else { "all" };
+    let all = if below.len() == 1 { "both tiers" } else { "all tiers" };
     Some(format!("{}; {}: {each} read costs {all}", found.join(", "), others.join(", ")))
 }
 
@@ -78,9 +80,9 @@ fn ailments(tier: &TierCounts, share: f64) -> impl Iterator<Item = String> {
     let TierCounts { dropped, errors, not_asked, refused, .. } = *tier;
     let (reads, values) = (tier.lookups(), tier.values());
     [
-        (dropped, reads, format!("had {dropped} more, which were thrown away")),
+        (dropped, reads, format!("returned {dropped} more values, which were thrown away")),
         (errors, reads, format!("failed {errors} of {reads} reads")),
-        (not_asked, reads, format!("could not drop a key, and was not asked {not_asked} times")),
+        (not_asked, reads, format!("could not drop a key, so {not_asked} reads skipped it")),
         (refused, values, format!("refused {refused} of {values} values")),
     ]
     .into_iter()
@@ -103,16 +105,15 @@ mod tests {
             let below = [tier("L2", 1000 - hits, 0)];
             is_dead(&tier("L1", hits, 1000 - hits), &below, 200, 200)
         };
-        assert!(told(0).unwrap().ends_with("; L2 hit 1000: each read costs both"));
-        let nearly =
-            "L1 answered 7 of 1000 reads of 200 keys; L2 hit 993: almost each read costs both";
+        assert!(told(0).unwrap().ends_with("; L2 hit 1000: each read costs both tiers"));
+        let nearly = "L1 answered 7 of 1000 reads of 200 keys; L2 hit 993: almost each read costs both tiers";
         assert_eq!(told(7).unwrap(), nearly);
         for hits in [8, 100, 800, 801, 1000] {
             assert_eq!(told(hits), None, "{hits}");
         }
         let below = [tier("L2", 0, 1000), tier("L3", 1000, 0)];
         let text = is_dead(&tier("L1", 0, 1000), &below, 200, 200).unwrap();
-        assert!(text.ends_with("; L2 hit 0, L3 hit 1000: each read costs all"), "{text}");
+        assert!(text.ends_with("; L2 hit 0, L3 hit 1000: each read costs all tiers"), "{text}");
         assert_eq!(is_dead(&tier("L1", 0, 1000), &[tier("L2", 0, 1000)], 200, 200), None);
         assert_eq!(is_dead(&tier("L1", 0, 400), &[tier("L2", 400, 0)], 200, 200), None);
     }
@@ -129,13 +130,14 @@ mod tests {
     #[test]
     fn a_tier_that_fails_or_is_not_asked_says_so() {
         let lost = TierCounts { errors: 20, not_asked: 880, ..tier("L1", 90, 10) };
-        let text = "failed 20 of 1000 reads, could not drop a key, and was not asked 880 times";
+        let text = "failed 20 of 1000 reads, could not drop a key, so 880 reads skipped it";
         assert_eq!(is_ailing(&lost).unwrap(), format!("L1 {text}"));
         let blank = TierCounts { dropped: 1000, ..tier("L1", 0, 1000) };
         let told = is_dead(&blank, &[tier("L2", 1000, 0)], 1, 9).unwrap();
-        let text = "L1 answered 0 of 1000 reads of 1 keys, had 1000 more, which were thrown away; L2 hit 1000: each read costs both";
+        let text = "L1 answered 0 of 1000 reads of 1 keys, returned 1000 more values, which were thrown away; L2 hit \
+                    1000: each read costs both tiers";
         assert_eq!(told, text);
-        let text = "failed 20 of 1000 reads, could not drop a key, and was not asked 880 times";
+        let text = "failed 20 of 1000 reads, could not drop a key, so 880 reads skipped it";
         let dead = TierCounts { hits: 0, misses: 100, ..lost };
         let told = is_dead(&dead, &[tier("L2", 1000, 0)], 100, 100).unwrap();
         assert!(told.contains(&format!("reads of 100 keys, {text}; L2 hit 1000")), "{told}");

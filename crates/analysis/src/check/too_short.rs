@@ -24,11 +24,11 @@ impl Check for TooShort {
         &About {
             id: "TOO-SHORT",
             severities: &[Severity::Warn, Severity::Note],
-            sees: "rounds shorter than a hundred readings of the clock, or shorter than a millisecond where their interval is \
-                   wide or there is none; percentiles with fewer than ten timed requests beyond them",
+            sees: "rounds shorter than a hundred readings of the clock, or shorter than a millisecond with a wide \
+                   interval or none; percentiles with fewer than ten timed requests beyond them",
             seen_in: "A002: five seconds against seven by a clock of whole seconds, one run of each",
-            advice: "measure more in a round: --requests or --duration, more --keys; a percentile needs ten timed requests \
-                     beyond it, p99.9 ten thousand in all",
+            advice: "measure more operations in a round: --requests or --duration, more --keys; a percentile needs \
+                     ten timed requests beyond it, p99.9 ten thousand in all",
             needs: Needs::WholeRun,
             repeats: false,
         }
@@ -66,7 +66,7 @@ fn too_short(cell: &Cell, clock_ns: f64) -> Option<String> {
         let one = nanoseconds(clock_ns);
         Some(format!("{lasted}, in which the clock can be read {readings:.0} times, {one} each"))
     } else if wall_s < SHORT_S && cell.ops_per_s_ci95.is_none() {
-        Some(format!("{lasted}, and so few rounds do not tell how well its rate is known"))
+        Some(format!("{lasted}, and so few rounds give its rate no interval"))
     } else if wall_s < SHORT_S {
         wide.map(|wide| format!("{lasted}, and its rate is known to ±{} only", percent(wide)))
     } else {
@@ -83,7 +83,7 @@ fn withheld(run: &Run) -> Option<String> {
         let (cells, all) = (few.count(), count(timed.len(), "cell"));
         let needed = operations_for(quantile);
         Some(format!(
-            "{name} of {cells} of {all}, which takes {needed} timed requests; the fewest are {least}{unit}"
+            "{name} of {cells} of {all}, which needs {needed} timed requests; the fewest are {least}{unit}"
         ))
     });
     let texts: Vec<String> = texts.collect();
@@ -96,7 +96,7 @@ fn times(cell: &Cell) -> (u64, &'static str) {
     let unit = match cell.operation {
         operation if operation.is_of_many_keys() => ", each of many keys",
         operation if operation.reads() && misses > planned_misses => {
-            " that found what they should; other misses are not timed"
+            " with the expected outcome; other misses are not timed"
         }
         _ => "",
     };
@@ -125,9 +125,6 @@ mod tests {
         assert_eq!(too_short(&cell, 10.0), None, "200 readings, and no interval that is wide");
         let few = Cell { ops_per_s_ci95: None, ..cell };
         let text = too_short(&few, 10.0).expect("nobody knows whether it was kept from working");
-        assert_eq!(
-            text,
-            "a round took 2.00 µs, and so few rounds do not tell how well its rate is known"
-        );
+        assert_eq!(text, "a round took 2.00 µs, and so few rounds give its rate no interval");
     }
 }

@@ -12,7 +12,8 @@ impl Check for Truncated {
             id: "TRUNCATED",
             severities: &[Severity::Error],
             sees: "values that come back cut short",
-            seen_in: "A004: a column of 1024 characters cut values; repeated here, the store answers STORED to each",
+            seen_in: "A004: a column of 1024 characters cut values; in the repetition here, the store answers STORED \
+                      to each set",
             advice: "make the store's column or item size fit the values; a wrong answer has no speed",
             needs: Needs::SomeRounds,
             repeats: true,

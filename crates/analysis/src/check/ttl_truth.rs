@@ -15,9 +15,11 @@ impl Check for TtlTruth {
         &About {
             id: "TTL-TRUTH",
             severities: &[Severity::Error, Severity::Warn],
-            sees: "where the workload gives a TTL: keys that still answer after theirs, or are gone well before, also where a touch or a second set gave it, or where they are read meanwhile",
-            seen_in: "none of the articles: not one tried whether an entry expires, which a cache is for",
-            advice: "make the store look at the time when it is read, give TTLs in its unit, and set the clocks of its machines",
+            sees: "in workloads with a TTL: keys that still answer after it or disappear well before it, also where \
+                   a touch or a second set gave the TTL, or where the keys are read meanwhile",
+            seen_in: "none of the articles: not one tested whether entries expire",
+            advice: "make the store check the time at each read, give TTLs in its unit, and set the clocks of its \
+                     machines",
             needs: Needs::SomeRounds,
             repeats: true,
         }
@@ -27,7 +29,7 @@ impl Check for TtlTruth {
         for cell in measured(run).filter(|cell| cell.counts.outlived > 0) {
             let (outlived, found) = (cell.counts.outlived, cell.counts.hits + cell.counts.wrong);
             let text = format!(
-                "{outlived} of {found} reads that hit began when the TTL of what they found had passed"
+                "{outlived} of {found} reads that hit began after the TTL of their value had passed"
             );
             report.stored(Severity::Error, cell, text);
         }
@@ -37,7 +39,7 @@ impl Check for TtlTruth {
             let asked = seconds(trial.asked_after_s);
             if trial.late > 0 {
                 let text = format!(
-                    "{} of {} keys with a TTL of {} still answered {asked} after they were set, in steps of {}",
+                    "{} of {} keys with a TTL of {} (in steps of {}) still answered {asked} after they were set",
                     trial.late,
                     trial.keys,
                     span(trial.ttl_s),
@@ -49,7 +51,7 @@ impl Check for TtlTruth {
             let (unexplained, proven) = if trial.evictions_told {
                 ("no eviction explains it", Severity::Error)
             } else {
-                ("the store does not tell what it evicts", Severity::Warn)
+                ("the store does not report evictions", Severity::Warn)
             };
             if trial.early > 0 {
                 let text = format!(
@@ -104,7 +106,7 @@ impl Check for TtlTruth {
                 report.target(Severity::Error, target, text);
             }
             if let Some(error) = &trial.touch_error {
-                let text = format!("a touch failed, so that no TTL of one was tried: {error}");
+                let text = format!("a touch failed, so no TTL from a touch was tested: {error}");
                 report.target(Severity::Warn, target, text);
             }
         }

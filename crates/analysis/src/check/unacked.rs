@@ -13,9 +13,10 @@ impl Check for Unacked {
         &About {
             id: "UNACKED",
             severities: &[Severity::Warn],
-            sees: "writes that are sent and not acknowledged: how long their server took to come to the end of them",
+            sees: "writes that are sent and not acknowledged, and the time that their server needs to finish them",
             seen_in: "A000: a driver of 2011 that waits for no reply, beside caches that answer each set",
-            advice: "have writes acknowledged (w=1), or take the figure for that of a buffer and ask what a refused write costs",
+            advice: "have writes acknowledged (w=1), or read the figure as that of a buffer and ask what a refused \
+                     write costs",
             needs: Needs::SomeRounds,
             repeats: true,
         }
@@ -41,17 +42,17 @@ fn text(cell: &Cell) -> String {
     let (barrier, wall) =
         timed.fold((0.0, 0.0), |sum, (barrier, wall)| (sum.0 + barrier, sum.1 + wall));
     let closed = if rounds == 0 {
-        "the guest's program waits for the last of them, and does not tell how long".to_owned()
+        "the guest's program waits for the last write and does not report the wait".to_owned()
     } else {
         let share = percent(if wall > 0.0 { barrier / wall } else { 0.0 });
         let waited = seconds(barrier);
         format!(
-            "after the last, the server needed {waited} more, {share} of the time, to come to the end of them"
+            "after the last, the server needed {waited} more, {share} of the time, to finish them"
         )
     };
     let absent = match (cell.counts.read_back, cell.counts.read_back_absent) {
-        (0, _) => "whether it refused any was not tried".to_owned(),
-        (read, absent) => format!("{absent} of {read} read back were absent"),
+        (0, _) => "no read-back shows whether the server refused any".to_owned(),
+        (read, absent) => format!("{absent} of {read} values read back were absent"),
     };
     format!("none of {n_writes} writes was acknowledged; {closed}; {absent}")
 }

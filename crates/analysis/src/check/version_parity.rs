@@ -35,8 +35,8 @@ impl Check for VersionParity {
 
     fn look(&self, run: &Run, report: &mut Report<'_>) {
         if run.environment.build == "debug" {
-            let text = "this larder was built for debugging: its own loop may take most of the time, and what a target \
-                        takes of it is no figure; build it with --release";
+            let text = "this larder was built for debugging: its own loop may take most of the time, so the figures \
+                        say little about the targets; build it with --release";
             report.add(Severity::Warn, None, None, None, text.into());
         }
         for text in engines(&run.targets) {
@@ -59,7 +59,7 @@ fn engines(targets: &[Target]) -> Vec<String> {
         }
     }
     let said = engines.into_iter().filter_map(|((engine, _), versions)| {
-        Some(format!("{engine} is here in several versions: {}", grouped(&versions)?))
+        Some(format!("{engine} has several versions in this run: {}", grouped(&versions)?))
     });
     said.collect()
 }
@@ -126,5 +126,5 @@ fn apart(parts: &[Part]) -> Option<String> {
     let began = parts.iter().filter_map(|part| part.started.parse::<Timestamp>().ok());
     let began: Vec<i64> = began.map(Timestamp::as_second).collect();
     let apart = began.iter().max()? - began.iter().min()?;
-    (apart > DAY_S).then(|| format!("they began {} days apart", apart / DAY_S))
+    (apart > DAY_S).then(|| format!("the slices began {} days apart", apart / DAY_S))
 }

@@ -20,7 +20,7 @@ pub(super) fn reason(old: (&Run, &Cell), new: (&Run, &Cell)) -> Option<Reason> {
     let of_new = || no_result("new", new).map(|text| (text, true));
     let (before, after) = (old.1.workers, new.1.workers);
     let workers = || {
-        let text = format!("{before} worked at once in old and {after} in new");
+        let text = format!("workers: {before} in old and {after} in new");
         (before != after).then_some((text, false))
     };
     let (text, may_be_worse) = of_old.or_else(of_new).or_else(workers)?;
@@ -56,7 +56,7 @@ impl Changes {
         self.found.extend(hits(place, old, new));
         if !old.finds_as_often_as(new) {
             let found = |cell: &Cell| figures::percent(cell.found_ratio().unwrap_or_default());
-            let what = if old.operation.reads() { "hits" } else { "keys were there" };
+            let what = if old.operation.reads() { "hits" } else { "found keys" };
             let text = format!(
                 "rate and latency: {what} {} in old and {} in new, and a miss is other work than a hit",
                 found(old),

@@ -96,8 +96,8 @@ fn of_seeds(diff: &Diff) -> Option<String> {
     let are_hits = |change: &Change| change.measure == DiffMeasure::HitRatio;
     (old != new && diff.changes.iter().any(are_hits)).then(|| {
         format!(
-            "the seeds are {old} and {new}, and each draws its own keys: a hit ratio may have changed by that alone; give both \
-             runs one --seed"
+            "the seeds are {old} and {new}, and each draws its own keys: the keys alone may have changed a hit ratio; \
+             give both runs one --seed"
         )
     })
 }
@@ -153,10 +153,10 @@ fn nothing_in_common(diff: &Diff, by: MatchBy) -> NotComparable {
             MatchBy::Url => "; --by-name matches targets by their names",
             MatchBy::Name => "",
         };
-        format!("{begin}: the one measured {}, the other {}{hint}", listed(old), listed(new))
+        format!("{begin}: the first measured {}, the second {}{hint}", listed(old), listed(new))
     } else {
         let differing = differing(diff).join(", ");
-        format!("{begin}, though targets are the same: {differing}; measure both alike")
+        format!("{begin}, though their targets are the same: {differing}; measure both alike")
     };
     NotComparable(text)
 }

@@ -22,7 +22,7 @@ pub(crate) const CASES: &[Case] = &[
         words: &[
             "by wall clock",
             " who works is ",
-            " faster than who waits; by client CPU it is the other way round",
+            " faster than who waits; by client CPU the order is reversed",
             " of the time of who waits is not the client's CPU",
         ],
         silent_on: "two targets that work",

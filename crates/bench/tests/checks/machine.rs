@@ -23,7 +23,7 @@ pub(crate) const CASES: &[Case] = &[
         trips: || support::observed(&ENGINES, &["moka:"], LONG, &Neighbours::default()).run,
         words: &[
             "other processes used ",
-            " and none was left over: ",
+            " and no processor was free: ",
             // Or the threads of the other processes waited longer than the run measured.
             " waited for a processor ",
         ],

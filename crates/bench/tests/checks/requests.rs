@@ -23,7 +23,7 @@ pub(crate) const CASES: &[Case] = &[
         },
         words: &[
             "none of 1000 writes was acknowledged; after the last, the server needed ",
-            " to come to the end of them; 0 of 1000 read back were absent",
+            " to finish them; 0 of 1000 values read back were absent",
         ],
         silent_on: "a MongoDB that answers each write",
         silent: || {
@@ -43,7 +43,7 @@ pub(crate) const CASES: &[Case] = &[
             assert_eq!(requests(&run, Operation::Get), (500, 500));
             run
         },
-        words: &["a set is 2.0 requests: 1000 for 500"],
+        words: &["a set takes 2.0 requests: 1000 for 500"],
         silent_on: "one memcached, and a local tier before it that sends nothing",
         silent: || {
             let run = real(&["memcached:", "tiered:moka:|memcached:"], READ_TOO);
@@ -87,9 +87,7 @@ pub(crate) const CASES: &[Case] = &[
             target.own_turns_s = Some(3.9);
             Run { checks: run_all(&run), ..run }
         },
-        words: &[
-            "its servers used 4.0 s of CPU time in the 44.0 s in which others had their turns",
-        ],
+        words: &["its servers used 4.0 s of CPU time in the 44.0 s of other targets' turns"],
         silent_on: "two servers of which each rests",
         silent: || {
             let run = real(&["memcached:", "memcached:?name=other"], WRITTEN);

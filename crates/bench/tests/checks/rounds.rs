@@ -28,7 +28,11 @@ pub(crate) const CASES: &[Case] = &[
         severity: Severity::Warn,
         fires_on: "a drift that all targets have in common",
         trips: || run(&stores::ENGINES, &["tires:", "tires:?name=other"], ROUNDS),
-        words: &["the rates of all 2 targets fell, by ", "over 10 rounds", "that is the machine"],
+        words: &[
+            "the rates of all 2 targets fell, by ",
+            "over 10 rounds",
+            "the cause is the machine",
+        ],
         silent_on: "too few rounds to tell",
         silent: || run(&stores::ENGINES, &["tires:"], "keys = 20\nrounds = 5"),
         needs: NOTHING,
@@ -59,7 +63,7 @@ pub(crate) const CASES: &[Case] = &[
         fires_on: "operations too few for a percentile",
         trips: || run(&stores::ENGINES, &["spins:"], "keys = 600\nrounds = 2"),
         words: &[
-            "not shown: p99.9 of 2 of 2 cells, which takes 10000 timed requests; the fewest are 1200",
+            "not shown: p99.9 of 2 of 2 cells, which needs 10000 timed requests; the fewest are 1200",
         ],
         silent_on: "a target that keeps nothing, however short its rounds are",
         silent: || {
@@ -78,8 +82,8 @@ pub(crate) const CASES: &[Case] = &[
         // 24000 reads, of which every tenth hits.
         trips: || real(&["moka:?size=1m"], FEW_HIT),
         words: &[
-            "not shown: p99.9 of 1 of 1 cell, which takes 10000 timed requests; the fewest are ",
-            " that found what they should; other misses are not timed",
+            "not shown: p99.9 of 1 of 1 cell, which needs 10000 timed requests; the fewest are ",
+            " with the expected outcome; other misses are not timed",
         ],
         silent_on: "as many reads, all of which hit",
         silent: || real(&["moka:"], FEW_HIT),
@@ -91,7 +95,7 @@ pub(crate) const CASES: &[Case] = &[
         fires_on: "few requests of many keys each",
         trips: || real(&["moka:"], &format!("{MANY}\nmultiget = 1000")),
         words: &[
-            "not shown: p99.9 of 1 of 1 cell, which takes 10000 timed requests; the fewest are 80, each of many keys",
+            "not shown: p99.9 of 1 of 1 cell, which needs 10000 timed requests; the fewest are 80, each of many keys",
         ],
         silent_on: "many requests of few keys each",
         silent: || real(&["moka:"], &format!("{MANY}\nmultiget = 2")),

@@ -14,7 +14,8 @@ pub(crate) const CASES: &[Case] = &[
         words: &[
             "time lost in stalls of more than 100 ms: ",
             "; p99.9 ",
-            " for callers who come at the same mean rate whatever the target does; a closed loop counts a stall once",
+            " for requests that arrive at the same mean rate whatever the target does; a closed loop counts a stall \
+             once",
         ],
         silent_on: "a store that stands still for less than a hundredth of its time",
         silent: || {
@@ -43,7 +44,7 @@ pub(crate) const CASES: &[Case] = &[
         fires_on: "operations that would have taken longer than an hour",
         // The figures are made up, because such an operation takes an hour.
         trips: || made_up(made(&["map:"]), |cell| cell.counts.clipped = 3),
-        words: &["3 of ", " operations took more than an hour and count as that"],
+        words: &["3 of ", " operations took more than an hour and count as one hour"],
         silent_on: "operations that are over soon",
         silent: || made(&["map:"]),
         needs: NOTHING,

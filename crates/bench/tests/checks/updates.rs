@@ -13,7 +13,7 @@ pub(crate) const CASES: &[Case] = &[
         severity: Severity::Error,
         fires_on: "a store that forgets an update now and then",
         trips: || stale("stale:", MIXED),
-        words: &[" came back and should have gone: their key was set or deleted since"],
+        words: &[" came back after a later set or delete of their key was acknowledged"],
         silent_on: "a map",
         silent: || run(&stores::ENGINES, &["map:"], MIXED),
         needs: NOTHING,
@@ -23,7 +23,7 @@ pub(crate) const CASES: &[Case] = &[
         severity: Severity::Error,
         fires_on: "short values that come back after their delete",
         trips: || stale("undead:?every=7", DELETED),
-        words: &[" came back and should have gone: their key was set or deleted since"],
+        words: &[" came back after a later set or delete of their key was acknowledged"],
         silent_on: "a value of another key, of which OTHER-KEY tells",
         silent: || {
             let run = run(&stores::ENGINES, &["swaps:"], MIXED);
@@ -37,7 +37,7 @@ pub(crate) const CASES: &[Case] = &[
         severity: Severity::Error,
         fires_on: "a local tier that is not told of another machine's writes",
         trips: || pair::run(SHARED),
-        words: &[" came back and should have gone: their key was set or deleted since"],
+        words: &[" came back after a later set or delete of their key was acknowledged"],
         silent_on: "two threads of one machine, whose local tier sees every write",
         silent: || real(&["tiered:moka:|memcached:"], SHARED),
         needs: memcached,
@@ -56,7 +56,7 @@ pub(crate) const CASES: &[Case] = &[
         },
         words: &[
             "; such as: asked for `",
-            "`, got version 1 of it, where version 2 is the oldest that is right",
+            "`, got version 1 of it, but version 2 is the oldest right version",
         ],
         silent_on: "a map",
         silent: || made(&["map:"]),
@@ -119,10 +119,7 @@ pub(crate) const CASES: &[Case] = &[
             withheld(&run, &[Operation::Set, Operation::Get]);
             run
         },
-        words: &[
-            "1200 of 1200 keys of this run that were looked for are there",
-            "` is still there",
-        ],
+        words: &["1200 of 1200 checked keys of this run exist", "` is still there"],
         silent_on: "a map",
         silent: || {
             let run = made(&["map:"]);
@@ -137,7 +134,7 @@ pub(crate) const CASES: &[Case] = &[
         severity: Severity::Error,
         fires_on: "a store in which nothing expires",
         trips: || run(&stores::ENGINES, &["lingers:"], MORTAL),
-        words: &["8 of 8 keys with a TTL of 100ms still answered ", "in steps of 1ms"],
+        words: &["8 of 8 keys with a TTL of 100ms still answered ", "(in steps of 1ms)"],
         silent_on: "a map that looks at the time",
         silent: || tried(run(&stores::ENGINES, &["map:"], MORTAL)),
         needs: NOTHING,
@@ -147,7 +144,7 @@ pub(crate) const CASES: &[Case] = &[
         severity: Severity::Error,
         fires_on: "reads that go on for longer than a TTL and still hit",
         trips: || run(&stores::ENGINES, &["lingers:"], ENDING),
-        words: &[" reads that hit began when the TTL of what they found had passed"],
+        words: &[" reads that hit began after the TTL of their value had passed"],
         silent_on: "a map that looks at the time",
         silent: || {
             let run = run(&stores::ENGINES, &["map:"], ENDING);

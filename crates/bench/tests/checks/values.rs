@@ -17,7 +17,7 @@ pub(crate) const CASES: &[Case] = &[
             assert!(run.comparisons.is_empty(), "{:#?}", run.comparisons);
             run
         },
-        words: &["0 hits of 800 reads: this times misses"],
+        words: &["0 hits of 800 reads: only misses timed"],
         silent_on: "a map",
         silent: || made(&["map:"]),
         needs: NOTHING,
@@ -80,8 +80,8 @@ pub(crate) const CASES: &[Case] = &[
         },
         words: &[
             " values looked up came back cut short (",
-            "; such as: of `",
-            " came 1024 of 2048 bytes",
+            "; such as: `",
+            " came back with 1024 of its 2048 bytes",
         ],
         silent_on: "values that it keeps whole",
         silent: || {

@@ -21,7 +21,7 @@ pub(crate) const CASES: &[Case] = &[
         severity: Severity::Note,
         fires_on: "one engine in two versions",
         trips: || judged(in_versions("1.6.18", "1.6.38")),
-        words: &["map is here in several versions: 1.6.18 (map:) and 1.6.38 (b)"],
+        words: &["map has several versions in this run: 1.6.18 (map:) and 1.6.38 (b)"],
         silent_on: "one version of it, and another server that speaks its protocol",
         silent: || judged(in_versions("1.6.18", "5.6.14 InnoDB memcached plugin")),
         needs: NOTHING,
@@ -41,7 +41,7 @@ pub(crate) const CASES: &[Case] = &[
             "the 3 slices of this run are not alike",
             "kernel 6.1 (1, 2) and 9.9 (3)",
             "version of map: 1 (1, 3) and 2 (2)",
-            "they began 2 days apart",
+            "the slices began 2 days apart",
         ],
         silent_on: "slices of machines that are alike",
         silent: || {

@@ -202,7 +202,7 @@ impl Round {
     }
 }
 
-/// The finding of a check and its place: `lmdb:, get, data_size 4 KiB: 0 hits of 2000 reads: this times misses`.
+/// The finding of a check and its place: `lmdb:, get, data_size 4 KiB: 0 hits of 2000 reads: only misses timed`.
 pub(super) fn finding(target: Option<&str>, check: &Check, points: &[Point]) -> String {
     let point = check.point.as_ref().map(|point| label(point, &swept(points)));
     let operation = check.operation.map(|operation| operation.to_string());

@@ -358,7 +358,7 @@ fn missing() {
 
 fn strict() {
     let scene = Scene::new();
-    // The reads never ask for the stored keys, so this times misses.
+    // The reads never ask for the stored keys, so only misses are timed.
     let arguments = ["moka:", "-q", "--key-pattern", "first", "--on-miss", "fill-next", "-n", "10"];
     let green = compare(&scene, &arguments);
     let last = green.ends_with(0).err.lines().last();

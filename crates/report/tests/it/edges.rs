@@ -48,7 +48,7 @@ fn no_read_hits() {
         cell.counts.hits = 0;
     }
     for name in ["filecache", "memcached"] {
-        let text = "0 hits of 10000 reads: this times misses";
+        let text = "0 hits of 10000 reads: only misses timed";
         run.checks.push(check("NEVER-HITS", Severity::Error, Some(name), text));
     }
     all_formats(&run);

@@ -21,7 +21,7 @@ pub(crate) fn article() -> Run {
         "NEVER-HITS",
         Severity::Error,
         Some(run.targets[2].url.as_str()),
-        "0 hits of 200000 reads: this times misses",
+        "0 hits of 200000 reads: only misses timed",
     )];
     run.article = Some(Article {
         asked_elsewhere: 0,

@@ -134,7 +134,7 @@ fn zero_hits() -> Run {
             (sample.counts, sample.ops_per_s) = (missed(sample.counts), 0.0);
             sample.latency_ns = None::<Latency>;
         }
-        let text = "0 hits of 200000 reads: this times misses";
+        let text = "0 hits of 200000 reads: only misses timed";
         let operation = Some(Operation::Get);
         run.checks.push(Check {
             operation,
