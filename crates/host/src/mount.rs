@@ -98,7 +98,7 @@ fn mount(path: &Path, what: Mount) -> io::Result<()> {
     let directory = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     // SAFETY: geteuid has no arguments and touches no memory.
     if directory.metadata()?.uid() != unsafe { libc::geteuid() } {
-        return Err(io::Error::other("it is not the directory that was made there"));
+        return Err(io::Error::other("this is not the directory that larder made"));
     }
     let kind = CString::new(what.kind())?;
     let path = CString::new(format!("/proc/self/fd/{}", directory.as_raw_fd()))?;

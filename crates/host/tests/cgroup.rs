@@ -115,7 +115,7 @@ fn all_that_is_started_has_the_limit() {
     let child = Command::new("cat").arg("/proc/self/cgroup").output().unwrap();
     assert!(String::from_utf8_lossy(&child.stdout).contains(&name));
     let wider = MemoryLimit::enter(ByteSize(2 * LIMIT.0)).unwrap_err();
-    let words = "this process has a limit of 64 MiB already; give it less, or leave it out";
+    let words = "this process already has a limit of 64 MiB; ask for less, or leave the limit out";
     assert_eq!(wider, words);
     drop(limit);
     assert_eq!((groups(), cgroup::limit_bytes()), (before, outer));

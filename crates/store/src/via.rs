@@ -59,7 +59,7 @@ impl FromStr for Via {
             None => (text, None),
         };
         let Some(delay) = delay.strip_prefix("delay:") else {
-            return Err(format!("`{text}` is no way to a server; write delay:2ms"));
+            return Err(format!("`{text}` is not a link to a server; write delay:2ms"));
         };
         let wrong =
             || format!("`{delay}` is not a delay with its unit; write delay:2ms or delay:500us");
@@ -87,7 +87,7 @@ impl<'de> Deserialize<'de> for Via {
         impl Visitor<'_> for Text {
             type Value = Via;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a way to a server such as delay:2ms or delay:2ms,rate:20m")
+                f.write_str("a link to a server such as delay:2ms or delay:2ms,rate:20m")
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Via, E> {
                 text.parse().map_err(E::custom)
@@ -103,7 +103,7 @@ impl JsonSchema for Via {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "description": "a way to a server such as delay:2ms or delay:2ms,rate:20m" })
+        json_schema!({ "type": "string", "description": "a link to a server such as delay:2ms or delay:2ms,rate:20m" })
     }
 }
 
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn a_wrong_delay_is_refused_with_a_right_example() {
         for (text, message) in [
-            ("2ms", "`2ms` is no way to a server; write delay:2ms"),
+            ("2ms", "`2ms` is not a link to a server; write delay:2ms"),
             ("delay:", "`` is not a delay with its unit; write delay:2ms or delay:500us"),
             ("delay:soon", "`soon` is not a delay with its unit; write delay:2ms or delay:500us"),
             ("delay:1", "`1` is not a delay with its unit; write delay:2ms or delay:500us"),

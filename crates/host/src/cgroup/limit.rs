@@ -32,18 +32,19 @@ impl MemoryLimit {
     /// group has no swap. The error names the obstacle and the fix.
     pub fn enter(limit: ByteSize) -> Result<Self, String> {
         let home = Group::own().ok_or(
-            "there is no control group for memory here; mount them (/sys/fs/cgroup), or leave it out",
+            "this process has no control group for memory; mount the control groups (/sys/fs/cgroup), or leave the \
+             limit out",
         )?;
         if let Some(outer) = limit_bytes().map(ByteSize).filter(|outer| *outer <= limit) {
             return Err(format!(
-                "this process has a limit of {outer} already; give it less, or leave it out"
+                "this process already has a limit of {outer}; ask for less, or leave the limit out"
             ));
         }
         let parent = home.chain().find(Group::hands_on).ok_or_else(|| {
             let path = home.path.display();
             let outside = from_outside(limit);
             format!(
-                "{path} and the control groups above it hand no memory on to groups below; {outside}"
+                "neither {path} nor a control group above delegates memory to groups below; {outside}"
             )
         })?;
         // In version 2 the new group is beside this process's own group, not below it.
@@ -51,8 +52,8 @@ impl MemoryLimit {
         let limited = home.chain().take_while(left).find_map(|group| group.limiting_file());
         if let Some(file) = limited {
             return Err(format!(
-                "this process would be rid of the limit in {}, because its group would be beside that; take that limit \
-                 away, or write {} into memory.max there and leave it out",
+                "this process would escape the limit in {}, because its new group would lie beside the limited \
+                 group; remove that limit, or write {} into memory.max there and leave the limit out",
                 file.display(),
                 limit.0
             ));

@@ -98,7 +98,7 @@ impl Process {
 
     fn unavailable(&self, directory: &ScratchDir, what: &str) -> Error {
         let said = last_words(&fs::read(directory.path().join(LOG)).unwrap_or_default());
-        let said = if said.is_empty() { "it said nothing".into() } else { said };
+        let said = if said.is_empty() { "it wrote no message".into() } else { said };
         let what = format!("{} {what}: {said}", self.program);
         Error::Unavailable { engine: self.engine, what, source: None }
     }

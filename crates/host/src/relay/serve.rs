@@ -262,7 +262,7 @@ impl Orders {
         };
         let lines: Vec<u8> = self.line.drain(..=end).collect();
         let orders = String::from_utf8_lossy(&lines).lines().map(process::read_order).collect();
-        let unknown = || io::Error::new(ErrorKind::InvalidData, "an unknown order");
+        let unknown = || io::Error::new(ErrorKind::InvalidData, "an unknown command");
         Option::ok_or_else(orders, unknown).map(Some)
     }
 }
