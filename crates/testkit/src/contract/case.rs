@@ -62,7 +62,7 @@ pub(super) const REFUSED_VALUE_LEN: usize = 256 << 20;
 pub(super) const TRIED_KEY_LEN: usize = 1 << 20;
 
 pub(super) const STORES: Need = need(|s| s.capabilities.stores, "stores nothing");
-pub(super) const STORES_NOTHING: Need = need(|s| !s.capabilities.stores, "stores what is set");
+pub(super) const STORES_NOTHING: Need = need(|s| !s.capabilities.stores, "keeps entries");
 pub(super) const ADD: Need = need(|s| s.capabilities.add, "no add");
 pub(super) const APPEND: Need = need(|s| s.capabilities.append, "no append");
 pub(super) const CLEAR: Need = need(|s| s.capabilities.clear, "no clear");
@@ -74,11 +74,9 @@ pub(super) const TTL: Need = need(|s| s.capabilities.ttl, "no ttl");
 pub(super) const TTL_LEFT: Need = need(|s| s.capabilities.ttl_left, "tells no remaining ttl");
 pub(super) const VERSION: Need = need(|s| s.capabilities.version, "no versions");
 pub(super) const ACKNOWLEDGED: Need =
-    need(|s| s.durability > Durability::Unacknowledged, "nobody waits for its sets");
-pub(super) const WHOLE_WRITES: Need = need(
-    |s| !s.unchecked,
-    "declares that its writes are unchecked, so that readers may see a part",
-);
+    need(|s| s.durability > Durability::Unacknowledged, "its sets are unacknowledged");
+pub(super) const WHOLE_WRITES: Need =
+    need(|s| !s.unchecked, "declares unchecked writes, so readers may see a part");
 pub(super) const LACKS_SOMETHING: Need = need(
     |s| {
         let c = s.capabilities;
@@ -93,7 +91,7 @@ pub(super) const VALUE_LIMIT: Need = need(
     "no value limit below 256 MiB",
 );
 pub(super) const EVICTS_NOTHING: Need =
-    need(|s| !s.capabilities.evicts, "may drop what is there at any time");
+    need(|s| !s.capabilities.evicts, "may drop entries at any time");
 pub(super) const EVICTS_AT_ITS_LIMIT: Need =
     need(|s| s.bounded.is_some_and(|c| c.evicts), "no byte limit at which it evicts");
 pub(super) const REFUSES_AT_ITS_LIMIT: Need =

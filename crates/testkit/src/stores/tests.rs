@@ -75,7 +75,7 @@ fn a_case_beyond_an_engines_abilities_is_ignored_with_its_reason() {
     let limit = of("a_key_beyond_the_limit_is_an_error_that_names_it").unwrap();
     assert_eq!(limit.outcome, Outcome::Ignored("no key limit".into()));
     let nothing = of("a_store_of_nothing_answers_every_operation_of_a_plan").unwrap();
-    assert_eq!(nothing.outcome, Outcome::Ignored("stores what is set".into()));
+    assert_eq!(nothing.outcome, Outcome::Ignored("keeps entries".into()));
 }
 
 #[test]
