@@ -32,13 +32,13 @@ const CASES: &[(&str, &str, &str, &str)] = &[
     ("swap", DEFAULT, "OTHER-KEY", "got the value of `"),
     ("wrong", DEFAULT, "DAMAGED", "came back damaged: byte "),
     ("tail", DEFAULT, "DAMAGED", " bytes, where 1024 were stored"),
-    ("trunc", DEFAULT, "TRUNCATED", " came 300 of 1024 bytes"),
+    ("trunc", DEFAULT, "TRUNCATED", " came back with 300 of its 1024 bytes"),
     // The plan sets no key twice; the read-back sets some keys again.
     (
         "keepfirst",
         DEFAULT,
         "STALE",
-        "got version 1 of it, where version 2 is the oldest that is right",
+        "got version 1 of it, but version 2 is the oldest right version",
     ),
     ("nodelete", MIXED, "STALE", "` was deleted, and version "),
     ("nodelete", DEFAULT, "NOT-EMPTIED", "is still there"),

@@ -39,7 +39,7 @@ impl FromStr for Operations {
             phases.iter().filter(chained).flatten().find(|operation| operation.is_of_many_keys())
         {
             return Err(format!(
-                "`{of_many}` stands alone: it reads many keys, what is joined one"
+                "`{of_many}` stands alone: it reads many keys, a joined operation takes one key"
             ));
         }
         let all = phases.concat();

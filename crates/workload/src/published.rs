@@ -23,7 +23,7 @@ pub(super) fn read(path: &Path, built_in: &[BuiltIn]) -> Result<Cow<'static, str
     let found = built_in.iter().find(|(known, _)| *known == name);
     found.map(|(_, text)| Cow::Borrowed(*text)).ok_or_else(|| {
         let known: Vec<_> = built_in.iter().map(|(name, _)| format!("{BUILT_IN}{name}")).collect();
-        format!("nothing is built in under `{name}`; there is {}", known.join(", "))
+        format!("no built-in file `{name}`; known: {}", known.join(", "))
     })
 }
 
@@ -31,7 +31,9 @@ fn read_file(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     File::open(path)?.take(MAX_FILE.0 + 1).read_to_string(&mut text)?;
     if text.len() as u64 > MAX_FILE.0 {
-        return Err(io::Error::other(format!("longer than {MAX_FILE}: no statistics")));
+        return Err(io::Error::other(format!(
+            "longer than {MAX_FILE}, the limit of a file of statistics"
+        )));
     }
     Ok(text)
 }

@@ -136,7 +136,7 @@ fn a_file_says_the_same_in_json_and_in_lines() {
         assert!(error.contains(needle) && !error.contains('\n'), "{needle}: {error}");
     }
     for (text, needle) in [
-        ("popularity:builtin:web", "nothing is built in under `web`; there is builtin:kvcache"),
+        ("popularity:builtin:web", "no built-in file `web`; known: builtin:kvcache"),
         ("popularity:/nowhere/pop.json", "No such file"),
         ("popularity:", "known: seq, first"),
         ("popularity", "known: seq, first"),
@@ -145,5 +145,5 @@ fn a_file_says_the_same_in_json_and_in_lines() {
         assert!(error.contains(needle) && !error.contains('\n'), "{needle}: {error}");
     }
     let error = "histogram:builtin:web".parse::<SizeSpec>().unwrap_err();
-    assert!(error.contains("nothing is built in under `web`"), "{error}");
+    assert!(error.contains("no built-in file `web`"), "{error}");
 }

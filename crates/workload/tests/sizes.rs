@@ -224,7 +224,7 @@ fn a_broken_histogram_names_its_fault() {
         (
             "e.json",
             r#"{"valSizeRange": [-1], "valSizeRangeProbability": [1]}"#,
-            "size -1 is not one from 0",
+            "size -1 is not from 0",
         ),
         ("f.csv", "4k,1\n4q,1\n", "line 2: `4q,1` is not a size up to 1 GiB and a weight"),
         ("g.csv", "", "no size has a weight above 0"),

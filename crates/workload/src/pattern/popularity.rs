@@ -84,7 +84,9 @@ fn cumulated(mut groups: Vec<(f64, f64)>) -> Result<Arc<[Share]>, String> {
         keys.is_finite() && requests.is_finite() && *keys > 0.0 && *requests >= 0.0
     };
     if let Some((keys, requests)) = groups.iter().find(|group| !is_number(group)) {
-        return Err(format!("{keys} keys with {requests} requests: not a number of each"));
+        return Err(format!(
+            "{keys} keys with {requests} requests: give keys above 0 and requests from 0"
+        ));
     }
     groups.retain(|(_, requests)| *requests > 0.0);
     groups.sort_by(|a, b| (b.1 / b.0).total_cmp(&(a.1 / a.0)));

@@ -71,7 +71,7 @@ fn lines(text: &str) -> Result<Vec<Bucket>, String> {
 fn checked(size: f64) -> Result<u32, String> {
     let limit = f64::from(SizeSpec::LIMIT);
     if !(0.0..=limit).contains(&size) {
-        return Err(format!("size {size} is not one from 0 to {limit} bytes"));
+        return Err(format!("size {size} is not from 0 to {limit} bytes"));
     }
     Ok(size as u32)
 }

@@ -9,7 +9,7 @@ use super::recorder::{Record, Recorder, Stop};
 
 pub(super) const FORMAT: TraceFormat = TraceFormat {
     name: "cache2k",
-    summary: "big-endian 32-bit keys, every access a get; known by the name .trace",
+    summary: "big-endian 32-bit keys, every access a get; recognized by the ending .trace",
     has_sizes: false,
     detect,
     read,

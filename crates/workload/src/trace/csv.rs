@@ -13,7 +13,7 @@ use super::recorder::{Record, Recorder, Stop};
 
 pub(super) const FORMAT: TraceFormat = TraceFormat {
     name: "csv",
-    summary: "a header with `key`, and of op, size, key_size, ttl, op_count, op_time what there is (Meta's kvcache)",
+    summary: "a header with `key` and any of op, size, key_size, ttl, op_count, op_time (Meta's kvcache)",
     has_sizes: true,
     detect,
     read,

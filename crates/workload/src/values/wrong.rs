@@ -39,7 +39,7 @@ impl Values {
         let header = Header::read(value);
         match (finding, header) {
             (Finding::Truncated, _) => {
-                format!("of `{key}` came {} of {len} bytes", value.len())
+                format!("`{key}` came back with {} of its {len} bytes", value.len())
             }
             (Finding::Stale, Some(header)) => {
                 let which = asked.version_shown(header.version);
@@ -49,7 +49,7 @@ impl Values {
                         format!("asked for `{key}`, got {which} of it")
                     }
                     oldest => format!(
-                        "asked for `{key}`, got {which} of it, where {} is the oldest that is right",
+                        "asked for `{key}`, got {which} of it, but {} is the oldest right version",
                         asked.version_shown(oldest)
                     ),
                 }
@@ -57,7 +57,7 @@ impl Values {
             (Finding::OtherKey, Some(header)) => {
                 let other = (0..keys.count()).find(|index| self.tag(*index) == header.tag);
                 let other = other.map_or_else(
-                    || "no key of this run".into(),
+                    || "a key that is not of this run".into(),
                     |index| format!("`{}`", keys.shown(index)),
                 );
                 format!("asked for `{key}`, got the value of {other}")
@@ -69,7 +69,7 @@ impl Values {
             }
             (Finding::Damaged, _) => self.describe_damage(&key, asked, value),
             (Finding::Stale | Finding::OtherKey | Finding::Right, _) => {
-                format!("`{key}` came back other than it was stored")
+                format!("`{key}` came back changed")
             }
         }
     }
@@ -130,12 +130,12 @@ mod tests {
                 said(base + 1, &[&value[..], b"x"].concat()),
             ],
             [
-                "of `k0000005` came 100 of 300 bytes".to_owned(),
-                "asked for `k0000005`, got version 1 of it, where version 3 is the oldest that is right"
+                "`k0000005` came back with 100 of its 300 bytes".to_owned(),
+                "asked for `k0000005`, got version 1 of it, but version 3 is the oldest right version"
                     .into(),
                 "`k0000005` was deleted, and version 1 of it came back".into(),
-                "asked for `k0000005`, got a version of an earlier round of it, where version 1 is the \
-                 oldest that is right"
+                "asked for `k0000005`, got a version of an earlier round of it, but version 1 is the oldest right \
+                 version"
                     .into(),
                 "asked for `k0000005`, got a version of an earlier round of it".into(),
                 "asked for `k0000005`, got the value of `k0000023`".into(),
