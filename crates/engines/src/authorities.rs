@@ -14,7 +14,7 @@ pub(crate) fn read(engine: &'static str, option: &str, path: &str) -> Result<Vec
     })?;
     if CertificateDer::pem_slice_iter(&pem).flatten().next().is_none() {
         let reason =
-            format!("option `{option}`: there is no certificate in {path}; it must be in PEM");
+            format!("option `{option}`: there is no certificate in {path}; give a file in PEM");
         return Err(Error::InvalidOptions { engine, reason });
     }
     Ok(pem)

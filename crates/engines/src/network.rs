@@ -164,8 +164,7 @@ pub fn relay_for(
     let needed = via.delay() * round_trips;
     if needed >= timeout {
         let reason = format!(
-            "option `via`: the first answer of a connection takes {} by {via}, which `timeout` of {} does not allow; \
-             raise it",
+            "option `via`: a connection's first answer takes {} by {via}, longer than `timeout` of {}; raise `timeout`",
             Span(needed),
             Span(timeout),
         );
@@ -281,8 +280,8 @@ mod tests {
         assert!(refused(None, 5).is_ok());
         assert_eq!(
             refused(Some("delay:3s"), 5).unwrap_err().to_string(),
-            "test: option `via`: the first answer of a connection takes 6s by delay:3s, which `timeout` of 5s does not \
-             allow; raise it"
+            "test: option `via`: a connection's first answer takes 6s by delay:3s, longer than `timeout` of 5s; \
+             raise `timeout`"
         );
     }
 

@@ -143,7 +143,7 @@ fn library_of_another_larder() {
     let output = other.env(OPEN, "").env("XDG_DATA_HOME", data.path()).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("it has interface 1, and this larder needs "), "{text}");
-    assert!(text.ends_with("; make it anew: ./setup.sh --with bdb\n"), "{text}");
+    assert!(text.ends_with("; build it again: ./setup.sh --with bdb\n"), "{text}");
     assert_eq!(text.lines().count(), 1, "{text}");
 }
 

@@ -138,11 +138,11 @@ fn every_error_of_a_server_is_named() {
 
 fn a_malformed_answer_is_shown() {
     for (answer, needle) in [
-        (&b"HTTP/1.1 400 Bad Request\r\n"[..], "no answer to `gets`: HTTP/1.1 400 Bad Request"),
-        (b"VALUE other 0 1 5\r\nx\r\nEND\r\n", "no answer to `gets`: VALUE other 0 1 5"),
+        (&b"HTTP/1.1 400 Bad Request\r\n"[..], "not an answer to `gets`: HTTP/1.1 400 Bad Request"),
+        (b"VALUE other 0 1 5\r\nx\r\nEND\r\n", "not an answer to `gets`: VALUE other 0 1 5"),
         (b"VALUE key 0 1 5\r\nxyEND\r\n\r\n\r\n", "a value without its end"),
-        (b"\x01\x02\r\n", "no answer to `gets`: \\x01\\x02"),
-        (b"END\r\nEND\r\n", "an answer to nothing: END"),
+        (b"\x01\x02\r\n", "not an answer to `gets`: \\x01\\x02"),
+        (b"END\r\nEND\r\n", "an answer without a request: END"),
     ] {
         let session = &mut *session_at(move |_| answer.to_vec());
         let first = session.get(b"key", &mut Vec::new());

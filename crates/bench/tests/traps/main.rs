@@ -486,9 +486,9 @@ fn a_server_that_names_another_key_has_its_errors_told() {
     judge(
         "otherkey",
         &[
-            (DEFAULT, Failing("no answer to `gets`: VALUE larder:")),
-            (MIXED, Failing("no answer to `gets`: VALUE larder:")),
-            (PHASES, Failing("no answer to `gets`: VALUE larder:")),
+            (DEFAULT, Failing("not an answer to `gets`: VALUE larder:")),
+            (MIXED, Failing("not an answer to `gets`: VALUE larder:")),
+            (PHASES, Failing("not an answer to `gets`: VALUE larder:")),
         ],
     );
 }
@@ -499,9 +499,9 @@ fn a_proxy_that_answers_from_another_connection_has_its_errors_told() {
     judge(
         "crossed",
         &[
-            (&two(DEFAULT), Failing("no answer to `gets`: VALUE larder:")),
-            (&two(MIXED), Failing("no answer to `gets`: VALUE larder:")),
-            (&two(PHASES), Failing("no answer to `gets`: VALUE larder:")),
+            (&two(DEFAULT), Failing("not an answer to `gets`: VALUE larder:")),
+            (&two(MIXED), Failing("not an answer to `gets`: VALUE larder:")),
+            (&two(PHASES), Failing("not an answer to `gets`: VALUE larder:")),
         ],
     );
 }
@@ -511,9 +511,9 @@ fn a_server_that_ends_answers_twice_has_its_errors_told() {
     judge(
         "twice",
         &[
-            (DEFAULT, Failing("an answer to nothing: END")),
-            (MIXED, Failing("an answer to nothing: END")),
-            (PHASES, Failing("an answer to nothing: END")),
+            (DEFAULT, Failing("an answer without a request: END")),
+            (MIXED, Failing("an answer without a request: END")),
+            (PHASES, Failing("an answer without a request: END")),
         ],
     );
 }

@@ -81,7 +81,7 @@ fn region() {
     let plan = ["-k", "100", "-d", "100", "-r", "1", "--memory", "64m", "-o", "out"];
     let answer = scene.larder(&[&["compare", "-q", "mmap:?size=256m"], &plan[..]].concat());
     answer.ends_with(1);
-    assert_contains(&answer.err, &["`size` 256 MiB > ", "which is left of what this may take"]);
+    assert_contains(&answer.err, &["`size` 256 MiB > ", "the rest of this process's memory limit"]);
     scene.assert_nothing_left();
 }
 

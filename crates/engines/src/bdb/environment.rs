@@ -105,7 +105,7 @@ fn lock(folder: &Path) -> Result<Lock> {
     match file.try_lock() {
         Ok(()) => Ok(Lock(file)),
         Err(TryLockError::WouldBlock) => Err(unavailable(format!(
-            "{} is open already; one store at a time may have it",
+            "{} is open already; one store at a time may open it",
             folder.display()
         ))),
         Err(TryLockError::Error(source)) => Err(failed(source)),
@@ -144,7 +144,9 @@ fn in_words(folder: &Path, fault: Fault) -> Error {
     match fault {
         Fault::Deadlock => Error::Busy {
             engine: SCHEME,
-            what: format!("{shown}: others changed the same pages at every try; use fewer threads"),
+            what: format!(
+                "{shown}: other transactions changed the same pages at every try; use fewer threads"
+            ),
         },
         Fault::OfType { is_hash } => {
             let held = if is_hash { Kind::Hash } else { Kind::Btree }.as_str();

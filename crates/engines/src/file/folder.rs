@@ -58,7 +58,8 @@ impl Folder {
             return Err(Error::InvalidOptions {
                 engine: SCHEME,
                 reason: format!(
-                    "option `depth`: {} was made with depth {depth}; open it so, or choose another namespace",
+                    "option `depth`: {} was made with depth {depth}; open it with that depth, or choose another \
+                     namespace",
                     path.display()
                 ),
             });

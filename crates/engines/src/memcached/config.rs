@@ -213,14 +213,14 @@ impl MemcachedConfig {
         let ByteSize(item_size) = config.item_size;
         if item_size != whole_chunks(item_size) {
             return Err(invalid(format!(
-                "option `item_size`: {item_size} has memcached cut items into chunks of {}; write {}k",
+                "option `item_size`: {item_size} makes memcached cut items into chunks of {}; write {}k",
                 config.chunk_max(),
                 whole_chunks(item_size) / ITEM_MIN
             )));
         }
         config.check_server(url)?;
         if config.timeout.0.is_zero() {
-            return Err(invalid("option `timeout`: 0s is no time to answer; write 5s".into()));
+            return Err(invalid("option `timeout`: 0s leaves no time to answer; write 5s".into()));
         }
         Ok(config)
     }

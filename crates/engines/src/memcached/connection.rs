@@ -118,7 +118,9 @@ impl Connection {
     #[inline]
     fn nothing_left(&mut self) -> Result<()> {
         if self.start != self.end {
-            return Err(self.protocol("an answer to nothing: ", &self.input[self.start..self.end]));
+            return Err(
+                self.protocol("an answer without a request: ", &self.input[self.start..self.end])
+            );
         }
         Ok(())
     }
@@ -287,7 +289,7 @@ impl Connection {
 
     #[cold]
     fn malformed(&self, malformed: Malformed, received: &[u8]) -> Error {
-        self.protocol(&format!("no answer to `{}`: ", malformed.command), received)
+        self.protocol(&format!("not an answer to `{}`: ", malformed.command), received)
     }
 
     #[cold]

@@ -55,7 +55,7 @@ fn has_room_in_memory(file: &Path, size: ByteSize) -> Result<()> {
     let system = || disk::file_system(folder.unwrap_or(Path::new(".")));
     match cgroup::free_bytes().map(ByteSize) {
         Some(free) if size > free && !file.exists() && system().is_ok_and(|it| it.is_memory()) => {
-            let what = format!("`size` {size} > {free}, which is left of what this may take");
+            let what = format!("`size` {size} > {free}, the rest of this process's memory limit");
             Err(Error::Full { engine: SCHEME, what })
         }
         _ => Ok(()),

@@ -158,7 +158,7 @@ fn database(url: &StoreUrl) -> Result<String> {
         name => name,
     };
     if name.len() > 63 || name.contains(['/', '\\', '.', ' ', '"', '$', '\0']) {
-        let reason = format!("`{name}` is no name of a database; write mongodb://h1/cache");
+        let reason = format!("`{name}` is not the name of a database; write mongodb://h1/cache");
         return Err(Error::InvalidUrl { url: url.to_string(), reason });
     }
     Ok(name.into())
@@ -280,7 +280,7 @@ mod tests {
         for (url, needle) in [
             ("mongodb://a:b", "write h1:27017"),
             ("mongodb://:secret@h1", "a password without a user"),
-            ("mongodb://h1/a.b", "`a.b` is no name of a database"),
+            ("mongodb://h1/a.b", "`a.b` is not the name of a database"),
             ("mongodb://me:secret@h1?readPreference=secret", "read preference"),
             ("mongodb://h1?retryReads=maybe", "retryReads"),
             ("mongodb://h1?w=", "option `w` is empty"),

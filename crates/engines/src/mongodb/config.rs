@@ -210,7 +210,7 @@ impl MongodbConfig {
             return invalid("options `tls` and `ssl` are one and say both on and off".into());
         }
         if config.timeout.0.is_zero() {
-            return invalid("option `timeout`: 0s is no time to answer; write 5s".into());
+            return invalid("option `timeout`: 0s leaves no time to answer; write 5s".into());
         }
         if !config.waits() {
             config.check_unacknowledged(url)?;
@@ -224,7 +224,7 @@ impl MongodbConfig {
             || collection.starts_with("system.")
         {
             return invalid(format!(
-                "option `collection`: `{collection}` is no name of a collection"
+                "option `collection`: `{collection}` is not the name of a collection"
             ));
         }
         Ok(config)
@@ -289,19 +289,17 @@ impl MongodbConfig {
         };
         if self.journal == Some(true) {
             return invalid(
-                "nobody waits for the journal with w=0; write w=1, or leave out `journal`",
+                "a write with w=0 waits for no journal; write w=1, or leave out `journal`",
             );
         }
         if url.user().is_some() || self.authMechanism.is_some() || self.is_encrypted(url) {
             return invalid(
-                "the driver has no writes that nobody waits for, and larder sends them without a user and without TLS; \
+                "the driver has no unacknowledged writes, and larder sends them without a user and without TLS; \
                  write w=1",
             );
         }
         if url.hosts().len() > 1 || url.scheme() == "mongodb+srv" || self.replicaSet.is_some() {
-            return invalid(
-                "writes that nobody waits for go to one server; name one host, or write w=1",
-            );
+            return invalid("unacknowledged writes go to one server; name one host, or write w=1");
         }
         Ok(())
     }
@@ -321,8 +319,8 @@ impl MongodbConfig {
         }
         if !url.hosts().is_empty() && self.is_encrypted(url) && !self.is_insecure() {
             return invalid(
-                "a certificate is for the name of its server, and a relay has another; write tlsInsecure=on, or leave out \
-                 `via`",
+                "a certificate is for the name of its server, and a relay has another name; write tlsInsecure=on, or \
+                 leave out `via`",
             );
         }
         Ok(())
@@ -392,13 +390,13 @@ mod tests {
             ("mongodb:?replicaSet=rs", "option `replicaSet` is for servers that the URL names"),
             ("mongodb://h1?tls=on&ssl=off", "are one and say both"),
             ("mongodb:?timeout=0", "write 5s"),
-            ("mongodb:?w=0&journal=on", "nobody waits for the journal"),
+            ("mongodb:?w=0&journal=on", "waits for no journal"),
             ("mongodb:?w=0&tls=on", "without a user and without TLS"),
             ("mongodb://me:pw@h1?w=0", "without a user and without TLS"),
             ("mongodb://h1,h2?w=0", "go to one server"),
             ("mongodb://h1,h2?via=delay:2ms", "a relay stands before one server"),
             ("mongodb://h1?tls=on&via=delay:2ms", "write tlsInsecure=on"),
-            ("mongodb:?collection=system.x", "`system.x` is no name of a collection"),
+            ("mongodb:?collection=system.x", "`system.x` is not the name of a collection"),
             ("mongodb:?server=ferretdb", "not one of mongod, stand-in"),
             (
                 "mongodb:?replicaset=rs",

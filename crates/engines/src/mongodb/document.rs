@@ -108,7 +108,7 @@ impl<'a> Found<'a> {
         let (mut version, mut flags, mut deadline_ms) = (0, 0, None);
         for element in document {
             let (name, field) =
-                element.map_err(|error| corrupted(&format!("a document that is none: {error}")))?;
+                element.map_err(|error| corrupted(&format!("not a document: {error}")))?;
             match (name, field) {
                 (ID, RawBsonRef::String(text)) => key = Some(text),
                 (VALUE, RawBsonRef::Binary(binary)) => value = Some(binary.bytes),

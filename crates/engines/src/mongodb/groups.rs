@@ -17,7 +17,7 @@ impl MongodbSession {
             let entry = Found::read(document)?;
             let key = document::bytes(entry.key).ok_or_else(|| Error::Corrupted {
                 engine: SCHEME,
-                what: "a document whose `_id` is no key of an entry".into(),
+                what: "a document whose `_id` is not the key of an entry".into(),
             })?;
             if entry.is_live(now_ms) {
                 counters.hits.add_one();

@@ -41,7 +41,7 @@ pub(super) fn failed(peer: &str, timeout: Duration, error: &DriverError) -> Erro
         ErrorKind::Write(WriteFailure::WriteConcernError(error)) => refused(
             peer,
             error.code,
-            &format!("the write is done, its concern is not met: {}", error.message),
+            &format!("the write is done, but its write concern is not met: {}", error.message),
         ),
         ErrorKind::InvalidArgument { message, .. }
         | ErrorKind::InvalidTlsConfig { message, .. } => {

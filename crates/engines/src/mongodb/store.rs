@@ -167,7 +167,7 @@ impl Shared {
         tell("sync_delay", delay);
         if survey.kind == Kind::StandIn {
             tell("stand_in", Some(NO_FIGURE.into()));
-            tell("ttl_index", Some("none: it removes nothing that has expired".into()));
+            tell("ttl_index", Some("none: the stand-in removes no expired entries".into()));
         }
         settings.extend(network::relay_settings(config.via, self.relay.as_ref()));
         let is_kept = survey.durability(None) > Durability::Volatile;

@@ -99,7 +99,7 @@ impl Survey {
             None => return Ok(()),
         };
         let reason = format!(
-            "option `w`: {what}, and writes that nobody waits for go to a server that stands alone; write w=1"
+            "option `w`: {what}, and unacknowledged writes go to a server outside a replica set; write w=1"
         );
         Err(Error::InvalidOptions { engine: SCHEME, reason })
     }

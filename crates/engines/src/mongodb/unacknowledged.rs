@@ -56,9 +56,8 @@ impl Outbox {
         collection: &str,
         entry: &RawDocument,
     ) -> Result<bool> {
-        let command = replacement(database, collection, entry).map_err(|error| {
-            refusal::protocol(&self.peer, &format!("a document that is none: {error}"))
-        })?;
+        let command = replacement(database, collection, entry)
+            .map_err(|error| refusal::protocol(&self.peer, &format!("not a document: {error}")))?;
         let is_new = self.stream.is_none();
         self.exchange(|outbox| outbox.send(&command, MORE_TO_COME))?;
         self.is_owed = true;

@@ -54,7 +54,11 @@ impl Address {
             (_, []) => {
                 return Err(invalid("no host; write mysql://user:password@host/database".into()));
             }
-            _ => return Err(invalid("several hosts; one server has the table".into())),
+            _ => {
+                return Err(invalid(
+                    "several hosts; name the one server that has the table".into(),
+                ));
+            }
         };
         let database = url.path().trim_matches('/');
         if database.is_empty() || database.contains('/') {

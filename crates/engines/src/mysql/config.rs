@@ -255,7 +255,7 @@ impl MysqlConfig {
 
     fn check_values(&self) -> Result<(), String> {
         if self.timeout.0.is_zero() {
-            return Err("option `timeout`: 0s is no time to answer; write 5s".into());
+            return Err("option `timeout`: 0s leaves no time to answer; write 5s".into());
         }
         if self.buffer_pool.0 < SMALLEST_POOL {
             let smallest = ByteSize(SMALLEST_POOL);
@@ -281,12 +281,11 @@ impl MysqlConfig {
             return Err("option `socket`: a socket of this machine takes no TLS".into());
         }
         if self.ssl_ca.is_some() && !self.ssl_mode.verifies() {
-            return Err("option `ssl-ca` is for a certificate that is looked at; \
-                        write ssl-mode=VERIFY_CA or VERIFY_IDENTITY"
+            return Err("option `ssl-ca` is for verified certificates; write ssl-mode=VERIFY_CA or VERIFY_IDENTITY"
                 .into());
         }
         if self.via.is_some() && self.ssl_mode == SslMode::VerifyIdentity {
-            return Err("option `via`: a certificate is for the name of its server, and a relay has another; \
+            return Err("option `via`: a certificate is for the name of its server, and a relay has another name; \
                         write ssl-mode=VERIFY_CA, or leave out `via`"
                 .into());
         }

@@ -137,10 +137,13 @@ fn refused(address: &Address, error: &MySqlError) -> Error {
             Error::Full { engine: SCHEME, what: answered }
         }
         _ if out_of_room => Error::Full { engine: SCHEME, what: answered },
-        code::NO_SUCH_TABLE => protocol(address, format!("{said}; somebody took the table away")),
-        code::PACKET_TOO_LARGE => {
-            protocol(address, format!("{said}; it takes less than when the store was opened"))
+        code::NO_SUCH_TABLE => {
+            protocol(address, format!("{said}; another client removed the table"))
         }
+        code::PACKET_TOO_LARGE => protocol(
+            address,
+            format!("{said}; the server takes less than when the store was opened"),
+        ),
         code::READ_ONLY => protocol(address, format!("{said}; name its primary")),
         _ => protocol(address, said),
     }
@@ -165,11 +168,15 @@ fn of_driver(address: &Address, error: &DriverError) -> Error {
             one_line(LONGEST, name)
         )),
         DriverError::OldMysqlPasswordDisabled | DriverError::CleartextPluginDisabled => {
-            unavailable(format!("{address} wants the password in a way that gives it away"))
+            unavailable(format!(
+                "{address} wants the password in clear text or as a weak hash; change its \
+                 authentication plugin"
+            ))
         }
-        other => {
-            protocol(address, one_line(LONGEST, &format!("no answer of this protocol: {other}")))
-        }
+        other => protocol(
+            address,
+            one_line(LONGEST, &format!("not an answer of this protocol: {other}")),
+        ),
     }
 }
 

@@ -45,7 +45,7 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     let survey = Survey::of(&mut control, &address)?;
     if survey.packet_len <= AROUND_VALUE {
         let reason = format!(
-            "{address} takes packets of {} bytes, which is no room for values; raise its max_allowed_packet",
+            "{address} takes packets of {} bytes, which leaves no room for values; raise its max_allowed_packet",
             survey.packet_len
         );
         return Err(Error::InvalidOptions { engine: SCHEME, reason });

@@ -53,7 +53,7 @@ pub(super) fn prepare(
     let is_new = make(connection, create)?;
     match look_at(connection, address, table)? {
         Some(key_len) => Ok(Found { is_new, key_len }),
-        None => Err(refusal::protocol(address, format!("its new table `{table}` is not there"))),
+        None => Err(refusal::protocol(address, format!("its new table `{table}` is missing"))),
     }
 }
 

@@ -215,7 +215,7 @@ impl PostgresqlConfig {
         }
         if self.timeout.0 < Duration::from_millis(1) {
             let Self { timeout, .. } = self;
-            return Err(format!("option `timeout`: {timeout} is no time to answer; write 5s"));
+            return Err(format!("option `timeout`: {timeout} leaves no time to answer; write 5s"));
         }
         Ok(())
     }

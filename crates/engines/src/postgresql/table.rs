@@ -100,7 +100,7 @@ fn find(
     let refused = |reason: String| Err(Error::InvalidOptions { engine: SCHEME, reason });
     if column(0) != "r" || column(2) != COLUMNS {
         return refused(format!(
-            "{} has a table `{name}` of somebody else's, with other columns; name another by `namespace=`",
+            "{} has another table `{name}`, with other columns; choose another name by `namespace=`",
             connection.peer()
         ));
     }

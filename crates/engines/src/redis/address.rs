@@ -100,7 +100,9 @@ impl Greeting {
             None if self.relays.is_empty() => Ok(None),
             None => Err(Error::Unavailable {
                 engine: SCHEME,
-                what: format!("{shown} joined the cluster after the relay was started; start anew"),
+                what: format!(
+                    "{shown} joined the cluster after the relay was started; start again"
+                ),
                 source: None,
             }),
         }

@@ -174,7 +174,7 @@ impl RedisConfig {
         }
         if config.insecure && config.ca.is_some() {
             return invalid(
-                "option `insecure` takes any certificate, also of others than `ca`; leave out one"
+                "option `insecure` takes any certificate, so `ca` has no effect; leave out one of them"
                     .into(),
             );
         }
@@ -191,12 +191,12 @@ impl RedisConfig {
             return invalid(format!("option `io_threads`: {} is not 1 to 128", config.io_threads));
         }
         if config.timeout.0.is_zero() {
-            return invalid("option `timeout`: 0s is no time to answer; write 5s".into());
+            return invalid("option `timeout`: 0s leaves no time to answer; write 5s".into());
         }
         if config.via.is_some() && names_servers && config.is_encrypted() && !config.insecure {
             return invalid(
-                "option `via`: a certificate is for the name of its server, and a relay has another; \
-                 write insecure=on, or leave out `via`"
+                "option `via`: a certificate is for the name of its server, and a relay has another name; write \
+                 insecure=on, or leave out `via`"
                     .into(),
             );
         }

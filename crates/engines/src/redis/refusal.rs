@@ -21,7 +21,9 @@ pub(super) fn failed(node: &Node, timeout: Duration, error: &RedisError) -> Erro
     let text = one_line(LONGEST, &error.to_string());
     let what = match error.kind() {
         ErrorKind::AuthenticationFailed => refused_password(node),
-        ErrorKind::Parse => return protocol(node, format!("no answer of this protocol: {text}")),
+        ErrorKind::Parse => {
+            return protocol(node, format!("not an answer of this protocol: {text}"));
+        }
         // The library chooses the database before any password is asked for.
         ErrorKind::Server(_) if error.detail() == Some("Authentication required.") => {
             wants_password(node)
@@ -67,7 +69,9 @@ pub(super) fn refused(node: &Node, refusal: &ServerError) -> Error {
         "CLUSTERDOWN" | "MASTERDOWN" => unavailable(format!("{node} answered: {said}")),
         "WRONGPASS" => unavailable(refused_password(node)),
         "NOAUTH" => unavailable(wants_password(node)),
-        "MOVED" | "ASK" => protocol(node, format!("{said}; it does not tell its cluster's slots")),
+        "MOVED" | "ASK" => {
+            protocol(node, format!("{said}; the server does not tell its cluster's slots"))
+        }
         "READONLY" => protocol(node, format!("{said}; name its primary")),
         _ => protocol(node, said),
     }
@@ -78,9 +82,7 @@ pub(super) fn refused(node: &Node, refusal: &ServerError) -> Error {
 pub(super) fn sent_around(node: &Node, n_times: usize, slot: u16) -> Error {
     protocol(
         node,
-        format!(
-            "its cluster sent a request on {n_times} times; no node takes slot {slot} for its own"
-        ),
+        format!("its cluster redirected a request {n_times} times; no node owns slot {slot}"),
     )
 }
 
@@ -94,7 +96,7 @@ pub(super) fn unknown_host(teller: &Node, port: u16) -> Error {
 /// The error of an answer that does not fit the command.
 #[cold]
 pub(super) fn unexpected(node: &Node, command: &str, answer: &Value) -> Error {
-    protocol(node, one_line(LONGEST, &format!("no answer to {command}: {answer:?}")))
+    protocol(node, one_line(LONGEST, &format!("not an answer to {command}: {answer:?}")))
 }
 
 #[cold]

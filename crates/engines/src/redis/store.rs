@@ -92,7 +92,9 @@ fn find_layout(seeds: &[Arc<Node>], greeting: &Greeting, timeout: Duration) -> R
             Ok(true) => return ask_layout(seed, greeting, timeout),
             Ok(false) if seeds.len() == 1 => return Ok(Layout::single(Arc::clone(seed))),
             Ok(false) => {
-                let reason = format!("several hosts are a cluster, and {seed} is none; name one");
+                let reason = format!(
+                    "several hosts are a cluster, and {seed} is not part of one; name one host"
+                );
                 return Err(Error::InvalidOptions { engine: SCHEME, reason });
             }
             Err(error) => drop(first_error.get_or_insert(error)),

@@ -47,21 +47,21 @@ pub(super) fn share(tiers: &[Capabilities], bound: Option<Duration>) -> Option<D
 pub(super) fn check(tiers: &[(&str, Capabilities)], cap: Option<Duration>) -> Result<()> {
     let refuse = |reason: String| Err(Error::InvalidOptions { engine: SCHEME, reason });
     if let Some((name, _)) = tiers.iter().find(|(_, tier)| !tier.stores) {
-        return refuse(format!("{name} keeps nothing, so it is no tier; leave it out"));
+        return refuse(format!("{name} keeps nothing and cannot be a tier; leave it out"));
     }
     let above = &tiers[..tiers.len().saturating_sub(1)];
     if cap.is_some()
         && let Some((name, _)) = above.iter().find(|(_, tier)| !tier.ttl)
     {
         return refuse(format!(
-            "{name} has no TTL, so it cannot keep to `l1_ttl`; write `|?l1_ttl=off` if nobody else writes below"
+            "{name} has no TTL, so it cannot keep to `l1_ttl`; write `|?l1_ttl=off` if no other process writes below"
         ));
     }
     if cap.is_none()
         && let Some((name, _)) = tiers.iter().skip(1).find(|(_, tier)| hides_ttl(tier))
     {
         return refuse(format!(
-            "{name} does not tell how long an entry lives, so above it one could outlive itself; write `|?l1_ttl=10s`"
+            "{name} does not tell how long an entry lives, so a copy above could outlive it; write `|?l1_ttl=10s`"
         ));
     }
     Ok(())

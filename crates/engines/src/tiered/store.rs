@@ -29,7 +29,7 @@ pub(super) fn open(url: &StoreUrl, catalog: &Catalog) -> Result<Arc<dyn Store>> 
         let (language, _) = guest.scheme().split_once('+').unwrap_or((guest.scheme(), ""));
         let reason = format!(
             "`{}:` lives in another language and would be reached over a pipe; write `{language}+tiered:` for a \
-             stack that does too",
+             stack in that language",
             guest.scheme()
         );
         return Err(Error::InvalidUrl { url: url.to_string(), reason });

@@ -58,7 +58,7 @@ pub(super) fn incr(stack: &mut Stack, key: &[u8], delta: i64) -> Result<Option<u
 /// Removes every entry of every tier. An upper tier that fails to do so loses trust; the first error is the stack's.
 pub(super) fn clear(stack: &mut Stack) -> Result<()> {
     if !stack.capabilities.clear {
-        let operation = "clear of a stack with a tier that has none";
+        let operation = "clear of a stack with a tier that has no clear";
         return Err(Error::Unsupported { engine: SCHEME, operation });
     }
     let (lowest, above, tokens) = apart(stack);

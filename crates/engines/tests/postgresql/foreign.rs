@@ -136,7 +136,7 @@ fn a_foreign_table_is_refused() {
     assert_eq!(
         message,
         format!(
-            "postgresql: {address} has a table `larder` of somebody else's, with other columns; name another by \
+            "postgresql: {address} has another table `larder`, with other columns; choose another name by \
              `namespace=`"
         )
     );

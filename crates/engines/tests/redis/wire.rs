@@ -121,7 +121,7 @@ fn every_error_of_a_server_is_named() {
         ("NOPERM this user has no permissions", "protocol", "answered: NOPERM this user"),
         ("CLUSTERDOWN The cluster is down", "unavailable", "CLUSTERDOWN The cluster is down"),
         ("MASTERDOWN Link is down", "unavailable", "MASTERDOWN Link is down"),
-        ("MOVED 1 127.0.0.1:1", "protocol", "MOVED 1 127.0.0.1:1; it does not tell"),
+        ("MOVED 1 127.0.0.1:1", "protocol", "MOVED 1 127.0.0.1:1; the server does not tell"),
         ("FIRE in the\tserver room", "protocol", "answered: FIRE in the server room"),
     ] {
         let line: &'static [u8] = format!("-{answer}\r\n").leak().as_bytes();
@@ -143,10 +143,10 @@ fn every_error_of_a_server_is_named() {
 
 fn a_malformed_answer_is_shown() {
     for (answer, needle) in [
-        (&b"HTTP/1.1 400 Bad Request\r\n"[..], "no answer of this protocol"),
-        (b":5\r\n", "no answer to GET: int(5)"),
-        (b"*1\r\n$1\r\nx\r\n", "no answer to GET: "),
-        (b"$3\r\nabcd\r\n", "no answer of this protocol"),
+        (&b"HTTP/1.1 400 Bad Request\r\n"[..], "not an answer of this protocol"),
+        (b":5\r\n", "not an answer to GET: int(5)"),
+        (b"*1\r\n$1\r\nx\r\n", "not an answer to GET: "),
+        (b"$3\r\nabcd\r\n", "not an answer of this protocol"),
     ] {
         let session = &mut *session_at(always(answer));
         let message = failure(session.get(b"key", &mut Vec::new()), "protocol");
@@ -154,16 +154,16 @@ fn a_malformed_answer_is_shown() {
         assert!(message.len() < 300, "{message}");
     }
     for (answer, needle) in [
-        (&b"$2\r\nOK\r\n"[..], "no answer to MGET"),
-        (b"*2\r\n$1\r\na\r\n$1\r\nb\r\n", "no answer to MGET"),
-        (b"*1\r\n:5\r\n", "no answer to MGET: int(5)"),
+        (&b"$2\r\nOK\r\n"[..], "not an answer to MGET"),
+        (b"*2\r\n$1\r\na\r\n$1\r\nb\r\n", "not an answer to MGET"),
+        (b"*1\r\n:5\r\n", "not an answer to MGET: int(5)"),
     ] {
         let session = &mut *session_at(always(answer));
         let many = session.get_many(&[b"key"], &mut |_, _, _| panic!("a hit"));
         assert!(failure(many, "protocol").contains(needle));
     }
     let set = session_at(always(b"$1\r\nx\r\n")).set(b"key", b"value", &SetOptions::default());
-    assert!(failure(set, "protocol").contains("no answer to SET"));
+    assert!(failure(set, "protocol").contains("not an answer to SET"));
     assert!(failure(session_at(always(b"+OK\r\n")).delete(b"key"), "protocol").contains("DEL"));
 }
 
@@ -290,7 +290,7 @@ fn in_circles() {
     ports.set(nodes.each_ref().map(Peer::port)).unwrap();
     let session = &mut *open(&url).session().unwrap();
     let message = failure(session.get(b"key", &mut Vec::new()), "protocol");
-    assert!(message.contains("sent a request on 5 times; no node takes slot 1"), "{message}");
+    assert!(message.contains("redirected a request 5 times; no node owns slot 1"), "{message}");
     assert_eq!(n_asked.load(Ordering::SeqCst), 6, "asked once, and sent on five times");
 }
 

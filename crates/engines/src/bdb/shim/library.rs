@@ -75,7 +75,7 @@ impl Shim {
         let unavailable = |reason: String| Error::Unavailable {
             engine: SCHEME,
             what: format!(
-                "{} cannot be used ({}); make it anew: {}",
+                "{} cannot be used ({}); build it again: {}",
                 file.display(),
                 reason.replace('\n', " "),
                 RECIPE.source.command()
