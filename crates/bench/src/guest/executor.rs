@@ -26,42 +26,42 @@ use crate::plan::PlannedPoint;
 use crate::usage::{Servers, major_faults_of};
 use larder_workload::NOTHING;
 
-/// A process alone stops its clock while it makes operations ready and counts them, so a phase may take so many times its
-/// time limit: what comes between operations costs a multiple of those that are done at once.
+/// The most that a phase may take, in multiples of its time limit. A single process stops its clock while it prepares
+/// and counts operations. For fast operations that takes several times as long as the operations.
 pub(super) const PAUSES: u32 = 20;
-/// How much longer it may go on: an operation that takes long is waited for.
+/// The time that a phase may take beyond that, for a slow operation.
 pub(super) const OVERTIME: Duration = Duration::from_secs(30);
 
 /// A program that carries out a turn.
 #[derive(Debug)]
 pub(crate) struct GuestExecutor {
-    // Ends before what it works in.
+    // Dropped first, because the program works in the folders of `shared`.
     pub(super) process: GuestProcess,
     pub(super) shared: Arc<Shared>,
     script: Script,
     folder: std::path::PathBuf,
-    /// How much its program has to read before it can begin.
+    /// The bytes that the program has to read before it can begin.
     plan_bytes: u64,
-    /// The TTL of what it stores.
+    /// The TTL of the values that it stores.
     pub(super) ttl: Option<Duration>,
-    /// Processes race in a phase, so that nobody knows which of the deleted keys are gone.
+    /// Processes race in a phase, so that it is unknown which of the deleted keys are gone.
     races: bool,
     /// Phases that have been carried out.
     n_done: usize,
-    /// The program has this plan before it, not one of a read-back.
+    /// The program has loaded this plan, and not the plan of a read-back.
     pub(super) is_loaded: bool,
-    /// Resident memory of its processes when they were last asked.
+    /// Resident memory of its processes at the last report.
     rss_bytes: Option<u64>,
-    /// Connections opened so far; `None` where it does not tell.
+    /// Connections opened so far; `None` if the program does not tell.
     connections: Option<u64>,
     /// The counters of the tiers of a stack so far, the nearest first.
     tiers: Vec<TierStats>,
-    /// Entries dropped so far to make room; `None` where it does not tell.
+    /// Entries dropped so far to make room; `None` if the program does not tell.
     pub(super) evictions: Option<u64>,
 }
 
 impl GuestExecutor {
-    /// Writes down the whole turn, starts a program and has it read that. `None` when the run was stopped meanwhile.
+    /// Writes down the whole turn, starts a program and has it read the turn. `None` when the run was stopped.
     pub(crate) fn start(
         store: &GuestStore,
         point: &PlannedPoint,
@@ -103,7 +103,7 @@ impl GuestExecutor {
         Ok(loaded.map(|Loaded { evictions, .. }| Self { evictions, ..executor }))
     }
 
-    /// Has a phase carried out; `None` when the run was stopped meanwhile, which kills the program.
+    /// Has the program carry out a phase; `None` when the run was stopped meanwhile, which kills the program.
     pub(crate) fn run(
         &mut self,
         point: &PlannedPoint,
@@ -119,7 +119,7 @@ impl GuestExecutor {
         self.is_loaded = true;
         self.n_done = number + 1;
         let act = &self.script.phases[number];
-        // Processes that share the work are gone when it is done, and with them what the kernel tells of them.
+        // Processes that share the work end with it, and the kernel's figures of them are lost.
         let alone = (act.shares.len() == 1).then(|| self.process.pid());
         let before = alone.and_then(Scheduled::of);
         let began_ns = now_ns();
@@ -152,7 +152,7 @@ impl GuestExecutor {
         Ok(Some(result))
     }
 
-    /// Has what was acknowledged read back, with a plan of its own, and some of it set once more and read again.
+    /// Has the program read back acknowledged values with a plan of its own, then set some of them again and read them.
     pub(crate) fn read_back(
         &mut self,
         point: &PlannedPoint,
@@ -161,7 +161,7 @@ impl GuestExecutor {
     ) -> Result<ReadBack> {
         let sampled: Vec<(u32, u32)> = samples(&point.keys, &point.values, state).collect();
         let mut script = self.script.reading(&sampled);
-        // The keys still to be read are in a plan that knows no values but its own.
+        // Later reads have a plan without the new values, so keys are set again only when no read follows.
         let is_over = !self.script.phases[self.n_done..].iter().any(Act::reads);
         let again = set_again(&sampled, state.base()).filter(|_| is_over);
         let versions = script.overwrite(again, &point.values);
@@ -175,7 +175,7 @@ impl GuestExecutor {
         Ok(found)
     }
 
-    /// Has keys looked for whose delete was acknowledged, with a plan of its own.
+    /// Has the program look for keys whose delete was acknowledged, with a plan of its own.
     pub(crate) fn read_back_deletes(
         &mut self,
         point: &PlannedPoint,
@@ -200,9 +200,9 @@ impl GuestExecutor {
         }
     }
 
-    /// Lets it go, in order: whoever does not end when it is asked to has failed.
+    /// Ends the program. A program that does not end when asked has failed.
     pub(crate) fn finish(self) -> Result<()> {
-        // The plan that it was given may be large, and the next turn has its own.
+        // The plan may be large, and the next turn has its own.
         let _ = fs::remove_dir_all(&self.folder);
         self.process.end()
     }
@@ -212,7 +212,7 @@ impl GuestExecutor {
         self.process.pid()
     }
 
-    /// Resident memory of its processes: of the largest one, because what they share counts in each.
+    /// Resident memory of the largest of its processes, because a sum would count shared memory several times.
     pub(crate) fn rss_bytes(&self) -> Option<u64> {
         self.rss_bytes
     }
@@ -227,7 +227,7 @@ impl GuestExecutor {
         self.tiers.clone()
     }
 
-    /// Entries that its cache has dropped so far to make room; `None` where only others know of them.
+    /// Entries that its cache has dropped so far to make room; `None` if the program does not know.
     pub(crate) fn evictions(&self) -> Option<u64> {
         self.evictions
     }
@@ -261,7 +261,7 @@ pub(super) enum Over {
 }
 
 impl Over {
-    /// A phase that was given up is an error.
+    /// Turns a phase that was given up into an error.
     pub(super) fn or_failed(self, process: &GuestProcess) -> Result<Self> {
         match self {
             Self::Done { .. } => Ok(self),
@@ -286,7 +286,7 @@ pub(super) fn words<'a>(
     Words { script, keys: &point.keys, values: &point.values, base: state.base() }
 }
 
-/// Writes a plan down and says how many bytes it has.
+/// Writes a plan, and returns its bytes.
 pub(super) fn write(
     shared: &Shared,
     (script, folder): (&Script, &Path),
@@ -302,7 +302,7 @@ pub(super) fn write(
     Ok(written + point.values.pool().len() as u64)
 }
 
-/// Has a plan read that is written down; `None` when the run was stopped meanwhile.
+/// Has the program read a written plan; `None` when the run was stopped meanwhile.
 pub(super) fn have_read(
     process: &mut GuestProcess,
     folder: &Path,
@@ -326,7 +326,7 @@ pub(super) fn have_read(
     }
 }
 
-/// Has a phase run, and waits until it is over; `None` when the run was stopped meanwhile.
+/// Has the program run a phase, and waits for its end; `None` when the run was stopped meanwhile.
 pub(super) fn wait_for(
     process: &mut GuestProcess,
     number: usize,
@@ -352,7 +352,7 @@ pub(super) fn wait_for(
                 operations = alive;
                 patience.renew();
             }
-            // One process may still speak when those that work hang.
+            // The process that reports may still speak while the working processes hang.
             Some(Progress::Alive { .. }) if patience.left().is_none() => {
                 return Err(process.fault(&format!(
                     "was alive and did nothing for {patience} after {operations} operations, and was killed"

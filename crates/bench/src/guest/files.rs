@@ -1,4 +1,4 @@
-//! A script as files, in the form that `docs/guests.md` has for them.
+//! A script as files, in the form that `docs/guests.md` describes.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -18,7 +18,7 @@ const OPERATIONS: &str = "ops.bin";
 #[derive(Debug, Serialize)]
 struct PlanFile<'a> {
     pool: &'a Path,
-    /// In 16 hexadecimal digits, for not every language reads numbers of 64 bits.
+    /// In 16 hexadecimal digits, because some languages cannot read numbers of 64 bits.
     seed: String,
     span: usize,
     processes: usize,
@@ -31,7 +31,7 @@ struct PlanFile<'a> {
 struct PhaseFile<'a> {
     measured: bool,
     operations: Vec<&'a str>,
-    /// The first operation and how many, for each process.
+    /// For each process, its first operation and the number of its operations.
     shares: Vec<(usize, usize)>,
     time_limit_s: Option<f64>,
     multiget: usize,
@@ -47,7 +47,7 @@ pub(super) struct Terms<'a> {
     pub(super) replays: bool,
 }
 
-/// Writes a plan into a new folder, and says how many bytes its operations, keys and values have.
+/// Writes a plan into a new folder, and returns the bytes of its operations, keys and values.
 pub(super) fn write(
     folder: &Path,
     script: &Script,

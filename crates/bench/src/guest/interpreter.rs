@@ -1,5 +1,5 @@
-//! The interpreter that runs a guest's program: that of its language, or the one that the URL names, so that two versions of
-//! a language stand side by side.
+//! The interpreter of a guest's program: the usual one of its language, or the one that the URL names. So a run can
+//! compare two versions of a language.
 
 use std::env;
 use std::path::{Path, PathBuf, absolute};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::Cache;
 
-/// The option of every guest that names it. It is read here, and no program hears of it.
+/// The option that names the interpreter. It is read here, and not passed to programs.
 pub(crate) const INTERPRETER: &str = "interpreter";
 
 /// Its description in lists of options.
@@ -21,7 +21,7 @@ const DESCRIPTION: &str = "The interpreter that runs the program, by its path or
 /// The program that runs a guest's program.
 #[derive(Debug, Clone)]
 pub(super) struct Interpreter {
-    /// Where it is.
+    /// Its path.
     pub(super) program: PathBuf,
     /// Whether the URL names it.
     pub(super) is_named: bool,
@@ -39,7 +39,7 @@ impl Interpreter {
         Ok((found, rest))
     }
 
-    /// The language as reports name it: programs that different interpreters run have different floors.
+    /// The language as reports name it, with a named interpreter. Different interpreters have different floors.
     pub(super) fn language(&self, name: &str) -> String {
         if self.is_named {
             format!("{name} by {}", self.program.display())
@@ -49,7 +49,7 @@ impl Interpreter {
     }
 }
 
-/// Where the interpreter of a language is; where it is not there, another that the cache can do with.
+/// The interpreter of the cache's language; if it is missing, another one that the cache can use.
 fn of_language(cache: &Cache) -> Result<PathBuf> {
     let engine = cache.engine.scheme;
     let recipes = cache.engine.recipes;
@@ -61,8 +61,8 @@ fn of_language(cache: &Cache) -> Result<PathBuf> {
     }
 }
 
-/// A path as it is, for the environment of a Python is known by the link that it is started by; a name by itself is looked for
-/// on `PATH`.
+/// Finds a named program: a path as it is, a bare name on `PATH`. Links are kept, because Python finds its environment
+/// by the link that starts it.
 fn named_program(engine: &'static str, named: &str) -> Result<PathBuf> {
     let invalid = |reason: String| Error::InvalidOptions {
         engine,
@@ -77,7 +77,7 @@ fn named_program(engine: &'static str, named: &str) -> Result<PathBuf> {
     let found = if is_name {
         on_path.find(|file| managed::is_program(file))
     } else {
-        // A program works in a folder of its own.
+        // The path must be absolute, because the program runs in a folder of its own.
         absolute(Path::new(named)).ok().filter(|file| managed::is_program(file))
     };
     found.ok_or_else(|| {
@@ -89,7 +89,7 @@ fn named_program(engine: &'static str, named: &str) -> Result<PathBuf> {
     })
 }
 
-/// The options of a cache as documentation lists them, with the one that every guest has.
+/// The options of a cache for the documentation, with the option that every guest has.
 pub(super) fn schema_of<T: JsonSchema>() -> Schema {
     let mut schema = SchemaGenerator::default().into_root_schema_for::<T>();
     let properties = schema.ensure_object().entry("properties").or_insert_with(|| json!({}));

@@ -1,4 +1,4 @@
-//! Java's caches: what they are, what they can do, their options, and how their program becomes one.
+//! Java's caches: their abilities, their options, and the compilation of their program.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -34,7 +34,7 @@ const JAVA: Language = Language {
 /// The package of a virtual machine, with the compiler.
 const JDK: &str = "default-jdk-headless";
 
-/// The clients, where `setup.sh` puts them; all that they need lies in a folder beside them.
+/// The clients, where `setup.sh` puts them. The libraries that they need lie in a folder beside them.
 const SPYMEMCACHED: Recipe = jar("spymemcached.jar");
 const PGJDBC: Recipe = jar("postgresql.jar");
 
@@ -42,28 +42,28 @@ const fn jar(program: &'static str) -> Recipe {
     Recipe { source: Source::Setup("java"), ..Recipe::new(Role::Library, program, "") }
 }
 
-/// The folder of the compiled program, in that of its sources.
+/// The folder of the compiled program, inside the folder of its sources.
 const CLASSES: &str = "classes";
 
 /// The sources that cannot be compiled without their client.
 const WITH_SPYMEMCACHED: [&str; 2] = ["MemcachedCache.java", "SpyLogger.java"];
 
-/// How long the compiler may take; on a machine with nothing else to do it is two seconds.
+/// The longest time for the compiler, which takes two seconds on an idle machine.
 const COMPILING: Duration = Duration::from_mins(2);
 
-/// The heap beside the plan, in bytes, and the step in which it grows.
+/// The bytes of heap beyond the plan, and the step to which the heap is rounded up.
 const HEAP: u64 = 256 << 20;
 const HEAP_STEP: u64 = 64 << 20;
 
 /// The memory of the virtual machine beside its heap: classes, compiled code, stacks, the collector's notes.
 const BESIDE_HEAP: u64 = 96 << 20;
 
-/// An engine of Java with what most of them have in common.
+/// An engine of Java, with the fields that most of them share.
 const fn engine(scheme: &'static str, recipes: &'static [Recipe]) -> Engine {
     options::engine(scheme, Medium::Nothing, recipes)
 }
 
-/// The abilities of the null cache, which is the only one.
+/// The abilities of the null cache, on which those of the other caches are based.
 const ALL: Abilities = Abilities {
     ttl: true,
     ttl_resolution: Duration::from_secs(1),
@@ -141,10 +141,9 @@ pub(super) const CACHES: &[Cache] = &[
     },
 ];
 
-/// The collector is the one that the virtual machine takes by itself where there is more than one processor, so that it is
-/// the same everywhere. The heap has its full size from the beginning, so that it is not resized while something is measured;
-/// its pages are memory from when they are first touched.
-/// Nothing of it is left in the system's temporary folder, and what it says goes where its complaints go.
+/// The collector is the virtual machine's default on several processors, set here so that every machine uses it. The
+/// heap has its full size from the start, because a change of size would disturb a measurement. Its pages take memory
+/// only once they are touched. The virtual machine leaves no temporary file, and its messages go to standard error.
 fn arguments(launch: &Launch<'_>) -> Vec<OsString> {
     let heap = heap_bytes(launch.plan_bytes) >> 20;
     let mut classes = launch.home.join(CLASSES).into_os_string();
@@ -161,7 +160,7 @@ fn arguments(launch: &Launch<'_>) -> Vec<OsString> {
     arguments
 }
 
-/// How large the heap is for a plan that takes so many bytes.
+/// The bytes of heap for a plan of this many bytes.
 fn heap_bytes(plan_bytes: u64) -> u64 {
     HEAP.saturating_add(plan_bytes).div_ceil(HEAP_STEP).saturating_mul(HEAP_STEP)
 }
@@ -170,13 +169,13 @@ fn memory_bytes(plan_bytes: u64) -> u64 {
     heap_bytes(plan_bytes).saturating_add(BESIDE_HEAP)
 }
 
-/// The folder with the clients and what they need.
+/// The folder of the clients and their libraries.
 fn jars() -> Option<PathBuf> {
     Some(managed::data_folder()?.join("java").join("lib"))
 }
 
-/// Compiles the program, once for all stores of this process that one virtual machine runs: an older one runs no classes of
-/// a newer compiler.
+/// Compiles the program once for each virtual machine that the stores of this process use. An older virtual machine
+/// cannot run the classes of a newer compiler.
 fn prepare(engine: &'static str, home: &Path, interpreter: &Interpreter) -> Result<()> {
     static COMPILED: Mutex<BTreeMap<PathBuf, ScratchDir>> = Mutex::new(BTreeMap::new());
     let client = [("java+memcached", &SPYMEMCACHED), ("java+postgresql", &PGJDBC)];
@@ -193,9 +192,9 @@ fn prepare(engine: &'static str, home: &Path, interpreter: &Interpreter) -> Resu
         .map_err(|error| disk::io_error(engine, "linking", &link, error))
 }
 
-/// A folder with the compiled program; without what needs a client that is not there.
+/// Compiles the program into a new folder, without the sources whose client is missing.
 fn compile(engine: &'static str, home: &Path, java: &Path) -> Result<ScratchDir> {
-    // On `PATH` there may be no more than a link to one of several.
+    // `PATH` may have only a link to one of several installed versions.
     let javac = java.canonicalize().unwrap_or_else(|_| java.into()).with_file_name("javac");
     if !javac.is_file() {
         let what =
@@ -221,14 +220,14 @@ fn compile(engine: &'static str, home: &Path, java: &Path) -> Result<ScratchDir>
 #[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct Memcached {
-    /// `session`: one client object a thread; `operation`: a new one, with new connections, for every operation.
+    /// `session`: one client object in each thread. `operation`: a new client and connections for every operation.
     connect: Connect,
-    /// The protocol that is spoken.
+    /// The protocol that the client speaks.
     protocol: Protocol,
-    /// How keys are spread over several servers: `modulo`, by the rest of their hash; `ketama`, by a ring of the
-    /// client's own, which is not that of other clients.
+    /// How keys are spread over several servers: `modulo` by the remainder of their hash; `ketama` by the client's own
+    /// ring, which differs from the rings of other clients.
     hashing: Hashing,
-    /// How long an answer may take; the client's own limit is 2.5 s.
+    /// How long an answer may take. Without it: 2.5s, the client's own limit.
     #[serde(serialize_with = "seconds")]
     timeout: Option<Span>,
 }
@@ -237,9 +236,9 @@ struct Memcached {
 #[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct Postgresql {
-    /// `session`: one connection a thread, with its statements prepared; `operation`: a new one for every operation.
+    /// `session`: one connection in each thread, with prepared statements. `operation`: a new one for every operation.
     connect: Connect,
-    /// How long a statement may take; otherwise 5 s.
+    /// How long a statement may take. Without it: 5s.
     #[serde(serialize_with = "seconds")]
     timeout: Option<Span>,
 }

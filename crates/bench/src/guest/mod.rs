@@ -1,9 +1,9 @@
 //! Guests: caches that live inside another language, which only a program in that language can measure.
 //!
-//! A guest is described by an ordinary [`Engine`] inside a `Cache`, so that lists, documentation, options and the
-//! contract suite know it as they know the others. What differs is who does the work: a turn is written down as a plan,
-//! a program of the guest's `Language` carries it out with its own client and its own clock, and what it counted comes
-//! back and is held against the plan. `docs/guests.md` is the contract between both sides.
+//! An ordinary [`Engine`] inside a `Cache` describes a guest, so that lists, documentation, options and the contract
+//! suite treat it like any other engine. Only the work differs: a turn is written down as a plan, which a program of
+//! the guest's `Language` carries out with its own client and clock. Its counts come back and are checked against the
+//! plan. `docs/guests.md` is the contract between both sides.
 
 mod executor;
 mod files;
@@ -39,7 +39,7 @@ pub(crate) use script::{memory_bytes, plan_bytes};
 use store::PartFile;
 pub(crate) use store::{Demand, GuestStore};
 
-/// How long a guest may say nothing until it is taken to hang.
+/// The longest silence of a guest before it counts as hanging.
 const SILENCE: Duration = Duration::from_secs(30);
 
 /// A language that guests are written in.
@@ -47,41 +47,40 @@ const SILENCE: Duration = Duration::from_secs(30);
 pub(crate) struct Language {
     /// Its name, as reports show it.
     pub(crate) name: &'static str,
-    /// Its interpreter, and what brings it. Where it is not there, one that the engine needs does.
+    /// The interpreter and its package. Where it is missing, an interpreter among the engine's recipes is used.
     interpreter: Recipe,
     /// The arguments of the interpreter, before the folder of `open.json`.
     arguments: fn(&Launch<'_>) -> Vec<OsString>,
-    /// Makes the program ready for this interpreter once its files lie in this folder, for the engine of this scheme.
+    /// Prepares the program for this interpreter and the engine of this scheme, once its files are in this folder.
     prepare: fn(&'static str, &Path, &Interpreter) -> Result<()>,
     /// All files of its program, with their paths.
     program: &'static [(&'static str, &'static [u8])],
-    /// The most memory that its program takes, in bytes, for what it is asked to do; 0 where that is no more than what is
-    /// written down for it.
+    /// The most memory of its program in bytes, for a plan of this many bytes; 0 where it takes no more than the plan.
     memory_bytes: fn(u64) -> u64,
-    /// How long its program may say nothing.
+    /// The longest silence of its program.
     silence: Duration,
     /// Whether all sessions of a store speak to one program, because it takes long to start.
     is_shared: bool,
 }
 
-/// The purpose for which a program is started.
+/// The circumstances of a program's start.
 #[derive(Debug, Clone, Copy)]
 struct Launch<'a> {
     /// The folder that its files lie in.
     home: &'a Path,
     /// The cache, or the tiers of a stack from the nearest on.
     parts: &'a [PartFile<'a>],
-    /// How much memory what it is asked to do takes at most, in bytes.
+    /// The most memory that its task takes, in bytes.
     plan_bytes: u64,
 }
 
-/// For a language whose interpreter reads the program as it is.
+/// Prepares nothing, for a language whose interpreter reads the sources.
 #[expect(clippy::unnecessary_wraps, reason = "others may fail")]
 fn as_it_is(_: &'static str, _: &Path, _: &Interpreter) -> Result<()> {
     Ok(())
 }
 
-/// For a language whose program takes what its plan does.
+/// The memory of a program that takes no more than its written plan.
 fn as_the_plan(_: u64) -> u64 {
     0
 }
@@ -89,56 +88,56 @@ fn as_the_plan(_: u64) -> u64 {
 /// One cache of a language.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cache {
-    /// As the catalog lists it.
+    /// Its engine in the catalog.
     pub(crate) engine: Engine,
     pub(crate) language: &'static Language,
-    /// Its name in the program: what stands behind the `+` of its scheme.
+    /// Its name in the program, which is the part behind the `+` of its scheme.
     name: &'static str,
     keeps: Keeps,
     can: Abilities,
-    /// Its options as the program gets them, from the scheme and a URL that has no others.
+    /// Its options for the program, from the scheme and a URL without other options.
     options: fn(&'static str, &StoreUrl) -> Result<Value>,
 }
 
-/// Where a cache's entries are.
+/// The place of a cache's entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Keeps {
-    /// Nowhere: it replays what was set last.
+    /// Nowhere: a get replays the latest set.
     Nothing,
-    /// In the memory of its program, with which they are gone; so all sessions speak to one program.
+    /// In the memory of its program. They end with it, so all sessions speak to one program.
     Memory {
-        /// Whether the processes that it forks have them in common.
+        /// Whether its forked processes share the entries.
         shared: bool,
     },
     /// In files, in a folder that Larder makes for it.
     Files,
-    /// On the servers of an engine of the catalog, which opens them and looks after them.
+    /// On the servers of an engine of the catalog, which opens and watches them.
     Servers {
         /// The engine.
         scheme: &'static str,
-        /// Which of its settings are those of its own client, and not the servers'.
+        /// The settings of that engine's own client, which are not settings of the servers.
         of_client: &'static [&'static str],
-        /// Which of their settings, and of the options for that engine, a client must know to work on what is there; with
-        /// any it is told how it is let in, too.
+        /// The servers' settings, and options for that engine, that a client must follow to work on existing entries. A
+        /// client that follows any also gets user and password.
         follows: &'static [&'static str],
-        /// Whether its limits are those that the engine of the servers finds: a refused value costs its client the connection,
-        /// and seconds until it has the next one. They are only confirmed through it.
+        /// Whether that engine finds the limits, and the guest's client only confirms them. This is for a client that
+        /// loses its connection with every refused value, and needs seconds for the next one.
         limits: bool,
-        /// Whether they count themselves what they are asked; otherwise their engine counts what it asks, and nothing of
-        /// what a guest does.
+        /// Whether the servers count requests themselves. Otherwise their engine counts its own requests, and no
+        /// request of a guest.
         count: bool,
     },
     /// In caches of the same language, one behind the other.
     Tiers,
 }
 
-/// The abilities of a cache. Of one that keeps its entries on servers, they decide the rest; of tiers, all of them.
+/// The abilities of a cache. For a cache on servers, the servers decide the rest; for tiers, the tiers decide all.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts, not one state")]
 struct Abilities {
     /// A TTL for each value.
     ttl: bool,
-    /// In steps of this.
+    /// The step of its TTLs.
     ttl_resolution: Duration,
     touch: bool,
     /// One request for many keys.
@@ -147,11 +146,11 @@ struct Abilities {
     evicts: bool,
     reach: Reach,
     durability: Durability,
-    /// The setting that says, in bytes, what a key and its value may take together; `None` where they have no such bound.
+    /// The setting with the most bytes of a key and its value together; `None` where the cache has no such limit.
     bound: Option<&'static str>,
-    /// Of one in files, the option that says what it should hold; `None` where nothing bounds it.
+    /// For a cache in files, the option with the bytes that it should hold; `None` for a cache without a limit.
     size: Option<&'static str>,
-    /// The settings that tell, in bytes, what it may really take, one times the other; none where its option does.
+    /// The settings whose product is its real capacity in bytes; empty where the option itself is the capacity.
     takes: &'static [&'static str],
 }
 
@@ -174,7 +173,7 @@ const COUNT: usize = {
     count
 };
 
-/// The guests, in the order of the documentation: what [`Catalog::with_guests`](larder_store::Catalog::with_guests) takes.
+/// The guests, in the order of the documentation, for [`Catalog::with_guests`](larder_store::Catalog::with_guests).
 pub const GUESTS: &[Guest] = &{
     let mut guests = [CACHES[0][0].listed(); COUNT];
     let (mut at, mut language) = (0, 0);
@@ -224,7 +223,7 @@ impl Cache {
         url.tiers().iter().map(|tier| self.tier(tier.clone())).collect()
     }
 
-    /// A tier may leave out the language, which is that of the whole.
+    /// The URL of a tier may leave out the language, because all tiers have the same.
     fn tier(&self, url: StoreUrl) -> Result<(&'static Self, StoreUrl)> {
         if url.option(INTERPRETER).is_some() {
             return Err(larder_store::Error::InvalidOptions {

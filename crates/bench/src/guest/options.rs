@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::interpreter::schema_of;
 use super::store;
 
-/// An engine with what most guests have in common.
+/// An engine, with the fields that most guests share.
 pub(super) const fn engine(
     scheme: &'static str,
     medium: Medium,
@@ -28,7 +28,7 @@ pub(super) const fn engine(
     }
 }
 
-/// There are none.
+/// The options of a cache without options.
 #[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Nothing {}
@@ -42,7 +42,7 @@ pub(super) enum Connect {
     Operation,
 }
 
-/// The options of a URL as a program gets them: read into their struct, so that they are checked, and written again.
+/// The options of a URL for a program. Their struct reads and checks them, and they are written again.
 pub(super) fn options_of<T: DeserializeOwned + Serialize>(
     engine: &'static str,
     url: &StoreUrl,

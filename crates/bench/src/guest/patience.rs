@@ -1,14 +1,14 @@
-//! How long a guest may give no sign of life until it is taken to hang.
+//! The longest silence of a guest before it counts as hanging.
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
 use larder_store::Span;
 
-/// A program that has to write or read many bytes first may take so much longer, in bytes a second: what a slow disk does.
+/// The rate of a slow disk, in bytes a second. A program with much to write or read first gets more time by this rate.
 const SLOWEST: u64 = 16 << 20;
 
-/// How long is waited, and since when.
+/// A limit of silence, and the beginning of the silence.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Patience {
     since: Instant,
@@ -16,22 +16,22 @@ pub(super) struct Patience {
 }
 
 impl Patience {
-    /// From now on.
+    /// A silence that begins now.
     pub(super) fn new(limit: Duration) -> Self {
         Self { since: Instant::now(), limit }
     }
 
-    /// Longer, for so many bytes have to be written or read first.
+    /// Adds the time to write or read this many bytes.
     pub(super) fn for_bytes(self, bytes: u64) -> Self {
         Self { limit: self.limit + Duration::from_secs(bytes / SLOWEST), ..self }
     }
 
-    /// There was a sign of life.
+    /// Begins again, after a sign of life.
     pub(super) fn renew(&mut self) {
         self.since = Instant::now();
     }
 
-    /// The time that is left of it; `None` when it is at an end.
+    /// The time that is left; `None` when it is over.
     pub(super) fn left(&self) -> Option<Duration> {
         self.limit.checked_sub(self.since.elapsed())
     }

@@ -1,4 +1,4 @@
-//! Perl's caches: what they are, what they can do, and their options by the names of their modules.
+//! Perl's caches: their abilities, and their options under the names of their modules.
 
 use std::time::Duration;
 
@@ -21,12 +21,12 @@ const PERL: Language = Language {
     is_shared: false,
 };
 
-/// Perl, and the package that brings what a cache of it is.
+/// Perl, and the package of a cache.
 const fn needs(package: &'static str) -> Recipe {
     Recipe::new(Role::Interpreter, "perl", package)
 }
 
-/// An engine of Perl with what most of them have in common.
+/// An engine of Perl, with the fields that most of them share.
 const fn engine(scheme: &'static str, recipes: &'static [Recipe]) -> Engine {
     options::engine(scheme, Medium::Files, recipes)
 }
@@ -89,7 +89,7 @@ pub(super) const CACHES: &[Cache] = &[
         language: &PERL,
         name: "mmap",
         keeps: Keeps::Files,
-        // Its time to live is one for all.
+        // All entries have the same time to live.
         can: Abilities {
             ttl: false,
             evicts: true,
@@ -160,21 +160,21 @@ pub(super) const CACHES: &[Cache] = &[
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct FileCache {
-    /// `session`: one cache object a process; `operation`: a new one for every operation.
+    /// `session`: one cache object in each process. `operation`: a new one for every operation.
     connect: Connect,
-    /// Folders above each file.
+    /// Levels of folders above each file.
     cache_depth: u8,
-    /// Time to live of what is set without one; for ever where nobody says.
+    /// Time to live of values that are set without one. Without it: for ever.
     #[serde(serialize_with = "seconds")]
     default_expires_in: Option<Span>,
-    /// Removes what has expired whenever something is set and the last time is `auto_purge_interval` ago.
+    /// Remove expired entries at a set, if the last removal was `auto_purge_interval` ago.
     auto_purge_on_set: bool,
-    /// Removes what has expired whenever something is read and the last time is `auto_purge_interval` ago.
+    /// Remove expired entries at a get, if the last removal was `auto_purge_interval` ago.
     auto_purge_on_get: bool,
-    /// How often what has expired is removed; without it never.
+    /// How often expired entries are removed. Without it: never.
     #[serde(serialize_with = "seconds")]
     auto_purge_interval: Option<Span>,
-    /// A file system in memory that is mounted for it on a new folder in its path: `tmpfs:1g`, `tmpfs` or `ramfs`.
+    /// A file system in memory, mounted for the cache on a new folder in its path: `tmpfs:1g`, `tmpfs` or `ramfs`.
     #[serde(skip_serializing)]
     mount: Option<Mount>,
 }
@@ -197,23 +197,24 @@ impl Default for FileCache {
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct Mmap {
-    /// The bytes that it should hold in all, from which the number of buckets follows; in a comparison all keys and values.
+    /// The bytes that the cache should hold, which give the number of buckets. In a comparison it is the size of all
+    /// keys and values, unless it is given.
     #[serde(serialize_with = "bytes")]
     size: Option<ByteSize>,
-    /// Buckets; otherwise as many as `size` needs.
+    /// Number of buckets. Without it: as many as `size` needs.
     buckets: Option<u32>,
-    /// Size of a bucket; otherwise one that has room for the largest value.
+    /// Size of a bucket. Without it: room for the largest value.
     #[serde(serialize_with = "bytes")]
     bucketsize: Option<ByteSize>,
-    /// Buckets begin at a multiple of this; otherwise at one of the system's pages.
+    /// Buckets begin at a multiple of this size. Without it: of the system's page.
     #[serde(serialize_with = "bytes")]
     pagesize: Option<ByteSize>,
-    /// Time to live of every entry; for ever where nobody says.
+    /// Time to live of every entry. Without it: for ever.
     #[serde(serialize_with = "seconds")]
     expiry: Option<Span>,
-    /// Values are stored as they are; off, each is made a reference and goes through Storable.
+    /// `on`: values are stored as they are. `off`: each value goes through Storable, as a reference.
     strings: bool,
-    /// A file system in memory that is mounted for it on a new folder in its path: `tmpfs:1g`, `tmpfs` or `ramfs`.
+    /// A file system in memory, mounted for the cache on a new folder in its path: `tmpfs:1g`, `tmpfs` or `ramfs`.
     #[serde(skip_serializing)]
     mount: Option<Mount>,
 }
@@ -236,20 +237,21 @@ impl Default for Mmap {
 #[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct FastMmap {
-    /// The bytes that it should hold in all, from which the number of pages follows; in a comparison all keys and values.
+    /// The bytes that the cache should hold, which give the number of pages. In a comparison it is the size of all keys
+    /// and values, unless it is given.
     #[serde(serialize_with = "bytes")]
     size: Option<ByteSize>,
-    /// Size of a page, from 4k to 1m; otherwise one that has room for the largest value.
+    /// Size of a page, from 4k to 1m. Without it: room for the largest value.
     #[serde(serialize_with = "bytes")]
     page_size: Option<ByteSize>,
-    /// Pages; otherwise as many as `size` needs.
+    /// Number of pages. Without it: as many as `size` needs.
     num_pages: Option<u32>,
-    /// Time to live of what is set without one; for ever where nobody says.
+    /// Time to live of values that are set without one. Without it: for ever.
     #[serde(serialize_with = "seconds")]
     expire_time: Option<Span>,
-    /// Values are compressed by this.
+    /// The library that compresses values. Without it: values are not compressed.
     compressor: Option<Compressor>,
-    /// A file system in memory that is mounted for it on a new folder in its path: `tmpfs:1g`, `tmpfs` or `ramfs`.
+    /// A file system in memory, mounted for the cache on a new folder in its path: `tmpfs:1g`, `tmpfs` or `ramfs`.
     #[serde(skip_serializing)]
     mount: Option<Mount>,
 }
@@ -266,23 +268,23 @@ enum Compressor {
 #[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct Memcached {
-    /// `session`: one client object a process; `operation`: a new one, and a new connection, for every operation.
+    /// `session`: one client object in each process. `operation`: a new client and connection for every operation.
     connect: Connect,
-    /// Values from this size on are compressed; none where nobody says.
+    /// Compress values from this size on. Without it: never.
     #[serde(serialize_with = "bytes")]
     compress_threshold: Option<ByteSize>,
-    /// Values above this are not even sent; the module's own limit is 1m.
+    /// The client does not send values above this size. Without it: 1m, the module's own limit.
     #[serde(serialize_with = "bytes")]
     max_size: Option<ByteSize>,
-    /// How long a connection may take to be made.
+    /// How long a new connection may take.
     #[serde(serialize_with = "seconds")]
     connect_timeout: Option<Span>,
     /// How long an answer may take.
     #[serde(serialize_with = "seconds")]
     io_timeout: Option<Span>,
-    /// Points of each server on the ring; without it keys are spread by the module's older way.
+    /// Points of each server on the ring. Without it: keys are spread in the module's older way.
     ketama_points: Option<u32>,
-    /// Sets do not wait for their answer where the caller does not look at it.
+    /// Do not wait for the answer to a set whose caller ignores it.
     nowait: bool,
     /// Values that are marked as text come back as text.
     utf8: bool,
@@ -292,7 +294,7 @@ struct Memcached {
 #[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct Tiered {
-    /// Throws away what the nearest tier had, asks the next and fills the nearest again: the mistake of article A003's
-    /// third stack, to repeat it.
+    /// Drop each hit of the nearest tier, ask the next tier and fill the nearest again. This repeats the mistake of
+    /// article A003's third stack.
     l1_drops_hits: bool,
 }

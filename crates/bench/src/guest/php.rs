@@ -1,4 +1,4 @@
-//! PHP's caches: what they are, what they can do, and their options by the names of their extensions.
+//! PHP's caches: their abilities, and their options under the names of their extensions.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -27,11 +27,11 @@ const PHP: Language = Language {
     is_shared: false,
 };
 
-/// The least memory that APCu takes a number of bytes for: a smaller one is one of MiB to it.
+/// The smallest number that APCu takes as bytes; it takes a smaller number as MiB.
 const LEAST_SHARED: u64 = 1 << 20;
 
-/// The arguments of PHP. As in a web server, opcache is on and its JIT as PHP has it, which is off; and a program is
-/// compiled by it however new its files are. What PHP complains of goes where the guest's complaints go.
+/// The settings of PHP. As in a web server, opcache is on, and its JIT is off as in PHP's default. Opcache compiles a
+/// program however new its files are. PHP's complaints go to standard error, as the guest's do.
 const SETTINGS: &[&str] = &[
     "memory_limit=-1",
     "display_errors=stderr",
@@ -43,7 +43,7 @@ const SETTINGS: &[&str] = &[
     "opcache.file_update_protection=0",
 ];
 
-/// PHP with the settings that can be given to its extensions only before it begins.
+/// The arguments of PHP, with the settings that its extensions take only at the start.
 fn arguments(launch: &Launch<'_>) -> Vec<OsString> {
     let own = SETTINGS.iter().map(|setting| (*setting).to_owned());
     let of_parts = launch.parts.iter().flat_map(of_extension);
@@ -51,11 +51,11 @@ fn arguments(launch: &Launch<'_>) -> Vec<OsString> {
     settings.chain([launch.home.join("guest.php").into()]).collect()
 }
 
-/// The settings of the extension that a cache is in, whose options have its names.
+/// The settings of a cache's extension, which have the names of the cache's options.
 fn of_extension(part: &PartFile<'_>) -> Vec<String> {
     let (switch, prefix) = match part.cache {
         "apcu" => ("apc.enable_cli=1", "apc"),
-        // It is off on the command line otherwise.
+        // Without this setting, XCache is off on the command line.
         "xcache" => ("xcache.test=1", "xcache"),
         _ => return Vec::new(),
     };
@@ -72,12 +72,12 @@ fn of_extension(part: &PartFile<'_>) -> Vec<String> {
     std::iter::once(switch.to_owned()).chain(given).collect()
 }
 
-/// PHP, and the package that brings what a cache of it is.
+/// PHP, and the package of a cache.
 const fn needs(package: &'static str) -> Recipe {
     Recipe::new(Role::Interpreter, "php", package)
 }
 
-/// An engine of PHP with what most of them have in common.
+/// An engine of PHP, with the fields that most of them share.
 const fn engine(scheme: &'static str, recipes: &'static [Recipe]) -> Engine {
     options::engine(scheme, Medium::Memory, recipes)
 }
@@ -228,7 +228,7 @@ pub(super) const CACHES: &[Cache] = &[
     },
 ];
 
-/// XCache, which no package of Debian has brought since PHP 7.
+/// XCache, which has had no package in Debian since PHP 7.
 const XCACHE: Recipe =
     Recipe { source: Source::Page("https://github.com/lighttpd/xcache"), ..needs("php-cli") };
 
@@ -245,22 +245,22 @@ const SERVERS: Keeps = Keeps::Servers {
 #[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct Apcu {
-    /// Size of the memory, at least 1m; in a comparison one that takes all keys and values. PHP's own default is 32m.
+    /// Size of the memory, at least 1m. In a comparison it fits all keys and values by default; PHP's default is 32m.
     #[serde(serialize_with = "bytes")]
     shm_size: Option<ByteSize>,
-    /// How many entries the table is made for. PHP's own default is 4096; in a comparison of more the chains are long.
+    /// The number of entries that the table is made for. Without it: 4096, PHP's own default. More make long chains.
     entries_hint: Option<u32>,
-    /// Where it is full, only what is older than this is dropped, as long as that makes room; without it everything is.
+    /// A full cache drops only entries older than this, if that makes room. Without it: a full cache drops all entries.
     #[serde(serialize_with = "seconds")]
     ttl: Option<Span>,
-    /// How long what was removed while somebody read it may stay.
+    /// How long an entry that was removed while a process read it may stay.
     #[serde(serialize_with = "seconds")]
     gc_ttl: Option<Span>,
-    /// Refuses to store a key again that somebody else has stored within the last second.
+    /// Refuse to store a key that another process has stored within the last second.
     slam_defense: Option<bool>,
 }
 
-/// Less than APCu takes for a number of bytes it would take for one of MiB.
+/// Refuses a `shm_size` so small that APCu would take the number of bytes as MiB.
 fn apcu(engine: &'static str, url: &StoreUrl) -> Result<Value> {
     let Apcu { shm_size, .. } = url.options(engine)?;
     match shm_size {
@@ -280,20 +280,20 @@ fn apcu(engine: &'static str, url: &StoreUrl) -> Result<Value> {
 #[serde(default, deny_unknown_fields)]
 #[expect(clippy::struct_field_names, reason = "XCache's own names of settings")]
 struct Xcache {
-    /// Size of the memory; in a comparison one that takes all keys and values. XCache's own default is none at all.
+    /// Size of the memory. In a comparison it fits all keys and values by default; XCache's own default is 0.
     #[serde(serialize_with = "bytes")]
     var_size: Option<ByteSize>,
-    /// Into how many parts it is divided, each with its lock.
+    /// The number of parts of the memory, each with a lock of its own.
     var_count: Option<u32>,
     /// Slots of the table.
     var_slots: Option<u32>,
-    /// Time to live of what is set without one; for ever where nobody says.
+    /// Time to live of values that are set without one. Without it: for ever.
     #[serde(serialize_with = "seconds")]
     var_ttl: Option<Span>,
     /// The longest time to live.
     #[serde(serialize_with = "seconds")]
     var_maxttl: Option<Span>,
-    /// How often what has expired is removed.
+    /// How often expired entries are removed.
     #[serde(serialize_with = "seconds")]
     var_gc_interval: Option<Span>,
 }
@@ -302,21 +302,21 @@ struct Xcache {
 #[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct Memcached {
-    /// `session`: one client object a process; `operation`: a new one, and a new connection, for every operation.
+    /// `session`: one client object in each process. `operation`: a new client and connection for every operation.
     connect: Connect,
-    /// Speak the binary protocol and not the text.
+    /// Speak the binary protocol instead of the text protocol.
     binary_protocol: Option<bool>,
-    /// Send what is small at once.
+    /// Send small requests at once.
     tcp_nodelay: Option<bool>,
-    /// Compress values of 2000 bytes and more, as the extension does by itself. Off here, so that caches are compared and
-    /// not codecs.
+    /// Compress values of 2000 bytes and more, as the extension does by default. Off here, so that a run compares
+    /// caches and not codecs.
     compression: bool,
-    /// How keys are spread over the servers; the extension's own way is `modula`.
+    /// How keys are spread over the servers. Without it: `modula`, the extension's own way.
     distribution: Option<Distribution>,
-    /// How long a connection may take to be made; the extension's own limit is 4 s.
+    /// How long a new connection may take. Without it: 4s, the extension's own limit.
     #[serde(serialize_with = "seconds")]
     connect_timeout: Option<Span>,
-    /// How long an answer may take; the extension's own limit is 5 s.
+    /// How long an answer may take. Without it: 5s, the extension's own limit.
     #[serde(serialize_with = "seconds")]
     poll_timeout: Option<Span>,
 }
@@ -325,18 +325,18 @@ struct Memcached {
 #[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct Memcache {
-    /// `session`: one client object a process; `operation`: a new one, and a new connection, for every operation.
+    /// `session`: one client object in each process. `operation`: a new client and connection for every operation.
     connect: Connect,
-    /// How much is sent at once; a set of more may wait for 40 ms. The extension's own default is 32k; in its version 2 it
-    /// was 8k.
+    /// The bytes that are sent at once; a larger set may wait for 40 ms. Without it: 32k, the extension's own default,
+    /// which was 8k in version 2.
     #[serde(serialize_with = "bytes")]
     chunk_size: Option<ByteSize>,
-    /// Values from this size on are compressed; none where nobody says. The extension's own default is 20000 bytes.
+    /// Compress values from this size on. Without it: never. The extension's own default is 20000 bytes.
     #[serde(serialize_with = "bytes")]
     compress_threshold: Option<ByteSize>,
-    /// How keys are spread over the servers; the extension's own way is `consistent`.
+    /// How keys are spread over the servers. Without it: `consistent`, the extension's own way.
     hash_strategy: Option<HashStrategy>,
-    /// How long a connection or an answer may take, in whole seconds; the extension's own limit is 1 s.
+    /// How long a new connection or an answer may take, in whole seconds. Without it: 1s, the extension's own limit.
     #[serde(serialize_with = "seconds")]
     timeout: Option<Span>,
 }
@@ -346,7 +346,7 @@ struct Memcache {
 #[serde(default, deny_unknown_fields)]
 #[expect(non_snake_case, reason = "MongoDB's own names of options")]
 struct Mongodb {
-    /// Whether a set waits until the server has taken it, `1`, or not, `0`, as the driver of 2011 did.
+    /// `1`: a set waits until the server has taken it. `0`: a set does not wait, as in the driver of 2011.
     w: Acknowledged,
     /// Whether a write is in the journal on the disk before it is acknowledged.
     journal: Option<bool>,
@@ -360,7 +360,7 @@ impl Default for Mongodb {
     }
 }
 
-/// The guest speaks to servers as they are found: nobody has told it a name and a password.
+/// Refuses a user in the URL, because the guest gets neither a name nor a password.
 fn mongodb(engine: &'static str, url: &StoreUrl) -> Result<Value> {
     let invalid = |reason: &str| Error::InvalidOptions { engine, reason: reason.into() };
     if url.user().is_some() {
@@ -379,18 +379,18 @@ fn mongodb(engine: &'static str, url: &StoreUrl) -> Result<Value> {
 #[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct File {
-    /// Folders above each file, by its hash, at most 4; with none, all files lie in one.
+    /// Levels of folders above each file, by its hash, at most 4. With 0 all files lie in one folder.
     depth: u8,
-    /// `checked`: a file is written beside its place and renamed, and a write that fails is an error; `unchecked`: a file is
-    /// written under its own name, and nobody looks at whether it was, as many a script does. A reader that comes meanwhile
-    /// finds a part of the value. A full file system leaves empty files, which are read as nothing.
+    /// `checked`: a file is written beside its place and renamed, and a failed write is an error. `unchecked`: a file
+    /// is written under its own name without a check, as in many scripts. A concurrent reader may then find a part of a
+    /// value. A full file system leaves empty files, which are read as no value.
     writes: Writes,
-    /// A file system in memory that is mounted for it on a new folder in its path: `tmpfs:1g`, `tmpfs` or `ramfs`.
+    /// A file system in memory, mounted for the cache on a new folder in its path: `tmpfs:1g`, `tmpfs` or `ramfs`.
     #[serde(skip_serializing)]
     mount: Option<Mount>,
 }
 
-/// Whether a program looks at what became of a file that it wrote.
+/// Whether a program checks the files that it writes.
 #[derive(Debug, Clone, Copy, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Writes {

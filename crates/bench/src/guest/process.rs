@@ -1,7 +1,7 @@
-//! A program of a guest: started, spoken to line by line, and killed when nobody needs it any more.
+//! A program of a guest: started, spoken to line by line, and killed when it is no longer needed.
 //!
-//! Nothing that it does can keep Larder waiting: reading and writing have an end, and whoever says nothing for too long, or
-//! something else than `docs/guests.md` has, is killed. What it writes to standard error is kept in a file.
+//! A program cannot keep Larder waiting, because reads and writes have a time limit. A program that is silent for too
+//! long, or breaks the protocol of `docs/guests.md`, is killed. Its standard error is kept in a file.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -23,14 +23,14 @@ use super::reply::{Greeting, Opened, PROTOCOL};
 
 /// The file in its folder that holds its standard error.
 const LOG: &str = "stderr";
-/// How often is looked whether the run was stopped.
+/// How often Larder checks whether the run was stopped.
 const GLANCE: Duration = Duration::from_millis(200);
-/// The longest line that an answer may be.
+/// The longest line of an answer, in bytes.
 const LONGEST_LINE: usize = 1 << 20;
-/// How much of an answer that nobody understands is shown.
+/// How much of a wrong answer is shown, in characters.
 const SHOWN: usize = 80;
 
-/// Nobody has asked to stop: for what is over soon.
+/// A stop flag that is never set, for short waits.
 pub(super) static GOES_ON: AtomicBool = AtomicBool::new(false);
 
 /// A program at work.
@@ -38,18 +38,18 @@ pub(super) static GOES_ON: AtomicBool = AtomicBool::new(false);
 pub(super) struct GuestProcess {
     engine: &'static str,
     silence: Duration,
-    // Killed before its pipes are closed, so that it has no time to complain.
+    // The program is killed before its pipes are closed, so that it has no time to complain.
     group: Group,
     input: ChildStdin,
     output: ChildStdout,
-    /// The bytes that have arrived and were not taken yet.
+    /// Bytes that have arrived and are not yet read.
     arrived: Vec<u8>,
     folder: PathBuf,
 }
 
 impl GuestProcess {
-    /// Starts a program by its interpreter and these arguments, with a folder of its own in which `open.json` says what to
-    /// open.
+    /// Starts a program with its interpreter and these arguments, in a new folder. `open.json` there names the cache to
+    /// open, and its options.
     pub(super) fn start(
         engine: &'static str,
         language: &Language,
@@ -63,7 +63,7 @@ impl GuestProcess {
         };
         fs::create_dir(&folder).map_err(failed)?;
         let text = serde_json::to_string_pretty(open).map_err(|error| failed(error.into()))?;
-        // A password to a server may stand in it.
+        // The file may have the password of a server.
         let file = folder.join("open.json");
         managed::write_private(engine, &file, &text, None)?;
         let mut command = Command::new(interpreter);
@@ -86,8 +86,8 @@ impl GuestProcess {
         let mut process = Self { engine, silence, group, input, output, arrived, folder };
         let patience = process.patience().for_bytes(writes_bytes);
         let greeting = process.answer_within(patience, &GOES_ON);
-        // A program that has greeted has read it, and one that has not is killed; if it cannot be removed, it goes with the
-        // folder.
+        // A program that has greeted has read the file, and any other program is killed. A file that cannot be removed
+        // goes with the folder.
         let _ = fs::remove_file(&file);
         match greeting? {
             Some(Greeting::Opened(opened)) if opened.protocol == PROTOCOL => Ok((process, opened)),
@@ -111,7 +111,7 @@ impl GuestProcess {
         self.group.pid()
     }
 
-    /// How long it may say nothing, from now on.
+    /// The limit of its silence, from now on.
     pub(super) fn patience(&self) -> Patience {
         Patience::new(self.silence)
     }
@@ -140,12 +140,12 @@ impl GuestProcess {
         Ok(true)
     }
 
-    /// The next line, understood; `None` when the run was stopped meanwhile.
+    /// The next line, parsed; `None` when the run was stopped meanwhile.
     pub(super) fn answer<T: DeserializeOwned>(&mut self, stop: &AtomicBool) -> Result<Option<T>> {
         self.answer_within(self.patience(), stop)
     }
 
-    /// The next line, for which is waited longer than for others.
+    /// The next line, within a time limit of its own.
     pub(super) fn answer_within<T: DeserializeOwned>(
         &mut self,
         mut patience: Patience,
@@ -167,7 +167,7 @@ impl GuestProcess {
         serde_json::from_slice(&line).map(Some).map_err(|_| self.nonsense(&line))
     }
 
-    /// So many bytes, which follow a line.
+    /// Reads this many bytes, which follow a line.
     pub(super) fn bytes(&mut self, count: usize, value: &mut Vec<u8>) -> Result<()> {
         let mut patience = self.patience();
         while self.arrived.len() < count {
@@ -188,7 +188,7 @@ impl GuestProcess {
                 None if patience.left().is_none() => {
                     return Err(self.fault(&format!("did not end within {patience}")));
                 }
-                // Its standard output ends with it; then there is nothing to wait for but the system.
+                // Standard output ends with the program. After that, Larder waits only for the system.
                 None => match self.read_more(&mut patience, &GOES_ON) {
                     Ok(_) => return Err(self.nonsense(&self.arrived)),
                     Err(_) => std::thread::sleep(Duration::from_millis(1)),
@@ -197,7 +197,7 @@ impl GuestProcess {
         }
     }
 
-    /// Ends its standard input, as the end of Larder does; returns how it has ended.
+    /// Closes its standard input, as the end of Larder does; returns its exit status.
     pub(super) fn close(self) -> String {
         let Self { group, input, .. } = self;
         drop(input);
@@ -209,14 +209,14 @@ impl GuestProcess {
         }
     }
 
-    /// An error of the program that makes everything else it says doubtful.
+    /// An error of the program that makes its other answers doubtful.
     pub(super) fn fault(&self, what: &str) -> Error {
         let said = last_words(&fs::read(self.folder.join(LOG)).unwrap_or_default());
         let said = if said.is_empty() { String::new() } else { format!("; it said: {said}") };
         fault(self.engine, format!("{what}{said}"))
     }
 
-    /// Reads what is there or comes; `false` when the run was stopped meanwhile.
+    /// Waits for bytes and reads them; `false` when the run was stopped meanwhile.
     fn read_more(&mut self, patience: &mut Patience, stop: &AtomicBool) -> Result<bool> {
         let mut chunk = [0; 16 << 10];
         loop {
@@ -238,7 +238,7 @@ impl GuestProcess {
         }
     }
 
-    /// Waits a moment for a pipe; `false` when the run was stopped. Whoever was last heard of too long ago hangs.
+    /// Waits a moment for a pipe; `false` when the run was stopped. A program that has been silent for too long hangs.
     fn wait(
         &self,
         pipe: BorrowedFd<'_>,
@@ -257,7 +257,7 @@ impl GuestProcess {
         // SAFETY: `poll` is the one structure that is read and written.
         let ready =
             unsafe { libc::poll(&raw mut poll, 1, i32::try_from(left).unwrap_or(i32::MAX)) };
-        // A process that it has started may hold its end of the pipe after it.
+        // A child of the program may hold its end of the pipe after the program's end.
         if ready == 0 && self.group.ended().is_some() {
             return Err(self.ended());
         }
@@ -266,7 +266,7 @@ impl GuestProcess {
 
     /// The error of a program that has ended too early.
     fn ended(&self) -> Error {
-        // Its pipe may end a moment before it does.
+        // The pipe may end a moment before the program.
         let deadline = Instant::now() + Duration::from_secs(1);
         loop {
             match self.group.ended() {
@@ -290,12 +290,12 @@ impl GuestProcess {
     }
 }
 
-/// An error of a program, which trying again does not mend.
+/// An error of a program, which another try does not mend.
 pub(super) fn fault(engine: &'static str, what: String) -> Error {
     Error::Io { engine, what: "the guest".into(), source: io::Error::other(what) }
 }
 
-/// Has reading and writing return when there is nothing to read or no room to write.
+/// Makes reads and writes return at once when they would have to wait.
 fn without_waiting(pipe: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: fcntl with these commands takes and returns numbers.
     let done = unsafe {

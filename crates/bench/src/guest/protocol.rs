@@ -1,7 +1,6 @@
-//! A guest's program, spoken to as `docs/guests.md` has it: for the suite that holds the program of every language to that
-//! page.
+//! A guest's program, spoken to as `docs/guests.md` describes: for the suite that tests each language's program.
 //!
-//! Programs are started, and plans are written, by what a comparison does it with.
+//! A comparison's own code starts the programs and writes the plans.
 
 use std::fs;
 use std::io;
@@ -27,7 +26,7 @@ const SEED: u64 = 0xc0ff_ee07;
 /// A program of a guest, and the servers that it speaks to.
 #[derive(Debug)]
 pub struct Program {
-    // Ends before what it works in.
+    // Dropped first, because the program works in the folders of the store.
     process: GuestProcess,
     store: GuestStore,
     replays: bool,
@@ -37,7 +36,7 @@ impl Program {
     /// Starts the program that a URL names, and the servers that it needs.
     ///
     /// # Errors
-    /// Something that it needs is missing, it cannot be started, or it greets with something else than the page has.
+    /// A requirement is missing, the program cannot be started, or its greeting breaks the protocol.
     pub fn start(url: &str, catalog: &Catalog) -> Result<Self> {
         let url = StoreUrl::parse(url)?;
         let cache = find(url.scheme()).ok_or_else(|| Error::InvalidUrl {
@@ -59,7 +58,7 @@ impl Program {
         self.store.info().server_pids
     }
 
-    /// Writes a command, and what follows its line.
+    /// Writes a command, and the bytes that follow its line.
     ///
     /// # Errors
     /// The program has ended or reads no more.
@@ -73,13 +72,13 @@ impl Program {
     /// The next line that it answers.
     ///
     /// # Errors
-    /// It has ended, says nothing for too long, or something that is no JSON.
+    /// The program has ended, is silent for too long, or its line is not JSON.
     pub fn answer(&mut self) -> Result<Json> {
         let answer = self.process.answer(&GOES_ON)?;
         Ok(answer.expect("nobody asks it to stop"))
     }
 
-    /// The answer to a command; what it says meanwhile of being alive is left out.
+    /// The answer to a command, without the signs of life before it.
     ///
     /// # Errors
     /// As [`tell`](Self::tell) and [`answer`](Self::answer).
@@ -93,10 +92,10 @@ impl Program {
         }
     }
 
-    /// The value under a key; `None` where nothing is.
+    /// The value under a key; `None` for an absent key.
     ///
     /// # Errors
-    /// As [`ask`](Self::ask); the cache has failed.
+    /// As [`ask`](Self::ask); and when the cache has failed.
     pub fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let answer = self.ask(&format!("get {}", key.len()), &[key])?;
         let found =
@@ -107,7 +106,7 @@ impl Program {
         Ok(Some(value))
     }
 
-    /// Has it read a plan, written into a new folder; returns the folder, where the program writes what it found.
+    /// Writes a plan into a new folder and has the program read it. Returns the folder, also of the results.
     ///
     /// # Errors
     /// The plan cannot be written or read.
@@ -125,7 +124,7 @@ impl Program {
         }
     }
 
-    /// Ends its standard input, as the end of Larder does; returns how it has ended.
+    /// Closes its standard input, as the end of Larder does; returns its exit status.
     pub fn close(self) -> String {
         self.process.close()
     }
@@ -133,34 +132,34 @@ impl Program {
     /// Asks it to end, and waits until it has.
     ///
     /// # Errors
-    /// It does not, or with another exit code than 0.
+    /// The program does not end, or its exit code is not 0.
     pub fn end(self) -> Result<()> {
         self.process.end()
     }
 }
 
-/// The results of a process in a phase, as the program has written it.
+/// The results of a process in a phase, as the program has written them.
 ///
 /// # Errors
-/// There is no such file, or it is no JSON.
+/// The file is missing, or is not JSON.
 pub fn found(folder: &Path, phase: usize, process: usize) -> io::Result<Json> {
     let text = fs::read(folder.join(format!("ran-{phase}-{process}.json")))?;
     Ok(serde_json::from_slice(&text)?)
 }
 
-/// A plan whose every operation was chosen.
+/// A plan of chosen operations, where a comparison draws them.
 #[derive(Debug)]
 pub struct HandPlan {
     keys: KeySpace,
     values: Values,
     script: Script,
     texts: Vec<Vec<u8>>,
-    /// The TTL of what it stores.
+    /// The TTL of the values that it stores.
     pub ttl: Option<Duration>,
 }
 
 impl HandPlan {
-    /// An empty plan for so many processes, with keys that begin like this and values of so many bytes at most.
+    /// An empty plan for this many processes, with keys of this prefix and values of up to `longest` bytes.
     pub fn new(prefix: &str, keys: u32, processes: u32, longest: usize) -> Self {
         let length = |bytes: &str| bytes.parse().expect("a number of bytes");
         Self {
@@ -194,7 +193,7 @@ impl HandPlan {
         &self.texts[number as usize - 1]
     }
 
-    /// The bytes of a value of this run that is not of this plan: a version of a key.
+    /// The bytes of a version of a key that is of this run, but not of this plan.
     pub fn stranger(&self, key: u32, version: u32, len: usize) -> Vec<u8> {
         let bytes = u32::try_from(len).unwrap_or(u32::MAX);
         Composer::new(&self.values).compose(key, version, bytes).to_vec()
@@ -231,9 +230,9 @@ pub struct HandPhase {
     pub operations: Vec<Operation>,
     /// The operations of each process.
     pub shares: Vec<Vec<Step>>,
-    /// So many gets are one request.
+    /// The number of gets in a request.
     pub multiget: usize,
-    /// The operations come again and again for so long; `None`: each is done once.
+    /// How long the operations are repeated; `None`: each is done once.
     pub time_limit: Option<Duration>,
 }
 
@@ -245,7 +244,7 @@ impl HandPhase {
 }
 
 impl Step {
-    /// A get that expects this value of a key, or a newer one; 0 is any, [`NOTHING`](larder_workload::NOTHING) none.
+    /// A get that expects this value of a key or a newer one; 0 is any, [`NOTHING`](larder_workload::NOTHING) no value.
     pub fn get(key: u32, value: u32) -> Self {
         Self { kind: Kind::Get, key, value, under: key }
     }

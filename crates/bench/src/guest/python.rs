@@ -1,4 +1,4 @@
-//! Python's caches: what they are, what they can do, and their options by the names of their packages.
+//! Python's caches: their abilities, and their options under the names of their packages.
 
 use std::time::Duration;
 
@@ -25,15 +25,15 @@ const PYTHON: Language = Language {
     is_shared: false,
 };
 
-/// Python with the packages that its caches call, in an environment of its own. Where it is, everything runs in it, so that
-/// the floor is that of the same interpreter.
+/// Python with the packages that its caches call, in an environment of its own. Where the environment exists, every
+/// guest runs in it, so that the floor has the same interpreter.
 const ENVIRONMENT: Recipe =
     Recipe { source: Source::Setup("python"), ..Recipe::new(Role::Interpreter, "bin/python3", "") };
 
-/// Any Python: enough for what calls no package, or one that the user has installed.
+/// Any Python: enough for a cache without a package, or with one that the user has installed.
 const ANY: Recipe = Recipe::new(Role::Interpreter, "python3", "python3");
 
-/// An engine of Python with what most of them have in common.
+/// An engine of Python, with the fields that most of them share.
 const fn engine(scheme: &'static str, recipes: &'static [Recipe]) -> Engine {
     options::engine(scheme, Medium::Memory, recipes)
 }
@@ -128,7 +128,7 @@ pub(super) const CACHES: &[Cache] = &[
     },
 ];
 
-/// Options of `python+diskcache:`, of which the package would take whatever it is given.
+/// Checks the options of `python+diskcache:`, because the package takes any value.
 fn disk_cache(engine: &'static str, url: &StoreUrl) -> Result<Value> {
     let DiskCache { shards, sqlite_synchronous, .. } = url.options(engine)?;
     let out_of_range = if shards == 0 {
@@ -145,31 +145,31 @@ fn disk_cache(engine: &'static str, url: &StoreUrl) -> Result<Value> {
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct DiskCache {
-    /// The bytes that it should hold in all before it culls; otherwise 1g, the package's own, or twice all keys and values of a
-    /// comparison where that is more.
+    /// The bytes that the cache holds before it culls entries. Without it: 1g, the package's own default, or twice all
+    /// keys and values of a comparison where that is more.
     #[serde(serialize_with = "bytes")]
     size_limit: Option<ByteSize>,
-    /// The entries that go first when there is no room: `none`, `least-recently-stored`, `least-recently-used` or
-    /// `least-frequently-used`. The last two write at every get.
+    /// Which entries make room: `none`, `least-recently-stored`, `least-recently-used` or `least-frequently-used`. The
+    /// last two write at every get.
     eviction_policy: EvictionPolicy,
-    /// Entries that one set removes at most.
+    /// The most entries that one set removes.
     cull_limit: u32,
-    /// Hits and misses are counted, which is a write at every get.
+    /// Count hits and misses, which is a write at every get.
     statistics: bool,
-    /// Entries have an index by their tag, of which Larder gives them none.
+    /// Index entries by their tag. Larder gives entries no tags.
     tag_index: bool,
-    /// Folders over which keys are spread, each with a database of its own: with more than one the package's `FanoutCache`.
-    /// Its time-outs, which it tells as misses or as values that were not stored, are errors here.
+    /// Folders that keys are spread over, each with a database of its own. More than one folder is the package's
+    /// `FanoutCache`. It reports time-outs as misses or as values that were not stored; here they are errors.
     shards: u32,
-    /// Values from this size on are files.
+    /// Values from this size on are kept in files.
     #[serde(serialize_with = "bytes")]
     disk_min_file_size: Option<ByteSize>,
-    /// How long a write waits for another one; otherwise 60s, and 10ms with shards.
+    /// How long a write waits for another write. Without it: 60s, or 10ms with shards.
     #[serde(serialize_with = "seconds")]
     timeout: Option<Span>,
-    /// The writes that SQLite waits for: 0 for nothing, 1 for the disk at a checkpoint, 2 for the disk at every write.
+    /// When SQLite waits for the disk: `0` never, `1` at a checkpoint, `2` at every write.
     sqlite_synchronous: u8,
-    /// A file system in memory that is mounted for it on a new folder in its path: `tmpfs:1g`, `tmpfs` or `ramfs`.
+    /// A file system in memory, mounted for the cache on a new folder in its path: `tmpfs:1g`, `tmpfs` or `ramfs`.
     #[serde(skip_serializing)]
     mount: Option<Mount>,
 }
@@ -205,18 +205,19 @@ enum EvictionPolicy {
 #[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct Memcached {
-    /// `session`: one client object a process; `operation`: a new one, and a new connection, for every operation.
+    /// `session`: one client object in each process. `operation`: a new client and connection for every operation.
     connect: Connect,
-    /// Sends each request at once, without waiting for more.
+    /// Send each request at once, without waiting for more.
     no_delay: bool,
-    /// How long an answer may take; for ever where nobody says.
+    /// How long an answer may take. Without it: for ever.
     #[serde(serialize_with = "seconds")]
     timeout: Option<Span>,
-    /// How long a connection may take to be made; as long as the system takes where nobody says.
+    /// How long a new connection may take. Without it: as long as the system allows.
     #[serde(serialize_with = "seconds")]
     connect_timeout: Option<Span>,
-    /// Sets do not wait for their answer, so that nobody knows what was stored: the package's own default, and off here.
+    /// Do not wait for the answers to sets, so that it is unknown which values were stored. The package's own default
+    /// is on; here it is off.
     noreply: bool,
-    /// Failures of a get are told as misses by the package; Larder tells them apart all the same.
+    /// The package reports a failure of a get as a miss. Larder still tells them apart.
     ignore_exc: bool,
 }

@@ -78,11 +78,11 @@ impl<'a> Back<'a> {
                 false
             }
         };
-        // A cache that does not tell what it drops where keys are set again has told of everything before.
+        // Where a cache reports no evictions while keys are set again, its earlier reports stay valid.
         let is_told = self.executor.evictions.is_some();
         self.executor.evictions = self.executor.evictions.or(evictions);
         for (key, version) in versions {
-            // A set that failed may have left either value, or none.
+            // After a failed set the key may have either value, or no value.
             if set {
                 self.state.acknowledge(*key, *version);
             } else {
@@ -125,8 +125,8 @@ impl<'a> Back<'a> {
         Ok(ReadBack { counts: found, examples: wrong_examples })
     }
 
-    /// Has a phase carried out, and returns what became of its operation, unless it was given up. `None` when the run was
-    /// stopped meanwhile.
+    /// Has the program carry out a phase, and returns the counts of its operation, unless it was given up. `None` when
+    /// the run was stopped meanwhile.
     fn run(
         &mut self,
         number: usize,

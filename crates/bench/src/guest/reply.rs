@@ -1,4 +1,4 @@
-//! The answers of a guest's program, as `docs/guests.md` has it.
+//! The answers of a guest's program, as `docs/guests.md` defines them.
 
 use std::collections::BTreeMap;
 
@@ -59,22 +59,22 @@ pub(super) struct WasThere {
 #[derive(Debug, Deserialize)]
 pub(super) struct Loaded {
     pub(super) loaded: bool,
-    /// 0 where it will tell how many entries were dropped to make room.
+    /// 0 where the answers to `run` count the entries that were dropped to make room.
     #[serde(default)]
     pub(super) evictions: Option<u64>,
 }
 
-/// The answers to `run`: that it goes on, and in the end that it is over or why there is no result.
+/// The answers to `run`: signs of life, and in the end a result or the reason why the program gave up.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Progress {
     Alive {
-        /// Operations so far. As long as they become more, it does not hang.
+        /// Operations so far. As long as this number grows, the program does not hang.
         alive: u64,
     },
     Ran {
         ran: usize,
-        /// Entries dropped to make room since the answer before, where nobody but the program knows of them.
+        /// Entries dropped to make room since the previous answer, where only the program knows them.
         #[serde(default)]
         evictions: Option<u64>,
     },
@@ -106,7 +106,7 @@ pub(super) struct TierRan {
     pub(super) name: String,
     pub(super) hits: u64,
     pub(super) misses: u64,
-    /// Of the misses: values that it had and the stack threw away.
+    /// Misses whose value the tier had and the stack threw away.
     #[serde(default)]
     pub(super) dropped: u64,
     pub(super) fills: u64,
@@ -121,21 +121,21 @@ pub(super) struct OperationRan {
     pub(super) ops: u64,
     pub(super) hits: u64,
     pub(super) misses: u64,
-    /// Of `misses`: those of keys under which nothing may be.
+    /// Misses of keys that must be absent.
     pub(super) planned_misses: u64,
     pub(super) wrong: u64,
     pub(super) truncated: u64,
     pub(super) stale: u64,
     pub(super) other_key: u64,
     pub(super) damaged: u64,
-    /// The first value that is wrong in each of these ways, under its name.
+    /// The first value that is wrong in each of these ways, under the name of the way.
     pub(super) wrong_examples: BTreeMap<String, WrongRan>,
     pub(super) errors: u64,
     pub(super) failed_fills: u64,
     pub(super) succeeded: u64,
     pub(super) bytes: u64,
     pub(super) busy_ns: u64,
-    /// Nanoseconds and how often.
+    /// Latencies in nanoseconds, each with the number of its operations.
     pub(super) latencies: Vec<(u64, u64)>,
     pub(super) errors_by_kind: BTreeMap<String, u64>,
     pub(super) timeline: TimelineRan,
@@ -146,15 +146,15 @@ pub(super) struct OperationRan {
 pub(super) struct WrongRan {
     /// The index of the key that was asked for.
     pub(super) key: u32,
-    /// The oldest value that was right, as the operation of the plan has it.
+    /// The number of the oldest right value, from the plan's operation.
     pub(super) value: u32,
-    /// The bytes that came.
+    /// The length of the value that came, in bytes.
     pub(super) length: usize,
-    /// The first of them, in hexadecimal digits.
+    /// The first of these bytes, in hexadecimal digits.
     pub(super) begins: String,
 }
 
-/// How a phase went.
+/// The course of a phase.
 #[derive(Debug, Deserialize)]
 pub(super) struct TimelineRan {
     pub(super) slot_ns: u64,

@@ -1,4 +1,4 @@
-//! A guest's counts of a phase, compared with the plan. Counts that do not add up are no result but an error in a sentence.
+//! A guest's counts of a phase, checked against the plan. Counts that do not add up become an error in one sentence.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -12,16 +12,16 @@ use super::script::{Act, PhaseDone};
 use super::wrong::{Words, example};
 use crate::measure::{PhaseResult, Tallies, seconds};
 
-/// The clock of a language may be coarser than ours: so much more time may have passed inside than outside.
+/// A language's clock may be coarser than Larder's, so its time may exceed the time outside by this much.
 const COARSE_NS: u64 = 1_000_000;
-/// Processor time may be counted in hundredths of a second, that of user and system apart.
+/// Processor time may be counted in hundredths of a second, user and system time each.
 const TICKS_NS: u64 = 40_000_000;
-/// The operations that ask tiers.
+/// The operations that ask the tiers.
 const READS: [Operation; 3] = [Operation::Get, Operation::GetMany, Operation::GetOrSet];
-/// After so many operations of which none succeeded, the rest of the plan would only repeat it.
+/// After this many operations without a success, the rest of the plan would only repeat the failure.
 const HOPELESS: u64 = 100;
 
-/// The frame around a phase as Larder has seen it, by the clock of both.
+/// The beginning and the end of a phase as Larder saw them, by the clock that it shares with the program.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Frame {
     pub(super) began_ns: u64,
@@ -34,14 +34,14 @@ impl Frame {
     }
 }
 
-/// Adds up what the processes found, after each was checked.
+/// Adds up the counts of the processes, after a check of each.
 pub(super) fn add_up(
     act: &Act,
     ran: &[Ran],
     frame: Frame,
     words: &Words<'_>,
 ) -> Result<PhaseResult, String> {
-    // A process that had nothing to do began nowhere.
+    // A process without operations has no beginning.
     let working = || ran.iter().filter(|ran| done_by(ran) > 0);
     let begin = working().map(|ran| ran.start_ns).min().unwrap_or(frame.began_ns);
     let mut end = begin;
@@ -68,11 +68,11 @@ pub(super) fn add_up(
     Ok(PhaseResult {
         tallies,
         wall: Duration::from_nanos(inside),
-        // A program waits for what is under way within the time of its last operations.
+        // A program's last operations include the wait for unfinished requests.
         barrier: None,
         client_cpu_s: seconds(cpu_ns),
         client_system_s: Some(seconds(system_ns)),
-        // A program tells neither. What it waited for a processor is asked of the kernel by whoever had it work.
+        // A program reports neither. The executor asks the kernel how long the program waited for a processor.
         client_busy: None,
         client_wait_s: None,
         distinct_keys,
@@ -82,7 +82,7 @@ pub(super) fn add_up(
     })
 }
 
-/// Whether what one process says can be true.
+/// Checks whether the report of one process can be true.
 fn check(act: &Act, process: usize, ran: &Ran, frame: Frame) -> Result<(), String> {
     let outside = frame.outside_ns();
     if ran.wall_ns > outside + COARSE_NS {
@@ -96,7 +96,7 @@ fn check(act: &Act, process: usize, ran: &Ran, frame: Frame) -> Result<(), Strin
         return Err(format!("its phase began at {} ns, when there was none", ran.start_ns));
     }
     let cpu_ns = ran.cpu_user_ns.saturating_add(ran.cpu_system_ns);
-    // A language may have threads of its own, but not more at once than there are processors.
+    // A language may have threads of its own, but only as many run at once as there are processors.
     if cpu_ns > ran.wall_ns.saturating_mul(processors()) + TICKS_NS {
         return Err(format!("it took {cpu_ns} ns of processor time within {} ns", ran.wall_ns));
     }
@@ -190,7 +190,7 @@ fn check_operation(
     Ok(())
 }
 
-/// Whether each wrong value is so in one way, and no more misses were planned than the plan has.
+/// Checks that each wrong value is wrong in one way, and that the plan has the misses that were reported as planned.
 fn check_wrong(planned: u64, operation: Operation, found: &OperationRan) -> Result<(), String> {
     let OperationRan { wrong, truncated, stale, other_key, damaged, .. } = *found;
     if sum([truncated, stale, other_key, damaged]) != Some(wrong) {
@@ -205,12 +205,12 @@ fn check_wrong(planned: u64, operation: Operation, found: &OperationRan) -> Resu
     Ok(())
 }
 
-/// Whether latencies and bytes are of the size that they must have.
+/// Checks whether latencies and bytes can have the reported sizes.
 fn check_sizes(act: &Act, operation: Operation, found: &OperationRan) -> Result<(), String> {
     let OperationRan { ops, succeeded, busy_ns, bytes, .. } = *found;
     let together = found.latencies.iter().map(|(ns, times)| ns.checked_mul(*times));
     let latency_ns = together.sum::<Option<u64>>().unwrap_or(u64::MAX);
-    // Each is rounded to three digits.
+    // Each latency is rounded to three digits.
     let rounding = busy_ns / 50 + ops;
     if latency_ns > busy_ns.saturating_add(rounding) {
         return Err(format!("latencies of {latency_ns} ns together, and it took {busy_ns} ns"));
@@ -234,12 +234,12 @@ fn sum(numbers: impl IntoIterator<Item = u64>) -> Option<u64> {
     numbers.into_iter().try_fold(0_u64, u64::checked_add)
 }
 
-/// How many processors this machine has.
+/// The number of processors of this machine.
 fn processors() -> u64 {
     std::thread::available_parallelism().map_or(1, |number| number.get() as u64)
 }
 
-/// The counts of one process, as a thread of this process would have.
+/// The counts of one process, in the form of a thread's counts.
 fn counted(act: &Act, ran: &Ran, begin: u64, words: &Words<'_>) -> Result<Tallies, String> {
     let mut tallies = Tallies::new(&act.operations);
     for operation in &act.operations {
@@ -283,7 +283,7 @@ fn counted(act: &Act, ran: &Ran, begin: u64, words: &Words<'_>) -> Result<Tallie
     Ok(tallies)
 }
 
-/// Adds what the tiers did, whose caches have these names, after it was held against what the reads found.
+/// Adds the counters of the tiers with these caches, after a check against the results of the reads.
 pub(super) fn add_tiers(
     tiers: &mut [TierStats],
     names: &[&str],
@@ -308,7 +308,7 @@ fn check_tiers(names: &[&str], ran: &Ran) -> Result<(), String> {
     if told != names {
         return Err(format!("its tiers are [{}], not [{}]", told.join(", "), names.join(", ")));
     }
-    // Only reads count wrong values and hits; who failed may have asked some of the tiers.
+    // Only reads count wrong values and hits. A failed read may have asked some of the tiers.
     let [mut asked, mut right, mut failed] = [0; 3];
     for (name, found) in &ran.operations {
         if READS.iter().any(|read| read.as_str() == name) {
@@ -335,7 +335,7 @@ fn check_tiers(names: &[&str], ran: &Ran) -> Result<(), String> {
     Ok(())
 }
 
-/// Connections that the processes opened; `None` where one does not tell.
+/// Connections that the processes opened; `None` if one process does not tell.
 pub(super) fn connections(ran: &[Ran]) -> Option<u64> {
     ran.iter().map(|ran| ran.connections).sum()
 }

@@ -1,5 +1,5 @@
-//! A turn written down: every operation of every phase, drawn as the measured loop draws them, and every value that they
-//! need. So a guest does in a round exactly what a store of this process does.
+//! A turn in writing: every operation of every phase, drawn as in the measured loop, and every value that the
+//! operations need. So a guest does the same work in a round as a store of this process.
 
 use std::collections::HashMap;
 use std::ops::{Range, RangeInclusive};
@@ -11,26 +11,26 @@ use crate::measure::{Block, Draw, DrawPlan, KeyState, Kind, PhasePlan};
 use crate::plan::{PlannedPhase, PlannedPoint};
 use larder_workload::{HEADER_LEN, KeySpace, NOTHING, Values};
 
-/// Where time ends a phase, so many operations are written down at least; behind the last the first follows again.
+/// The fewest operations in writing for a phase that ends by time. After the last of them, the first follows again.
 const ENDLESS: u64 = 200_000;
-/// In place of a value's number: none is right, whatever a get finds.
+/// In place of a value's number where no value is right: the key must be absent.
 const NO_VALUE: u32 = u32::MAX;
-/// The size of an operation, in bytes: in a list that doubles as it grows, in a file that may be in memory, and in the
-/// program that reads it.
+/// The bytes of an operation in three places: in a list that doubles as it grows, in a file that may be in memory, and
+/// in the program that reads the file.
 const OPERATION_BYTES: u64 = 32 + 16 + 16;
-/// The sizes of a value and of a key in the same places, without the bytes of a key.
+/// The bytes of a value in these places, or of a key without its text.
 const ENTRY_BYTES: u64 = 256;
-/// The most that a process makes ready at once, in bytes.
+/// The most bytes of values that a process prepares at once.
 const READY_BYTES: u64 = 96 << 20;
 /// Operations that are drawn at a time.
 const BLOCK: usize = 1024;
 
-/// How many operations of a phase are written down, of which there are as many as the time allows where nobody says.
+/// The number of operations of a phase in writing. Without `requests`, time ends the phase.
 fn operations_of(requests: Option<u64>, keys: u32) -> u64 {
     requests.unwrap_or_else(|| u64::from(keys).max(ENDLESS))
 }
 
-/// The most memory of a turn that is written down, in bytes.
+/// The most memory of a turn in writing, in bytes.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -48,8 +48,8 @@ pub(crate) fn memory_bytes(point: &PlannedPoint) -> u64 {
     point.phases.iter().map(phase).fold(entries, u64::saturating_add)
 }
 
-/// The most memory of a program that carries out a turn, beside its cache: the turn, what values are
-/// cut from, and of each process the values that are made ready at once.
+/// The most memory of a program that carries out a turn, beside its cache: the turn, the pool of values, and the values
+/// that each process prepares at once.
 pub(crate) fn plan_bytes(point: &PlannedPoint) -> u64 {
     let ready = u64::from(point.guest_processes()).saturating_mul(READY_BYTES);
     memory_bytes(point).saturating_add(point.values.pool().len() as u64).saturating_add(ready)
@@ -61,7 +61,7 @@ pub(super) struct Script {
     pub(super) phases: Vec<Act>,
     /// Every value, from number 1.
     pub(super) values: Vec<Value>,
-    /// For each key, the number of the value that is stored under it last; 0 where there is none.
+    /// For each key, the number of the value that is stored under it last; 0 without a value.
     pub(super) newest: Vec<u32>,
     numbers: HashMap<(u32, u32), u32>,
     processes: u32,
@@ -74,15 +74,15 @@ pub(super) struct Act {
     pub(super) operations: Vec<Operation>,
     /// The operations of the first process, then those of the second, and so on.
     pub(super) steps: Vec<Step>,
-    /// For each process, which of them are its.
+    /// For each process, the range of its operations.
     pub(super) shares: Vec<Range<usize>>,
     pub(super) time_limit: Option<Duration>,
     pub(super) multiget: usize,
-    /// Behind the last operation the first follows again.
+    /// After the last operation, the first follows again.
     pub(super) again: bool,
     /// The numbers of all values.
     pub(super) numbers: RangeInclusive<u32>,
-    /// The most bytes that one has.
+    /// The most bytes of a value.
     pub(super) longest_value: u64,
 }
 
@@ -100,16 +100,16 @@ pub struct Step {
 pub(super) struct Value {
     key: u32,
     version: u32,
-    /// Where it begins in the pool.
+    /// Its offset in the pool.
     pub(super) at: u32,
     pub(super) len: u32,
-    /// The number of the value before it under the same key; 0 where there is none.
+    /// The number of the previous value of the key; 0 without one.
     pub(super) previous: u32,
     pub(super) header: [u8; HEADER_LEN],
 }
 
 impl Script {
-    /// An empty script for so many processes.
+    /// An empty script for this many processes.
     pub(super) fn new(keys: u32, processes: u32) -> Self {
         Self {
             phases: Vec::new(),
@@ -120,8 +120,8 @@ impl Script {
         }
     }
 
-    /// Draws a phase for every process. In `state` what its sets store counts as acknowledged from then on, if nothing but
-    /// their number ends the phase, because who draws the next one must know.
+    /// Draws a phase for every process. Unless time ends the phase, `state` then counts its sets as acknowledged,
+    /// because the next phase is drawn from that state.
     pub(super) fn draw(
         &mut self,
         plan: &PhasePlan<'_>,
@@ -183,7 +183,7 @@ impl Script {
         });
     }
 
-    /// A plan of one process that reads these keys, each with the oldest version that is right; with [`NOTHING`] none is.
+    /// A plan of one process that reads these keys, each with its oldest right version; [`NOTHING`]: it must be absent.
     pub(super) fn reading(&self, wanted: &[(u32, u32)]) -> Self {
         let mut script = Self::new(u32::try_from(self.newest.len()).unwrap_or(u32::MAX), 1);
         script.values.clone_from(&self.values);
@@ -198,7 +198,7 @@ impl Script {
         script
     }
 
-    /// Goes on with a phase that sets these keys to a newer version each, and one that reads them; returns the versions.
+    /// Adds a phase that sets each of these keys to a newer version, and a phase that reads them; returns the versions.
     pub(super) fn overwrite(
         &mut self,
         keys: impl Iterator<Item = u32>,
@@ -232,7 +232,7 @@ impl Script {
         });
     }
 
-    /// The version of a value by its number, as verification asks for it: 0 where any is right, [`NOTHING`] where none is.
+    /// The version of a value by its number, for verification: 0 if any version is right, [`NOTHING`] if no version is.
     pub(super) fn version(&self, number: u32) -> Option<u32> {
         match number {
             NO_VALUE => Some(NOTHING),
@@ -245,8 +245,8 @@ impl Script {
         1..=u32::try_from(self.values.len()).unwrap_or(u32::MAX)
     }
 
-    /// Notes what was acknowledged: of each process the operations that it carried out, but for the values that failed. Which
-    /// deletes failed no program tells, so after one that did nothing is known of any deleted key.
+    /// Notes the acknowledged operations: those that each process carried out, except values that failed. A program
+    /// does not tell which deletes failed, so after a failed delete the state of all deleted keys is unknown.
     pub(super) fn settle(&self, phase: usize, done: &PhaseDone, state: &KeyState) {
         let act = &self.phases[phase];
         for (share, done) in act.shares.iter().zip(&done.operations) {
@@ -256,7 +256,7 @@ impl Script {
                 self.acknowledge(*step, state);
             }
             if done > steps.len() {
-                // A step that came round again is older than the value before it: of these keys nothing is certain.
+                // A repeated step stores an older value than the step before it, so the state of these keys is unknown.
                 for step in steps.iter().filter(|step| writes(step.kind)) {
                     state.forget(step.under);
                 }
@@ -278,7 +278,7 @@ impl Script {
     fn step(&mut self, op: &crate::measure::Op, values: &Values, base: u32) -> Step {
         let value = match op.kind {
             Kind::Set => self.number(op.key, op.version, values),
-            // As the measured loop does: what nobody has set yet is its first version.
+            // As in the measured loop, a key that was never set is filled with its first version.
             Kind::GetOrSet => self.number(op.fill, op.version.max(base + 1), values),
             Kind::Get if op.version == NOTHING => NO_VALUE,
             Kind::Get => self.numbers.get(&(op.key, op.version)).copied().unwrap_or(0),
@@ -287,7 +287,7 @@ impl Script {
         Step { kind: op.kind, key: op.key, value, under: op.fill }
     }
 
-    /// The number of a value, which gets one when it is first needed.
+    /// The number of a value. A value gets its number when it is first needed.
     fn number(&mut self, key: u32, version: u32, values: &Values) -> u32 {
         if let Some(number) = self.numbers.get(&(key, version)) {
             return *number;
@@ -296,7 +296,7 @@ impl Script {
         self.add((key, version), (at, values.len_of(key), header))
     }
 
-    /// Adds a version of a key's value: where it begins in the pool, its length and its header. Returns its number.
+    /// Adds a version of a key's value: its offset in the pool, its length and its header. Returns its number.
     pub(super) fn add(
         &mut self,
         (key, version): (u32, u32),
@@ -319,7 +319,7 @@ impl Script {
     fn acknowledge(&self, step: Step, state: &KeyState) {
         match step.kind {
             Kind::Delete => state.acknowledge_delete(step.key, None),
-            // Whether a fill under another key was made, a hit does not tell.
+            // A hit does not tell whether a fill under another key was made.
             Kind::GetOrSet if step.under != step.key => {}
             Kind::Set | Kind::GetOrSet => {
                 let version = self.values[step.value as usize - 1].version;
@@ -333,8 +333,8 @@ impl Script {
 }
 
 impl Act {
-    /// How many operations of this kind are among the first `done` of a process, with those that came round. Where many
-    /// keys are one request, those of the last may have come before what the plan has between them.
+    /// The number of operations of this kind among the first `done` of a process, with repeated ones. In requests for
+    /// several keys, the keys of the last request may have come before operations that the plan has between them.
     pub(super) fn planned(
         &self,
         process: usize,
@@ -353,12 +353,12 @@ impl Act {
         exact.saturating_sub(slack)..=exact + slack
     }
 
-    /// Whether anything is read.
+    /// Whether the phase reads.
     pub(super) fn reads(&self) -> bool {
         self.operations.iter().any(|operation| operation.reads())
     }
 
-    /// How many reads of keys under which nothing may be are among the first `done` operations of a process, at most.
+    /// The most reads of keys that must be absent, among the first `done` operations of a process.
     pub(super) fn planned_misses(&self, process: usize, done: u64) -> u64 {
         let steps = &self.steps[self.shares[process].clone()];
         let rounds = if self.again { done.div_ceil(steps.len().max(1) as u64) } else { 1 };
@@ -366,7 +366,7 @@ impl Act {
         rounds.saturating_mul(reads.count() as u64)
     }
 
-    /// Different keys among the operations that each process has carried out, and how often the most frequent one.
+    /// The number of different keys that the processes used, and the number of operations on the most frequent key.
     pub(super) fn drawn(&self, done: &[u64]) -> (u64, u64) {
         let mut counts: HashMap<u32, u64> = HashMap::new();
         for (share, done) in self.shares.iter().zip(done) {
@@ -386,7 +386,7 @@ impl Act {
 /// The outcome of a phase.
 #[derive(Debug)]
 pub(super) struct PhaseDone {
-    /// How many operations each process carried out.
+    /// The number of operations that each process carried out.
     pub(super) operations: Vec<u64>,
     /// The numbers of the values that were not acknowledged.
     pub(super) failed: Vec<u32>,

@@ -10,10 +10,10 @@ use super::process::GOES_ON;
 use super::reply::{GetReply, Reply, SetReply, WasThere};
 use super::store::{RunningProgram, Shared, lock};
 
-/// One program, started when it is first asked for something: its own, or that of all sessions.
+/// A session. Its program starts at the first request, and is its own or shared by all sessions.
 #[derive(Debug)]
 pub(super) struct GuestSession {
-    // Ends before what it works in.
+    // Dropped first, because the program works in the folders of `shared`.
     program: Arc<Mutex<RunningProgram>>,
     shared: Arc<Shared>,
 }
@@ -27,7 +27,7 @@ impl GuestSession {
         self.shared.capabilities
     }
 
-    /// Sends a command and reads its answer, and the value behind that as `value_of` asks.
+    /// Sends a command, reads its answer, and then as many bytes of a value as `value_of` says.
     fn ask<T: DeserializeOwned>(
         &mut self,
         parts: &[&[u8]],
@@ -40,8 +40,7 @@ impl GuestSession {
         }
     }
 
-    /// As [`GuestSession::ask`], with a failure of the cache as an answer. A program that breaks the protocol is not spoken
-    /// to again.
+    /// As [`GuestSession::ask`], but a failure of the cache is an answer. A program that breaks the protocol is ended.
     fn exchange<T: DeserializeOwned>(
         &mut self,
         parts: &[&[u8]],
@@ -50,7 +49,7 @@ impl GuestSession {
     ) -> Result<Reply<T>> {
         let mut program = lock(&self.program);
         let generation = self.shared.generation();
-        // The last one has ended, or has open what is no longer there.
+        // The earlier program has ended, or the cache that it has open is gone.
         if program.as_ref().is_none_or(|(of, _)| *of != generation) {
             *program = None;
             *program = Some((generation, self.shared.start()?.0));
@@ -71,7 +70,7 @@ impl GuestSession {
         reply
     }
 
-    /// The error of a cache, by the kind that its program has put it under.
+    /// The error of a cache, by the kind that its program reported.
     fn error(&self, kind: &str, message: String) -> Error {
         let engine = self.engine();
         match kind {
@@ -84,8 +83,8 @@ impl GuestSession {
         }
     }
 
-    /// Refuses a key that the servers behind the guest cannot take. Its client may send it all the same, and then its answer
-    /// says nothing of this key.
+    /// Refuses a key that the servers behind the guest cannot take. A client may send such a key anyway, and the answer
+    /// is then not about this key.
     fn check_key(&self, key: &[u8]) -> Result<()> {
         let engine = self.engine();
         if let Some(limit) = self.capabilities().max_key_len.filter(|limit| key.len() > *limit) {
@@ -99,12 +98,12 @@ impl GuestSession {
         Ok(())
     }
 
-    /// The error of a set that was refused: by its size, where that is the reason.
+    /// The error of a refused set, with the size limit where that is the reason.
     fn refused(&mut self, (key, value): (&[u8], &[u8]), kind: &str, message: String) -> Error {
         let limit = self.shared.bound().or(self.capabilities().max_value_len);
         match limit {
             Some(limit) if kind == "too_large" || key.len() + value.len() > limit => {
-                // Its client may have left the older value there; if it cannot be removed, that is no worse.
+                // The client may have left the older value. If it cannot be removed, the state is no worse than before.
                 let _ = self.delete(key);
                 Error::ValueTooLarge { engine: self.engine(), len: value.len(), limit }
             }
@@ -116,7 +115,7 @@ impl GuestSession {
         Error::Unsupported { engine: self.engine(), operation }
     }
 
-    /// A TTL as commands have it.
+    /// A TTL in the form of the commands.
     fn ttl_text(&self, ttl: Option<Duration>) -> String {
         ttl.map_or_else(
             || "-".into(),
@@ -128,7 +127,7 @@ impl GuestSession {
         self.check_key(key)?;
         let parts = [command.as_bytes(), key];
         let answer: WasThere = self.ask(&parts, &mut Vec::new(), |_| 0)?;
-        // A cache that keeps nothing has every key, as it returns a value for every one.
+        // A cache that keeps nothing has every key, because it returns a value for every key.
         Ok(answer.found || !self.capabilities().stores)
     }
 }
@@ -151,7 +150,7 @@ impl Session for GuestSession {
     fn set(&mut self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<SetOutcome> {
         let can = self.capabilities();
         self.check_key(key)?;
-        // A cache that keeps nothing takes everything, so that any plan runs on it.
+        // A cache that keeps nothing takes every set, so that any plan runs on it.
         if can.stores {
             match options.mode {
                 SetMode::Set => {}
@@ -213,7 +212,7 @@ impl Session for GuestSession {
         if !self.capabilities().clear {
             return Err(self.unsupported("clear"));
         }
-        // A cache that keeps nothing has nothing to remove, and sessions beside this one replay what they have set.
+        // A cache that keeps nothing has nothing to remove, and other sessions go on replaying their own sets.
         if !self.capabilities().stores {
             return Ok(());
         }
@@ -224,7 +223,7 @@ impl Session for GuestSession {
     }
 }
 
-/// A TTL in the steps that a cache knows, never shorter than it was meant.
+/// A TTL, rounded up to the steps of a cache, so that it is never too short.
 pub(super) fn rounded_up(ttl: Duration, can: Capabilities) -> Duration {
     let step = can.ttl_resolution.as_nanos().max(1);
     let nanos = ttl.as_nanos().div_ceil(step) * step;

@@ -1,8 +1,8 @@
 //! An open guest: its folder, its servers, and sessions that are programs of its language.
 //!
-//! Operations through a session are for probing limits and for the contract suite, and nothing there is timed. Measured
-//! turns are the executor's affair. Servers behind a guest are opened by their engine of the catalog, which starts them,
-//! watches over them and stops them as it does for itself.
+//! Sessions are for probing limits and for the contract suite, and nothing in them is timed. The executor carries out
+//! measured turns. The engine of the servers opens them from the catalog. It starts, watches and stops them as in a
+//! comparison of its own.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -27,21 +27,21 @@ use super::session::GuestSession;
 use super::tier::{Access, Part, SIZE};
 use super::{Cache, Keeps, Launch, find};
 
-/// The largest value that is expected where no plan says, in bytes.
+/// The largest value that is expected without a plan, in bytes.
 const USUAL_LARGEST: u64 = 1 << 20;
 
-/// So many times the largest value is in a program at once at most: on its way in or out, as its client has it, and as
-/// what a collector has not yet taken back.
+/// The most copies of the largest value in a program at once: on its way in or out, in the client, and as garbage that
+/// is not collected yet.
 const VALUES_AT_ONCE: u64 = 16;
 
-/// For a stack: its tiers know each their own.
+/// The access of a stack itself, because each tier has its own.
 static NOTHING_TO_KNOW: Access = Access::NONE;
 
 /// The demands of a plan on a store.
 #[derive(Debug, Clone, Copy, Default)]
 #[expect(clippy::struct_field_names, reason = "the unit")]
 pub(crate) struct Demand {
-    /// How much a bounded cache should hold, in bytes.
+    /// The bytes that a bounded cache should hold.
     pub(crate) room_bytes: Option<u64>,
     /// The largest value with its key, in bytes.
     pub(crate) largest_bytes: Option<u64>,
@@ -63,20 +63,20 @@ pub(crate) struct GuestStore {
     shared: Arc<Shared>,
 }
 
-/// The state that sessions and executors share; folders and servers end with the last of it.
+/// The state that sessions and executors share. Folders and servers end with its last owner.
 #[derive(Debug)]
 pub(super) struct Shared {
-    /// The program of all sessions, where entries are in its memory. It ends before the folders and mounts that it works in,
-    /// and the servers that it speaks to.
+    /// The program of all sessions, where they share one. It ends before the folders and mounts that it works in, and
+    /// before the servers that it speaks to.
     program: Option<Arc<Mutex<RunningProgram>>>,
     pub(super) cache: &'static Cache,
     pub(super) parts: Vec<Part>,
     pub(super) capabilities: Capabilities,
     options: Value,
     demand: Demand,
-    /// The store was emptied and has not been opened since.
+    /// The store was emptied, and no program has opened it since.
     emptied: Mutex<bool>,
-    /// Counts how often everything was removed: who opened it before has it open no more.
+    /// The number of removals of all entries. A program that started before a removal has an outdated cache open.
     generation: AtomicU64,
     n_folders: AtomicU64,
     pool: Mutex<Option<(Arc<[u8]>, PathBuf)>>,
@@ -86,7 +86,7 @@ pub(super) struct Shared {
     info: StoreInfo,
 }
 
-/// A program, and how often everything had been removed when it was started; `None` until it is first needed.
+/// A program, and the generation in which it was started; `None` until it is first needed.
 pub(super) type RunningProgram = Option<(u64, GuestProcess)>;
 
 /// The content of `open.json`.
@@ -106,7 +106,7 @@ pub(super) struct PartFile<'a> {
     pub(super) options: &'a Value,
     folder: Option<&'a std::path::Path>,
     servers: Vec<String>,
-    /// The settings of the servers, as their engine tells them.
+    /// The settings of the servers, as their engine reports them.
     server: BTreeMap<String, String>,
     pub(super) room_bytes: Option<u64>,
     pub(super) largest_bytes: Option<u64>,
@@ -114,13 +114,13 @@ pub(super) struct PartFile<'a> {
     access: &'a Access,
 }
 
-/// Opens the guest that a URL names: what its [`Engine`](larder_store::Engine) does.
+/// Opens the guest that a URL names, for its [`Engine`](larder_store::Engine).
 pub(super) fn open(url: &StoreUrl, catalog: &Catalog) -> Result<Arc<dyn Store>> {
     let cache = find(url.scheme()).ok_or_else(|| Error::InvalidUrl {
         url: url.to_string(),
         reason: "no guest has this scheme".into(),
     })?;
-    // Without a plan nobody knows what will be stored; what most caches take is expected.
+    // Without a plan the sizes are unknown, so a size that most caches take is expected.
     let demand = Demand { largest_bytes: Some(USUAL_LARGEST), ..Demand::default() };
     Ok(Arc::new(GuestStore::open(cache, url, catalog, demand)?))
 }
@@ -131,7 +131,7 @@ impl OpenFile<'_> {
         if self.tiers.is_empty() { std::slice::from_ref(&self.part) } else { &self.tiers }
     }
 
-    /// How much the program may have to write before it has opened the cache: files that have their full size at once.
+    /// The most bytes that the program writes to open the cache: files that have their full size at once.
     fn writes_bytes(&self) -> u64 {
         let parts = self.tiers.iter().chain([&self.part]).filter(|part| part.folder.is_some());
         let room = |part: &PartFile<'_>| {
@@ -143,7 +143,7 @@ impl OpenFile<'_> {
 }
 
 impl GuestStore {
-    /// Opens a guest once, to see whether and in which version it is there.
+    /// Opens a guest once, to see whether it is installed and in which version.
     pub(crate) fn open(
         cache: &'static Cache,
         url: &StoreUrl,
@@ -206,12 +206,12 @@ impl GuestStore {
         &self.shared
     }
 
-    /// Whether what it leaves on an external server ends by a TTL: those of its parts that have one take it.
+    /// Whether its entries on an external server end by a TTL, in the parts that have TTLs.
     pub(crate) fn ends_on_external(&self) -> bool {
         self.shared.ends_on_external()
     }
 
-    /// The servers whose limits are its own: they are found without its client.
+    /// The servers whose limits are the guest's limits, so that they are found without its client.
     pub(crate) fn limits(&self) -> Option<&Arc<dyn Store>> {
         match (self.shared.cache.keeps, self.shared.parts.as_slice()) {
             (Keeps::Servers { limits: true, .. }, [part]) => part.store(),
@@ -224,12 +224,12 @@ impl GuestStore {
         self.shared.parts.iter().filter_map(Part::store).map(Arc::clone).collect()
     }
 
-    /// The most memory that its program takes beyond what is written down for it, in bytes.
+    /// The most memory that its program takes beyond the written plan, in bytes.
     pub(crate) fn memory_bytes(&self) -> u64 {
         (self.language().memory_bytes)(self.shared.demand.in_program())
     }
 
-    /// Ends the program of its sessions until one needs it again.
+    /// Ends the program of its sessions until a session needs it again.
     pub(crate) fn rest(&self) {
         self.shared.rest();
     }
@@ -252,9 +252,10 @@ impl GuestStore {
 }
 
 impl Shared {
-    /// Starts a program that opens the cache: empty when nobody has since it was emptied, otherwise as it is.
+    /// Starts a program that opens the cache. The first program after the store was emptied opens it empty; later
+    /// programs keep its entries.
     pub(super) fn start(&self) -> Result<(GuestProcess, Opened)> {
-        // One after the other: whoever comes second opens what the first has made.
+        // Programs start one after the other, so that a second one opens the cache that the first has made.
         let mut emptied = self.emptied.lock().unwrap_or_else(PoisonError::into_inner);
         let Self { cache, demand, .. } = self;
         let file = match self.parts.as_slice() {
@@ -293,19 +294,19 @@ impl Shared {
         Ok(started)
     }
 
-    /// A path that nobody has used yet, for files that a program is given.
+    /// An unused path, for files that a program is given.
     pub(super) fn new_folder(&self, what: &str) -> PathBuf {
         let number = self.n_folders.fetch_add(1, Ordering::Relaxed);
         self.home.path().join(format!("{what}-{number}"))
     }
 
-    /// The file of bytes from which values are cut, written when it is another one than last time.
+    /// The file of the pool that values are cut from. It is written again when the pool is another one.
     pub(super) fn pool_file(&self, pool: &Arc<[u8]>) -> Result<PathBuf> {
         let mut written = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         match &*written {
             Some((known, path)) if Arc::ptr_eq(known, pool) => return Ok(path.clone()),
             Some((_, path)) => {
-                // Nobody reads it any more; if it cannot be removed, it goes with the folder.
+                // No program reads the old file any more. If it cannot be removed, it goes with the folder.
                 let _ = std::fs::remove_file(path);
             }
             None => {}
@@ -317,13 +318,13 @@ impl Shared {
         Ok(path)
     }
 
-    /// The names of the caches that its tiers are; none where it is no stack.
+    /// The names of the caches of its tiers; empty unless it is a stack.
     pub(super) fn tier_names(&self) -> Vec<&'static str> {
         let is_stack = self.cache.keeps == Keeps::Tiers;
         self.parts.iter().filter(|_| is_stack).map(|part| part.cache.name).collect()
     }
 
-    /// Its tiers, which have done nothing yet; none where it is no stack.
+    /// Its tiers, with all counters at 0; empty unless it is a stack.
     pub(super) fn tiers(&self) -> Vec<TierStats> {
         let tier = |(place, name): (u32, &str)| TierStats {
             name: format!("L{place} {name}:"),
@@ -332,14 +333,14 @@ impl Shared {
         (1..).zip(self.tier_names()).map(tier).collect()
     }
 
-    /// The most that a key and its value may take together, in bytes, where a setting of the cache says so; in a stack one
-    /// of the lowest tier, which decides what is stored.
+    /// The most bytes of a key and its value together, where a setting of the cache limits them. In a stack it is a
+    /// setting of the lowest tier, which decides whether a value is stored.
     pub(super) fn bound(&self) -> Option<usize> {
         let name = self.parts.last()?.cache.can.bound?;
         self.info.settings.get(&self.of_tier(self.parts.len(), name))?.parse().ok()
     }
 
-    /// The same counters with the capacity that settings of the cache tell, where they do; a mount under it may be smaller.
+    /// The same counters with the capacity in the cache's settings, where it is there, or of a smaller mount below.
     fn with_what_it_takes(&self, mut stats: Stats) -> Stats {
         let Some(part) = self.parts.last().filter(|part| !part.cache.can.takes.is_empty()) else {
             return stats;
@@ -352,7 +353,7 @@ impl Shared {
         stats
     }
 
-    /// The name of a setting, which in a stack begins with the tier that it is of.
+    /// The name of a setting. In a stack it begins with the tier.
     fn of_tier(&self, level: usize, name: &str) -> String {
         match self.cache.keeps {
             Keeps::Tiers => format!("l{level}.{name}"),
@@ -360,7 +361,7 @@ impl Shared {
         }
     }
 
-    /// Whether a part that is somebody's has TTLs.
+    /// Whether a part on external servers has TTLs.
     pub(super) fn ends_on_external(&self) -> bool {
         self.parts.iter().any(|part| part.is_somebodys() && part.capabilities().ttl)
     }
@@ -370,8 +371,8 @@ impl Shared {
         self.parts.iter().any(|part| matches!(part.cache.keeps, Keeps::Servers { .. }))
     }
 
-    /// Ends the program of its sessions, where nothing is in its memory that somebody wants: it would be in the way of what
-    /// is measured.
+    /// Ends the program of its sessions, unless it holds entries in its memory. An idle one would disturb a
+    /// measurement.
     pub(super) fn rest(&self) {
         let is_in_memory = |part: &Part| matches!(part.cache.keeps, Keeps::Memory { .. });
         if let Some(program) =
@@ -381,19 +382,19 @@ impl Shared {
         }
     }
 
-    /// Whether what is open stays open when everything was removed: a connection to servers does.
+    /// Whether an open program can go on after the removal of all entries: it can if it only has connections.
     pub(super) fn outlives_clearing(&self) -> bool {
         self.parts.iter().all(|part| matches!(part.cache.keeps, Keeps::Servers { .. }))
     }
 
-    /// How often everything was removed.
+    /// The number of removals of all entries.
     pub(super) fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// Removes everything, on servers as their engine does it.
+    /// Removes all entries. On servers, their engine removes them.
     pub(super) fn clear(&self) -> Result<()> {
-        // Nobody starts meanwhile, and whoever has started before is of the last generation: what it has open is gone.
+        // No program starts meanwhile. Earlier programs are of the last generation, and their open cache is gone.
         let mut emptied = self.emptied.lock().unwrap_or_else(PoisonError::into_inner);
         let cleared = self.parts.iter().try_for_each(Part::clear);
         if !self.outlives_clearing() {
@@ -420,7 +421,7 @@ impl Shared {
             let program = self.interpreter.program.display().to_string();
             info.settings.insert(INTERPRETER.into(), program);
         }
-        // The lowest tier has everything, so it decides what survives.
+        // The lowest tier has all entries, so it decides the durability.
         info.durability = self.parts.last().map(Part::durability).unwrap_or_default();
         info.settings.extend(opened.settings);
         info
@@ -480,7 +481,7 @@ fn has_room(cache: &Cache, demand: Demand) -> Result<()> {
     Err(Error::Unavailable { engine: cache.engine.scheme, what, source: None })
 }
 
-/// A program for oneself; one that somebody died over is as good as any.
+/// Locks a program. A panic in another holder does not harm the program, so a poisoned lock is taken too.
 pub(super) fn lock(program: &Mutex<RunningProgram>) -> MutexGuard<'_, RunningProgram> {
     program.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -519,7 +520,7 @@ impl Part {
     }
 }
 
-/// Whose the servers of several parts are: somebody's, if any is.
+/// The owner of the servers of several parts: external, if the servers of any part are.
 pub(super) fn ownership(one: Ownership, other: Ownership) -> Ownership {
     match (one, other) {
         (Ownership::External, _) | (_, Ownership::External) => Ownership::External,

@@ -1,4 +1,4 @@
-//! One cache of a guest: all of it, or one of its tiers.
+//! One cache of a guest: the whole guest, or one of its tiers.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,22 +18,21 @@ use serde_json::Value;
 use super::store::{Demand, ownership};
 use super::{Cache, Keeps};
 
-/// The option by which a cache in files is given room. It says what the cache should hold: pages and buckets that a key
-/// may fill alone let it take more.
+/// The option with the bytes that a cache in files should hold. Pages and buckets that one key may fill can take more.
 pub(super) const SIZE: &str = "size";
 
-/// The option by which a file system is mounted for a cache in files, where its language names it among its options. That is
-/// done here, and no program hears of it.
+/// The option that mounts a file system for a cache in files, in languages that have this option. The file system is
+/// mounted here, and the option is not passed to programs.
 const MOUNT: &str = "mount";
 
-/// The user whose a server is that is started for a client.
+/// The user of a server that is started for a client.
 const USER: &str = "larder";
 
-/// The options by which a client sends what is set and does not wait for an answer.
+/// The options with which a client does not wait for the answer to a set.
 const NO_WAIT: [&str; 2] = ["nowait", "noreply"];
 
-/// The option by which a client of MongoDB says how many servers must have a write before it is acknowledged: with `0` nobody
-/// waits for it.
+/// MongoDB's option for the number of servers that must have a write before it is acknowledged. With `0` a client waits
+/// for no server.
 const ACKNOWLEDGED_BY: &str = "w";
 
 /// One cache of a guest.
@@ -41,7 +40,7 @@ const ACKNOWLEDGED_BY: &str = "w";
 pub(super) struct Part {
     pub(super) cache: &'static Cache,
     pub(super) options: Value,
-    /// Where its files are.
+    /// The place of its files.
     place: Option<Place>,
     /// The servers that it speaks to.
     servers: Option<Arc<dyn Store>>,
@@ -49,17 +48,17 @@ pub(super) struct Part {
     access: Access,
 }
 
-/// The knowledge of servers that a client needs beyond their addresses: settings that it has to follow, and how it is let
-/// in. It goes to its program alone.
+/// The knowledge of servers that a client needs beyond their addresses: settings to follow, and credentials. Only its
+/// own program gets it.
 #[derive(Clone, Serialize)]
 #[serde(transparent)]
 pub(super) struct Access(BTreeMap<&'static str, String>);
 
 impl Access {
-    /// Nothing.
+    /// No settings and no credentials.
     pub(super) const NONE: Self = Self(BTreeMap::new());
 
-    /// The values of these names in a URL, otherwise those of the servers; where there are any, its user and password too.
+    /// The values of these names in a URL, or else in the servers' settings. With any: its user and password.
     fn of(follows: &[&'static str], url: &StoreUrl, servers: &StoreInfo) -> Self {
         let told = |name: &str| url.option(name).or(servers.settings.get(name).map(String::as_str));
         let known = follows.iter().map(|name| (*name, told(name)));
@@ -70,7 +69,7 @@ impl Access {
     }
 }
 
-/// Without what it says: there may be a password in it.
+/// Shows the names only, because a value may be a password.
 impl fmt::Debug for Access {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
@@ -105,7 +104,7 @@ impl Part {
                 let is_external = catalog.is_external(&theirs);
                 let theirs = if is_external { theirs } else { bounded(theirs, native) };
                 part.options = (cache.options)(engine.scheme, &cache.own_options(url))?;
-                // The starter of a server has to know how its client is let in.
+                // A server must know the credentials of its client before it is started.
                 let theirs = if is_external || follows.is_empty() {
                     theirs
                 } else {
@@ -140,17 +139,17 @@ impl Part {
         Ok(part)
     }
 
-    /// Where its files are.
+    /// The folder of its files.
     pub(super) fn folder(&self) -> Option<&Path> {
         self.place.as_ref().map(Place::path)
     }
 
-    /// The servers, as their engine has them open.
+    /// The servers, opened by their engine.
     pub(super) fn store(&self) -> Option<&Arc<dyn Store>> {
         self.servers.as_ref()
     }
 
-    /// Where its servers are.
+    /// The addresses of its servers.
     pub(super) fn servers(&self) -> Vec<String> {
         self.servers.as_ref().map(|servers| servers.info().addresses).unwrap_or_default()
     }
@@ -160,7 +159,7 @@ impl Part {
         &self.access
     }
 
-    /// Its capabilities, as far as a guest is ever asked for them.
+    /// Its capabilities, as far as a guest needs them.
     pub(super) fn capabilities(&self) -> Capabilities {
         let can = self.cache.can;
         let own = Capabilities {
@@ -190,7 +189,7 @@ impl Part {
             Some(servers) => servers.stats()?,
             None => Stats::default(),
         };
-        // Those of the sessions of this process; what a guest opens it tells itself.
+        // These connections are those of this process's sessions. A guest reports its own connections.
         stats.connections = None;
         if matches!(self.cache.keeps, Keeps::Servers { count: false, .. }) {
             let Stats { evictions, expirations, items, bytes, capacity_bytes, .. } = stats;
@@ -214,7 +213,7 @@ impl Part {
         self.place.as_ref().and_then(Place::limit_bytes)
     }
 
-    /// Removes everything.
+    /// Removes all entries.
     pub(super) fn clear(&self) -> Result<()> {
         if let Some(servers) = &self.servers {
             servers.session()?.clear()?;
@@ -230,7 +229,7 @@ impl Part {
         Ok(())
     }
 
-    /// Whether its servers are somebody's.
+    /// Whether its servers are external.
     pub(super) fn is_somebodys(&self) -> bool {
         let ownership = self.servers.as_ref().map(|servers| servers.info().ownership);
         ownership == Some(Ownership::External)
@@ -247,7 +246,7 @@ impl Part {
         }
     }
 
-    /// The settings of its servers, without those of a client that it does not use; and what was mounted for it.
+    /// The settings of its servers, without those of the engine's own client; or its mounted file system.
     pub(super) fn settings(&self) -> BTreeMap<String, String> {
         let Some(servers) = &self.servers else {
             let mounted = self.place.as_ref().and_then(Place::mount);
@@ -262,7 +261,7 @@ impl Part {
         settings
     }
 
-    /// Adds where it is and whose.
+    /// Adds its place and its owner.
     pub(super) fn describe(&self, info: &mut StoreInfo) {
         if let Some(servers) = &self.servers {
             let theirs = servers.info();
@@ -299,7 +298,7 @@ fn mount(engine: &Engine, url: &StoreUrl) -> Result<Option<Mount>> {
     })
 }
 
-/// Refuses an option that neither the guest nor the engine of its servers knows, with those that they do.
+/// Refuses an option that neither the guest nor the engine of its servers knows, and lists the known options.
 fn known_to_either(guest: &Engine, servers: &Engine, url: &StoreUrl) -> Result<()> {
     let known = [names(guest), names(servers)].concat();
     match url.option_names().find(|name| !known.iter().any(|known| known == name)) {

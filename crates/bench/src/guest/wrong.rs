@@ -1,4 +1,4 @@
-//! A wrong value that a program tells of, in the words that Larder has for its own.
+//! A wrong value that a program reports, described as Larder describes the wrong values of its own engines.
 
 use super::reply::WrongRan;
 use super::script::Script;
@@ -14,7 +14,7 @@ pub(super) struct Words<'a> {
     pub(super) base: u32,
 }
 
-/// Says of an example what was asked for and what came.
+/// Describes the expected value and the value that came.
 pub(super) fn example(name: &str, wrong: &WrongRan, words: &Words<'_>) -> Result<String, String> {
     let Words { script, keys, values, base } = *words;
     let known = [Finding::Truncated, Finding::Stale, Finding::OtherKey, Finding::Damaged];
@@ -32,12 +32,12 @@ pub(super) fn example(name: &str, wrong: &WrongRan, words: &Words<'_>) -> Result
         let key = keys.shown(wrong.key);
         return Ok(format!("`{key}` came back damaged, with {} bytes", wrong.length));
     }
-    // For the other words only the header and the length count.
+    // Otherwise only the header and the length count.
     bytes.resize(wrong.length.min(values.longest()).max(bytes.len()), 0);
     Ok(values.describe(keys, Asked { key: wrong.key, oldest, base }, finding, &bytes))
 }
 
-/// Bytes of hexadecimal digits; `None` where these are none.
+/// The bytes of hexadecimal digits; `None` for other text.
 fn bytes(digits: &str) -> Option<Vec<u8>> {
     let pairs = digits.as_bytes().chunks(2);
     let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
