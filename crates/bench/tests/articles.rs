@@ -271,7 +271,7 @@ fn what_is_concluded_from_figures_that_are_no_result_cannot_be_told_unless_it_na
     let reason = judged[1].reason.as_deref().unwrap();
     assert_eq!(
         reason,
-        "a figure behind it is no result: SILENT-DROP, which it does not count with"
+        "one of its figures is no result: SILENT-DROP, which the conclusion does not expect"
     );
     assert_eq!(judged[1].evidence.len(), 1, "what was measured stands beside it");
 }
@@ -364,7 +364,7 @@ fn what_was_announced_and_never_published_is_shown_all_the_same() {
     assert!(found.iter().all(|figure| figure.published.is_none() && figure.ratio.is_none()));
     assert!(found[0].here.is_some_and(|us| (us - 25.0).abs() < 25.0 * SPREAD), "{:?}", found[0]);
     let reason = found[1].reason.as_deref().unwrap();
-    assert_eq!(reason, "there is no server here whose CPU time is known");
+    assert_eq!(reason, "no server's CPU time is known here");
     assert!(found[2].here.is_some() || found[2].reason.is_some());
 }
 
@@ -397,7 +397,7 @@ fn few_rounds_say_how_many_would_tell() {
         laid_beside(&HEAD.replace("rounds = 9", "rounds = 4"), claim, &WorkloadSpec::default());
     assert_eq!(judged.claims[0].verdict, CannotBeTold);
     let reason = judged.claims[0].reason.as_deref().unwrap();
-    assert_eq!(reason, "4 rounds cannot tell in 1 test: 5 are needed");
+    assert_eq!(reason, "4 rounds cannot decide 1 test: 5 are needed");
 }
 
 #[test]
@@ -427,7 +427,7 @@ fn another_workload_than_the_scenarios_is_set_against_nothing() {
     assert!(other.figures[0].here.is_some() && other.figures[0].ratio.is_none());
     assert_eq!(other.claims[0].verdict, CannotBeTold);
     let reason = other.claims[0].reason.as_deref().unwrap();
-    assert_eq!(reason, "--keys, --data-size made another workload of it");
+    assert_eq!(reason, "--keys, --data-size changed the workload");
     let less = WorkloadSpec { memory: Some("2g".parse().unwrap()), ..WorkloadSpec::default() };
     assert!(less.changes(&WorkloadSpec::default()).is_empty(), "a smaller machine");
 }
@@ -492,7 +492,7 @@ fn conclusions_from_a_sweep_compare_its_points() {
     assert_eq!(reason(4), "this run does not measure get at threads 3");
     let slowest = &judged[6].evidence[0];
     assert!(slowest.a_us > judged[3].evidence[0].a_us, "{slowest:?}");
-    assert!(reason(7).starts_with("a 99th percentile wants rounds of one"), "{}", reason(7));
+    assert!(reason(7).starts_with("a 99th percentile needs rounds of one"), "{}", reason(7));
 }
 
 #[test]

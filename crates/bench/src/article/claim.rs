@@ -25,7 +25,7 @@ pub(super) fn judge_claims(specs: &[&ClaimSpec], run: &Run, changed: &[String]) 
     let tests = correct(&mut examined);
     let judged = examined.into_iter().zip(specs).map(|(Examined { mut claim, rounds }, spec)| {
         let told = verdict(&claim);
-        let waits = spec.waits.as_ref().map(|why| format!("it waits: {why}"));
+        let waits = spec.waits.as_ref().map(|why| format!("this conclusion waits: {why}"));
         let reason = waits.or_else(|| claim.reason.take()).or_else(|| untold(&claim, changed));
         claim.verdict = if reason.is_some() { ClaimVerdict::CannotBeTold } else { told };
         let few = || too_few(rounds, tests).filter(|_| told == ClaimVerdict::CannotBeTold);
@@ -155,7 +155,7 @@ fn examine(claim: &mut Claim, spec: &ClaimSpec, run: &Run) -> Result<Option<usiz
         let (a, others) = times(spec, &a, &others)?;
         for b in &others {
             let evidence = compared(spec, &a, b, run.seed);
-            let evidence = evidence.ok_or("a round took no time that could be told")?;
+            let evidence = evidence.ok_or("a round was too short for the clock")?;
             let b_at = if b_at == at { Point::new() } else { b_at.clone() };
             all.push(Evidence { at: at.clone(), b_at, ..evidence });
         }
@@ -226,21 +226,20 @@ fn checks(spec: &ClaimSpec, run: &Run) -> Vec<ClaimCheck> {
 /// The reason not to judge a conclusion, whatever its evidence.
 fn untold(claim: &Claim, changed: &[String]) -> Option<String> {
     if !changed.is_empty() {
-        return Some(format!("{} made another workload of it", changed.join(", ")));
+        return Some(format!("{} changed the workload", changed.join(", ")));
     }
     if claim.doubts.iter().any(|doubt| doubt == STAND_IN) {
         return Some(format!(
-            "a figure behind it is no result: {STAND_IN}, another server answered in the place of the one that it names"
+            "one of its figures is no result: {STAND_IN}, another server answered in place of the named server"
         ));
     }
     if !claim.doubts.is_empty() {
-        let (ids, which) = (claim.doubts.join(", "), "which it does not count with");
-        return Some(format!("a figure behind it is no result: {ids}, {which}"));
+        let (ids, which) = (claim.doubts.join(", "), "which the conclusion does not expect");
+        return Some(format!("one of its figures is no result: {ids}, {which}"));
     }
     let [hits, reads] = claim.hits?;
     let others = reads - hits - claim.misses?;
-    (hits == 0 && others > 0)
-        .then(|| format!("{others} reads failed, or returned something that was not stored"))
+    (hits == 0 && others > 0).then(|| format!("{others} reads failed or returned wrong values"))
 }
 
 /// The reason for no verdict where even the clearest order of so few rounds cannot be significant.
@@ -250,7 +249,7 @@ fn too_few(rounds: Option<usize>, tests: usize) -> Option<String> {
     let rounds = rounds.filter(|rounds| clearest(*rounds) >= Verdict::SIGNIFICANCE)?;
     let needed = rounds_for_verdict(rounds, tests);
     let tests = count(tests, "test");
-    Some(format!("{rounds} rounds cannot tell in {tests}: {needed} are needed"))
+    Some(format!("{rounds} rounds cannot decide {tests}: {needed} are needed"))
 }
 
 fn verdict(claim: &Claim) -> ClaimVerdict {
@@ -352,7 +351,7 @@ mod tests {
             let claim = Examined::of(&spec, &run).claim;
             untold(&Claim { hits: Some([hits, 100]), misses: Some(misses), ..claim }, &[])
         };
-        let failed = "90 reads failed, or returned something that was not stored";
+        let failed = "90 reads failed or returned wrong values";
         assert_eq!(of(0, 10).as_deref(), Some(failed));
         assert_eq!((of(0, 100), of(7, 10)), (None, None));
     }
@@ -412,7 +411,7 @@ mod tests {
         let claim = judge(&run);
         assert_eq!(claim.verdict, ClaimVerdict::CannotBeTold);
         assert_eq!(claim.doubts, [STAND_IN]);
-        assert!(claim.reason.is_some_and(|reason| reason.contains("in the place of")));
+        assert!(claim.reason.is_some_and(|reason| reason.contains("in place of")));
         // The measured value is shown, but not tested.
         let [evidence] = &claim.evidence[..] else { panic!("{:#?}", claim.evidence) };
         assert!(evidence.b_us > 0.0 && evidence.p.is_none() && evidence.p_factor.is_empty());

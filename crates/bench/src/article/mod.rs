@@ -157,7 +157,7 @@ fn measured(
         Ok((at, FoundFigure { times, .. })) if times.doubts.iter().any(|id| id == STAND_IN) => {
             figure.at = at;
             figure.reason = Some(format!(
-                "{STAND_IN}: another server answered in the place of the one that the article measured"
+                "{STAND_IN}: another server answered in place of the article's server"
             ));
         }
         Ok((at, FoundFigure { times, rounds })) => {
@@ -222,9 +222,9 @@ fn rounds(
     iterations: Option<u64>,
 ) -> Result<Vec<f64>, String> {
     let iterations = || {
-        iterations
-            .map(|iterations| iterations as f64)
-            .ok_or_else(|| "how many iterations the published figure counts is not said".to_owned())
+        iterations.map(|iterations| iterations as f64).ok_or_else(|| {
+            "the article does not say how many iterations the figure counts".to_owned()
+        })
     };
     let each = |of: &[f64], to: &dyn Fn(f64) -> f64| of.iter().map(|value| to(*value)).collect();
     Ok(match measure {

@@ -20,7 +20,7 @@ pub(super) fn find(run: &Run, place: &FigurePlace<'_>) -> Result<Stored, String>
     };
     let mine = |cell: &&Cell| cell.target == target.url && place.holds(&cell.point);
     let mut cells = run.cells.iter().filter(mine).filter(stores);
-    let cell = cells.next().ok_or("this run sets nothing there")?;
+    let cell = cells.next().ok_or("this run sets no values there")?;
     if cells.next().is_some() {
         return Err(format!("this run sweeps, and {name} was given values at several points"));
     }

@@ -63,7 +63,7 @@ impl IterationTimes {
     /// Seconds of the client's CPU in the kernel for an iteration, or the reason why they are unknown.
     pub(super) fn system_s(&self) -> Result<&[f64], String> {
         let known = self.system_s.as_deref();
-        known.ok_or_else(|| "how the client's CPU time divides is not known".to_owned())
+        known.ok_or_else(|| "the split of the client's CPU time is not known".to_owned())
     }
 
     /// Seconds of the client's CPU in its own code for an iteration, or the reason why they are unknown.
@@ -75,13 +75,13 @@ impl IterationTimes {
     /// Seconds of the servers' CPU for an iteration, or the reason why they are unknown.
     pub(super) fn server_cpu_s(&self) -> Result<&[f64], String> {
         let known = self.server_cpu_s.as_deref();
-        known.ok_or_else(|| "there is no server here whose CPU time is known".to_owned())
+        known.ok_or_else(|| "no server's CPU time is known here".to_owned())
     }
 
     /// Resident memory in bytes, or the reason why it is unknown.
     pub(super) fn rss_bytes(&self) -> Result<&[f64], String> {
         let known = self.rss_bytes.as_deref();
-        known.ok_or_else(|| "what it takes of memory is not known".to_owned())
+        known.ok_or_else(|| "its memory use is not known".to_owned())
     }
 
     /// Mean latencies in seconds, or the reason why they are unknown.
@@ -94,14 +94,14 @@ impl IterationTimes {
     pub(super) fn p99_s(&self) -> Result<&[f64], String> {
         let known = self.p99_s.as_deref();
         known.ok_or_else(|| {
-            format!("a 99th percentile wants rounds of one operation, {P99_OPS} times or more")
+            format!("a 99th percentile needs rounds of one operation, {P99_OPS} requests or more")
         })
     }
 
     /// The time of the slowest operation of each round, in seconds, or the reason why it is unknown.
     pub(super) fn max_s(&self) -> Result<&[f64], String> {
         let known = self.max_s.as_deref();
-        known.ok_or_else(|| "the slowest of each round is not known".to_owned())
+        known.ok_or_else(|| "the slowest operation of each round is not known".to_owned())
     }
 }
 

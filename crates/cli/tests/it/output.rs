@@ -325,7 +325,7 @@ fn article() {
     // Typed options make another workload, which the article did not publish.
     let typed = ["compare", "-q", "-o", "out", "--scenario", "mine.toml", "--keys", "31"];
     let answer = scene.larder(&typed);
-    let told = ["changed by --keys", "cannot be told: Nothing is found.", "--keys made another"];
+    let told = ["changed by --keys", "cannot be told: Nothing is found.", "--keys changed the"];
     assert_contains(&answer.ends_with(0).out, &told);
     assert!(scene.run_json().article.unwrap().figures[0].ratio.is_none());
 }
