@@ -57,8 +57,8 @@ fn entered(scenario: &Scenario) -> Result<Option<MemoryLimit>> {
     if let Some(swap) = machine.swap_bytes.filter(|swap| *swap > 0 && entered.has_swap()) {
         let swap = ByteSize(swap);
         return Err(refused(&format!(
-            "this kernel does not count swap by groups, and there are {swap} of it; turn it off (swapoff -a), or boot with \
-             swapaccount=1"
+            "this kernel does not count swap by groups, and this machine has {swap} of swap; turn swap off (swapoff \
+             -a), or boot with swapaccount=1"
         )));
     }
     Ok(Some(entered))
@@ -70,7 +70,11 @@ pub(crate) fn begin(plan: &Plan) -> Result<()> {
     begin_turn();
     let Some(asked) = plan.memory else { return Ok(()) };
     let holds = cgroup::limit_bytes().is_some_and(|limit| limit <= asked.0);
-    if holds { Ok(()) } else { Err(usage(format!("--memory {asked}: it was not limited before"))) }
+    if holds {
+        Ok(())
+    } else {
+        Err(usage(format!("--memory {asked}: this process has no such limit")))
+    }
 }
 
 /// Begins to count the processes that are killed while one target works.

@@ -110,7 +110,8 @@ fn write_latencies(folder: &Path, outcome: &Outcome) -> Option<String> {
 
 fn without_latencies(error: &Error, failed: usize, all: usize) -> String {
     format!(
-        "{error}; {failed} of {all} logs of latencies are missing, which only another run makes; run.json has the percentiles"
+        "{error}; {failed} of {all} logs of latencies are missing, and only another run can make them; run.json has \
+         the percentiles"
     )
 }
 

@@ -181,8 +181,11 @@ fn slices_that_are_not_of_one_plan_are_refused() {
     let mut lost = parts[1].clone();
     lost.folder = folder.path().join("nowhere");
     for (second, parts_of_text) in [
-        (whole, &["a whole run, no slice", "--slice 1/N"][..]),
-        (other, &["slices of two plans", "plan another (7 rounds)", "merge those of one command"]),
+        (whole, &["a whole run, not a slice", "--slice 1/N"][..]),
+        (
+            other,
+            &["slices of two plans", "plan another (7 rounds)", "merge the slices of one command"],
+        ),
         (parts[0].clone(), &["slice-1 are the same slice 1/3", "name each once"]),
         (fewer, &["latencies of 2 rounds, but run.json has 1"]),
         (lost, &["reading the latencies of a slice", "nowhere/hdr/1-moka-"]),

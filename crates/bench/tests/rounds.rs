@@ -37,7 +37,7 @@ fn rounds_go_on_until_every_rate_is_known() {
         low >= 0.44 * of.ratio && high <= 1.56 * of.ratio
     };
     let there = !run.cells.iter().any(wide) && run.comparisons.iter().all(alike);
-    assert_eq!(!note.contains("did not get there"), there, "{note}");
+    assert_eq!(!note.contains("did not reach that"), there, "{note}");
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn the_time_ends_rounds_that_would_go_on_for_ever() {
     assert_eq!(rounds(&run).len(), 1, "all have equally many: {:?}", rounds(&run));
     assert!(rounds(&run)[0] > 2, "{:?}", rounds(&run));
     let note = ended(&run, "until every rate is known to ±0.1% and ").expect("a note");
-    assert!(note.contains("6 of 6 did not get there in 3s: "), "{note}");
+    assert!(note.contains("6 of 6 did not reach that in 3s: "), "{note}");
     assert!(note.contains("get of ") && note.contains(" over ") && note.contains("(±"), "{note}");
 }
 

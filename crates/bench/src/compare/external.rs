@@ -87,12 +87,12 @@ fn refusal(plan: Wanted, stats: &Stats, drops: bool) -> Option<String> {
             let fate = if drops { "evict" } else { "leave no room for" };
             Some(format!(
                 "this plan may take {room}, and {free} are free on a server that Larder did not start: it may {fate} \
-                 entries of others; use fewer --keys or a smaller --data-size, or --yes to allow it"
+                 entries of other clients; use fewer --keys or a smaller --data-size, or --yes to allow it"
             ))
         }
         None if drops => Some(format!(
-            "this plan would put {wanted} on a server that Larder did not start, that drops entries to make room and does \
-             not tell how much is free; --yes allows it to evict entries of others"
+            "this plan would put {wanted} on a server that Larder did not start, that drops entries to make room and \
+             does not tell how much is free; --yes allows it to evict entries of other clients"
         )),
         _ => None,
     }
@@ -127,7 +127,7 @@ pub(super) fn watch(target: &mut Target, round: u32) {
     if grown > 0 && !target.evicted.is_allowed {
         let when = if round == 0 { "the warm-up".to_owned() } else { format!("round {round}") };
         target.stop(format!(
-            "evictions grew by {grown} in {when}: entries of others may be among them; stopped (--yes goes on all the same)"
+            "evictions grew by {grown} in {when}: entries of other clients may be among them; stopped (--yes continues)"
         ));
     }
 }
@@ -150,7 +150,12 @@ mod tests {
             (6, stats(Some(64 * MIB), Some(64 * MIB)), true, None),
             (7, stats(Some(64 * MIB), Some(64 * MIB)), true, Some("7 MiB of a server with 64 MiB")),
             (1, stats(Some(64 * MIB), Some(MIB)), true, Some("2 MiB, and 1 MiB are free")),
-            (1, stats(Some(64 * MIB), Some(0)), true, Some("it may evict entries of others")),
+            (
+                1,
+                stats(Some(64 * MIB), Some(0)),
+                true,
+                Some("it may evict entries of other clients"),
+            ),
             (1, stats(Some(64 * MIB), Some(0)), false, Some("it may leave no room for entries")),
             (1, stats(Some(64 * MIB), None), true, Some("does not tell how much is free")),
             (1, stats(Some(64 * MIB), None), false, None),

@@ -181,8 +181,8 @@ fn check_guests(plan: &Plan) -> Result<()> {
     let memory = written_down(plan);
     if let Some(free) = available_memory().filter(|free| exceeds(memory, *free)) {
         return Err(usage(format!(
-            "a guest's operations are written down before, which takes about {} of memory, {} are free; use fewer \
-             --requests or --keys, a --duration, or --yes to try",
+            "a guest's operations are written down before its turn, which takes about {} of memory, {} are free; use \
+             fewer --requests or --keys, a --duration, or --yes to try",
             ByteSize(memory),
             ByteSize(free)
         )));

@@ -176,7 +176,7 @@ pub(super) fn reached(plan: &Plan, run: &Run) -> Option<String> {
     let what = match (measured().any(Cell::is_paced), measured().all(Cell::is_paced)) {
         (false, _) => "rate",
         (_, true) => "p99 of the response time",
-        _ => "rate, or p99 where operations came when they were due,",
+        _ => "rate, or p99 in an open loop,",
     };
     let ratios = if run.comparisons.is_empty() {
         String::new()
@@ -189,14 +189,14 @@ pub(super) fn reached(plan: &Plan, run: &Run) -> Option<String> {
         return Some(begin);
     }
     let why = if run.interrupted {
-        "before it was stopped".to_owned()
+        "before the run was stopped".to_owned()
     } else if most >= plan.most_rounds() {
         format!("in {most} rounds")
     } else {
         format!("in {limit}")
     };
     let all = measured().count() + run.comparisons.len();
-    Some(format!("{begin}; {} of {all} did not get there {why}: {}", wide.len(), named(wide)))
+    Some(format!("{begin}; {} of {all} did not reach that {why}: {}", wide.len(), named(wide)))
 }
 
 /// The figures that are not exact enough: half the width of each one's interval, and its name.

@@ -247,7 +247,7 @@ impl Answers<'_> {
         self.n.strays += 1;
         self.tally.seen(finding, value.len());
         self.tally
-            .note_wrong(finding, || "an entry came back that nobody had asked for".to_owned());
+            .note_wrong(finding, || "an entry came back that no request had asked for".to_owned());
     }
 }
 

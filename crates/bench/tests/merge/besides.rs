@@ -209,7 +209,7 @@ fn latencies_of_another_run_are_refused() {
     let error = merge(parts).unwrap_err();
     let text = error.to_string();
     assert!(error.is_usage() && text.contains("slice-2/hdr/"), "{text}");
-    assert!(text.contains(": round 2 has other latencies than run.json beside it tells"), "{text}");
+    assert!(text.contains(": the latencies of round 2 differ from run.json beside it"), "{text}");
 }
 
 #[test]

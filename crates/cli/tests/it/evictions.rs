@@ -77,7 +77,8 @@ fn small<'a>(targets: &[&'a str]) -> Vec<&'a str> {
 fn refuses(server: &Server, url: &str, entries: u32, parts: &[&str]) {
     let scene = Scene::new();
     let (sets, evictions) = (server.stats().sets, server.evictions());
-    let others = [&["that Larder did not start: it may evict entries of others", "--yes"], parts];
+    let others =
+        [&["that Larder did not start: it may evict entries of other clients", "--yes"], parts];
     scene.larder(&small(&[url, "moka:"])).ends_with(2).complains(&others.concat());
     assert_eq!((server.stats().sets, server.evictions()), (sets, evictions), "it was touched");
     assert_eq!(server.kept(entries), entries as usize);
@@ -165,7 +166,7 @@ fn evicts_meanwhile() {
         match &cell.reason {
             Some(reason) => {
                 assert_eq!(cell.target, url);
-                assert_contains(reason, &["entries of others may be among them; stopped"]);
+                assert_contains(reason, &["entries of other clients may be among them; stopped"]);
             }
             None => assert_eq!(cell.target, "moka:"),
         }

@@ -129,7 +129,7 @@ fn logs_of((sliced, cell): (&Sliced, &Cell), times: Times) -> Result<Vec<Packed>
     let (rounds, logged) = (cell.samples.len(), histograms.len());
     if rounds != logged {
         return Err(usage(format!(
-            "{}: latencies of {logged} rounds, but run.json has {rounds}; copy the slice's folder anew",
+            "{}: latencies of {logged} rounds, but run.json has {rounds}; copy the slice's folder again",
             path.display()
         )));
     }
@@ -144,8 +144,8 @@ fn logs_of((sliced, cell): (&Sliced, &Cell), times: Times) -> Result<Vec<Packed>
         let too_many = times == Times::Latency && histogram.len() > most;
         if too_many || !is_told(told, figures(histogram)) {
             return Err(usage(format!(
-                "{}: round {} has other latencies than run.json beside it tells; both are of one run no more: carry out the \
-                 slice again, or copy its folder anew",
+                "{}: the latencies of round {} differ from run.json beside it, so the two files are of different \
+                 runs: run the slice again, or copy its folder again",
                 path.display(),
                 sample.round
             )));

@@ -17,7 +17,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Histogram<u64>>> {
     let broken = || {
         let shown = path.display();
         usage(format!(
-            "{shown}: not a log of latencies as larder writes it; copy the slice's folder anew"
+            "{shown}: not a log of latencies as larder writes it; copy the slice's folder again"
         ))
     };
     let mut histograms = Vec::new();

@@ -96,7 +96,7 @@ fn judge_article(first: &Run, run: &mut Run) {
     match spec {
         Some(spec) => run.article = Some(judge_as(&spec, &repeated, run)),
         None => run.notes.push(format!(
-            "the conclusions of {} are judged in the slices only: the scenario that has them is not built in",
+            "the conclusions of {} are judged in the slices only: their scenario is not built in",
             before.id
         )),
     }

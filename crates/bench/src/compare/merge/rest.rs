@@ -16,7 +16,8 @@ pub(super) fn notes(parts: &[(Slice, Sliced)]) -> Vec<String> {
     notes.extend(same::notes(parts));
     notes.extend(targets::notes(parts));
     if parts.iter().any(|(_, sliced)| !sliced.run.usage.is_empty()) {
-        let note = "what client and servers used from second to second is told by the slices only: each had a clock of its own";
+        let note = "only the slices show the use of client and servers from second to second: each slice had a clock \
+                    of its own";
         notes.push(note.into());
     }
     notes

@@ -23,7 +23,7 @@ pub(super) fn slices(runs: Vec<Sliced>) -> Result<Vec<(Slice, Sliced)>> {
         }
         let Some(slice) = sliced.run.slice.clone() else {
             return Err(usage(format!(
-                "{shown}: a whole run, no slice; only what `larder compare --slice 1/N` and the like left can be merged"
+                "{shown}: a whole run, not a slice; only folders of `larder compare --slice N/M` can be merged"
             )));
         };
         if let Some((first, other)) = parts.first()
@@ -31,7 +31,7 @@ pub(super) fn slices(runs: Vec<Sliced>) -> Result<Vec<(Slice, Sliced)>> {
         {
             let (theirs, other) = (told(first), other.folder.display());
             return Err(usage(format!(
-                "{shown} and {other} are slices of two plans: {} and {theirs}; merge those of one command",
+                "{shown} and {other} are slices of two plans: {} and {theirs}; merge the slices of one command",
                 told(&slice)
             )));
         }
@@ -70,7 +70,8 @@ pub(super) fn notes(parts: &[(Slice, Sliced)]) -> Vec<String> {
     let has = |number: &u32| parts.iter().any(|(slice, _)| slice.number == *number);
     let missing: Vec<u32> = (1..=of).filter(|number| !has(number)).collect();
     let mut notes = vec![format!(
-        "put together of {} of {of} slices, each of which ran by itself: in each the targets took their turns side by side",
+        "put together of {} of {of} slices, each of which ran by itself: within a slice, the targets took their \
+         turns side by side",
         parts.len()
     )];
     if !missing.is_empty() {
