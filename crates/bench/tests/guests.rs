@@ -486,12 +486,13 @@ fn no_interpreter() {
     let run = support::run(&CATALOG, &targets, "rounds = 1\nkeys = 10\noperations = 'set'");
     let reason = |n: usize| run.targets[n].reason.as_deref().unwrap_or_default();
     assert_eq!(reason(0), "");
-    let said = "there is no program `/no/perl`; write the path of one that is there";
+    let said = "there is no program `/no/perl`; write the path of an existing program";
     assert!(reason(1).ends_with(said), "{}", reason(1));
     assert!(reason(2).contains("ended too early"), "{}", reason(2));
     let of_tier = StoreUrl::parse("perl+tiered:fastmmap:?interpreter=perl|fastmmap:").unwrap();
     let refused = CATALOG.open(&of_tier).map(drop).unwrap_err().to_string();
-    let said = "one program has all tiers; write it behind the last tier, `…|?interpreter=PATH`";
+    let said =
+        "one program runs all tiers; write the option behind the last tier, `…|?interpreter=PATH`";
     assert!(refused.contains(said), "{refused}");
 }
 

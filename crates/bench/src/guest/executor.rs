@@ -135,7 +135,7 @@ impl GuestExecutor {
             .map(|process| self.ran(&self.folder, number, process))
             .collect::<Result<_>>()?;
         let mut result = result::add_up(act, &ran, frame, &words).map_err(|what| {
-            self.process.fault(&format!("answered what does not add up: phase {number}, {what}"))
+            self.process.fault(&format!("gave an inconsistent answer: phase {number}, {what}"))
         })?;
         result.client_wait_s = scheduled.map(|(after, before)| {
             let timed: u64 = ran.iter().map(|ran| ran.cpu_user_ns + ran.cpu_system_ns).sum();
@@ -147,7 +147,7 @@ impl GuestExecutor {
             self.connections.zip(result::connections(&ran)).map(|(before, more)| before + more);
         let names = self.shared.tier_names();
         result::add_tiers(&mut self.tiers, &names, &ran).map_err(|what| {
-            self.process.fault(&format!("answered what does not add up: phase {number}, {what}"))
+            self.process.fault(&format!("gave an inconsistent answer: phase {number}, {what}"))
         })?;
         Ok(Some(result))
     }
@@ -241,10 +241,10 @@ impl GuestExecutor {
     pub(super) fn ran(&self, folder: &Path, number: usize, process: usize) -> Result<Ran> {
         let file = folder.join(format!("ran-{number}-{process}.json"));
         let text = fs::read(&file).map_err(|error| {
-            self.process.fault(&format!("wrote nothing about process {process}: {error}"))
+            self.process.fault(&format!("wrote no record of process {process}: {error}"))
         })?;
         serde_json::from_slice(&text).map_err(|error| {
-            self.process.fault(&format!("wrote nonsense about process {process}: {error}"))
+            self.process.fault(&format!("wrote an invalid record of process {process}: {error}"))
         })
     }
 }
@@ -355,7 +355,7 @@ pub(super) fn wait_for(
             // The process that reports may still speak while the working processes hang.
             Some(Progress::Alive { .. }) if patience.left().is_none() => {
                 return Err(process.fault(&format!(
-                    "was alive and did nothing for {patience} after {operations} operations, and was killed"
+                    "made no progress for {patience} after {operations} operations, and was killed"
                 )));
             }
             Some(Progress::Alive { .. }) => {}

@@ -15,8 +15,9 @@ use super::Cache;
 pub(crate) const INTERPRETER: &str = "interpreter";
 
 /// Its description in lists of options.
-const DESCRIPTION: &str = "The interpreter that runs the program, by its path or by its name on `PATH`; without it, that of \
-                           the language. Two versions of a language stand side by side in a comparison, each above its own floor.";
+const DESCRIPTION: &str = "The interpreter that runs the program, by its path or by its name on `PATH`; without it, \
+                           the language's own. Two versions of a language stand side by side in a comparison, each \
+                           above its own floor.";
 
 /// The program that runs a guest's program.
 #[derive(Debug, Clone)]
@@ -69,7 +70,7 @@ fn named_program(engine: &'static str, named: &str) -> Result<PathBuf> {
         reason: format!("option `{INTERPRETER}`: {reason}"),
     };
     if named.is_empty() {
-        return Err(invalid("it names nothing; write the path of one".into()));
+        return Err(invalid("the value is empty; write the path of an interpreter".into()));
     }
     let is_name = !named.contains('/');
     let paths = env::var_os("PATH").unwrap_or_default();
@@ -83,7 +84,7 @@ fn named_program(engine: &'static str, named: &str) -> Result<PathBuf> {
     found.ok_or_else(|| {
         let place = if is_name { " on PATH" } else { "" };
         let what = format!(
-            "option `{INTERPRETER}`: there is no program `{named}`{place}; write the path of one that is there"
+            "option `{INTERPRETER}`: there is no program `{named}`{place}; write the path of an existing program"
         );
         Error::Unavailable { engine, what, source: None }
     })
@@ -130,7 +131,7 @@ mod tests {
             ("php+null:?interpreter=no-such-php", "there is no program `no-such-php` on PATH"),
             ("php+null:?interpreter=/tmp", "there is no program `/tmp`; write"),
             ("php+null:?interpreter=/etc/passwd", "there is no program `/etc/passwd`"),
-            ("php+null:?interpreter=", "it names nothing"),
+            ("php+null:?interpreter=", "the value is empty"),
         ] {
             let said = interpreter(url).unwrap_err().to_string();
             assert!(said.contains(words) && !said.contains('\n'), "{said}");

@@ -229,7 +229,8 @@ impl Cache {
             return Err(larder_store::Error::InvalidOptions {
                 engine: self.engine.scheme,
                 reason: format!(
-                    "option `{INTERPRETER}`: one program has all tiers; write it behind the last tier, `…|?{INTERPRETER}=PATH`"
+                    "option `{INTERPRETER}`: one program runs all tiers; write the option behind the last tier, \
+                     `…|?{INTERPRETER}=PATH`"
                 ),
             });
         }
@@ -243,7 +244,7 @@ impl Cache {
             larder_store::Error::InvalidOptions {
                 engine: self.engine.scheme,
                 reason: format!(
-                    "`{}:` is no tier of {}; known: {}",
+                    "`{}:` cannot be a tier of {}; known: {}",
                     url.scheme(),
                     self.language.name,
                     known.join(", ")

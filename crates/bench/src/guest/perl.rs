@@ -142,7 +142,8 @@ pub(super) const CACHES: &[Cache] = &[
     },
     Cache {
         engine: Engine {
-            summary: "Perl: the caches above one behind the other; a hit is stored in all that are nearer, where its TTL begins anew",
+            summary: "Perl: a stack of the caches above; a hit is stored in all nearer tiers, where its TTL begins \
+                      again",
             example: "perl+tiered:fastmmap:/dev/shm?size=4m|memcached:",
             medium: Medium::Tiers,
             options: schema_of::<Tiered>,

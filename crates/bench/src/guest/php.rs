@@ -127,7 +127,7 @@ pub(super) const CACHES: &[Cache] = &[
     },
     Cache {
         engine: Engine {
-            summary: "PHP: XCache, as APCu, where a PHP has it; its last release is for PHP 5.6",
+            summary: "PHP: XCache, like APCu, where PHP has the extension; its last release is for PHP 5.6",
             example: "php+xcache:?var_size=64m",
             capacity_option: Some("var_size"),
             options: schema_of::<Xcache>,
@@ -195,7 +195,7 @@ pub(super) const CACHES: &[Cache] = &[
     },
     Cache {
         engine: Engine {
-            summary: "PHP: a file for each key, written beside its place and renamed",
+            summary: "PHP: a file for each key, written under another name and renamed",
             example: "php+file:/dev/shm?depth=2",
             medium: Medium::Files,
             options: schema_of::<File>,
@@ -215,7 +215,8 @@ pub(super) const CACHES: &[Cache] = &[
     },
     Cache {
         engine: Engine {
-            summary: "PHP: the caches above one behind the other; a hit is stored in all that are nearer, where its TTL begins anew",
+            summary: "PHP: a stack of the caches above; a hit is stored in all nearer tiers, where its TTL begins \
+                      again",
             example: "php+tiered:apcu:?shm_size=4m|memcached:",
             medium: Medium::Tiers,
             ..engine("php+tiered", &[PHP.interpreter])
@@ -364,12 +365,14 @@ impl Default for Mongodb {
 fn mongodb(engine: &'static str, url: &StoreUrl) -> Result<Value> {
     let invalid = |reason: &str| Error::InvalidOptions { engine, reason: reason.into() };
     if url.user().is_some() {
-        return Err(invalid("it speaks to servers that want no user; use `mongodb:` for others"));
+        return Err(invalid(
+            "this guest has no user and password; use `mongodb:` for servers that need them",
+        ));
     }
     let options = options_of::<Mongodb>(engine, url)?;
     if options["w"] == "0" && options["journal"] == true {
         return Err(invalid(
-            "option `w`: nobody waits for the journal with w=0; write w=1, or leave out `journal`",
+            "option `w`: a write with w=0 waits for no journal; write w=1, or leave out `journal`",
         ));
     }
     Ok(options)

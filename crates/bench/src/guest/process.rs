@@ -212,7 +212,7 @@ impl GuestProcess {
     /// An error of the program that makes its other answers doubtful.
     pub(super) fn fault(&self, what: &str) -> Error {
         let said = last_words(&fs::read(self.folder.join(LOG)).unwrap_or_default());
-        let said = if said.is_empty() { String::new() } else { format!("; it said: {said}") };
+        let said = if said.is_empty() { String::new() } else { format!("; its output: {said}") };
         fault(self.engine, format!("{what}{said}"))
     }
 
@@ -250,7 +250,7 @@ impl GuestProcess {
             return Ok(false);
         }
         let Some(left) = patience.left() else {
-            return Err(self.fault(&format!("said nothing for {patience} and was killed")));
+            return Err(self.fault(&format!("sent nothing for {patience} and was killed")));
         };
         let left = left.min(GLANCE).as_millis().max(1);
         let mut poll = libc::pollfd { fd: pipe.as_raw_fd(), events, revents: 0 };
@@ -286,7 +286,7 @@ impl GuestProcess {
             .map(|letter| if letter.is_control() { ' ' } else { letter })
             .take(SHOWN)
             .collect();
-        self.fault(&format!("answered `{shown}`, which docs/guests.md does not know here"))
+        self.fault(&format!("answered `{shown}`, which docs/guests.md does not allow here"))
     }
 }
 

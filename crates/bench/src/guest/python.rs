@@ -69,7 +69,7 @@ pub(super) const CACHES: &[Cache] = &[
     },
     Cache {
         engine: Engine {
-            summary: "Python: a dict, with the end of its time beside each value; without bound",
+            summary: "Python: a dict with an expiry time beside each value; unbounded",
             example: "python+dict:",
             ..engine("python+dict", &[ANY])
         },

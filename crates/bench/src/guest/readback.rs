@@ -146,7 +146,7 @@ impl<'a> Back<'a> {
         let (act, words) = (&script.phases[number], words(script, point, state));
         let added = result::add_up(act, std::slice::from_ref(&ran), frame, &words);
         let mut result = added.map_err(|what| {
-            executor.process.fault(&format!("answered what does not add up: read back, {what}"))
+            executor.process.fault(&format!("gave an inconsistent answer: read back, {what}"))
         })?;
         Ok(Some((over, Some(result.tallies.of(operation).clone()))))
     }

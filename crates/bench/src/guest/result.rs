@@ -59,7 +59,7 @@ pub(super) fn add_up(
             .saturating_mul(PAUSES.into())
             .saturating_add(u64::try_from(OVERTIME.as_nanos()).unwrap_or(u64::MAX))
     {
-        return Err(format!("it took {inside} ns, and {outside} ns passed"));
+        return Err(format!("its phase took {inside} ns, but {outside} ns passed"));
     }
     let (distinct_keys, top_key_ops) = act.drawn(&ran.iter().map(done_by).collect::<Vec<_>>());
     let (ops, failures) = tallies.failures();
@@ -86,14 +86,14 @@ pub(super) fn add_up(
 fn check(act: &Act, process: usize, ran: &Ran, frame: Frame) -> Result<(), String> {
     let outside = frame.outside_ns();
     if ran.wall_ns > outside + COARSE_NS {
-        return Err(format!("its phase took {} ns, and {outside} ns passed", ran.wall_ns));
+        return Err(format!("its phase took {} ns, but only {outside} ns passed", ran.wall_ns));
     }
     let inside = frame.began_ns.saturating_sub(COARSE_NS)..=frame.ended_ns + COARSE_NS;
     let done = done_by(ran);
     let is_inside =
         inside.contains(&ran.start_ns) && inside.contains(&(ran.start_ns + ran.wall_ns));
     if done > 0 && !is_inside {
-        return Err(format!("its phase began at {} ns, when there was none", ran.start_ns));
+        return Err(format!("its phase began at {} ns, not during the phase", ran.start_ns));
     }
     let cpu_ns = ran.cpu_user_ns.saturating_add(ran.cpu_system_ns);
     // A language may have threads of its own, but only as many run at once as there are processors.
@@ -101,13 +101,13 @@ fn check(act: &Act, process: usize, ran: &Ran, frame: Frame) -> Result<(), Strin
         return Err(format!("it took {cpu_ns} ns of processor time within {} ns", ran.wall_ns));
     }
     if let Some(number) = ran.failed.iter().find(|number| !act.numbers.contains(number)) {
-        return Err(format!("value {number} was not stored, and there is none of this number"));
+        return Err(format!("value {number} was not stored, but the plan has no such value"));
     }
     let mut busy_ns = 0_u64;
     let mut unstored = 0;
     for (name, found) in &ran.operations {
         let operation = act.operations.iter().find(|operation| operation.as_str() == name);
-        let operation = *operation.ok_or_else(|| format!("`{name}` is no part of the plan"))?;
+        let operation = *operation.ok_or_else(|| format!("`{name}` is not in the plan"))?;
         let planned = act.planned(process, operation, done);
         check_operation(act, operation, &planned, found)
             .and_then(|()| check_sizes(act, operation, found))
@@ -131,7 +131,9 @@ fn check(act: &Act, process: usize, ran: &Ran, frame: Frame) -> Result<(), Strin
         return Err(format!("its operations took {busy_ns} ns of {}", ran.wall_ns));
     }
     if unstored > 0 && ran.failed.is_empty() {
-        return Err(format!("{unstored} values were not stored, and it does not say which"));
+        return Err(format!(
+            "{unstored} values were not stored, but the program does not say which"
+        ));
     }
     Ok(())
 }
@@ -185,7 +187,7 @@ fn check_operation(
         && slots.ops.len() == slots.max_ns.len()
         && sum(slots.ops.iter().copied()) == Some(ops);
     if !in_slots {
-        return Err(format!("its timeline is none of {ops} operations"));
+        return Err(format!("its timeline is not of {ops} operations"));
     }
     Ok(())
 }
@@ -213,10 +215,14 @@ fn check_sizes(act: &Act, operation: Operation, found: &OperationRan) -> Result<
     // Each latency is rounded to three digits.
     let rounding = busy_ns / 50 + ops;
     if latency_ns > busy_ns.saturating_add(rounding) {
-        return Err(format!("latencies of {latency_ns} ns together, and it took {busy_ns} ns"));
+        return Err(format!(
+            "latencies of {latency_ns} ns together, but the operations took {busy_ns} ns"
+        ));
     }
     if succeeded == ops && latency_ns < busy_ns.saturating_sub(rounding) {
-        return Err(format!("latencies of {latency_ns} ns together, and it took {busy_ns} ns"));
+        return Err(format!(
+            "latencies of {latency_ns} ns together, but the operations took {busy_ns} ns"
+        ));
     }
     let most = if matches!(operation, Operation::Delete | Operation::Touch) {
         0
@@ -319,7 +325,7 @@ fn check_tiers(names: &[&str], ran: &Ran) -> Result<(), String> {
     }
     let hits: u64 = ran.tiers.iter().map(|tier| tier.hits).sum();
     if !names.is_empty() && !(right..=right + failed).contains(&hits) {
-        return Err(format!("its tiers hit {hits} times, and {right} reads found something"));
+        return Err(format!("its tiers hit {hits} times, but {right} reads found a value"));
     }
     for tier in &ran.tiers {
         if tier.dropped > tier.misses {
@@ -328,7 +334,10 @@ fn check_tiers(names: &[&str], ran: &Ran) -> Result<(), String> {
         }
         let lookups = tier.hits + tier.misses;
         if !(asked..=asked + failed).contains(&lookups) {
-            return Err(format!("tier {}: {lookups} lookups, {asked} came to it", tier.name));
+            return Err(format!(
+                "tier {}: {lookups} lookups, but {asked} reads reached the tier",
+                tier.name
+            ));
         }
         asked = tier.misses.saturating_sub(failed);
     }

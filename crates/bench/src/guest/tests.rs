@@ -181,11 +181,11 @@ fn only_the_program_itself_can_read_the_file_that_tells_it_how_to_open() {
 #[test]
 fn a_program_that_fails_on_the_way_is_lost_with_its_last_words() {
     for (name, words) in [
-        ("dies", "ended too early (exit status 3); it said: something broke"),
+        ("dies", "ended too early (exit status 3); its output: something broke"),
         ("leaves", "ended too early (exit status 0)"),
-        ("hangs", "said nothing for 700ms and was killed"),
+        ("hangs", "sent nothing for 700ms and was killed"),
         ("stays", "did not end within 700ms"),
-        ("repeats", "was alive and did nothing for 700ms after 7 operations, and was killed"),
+        ("repeats", "made no progress for 700ms after 7 operations, and was killed"),
         ("unread", "could not read its plan: no room for the keys"),
     ] {
         let (kind, reason) = reason(name);
@@ -199,15 +199,15 @@ fn an_invalid_answer_is_no_result() {
     for (name, words) in [
         (
             "garbage",
-            "answered `Use of uninitialized value`, which docs/guests.md does not know here",
+            "answered `Use of uninitialized value`, which docs/guests.md does not allow here",
         ),
         ("counts", "phase 0, process 0: 49 operations of 50"),
-        ("units", "set: latencies of 50 ns together, and it took 50000 ns"),
+        ("units", "set: latencies of 50 ns together, but the operations took 50000 ns"),
         ("bytes", "set: 50000000 bytes of values, which have 51200 at most"),
         ("kinds", "set: 1 errors, and 0 of all kinds"),
-        ("unstored", "1 values were not stored, and it does not say which"),
+        ("unstored", "1 values were not stored, but the program does not say which"),
         ("cpu", "it took 3600000000000 ns of processor time within 50000 ns"),
-        ("failed", "value 51 was not stored, and there is none of this number"),
+        ("failed", "value 51 was not stored, but the plan has no such value"),
         ("tiers", "its tiers are [near], not []"),
         (
             "back",
@@ -215,10 +215,10 @@ fn an_invalid_answer_is_no_result() {
         ),
         ("hits", "set: 0 hits, 2 misses, 0 wrong and 0 errors are not 50 operations"),
         ("latencies", "set: 49 latencies of 50 operations that succeeded"),
-        ("negative", "wrote nonsense about process 0: invalid value: integer `-1`"),
+        ("negative", "wrote an invalid record of process 0: invalid value: integer `-1`"),
         ("slow", "ns, and"),
-        ("early", "when there was none"),
-        ("silent", "wrote nothing about process 0"),
+        ("early", "not during the phase"),
+        ("silent", "wrote no record of process 0"),
     ] {
         let (kind, reason) = reason(name);
         assert_eq!(kind, Some(ReasonKind::Lost), "{reason}");

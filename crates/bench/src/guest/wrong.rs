@@ -24,7 +24,7 @@ pub(super) fn example(name: &str, wrong: &WrongRan, words: &Words<'_>) -> Result
     let (Some(finding), Some(oldest), Some(mut bytes), true) =
         (finding, oldest, bytes, wrong.key < keys.count())
     else {
-        return Err(format!("`{name}` is no example of a wrong value of the plan"));
+        return Err(format!("`{name}`: its example is not a wrong value of the plan"));
     };
     let oldest = if oldest == NOTHING { NOTHING } else { oldest.max(base + 1) };
     let is_cut = bytes.len() < wrong.length;

@@ -51,7 +51,7 @@ fn wrong_targets() {
             "tiered:moka:|perl+null:",
             ["`perl+null:` lives in another language", "write `perl+tiered:`"],
         ),
-        ("perl+tiered:null:|memcached:", ["`null:` is no tier of perl", "known: filecache"]),
+        ("perl+tiered:null:|memcached:", ["`null:` cannot be a tier of perl", "known: filecache"]),
     ] {
         refused(&scene, &["moka:?name=first", target, "-k", "10", "-r", "1"], &parts);
         refused(&scene, &[target, "--dry-run"], &parts);
