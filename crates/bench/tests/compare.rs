@@ -270,16 +270,16 @@ fn threads_that_cannot_each_read_all_keys_are_refused() {
         ("each-thread = 'all'", "--each-thread all with --key-pattern uniform"),
         (
             "key-pattern = 'seq'\neach-thread = 'all:3'\nthreads = 4",
-            "--each-thread all:3 with --threads 4: 4 are no whole number of applications",
+            "--each-thread all:3 with --threads 4: 4 are not a whole number of applications",
         ),
         (
             "key-pattern = 'seq'\neach-thread = 'all:2'\nthreads = 2\nprocesses = 4",
             "--each-thread all:2 with --processes 4: guests would be 2 applications",
         ),
-        ("key-pattern = 'seq'\neach-thread = 'all'\nratio = '1:1'", "nothing only reads"),
+        ("key-pattern = 'seq'\neach-thread = 'all'\nratio = '1:1'", "no operation only reads"),
         (
             "key-pattern = 'seq'\neach-thread = 'all:1'\nthreads = 1000\nkeys = '5m'",
-            "1000 applications have as many each; give at most 4294967",
+            "each of 1000 applications has so many; give at most 4294967",
         ),
     ] {
         let refused = Plan::new(&scenario(&["map:"], workload), true, &stores::ENGINES);

@@ -378,7 +378,7 @@ fn private() {
     let cells = cells(&run, url);
     let [_, get, others @ ..] = &cells[..] else { panic!("{cells:#?}") };
     assert_eq!((get.workers, get.counts.hits, &get.reason), (1, get.counts.ops, &None));
-    let words = "in the memory of one process: 2 would have 2 caches";
+    let words = "in the memory of one process: 2 processes would have 2 caches";
     assert!(!others.is_empty(), "{cells:#?}");
     assert!(others.iter().all(|cell| cell.reason.as_deref() == Some(words)), "{others:#?}");
 }

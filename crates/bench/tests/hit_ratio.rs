@@ -281,7 +281,7 @@ fn a_target_that_rounds_its_size_up_is_given_less_until_it_takes_no_more() {
     let reason = cells[0].reason.as_deref().unwrap();
     assert_eq!(
         reason,
-        "cannot be as small as --capacity asks: it takes 9.8 KiB; take a larger one, or more --keys"
+        "cannot be as small as --capacity asks: it takes 9.8 KiB; take a larger capacity, or more --keys"
     );
     assert!(run.target("steps:").is_some_and(|target| target.reason.is_none()));
 }

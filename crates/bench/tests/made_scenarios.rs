@@ -179,7 +179,7 @@ fn a_wrong_argument_gets_one_line_with_the_right_form() {
         ("twitter:0", "`twitter:0`: give the number of a cluster, 1 to 54"),
         ("twitter:55", "give the number of a cluster, 1 to 54"),
         ("twitter:a", "give the number of a cluster, 1 to 54"),
-        ("twitter:5", "of this cluster nothing is published; take another"),
+        ("twitter:5", "no statistics of this cluster are published; take another cluster"),
         ("web", "write web:FILE, a trace: web07.trace.xz and web12.trace.xz of https://"),
         ("web:x?format=what", "no trace format `what`"),
         ("twiter:1", "no scenario `twiter:1`; built in: quick, page"),

@@ -246,9 +246,6 @@ fn slices_of_a_plan_share_it_with_no_other() {
     );
     for open in ["until = '2%'", "max-time = '9s'"] {
         let error = plan(open).sliced("1/2".parse().unwrap()).unwrap_err().to_string();
-        assert!(
-            error.contains("slices are of a known number of rounds; give -r instead"),
-            "{error}"
-        );
+        assert!(error.contains("slices need a known number of rounds; give -r instead"), "{error}");
     }
 }

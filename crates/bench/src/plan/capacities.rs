@@ -15,8 +15,8 @@ pub(crate) fn size_option(
 ) -> std::result::Result<&'static str, Unbounded> {
     if target.is_external() {
         return Err(
-            "an external server has the size that it has: leave out --capacity, or give no address, so that larder starts \
-             a server",
+            "an external server has a fixed size: leave out --capacity, or give no address, so that larder starts a \
+             server",
         );
     }
     if !target.url.tiers().is_empty() {

@@ -129,8 +129,8 @@ impl Plan {
         let mut notes: Vec<String> = Vec::new();
         notes.extend(spec.memory.map(|limit| {
             format!(
-                "client, servers and guests had {limit} of memory together, with what their files had in the page cache \
-                 and in file systems in memory, and no swap beyond it"
+                "client, servers and guests had {limit} of memory together, including their files in the page cache \
+                 and in memory file systems, and no swap beyond it"
             )
         }));
         for note in parts.iter().flat_map(|part| &part.notes) {
@@ -204,8 +204,8 @@ impl Plan {
             && let Some(point) = self.points.iter().find(differs)
         {
             self.notes.push(format!(
-                "guests work with {} processes at every point; where others have another number of threads, the two are \
-                 not compared",
+                "guests work with {} processes at every point, and are not compared with targets of another number \
+                 of threads",
                 point.guest_processes()
             ));
         }
@@ -220,8 +220,8 @@ impl Plan {
         let has_guest = self.targets.iter().any(PlannedTarget::is_guest);
         if has_guest && self.points.iter().flat_map(|point| &point.phases).any(ends_by_time) {
             self.notes.push(
-                "with --duration a guest repeats one list of operations, while others go on drawing: where reads miss \
-                 or fill, or keys differ in how often they come, --requests compares like with like"
+                "with --duration a guest repeats one list of operations, while other targets draw new ones: where \
+                 reads miss or fill, or some keys are more frequent, --requests compares like with like"
                     .into(),
             );
         }
@@ -232,8 +232,7 @@ impl Plan {
         // In an open loop, the rate of each operation is over the whole time.
         let closed = self.points.iter().filter(|point| !point.is_paced());
         if closed.flat_map(|point| &point.phases).any(mixed) {
-            let note =
-                "in a mix, each operation's rate is over the time that was spent in that operation";
+            let note = "in a mix, each operation's rate is over the time spent in that operation";
             self.notes.push(note.into());
         }
     }
@@ -287,7 +286,7 @@ fn keys_fit(keys: u32) -> Result<()> {
     let needed = u64::from(keys) * BYTES_A_KEY;
     match available_memory() {
         Some(free) if needed > free / 2 => Err(usage(format!(
-            "--keys {keys}: keeping track of them takes {} of memory, {} are free; use fewer",
+            "--keys {keys}: keeping track of them takes {} of memory, {} are free; use fewer keys",
             ByteSize(needed),
             ByteSize(free)
         ))),

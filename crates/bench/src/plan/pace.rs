@@ -42,7 +42,7 @@ impl PlannedPace {
         if rate.is_none() && recorded.is_none() && search.is_none() {
             return match spec.arrivals {
                 Some(arrivals) => Err(usage(format!(
-                    "--arrivals {arrivals}: nothing says how many come; add a --rate, or leave it out"
+                    "--arrivals {arrivals}: the plan has no rate; add a --rate, or leave out --arrivals"
                 ))),
                 None => Ok(None),
             };

@@ -145,7 +145,7 @@ pub(super) fn plan_phases(
         && multiget
     {
         let text = format!(
-            "--multiget reads many keys at once, --operations {operations} one: leave out one"
+            "--multiget reads many keys at once, --operations {operations} one key: leave out one of them"
         );
         return Err(usage(text));
     }
@@ -153,7 +153,9 @@ pub(super) fn plan_phases(
     let planner = Planner { spec, keys, readers, on_miss, multiget };
     let mut phases = match (&source.trace, spec.ratio) {
         (Some(_), Some(_)) => {
-            return Err(usage("--ratio with a trace: the trace says what is set and what is read"));
+            return Err(usage(
+                "--ratio with a trace: the trace has its own sets and reads; leave out --ratio",
+            ));
         }
         (Some(trace), None) => planner.replay(trace),
         (None, Some(ratio)) => planner.mix(ratio),
@@ -164,7 +166,7 @@ pub(super) fn plan_phases(
         && !phases.iter().any(|phase| phase.operations.contains(&Operation::GetMany))
     {
         return Err(usage(format!(
-            "--multiget {count}: no `get` is measured that could read so many at once; leave it out"
+            "--multiget {count}: no `get` is measured that could read so many keys; leave it out"
         )));
     }
     if let Some(time) = spec.load_time
@@ -178,7 +180,7 @@ pub(super) fn plan_phases(
         && !phases.iter().any(|phase| phase.work.only_reads())
     {
         return Err(usage(format!(
-            "--each-thread {each}: nothing only reads; take --operations get, or leave it out"
+            "--each-thread {each}: no operation only reads; take --operations get, or leave it out"
         )));
     }
     check_capacity(spec, on_miss)?;
@@ -196,13 +198,13 @@ fn check_capacity(spec: &WorkloadSpec, on_miss: OnMiss) -> Result<()> {
     let Some(capacity) = &spec.capacity else { return Ok(()) };
     if on_miss != OnMiss::Fill {
         return Err(usage(format!(
-            "--capacity {capacity}: only reads that fill tell what a capacity is good for; add --on-miss fill"
+            "--capacity {capacity}: a capacity matters only for reads that fill; add --on-miss fill"
         )));
     }
     match spec.duration {
         Some(time) => Err(usage(format!(
-            "--capacity {capacity} with --duration {time}: hit ratios are those of the same operations for all; say how \
-             many with --requests"
+            "--capacity {capacity} with --duration {time}: hit ratios need the same operations for all targets; give \
+             their number with --requests"
         ))),
         None => Ok(()),
     }
@@ -227,7 +229,7 @@ fn check_groups(spec: &WorkloadSpec, source: &Source, keys: u32) -> Result<()> {
     if size < 2 || !keys.is_multiple_of(size) {
         let whole = (keys / size.max(2)).max(1) * size.max(2);
         return Err(usage(format!(
-            "--group {size} with --keys {keys}: groups have 2 keys or more, each as many; {whole} keys and \
+            "--group {size} with --keys {keys}: groups have 2 keys or more, all the same number; {whole} keys and \
              --group {} would do",
             size.max(2)
         )));
@@ -242,7 +244,7 @@ fn check_groups(spec: &WorkloadSpec, source: &Source, keys: u32) -> Result<()> {
             "--multiget {multiget} with --group {size}: a request asks for a whole group; give both the same number"
         ))),
         None if of_many.is_none() => Err(usage(format!(
-            "--group {size}: nothing reads groups; add get_each, get_many or get_tag to --operations"
+            "--group {size}: no operation reads groups; add get_each, get_many or get_tag to --operations"
         ))),
         _ => Ok(()),
     }

@@ -269,8 +269,8 @@ fn one_kind_to_search(spec: &WorkloadSpec, phases: &[PlannedPhase]) -> Result<()
     let measured = phases.iter().filter(|phase| phase.measured).count();
     match spec.search {
         Some(bound) if measured != 1 => Err(usage(format!(
-            "--search {bound}: the rate of one kind of work is looked for, and {measured} are measured one after the other; \
-             take --operations get, or --ratio 1:10"
+            "--search {bound}: a search needs one kind of work, and the plan measures {measured} one after the \
+             other; take --operations get, or --ratio 1:10"
         ))),
         _ => Ok(()),
     }
@@ -280,8 +280,7 @@ fn one_kind_to_search(spec: &WorkloadSpec, phases: &[PlannedPhase]) -> Result<()
 fn one_writer_a_key(phases: &[PlannedPhase], keys: u32, (name, number): (&str, u32)) -> Result<()> {
     if number > keys && phases.iter().any(|phase| phase.work.writes_by_pattern()) {
         return Err(usage(format!(
-            "--{name} {number} with --keys {keys}: every key has one of them that writes it; give at least \
-             {number} keys"
+            "--{name} {number} with --keys {keys}: each key has one writer; give at least {number} keys"
         )));
     }
     Ok(())
@@ -303,7 +302,8 @@ fn requests_fit(
             None => (at.keys, "of --keys"),
         };
         return Err(usage(format!(
-            "--multiget {size}: a request asks for at most the {keys} {whose}; use --multiget {keys} or fewer, or more keys"
+            "--multiget {size}: a request asks for at most the {keys} keys {whose}; use --multiget {keys} or fewer, \
+             or more keys"
         )));
     }
     let reads = phases.iter().filter(|phase| phase.operations.contains(&Operation::GetMany));

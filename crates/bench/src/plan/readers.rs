@@ -22,8 +22,7 @@ impl Readers {
         };
         if !matches!(source.pattern, KeyPattern::Drawn(Distribution::Sequential)) {
             return Err(usage(format!(
-                "--each-thread {each} with --key-pattern {}: a thread reads all keys in order, so it goes with \
-                 --key-pattern seq",
+                "--each-thread {each} with --key-pattern {}: a thread reads all keys in order; take --key-pattern seq",
                 source.pattern
             )));
         }
@@ -31,14 +30,16 @@ impl Readers {
         let of = |(name, number): (&str, u32)| match each.applications(number) {
             Some(applications) => Ok(applications),
             None => Err(usage(format!(
-                "--each-thread {each} with --{name} {number}: {number} are no whole number of applications; give a multiple"
+                "--each-thread {each} with --{name} {number}: {number} are not a whole number of applications; give \
+                 a multiple"
             ))),
         };
         let (applications, others) = (of(("threads", threads))?, of(("processes", processes))?);
         if applications != others {
             return Err(usage(format!(
-                "--each-thread {each} with --processes {processes}: guests would be {others} applications, and others with \
-                 {threads} threads {applications}; give as many processes as threads, or leave --processes out"
+                "--each-thread {each} with --processes {processes}: guests would be {others} applications, and \
+                 targets with {threads} threads {applications}; give as many processes as threads, or leave \
+                 --processes out"
             )));
         }
         let multiple = lcm(threads.into(), processes.into());
@@ -56,7 +57,8 @@ impl Readers {
         let all = keys.checked_mul(applications).ok_or_else(|| {
             let most = u32::MAX / applications;
             usage(format!(
-                "--each-thread {each} with --keys {keys}: {applications} applications have as many each; give at most {most}"
+                "--each-thread {each} with --keys {keys}: each of {applications} applications has so many; give at \
+                 most {most}"
             ))
         })?;
         keys_fit(all)?;

@@ -43,7 +43,7 @@ impl Plan {
         let open = [("until", self.until.is_some()), ("max-time", self.max_time.is_some())];
         if let Some((option, _)) = open.iter().find(|(_, is_given)| *is_given) {
             return Err(usage(format!(
-                "--slice {number}/{of} with --{option}: slices are of a known number of rounds; give -r instead"
+                "--slice {number}/{of} with --{option}: slices need a known number of rounds; give -r instead"
             )));
         }
         if of > rounds {

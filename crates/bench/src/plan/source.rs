@@ -46,12 +46,16 @@ impl Source {
         let mut trace = None;
         if let KeyPattern::Trace(source) = &pattern {
             if spec.keys.is_some() {
-                return Err(usage("--keys with a trace: the trace says which keys there are"));
+                return Err(usage(
+                    "--keys with a trace: the trace has its own keys; leave out --keys",
+                ));
             }
             let replayed = spec.requests.map(|requests| requests.0 as usize);
             let mut recorded = source.open(replayed)?;
             if spec.on_miss == Some(OnMiss::FillNext) {
-                return Err(usage("--on-miss fill-next with a trace: the trace says what is set"));
+                return Err(usage(
+                    "--on-miss fill-next with a trace: the trace has its own sets; take fill or skip",
+                ));
             }
             if spec.on_miss == Some(OnMiss::Fill) {
                 recorded = without_fills(&recorded, notes);
@@ -94,7 +98,7 @@ pub(crate) fn sizes_and_keys(spec: &WorkloadSpec) -> Option<(Sweep<SizeSpec>, Sw
 /// Notes the parts of a recording that a replay leaves out.
 fn note_omissions(trace: &Trace, notes: &mut Vec<String>) {
     if trace.ops().any(|op| op.ttl.is_some()) {
-        notes.push("recorded TTLs are not replayed; --ttl gives one to all values".into());
+        notes.push("recorded TTLs are not replayed; --ttl gives all values the same TTL".into());
     }
     let sizes = trace.first_value_sizes();
     let other =
@@ -102,7 +106,7 @@ fn note_omissions(trace: &Trace, notes: &mut Vec<String>) {
     let varying = trace.ops().filter(other).count();
     if varying > 0 {
         notes.push(format!(
-            "each key has the size that was recorded for it first; {varying} operations recorded another"
+            "each key has its first recorded size; {varying} operations recorded another size"
         ));
     }
 }
@@ -114,7 +118,7 @@ fn note_misses(trace: &Trace, fills: bool, notes: &mut Vec<String>) {
     if missed > 0 && trace.writes() {
         notes.push(format!(
             "the trace is replayed on an empty store: {missed} of its {} find nothing, even in a store that keeps \
-             everything, because nothing was set before under their keys",
+             everything, because no earlier operation set their keys",
             count(trace.len(), "operation")
         ));
     }
@@ -145,8 +149,8 @@ fn note_approximations(trace: &Trace, notes: &mut Vec<String>) {
     let approximated = trace.stats().approximated;
     if approximated > 0 {
         notes.push(format!(
-            "{approximated} recorded operations have no counterpart here and are replayed as the nearest: gat as \
-             get, the others (add, replace, cas, append, prepend, incr, decr) as set"
+            "{approximated} recorded operations have no counterpart here and are replayed as the nearest operation: \
+             gat as get, the others (add, replace, cas, append, prepend, incr, decr) as set"
         ));
     }
 }

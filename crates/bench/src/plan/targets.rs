@@ -95,13 +95,13 @@ pub(crate) fn plan_targets(
 fn stands_twice(name: &str, url: &StoreUrl, other: &PlannedTarget) -> String {
     if other.url.to_string() == url.to_string() {
         let fix = match url.name() {
-            Some(_) => "give one another `name=`".into(),
-            None => format!("label one: `{}`", labelled(url)),
+            Some(_) => "give one of them another `name=`".into(),
+            None => format!("label one of them: `{}`", labelled(url)),
         };
         return format!("target `{name}` stands twice; {fix}");
     }
     format!(
-        "the name `{name}` stands twice, of {} and of {url}; give one another `name=`",
+        "the name `{name}` stands twice, of {} and of {url}; give one of them another `name=`",
         other.url
     )
 }

@@ -60,7 +60,7 @@ pub(crate) fn too_small(error: &Error) -> String {
     let why = match error {
         // The advice in the store's message is left out: that store is closed by now, and the capacity sets its
         // memory.
-        Error::Full { .. } => "it is full before it holds what is tried".to_owned(),
+        Error::Full { .. } => "it is full before it holds the trial values".to_owned(),
         // The size is in the unit of the capacities beside it. The size that the store was given is left out: the user
         // did not ask for it.
         Error::SizeTooSmall { least, .. } => format!("it takes {least}"),
@@ -69,7 +69,7 @@ pub(crate) fn too_small(error: &Error) -> String {
         }
         other => other.to_string(),
     };
-    format!("cannot be as small as --capacity asks: {why}; take a larger one, or more --keys")
+    format!("cannot be as small as --capacity asks: {why}; take a larger capacity, or more --keys")
 }
 
 /// Whether the capacity is all that is wrong with the options of a target: with room for all entries the target opens.

@@ -233,8 +233,9 @@ impl Target {
         }
         let processes = point.guest_processes();
         if processes > 1 && self.guest.as_ref().is_some_and(|guest| guest.is_private()) {
-            let text =
-                format!("in the memory of one process: {processes} would have {processes} caches");
+            let text = format!(
+                "in the memory of one process: {processes} processes would have {processes} caches"
+            );
             return Some((ReasonKind::Unsupported, text));
         }
         self.lacks_all(point).map(|lack| (ReasonKind::Unsupported, lack.into()))
@@ -247,7 +248,7 @@ impl Target {
         }
         if point.pace.is_some() && self.guest.is_some() {
             return Some(
-                "a guest begins each operation when the one before is over: leave out --rate, --scan and --search",
+                "a guest begins each operation when the previous one is over: leave out --rate, --scan and --search",
             );
         }
         self.unbounded_at(point)
@@ -384,7 +385,7 @@ impl Target {
     /// The target is lost: the rest of the run goes on without it.
     pub(crate) fn lose(&mut self, error: &Error) {
         let pids = &self.info.server_pids;
-        let again = if self.is_silent() { ", nor when it was asked again" } else { "" };
+        let again = if self.is_silent() { ", nor to a second request" } else { "" };
         self.lost.get_or_insert_with(|| Lost {
             reason: format!("{}{again}", memory::reason(error, pids)),
         });

@@ -67,12 +67,12 @@ pub(crate) fn complete(info: &mut StoreInfo) -> Option<String> {
     let addresses = info.addresses.join(", ");
     Some(if let Some(Process { name, pid, .. }) = forwarders.first() {
         format!(
-            "{name} (process {pid}) listens at {addresses} and passes on what it is asked: its server stands behind it"
+            "{name} (process {pid}) listens at {addresses} and forwards requests: its server stands behind it"
         )
     } else if places.iter().all(|place| matches!(place, Place::Elsewhere)) {
         format!("{addresses} is not on this machine")
     } else if holders.is_empty() {
-        format!("which process listens at {addresses} cannot be seen from here")
+        format!("the process that listens at {addresses} cannot be seen from here")
     } else {
         format!(
             "a relay stands before its server, which does not tell its process id ({addresses})"

@@ -168,7 +168,7 @@ fn both_forms() {
     scene.write("small-published.toml", plain);
     scene.write("clash.toml", clash);
     let clash = scene.larder(&["compare", "--scenario", "clash.toml"]);
-    clash.ends_with(2).complains(&["give one another `name`"]);
+    clash.ends_with(2).complains(&["give one of them another `name`"]);
 }
 
 fn beside() {

@@ -80,7 +80,7 @@ fn wrong_workloads() {
             &["-k", "100", "--multiget", "1000"],
             ["--multiget 1000: ", "use --multiget 100 or fewer"],
         ),
-        (&["-k", "10k,100", "--multiget", "1000"], ["--multiget 1000: ", "the 100 of --keys"]),
+        (&["-k", "10k,100", "--multiget", "1000"], ["--multiget 1000: ", "the 100 keys of --keys"]),
         (
             &["-k", "10k", "-n", "100", "-t", "4", "--multiget", "50"],
             ["each of 4 threads reads 25 keys a round", "use --requests 200 or more"],
@@ -140,7 +140,7 @@ fn broken_traces() {
     }
     scene.write("good.trace", [1; 8]);
     let both = ["moka:", "--key-pattern", "trace:good.trace", "-k", "5"];
-    refused(&scene, &both, &["--keys with a trace", "the trace says"]);
+    refused(&scene, &both, &["--keys with a trace", "the trace has its own keys"]);
 }
 
 fn broken_scenarios() {
@@ -191,7 +191,7 @@ fn beyond_memory() {
 
 fn twice() {
     let scene = Scene::new();
-    let label = ["target `moka:` stands twice", "label one: `moka:?name=other`"];
+    let label = ["target `moka:` stands twice", "label one of them: `moka:?name=other`"];
     refused(&scene, &["moka:", "moka:"], &label);
     let name =
         ["the name `a` stands twice, of moka:?name=a and of lmdb:?name=a", "another `name=`"];
