@@ -40,7 +40,7 @@ pub(crate) fn waited(who: &str, share: f64) {
     if share >= 0.01 {
         let percent = share * 100.0;
         println!(
-            "    {who} waited for a processor for {percent:.0} % of the time: others used the machine"
+            "    {who} waited for a processor for {percent:.0} % of the time: other processes used the machine"
         );
     }
 }

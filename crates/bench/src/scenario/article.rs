@@ -139,11 +139,11 @@ impl ArticleSpec {
         }
         operations(figure.operation.as_deref())?;
         if let Some(wrong) = figure.published.filter(|of| !of.is_finite() || *of < 0.0) {
-            return Err(format!("published = {wrong}: give what was measured"));
+            return Err(format!("published = {wrong}: give the measured figure"));
         }
         let above = |to: f64| figure.published.is_some_and(|from| to.is_finite() && to > from);
         if let Some(to) = figure.published_to.filter(|to| !above(*to)) {
-            return Err(format!("published_to = {to}: give the upper end of what was measured"));
+            return Err(format!("published_to = {to}: give the upper end of the measured span"));
         }
         let has_most =
             matches!(figure.measure, Measure::OpsPerS | Measure::CpuOpsPerS | Measure::RssBytes);
@@ -161,7 +161,9 @@ impl ArticleSpec {
 
 fn check_claim(claim: &ClaimSpec, known: &Known) -> Result<(), String> {
     if let Some(line) = claim.line.filter(|_| claim.derived) {
-        return Err(format!("line = {line} and `derived`: it is the author's or it is not"));
+        return Err(format!(
+            "line = {line} and `derived`: a derived conclusion has no line; leave one of them out"
+        ));
     }
     let part = claim.part.as_deref();
     [&claim.a].into_iter().chain(&claim.b).try_for_each(|target| known.target(target, part))?;
@@ -172,16 +174,18 @@ fn check_claim(claim: &ClaimSpec, known: &Known) -> Result<(), String> {
     operations(claim.operation.as_deref())?;
     operations(claim.b_operation.as_deref())?;
     if claim.b_operation.is_some() && claim.operation.is_none() {
-        return Err("`b_operation` is what `b` does: say what `a` does with `operation`".into());
+        return Err(
+            "`b_operation` is the operation of `b`: give that of `a` with `operation`".into()
+        );
     }
     if let Some(id) = claim.checks.iter().find(|id| !is_known(id)) {
         return Err(format!("no check `{id}`; docs/checks.md lists them"));
     }
     if !claim.b_at.is_empty() && claim.at.is_empty() {
-        return Err("`b_at` says where `b` is taken from: say where `a` is with `at`".into());
+        return Err("`b_at` is the point of `b`: give that of `a` with `at`".into());
     }
     if let Some(at) = claim.b_at.iter().find(|at| claim.at.contains(at)) {
-        return Err(format!("`b_at` has {at}, where `a` is: name other points"));
+        return Err(format!("`b_at` has {at}, a point of `a`: name other points"));
     }
     let no_place = claim.at.is_empty() && claim.b_at.is_empty() && claim.b_operation.is_none();
     let is_elsewhere = !claim.b_at.is_empty() || claim.b_operation.is_some();
@@ -200,13 +204,13 @@ fn check_claim(claim: &ClaimSpec, known: &Known) -> Result<(), String> {
         }
         (kind, ..) if kind.is_of_values() => {
             return Err(
-                "what becomes of values is said of `a` alone: leave out `b`, `factor` and `b_at`, and `b_operation`"
+                "the fate of values is judged for `a` alone: leave out `b`, `factor` and `b_at`, and `b_operation`"
                     .into(),
             );
         }
-        (_, [], _) => return Err("it compares `a` with nobody: name targets in `b`".into()),
+        (_, [], _) => return Err("it compares `a` with no target: name targets in `b`".into()),
         (_, _, Some(factor)) if !factor.is_finite() || factor < 1.0 => {
-            return Err(format!("factor = {factor}: so many times, 1 or more"));
+            return Err(format!("factor = {factor}: give 1 or more"));
         }
         (_, b, _) if b.contains(&claim.a) && !is_elsewhere => {
             return Err(format!("`{}` is `a` and in `b`", claim.a));
@@ -221,7 +225,7 @@ fn check_clock(claim: &ClaimSpec) -> Result<(), String> {
     let one = claim.operation.as_ref().is_some_and(|named| !named.contains('+'));
     match (claim.by, claim.kind) {
         (Clock::P99 | Clock::Max, ClaimKind::Faster | ClaimKind::Near) if !one => {
-            Err("the slowest are those of one operation: name it with `operation`".into())
+            Err("the slowest times are those of one operation: name it with `operation`".into())
         }
         (Clock::Cpu, ClaimKind::Near) => Err("`by = 'cpu'` belongs to `faster`".into()),
         (Clock::Wall, _) | (_, ClaimKind::Faster | ClaimKind::Near) => Ok(()),
@@ -273,7 +277,7 @@ impl Known {
     /// Refuses an unknown target, and a target that no form measures in this part.
     fn target(&self, name: &String, part: Option<&str>) -> Result<(), String> {
         if !self.targets.contains(name) {
-            return Err(format!("no target is called `{name}`; give one `name=`"));
+            return Err(format!("no target is called `{name}`; give a target this `name=`"));
         }
         let Some(part) = part else { return Ok(()) };
         let mut own = self.parts.iter().filter(|(own, _)| own == part).peekable();
@@ -292,7 +296,7 @@ impl Known {
                 Err(format!("no part is called `{name}`"))
             }
             None if self.several => {
-                Err("of several parts it names none: say which with `part`".into())
+                Err("the scenario has several parts: name one with `part`".into())
             }
             _ => Ok(()),
         }

@@ -166,7 +166,7 @@ impl Scenario {
         if self.full.as_ref().is_some_and(|full| full.checks.is_some()) {
             let name = &self.name;
             return Err(usage(format!(
-                "scenario `{name}`: [full] has `checks`, which are those of its mistakes; set them in [published]"
+                "scenario `{name}`: [full] has `checks`, which belong to published mistakes; set them in [published]"
             )));
         }
         forms
@@ -190,7 +190,7 @@ impl Scenario {
     fn check_ids(&self, ids: &[String]) -> Result<()> {
         if self.article.is_none() {
             return Err(usage(format!(
-                "scenario `{}`: `checks` are shown beside an [article], and there is none",
+                "scenario `{}`: `checks` need an [article], and the scenario has none",
                 self.name
             )));
         }
@@ -222,7 +222,7 @@ impl Scenario {
             if let Some(target) = targets.iter().find(|target| !known.contains(target)) {
                 return Err(usage(format!(
                     "scenario `{scenario}`: part `{name}` is measured on `{target}`, and no target is called so; \
-                     give one `name=`"
+                     give a target this `name=`"
                 )));
             }
             let of_the_run = [

@@ -81,7 +81,7 @@ impl Scenario {
         match Named::find(name)? {
             Named::Scenario(scenario) => Ok(*scenario),
             Named::Set(set) => Err(usage(format!(
-                "`{name}` is a set of scenarios and not one of them; name one: {}",
+                "`{name}` is a set of scenarios; name one scenario of it: {}",
                 set.scenarios.join(", ")
             ))),
         }
@@ -232,7 +232,7 @@ mod tests {
             (swap(claim, "'files'", ""), "name targets in `b`"),
             (swap(claim, "files", "memory"), "`memory` is `a` and in `b`"),
             (format!("{claim}checks = ['NEVER-HIT']"), "no check `NEVER-HIT`"),
-            (format!("{claim}factor = 0.5"), "factor = 0.5: so many times, 1 or more"),
+            (format!("{claim}factor = 0.5"), "factor = 0.5: give 1 or more"),
             (swap(claim, "faster", "never_hits"), "leave out `b`, `factor`, `at`"),
             (swap(claim, "faster", "drops"), "leave out `b`, `factor` and `b_at`"),
             (
@@ -269,15 +269,12 @@ mod tests {
             (format!("{claim}by = 'p99'\noperation = 'set+get'"), "name it with `operation`"),
             (format!("{figure}peak = true"), "`peak` is the best rate of a sweep"),
             (format!("{figure}published_to = 4"), "published_to = 4: give the upper end"),
-            (format!("{claim}b_at = [{{ threads = 1 }}]"), "say where `a` is with `at`"),
+            (format!("{claim}b_at = [{{ threads = 1 }}]"), "give that of `a` with `at`"),
             (
                 format!("{claim}at = [{{ threads = 1 }}]\nb_at = [{{ threads = 1 }}]"),
-                "`b_at` has threads = 1, where `a` is",
+                "`b_at` has threads = 1, a point of `a`",
             ),
-            (
-                format!("{figure}[[part]]\nname = 'a'\n[[part]]\nname = 'b'"),
-                "say which with `part`",
-            ),
+            (format!("{figure}[[part]]\nname = 'a'\n[[part]]\nname = 'b'"), "name one with `part`"),
             (
                 format!("{figure}[published]\nchecks = ['ONE-KEYS']"),
                 "`checks`: no check `ONE-KEYS`; docs/checks.md lists them",
@@ -306,11 +303,11 @@ mod tests {
             ),
             (
                 "targets = ['moka:']\n[full]\nchecks = ['ONE-KEY']",
-                "[full] has `checks`, which are those of its mistakes",
+                "[full] has `checks`, which belong to published mistakes",
             ),
             (
                 "targets = ['moka:']\n[published]\nchecks = ['ONE-KEY']",
-                "`checks` are shown beside an [article], and there is none",
+                "`checks` need an [article], and the scenario has none",
             ),
             ("name = '../x'\nsummary = 'x'\ntargets = ['moka:']", "only letters"),
             ("targets = [", "line 1"),

@@ -66,7 +66,8 @@ impl Set {
             if members.iter().any(|other| other.name == scenario.name) {
                 let (set, name) = (&self.name, &scenario.name);
                 return Err(usage(format!(
-                    "set `{set}`: two scenarios are called `{name}`, and each has a folder of its name; give one another `name`"
+                    "set `{set}`: two scenarios are called `{name}`, and each has a folder of its name; give one of \
+                     them another `name`"
                 )));
             }
             members.push(scenario);
@@ -107,7 +108,8 @@ impl Set {
                 if runs.iter().any(|other| other.name == name) {
                     let set = &self.name;
                     return Err(usage(format!(
-                        "set `{set}`: two of its runs are called `{name}`, and each has a folder of its name; give one another `name`"
+                        "set `{set}`: two of its runs are called `{name}`, and each has a folder of its name; give \
+                         one of them another `name`"
                     )));
                 }
                 runs.push(Member { name, scenario: scenario.clone().resolve(form, full)? });

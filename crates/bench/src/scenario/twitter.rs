@@ -76,14 +76,15 @@ fn make(number: &str) -> Result<String, String> {
     let number: u32 = number.parse().map_err(|_| known.to_owned())?;
     let cluster = clusters().find(|cluster| cluster.as_ref().is_ok_and(|(n, _)| *n == number));
     let (_, cluster) = cluster.ok_or(known)??;
-    let cluster = cluster.ok_or("of this cluster nothing is published; take another")?;
+    let cluster =
+        cluster.ok_or("no statistics of this cluster are published; take another cluster")?;
     cluster.scenario()
 }
 
 /// Every cluster of the table by its number; `None` for clusters without published figures.
 fn clusters() -> impl Iterator<Item = Result<(u32, Option<Cluster>), String>> {
     let lines = TABLE.lines().filter(|line| !line.starts_with('#') && *line != COLUMNS);
-    lines.map(|line| row(line).ok_or_else(|| format!("its table has a line that is none: {line}")))
+    lines.map(|line| row(line).ok_or_else(|| format!("its table has an invalid line: {line}")))
 }
 
 fn row(line: &'static str) -> Option<(u32, Option<Cluster>)> {
@@ -236,6 +237,6 @@ fn shares(text: &'static str) -> Result<Vec<(&'static str, u32)>, String> {
     };
     let all = text
         .split(' ')
-        .map(|of| one(of).ok_or_else(|| format!("its table has `{of}`, which is no share")));
+        .map(|of| one(of).ok_or_else(|| format!("its table has `{of}`, which is not a share")));
     all.collect()
 }

@@ -9,8 +9,8 @@ pub(super) const WEB: Made = Made {
     name: "web",
     argument: "FILE",
     is_file: true,
-    summary: "recorded accesses of a web site, get-or-set on caches that have no room for all of it: which of them keeps \
-              what is asked for again",
+    summary: "recorded accesses of a web site, get-or-set on caches without room for all pages: which cache keeps \
+              the pages that are requested again",
     needs: "a trace: web07.trace.xz and web12.trace.xz of https://github.com/cache2k/cache2k-benchmark (product pages of a \
             shop, CC BY 4.0), or your own; kvcache and twitter:N need none",
     example: "web12.trace.xz",
