@@ -88,7 +88,7 @@ pub(crate) fn of_arguments(error: &clap::Error) -> ExitCode {
     let message = text.split("\n\n").next().unwrap_or(&text).trim_start_matches("error: ");
     let tip = text.lines().find_map(|line| line.trim().strip_prefix("tip: "));
     let tip = tip.map_or_else(String::new, |tip| format!(" ({tip})"));
-    anstream::eprintln!("larder: {}{tip}; --help lists what there is", one_line(message));
+    anstream::eprintln!("larder: {}{tip}; --help lists the commands and flags", one_line(message));
     Exit::Usage.into()
 }
 

@@ -96,9 +96,9 @@ fn end(results: &Mutex<Results>, ending: &AtomicBool) -> ! {
     let results = results.lock().unwrap_or_else(PoisonError::into_inner);
     results.discard();
     let lost = match *results {
-        Results::Missing(_) => "nothing is kept (a single Ctrl-C keeps what was measured)",
+        Results::Missing(_) => "nothing is kept (a single Ctrl-C keeps the results so far)",
         Results::Partial(_) => {
-            "nothing is kept of this scenario (a single Ctrl-C keeps what was measured)"
+            "nothing is kept of this scenario (a single Ctrl-C keeps the results so far)"
         }
         Results::Begun => "the results may be incomplete",
     };

@@ -116,8 +116,8 @@ pub struct WorkloadSpec {
     #[serde(deserialize_with = "text")]
     pub each_thread: Option<EachThread>,
 
-    /// Processes of each guest (a cache of another language), forked once its cache is open, for it has no threads; where
-    /// it works with more or fewer than others have threads, the two are not compared [default: as many as --threads]
+    /// Processes of each guest (a cache of another language), forked once its cache is open: a guest has no threads. It
+    /// is not compared with a target of another number of threads [default: as many as --threads]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     #[serde(deserialize_with = "text")]
     pub processes: Option<Count>,

@@ -91,7 +91,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             .map_err(|error| Usage(error.to_string()))?;
     if let Some(mixed) = found.told_mixed().filter(|_| !arguments.mixed) {
         bail!(Usage(format!(
-            "{} and {} differ in {mixed}; a change may come from any of it: compare results that are alike, or add --mixed",
+            "{} and {} differ in {mixed}; a change may come from any of these: compare like results, or add --mixed",
             paths[0], paths[1]
         )));
     }
@@ -108,7 +108,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 fn judge(diff: &Diff, fail_on: FailOn) -> Exit {
     let mut exit = Exit::Done;
     if let Some(few) = diff.too_few_rounds() {
-        anstream::eprintln!("larder: --fail-on cannot say that nothing is slower: {few}");
+        anstream::eprintln!("larder: --fail-on cannot say that no cell is slower: {few}");
         exit = Exit::NotAsserted;
     }
     for change in diff.changes.iter().filter(|change| fail_on.is(change)) {

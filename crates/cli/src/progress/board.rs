@@ -84,7 +84,7 @@ impl Board {
             Event::Unavailable { target, reason } => self.out(target, "cannot run", reason),
             Event::FewRounds { text } => self.note_plan(Severity::Warn, "ROUNDS", text),
             Event::FewerKeys { text } => self.note_plan(Severity::Note, "KEYS", text),
-            Event::Fitting => self.stage = "trying how long it takes".into(),
+            Event::Fitting => self.stage = "timing a short trial".into(),
             Event::Floor => self.stage = "measuring the floor".into(),
             Event::WarmUp => self.stage = "warming up".into(),
             Event::Started { plan } => self.start(plan, now),

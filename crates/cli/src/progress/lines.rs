@@ -26,7 +26,7 @@ impl Lines {
             }
             Event::Lost { target, reason } => Some(format!("larder: {target} is lost: {reason}")),
             Event::FewRounds { text } | Event::FewerKeys { text } => Some(text.to_owned()),
-            Event::Fitting => Some("trying how long it takes".to_owned()),
+            Event::Fitting => Some("timing a short trial".to_owned()),
             Event::Floor => Some("measuring the floor".to_owned()),
             Event::WarmUp => Some("warming up".to_owned()),
             Event::Started { plan } => {

@@ -181,7 +181,7 @@ fn refused() {
     let scene = Scene::new();
     for url in ["moka:", "memory:", "memory:?size=1m", "file:.", "tiered:moka:|mmap:region"] {
         let answer = scene.larder(&["inspect", url]);
-        answer.ends_with(2).complains(&[url, "only the segment caches", "write mmap:PATH"]);
+        answer.ends_with(2).complains(&[url, "only a segment cache", "write mmap:PATH"]);
     }
     scene.larder(&["inspect", "mmap:"]).ends_with(2).complains(&["names no file"]);
     scene.larder(&["inspect", "nothing:"]).ends_with(2).complains(&["unknown engine"]);

@@ -130,7 +130,10 @@ fn not_exported() {
     scene.write("charts/small", "a file");
     let answer = scene.larder(&set);
     answer.ends_with(1);
-    assert_contains(&answer.err, &["larder: small ran, and not all of it could be kept: writing"]);
+    assert_contains(
+        &answer.err,
+        &["larder: small ran, but not all of its results could be kept: writing"],
+    );
     assert!(!answer.out.contains("did not run"), "{answer:#?}");
     assert_eq!(index(&scene), [("small".into(), None), ("empty".into(), None)]);
     assert!(scene.path("out/small/run.json").exists() && scene.path("charts/empty").exists());
@@ -140,7 +143,7 @@ fn not_exported() {
     let answer = scene.larder(&set[..6]);
     answer.ends_with(1);
     assert!(!answer.out.contains("did not run"), "{answer:#?}");
-    assert_contains(&answer.out, &["small: it ran, and could not be kept: writing"]);
+    assert_contains(&answer.out, &["small: it ran, but its results could not be kept: writing"]);
     assert_contains(index(&scene)[0].1.as_ref().unwrap(), &["could not be kept"]);
     scene.larder(&["report", "out"]).ends_with(0);
 }

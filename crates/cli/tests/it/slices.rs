@@ -104,7 +104,7 @@ fn refused() {
     merge(&["slice-1", "slice-1/run.json", "--merge", "out"])
         .ends_with(2)
         .complains(&["the same slice 1/2"]);
-    merge(&["slice-1", "--merge", "slice-1"]).ends_with(2).complains(&["a slice lies there"]);
+    merge(&["slice-1", "--merge", "slice-1"]).ends_with(2).complains(&["the folder holds a slice"]);
     assert!(!scene.path("out").exists());
     // A single slice is merged with a note on the missing slices.
     let alone = merge(&["slice-1", "--merge", "out"]);

@@ -34,7 +34,7 @@ pub(super) fn describe(plan: &Plan, estimates: &[Estimate], few: Option<&str>) -
         let least = figures::count(plan.rounds as usize, "round");
         let _ = writeln!(
             text,
-            "these are {least} of each; with the others it takes about {} at most",
+            "the times above are for {least}; with further rounds the run takes about {} at most",
             Span(most)
         );
     }
@@ -43,7 +43,7 @@ pub(super) fn describe(plan: &Plan, estimates: &[Estimate], few: Option<&str>) -
     {
         let _ = writeln!(
             text,
-            "these are all rounds; none begins after {}, but each point has its first one",
+            "the times above are for all rounds; no round begins after {}, except the first of each point",
             Span(most)
         );
     }
@@ -62,7 +62,7 @@ fn rounds(plan: &Plan) -> String {
     if let Some(until) = plan.until {
         return format!("{} and more, until every rate is known to ±{until}{limit}", plan.rounds);
     }
-    let limit = plan.max_time.map(|time| format!(", none begun after {}", Span(time)));
+    let limit = plan.max_time.map(|time| format!(", no round begun after {}", Span(time)));
     format!("{}{}", plan.rounds, limit.unwrap_or_default())
 }
 

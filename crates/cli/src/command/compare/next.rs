@@ -11,7 +11,7 @@ pub(super) fn next_step(run: &Run, folder: &Path) -> String {
     let page = folder.join("report.html");
     let page = page.display();
     if run.checks.iter().any(|check| check.severity == Severity::Error) {
-        format!("next: {page} shows under Checks what is no result, and what mends it")
+        format!("next: {page} shows under Checks the figures that are no result, and the fixes")
     } else if run.scenario == DEFAULT_SCENARIO {
         match run.targets.iter().find(|target| target.reason.is_some()) {
             Some(missing) => format!(

@@ -76,12 +76,13 @@ fn refuse(arguments: &Arguments, set: &Set) -> anyhow::Result<()> {
     let wrong = |text: String| anyhow::anyhow!(Usage(text));
     if let Some(target) = arguments.targets.first() {
         return Err(wrong(format!(
-            "{target}: `{name}` is a set, whose scenarios have targets of their own; leave it out, or name one scenario"
+            "{target}: `{name}` is a set, whose scenarios have targets of their own; leave the target out, or name \
+             one scenario"
         )));
     }
     if let Some(SliceSpec { number, of }) = arguments.slice {
         return Err(wrong(format!(
-            "--slice {number}/{of}: `{name}` is a set, each scenario of which has rounds of its own; name one of them"
+            "--slice {number}/{of}: `{name}` is a set, whose scenarios have rounds of their own; name one scenario"
         )));
     }
     if arguments.gate.asserts() {
@@ -99,8 +100,8 @@ fn refuse(arguments: &Arguments, set: &Set) -> anyhow::Result<()> {
     };
     if *arguments.workload != repeated {
         return Err(wrong(format!(
-            "`{name}` is a set and has no workload of its own: of its flags it takes --rounds, --until, --max-time and \
-             --seed; for another one name one scenario: {}",
+            "`{name}` is a set and has no workload of its own: a set takes the flags --rounds, --until, --max-time \
+             and --seed; for another flag name one scenario: {}",
             set.scenarios.join(", ")
         )));
     }
@@ -137,7 +138,7 @@ fn member(
     let written = written.map_err(anyhow::Error::from);
     // A later index of the folder finds no run there and needs the reason; the present index shows the run all the
     // same.
-    let lost = |error| format!("it ran, and could not be kept: {}", told(error));
+    let lost = |error| format!("it ran, but its results could not be kept: {}", told(error));
     entry.reason = written.as_ref().err().map(lost);
     let missing = written.as_ref().map_or(&[][..], Vec::as_slice);
     for missing in missing {
@@ -146,7 +147,10 @@ fn member(
     let is_whole = missing.is_empty();
     let kept = written.and_then(|_| export(arguments, name, &outcome.run));
     if let Err(error) = &kept {
-        anstream::eprintln!("larder: {name} ran, and not all of it could be kept: {}", told(error));
+        anstream::eprintln!(
+            "larder: {name} ran, but not all of its results could be kept: {}",
+            told(error)
+        );
     }
     let word = replaced(arguments, &claimed);
     if !word.is_empty() {

@@ -61,7 +61,7 @@ fn made(survey: &Survey) -> String {
     let made = i64::try_from(survey.made_ms / 1000).ok();
     let made = made.and_then(|seconds| Timestamp::from_second(seconds).ok());
     made.map_or_else(
-        || "at a time that there is not".to_owned(),
+        || "at an impossible time".to_owned(),
         |made| format!("{made}, {} ago", age(survey.now)),
     )
 }
@@ -80,7 +80,7 @@ fn state(survey: &Survey) -> String {
         (End::Open, Some(false)) => "left open by processes that were killed, which harms nothing",
         (End::Open, None) => "open, or left open by processes that were killed",
         (End::Lost, _) => {
-            "open when the machine went down: whoever opens it next begins with nothing in it"
+            "open when the machine went down: the next process that opens it finds it empty"
         }
     };
     told.to_owned()
@@ -91,8 +91,8 @@ fn open_in(seen: &Seen) -> String {
     let is_open = seen.survey.is_open == Some(true);
     let told = first(known.iter().map(|user| format!("{} {}", user.pid, user.name)));
     match (known.is_empty(), seen.users.is_all) {
-        (true, false) if is_open => "processes that this user may not look into".to_owned(),
-        (false, false) => told + ", and maybe in processes that this user may not look into",
+        (true, false) if is_open => "processes that this user may not inspect".to_owned(),
+        (false, false) => told + ", and maybe in processes that this user may not inspect",
         _ => told,
     }
 }

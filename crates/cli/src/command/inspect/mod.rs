@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 fn file_of(url: &StoreUrl) -> anyhow::Result<&Path> {
     CATALOG.find(url.scheme())?;
     let why = if url.scheme() != SCHEME {
-        "cannot be inspected: only the segment caches of memory: and mmap: can, where they are in a file"
+        "cannot be inspected: only a segment cache in a file can"
     } else if url.path().is_empty() {
         "names no file"
     } else {

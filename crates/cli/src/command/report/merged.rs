@@ -20,7 +20,9 @@ pub(super) fn merged(found: Vec<Found>, folder: Option<&Path>) -> anyhow::Result
         };
         if let Some(slice) = slices.iter().find(is_here) {
             let folder = slice.folder.display();
-            bail!(Usage(format!("--merge {folder}: a slice lies there; name a folder of its own")));
+            bail!(Usage(format!(
+                "--merge {folder}: the folder holds a slice; name another folder"
+            )));
         }
     }
     let slices = slices.into_iter().map(|Results { folder, run }| Sliced { folder, run });
@@ -30,7 +32,7 @@ pub(super) fn merged(found: Vec<Found>, folder: Option<&Path>) -> anyhow::Result
         && parts.len() < of as usize
     {
         anstream::eprintln!(
-            "larder: {} of {of} slices are here; a note of the run says which are missing",
+            "larder: {} of {of} slices are here; a note of the run names the missing slices",
             parts.len()
         );
     }
