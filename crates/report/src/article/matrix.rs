@@ -1,6 +1,6 @@
-//! The matrix that an article showed, by both clocks.
+//! The matrix of an article, by both clocks.
 //!
-//! It holds figures that a check withholds from every ranking, because the article's matrix was made of such.
+//! It includes figures that a check keeps out of every ranking, because the article's matrix included such figures.
 
 use super::{clock, place};
 use crate::matrix::{Rated, difference};
@@ -10,32 +10,32 @@ use crate::model::{Article, ArticleRate, Clock};
 pub(crate) const WAITING: &str =
     "The client's CPU time leaves out all waiting, for a server, a network or a disk.";
 
-/// The time of an operation by a clock.
+/// The operations per second by a clock.
 type PerSecond = fn(&ArticleRate) -> Option<f64>;
 
 /// The clocks that matrices are shown by.
 const CLOCKS: [(Clock, PerSecond); 2] =
     [(Clock::Wall, |rate| Some(rate.ops_per_s)), (Clock::Cpu, |rate| rate.cpu_ops_per_s)];
 
-/// The matrices of a place, to be shown side by side.
+/// The matrices of a place, shown side by side.
 #[derive(Debug)]
 pub(crate) struct Clocks<'a> {
-    /// Where they are.
+    /// The place.
     pub(crate) place: String,
-    /// By wall clock, and by the client's CPU where that is known of two targets.
+    /// The matrix by wall clock, and the matrix by the client's CPU, if that is known for at least two targets.
     pub(crate) matrices: Vec<Matrix<'a>>,
 }
 
-/// Each target against each other by one clock, slowest first.
+/// Each target against each other target by one clock, slowest first.
 #[derive(Debug)]
 pub(crate) struct Matrix<'a> {
-    /// By which clock.
+    /// The clock, in words.
     pub(crate) caption: &'static str,
     pub(crate) rated: Vec<Rated<'a>>,
 }
 
 impl Matrix<'_> {
-    /// How much faster each row is than each column, in percent of the column.
+    /// How much faster each row's target is than each column's, in percent of the column's.
     pub(crate) fn texts(&self) -> Vec<Vec<String>> {
         let rated = &self.rated;
         let text = |row: usize, column: usize| difference(rated, row, column, &|_, _| false);
@@ -45,7 +45,7 @@ impl Matrix<'_> {
     }
 }
 
-/// The matrices of an article that showed one: at each place that it has figures of.
+/// The matrices of an article that showed a matrix: one for each place with figures.
 pub(crate) fn matrices(article: &Article) -> Vec<Clocks<'_>> {
     let mut places: Vec<(Option<&str>, &str)> = Vec::new();
     for rate in &article.rates {

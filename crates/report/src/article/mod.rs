@@ -1,6 +1,6 @@
-//! An article in words: its figures beside those of this run, its conclusions with what the run says to them.
+//! An article in words: its figures beside those of this run, and its conclusions with the run's verdicts.
 //!
-//! The terminal, Markdown and the page show the same rows and sentences, each in its own way.
+//! The terminal, Markdown and the page show the same rows and sentences, each in its own form.
 
 mod matrix;
 mod said;
@@ -25,32 +25,32 @@ const ANNOUNCED: &str = "announced";
 /// Figures of one kind at one place, one row for each target.
 #[derive(Debug)]
 pub(crate) struct Block {
-    /// Their kind.
+    /// The kind of the figures, and their place.
     pub(crate) caption: String,
     pub(crate) rows: Vec<FigureRow>,
 }
 
-/// A published figure and its like.
+/// A published figure and its counterpart.
 #[derive(Debug)]
 pub(crate) struct FigureRow {
     pub(crate) target: String,
     pub(crate) published: String,
-    /// Empty where there is none.
+    /// The figure of this run; empty without one.
     pub(crate) here: String,
     pub(crate) ratio: String,
-    /// Why there is none here, or why it is no result.
+    /// The reason why this run has no figure, or why the figure is no result.
     pub(crate) remark: Option<String>,
-    /// The figure here is no result.
+    /// Whether the figure of this run is no result.
     pub(crate) doubtful: bool,
 }
 
-/// The heading of all that is shown of an article.
+/// The heading of everything about an article.
 pub(crate) fn heading(article: &Article) -> String {
     format!("What {} published, and what this machine says", article.id)
 }
 
-/// The heading of the conclusions, with how many statements have which verdict: `What it concluded: of 5, 3 hold here, 2 cannot
-/// be told; of 2 that are derived, 1 holds here, 1 does not hold`.
+/// The heading of the conclusions, with the number of statements for each verdict: `Conclusions: of 5, 3 hold here, 2
+/// cannot be told; of 2 that are derived, 1 holds here, 1 does not hold`.
 pub(crate) fn conclusions(article: &Article) -> String {
     let [own, derived] = [false, true].map(|derived| article.statements(derived));
     let mut parts = Vec::new();
@@ -71,7 +71,7 @@ pub(crate) fn conclusions(article: &Article) -> String {
     format!("What it concluded: {}", parts.join("; "))
 }
 
-/// How many of these verdicts there are of each kind, in words.
+/// The number of verdicts of each kind, in words.
 fn counted(verdicts: &[ClaimVerdict]) -> String {
     let words = [
         (ClaimVerdict::Holds, "holds here", "hold here"),
@@ -86,7 +86,7 @@ fn counted(verdicts: &[ClaimVerdict]) -> String {
     counted.collect::<Vec<_>>().join(", ")
 }
 
-/// Labels and texts: which article, whose machine, how it is repeated, which checks that makes fire.
+/// Labels and texts: the article, its machine, the form in which it is repeated, and its checks.
 pub(crate) fn facts(article: &Article) -> Vec<(&'static str, String)> {
     let form = match article.form {
         ArticleForm::Published => "as it was published, its mistakes included",
@@ -109,7 +109,7 @@ pub(crate) fn facts(article: &Article) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// Which checks fired, and whether that is what the article's mistakes are to do.
+/// The checks that fired, compared with those that the article's mistakes should set off.
 fn checks_text(checks: &ArticleChecks) -> String {
     let named = |ids: &[String]| list(&ids.iter().map(String::as_str).collect::<Vec<_>>());
     let ArticleChecks { fired, silent, besides, incidental } = checks;
@@ -153,7 +153,7 @@ pub(crate) fn how_decided() -> String {
     )
 }
 
-/// Of how many iterations a total here is, where that is not what was published.
+/// The number of iterations of a total here, where it differs from the published one.
 fn counted_here(figure: &ArticleFigure) -> Option<String> {
     let here = figure.here_iterations.filter(|here| figure.iterations != Some(*here))?;
     match figure.measure {
@@ -173,7 +173,7 @@ pub(crate) fn place_at(part: Option<&str>, operation: &str, at: &Point) -> Strin
     [place(part, operation), at_point(at)].concat()
 }
 
-/// A point in words, to stand behind what was measured there; empty where nothing is swept.
+/// A point in words, as in ` at threads 4`; empty without a sweep.
 pub(crate) fn at_point(at: &Point) -> String {
     let all: Vec<&str> = at.keys().map(String::as_str).collect();
     if all.is_empty() { String::new() } else { format!(" at {}", label(at, &all)) }
@@ -231,7 +231,7 @@ fn row(figure: &ArticleFigure) -> FigureRow {
             .here
             .map(|here| text(figure.measure, here, figure.here_ci95))
             .unwrap_or_default(),
-        // Of how many iterations the misses are differs.
+        // Misses have no ratio, because the numbers of iterations differ.
         ratio: figure
             .ratio
             .filter(|_| figure.measure != Measure::Misses)

@@ -4,7 +4,7 @@ use super::{at_point, place, place_at};
 use crate::figures::{count, interval, list, nanoseconds, probability, ratio};
 use crate::model::{Article, Claim, ClaimKind, ClaimVerdict, Clock, Evidence, Stored, Verdict};
 
-/// A conclusion with what this run says to it.
+/// A conclusion with the answer of this run.
 #[derive(Debug)]
 pub(crate) struct Said<'a> {
     pub(crate) claim: &'a Claim,
@@ -12,22 +12,22 @@ pub(crate) struct Said<'a> {
     pub(crate) verdict: &'static str,
     /// Its label.
     pub(crate) mark: &'static str,
-    /// The figures behind it, a sentence each.
+    /// The figures behind the verdict, a sentence each.
     pub(crate) evidence: Vec<String>,
-    /// The checks that explain it and fired here.
+    /// The checks that explain the conclusion and fired here.
     pub(crate) fired: Vec<&'a str>,
-    /// Those that did not.
+    /// The checks that explain it and did not fire.
     pub(crate) silent: Vec<&'a str>,
 }
 
 impl Said<'_> {
-    /// The conclusion, and whether it is the author's.
+    /// The conclusion, with a remark if it is not the author's.
     pub(crate) fn says(&self) -> String {
         let whose = if self.claim.derived { " (derived, not the author's)" } else { "" };
         format!("{}{whose}", self.claim.says)
     }
 
-    /// The findings of the checks: a text for those that fired and one for those that did not.
+    /// The checks in words: a text for those that fired, and a text for the others.
     pub(crate) fn checks(&self) -> Vec<String> {
         let mut texts = Vec::new();
         if !self.fired.is_empty() {
@@ -76,7 +76,7 @@ fn evidence(claim: &Claim) -> Vec<String> {
     let names: Vec<&str> = claim.b.iter().map(String::as_str).collect();
     let together = format!("{} together", list(&names));
     let sentence = |(n, evidence): (usize, &Evidence)| {
-        // They come round at each point.
+        // The names of `b` repeat at each point.
         let other = match claim.kind {
             ClaimKind::Sum => together.as_str(),
             _ => n.checked_rem(names.len()).map_or("", |n| names[n]),
@@ -95,7 +95,7 @@ fn evidence(claim: &Claim) -> Vec<String> {
     claim.evidence.iter().enumerate().map(sentence).chain(reason).collect()
 }
 
-/// How both sides do their work, where they do it in two ways.
+/// How each side does its work, where the ways differ.
 fn ways(claim: &Claim) -> [String; 2] {
     match &claim.b_operation {
         Some(other) => [&claim.operation, other].map(|operation| format!(" by {operation}")),
@@ -128,7 +128,7 @@ fn became(stored: &Stored) -> String {
     }
 }
 
-/// Two times and what lies between them.
+/// Two times and the difference between them.
 fn compared(claim: &Claim, evidence: &Evidence, (one, other): (&str, &str)) -> String {
     let time = |us: f64| nanoseconds(us * 1e3);
     let (a, b) = (time(evidence.a_us), time(evidence.b_us));
@@ -140,7 +140,7 @@ fn compared(claim: &Claim, evidence: &Evidence, (one, other): (&str, &str)) -> S
         Clock::Max => " for the slowest of a round".to_owned(),
     };
     let mut parts = vec![format!("{one} {a}, {other} {b}{by}")];
-    // Of figures that are no result nobody is said to be faster.
+    // Figures that are no results make no target faster.
     if !claim.doubts.is_empty() {
         return parts.remove(0);
     }
@@ -158,7 +158,7 @@ fn compared(claim: &Claim, evidence: &Evidence, (one, other): (&str, &str)) -> S
     parts.join("; ")
 }
 
-/// Whether the lead is as large as the article says, as far as that can be told.
+/// Whether the lead is as large as the article says, or whether the run cannot tell.
 fn beside_the_factor(factor: f64, evidence: &Evidence, one: &str) -> String {
     let is_sure = evidence.p_factor.iter().all(|p| *p < Verdict::SIGNIFICANCE);
     let verdict = match evidence.ratio.recip() >= factor {
@@ -169,7 +169,7 @@ fn beside_the_factor(factor: f64, evidence: &Evidence, one: &str) -> String {
     format!("that {one} is at least {} as fast {verdict}{}", ratio(factor), tested(evidence))
 }
 
-/// How sure it is on which side of the factor the times lie: of two bounds, as sure as of the doubtful one.
+/// How sure the test is that the times lie on one side of the factor. Of two bounds, the less sure one counts.
 fn tested(evidence: &Evidence) -> String {
     let least_sure = evidence.p_factor.iter().copied().reduce(f64::max);
     least_sure.map(|p| format!(", {}", probability(p))).unwrap_or_default()

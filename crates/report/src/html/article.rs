@@ -54,7 +54,7 @@ fn conclusion(view: &View<'_>, said: &Said<'_>) -> Markup {
     }
 }
 
-/// A check that fired, with a link to what it found.
+/// A check that fired, with a link to its finding.
 fn check(view: &View<'_>, id: &str) -> Markup {
     let severity = view.run.checks.iter().find(|check| check.id == id).map(|check| check.severity);
     let anchor = severity.map(|severity| format!("#{}", View::finding_anchor(severity, id)));
@@ -107,7 +107,7 @@ fn up_to_percentiles(table: &Percentiles) -> Markup {
     }
 }
 
-/// A figure, its interval below it.
+/// A figure, with its interval below.
 fn here(text: &str, doubtful: bool) -> Markup {
     let (figure, interval) = match text.split_once(" [") {
         Some((figure, interval)) => (figure, Some(interval)),
@@ -119,7 +119,7 @@ fn here(text: &str, doubtful: bool) -> Markup {
     }
 }
 
-/// The matrices of both clocks beside each other; one below the other where there is no room.
+/// The matrices of both clocks side by side, or one below the other on a narrow page.
 fn matrices_of(clocks: &Clocks<'_>) -> Markup {
     html! {
         h3 { (capital(&clocks.place)) ", each against each other" }

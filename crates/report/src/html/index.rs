@@ -1,6 +1,6 @@
-//! The index of a set as one page, `index.html`: what its reports say together, and a way into each.
+//! The index of a set as one page, `index.html`: the common answer of its reports, and a link to each.
 //!
-//! It is made of the same parts as a report and asks as little of anybody. Nothing in it needs a script.
+//! The page is made of the same parts as a report. No part of it needs a script.
 
 use maud::{Markup, PreEscaped, html};
 
@@ -44,7 +44,7 @@ pub(crate) fn render(index: &Index) -> String {
     page(&format!("Comparisons of caches: {}", index.name), &index.larder, &INDEX, &body)
 }
 
-/// Where a scenario is on the page, whatever it is called.
+/// The anchor of a scenario on the page. The prefix keeps it apart from other anchors.
 fn anchor(entry: &Entry) -> String {
     format!("scenario-{}", entry.name)
 }
@@ -68,7 +68,7 @@ fn masthead(index: &Index) -> Markup {
     }
 }
 
-/// The facts of a set that a reader asks for first: a label, a figure, a detail.
+/// The facts of a set that readers ask for first: a label, a figure, a detail.
 fn tiles(index: &Index) -> Vec<(&'static str, String, String)> {
     let (all, ran) = (index.scenarios.len(), index.runs().count());
     let did_run = if ran < all { format!("{ran} ran") } else { String::new() };
@@ -133,7 +133,7 @@ fn row(entry: &Entry) -> Markup {
     }
 }
 
-/// How many of the conclusions hold, do not, and cannot be told, to scale. The numbers stand beside it.
+/// The shares of conclusions that hold, do not hold, and cannot be told, to scale. The numbers stand beside the bar.
 #[expect(clippy::cast_precision_loss, reason = "a handful of conclusions")]
 fn share_bar(tally: Tally) -> Markup {
     let per_cent = |number: usize| number as f64 / tally.all() as f64 * 100.0;
@@ -177,7 +177,7 @@ fn of_run(index: &Index, number: usize, entry: &Entry, run: &Run) -> Markup {
     }
 }
 
-/// How the article is repeated, and on which machine where that is not the same for all.
+/// The form in which the article is repeated, and the machine if the runs had different ones.
 fn about(index: &Index, run: &Run) -> Vec<(String, String)> {
     let article = run.article.iter().flat_map(article::facts).skip(1);
     let machine = one_machine(index).is_none().then(|| in_a_line(&run.environment));
@@ -185,7 +185,7 @@ fn about(index: &Index, run: &Run) -> Vec<(String, String)> {
     article.chain(machine).map(|(label, text)| (capital(label), text)).collect()
 }
 
-/// Every conclusion once, by what became of it.
+/// Every conclusion once, by its verdict.
 fn conclusions_section(index: &Index) -> Markup {
     let ran: Vec<(&Entry, &Run)> =
         index.scenarios.iter().filter_map(|entry| Some((entry, entry.run.as_ref()?))).collect();
@@ -206,7 +206,7 @@ fn conclusions_section(index: &Index) -> Markup {
     }
 }
 
-/// Whether one of its runs repeats an article that concluded something.
+/// Whether at least one run repeats an article with conclusions.
 fn has_conclusions(index: &Index) -> bool {
     let mut articles = index.runs().filter_map(|run| run.article.as_ref());
     articles.any(|article| !article.claims.is_empty())
@@ -230,7 +230,7 @@ fn conclusion(report: &str, run: &Run, asked: &Asked<'_>) -> Markup {
     }
 }
 
-/// A check that fired, with a link to what it found.
+/// A check that fired, with a link to its finding.
 fn check(report: &str, run: &Run, id: &str) -> Markup {
     let severity = run.checks.iter().find(|check| check.id == id).map(|check| check.severity);
     let address =
@@ -254,7 +254,8 @@ fn errors(report: &str, run: &Run) -> Markup {
     }
 }
 
-/// The first chart of the report, still. Names within a picture are those of the page, so they must not come twice.
+/// The first chart of the report, without motion. Its identifier gets the run's number, because identifiers in a
+/// picture belong to the whole page.
 fn headline(number: usize, run: &Run) -> Markup {
     let chart = charts(run).into_iter().next().map(|mut chart| {
         chart.id = format!("chart-{number}-{}", chart.id);

@@ -1,12 +1,12 @@
-//! The conclusions of a set, each once, however many of its runs ask it.
+//! The conclusions of a set, each once, however many of its runs judge it.
 //!
-//! An article may be repeated in both forms. A conclusion is judged where it can be asked: with the mistakes corrected where
-//! that form can tell it, for there its author timed what was meant, and otherwise as published.
+//! An article may be repeated in both forms. The corrected form decides a conclusion where it can, because it times
+//! what the author meant to time. Otherwise the published form decides.
 
 use crate::article::{Said, said};
 use crate::model::{Article, ArticleForm, ClaimVerdict, Run};
 
-/// The forms, the one whose verdict counts first.
+/// The forms. The verdict of the first counts most.
 const FORMS: [ArticleForm; 2] = [ArticleForm::Corrected, ArticleForm::Published];
 
 /// A conclusion with the answers of all runs of its article.
@@ -16,28 +16,28 @@ pub(crate) struct Asked<'a> {
     pub(crate) article: &'a Article,
     /// The answer that counts.
     pub(crate) said: Said<'a>,
-    /// The place of its run among all runs.
+    /// The position of its run among all runs.
     pub(crate) run: usize,
-    /// The form of the scenario that gives it.
+    /// The form of the scenario in that run.
     pub(crate) form: ArticleForm,
-    /// Other verdicts that runs in the other form give, where they give one.
+    /// Different verdicts of runs in the other form.
     pub(crate) otherwise: Vec<(ArticleForm, &'static str)>,
-    /// The verdict of each form, in the order of [`FORMS`]; `None` where no run in that form asks it.
+    /// The verdict of each form, in the order of [`FORMS`]; `None` where no run in that form judges the conclusion.
     by_form: [Option<ClaimVerdict>; 2],
 }
 
-/// A statement of an author, which may have several conclusions.
+/// A statement of an author. It may have several conclusions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Statement<'a> {
     article: &'a str,
     name: Option<&'a str>,
-    /// What it comes to.
+    /// The verdict of all its conclusions together.
     pub(crate) verdict: ClaimVerdict,
     by_form: [Option<ClaimVerdict>; 2],
 }
 
 impl Statement<'_> {
-    /// Whether it holds as published, and does not with the mistakes corrected.
+    /// Whether the statement holds as published, but not with the mistakes corrected.
     pub(crate) fn holds_by_mistake(&self) -> bool {
         let [corrected, published] = self.by_form;
         corrected.is_some_and(ClaimVerdict::fails) && published == Some(ClaimVerdict::Holds)
@@ -52,13 +52,13 @@ impl Statement<'_> {
 }
 
 impl Asked<'_> {
-    /// Where it stands and what it says: `A003, line 134: …`.
+    /// The place of the conclusion and its text: `A003, line 134: …`.
     pub(crate) fn says(&self) -> String {
         let line = self.said.claim.line.map(|line| format!(", line {line}")).unwrap_or_default();
         format!("{}{line}: {}", self.article.id, self.said.says())
     }
 
-    /// The form that tells it, and what the other one says where that is something else.
+    /// The form that decides, and the other form's verdict where it differs.
     pub(crate) fn told_by(&self) -> String {
         let others = self.otherwise.iter();
         let others: Vec<String> =
@@ -74,7 +74,7 @@ fn in_words(form: ArticleForm) -> &'static str {
     }
 }
 
-/// Every conclusion of these runs, in the order in which the runs ask them.
+/// Every conclusion of these runs, in the order in which the runs judge them.
 pub(crate) fn asked<'a>(runs: &[&'a Run]) -> Vec<Asked<'a>> {
     let articles = || {
         let numbered = runs.iter().enumerate();
@@ -86,7 +86,7 @@ pub(crate) fn asked<'a>(runs: &[&'a Run]) -> Vec<Asked<'a>> {
             let same = |(_, other, known): &(usize, &Article, Said<'_>)| {
                 other.id == article.id && known.claim.says == said.claim.says
             };
-            // Of two that say the same in one run, each has its own like in another.
+            // Where a run has two conclusions of the same text, each has its own counterpart in another run.
             let mut open = all.iter_mut().filter(|answers| answers.iter().all(|one| one.0 != at));
             match open.find(|answers| answers.iter().any(same)) {
                 Some(answers) => answers.push((at, article, said)),
@@ -97,7 +97,7 @@ pub(crate) fn asked<'a>(runs: &[&'a Run]) -> Vec<Asked<'a>> {
     all.into_iter().filter_map(one).collect()
 }
 
-/// A conclusion of several answers, the first of which that tells it counts, in the order of the forms.
+/// One conclusion from several answers. The first answer that decides counts, in the order of the forms.
 fn one<'a>(mut answers: Vec<(usize, &'a Article, Said<'a>)>) -> Option<Asked<'a>> {
     let tells = |verdict: ClaimVerdict| verdict != ClaimVerdict::CannotBeTold;
     let rank = |(_, article, said): &(usize, &Article, Said<'_>)| {

@@ -1,4 +1,4 @@
-//! A set as Markdown: for a repository, or a terminal that shows it as it is.
+//! A set as Markdown, for a repository or for a terminal that shows plain text.
 
 use super::table::{HEADS, figures, time};
 use super::{
@@ -11,7 +11,7 @@ use crate::limits::NOT_SHOWN;
 use crate::markdown::{escaped, pipes};
 use crate::model::{Entry, Index, Run, Severity};
 
-/// The whole of it.
+/// The whole text.
 pub(super) fn render(index: &Index) -> String {
     let mut lines = vec![format!("# {}", escaped(&index.name))];
     if !index.summary.is_empty() {
@@ -54,7 +54,8 @@ fn table(index: &Index) -> String {
     text
 }
 
-/// Every conclusion once, by what became of it: the sentence, the form that tells it, the checks, and why nothing can be told.
+/// Every conclusion once, by its verdict: the sentence, the form that decides, the checks, and a reason without a
+/// verdict.
 fn all_conclusions(index: &Index) -> Vec<String> {
     let runs: Vec<&Run> = index.runs().collect();
     let mut lines = Vec::new();
@@ -74,7 +75,7 @@ fn all_conclusions(index: &Index) -> Vec<String> {
     lines
 }
 
-/// The name of a scenario that leads to its report.
+/// The name of a scenario, with a link to its report.
 fn linked(entry: &Entry) -> String {
     format!("[{}]({})", escaped(&entry.name), address(entry, "report.md"))
 }

@@ -1,6 +1,6 @@
-//! Several runs as one story: how many conclusions hold, what each run found, what they do not show together.
+//! Several runs as one report: the conclusions that hold, the findings of each run, and the limits of all together.
 //!
-//! The terminal, Markdown and the page say the same sentences, each in its own way.
+//! The terminal, Markdown and the page show the same sentences, each in its own form.
 
 mod asked;
 mod markdown;
@@ -19,7 +19,7 @@ use asked::statements;
 pub(crate) use asked::{Asked, asked};
 pub(crate) use table::time;
 
-/// Makes a text of a set.
+/// Makes the text of a set.
 type Render = fn(&Index, Style) -> String;
 
 /// The formats that a set has, in the order of the documentation.
@@ -30,7 +30,7 @@ const FORMATS: [(Format, Render); 4] = [
     (Format::JSON, |index, _| index.to_json()),
 ];
 
-/// Of a run without conclusions, so many sentences stand in the index.
+/// The number of sentences in the index for a run without conclusions.
 const SENTENCES: usize = 4;
 
 /// A set in this format, with a line feed at its end; `None` where a set has no such format.
@@ -44,20 +44,20 @@ pub fn index_formats() -> impl Iterator<Item = Format> {
     FORMATS.iter().map(|(format, _)| *format)
 }
 
-/// How many conclusions came out how.
+/// The number of conclusions with each verdict.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) holds: usize,
-    /// Those that do not hold, the ones that turn round among them.
+    /// Conclusions that do not hold, including those that turn round.
     pub(crate) fails: usize,
     pub(crate) turned: usize,
     pub(crate) open: usize,
-    /// Of those that do not hold: the ones that do as they were published, mistakes included.
+    /// Conclusions among `fails` that hold as published, with the mistakes.
     pub(crate) by_mistake: usize,
 }
 
 impl Tally {
-    /// Of all statements that the authors of the runs' articles made, each once.
+    /// Counts all statements of the authors of the runs' articles, each once.
     pub(crate) fn of<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Self {
         let runs: Vec<&Run> = runs.into_iter().collect();
         let mut tally = Self::default();
@@ -101,7 +101,7 @@ pub(crate) fn answer(index: &Index) -> Vec<String> {
     sentences
 }
 
-/// The scenarios of whose runs this is so.
+/// The names of the scenarios whose runs have this property.
 fn names_where(index: &Index, is_so: impl Fn(&Run) -> bool) -> Vec<&str> {
     let is_so = |entry: &&Entry| entry.run.as_ref().is_some_and(&is_so);
     index.scenarios.iter().filter(is_so).map(|entry| entry.name.as_str()).collect()
@@ -134,7 +134,7 @@ fn conclusions(index: &Index) -> Option<String> {
     ))
 }
 
-/// How many conclusions a mistake made.
+/// The number of conclusions that hold only by a mistake, in a sentence.
 fn by_mistake(index: &Index) -> Option<String> {
     match Tally::of(index.runs()).by_mistake {
         0 => None,
@@ -147,7 +147,7 @@ fn by_mistake(index: &Index) -> Option<String> {
     }
 }
 
-/// The groups of conclusions by what became of them: a heading, and the conclusions under it. One without any is left out.
+/// The conclusions in groups by verdict, each under a heading. Empty groups are left out.
 pub(crate) fn by_verdict<'a>(runs: &[&'a Run]) -> Vec<(&'static str, Vec<Asked<'a>>)> {
     let mut groups = [
         ("What holds here", Vec::new()),
@@ -165,7 +165,7 @@ pub(crate) fn by_verdict<'a>(runs: &[&'a Run]) -> Vec<(&'static str, Vec<Asked<'
     groups.into_iter().filter(|(_, conclusions)| !conclusions.is_empty()).collect()
 }
 
-/// Where checks took figures for no results.
+/// The scenarios with figures that checks found to be no results.
 fn no_results(index: &Index) -> String {
     let of_entry = |entry: &Entry| {
         let ids = error_ids(entry.run.as_ref()?);
@@ -190,7 +190,7 @@ pub(crate) fn error_ids(run: &Run) -> Vec<&str> {
     ids
 }
 
-/// How often checks of this severity fired.
+/// The number of findings of this severity.
 pub(crate) fn fired(run: &Run, severity: Severity) -> usize {
     run.checks.iter().filter(|check| check.severity == severity).count()
 }
@@ -203,7 +203,7 @@ pub(crate) fn title(entry: &Entry) -> String {
     }
 }
 
-/// The subject of a run's scenario; the name of its article is in its title.
+/// The subject of a run's scenario, without the name of its article, which is in the title.
 pub(crate) fn question(run: &Run) -> Option<&str> {
     let summary = run.summary.as_deref()?;
     let of_article = run
@@ -219,11 +219,11 @@ pub(crate) fn found(run: &Run) -> Vec<String> {
     answers.take(SENTENCES).map(|said| said.to_string()).collect()
 }
 
-/// Where a file of a run is, as an address relative to the index.
+/// The address of a run's file, relative to the index.
 pub(crate) fn address(entry: &Entry, file: &str) -> String {
     let mut address = String::new();
     for byte in entry.folder.bytes() {
-        // Other characters in the name of a folder could end the path of an address.
+        // Other characters in the name of a folder could end the path of the address.
         if byte.is_ascii_alphanumeric() || b"-_.~/".contains(&byte) {
             address.push(byte.into());
         } else {
@@ -233,16 +233,16 @@ pub(crate) fn address(entry: &Entry, file: &str) -> String {
     format!("{address}/{file}")
 }
 
-/// How long all of it took, in words; a dash where nothing ran.
+/// The time of all runs together, in words; a dash without a run.
 pub(crate) fn took(index: &Index) -> String {
-    // A sum of no floats is a negative zero.
+    // The sum of an empty list of floats is a negative zero.
     let all = index.runs().map(|run| run.duration_s).reduce(|sum, duration| sum + duration);
     all.map_or_else(|| "–".to_owned(), seconds)
 }
 
-/// The machine of all runs, where it is one.
+/// The machine of all runs, if it is the same.
 pub(crate) fn one_machine(index: &Index) -> Option<&Environment> {
-    // Figures that change from minute to minute do not make it another machine.
+    // These figures change from minute to minute on the same machine.
     let of = |environment: &Environment| Environment {
         load: None,
         clock_ns: 0.0,
@@ -252,7 +252,7 @@ pub(crate) fn one_machine(index: &Index) -> Option<&Environment> {
     index.runs().all(|run| of(&run.environment) == of(first)).then_some(first)
 }
 
-/// The limits of the runs together; those of each run stand in its own report.
+/// The limits of the runs together. The limits of each run are in its own report.
 pub(crate) fn not_shown(index: &Index) -> Vec<String> {
     let mut sentences = vec![
         "Scenarios are not compared with each other: a cache that stands in several of them did other work in each, and \

@@ -12,7 +12,7 @@ use crate::style::{BAD, BEST, DOUBT, FAINT, PLAIN, STRONG, Style};
 pub(super) const HEADS: [&str; 6] =
     ["hold", "do not", "cannot be told", "errors", "warnings", "time"];
 
-/// The whole of it.
+/// The whole text.
 pub(super) fn render(index: &Index, style: Style) -> String {
     let mut page = Page::new(style);
     page.paragraph(0, STRONG, &index.name);
@@ -44,11 +44,11 @@ pub(super) fn render(index: &Index, style: Style) -> String {
     page.into_text()
 }
 
-/// The figures of a scenario; empty where it did not run.
+/// The figures of a scenario; empty if it did not run.
 fn pieces(entry: &Entry) -> Vec<Piece> {
     let Some(run) = &entry.run else { return HEADS.map(|_| Piece::plain("")).to_vec() };
     let looks = [BEST, BAD, DOUBT, BAD, DOUBT];
-    // A zero is not worth a colour.
+    // A zero gets no colour.
     let piece = |(text, look): (String, _)| {
         Piece::new(&*text, if text == "0" || text == "–" { FAINT } else { look })
     };
@@ -56,7 +56,7 @@ fn pieces(entry: &Entry) -> Vec<Piece> {
     figures.chain([Piece::plain(time(run))]).collect()
 }
 
-/// The texts of the columns for runs, but for the last. Those without an article drew no conclusions.
+/// The texts of all columns but the last. Runs without an article have no conclusions.
 pub(super) fn figures(runs: &[&Run]) -> [String; 5] {
     let tally = Tally::of(runs.iter().copied());
     let sum = |severity| runs.iter().map(|run| fired(run, severity)).sum::<usize>();
@@ -71,7 +71,7 @@ pub(super) fn figures(runs: &[&Run]) -> [String; 5] {
     ]
 }
 
-/// How long a run took, and whether it was to take longer.
+/// The time of a run, with a remark if it was interrupted.
 pub(crate) fn time(run: &Run) -> String {
     let interrupted = if run.interrupted { ", interrupted" } else { "" };
     format!("{}{interrupted}", seconds(run.duration_s))
