@@ -1,4 +1,4 @@
-//! The published figures of an article, beside those of this run at the same place.
+//! The published figures of an article, beside this run's figures at the same place.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,58 +8,59 @@ use serde::{Deserialize, Serialize};
 
 use super::Point;
 
-/// An article that a scenario repeats: its figures and its conclusions, each beside what this machine says.
+/// An article that a scenario repeats: its figures and its conclusions, with the figures and verdicts of this run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Article {
     /// Its short name, such as `A003`.
     pub id: String,
-    /// Its title, in a line.
+    /// Its title, in one line.
     pub title: String,
-    /// The machine on which it was measured, in a line.
+    /// The machine of its measurements, in one line.
     pub machine: String,
-    /// Whether this run repeats it as it was published or with its mistakes corrected.
+    /// Whether this run repeats the article as published or with its mistakes corrected.
     #[serde(rename = "as")]
     pub form: ArticleForm,
-    /// The options by which this run does something else than the scenario, such as `--keys`. Where there are any, no
-    /// figure here is set in a ratio to a published one, and no conclusion is judged.
+    /// The options that change the workload of the scenario, such as `--keys`. With any of them, no figure here is set
+    /// in a ratio to a published one, and no conclusion is judged.
     #[serde(default)]
     pub changed: Vec<String>,
-    /// The work of the article that this form of the scenario leaves out, in a sentence; `null` where it does as much.
+    /// The work of the article that this form of the scenario leaves out, in a sentence; `null` if it leaves out
+    /// nothing.
     #[serde(default)]
     pub cut: Option<String>,
-    /// It showed a matrix of each target against each other, and so do the reports of this run.
+    /// The article showed a matrix of each target against each other, and so do the reports of this run.
     #[serde(default)]
     pub matrix: bool,
-    /// It showed the least, the mean and the greatest time to several percentiles, and so do the reports of this run.
+    /// The article showed the least, the mean and the greatest time up to several percentiles, and so do these reports.
     #[serde(default)]
     pub percentiles: bool,
     /// The cells of that matrix: every target of the run at each place that has a published figure.
     #[serde(default)]
     pub rates: Vec<ArticleRate>,
-    /// Every figure that it published.
+    /// Every figure that the article published.
     pub figures: Vec<ArticleFigure>,
-    /// Every conclusion that it drew.
+    /// Every conclusion that the article drew.
     pub claims: Vec<Claim>,
-    /// How many conclusions only the other form of the scenario can ask.
+    /// The number of conclusions that only the other form of the scenario can judge.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub asked_elsewhere: usize,
-    /// The checks that fired, beside those that its mistakes are to make fire. `null` as corrected, where the scenario says
-    /// nothing of it, and in a run that was changed or interrupted.
+    /// The checks that fired, compared with those that the article's mistakes should set off. `null` in the corrected
+    /// form, without a list in the scenario, and in a run that was changed or interrupted.
     #[serde(default)]
     pub checks: Option<ArticleChecks>,
 }
 
-/// The checks of a run that repeats an article as published, by what the scenario's list says of them.
+/// The checks of a run that repeats an article as published, sorted by the scenario's list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ArticleChecks {
-    /// On the list, and fired.
+    /// Checks on the list that fired.
     pub fired: Vec<String>,
-    /// On the list, and did not fire.
+    /// Checks on the list that did not fire.
     pub silent: Vec<String>,
-    /// Not on the list, and fired, although what they see follows from the plan.
+    /// Checks that fired and are not on the list, although their finding follows from the plan.
     pub besides: Vec<String>,
-    /// Not on the list, and fired: what they see hangs on how fast things were, on what else the machine did, or on what is
-    /// installed there.
+    /// Checks that fired and are not on the list. Their finding depends on speed, on other work of the machine, or on
+    /// its installed programs.
     pub incidental: Vec<String>,
 }
 
@@ -69,19 +70,19 @@ impl ArticleChecks {
         self.fired.iter().chain(&self.silent).cloned().collect()
     }
 
-    /// Whether those fired that the list names, and no other whose finding follows from the plan.
+    /// Whether all checks on the list fired, and no other check whose finding follows from the plan.
     pub fn as_listed(&self) -> bool {
         self.silent.is_empty() && self.besides.is_empty()
     }
 }
 
-/// How an article is repeated.
+/// The form in which an article is repeated.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ArticleForm {
-    /// With its mistakes: the loop that it timed.
+    /// With its mistakes: the loop that the author timed.
     Published,
-    /// Without them: what it meant to time.
+    /// Without its mistakes: the work that the author meant to time.
     #[default]
     Corrected,
 }
@@ -113,28 +114,28 @@ impl FromStr for ArticleForm {
     }
 }
 
-/// A figure that was published, and the same one here.
+/// A published figure, and the same figure here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ArticleFigure {
     /// The `name` of the target that stands for the system of the article.
     pub target: String,
     /// The part of the scenario; `null` where it has only one.
     pub part: Option<String>,
-    /// Where in the sweep of that part; of a peak where it was found here. Empty where nothing is swept.
+    /// The point in the sweep of that part. For a peak, the point where this run found it. Empty without a sweep.
     #[serde(default, skip_serializing_if = "Point::is_empty")]
     pub at: Point,
-    /// It is the most of the sweep, here as in the article.
+    /// The figure is the peak of the sweep, here as in the article.
     #[serde(default)]
     pub peak: bool,
     /// The work of an iteration: an operation, or several joined by `+`, whose times are added up.
     pub operation: String,
     /// The kind of the figure.
     pub measure: Measure,
-    /// The iterations that it counts, where it is a total.
+    /// The iterations that a total counts.
     pub iterations: Option<u64>,
-    /// The published value; `null` where it was only announced.
+    /// The published value; `null` if it was only announced.
     pub published: Option<f64>,
-    /// Where a span was published, its upper end.
+    /// The upper end of a published span.
     #[serde(default)]
     pub published_to: Option<f64>,
     /// The same figure on this machine, the median of the rounds.
@@ -145,14 +146,14 @@ pub struct ArticleFigure {
     pub here_iterations: Option<u64>,
     /// The figure here over the published one; of a span, over its nearer end, and 1 within it.
     pub ratio: Option<f64>,
-    /// Why there is none here.
+    /// The reason why this run has no such figure.
     pub reason: Option<String>,
-    /// The checks that make the figure here no result: it stands here because the article's did.
+    /// The checks that disqualify the figure here. It is shown because the article published such figures.
     #[serde(default)]
     pub doubts: Vec<String>,
 }
 
-/// How many iterations a target does at a place of the article, by both clocks: the medians of the rounds.
+/// The rates of a target at a place of the article, by both clocks: the medians of the rounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ArticleRate {
     /// The `name` of the target.
@@ -175,9 +176,9 @@ pub enum Measure {
     Wall,
     /// Seconds of the client's CPU for all iterations.
     Cpu,
-    /// Of the client's CPU for all iterations, the seconds in its own code.
+    /// Seconds of the client's CPU in its own code, for all iterations.
     CpuUser,
-    /// Of the client's CPU for all iterations, the seconds in the system's kernel.
+    /// Seconds of the client's CPU in the system's kernel, for all iterations.
     CpuSystem,
     /// Microseconds of wall clock an iteration.
     UsPerOp,
@@ -185,79 +186,80 @@ pub enum Measure {
     OpsPerS,
     /// Iterations a second of the client's CPU.
     CpuOpsPerS,
-    /// Reads that found nothing, of all iterations; here of those of a round.
+    /// Reads that found nothing: in the article of all iterations, here of a round.
     Misses,
     /// Microseconds of the client's CPU an iteration.
     ClientCpuUs,
     /// Microseconds of the CPU of the servers behind the target an iteration.
     ServerCpuUs,
-    /// Resident memory at the end of an iteration's operations, in bytes: of the servers, or what the client grew by.
+    /// Resident memory at the end of an iteration's operations, in bytes: of the servers, or growth of the client.
     RssBytes,
 }
 
 impl Measure {
-    /// Whether it is a time that all iterations take together.
+    /// Whether it is the time of all iterations together.
     pub fn is_total(self) -> bool {
         matches!(self, Self::Wall | Self::Cpu | Self::CpuUser | Self::CpuSystem)
     }
 }
 
-/// A conclusion that was published, and what this run says to it.
+/// A published conclusion, with the verdict of this run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Claim {
     /// The conclusion, in one sentence.
     pub says: String,
-    /// The line of the article's text that draws it; `null` where it is derived, and in runs of before it was told.
+    /// The line of the article's text with the conclusion; `null` if it is derived, and in runs of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// The author did not draw it: Larder derived it from the article's figures, or asks it.
+    /// The author did not draw it: Larder derived it from the article's figures, or raised the question.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub derived: bool,
-    /// The statement that it judges a part of; `null` where it is a statement of its own. All that share one count once.
+    /// The statement that it judges a part of; `null` for a whole statement. Conclusions of one statement count once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub statement: Option<String>,
-    /// Of which kind it is.
+    /// The kind of the conclusion.
     pub kind: ClaimKind,
-    /// The part of the scenario that it is about; `null` where there is only one.
+    /// The part of the scenario that the conclusion is about; `null` where there is only one.
     pub part: Option<String>,
-    /// Its subject: an operation, or several joined by `+`, whose times are added up.
+    /// The operation that it is about, or several joined by `+`, whose times are added up.
     pub operation: String,
-    /// The operation of those that `a` is compared with, where it is another.
+    /// The operation of `b`, where it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub b_operation: Option<String>,
-    /// By which clock; for `near` not the CPU's, and for what is neither `faster` nor `near` always the wall clock.
+    /// The clock. It is never the CPU's for `near`, and always the wall clock for kinds other than `faster` and `near`.
     #[serde(default)]
     pub by: Clock,
-    /// The `name` of the target that it is about.
+    /// The `name` of the target that the conclusion is about.
     pub a: String,
-    /// The `name`s of those that it is compared with: each by itself, for `sum` all together.
+    /// The `name`s of the targets that `a` is compared with: each alone, or for `sum` all together.
     pub b: Vec<String>,
-    /// For `faster`, how many times at least; for `near` and `sum`, within which factor.
+    /// The least factor of `faster`; the largest factor of `near` and `sum`.
     pub factor: f64,
     /// The verdict of this run.
     pub verdict: ClaimVerdict,
-    /// The figures behind the verdict: one for each of `b`, for `sum` one; at each of the points that it is about.
+    /// The figures behind the verdict, at each point: one for each of `b`, or one for `sum`.
     pub evidence: Vec<Evidence>,
     /// For `never_hits`: hits and reads of all rounds.
     pub hits: Option<[u64; 2]>,
-    /// For `never_hits`: the reads of all rounds that found nothing. What is neither failed, or returned something wrong.
+    /// For `never_hits`: the reads of all rounds that found nothing. Other reads failed, or returned a wrong value.
     #[serde(default)]
     pub misses: Option<u64>,
-    /// For `stores_all`, `refuses` and `drops`: what became of the values, at each of the points that it is about.
+    /// For `stores_all`, `refuses` and `drops`: the fate of the values, at each point.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stored: Vec<Stored>,
-    /// Why nothing can be told, where that does not follow from the evidence.
+    /// The reason why the run cannot decide, unless the evidence shows it.
     pub reason: Option<String>,
-    /// The checks that make a figure behind it no result, and that it does not name itself.
+    /// The checks that disqualify a figure behind it, unless the conclusion lists them.
     #[serde(default)]
     pub doubts: Vec<String>,
-    /// The checks that explain it.
+    /// The checks that explain the conclusion.
     pub checks: Vec<ClaimCheck>,
 }
 
 impl Article {
-    /// The verdict on each statement, which may have several conclusions: those of the author, or the derived ones. It does not
-    /// hold where a part of it does not. It cannot be told where a part cannot be told and every other part holds.
+    /// The verdict on each statement of the author, or on each derived one. A statement may have several conclusions.
+    /// It does not hold where one of them does not. It cannot be told where one of them cannot be told and all others
+    /// hold.
     pub fn statements(&self, derived: bool) -> Vec<ClaimVerdict> {
         let mut statements: Vec<(Option<&str>, ClaimVerdict)> = Vec::new();
         for claim in self.claims.iter().filter(|claim| claim.derived == derived) {
@@ -271,7 +273,7 @@ impl Article {
     }
 }
 
-/// Whether there is none, so that a run leaves it out.
+/// Whether a number is 0, so that a run leaves it out.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde asks for")]
 fn is_zero(number: &usize) -> bool {
     *number == 0
@@ -281,7 +283,7 @@ fn is_zero(number: &usize) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimKind {
-    /// `a` takes less time than each of `b`, by the factor at least.
+    /// `a` takes less time than each of `b`, at least by the factor.
     Faster,
     /// `a` takes as much time as each of `b`, within the factor.
     Near,
@@ -291,24 +293,24 @@ pub enum ClaimKind {
     NeverHits,
     /// `a` stores every value that it is given.
     StoresAll,
-    /// `a` refuses values, and says so.
+    /// `a` refuses values with an error.
     Refuses,
-    /// `a` acknowledges values that are not there afterwards.
+    /// `a` acknowledges values that are absent afterwards.
     Drops,
 }
 
 impl ClaimKind {
-    /// Whether it is about what becomes of the values that are set.
+    /// Whether it is about the fate of the values that are set.
     pub fn is_of_values(self) -> bool {
         matches!(self, Self::StoresAll | Self::Refuses | Self::Drops)
     }
 }
 
-/// The clock that takes the time.
+/// The clock behind a time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Clock {
-    /// The clock on the wall.
+    /// The wall clock.
     #[default]
     Wall,
     /// The CPU time of the client, which leaves out all waiting.
@@ -325,18 +327,18 @@ pub enum Clock {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimVerdict {
-    /// It is so here, too.
+    /// The conclusion holds here too.
     Holds,
-    /// It is the other way round here.
+    /// The opposite holds here.
     TurnsRound,
-    /// It is not so here, without being the other way round.
+    /// Neither the conclusion nor its opposite holds here.
     DoesNotHold,
-    /// This run does not say.
+    /// This run does not decide.
     CannotBeTold,
 }
 
 impl ClaimVerdict {
-    /// Whether it is not so here.
+    /// Whether the conclusion does not hold here.
     pub fn fails(self) -> bool {
         matches!(self, Self::TurnsRound | Self::DoesNotHold)
     }
@@ -351,27 +353,28 @@ impl ClaimVerdict {
     }
 }
 
-/// Two times, the one over the other.
+/// Two times and their ratio.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
-    /// Where in the sweep `a` was taken from; empty where nothing is swept.
+    /// The point of `a` in the sweep; empty without a sweep.
     #[serde(default, skip_serializing_if = "Point::is_empty")]
     pub at: Point,
-    /// Where the other was, if that is another point: what the sweep itself changes.
+    /// The point of `b`, where it differs. Then the conclusion is about the swept coordinate.
     #[serde(default, skip_serializing_if = "Point::is_empty")]
     pub b_at: Point,
     /// The time of `a`, in microseconds an iteration.
     pub a_us: f64,
-    /// The time of the other, or of all others together.
+    /// The time of `b`, or of all of `b` together, in microseconds an iteration.
     pub b_us: f64,
-    /// The first over the second.
+    /// `a_us` over `b_us`.
     pub ratio: f64,
-    /// Its 95 % interval, of this one ratio and uncorrected; `null` with fewer than six rounds.
+    /// The 95 % interval of this one ratio, uncorrected; `null` with fewer than six rounds.
     pub ci95: Option<[f64; 2]>,
-    /// For `faster`: probability of such a difference between equals, corrected over all tests of the article.
+    /// For `faster`: the probability of such a difference between equals, corrected over all tests of the article.
     pub p: Option<f64>,
-    /// Probability that the times lie so far on their side of the factor where they lie just at it, corrected likewise.
-    /// For `faster` one, and none where its factor is 1; for `near` and `sum` one for the lower bound and one for the upper.
+    /// The probability of times so far on one side of the factor if the true ratio were the factor, corrected likewise.
+    /// For `faster` one value, and no value with a factor of 1. For `near` and `sum` one for the lower bound and one
+    /// for the upper.
     #[serde(default)]
     pub p_factor: Vec<f64>,
 }
@@ -379,18 +382,18 @@ pub struct Evidence {
 /// The fate of the values that a target was given, all rounds together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stored {
-    /// Where in the sweep; empty where nothing is swept.
+    /// The point in the sweep; empty without a sweep.
     #[serde(default, skip_serializing_if = "Point::is_empty")]
     pub at: Point,
-    /// Values that it was given.
+    /// Values that the target was given.
     pub given: u64,
-    /// Of them: refused with an error.
+    /// Of these: values refused with an error.
     pub refused: u64,
-    /// Its error for the first of these, or the reason why it was given none.
+    /// The target's error for the first refused value, or the reason why it was given no value.
     pub refusal: Option<String>,
     /// Acknowledged values that were read back at the end of a turn: all, or an even sample.
     pub read_back: u64,
-    /// Of them: not there, or not what was stored.
+    /// Of these: values that were absent or wrong.
     pub gone: u64,
 }
 
@@ -399,6 +402,6 @@ pub struct Stored {
 pub struct ClaimCheck {
     /// Its stable name.
     pub id: String,
-    /// Whether it fired in this run, for what the conclusion is about.
+    /// Whether it fired in this run, for the figures of the conclusion.
     pub fired: bool,
 }

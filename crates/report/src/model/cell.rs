@@ -1,4 +1,4 @@
-//! The cells of `run.json`, and the floors that they stand on.
+//! The cells of `run.json`, and the floors below them.
 
 use std::collections::BTreeMap;
 
@@ -15,76 +15,76 @@ use super::{
 pub struct Cell {
     /// The `url` of its target.
     pub target: String,
-    /// Where in the sweep.
+    /// The point in the sweep.
     pub point: Point,
     /// The operation.
     pub operation: Operation,
-    /// How many worked at once: threads of Larder, or processes of a guest.
+    /// The number of concurrent workers: threads of Larder, or processes of a guest.
     #[serde(default = "alone")]
     pub workers: u32,
-    /// How many rounds stand behind the figures.
+    /// The number of rounds behind the figures.
     pub rounds: u32,
-    /// Why there are no figures, or why they are not to be trusted.
+    /// The reason why figures are missing or doubtful.
     pub reason: Option<String>,
-    /// Of which kind that reason is; `null` where there is none.
+    /// The kind of that reason; `null` without a reason.
     pub reason_kind: Option<ReasonKind>,
     /// The counts of all rounds together.
     #[serde(flatten)]
     pub counts: Counts,
-    /// The hit ratio that the workload predicts, 0 to 1, where it can be told beforehand.
+    /// The hit ratio that the workload predicts, 0 to 1, where it is known beforehand.
     pub predicted_hit_ratio: Option<f64>,
     /// Bytes of all keys and values of this point, without any store's own overhead.
     pub working_set_bytes: u64,
-    /// The capacity of the target at this point by its own account, in bytes, where a capacity was asked for.
+    /// The capacity of the target at this point by its own account, in bytes, where the workload asks for a capacity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity_bytes: Option<u64>,
     /// Time of the measured loops, in seconds, all rounds together.
     pub wall_s: Option<f64>,
-    /// Operations that succeeded per second of wall clock, the median of the rounds; of reads, those that hit.
+    /// Operations that succeeded per second of wall clock, the median of the rounds. For reads, only hits succeed.
     pub ops_per_s: Option<f64>,
     /// Its 95 % interval, by bootstrap over the rounds; `null` with fewer than six.
     pub ops_per_s_ci95: Option<[f64; 2]>,
-    /// Of an operation that can miss: requests answered per second of wall clock, hits and misses, the median of the rounds. An
-    /// error and a wrong value are no answer. `null` of other operations, whose `ops_per_s` says the same, and in runs of
-    /// before it was told.
+    /// For an operation that can miss: requests answered per second of wall clock, hits and misses, the median of the
+    /// rounds. Errors and wrong values are not answers. `null` for other operations, whose `ops_per_s` is the same, and
+    /// in runs of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered_per_s: Option<f64>,
     /// Its 95 % interval, by bootstrap over the rounds; `null` with fewer than six.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered_per_s_ci95: Option<[f64; 2]>,
-    /// Of an operation that reads: right values per second of wall clock, the median of the rounds.
+    /// For an operation that reads: right values per second of wall clock, the median of the rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hits_per_s: Option<f64>,
     /// CPU time of the client, in seconds, all rounds together.
     pub client_cpu_s: Option<f64>,
-    /// Of `client_cpu_s`, the time in the system's kernel; the rest is the client's own. `null` where it is not known, and in
-    /// runs of before it was told.
+    /// The part of `client_cpu_s` in the system's kernel; the rest is the client's own. `null` where it is unknown, and
+    /// in runs of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_system_s: Option<f64>,
     /// CPU time of the servers behind the target, in seconds, all rounds together.
     pub server_cpu_s: Option<f64>,
-    /// Memory at the end of the phase: resident memory of the servers, or for an embedded engine what its process had in
-    /// use more than when the turn began, without what the floor takes. For a guest's cache that process is the guest's.
-    /// `null` where the floor takes more than the engine. The most of all rounds; a store that gives no room back still
-    /// holds what other points of a sweep took.
+    /// Memory at the end of the phase, the most of all rounds: resident memory of the servers, or for an embedded
+    /// engine the growth of its process since the turn began, less the floor's. For a guest's cache that process is the
+    /// guest's. `null` where the floor takes more than the engine. A store that gives no memory back still holds the
+    /// memory of other points of a sweep.
     pub rss_bytes: Option<u64>,
     /// Bytes that its files take at the end of the phase; the most of all rounds, as for `rss_bytes`.
     pub disk_bytes: Option<u64>,
-    /// The most bytes that the store was seen to hold, by its own count: between the phases and, where it tells, at any
-    /// moment of the turn. `null` where it does not count them, others store there too, and in runs of before it was told.
+    /// The most bytes that the store held by its own count, between the phases and, where it tells, within a turn.
+    /// `null` where it does not count them, where others store there too, and in runs of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_bytes_peak: Option<u64>,
-    /// The most entries that the store was seen to hold between the phases; `null` as for `held_bytes_peak`.
+    /// The most entries that the store held between the phases; `null` as for `held_bytes_peak`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_items_peak: Option<u64>,
     /// Bytes of values moved, all rounds together.
     pub bytes: u64,
-    /// The counters of each tier of a stack, the nearest first, all rounds together; empty where the target is no stack. In
-    /// a mix they stand with the operation that reads.
+    /// The counters of each tier of a stack, the nearest first, all rounds together; empty unless the target is a
+    /// stack. In a mix they are in the cell of the operation that reads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tiers: Vec<TierCounts>,
-    /// How many times the latencies are of, all rounds together: of a read the hits, of many keys at once the requests.
-    /// `null` where there are no latencies, and in runs of before it was told.
+    /// The number of measured latencies, all rounds together: of a read the hits, of many keys at once the requests.
+    /// `null` without latencies, and in runs of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timed: Option<u64>,
     /// Latency of the operations that succeeded, in nanoseconds.
@@ -92,53 +92,53 @@ pub struct Cell {
     /// The 95 % intervals of its percentiles, by bootstrap over the rounds; `null` with fewer than six.
     #[serde(default)]
     pub latency_ns_ci95: Option<LatencyIntervals>,
-    /// The whole distribution of the latencies, by rising quantile: from the fastest (0) to the slowest (1), all rounds
-    /// together. Between the two stand only quantiles with at least ten operations beyond them.
+    /// The distribution of the latencies, by rising quantile: from the fastest (0) to the slowest (1), all rounds
+    /// together. Other quantiles are there only with at least ten operations beyond them.
     #[serde(default)]
     pub latency_curve: Vec<CurvePoint>,
-    /// The fastest shares of the operations, to 90, 95, 99 and 100 %, all rounds together; only those with at least ten
-    /// operations beyond them, and all.
+    /// The fastest shares of the operations, to 90, 95, 99 and 100 %, all rounds together. A share below 100 % is there
+    /// only with at least ten operations beyond it.
     #[serde(default)]
     pub latency_to: Vec<LatencyTo>,
-    /// The further figures of an open loop; `null` of a closed one.
+    /// The further figures of an open loop; `null` for a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paced: Option<Paced>,
-    /// Of a closed loop in which something stalled: the latencies that callers would have seen who came at the loop's own mean
-    /// rate whatever the target did, as the histogram's correction for coordinated omission makes them.
+    /// For a closed loop with a stall: the latencies of callers that come at the loop's own mean rate, whether the
+    /// target is ready or not. They are an estimate by the histogram's correction for coordinated omission.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corrected_ns: Option<Latency>,
     /// The first wrong value of each kind, in words: `truncated`, `stale`, `other_key` and `damaged`, and `not_emptied` for
     /// a key that was still there after the emptying.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub wrong_examples: BTreeMap<String, String>,
-    /// Rounds that lie far from all others.
+    /// Rounds whose rate lies far from all others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outliers: Vec<Outlier>,
-    /// Whether the rounds grew faster or slower as the run went on; `null` with too few to tell.
+    /// Whether the rounds became faster or slower in the course of the run; `null` with too few rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trend: Option<Trend>,
-    /// Each round by itself.
+    /// Each round.
     pub samples: Vec<Sample>,
 }
 
-/// Runs that were kept before it was told had one.
+/// Runs of older versions had one worker.
 fn alone() -> u32 {
     1
 }
 
-/// Two cells whose hit ratios differ by more than this hit differently: a point of percent.
+/// The largest difference of two hit ratios that count as alike: one percentage point.
 pub const LIKE_HITS: f64 = 0.01;
 
 impl Cell {
-    /// Hits over reads that were answered, with whatever value; `None` where nothing was read.
+    /// Hits over answered reads, wrong values included; `None` without an answered read.
     #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
     pub fn hit_ratio(&self) -> Option<f64> {
         let answered = self.counts.hits + self.counts.misses + self.counts.wrong;
         (self.operation.reads() && answered > 0).then(|| self.counts.hits as f64 / answered as f64)
     }
 
-    /// The share of the answered operations that found their key, 0 to 1: of reads the hit ratio. `None` of an operation that
-    /// cannot miss, and where nothing was answered.
+    /// The share of the answered operations that found their key, 0 to 1. For reads it is the hit ratio. `None` for an
+    /// operation that cannot miss, and without an answer.
     #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
     pub fn found_ratio(&self) -> Option<f64> {
         if self.operation.reads() {
@@ -148,43 +148,43 @@ impl Cell {
         Some(1.0 - self.counts.misses as f64 / answered as f64)
     }
 
-    /// Whether two cells of one operation found their keys equally often, within [`LIKE_HITS`]. A miss is other work than a
-    /// hit, so that the rates of cells that are not alike in this say nothing of their speed.
+    /// Whether two cells of one operation found their keys equally often, within [`LIKE_HITS`]. A miss is other work
+    /// than a hit, so otherwise their rates cannot be compared.
     pub fn finds_as_often_as(&self, other: &Self) -> bool {
         match (self.found_ratio(), other.found_ratio()) {
-            // Shares of counts are no exact hundredths.
+            // Ratios of counts are not exact hundredths.
             (Some(own), Some(others)) => (own - others).abs() <= LIKE_HITS + 1e-9,
             _ => true,
         }
     }
 }
 
-/// A round whose rate lies far from those of all others of its cell. In an open loop, here and in [`Trend`], how many times its
-/// p99 fits into a second stands for the rate, which is the one that was asked for.
+/// A round whose rate lies far from the other rates of its cell. In an open loop the rate is given, so here and in
+/// [`Trend`] the inverse of the p99 takes its place.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outlier {
-    /// Which round, from 1.
+    /// The number of the round, from 1.
     pub round: u32,
-    /// Its rate over the median of all.
+    /// Its rate over the median of all rounds.
     pub ratio: f64,
-    /// How far it lies from the median, in units in which a normal distribution has a standard deviation of 1: 0.6745 times
-    /// its distance over the median distance (Iglewicz and Hoaglin 1993).
+    /// The distance from the median, scaled so that a normal distribution has a standard deviation of 1: 0.6745 times
+    /// the distance over the median distance (Iglewicz and Hoaglin 1993).
     pub score: f64,
 }
 
-/// Whether the rates of a cell's rounds, or what stands for them in an open loop, rose or fell with time: the test of Mann
+/// Whether the rates of a cell's rounds, or their stand-ins in an open loop, rose or fell with time: the test of Mann
 /// (1945) and Kendall.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trend {
     /// Kendall's tau: 1 where each round was faster than the one before, −1 where each was slower.
     pub tau: f64,
-    /// Probability of such a trend where there is none, after Holm's correction over all cells of the run.
+    /// Probability of such a trend in rounds without a trend, after Holm's correction over all cells of the run.
     pub p: f64,
     /// Rate of the last round over that of the first, by the median of all slopes (Sen 1968).
     pub change: f64,
 }
 
-/// Why a cell has no figures.
+/// The reason why a cell has no figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReasonKind {
@@ -194,11 +194,11 @@ pub enum ReasonKind {
     Oversize,
     /// The target has no such operation.
     Unsupported,
-    /// The target failed for good in mid-run.
+    /// The target failed for good during the run.
     Lost,
-    /// It had no room for what is stored at this point.
+    /// The target had no room for the values of this point.
     Full,
-    /// The run ended before.
+    /// The run ended earlier.
     Interrupted,
     /// Every operation was a miss, wrong, or failed.
     NothingSucceeded,
@@ -207,20 +207,20 @@ pub enum ReasonKind {
 /// The cost of measuring: the workload on a store that keeps nothing.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Floor {
-    /// Where in the sweep.
+    /// The point in the sweep.
     pub point: Point,
     /// The operation.
     pub operation: Operation,
-    /// The language whose cost it is, of targets in that language; `null` for those that work in this process.
+    /// The language whose cost it is; `null` for targets in this process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<String>,
     /// Nanoseconds of wall clock an operation.
     pub ns_per_op: f64,
-    /// Nanoseconds of client CPU an operation; `null` in a mix, where each operation's is not known.
+    /// Nanoseconds of client CPU an operation; `null` in a mix, where the share of each operation is unknown.
     pub cpu_ns_per_op: Option<f64>,
-    /// Memory that the harness takes by itself, with its threads or as the program of a guest, in bytes: left out of
-    /// `rss_bytes` of embedded engines and of guests' caches. `null` where it did not grow, and in runs of before it was
-    /// told.
+    /// Memory of the harness itself, with its threads or as the program of a guest, in bytes. It is left out of
+    /// `rss_bytes` of embedded engines and of guests' caches. `null` where it did not grow, and in runs of older
+    /// versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rss_bytes: Option<u64>,
 }

@@ -14,23 +14,23 @@ pub struct Counts {
     pub hits: u64,
     /// Reads that found nothing; for `delete` and `touch`, keys that were not there.
     pub misses: u64,
-    /// Reads that returned something else than what was stored.
+    /// Reads that returned something other than the stored value.
     pub wrong: u64,
-    /// Of `misses`: reads of keys whose delete was acknowledged and that were not set since. They are right, and count in
-    /// rate and latency.
+    /// Of `misses`: reads of keys whose delete was acknowledged, without a set since. They are right, and count in rate
+    /// and latency.
     #[serde(default)]
     pub planned_misses: u64,
-    /// Of `misses`: operations on keys whose set was acknowledged and that nobody had deleted since, where no TTL can have
+    /// Of `misses`: operations on keys whose set was acknowledged, without a delete since, before any TTL can have
     /// passed. An eviction may explain them. Programs of other languages do not count them.
     #[serde(default)]
     pub stored_misses: u64,
-    /// Of `hits` and `wrong`: reads that began when the TTL of what they found had passed.
+    /// Of `hits` and `wrong`: reads that began when the TTL of their value had passed.
     #[serde(default)]
     pub outlived: u64,
-    /// Of `wrong` and `read_back_wrong`: those with the right beginning, cut short.
+    /// Of `wrong` and `read_back_wrong`: values with the right beginning, cut short.
     pub truncated: u64,
-    /// Of `wrong` and `read_back_wrong`: whole values of the right key, older than the last that was acknowledged, or of a
-    /// key whose delete was acknowledged since.
+    /// Of `wrong` and `read_back_wrong`: whole values of the right key that are older than the last acknowledged one,
+    /// or whose key was deleted since.
     #[serde(default)]
     pub stale: u64,
     /// Of `wrong` and `read_back_wrong`: values of another key of this run.
@@ -39,42 +39,42 @@ pub struct Counts {
     /// Of `wrong` and `read_back_wrong`: bytes that are no value of this run, as after a flipped bit.
     #[serde(default)]
     pub damaged: u64,
-    /// Operations that took longer than a histogram can tell; they count as its longest.
+    /// Operations that took longer than the histogram's largest value; they count as that value.
     #[serde(default)]
     pub clipped: u64,
     /// Operations that failed; they enter neither rate nor latency.
     pub errors: u64,
     /// Fills after a miss that the store did not acknowledge.
     pub failed_fills: u64,
-    /// Fills whose value another thread was making, or had stored, after the read that missed it had begun; 0 where making a
-    /// value takes no time.
+    /// Fills whose value another thread made or stored after the read that missed had begun; 0 where making a value
+    /// takes no time.
     #[serde(default)]
     pub repeated_loads: u64,
     /// Connections that were opened.
     pub connections: Option<u64>,
-    /// Requests that the client sent, each of which waits for its answer: statements of a database, commands of a server.
+    /// Requests that the client sent and waited for: statements of a database, commands of a server.
     #[serde(default)]
     pub requests: Option<u64>,
     /// Entries that the store dropped to make room, by its own count.
     pub evictions: Option<u64>,
-    /// Different keys that were touched, at most in one round.
+    /// Different keys that were used: the most in one round.
     pub distinct_keys: u64,
-    /// How often the most frequent key was touched, at most in one round.
+    /// Operations on the most frequent key: the most in one round.
     pub top_key_ops: u64,
     /// Keys whose set was acknowledged and that were read back afterwards.
     pub read_back: u64,
     /// Of `read_back`: keys that were absent.
     pub read_back_absent: u64,
-    /// Of `read_back`, `overwritten` and `deletes_read_back`: values that were not what was stored, or that should have
-    /// been gone.
+    /// Of `read_back`, `overwritten` and `deletes_read_back`: wrong values, or values that should have been gone.
     pub read_back_wrong: u64,
-    /// Keys that the read-back set once more, to a newer version, and found again; one that was gone is in `read_back_absent`.
+    /// Keys that the read-back set again, to a newer version, and found. A key that was then gone is in
+    /// `read_back_absent`.
     #[serde(default)]
     pub overwritten: u64,
-    /// Keys that were there and that the read-back could not set once more.
+    /// Keys that were there, but that the read-back could not set again.
     #[serde(default)]
     pub overwrites_failed: u64,
-    /// Keys whose delete was acknowledged and that were looked for afterwards.
+    /// Keys whose delete was acknowledged, and that the read-back looked for.
     #[serde(default)]
     pub deletes_read_back: u64,
     /// Keys that were looked for after the emptying at the end of a turn.
@@ -91,7 +91,7 @@ impl Counts {
         self.errors + self.failed_fills + self.wrong
     }
 
-    /// Wrong values of which is not known how they are wrong: those of before it was told, and of guests that do not tell.
+    /// Wrong values of an unknown kind: those of older versions, and of guests that do not tell the kind.
     pub fn wrong_unnamed(&self) -> u64 {
         let named = self.truncated + self.stale + self.other_key + self.damaged;
         (self.wrong + self.read_back_wrong).saturating_sub(named)
@@ -102,7 +102,7 @@ impl Counts {
         self.misses.saturating_sub(self.planned_misses)
     }
 
-    /// Answers that were compared with what was stored: values, and that there is none of a deleted key.
+    /// Answers that were compared with the stored state: values, and the absence of deleted keys.
     pub fn compared(&self) -> u64 {
         let found = self.read_back.saturating_sub(self.read_back_absent);
         self.hits
@@ -113,18 +113,18 @@ impl Counts {
             + self.deletes_read_back
     }
 
-    /// Of those: right ones.
+    /// Right answers among these.
     pub fn right(&self) -> u64 {
         self.compared().saturating_sub(self.wrong + self.read_back_wrong)
     }
 
-    /// Operations that were answered, and rightly: hits and misses. `None` of an operation that cannot miss.
+    /// Operations with a right answer, hits and misses. `None` for an operation that cannot miss.
     pub fn answered(&self, operation: Operation) -> Option<u64> {
         let failed = self.wrong + self.errors + self.failed_fills;
         operation.can_miss().then(|| self.ops.saturating_sub(failed))
     }
 
-    /// Adds another round: totals grow, and what is "at most in one round" keeps the greater.
+    /// Adds another round: totals grow, and "the most in one round" keeps the larger.
     pub fn add(&mut self, other: &Self) {
         let sum = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
         *self = Self {
@@ -163,32 +163,32 @@ impl Counts {
 /// The counters of one tier of a stack.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TierCounts {
-    /// Its place and what it is: `L1 moka:`. L1 is the nearest.
+    /// Its place and its engine: `L1 moka:`. L1 is the nearest.
     pub name: String,
-    /// Keys that it answered.
+    /// Keys that the tier answered.
     pub hits: u64,
-    /// Keys that came to it and that it did not have.
+    /// Keys that reached the tier and that it did not have.
     pub misses: u64,
-    /// Of these: keys that it answered, and whose value its stack threw away; it is told to repeat that mistake.
+    /// Of these: keys that it answered and whose value the stack threw away, as an option asks, to repeat a mistake.
     #[serde(default)]
     pub dropped: u64,
-    /// Keys that came to it and for which it failed; in runs of before this was counted apart they are in `misses`.
+    /// Keys that reached the tier and for which it failed. In runs of older versions they are in `misses`.
     #[serde(default)]
     pub errors: u64,
-    /// Keys that it was not asked for, because it could not drop a key before and might have answered what should have gone.
+    /// Keys that the tier was not asked for: it had failed to drop a key, and might have returned an outdated value.
     #[serde(default)]
     pub not_asked: u64,
-    /// Values that it took because a tier below answered.
+    /// Values that the tier took because a lower tier answered.
     pub fills: u64,
-    /// Values that it took because they were written; 0 in runs of before they were counted.
+    /// Values that the tier took because they were written; 0 in runs of older versions.
     #[serde(default)]
     pub puts: u64,
-    /// Values that it did not take, of either kind.
+    /// Values of either kind that the tier did not take.
     pub refused: u64,
 }
 
 impl TierCounts {
-    /// Adds what the tiers of another round did to what the same tiers did before.
+    /// Adds the counters of another round to those of the same tiers.
     pub fn add_all(tiers: &mut Vec<Self>, others: &[Self]) {
         for (i, other) in others.iter().enumerate() {
             match tiers.get_mut(i) {
@@ -207,12 +207,12 @@ impl TierCounts {
         }
     }
 
-    /// Keys that came to it, whether it was asked for them or not.
+    /// Keys that reached the tier, whether it was asked for them or not.
     pub fn lookups(&self) -> u64 {
         self.hits + self.misses + self.errors + self.not_asked
     }
 
-    /// Values that it was to take: those that a tier below answered, and those that were written.
+    /// Values that were offered to the tier: those that a lower tier answered, and those that were written.
     pub fn values(&self) -> u64 {
         self.fills + self.puts + self.refused
     }

@@ -1,4 +1,4 @@
-//! Two runs beside each other: what changed from the one to the other.
+//! Two runs beside each other: the changes from one to the other.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,9 @@ use super::{Operation, Point};
 /// The changes from one run to another, in the cells that both have.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Diff {
-    /// The run that was there before.
+    /// The earlier run.
     pub old: DiffSide,
-    /// The run that is set against it.
+    /// The run that is compared with it.
     pub new: DiffSide,
     /// The facts that both share: the machine, the workload, the point where there is only one.
     pub common: BTreeMap<String, String>,
@@ -19,7 +19,7 @@ pub struct Diff {
     pub mixed: Vec<Differing>,
     /// The changes: one for each common cell and measure.
     pub changes: Vec<Change>,
-    /// Cells that both have, and why they are not compared.
+    /// Cells that both have but that are not compared, with the reason.
     pub not_compared: Vec<NotCompared>,
     /// Cells that only the old run has.
     pub only_old: Vec<DiffCell>,
@@ -32,17 +32,17 @@ pub struct Diff {
 /// One of the two runs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct DiffSide {
-    /// The name by which it was given: its folder or its file.
+    /// The name by which the user gave it: its folder or its file.
     pub path: String,
     /// The version of Larder that measured it.
     pub larder: String,
     /// The scenario's name.
     pub scenario: String,
-    /// From this its keys, sizes and operations followed.
+    /// The seed of its keys, sizes and operations.
     pub seed: u64,
-    /// When it began, RFC 3339.
+    /// The time of its start, RFC 3339.
     pub started: String,
-    /// Stopped before its end.
+    /// Whether it was stopped before its end.
     pub interrupted: bool,
 }
 
@@ -57,38 +57,38 @@ pub struct Differing {
     pub new: String,
 }
 
-/// Which cell.
+/// The place of a cell in a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct DiffCell {
     /// The `url` of its target; where targets were matched by name, that of the new run.
     pub target: String,
     /// The label of the target.
     pub name: String,
-    /// Where in the sweep.
+    /// The point in the sweep.
     pub point: Point,
     /// The operation.
     pub operation: Operation,
 }
 
-/// A cell that both runs have and that is not compared.
+/// A cell that both runs have, but that is not compared.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NotCompared {
-    /// Which.
+    /// The cell.
     #[serde(flatten)]
     pub cell: DiffCell,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// Old has a result there and new has none, or hits less often: what cannot be compared may have become worse.
+    /// The new run has no result there, where the old run has one, or hits less often: it may have become worse.
     pub may_be_worse: bool,
 }
 
-/// How one figure of a cell changed.
+/// The change of one figure of a cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change {
-    /// Of which cell.
+    /// The cell.
     #[serde(flatten)]
     pub cell: DiffCell,
-    /// Which figure.
+    /// The figure.
     pub measure: DiffMeasure,
     /// The old value.
     pub old: DiffFigure,
@@ -96,9 +96,9 @@ pub struct Change {
     pub new: DiffFigure,
     /// The new figure over the old one; `null` where the old one is 0.
     pub ratio: Option<f64>,
-    /// Its 95 % interval; `null` where the rounds allow none.
+    /// Its 95 % interval; `null` if there are too few rounds.
     pub ci95: Option<[f64; 2]>,
-    /// Probability of such a change between equals, after Holm's correction over all changes of this measure.
+    /// Probability of such a change between equal runs, after Holm's correction over all changes of this measure.
     pub p: f64,
     /// The verdict.
     pub verdict: ChangeVerdict,
@@ -111,7 +111,7 @@ pub struct DiffFigure {
     pub value: f64,
     /// Its 95 % interval; `null` with fewer than six rounds.
     pub ci95: Option<[f64; 2]>,
-    /// How many rounds stand behind it.
+    /// The number of rounds behind it.
     pub rounds: usize,
 }
 
@@ -121,11 +121,11 @@ pub struct DiffFigure {
 pub enum DiffMeasure {
     /// Operations a second.
     OpsPerS,
-    /// Requests answered a second, of an operation of which some missed: hits and misses.
+    /// Requests answered a second, hits and misses, for an operation with misses.
     AnsweredPerS,
-    /// The latency that half of the operations kept within, in nanoseconds: the median of the rounds.
+    /// The latency within which half of the operations stayed, in nanoseconds: the median of the rounds.
     P50Ns,
-    /// The latency that 99 % of the operations kept within, in nanoseconds: the median of the rounds.
+    /// The latency within which 99 % of the operations stayed, in nanoseconds: the median of the rounds.
     P99Ns,
     /// Hits over reads that were answered.
     HitRatio,
@@ -139,7 +139,7 @@ pub enum ChangeVerdict {
     Better,
     /// A lower rate, a longer latency, fewer hits.
     Worse,
-    /// The two runs do not tell.
+    /// The two runs do not decide.
     Indistinguishable,
 }
 
@@ -159,12 +159,12 @@ impl DiffMeasure {
         }
     }
 
-    /// Whether it is so many a second.
+    /// Whether it is a number per second.
     pub fn is_a_rate(self) -> bool {
         matches!(self, Self::OpsPerS | Self::AnsweredPerS)
     }
 
-    /// Whether more of it is better.
+    /// Whether a larger figure is better.
     pub fn rises_for_the_better(self) -> bool {
         self.is_a_rate() || self == Self::HitRatio
     }

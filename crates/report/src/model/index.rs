@@ -4,38 +4,38 @@ use serde::{Deserialize, Serialize};
 
 use super::{Run, SCHEMA_VERSION};
 
-/// Runs that belong together, each in its folder. The names of the fields are published, as those of a [`Run`] are.
+/// Runs that belong together, each in its folder. The names of the fields are published, like those of a [`Run`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Index {
-    /// The version of this model, which is that of the runs.
+    /// The version of this model, which is also that of the runs.
     pub schema: u32,
     /// The version of Larder that wrote it.
     pub larder: String,
-    /// How the set is called.
+    /// The name of the set.
     pub name: String,
-    /// Its subject, in a line; empty where nobody says.
+    /// Its subject, in one line; empty if the set has no summary.
     #[serde(default)]
     pub summary: String,
-    /// One for each scenario, in the order in which they ran.
+    /// An entry for each scenario, in the order in which they ran.
     pub scenarios: Vec<Entry>,
 }
 
 /// A scenario of a set.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Entry {
-    /// How it is called.
+    /// The name of the scenario.
     pub name: String,
-    /// Where its `run.json` and its reports are, relative to the index, with `/` between the names.
+    /// The folder of its `run.json` and its reports, relative to the index, with `/` between the names.
     pub folder: String,
-    /// Why there is no run of it, or why it could not be kept.
+    /// The reason why it has no run, or why the run could not be kept.
     pub reason: Option<String>,
-    /// The state of the run's folder: kept, or measured and not to be kept. It is no part of the file.
+    /// The run: read from its folder, or measured and not kept. It is not in the file.
     #[serde(skip)]
     pub run: Option<Run>,
 }
 
 impl Index {
-    /// A set of which nothing has run yet: names of scenarios, each of which has a folder of its name.
+    /// A set without any run yet: names of scenarios, each with a folder of its name.
     pub fn of_scenarios<'a>(
         name: &str,
         summary: &str,
@@ -56,20 +56,20 @@ impl Index {
         }
     }
 
-    /// Adds a run that lies in this folder, under a name that no other has.
+    /// Adds a run in this folder, under a name that no other has.
     pub fn push(&mut self, folder: &str, run: Run) {
         let name = self.free_name(&run.scenario);
         let folder = folder.to_owned();
         self.scenarios.push(Entry { name, folder, reason: None, run: Some(run) });
     }
 
-    /// Adds a scenario of which there is no run, and why.
+    /// Adds a scenario without a run, and the reason.
     pub fn push_missing(&mut self, name: &str, folder: &str, reason: Option<String>) {
         let (name, folder) = (self.free_name(name), folder.to_owned());
         self.scenarios.push(Entry { name, folder, reason, run: None });
     }
 
-    /// The name, or the first of its kind that no other has.
+    /// The name, or the first variant of it that is free.
     fn free_name(&self, name: &str) -> String {
         let others = (2..).map(|number: usize| format!("{name}-{number}"));
         let mut names = std::iter::once(name.to_owned()).chain(others);
@@ -77,7 +77,7 @@ impl Index {
         names.find(is_free).unwrap_or_default()
     }
 
-    /// The runs that there are.
+    /// The runs of the set.
     pub fn runs(&self) -> impl Iterator<Item = &Run> {
         self.scenarios.iter().filter_map(|entry| entry.run.as_ref())
     }

@@ -1,7 +1,7 @@
-//! `run.json`: everything that one comparison found out.
+//! `run.json`: all results of one comparison.
 //!
-//! The names of the fields are published; a field is added, never renamed. An unknown figure is `null`, never 0. A field
-//! that came later has a default, so that the runs of before can still be read.
+//! The names of the fields are published; a field is added, never renamed. An unknown figure is `null`, never 0. A
+//! later field has a default, so that runs of older versions can still be read.
 
 mod article;
 mod cell;
@@ -50,67 +50,67 @@ pub use verdict::{Check, Comparison, Severity, Unlike, Verdict};
 /// The version of this model, as `schema` in `run.json`.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// One comparison: what was asked, on which machine, what was measured, what to make of it.
+/// One comparison: the workload, the machine, the figures, and the findings about them.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
     /// The version of this model.
     pub schema: u32,
     /// The version of Larder.
     pub larder: String,
-    /// The command as typed, passwords masked.
+    /// The command as typed, with passwords masked.
     pub argv: Vec<String>,
     /// The scenario's name; `custom` when targets and workload were typed.
     pub scenario: String,
-    /// The subject of the scenario, in a line; `null` where targets and workload were typed.
+    /// The subject of the scenario, in one line; `null` if targets and workload were typed.
     #[serde(default)]
     pub summary: Option<String>,
-    /// From this every key, size and operation follows.
+    /// The seed of every key, size and operation.
     pub seed: u64,
     /// When the run began, RFC 3339.
     pub started: String,
-    /// How long it took, in seconds.
+    /// The time that it took, in seconds.
     pub duration_s: f64,
-    /// Stopped before its end: what was measured until then is here.
+    /// Whether it was stopped before its end. The figures until then are here.
     pub interrupted: bool,
-    /// The workload as it was understood, by the names of its options.
+    /// The workload as Larder understood it, under the names of its options.
     pub workload: BTreeMap<String, String>,
     /// Notes on how the workload was carried out, in sentences.
     pub notes: Vec<String>,
-    /// The event that ended the rounds, where their number was not fixed beforehand, and which figures are not known as
-    /// well as was asked.
+    /// The event that ended the rounds, where their number was not fixed beforehand, and the figures that are less
+    /// precise than was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds_ended: Option<String>,
     /// The machine.
     pub environment: Environment,
-    /// The caches, in the order they were given.
+    /// The caches, in the order in which they were given.
     pub targets: Vec<Target>,
     /// The figures: one for each target, point of the sweep and operation.
     pub cells: Vec<Cell>,
     /// The cost of measuring itself at each point: the same work on a store that keeps nothing.
     pub floors: Vec<Floor>,
-    /// Which of two targets is faster, where that can be told.
+    /// The faster of two targets, where the run can tell.
     pub comparisons: Vec<Comparison>,
-    /// Pairs of targets of which no one is called faster, because their figures are not of like work.
+    /// Pairs of targets that are not ranked, because their figures are of different work.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_compared: Vec<Unlike>,
     /// Ways in which a figure may mislead, worst first.
     pub checks: Vec<Check>,
-    /// The article that the scenario repeats; `null` where it repeats none.
+    /// The article that the scenario repeats; `null` if it repeats no article.
     #[serde(default)]
     pub article: Option<Article>,
     /// The results of `--search`, for each target and point.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub searches: Vec<Search>,
-    /// How often caches of each capacity could have hit, where capacities were swept.
+    /// The hit ratios that caches of each capacity could have reached, where capacities were swept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hit_curves: Vec<HitCurve>,
     /// The use of the machine by client, servers and guests over the run, a sample a second.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub usage: Vec<Usage>,
-    /// Which part of a plan this is; `null` where it is the whole.
+    /// The part of a plan that this run carried out; `null` for a whole plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slice: Option<Slice>,
-    /// The runs that it was put together of; none where it is one run.
+    /// The runs that this run was merged from; empty for a single run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
 }
@@ -128,7 +128,7 @@ pub struct Environment {
     pub cores: u32,
     /// Memory, in bytes.
     pub memory_bytes: Option<u64>,
-    /// The share of it that this process and all its children could have together, in bytes; `null` where nothing limited it.
+    /// The memory that this process and all its children could take together, in bytes; `null` without a limit.
     #[serde(default)]
     pub memory_limit_bytes: Option<u64>,
     /// Swap space, in bytes.
@@ -139,14 +139,14 @@ pub struct Environment {
     pub load: Option<f64>,
     /// The cost of one reading of the clock, in nanoseconds.
     pub clock_ns: f64,
-    /// `release`, or `debug`: whose figures mean nothing.
+    /// `release` or `debug`. The figures of a debug build mean nothing.
     pub build: String,
 }
 
 /// One cache that was compared.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Target {
-    /// The URL as typed, its password masked: what cells name their target by.
+    /// The URL as typed, with its password masked. Cells name their target by it.
     pub url: String,
     /// The label that reports show.
     pub name: String,
@@ -154,70 +154,70 @@ pub struct Target {
     pub engine: String,
     /// Version of the library or server.
     pub version: Option<String>,
-    /// The language whose client and clock measured it; `null` where this process did.
+    /// The language whose client and clock measured it; `null` if this process did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<String>,
     /// The durability of an acknowledged set: `unacknowledged`, `volatile`, `os-cache`, `fsync-batch`, `fsync-each`.
     pub durability: Option<String>,
-    /// From where its entries are reached: `process`, `host`, `network`.
+    /// The places from which its entries can be reached: `process`, `host`, `network`.
     pub reach: Option<String>,
-    /// Whose process holds the data: `embedded`, `managed`, `external`.
+    /// The owner of the process that holds the data: `embedded`, `managed`, `external`.
     pub ownership: Option<String>,
     /// The file system under its data, with its size where it has one.
     pub file_system: Option<String>,
-    /// The kind of that file system, as the kernel names it; `null` in runs of before it was told.
+    /// The kind of that file system, as the kernel names it; `null` in runs of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_system_kind: Option<String>,
-    /// Whether it keeps what is set; `false` for the store that only measures the measuring.
+    /// Whether it keeps the values that are set; `false` for the store that only measures the cost of measuring.
     pub stores: Option<bool>,
-    /// How much it may hold, in bytes.
+    /// The most bytes that it may hold.
     pub capacity_bytes: Option<u64>,
-    /// Entries that servers which Larder did not start evicted during the run, by their own count; `null` where there are no
-    /// such servers, they do not tell, and in runs of before it was told.
+    /// Entries that servers which Larder did not start evicted during the run, by their own count. `null` without such
+    /// servers, if they do not tell, and in runs of older versions.
     #[serde(default, alias = "somebodys_evictions", skip_serializing_if = "Option::is_none")]
     pub external_evictions: Option<u64>,
-    /// CPU time of its servers in the turns of other targets, in seconds; `null` where it is not known or there was none.
+    /// CPU time of its servers in the turns of other targets, in seconds; `null` if it is unknown or there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside_cpu_s: Option<f64>,
-    /// How long these turns were together, in seconds.
+    /// The time of these turns together, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside_s: Option<f64>,
-    /// How long its own turns were together, in seconds; `null` in runs of before it was told.
+    /// The time of its own turns together, in seconds; `null` in runs of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_turns_s: Option<f64>,
-    /// `--yes` allowed them to evict.
+    /// Whether `--yes` allowed those servers to evict.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub eviction_allowed: bool,
     /// Effective settings, as read back.
     pub settings: BTreeMap<String, String>,
-    /// The limits of what it really stores, as probed.
+    /// The limits of the keys and values that it really stores, as probed.
     pub limits: Limits,
-    /// Whether it keeps what it promises of a TTL, as tried; `null` where it has none, or was not asked.
+    /// Whether it keeps TTLs, as tried; `null` if it has no TTLs, or was not tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<TtlTrial>,
-    /// Why it could not run at all.
+    /// The reason why it could not run at all.
     pub reason: Option<String>,
 }
 
 impl Target {
-    /// The note on a server that answered in the place of the one that the target, or a tier of it, is named after:
-    /// its figures are shown, and say nothing of that one.
+    /// The note on a server that answered in the place of the one that the target, or a tier of it, is named after. Its
+    /// figures are shown, and say nothing of the named server.
     pub fn stand_in(&self) -> Option<&str> {
         let is_told = |name: &str| name.rsplit('.').next() == Some("stand_in");
         self.settings.iter().find(|(name, _)| is_told(name)).map(|(_, what)| &**what)
     }
 }
 
-/// The largest key and value that a target was seen to store and return whole.
+/// The largest key and value that a target stored and returned whole.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Limits {
     /// Longest key, in bytes; `null` where the probe found no limit.
     pub max_key_len: Option<u64>,
     /// Largest value, in bytes; `null` where the probe found no limit.
     pub max_value_len: Option<u64>,
-    /// Up to which key length was probed, in bytes.
+    /// The longest key that was probed, in bytes.
     pub probed_key_len: u64,
-    /// Up to which value size was probed, in bytes.
+    /// The largest value that was probed, in bytes.
     pub probed_value_len: u64,
 }
 
@@ -249,7 +249,7 @@ impl Run {
         self.targets.iter().find(|target| target.url == url)
     }
 
-    /// The names of the coordinates that take more than one value: what was swept.
+    /// The names of the coordinates with more than one value: those that were swept.
     pub fn swept(&self) -> Vec<&str> {
         let mut seen: BTreeMap<&str, (&PointValue, bool)> = BTreeMap::new();
         for (name, value) in self.cells.iter().flat_map(|cell| &cell.point) {

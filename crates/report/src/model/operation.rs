@@ -27,15 +27,15 @@ pub enum Operation {
     Set,
     /// Read a value.
     Get,
-    /// Read many in one request; counted in keys.
+    /// Read many keys in one request; counted in keys.
     GetMany,
-    /// Read all keys of a group one by one; counted in keys, the time is the group's.
+    /// Read all keys of a group one by one; counted in keys, and timed as a group.
     GetEach,
     /// Read a group by its tag, in one request; counted in keys.
     GetTag,
-    /// Read, and on a miss store: the get and its fill are one operation.
+    /// Read a value, and store it on a miss: the get and its fill are one operation.
     GetOrSet,
-    /// Remove.
+    /// Remove a value.
     Delete,
     /// Renew the TTL.
     Touch,
@@ -73,17 +73,17 @@ impl Operation {
         matches!(self, Self::Get | Self::GetOrSet) || self.is_of_many_keys()
     }
 
-    /// Whether it can find nothing under its key: such an operation was answered, and did not do what it is there for.
+    /// Whether it can find nothing under its key. Such an operation is answered, but has no effect.
     pub fn can_miss(self) -> bool {
         self.reads() || matches!(self, Self::Delete | Self::Touch)
     }
 
-    /// Whether one of its times is that of many keys; its counts and rates are of keys all the same.
+    /// Whether each of its times is that of many keys. Its counts and rates are of keys.
     pub fn is_of_many_keys(self) -> bool {
         matches!(self, Self::GetMany | Self::GetEach | Self::GetTag)
     }
 
-    /// The unit that a reported time is of.
+    /// The unit of a reported time.
     pub fn timed(self) -> &'static str {
         match self {
             Self::GetMany | Self::GetTag => "request",

@@ -1,4 +1,4 @@
-//! The further figures of a cell of an open loop: operations were due at planned instants, whether the target was ready or not.
+//! The further figures of an open loop, whose operations are due at planned instants, even if the target is not ready.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,15 +10,15 @@ use super::{CurvePoint, Latency};
 pub struct PacedSample {
     /// Operations a second that were due, of all threads together.
     pub offered_per_s: f64,
-    /// Latency from the instant at which an operation really began: what a closed loop would have told.
+    /// Latency from the instant at which an operation really began, as a closed loop measures it.
     pub service_ns: Option<Latency>,
-    /// How late operations began by the schedule's own fault: their thread woke late, for them or for others for which
-    /// they then had to wait.
+    /// How late operations began through the scheduler's own fault: their thread woke late for them, or for earlier
+    /// operations that they had to wait for.
     pub lag_ns: Option<Latency>,
-    /// Operations that would have begun late had the schedule been in time: their thread was still busy with those before.
+    /// Operations that would have begun late with an exact schedule too: their thread was busy with earlier ones.
     pub queued: u64,
-    /// Operations that were due before time ended the round and had not begun by then. Each counts in the latencies with
-    /// the time that it had waited until then, which is the least that it can have taken.
+    /// Operations that were due, but had not begun, when time ended the round. The latencies count each with its
+    /// waiting time until then, which is a lower bound.
     #[serde(default)]
     pub unbegun: u64,
 }
@@ -30,15 +30,15 @@ pub struct Paced {
     pub offered_per_s: f64,
     /// Latency from the instant at which an operation really began.
     pub service_ns: Option<Latency>,
-    /// The distribution of `service_ns`, as `latency_curve` has that of `latency_ns`.
+    /// The distribution of `service_ns`, in the form of `latency_curve`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub service_curve: Vec<CurvePoint>,
-    /// How late operations began by the schedule's own fault.
+    /// How late operations began through the scheduler's own fault.
     pub lag_ns: Option<Latency>,
-    /// Operations that would have begun late had the schedule been in time: their thread was still busy with those before.
+    /// Operations that would have begun late with an exact schedule too: their thread was busy with earlier ones.
     pub queued: u64,
-    /// Operations that were due before time ended the round and had not begun by then. Each counts in the latencies with
-    /// the time that it had waited until then, which is the least that it can have taken.
+    /// Operations that were due, but had not begun, when time ended the round. The latencies count each with its
+    /// waiting time until then, which is a lower bound.
     #[serde(default)]
     pub unbegun: u64,
 }

@@ -10,11 +10,11 @@ use super::{Counts, Latency, Operation, PacedSample, Stalls, TierCounts};
 /// One round of a cell.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Sample {
-    /// Which round, from 1.
+    /// The number of the round, from 1.
     pub round: u32,
     /// The place of this target in the order of the round, from 1.
     pub position: u32,
-    /// It was carried out to its end; otherwise it is no round and stands in no rate.
+    /// Whether the round was carried out to its end. Otherwise it is in no rate.
     pub complete: bool,
     /// Seconds from the start of the run to the start of this measurement.
     pub at_s: f64,
@@ -27,12 +27,12 @@ pub struct Sample {
     pub ops_per_s: f64,
     /// CPU time of the client, in seconds.
     pub client_cpu_s: Option<f64>,
-    /// Of `client_cpu_s`, the time in the system's kernel; the rest is the client's own. `null` where it is not known, and in
-    /// runs of before it was told.
+    /// The part of `client_cpu_s` in the system's kernel; the rest is the client's own. `null` where it is unknown, and
+    /// in runs of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_system_s: Option<f64>,
-    /// For which part of its time, 0 to 1, the busiest of the client's threads had a processor in the phase; of a mix the
-    /// same for all its operations. `null` of a guest, and in runs of before it was told.
+    /// The share of its time, 0 to 1, for which the busiest of the client's threads had a processor in the phase. In a
+    /// mix it is the same for all operations. `null` for a guest, and in runs of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_busy: Option<f64>,
     /// CPU time of the servers, in seconds.
@@ -49,23 +49,24 @@ pub struct Sample {
     pub held_items_peak: Option<u64>,
     /// Major page faults of this process.
     pub major_faults: u64,
-    /// Time that the client's threads could have run and did not, because others had the processor, in seconds.
+    /// Time in which the client's threads were ready to run but had no processor, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_wait_s: Option<f64>,
-    /// Time that the servers, and a relay before them, could have run and did not, of all their threads together, in seconds.
+    /// Time in which the threads of the servers, and of a relay before them, were ready without a processor, in
+    /// seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_wait_s: Option<f64>,
-    /// Bytes that went between client and servers; `null` where that is not known.
+    /// Bytes between client and servers; `null` where they are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wire: Option<Wire>,
-    /// Operations that took longer than 100 ms; `null` in runs of before they were counted.
+    /// Operations that took longer than 100 ms; `null` in runs of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stalls: Option<Stalls>,
-    /// The time at the end of the phase, as a part of it, until everything that was sent had been answered, in
-    /// seconds; `null` where each operation waits for its own answer.
+    /// The part of the phase at its end in which the client waited for unanswered requests, in seconds; `null` where
+    /// each operation waits for its own answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub barrier_s: Option<f64>,
-    /// The further figures of an open loop; `null` of a closed one.
+    /// The further figures of an open loop; `null` for a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paced: Option<PacedSample>,
     /// The counters of each tier of a stack, the nearest first.
@@ -73,12 +74,12 @@ pub struct Sample {
     pub tiers: Vec<TierCounts>,
     /// Latency of the operations that succeeded.
     pub latency_ns: Option<Latency>,
-    /// How the round went; `null` in runs of before it was recorded.
+    /// The course of the round; `null` in runs of older versions.
     #[serde(default)]
     pub timeline: Option<Timeline>,
     /// The errors, by kind.
     pub errors_by_kind: BTreeMap<String, u64>,
-    /// The first of them, in the store's own words.
+    /// The first error, in the store's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_error: Option<String>,
     /// The first wrong value of each kind, as `wrong_examples` of a cell.
@@ -86,21 +87,21 @@ pub struct Sample {
     pub wrong_examples: BTreeMap<String, String>,
 }
 
-/// The name in `wrong_examples` of a key that was still there after it had been removed.
+/// The name in `wrong_examples` of a key that was still there after the removal of all keys.
 pub const NOT_EMPTIED: &str = "not_emptied";
-/// The name in `wrong_examples` of the error that kept removed keys from being looked for.
+/// The name in `wrong_examples` of the error that prevented the search for removed keys.
 pub const NOT_LOOKED_FOR: &str = "not_looked_for";
 /// The name in `wrong_examples` of the first error of a set of the read-back.
 pub const OVERWRITES_FAILED: &str = "overwrites_failed";
 
 impl Sample {
-    /// Requests answered per second, hits and misses; `None` of an operation that cannot miss, or in no time.
+    /// Requests answered per second, hits and misses; `None` for an operation that cannot miss, or without time.
     pub fn answered_per_s(&self, operation: Operation) -> Option<f64> {
         let answered = self.counts.answered(operation)?;
         self.per_second(answered)
     }
 
-    /// Right values per second; `None` of an operation that does not read, or in no time.
+    /// Right values per second; `None` for an operation that does not read, or without time.
     pub fn hits_per_s(&self, operation: Operation) -> Option<f64> {
         operation.reads().then(|| self.per_second(self.counts.hits)).flatten()
     }
@@ -111,19 +112,19 @@ impl Sample {
     }
 }
 
-/// How a round went, in slots of equal length from its start.
+/// The course of a round, in slots of equal length from its start.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Timeline {
     /// The length of a slot, in nanoseconds; the last may be cut short by the end of the round.
     pub slot_ns: u64,
-    /// Operations that ended in each slot, whatever became of them; of several threads together.
+    /// Operations that ended in each slot, with any outcome; of all threads together.
     pub ops: Vec<u64>,
-    /// The slowest operation that ended in each slot, in nanoseconds; 0 where none did.
+    /// The slowest operation that ended in each slot, in nanoseconds; 0 for a slot without operations.
     pub max_ns: Vec<u64>,
 }
 
 impl Timeline {
-    /// The same in slots that are so many times as long.
+    /// The same course in slots that are this many times as long.
     pub(crate) fn coarsened(&self, times: usize) -> Self {
         let times = times.max(1);
         Self {
@@ -134,7 +135,7 @@ impl Timeline {
     }
 }
 
-/// Bytes that went over the network between client and servers, loopback included.
+/// Bytes on the network between client and servers, loopback included.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Wire {
     /// From the client.

@@ -10,32 +10,32 @@ use super::{Operation, Point, ReasonKind};
 pub struct Search {
     /// The `url` of the target.
     pub target: String,
-    /// Where in the sweep.
+    /// The point in the sweep.
     pub point: Point,
-    /// The operations that were paced together.
+    /// The operations that share the rate.
     pub operations: Vec<Operation>,
-    /// Which quantile is bounded, 0 to 1.
+    /// The bounded quantile, 0 to 1.
     pub quantile: f64,
-    /// Its bound, in nanoseconds from the intended start.
+    /// The bound, in nanoseconds from the intended start.
     pub bound_ns: u64,
     /// The highest rate within the bound that each round found, in operations a second.
     pub rates: Vec<f64>,
-    /// Their median.
+    /// The median of these rates.
     pub rate: Option<f64>,
     /// Its 95 % interval, by bootstrap over the rounds; `null` with fewer than six.
     pub rate_ci95: Option<[f64; 2]>,
     /// Every rate that was tried.
     pub steps: Vec<SearchStep>,
-    /// Why there is no rate.
+    /// The reason why there is no rate.
     pub reason: Option<String>,
-    /// Of which kind that reason is.
+    /// The kind of that reason.
     pub reason_kind: Option<ReasonKind>,
 }
 
 /// A rate that was tried.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchStep {
-    /// In which round, from 1.
+    /// The number of the round, from 1.
     pub round: u32,
     /// Operations a second that were due.
     pub offered_per_s: f64,
@@ -43,6 +43,6 @@ pub struct SearchStep {
     pub achieved_per_s: f64,
     /// The bounded quantile of the latency, in nanoseconds.
     pub latency_ns: u64,
-    /// It was within the bound, and the target kept up.
+    /// Whether the quantile was within the bound, and the target kept up.
     pub within: bool,
 }

@@ -1,45 +1,45 @@
-//! A part of a plan that was carried out by itself, and the machines of a run that was put together of such parts.
+//! A part of a plan that ran by itself, and the machines of a run that was merged from such parts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Environment;
 
-/// Which rounds of a plan a run carried out: those whose number, counted round, is this slice's.
+/// The rounds of a plan that a run carried out. The plan's rounds are dealt out to the slices in turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Slice {
-    /// Which, from 1.
+    /// The number of the slice, from 1.
     pub number: u32,
-    /// Of how many.
+    /// The number of slices.
     pub of: u32,
     /// Rounds of the whole plan.
     pub rounds: u32,
-    /// The fingerprint of the plan: slices of one plan have the same.
+    /// The fingerprint of the plan, which all its slices share.
     pub plan: String,
 }
 
 impl Slice {
-    /// Whether a round of the whole plan, from 1, is one of its own.
+    /// Whether a round of the whole plan, from 1, belongs to this slice.
     pub fn has(&self, round: u32) -> bool {
         (round - 1) % self.of + 1 == self.number
     }
 
-    /// Its rounds.
+    /// The rounds of this slice.
     pub fn own_rounds(&self) -> impl Iterator<Item = u32> {
         (1..=self.rounds).filter(|round| self.has(*round))
     }
 }
 
-/// One run of those that a merged run was put together of.
+/// One of the runs that a merged run was made from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Part {
-    /// Which slice it was.
+    /// The slice that it carried out.
     pub slice: Slice,
-    /// When it began, RFC 3339.
+    /// The time of its start, RFC 3339.
     pub started: String,
     /// The version of Larder that ran it.
     pub larder: String,
-    /// Where it ran.
+    /// The machine on which it ran.
     pub environment: Environment,
     /// The version of each target, by its `url`.
     pub versions: std::collections::BTreeMap<String, Option<String>>,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Whose use of the machine a series tells.
+/// The party whose use of the machine a series shows.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -14,11 +14,11 @@ pub enum UsageOf {
     /// This process: the client, with every embedded engine.
     #[default]
     Client,
-    /// The servers of a target, with all that descends from them.
+    /// The servers of a target, with all their descendants.
     Servers,
     /// The program of a guest, with the processes that it forked.
     Guest,
-    /// The whole machine, with what is not ours.
+    /// The whole machine, with processes that are not Larder's.
     Machine,
 }
 
@@ -34,20 +34,19 @@ impl UsageOf {
     }
 }
 
-/// The use of the machine by one party over the run. Every list is as long as `at_s`; counters are totals since the first
-/// sample, so that the difference of two of them is what was used between. A figure that the system does not tell is
-/// `null`.
+/// The use of the machine by one party over the run. Every list is as long as `at_s`. Counters are totals since the
+/// first sample, so that the difference of two samples is the use between them. An unknown figure is `null`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
-    /// Whose.
+    /// The party.
     pub of: UsageOf,
-    /// The `url` of the target, of servers and guests.
+    /// The `url` of the target, for servers and guests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// Why nothing is known, as of a server on another machine; `null` where something is.
+    /// The reason why nothing is known, as of a server on another machine; `null` if figures are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unknown: Option<String>,
-    /// When each sample was taken, in seconds from the start of the run.
+    /// The time of each sample, in seconds from the start of the run.
     pub at_s: Vec<f64>,
     /// The target whose turn it was, by its place in `targets`; `null` between turns.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -56,66 +55,67 @@ pub struct Usage {
     pub cpu_user_s: Vec<Option<f64>>,
     /// CPU time in the kernel, in seconds.
     pub cpu_system_s: Vec<Option<f64>>,
-    /// Memory resident, in bytes. What processes of one tree share is counted once; of the machine, all that is in use.
+    /// Resident memory, in bytes. Memory that processes of one tree share is counted once. For the machine, all memory
+    /// in use.
     pub rss_bytes: Vec<Option<u64>>,
-    /// Of `rss_bytes`: shared with others, or with files.
+    /// Of `rss_bytes`: memory shared with other processes, or with files.
     pub shared_bytes: Vec<Option<u64>>,
     /// Memory swapped out, in bytes.
     pub swap_bytes: Vec<Option<u64>>,
     /// Page faults that needed no disk.
     pub minor_faults: Vec<Option<u64>>,
-    /// Page faults that did.
+    /// Page faults that needed a disk.
     pub major_faults: Vec<Option<u64>>,
     /// Context switches because a thread waited.
     pub voluntary_switches: Vec<Option<u64>>,
-    /// Context switches because another thread was to run.
+    /// Context switches in favour of another thread.
     pub involuntary_switches: Vec<Option<u64>>,
     /// Bytes read from disks.
     pub disk_read_bytes: Vec<Option<u64>>,
     /// Bytes written to disks.
     pub disk_written_bytes: Vec<Option<u64>>,
-    /// Bytes received over the network, loopback included: of processes over TCP, as far as their connections were seen; of the
-    /// machine by all its interfaces.
+    /// Bytes received over the network, loopback included. For processes, those over TCP, as far as their connections
+    /// were seen; for the machine, those of all interfaces.
     pub wire_received_bytes: Vec<Option<u64>>,
     /// Bytes sent over the network, loopback included.
     pub wire_sent_bytes: Vec<Option<u64>>,
-    /// The figures that only the machine as a whole has; `null` of all others.
+    /// The figures of the machine as a whole; `null` for other parties.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<MachineUsage>,
 }
 
-/// The work of the machine as a whole. Every list is as long as the `at_s` beside it; counters are totals since the first
-/// sample.
+/// The work of the machine as a whole. Every list is as long as the `at_s` beside it. Counters are totals since the
+/// first sample.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineUsage {
-    /// The processors that this process may use: those of all other figures of CPU time of the machine.
+    /// The processors that this process may use. All other CPU times of the machine are of these processors.
     pub processors: u32,
-    /// Processor time that nobody used, in seconds.
+    /// Idle processor time, in seconds.
     pub idle_s: Vec<Option<f64>>,
-    /// Processor time of interrupts, which is nobody's, in seconds.
+    /// Processor time of interrupts, which belongs to no process, in seconds.
     pub interrupts_s: Vec<Option<f64>>,
     /// Processor time that a hypervisor gave to other machines, in seconds.
     pub stolen_s: Vec<Option<f64>>,
-    /// Processor time of processes that have nothing to do with the run, in seconds: not of the client, the servers and the
-    /// guests, nor of the kernel's own threads.
+    /// Processor time of processes outside the run, in seconds: those other than the client, the servers, the guests
+    /// and the kernel's own threads.
     pub others_s: Vec<Option<f64>>,
-    /// The busiest of them by name, with their processor time over the run, in seconds.
+    /// The busiest of these processes by name, with their processor time over the run, in seconds.
     pub others: BTreeMap<String, f64>,
-    /// Memory that can be used without swapping, in bytes.
+    /// Memory that is available without swapping, in bytes.
     pub available_bytes: Vec<Option<u64>>,
-    /// Bytes that came back from swap space.
+    /// Bytes that were read back from swap space.
     pub swapped_in_bytes: Vec<Option<u64>>,
-    /// Time for which a quota kept the client and all that it started from the processors, in seconds.
+    /// Time for which a quota kept the client and its children from the processors, in seconds.
     pub throttled_s: Vec<Option<f64>>,
-    /// Time in which somebody waited for a processor, in seconds.
+    /// Time in which at least one thread waited for a processor, in seconds.
     pub cpu_pressure_s: Vec<Option<f64>>,
-    /// Time in which somebody waited for memory, in seconds.
+    /// Time in which at least one thread waited for memory, in seconds.
     pub memory_pressure_s: Vec<Option<f64>>,
-    /// Time in which somebody waited for a disk, in seconds.
+    /// Time in which at least one thread waited for a disk, in seconds.
     pub io_pressure_s: Vec<Option<f64>>,
 }
 
-/// Of a list, every `step`th and the last.
+/// Every `step`th sample of a list, and the last.
 fn thin<T: Copy>(list: &[T], step: usize) -> Vec<T> {
     let last = list.len().saturating_sub(1);
     let kept = list.iter().enumerate().filter(|(at, _)| at % step == 0 || *at == last);
@@ -123,7 +123,7 @@ fn thin<T: Copy>(list: &[T], step: usize) -> Vec<T> {
 }
 
 impl Usage {
-    /// The same with every `step`th sample and the last. Totals lose nothing between them.
+    /// The same use with every `step`th sample and the last. Totals lose nothing between samples.
     pub(crate) fn thinned(&self, step: usize) -> Self {
         Self {
             of: self.of,

@@ -8,21 +8,21 @@ use super::{Cell, Operation, Point};
 /// Two targets at one point for one operation.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
-    /// The `url` of the one.
+    /// The `url` of the first target.
     pub a: String,
-    /// The `url` of the other.
+    /// The `url` of the second target.
     pub b: String,
-    /// Where in the sweep.
+    /// The point in the sweep.
     pub point: Point,
     /// The operation.
     pub operation: Operation,
-    /// Rate of `a` over rate of `b`, of an operation that can miss the rate of answers: of their medians; from twenty
-    /// rounds on that both have, the median of the ratios in each. In an open loop, where all that keep up have the same
-    /// rate: the p99 of the response time of `b` over that of `a`.
+    /// The rate of `a` over the rate of `b`; for an operation that can miss, the rate of answers. It is the ratio of
+    /// the medians, or with at least twenty common rounds the median of the rounds' ratios. In an open loop all targets
+    /// that keep up have the same rate. There it is the p99 response time of `b` over that of `a`.
     pub ratio: f64,
     /// Its 95 % interval, by bootstrap; `null` with fewer than six rounds.
     pub ci95: Option<[f64; 2]>,
-    /// Probability of such a difference between equals, after Holm's correction over all comparisons of the run.
+    /// Probability of such a difference between equal targets, after Holm's correction over all comparisons of the run.
     pub p: f64,
     /// The verdict on `a` against `b`.
     pub verdict: Verdict,
@@ -31,15 +31,15 @@ pub struct Comparison {
 /// Two targets at one point for one operation that are not compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Unlike {
-    /// The `url` of the one.
+    /// The `url` of the first target.
     pub a: String,
-    /// The `url` of the other.
+    /// The `url` of the second target.
     pub b: String,
-    /// Where in the sweep.
+    /// The point in the sweep.
     pub point: Point,
     /// The operation.
     pub operation: Operation,
-    /// Why their figures are not of like work: `hit ratios differ (8.9 % and 100 %)`.
+    /// The reason why their work differs: `hit ratios differ (8.9 % and 100 %)`.
     pub reason: String,
 }
 
@@ -51,10 +51,9 @@ pub enum Verdict {
     Faster,
     /// Slower, with p < 0.01 and by more than 2 %.
     Slower,
-    /// They cannot be told apart by this run.
+    /// This run cannot tell them apart.
     Indistinguishable,
-    /// Their rounds were too few for any verdict, however clear the difference. In runs of before it was told they stand as
-    /// `indistinguishable`.
+    /// Too few rounds for any verdict, however clear the difference. Older versions have `indistinguishable` instead.
     Undecided,
 }
 
@@ -63,15 +62,16 @@ pub enum Verdict {
 pub struct Check {
     /// The stable name of the rule, such as `NEVER-HITS`.
     pub id: String,
-    /// How bad it is.
+    /// The severity of the finding.
     pub severity: Severity,
-    /// The `url` of the target; `null` where it concerns the run.
+    /// The `url` of the target; `null` if the finding is about the whole run.
     pub target: Option<String>,
-    /// Where in the sweep; `null` where it concerns all of it.
+    /// The point in the sweep; `null` if the finding is about the whole sweep.
     pub point: Option<Point>,
-    /// For which operation; `null` where it concerns all.
+    /// The operation; `null` if the finding is about all operations.
     pub operation: Option<Operation>,
-    /// It is about what is stored: whatever reads at its place stands on that, and is no result either where it is an error.
+    /// The finding is about the stored values. All reads at its place depend on them, so an error disqualifies them
+    /// too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stored: bool,
     /// The evidence in figures.
@@ -80,7 +80,7 @@ pub struct Check {
     pub advice: String,
 }
 
-/// How bad a finding is. The order is worst first.
+/// The severity of a finding, worst first.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -88,9 +88,9 @@ pub struct Check {
 pub enum Severity {
     /// The figure is no result and stands outside the ranking.
     Error,
-    /// The figure does not mean what it seems to.
+    /// The figure does not mean what it seems to mean.
     Warn,
-    /// Worth knowing.
+    /// A remark that is worth knowing.
     Note,
 }
 
@@ -106,19 +106,19 @@ impl Severity {
 }
 
 impl Verdict {
-    /// The corrected p below which a difference is believed. Stricter than the customary 0.05, because a report is read
-    /// for its verdicts and one false verdict in twenty reports would be too many.
+    /// The corrected p below which a difference counts. It is stricter than the customary 0.05, because readers look
+    /// for verdicts, and one false verdict in twenty reports would be too many.
     pub const SIGNIFICANCE: f64 = 0.01;
 
-    /// The difference in rate below which two targets are not called different, however sure it is: 2 %. The layout of
-    /// a binary, the order of links or the size of the environment alone shift rates by more than that (Mytkowicz et
-    /// al., "Producing wrong data without doing anything obviously wrong", 2009).
+    /// The difference in rate below which two targets do not count as different, however sure it is: 2 %. The layout of
+    /// a binary, the order of links or the size of the environment alone shift rates by more. (Mytkowicz et al.,
+    /// "Producing wrong data without doing anything obviously wrong", 2009.)
     pub const MIN_DIFFERENCE: f64 = 0.02;
 }
 
 impl Check {
-    /// Whether the figures of a cell are no result because of this: an error that names the cell's target, point and
-    /// operation, or leaves them open; one about what is stored, also where the cell reads it.
+    /// Whether this finding disqualifies the figures of a cell. It must be an error with the cell's target, point and
+    /// operation, or without them. An error about stored values also disqualifies cells that read.
     pub fn disqualifies(&self, cell: &Cell) -> bool {
         let reads_it = self.stored && cell.operation.reads();
         self.severity == Severity::Error
