@@ -27,41 +27,44 @@ const ENGINES_HEAD: &str = "\
 # Engines
 
 An engine is a kind of cache. Its name is the scheme of a store URL: `moka:`, `file:/var/tmp/cache`,
-`memcached://h1:11211,h2:11211`. Options stand behind a question mark and are joined by `&`; one that is unknown or out
-of range is an error that names the known ones. Sizes are written `4096`, `4k`, `64m`, `1g` (powers of 1024), times
-`250ms`, `30s`, `10m`, switches `on` and `off`. `name=LABEL` is an option of every engine: the label that reports show.
+`memcached://h1:11211,h2:11211`. Options stand behind a question mark and are joined by `&`. An unknown option is an
+error that names the known options, and a value out of range is an error that names the limit. Sizes are written `4096`,
+`4k`, `64m`, `1g` (powers of 1024), times `250ms`, `30s`, `10m`, switches `on` and `off`. Every engine has the option
+`name=LABEL`: its label in reports.
 
-Those that begin with a language and a plus (`perl+fastmmap:`) are guests: caches that live inside another language and
-are measured by a program in it. Their package is that of their client; [guests.md](guests.md) tells how it is done.
+Engines that begin with a language and a plus (`perl+fastmmap:`) are guests: caches that live inside another language
+and are measured by a program in it. Their package is the package of their client; [guests.md](guests.md) describes
+guests.
 
-An engine of files without a path makes a temporary store. An engine of servers starts one for itself when its URL names
-none, and stops it again. What an engine needs is a Debian package, or `--with NAME`: what `./setup.sh --with NAME` puts
-into the user's data folder. `larder engines` says which of them can run on this machine, in which version.
+An engine of files without a path makes a temporary store. An engine of servers starts a server for itself when its URL
+names no host, and stops it again. The last column names the Debian package that an engine needs, or `--with NAME`: the
+software that `./setup.sh --with NAME` puts into the user's data folder. `larder engines` lists the engines that can run
+on this machine, with their versions.
 ";
 
 const CHECKS_HEAD: &str = "\
 # Checks
 
-A check is a rule that looks for one way in which a figure misleads. Every comparison is looked at by all of them. What
-they find stands below the figures, and under `checks` in `run.json`, with a severity; that of some depends on what they
-find:
+A check is a rule that looks for one way in which a figure misleads. Every comparison goes through all checks. Their
+findings stand below the figures, and under `checks` in `run.json`, each with a severity. The severity of some checks
+depends on the finding:
 
 - **error**: the figure is no result. It is shown and not ranked, and with `--strict` the exit code is 3.
-- **warn**: the figure is right and says something else than it seems to.
-- **note**: what a reader should know before comparing.
+- **warn**: the figure is right, but its apparent meaning is wrong.
+- **note**: a fact that a reader should know before comparing.
 
 The articles are five published comparisons of caches, in which these mistakes were made or met: A000, memcached and
 MongoDB as a network cache (PHP, 2011); A001, memcached and PostgreSQL (Java, 2012); A002, files and memcached (Perl,
 2010); A003, tiered caches (Perl, 2009); A004, memcached, MemcacheDB and InnoDB's memcached plugin (2012 and 2013).
 
-| check | severity | what it sees | the article | how to mend it |
+| check | severity | finding | the article | fix |
 |---|---|---|---|---|
 ";
 
 #[test]
 fn the_page_on_engines_is_up_to_date() {
     let mut page = format!("{HEAD}{ENGINES_HEAD}\n");
-    page += "| engine | what it is | its entries are in | needs |\n|---|---|---|---|\n";
+    page += "| engine | description | its entries are in | needs |\n|---|---|---|---|\n";
     for engine in CATALOG.iter() {
         let (scheme, summary) = (engine.scheme, cell(engine.summary));
         let sources: Vec<_> =
@@ -224,7 +227,7 @@ fn compare(name: &str, page: &str) {
     let written = fs::read_to_string(path(name)).unwrap_or_default();
     assert!(
         written == page,
-        "{name} is not what the code says; \
-         `LARDER_BLESS=1 cargo test -p larder --test generated` writes it anew"
+        "{name} differs from the code; \
+         `LARDER_BLESS=1 cargo test -p larder --test generated` writes it again"
     );
 }
