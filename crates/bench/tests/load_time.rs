@@ -32,7 +32,7 @@ fn threads_that_miss_the_same_value_all_make_it_and_each_of_them_is_right() {
     assert!((2..=6).contains(&counts.misses), "{counts:?}");
     assert_eq!(counts.repeated_loads, counts.misses - 1, "one of them was the first");
     assert!(
-        sentences(&run).iter().any(|sentence| sentence.text.contains("was made")),
+        sentences(&run).iter().any(|sentence| sentence.text.contains("missing value was loaded")),
         "{:#?}",
         sentences(&run)
     );

@@ -27,7 +27,7 @@ pub(crate) const ANSWERED: &str = "answered/s";
 
 /// The note below a table with the column [`ANSWERED`].
 pub(crate) const ANSWERED_MEANS: &str =
-    "answered/s: requests answered a second, hits and misses; hits/s: those of them that hit";
+    "answered/s: requests answered a second, hits and misses; hits/s: the requests that hit";
 
 /// The names of the columns with a fact of the target instead of a figure of the cell.
 pub(crate) const FACTS: [&str; 2] = ["durability", "reach"];

@@ -12,9 +12,10 @@ use crate::ranking::{Group, Row, Standing, groups};
 pub(crate) const HIT_RATIOS: &str = "Hit ratio by capacity";
 
 /// The note below them.
-pub(crate) const READING: &str = "Both models saw the operations that were measured and count keys and values alone; what a target keeps \
-                                  besides comes out of its capacity. Where all entries are of one size, nothing hits more often than \
-                                  the optimal choice; with several sizes it is a good choice, and not the best.";
+pub(crate) const READING: &str = "Both models saw the measured operations and count only keys and values; a \
+                                  target's other data comes out of its capacity. With entries of one size, no \
+                                  cache hits more often than the optimal choice; with several sizes that choice \
+                                  is good, and not the best.";
 
 /// Marks a missing ratio; the reason follows below the table.
 pub(crate) const NO_RATIO: &str = "–";

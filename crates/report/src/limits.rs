@@ -11,8 +11,8 @@ pub const NOT_SHOWN: &str = "What this does not show";
 
 /// Whole sentences, the general ones first.
 pub fn not_shown(run: &Run) -> Vec<String> {
-    let one_machine = "This was one machine and one client process: other hardware, other versions, other settings \
-                       and load from many machines may turn the order over.";
+    let one_machine = "The run used one machine and one client process: other hardware, other versions, other \
+                       settings and load from many machines may reverse the order.";
     let mut sentences = vec![one_machine.to_owned()];
     sentences.extend(servers(run));
     sentences.push(sizes(run));
@@ -25,8 +25,7 @@ pub fn not_shown(run: &Run) -> Vec<String> {
     }
     if run.cells.iter().any(|cell| cell.ops_per_s_ci95.is_some()) {
         sentences.push(format!(
-            "An interval tells how far apart the {} of this run lie, {} in all: what changes from day to day is not \
-             in it.",
+            "An interval shows the spread of the {} of this run, {} in all, and not the changes from day to day.",
             rounds(run),
             seconds(run.duration_s)
         ));
@@ -60,8 +59,9 @@ fn until(run: &Run) -> Option<String> {
     let sought = run.workload.get("until")?;
     run.cells.iter().any(|cell| cell.ops_per_s_ci95.is_some()).then(|| {
         format!(
-            "The rounds went on until the intervals were as narrow as ±{}, and some are so by chance: they hold the true \
-             figure somewhat less often than 95 times in a hundred. A number of rounds named beforehand does not have this.",
+            "The rounds went on until the intervals were as narrow as ±{}. Some are so narrow by chance, so the \
+             intervals hold the true figure somewhat less often than 95 times in a hundred. A fixed number of rounds \
+             avoids this.",
             option("until", sought)
         )
     })
@@ -92,8 +92,8 @@ fn servers(run: &Run) -> Vec<String> {
     let mut sentences = Vec::new();
     if !managed.is_empty() {
         sentences.push(format!(
-            "{} ran on this machine beside the client, reached over loopback or a socket: a network adds its delay \
-             and its losses, and takes away the fight for the processors.",
+            "{} ran on this machine beside the client, reached over loopback or a socket: a network adds delay and \
+             losses, and removes the competition for the processors.",
             names(&managed)
         ));
     }
@@ -102,16 +102,15 @@ fn servers(run: &Run) -> Vec<String> {
     for added in delays {
         let behind = far.iter().filter(|target| delay(target).as_ref() == Some(&added));
         sentences.push(format!(
-            "{} ran on this machine too, and a relay added the delay of a network, {added} a round trip: what a \
-             network loses and how much it carries are not in these figures, and the fight for the processors is.",
+            "{} ran on this machine too, and a relay added the delay of a network, {added} a round trip: these figures \
+             leave out a network's losses and limits, and include the competition for the processors.",
             names(&behind.map(|target| name(target)).collect::<Vec<_>>())
         ));
     }
     if !external.is_empty() {
-        let (was, its, it) =
-            if external.len() == 1 { ("was", "its", "it") } else { ("were", "their", "they") };
+        let (was, its) = if external.len() == 1 { ("was", "its") } else { ("were", "their") };
         sentences.push(format!(
-            "{} {was} running before: {its} settings are not ours, and what else {it} did meanwhile is not known.",
+            "{} {was} running before: {its} settings are not ours, and {its} other work meanwhile is not known.",
             names(&external)
         ));
     }
@@ -157,8 +156,8 @@ fn sizes(run: &Run) -> String {
 fn room(run: &Run) -> Option<String> {
     let shown = run.cells.iter().any(|cell| cell.rss_bytes.or(cell.disk_bytes).is_some());
     (shown && !run.swept().is_empty()).then(|| {
-        "Memory and disk are what a store held at a point after all that came before it: one that gives no room back \
-         shows what its largest point took."
+        "Memory and disk of a point include earlier points: a store that gives no room back shows the use of its \
+         largest point."
             .to_owned()
     })
 }
@@ -197,8 +196,7 @@ fn clean(run: &Run) -> Option<String> {
         .any(|check| check.severity == Severity::Error && (check.stored || check.id == TTL_TRUTH));
     (all.right > 0 && all.is_clean() && !is_doubted).then(|| {
         format!(
-            "Each of {} answers that were compared was right: that shows no error, and proves that there is none as little as any \
-             test does.",
+            "Each of {} compared answers was right, but like any test this cannot prove that no error exists.",
             all.right
         )
     })
@@ -251,10 +249,10 @@ mod tests {
             told.contains("a and b were running before: their settings are not ours"),
             "{told}"
         );
-        assert!(told.contains("what else they did meanwhile"), "{told}");
+        assert!(told.contains("their other work meanwhile"), "{told}");
         let told = servers(&somebodys(&[("b", false)])).join(" ");
         assert!(told.starts_with("b was running before: its settings are not ours"), "{told}");
-        assert!(told.contains("what else it did meanwhile"), "{told}");
+        assert!(told.contains("its other work meanwhile"), "{told}");
     }
 
     #[test]

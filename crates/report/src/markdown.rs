@@ -274,7 +274,9 @@ fn details(run: &Run) -> String {
     for (label, line) in header(run) {
         let _ = writeln!(text, "- {label}: {}", escaped(&line));
     }
-    text.push_str("\n| target | URL | engine | version | durability | reach | whose | keys up to | values up to |\n");
+    text.push_str(
+        "\n| target | URL | engine | version | durability | reach | ownership | keys up to | values up to |\n",
+    );
     text.push_str("|---|---|---|---|---|---|---|---:|---:|\n");
     for target in &run.targets {
         let _ = writeln!(text, "{}", pipes(&target_cells(target)));

@@ -85,7 +85,8 @@ fn write_clocks(page: &mut Page, run: &Run, group: &Group<'_>, place: &str, styl
         page.paragraph(
             0,
             DOUBT,
-            "By CPU time the order differs: who waits for a server or a disk spends no CPU, and is not faster for it.",
+            "By CPU time the order differs: a client that waits for a server or a disk uses no CPU, and is not faster \
+             for it.",
         );
     }
 }

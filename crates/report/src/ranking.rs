@@ -312,7 +312,7 @@ fn set_apart(rows: &mut [Row<'_>]) {
     let Some(best) = most.map(|row| row.cell) else { return };
     for row in rows.iter_mut().filter(|row| row.to_best().is_some()) {
         if let (false, Some(hits)) = (row.cell.finds_as_often_as(best), row.cell.found_ratio()) {
-            let found = if row.cell.operation.reads() { "hits" } else { "keys were there" };
+            let found = if row.cell.operation.reads() { "hits" } else { "found keys" };
             let most = figures::percent(best.found_ratio().unwrap_or_default());
             let reason = format!(
                 "{found} {}, the best {most}: a miss is other work than a hit, so speed is not compared",
@@ -349,7 +349,9 @@ fn standing<'a>(run: &'a Run, cell: &'a Cell) -> Standing<'a> {
     }
     let target = run.target(&cell.target);
     if target.and_then(|target| target.stores) == Some(false) {
-        return Standing::Withheld("keeps nothing: this is what the measuring costs".to_owned());
+        return Standing::Withheld(
+            "keeps nothing: its time is the cost of the measuring".to_owned(),
+        );
     }
     if let Some(what) = target.and_then(Target::stand_in) {
         return Standing::Withheld(what.to_owned());

@@ -39,17 +39,20 @@ fn told(cell: &Cell) -> Option<String> {
         parts.push(format!("{} of reads", each.join(", ")));
         let hits: u64 = cell.tiers.iter().map(|tier| tier.hits).sum();
         if hits < reads {
-            parts.push(format!("none {}", share(reads - hits, reads)));
+            parts.push(format!("no tier {}", share(reads - hits, reads)));
         }
     }
     for tier in &cell.tiers {
         let name = &tier.name;
         for (count, text) in [
-            (tier.dropped, format!("{name} had {} more, which were thrown away", tier.dropped)),
+            (
+                tier.dropped,
+                format!("{name} returned {} more values, which were thrown away", tier.dropped),
+            ),
             (tier.errors, format!("{name} failed {} reads", tier.errors)),
             (
                 tier.not_asked,
-                format!("{name} could not drop a key, and was not asked {} times", tier.not_asked),
+                format!("{name} could not drop a key, so {} reads skipped it", tier.not_asked),
             ),
             (tier.refused, format!("{name} refused {} values", tier.refused)),
         ] {

@@ -79,7 +79,10 @@ fn precedence() {
     let misleads = ["report", "out", "--assert", "rate(get) > 1"];
     let answer = scene.larder(&misleads);
     answer.ends_with(4);
-    assert_contains(&answer.err, &["get of moka: there is no figure: it is no result: NEVER-HITS"]);
+    assert_contains(
+        &answer.err,
+        &["get of moka: there is no figure: the cell is no result: NEVER-HITS"],
+    );
     scene.larder(&[&misleads[..], &["--strict"]].concat()).ends_with(3);
     scene.larder(&["report", "out", "--strict"]).ends_with(3);
     // A failure comes before both.

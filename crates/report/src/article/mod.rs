@@ -66,9 +66,9 @@ pub(crate) fn conclusions(article: &Article) -> String {
             ArticleForm::Published => "with the mistakes corrected",
             ArticleForm::Corrected => "as published",
         };
-        parts.push(format!("{} more can be asked only {form}", article.asked_elsewhere));
+        parts.push(format!("{} more can be tested only {form}", article.asked_elsewhere));
     }
-    format!("What it concluded: {}", parts.join("; "))
+    format!("Conclusions: {}", parts.join("; "))
 }
 
 /// The number of verdicts of each kind, in words.
@@ -94,7 +94,7 @@ pub(crate) fn facts(article: &Article) -> Vec<(&'static str, String)> {
     };
     let options: Vec<&str> = article.changed.iter().map(String::as_str).collect();
     let changed = format!(
-        "; changed by {}, so that it is another workload: no figure here is set in a ratio to a published one, and no \
+        "; changed by {}, which makes another workload: no figure here is compared with a published figure, and no \
          conclusion is judged",
         list(&options)
     );
@@ -114,10 +114,10 @@ fn checks_text(checks: &ArticleChecks) -> String {
     let named = |ids: &[String]| list(&ids.iter().map(String::as_str).collect::<Vec<_>>());
     let ArticleChecks { fired, silent, besides, incidental } = checks;
     let said = [
-        (fired, "fired as its mistakes are to make them"),
-        (silent, "did not fire, although its mistakes are to make them"),
-        (besides, "fired besides"),
-        (incidental, "fired in this run, for what the machine did or has"),
+        (fired, "fired, as the article's mistakes must make them"),
+        (silent, "did not fire, although the article's mistakes must make them"),
+        (besides, "fired too"),
+        (incidental, "fired in this run because of the machine"),
     ];
     let said = said.into_iter().filter(|(ids, _)| !ids.is_empty());
     let said: Vec<String> = said.map(|(ids, what)| format!("{} {what}", named(ids))).collect();
@@ -147,7 +147,7 @@ pub(crate) fn blocks(article: &Article) -> Vec<Block> {
 /// How the figures beside a conclusion are read.
 pub(crate) fn how_decided() -> String {
     format!(
-        "p is corrected over all tests of the article's conclusions, and decides below {}; an interval is of its one \
+        "p is corrected over all tests of the article's conclusions, and decides below {}; an interval belongs to one \
          ratio, without a correction.",
         Verdict::SIGNIFICANCE
     )

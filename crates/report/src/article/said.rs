@@ -108,7 +108,7 @@ fn became(stored: &Stored) -> String {
     let Stored { given, refused, read_back, gone, .. } = *stored;
     let why = stored.refusal.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
     if given == 0 {
-        return format!("was given none{why}");
+        return format!("was given no value{why}");
     }
     let values = count(usize::try_from(given).unwrap_or(usize::MAX), "value");
     if refused == given {
@@ -117,13 +117,13 @@ fn became(stored: &Stored) -> String {
     let acknowledged = if refused == 0 {
         format!("acknowledged all of {values}")
     } else {
-        format!("refused {refused} of {values}{why}; it acknowledged the others")
+        format!("refused {refused} of {values}{why}; it acknowledged the other values")
     };
     match (read_back, gone) {
         (0, _) => acknowledged,
-        (_, 0) => format!("{acknowledged}, and each of {read_back} that were read back was there"),
+        (_, 0) => format!("{acknowledged}, and each of {read_back} values read back was there"),
         _ => {
-            format!("{acknowledged}, and of {read_back} that were read back {gone} were not there")
+            format!("{acknowledged}, and {gone} of {read_back} values read back were not there")
         }
     }
 }
@@ -137,7 +137,7 @@ fn compared(claim: &Claim, evidence: &Evidence, (one, other): (&str, &str)) -> S
         Clock::Cpu => " of the client's CPU time".to_owned(),
         Clock::Latency => " of mean latency".to_owned(),
         Clock::P99 => " to the 99th percentile of a round".to_owned(),
-        Clock::Max => " for the slowest of a round".to_owned(),
+        Clock::Max => " for the slowest operation of a round".to_owned(),
     };
     let mut parts = vec![format!("{one} {a}, {other} {b}{by}")];
     // Figures that are no results make no target faster.

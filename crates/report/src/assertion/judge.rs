@@ -84,7 +84,7 @@ impl Assertion {
         };
         let mut found = run.checks.iter().filter(|check| check.disqualifies(cell));
         match found.find(|check| !is_asserted(&check.id)) {
-            Some(check) => Err(format!("it is no result: {}: {}", check.id, check.text)),
+            Some(check) => Err(format!("the cell is no result: {}: {}", check.id, check.text)),
             None => Ok(()),
         }
     }
@@ -122,7 +122,8 @@ impl Assertion {
         places.sort_unstable();
         places.dedup();
         let text = format!(
-            "--assert '{self}' names no cell of this run; it has the operations {}, the targets {} and the coordinates {}",
+            "--assert '{self}' names no cell of this run; the run has the operations {}, the targets {} and the \
+             coordinates {}",
             operations.join(", "),
             targets.join(", "),
             if places.is_empty() { "none".to_owned() } else { places.join(", ") }

@@ -97,8 +97,8 @@ impl Metric {
             let done = figures::percent(cell.kept_up_share().unwrap_or_default());
             let due = figures::rate(cell.paced.as_ref().map_or(0.0, |paced| paced.offered_per_s));
             format!(
-                "it did {done} of {due} in time, and {unbegun} operations had not begun when the time was over; take a lower \
-                 rate"
+                "the target did {done} of {due} in time, and {unbegun} operations had not begun when the time was \
+                 over; take a lower rate"
             )
         })
     }
@@ -154,13 +154,15 @@ fn rate(cell: &Cell, target: Option<&Target>) -> Result<Figure, String> {
     if let Some(found) = cell.found_ratio().filter(|found| *found < 1.0 - LIKE_HITS) {
         let missed = figures::percent(1.0 - found);
         let hits = if cell.operation.reads() { " or hits_per_s" } else { "" };
-        return Err(format!("{missed} of it missed: assert answered{hits} instead of rate"));
+        return Err(format!(
+            "{missed} of the operations missed: assert answered{hits} instead of rate"
+        ));
     }
     answered(cell, target)
 }
 
 fn answered(cell: &Cell, _: Option<&Target>) -> Result<Figure, String> {
-    let value = cell.rate().ok_or("it has no rate")?;
+    let value = cell.rate().ok_or("the cell has no rate")?;
     Ok(Figure { value, ci95: cell.rate_ci95() })
 }
 
@@ -168,7 +170,7 @@ fn hits_per_s(cell: &Cell, _: Option<&Target>) -> Result<Figure, String> {
     if !cell.operation.reads() {
         return Err(format!("{} does not read", cell.operation));
     }
-    Ok(exact(cell.hits_per_s.ok_or("it has no rate of hits")?))
+    Ok(exact(cell.hits_per_s.ok_or("the cell has no rate of hits")?))
 }
 
 fn hit_ratio(cell: &Cell, _: Option<&Target>) -> Result<Figure, String> {
@@ -180,7 +182,7 @@ fn hit_ratio(cell: &Cell, _: Option<&Target>) -> Result<Figure, String> {
 }
 
 fn latency(cell: &Cell) -> Result<&Latency, String> {
-    cell.latency_ns.as_ref().ok_or_else(|| "it has no latencies".to_owned())
+    cell.latency_ns.as_ref().ok_or_else(|| "the cell has no latencies".to_owned())
 }
 
 fn percentile(
@@ -202,6 +204,6 @@ fn cpu(cell: &Cell, seconds: Option<f64>, whose: &str) -> Result<f64, String> {
 }
 
 fn size(bytes: Option<u64>, what: &str) -> Result<Figure, String> {
-    let bytes = bytes.ok_or_else(|| format!("how much {what} it takes is not known"))?;
+    let bytes = bytes.ok_or_else(|| format!("the use of {what} is not known"))?;
     Ok(exact(real(bytes)))
 }

@@ -127,14 +127,18 @@ const PERCENTILES: Manner = Manner {
 const TIMELINE: Manner =
     Manner { name: "timeline", heading: "Over time", has_strips: true, ..PLAIN };
 
-const RESOURCES: Manner =
-    Manner { name: "resources", heading: "What it costs", better: Some(Better::Less), ..PLAIN };
+const RESOURCES: Manner = Manner {
+    name: "resources",
+    heading: "What each target costs",
+    better: Some(Better::Less),
+    ..PLAIN
+};
 
 const USAGE: Manner =
     Manner { name: "usage", heading: "The machine over the run", has_strips: true, ..PLAIN };
 
 const OUTCOMES: Manner =
-    Manner { name: "outcomes", heading: "What became of the operations", ..PLAIN };
+    Manner { name: "outcomes", heading: "Outcomes of the operations", ..PLAIN };
 
 impl Family {
     /// The presentation of its charts.

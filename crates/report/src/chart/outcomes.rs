@@ -41,8 +41,8 @@ const FINDS: &[Outcome] = &[
 
 const ERRORS: Outcome = Outcome { name: "errors", colour: 1, count: |counts| counts.errors };
 
-const READING: &str = "What became of all operations that were tried. A miss may be what the workload asks for; \
-                       wrong values and errors never are.";
+const READING: &str = "The outcomes of all operations. A workload may ask for misses, but never for wrong values or \
+                       errors.";
 
 /// A chart for each point of the operations with failures anywhere: a chart of full bars only has no use.
 pub(super) fn charts(run: &Run) -> Vec<Chart> {
@@ -53,7 +53,7 @@ pub(super) fn charts(run: &Run) -> Vec<Chart> {
     let chart = |group: &Group<'_>| {
         let point = point_label(run, group.point);
         let subject = Subject::new(Family::Outcomes, group.operation, &point);
-        subject.chart("what became of the operations", READING, picture(run, group))
+        subject.chart("outcomes of the operations", READING, picture(run, group))
     };
     groups.iter().filter(failed).filter_map(chart).collect()
 }

@@ -10,8 +10,8 @@ use crate::model::{Cell, CurvePoint, Run};
 use crate::ranking::{Group, groups};
 use crate::told::tells;
 
-const READING: &str = "Lower is better. Left of a place lies that share of the operations, each of which took at most \
-                       so long; to the right follow ever rarer ones, to the slowest of all.";
+const READING: &str = "Lower is better. Left of a place lies the share of the operations that took at most that time; \
+                       to the right follow ever rarer operations, up to the slowest.";
 
 /// A chart for each operation at each point.
 pub(super) fn charts(run: &Run) -> Vec<Chart> {

@@ -17,8 +17,8 @@ const ANSWERED: &str = "More is better. Requests answered a second, hits and mis
                         95 % interval.";
 
 /// The text of an open loop, where all targets that keep up reach the same rate.
-const PACED: &str = "Operations came at a given rate: who keeps up reaches it, and is no better for it; what ranks is the \
-                     p99 of the response time. Only operations that succeeded count. The median of the \
+const PACED: &str = "Operations came at a given rate: all targets that keep up reach it, so the p99 of the response \
+                     time ranks them. Only operations that succeeded count. The median of the \
                      rounds with its 95 % interval.";
 
 /// A chart for each operation.

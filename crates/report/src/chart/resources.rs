@@ -36,8 +36,8 @@ const COSTS: [Cost; 3] = [
     Cost {
         name: "memory",
         what: "memory",
-        reading: "Less is better. Memory resident when the operations were done: of the servers, or of an embedded \
-                  engine what this process grew by.",
+        reading: "Less is better. Memory resident when the operations were done: of the servers, or for an embedded \
+                  engine the growth of this process.",
         label: "memory resident",
         unit: Unit::Bytes,
         parts: &[Part {
@@ -50,7 +50,7 @@ const COSTS: [Cost; 3] = [
     Cost {
         name: "disk",
         what: "disk",
-        reading: "Less is better. What the files took when the operations were done.",
+        reading: "Less is better. The size of the files when the operations were done.",
         label: "disk",
         unit: Unit::Bytes,
         parts: &[Part {

@@ -9,9 +9,9 @@ use crate::model::{Operation, PointValue, Run};
 use crate::points::distinct_label;
 use crate::ranking::{Group, Row, Standing, groups};
 
-const READING: &str = "Further right is more, lower is better. Each mark is one of the rates that were tried: to the right \
-                       the operations a second that were reached, upwards the p99 of the response time. \
-                       Where a line turns upwards, more comes than the target bears.";
+const READING: &str = "Further right is more, lower is better. Each mark is one of the tried rates: to the right \
+                       the operations a second that the target did, upwards the p99 of the response time. \
+                       Where a line turns upwards, the rate is more than the target bears.";
 
 /// The coordinate of the offered rate.
 const RATE: &str = "rate";

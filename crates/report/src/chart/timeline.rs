@@ -42,10 +42,9 @@ const FIGURES: [Figured; 2] = [
     Figured {
         name: "rate",
         what: "rate over time",
-        reading: "Higher is better. Operations that ended in each stretch of the measured time, whatever became of \
-                  them: those that failed count here, and not in the rate. The rounds stand one after another, with a \
-                  gap between them.",
-        of_mix: " Others ran in the same rounds: these are given that part of each stretch which all of theirs took of \
+        reading: "Higher is better. Operations that ended in each stretch of the measured time, also the failed \
+                  operations, which the rate leaves out. The rounds stand one after another, with a gap between them.",
+        of_mix: " Other operations ran in the same rounds: each operation has that share of a stretch which it took of \
                  the round, as in the rate.",
         label: "operations per second",
         unit: Unit::Rate,

@@ -23,8 +23,8 @@ struct Whose {
 
 const CLIENT: Whose = Whose {
     name: "client",
-    reading: "Of this process, with the engines in it: each target has the marks of its own turns, joined over those of the \
-              others.",
+    reading: "Of this process, with the engines in it: each target has the marks of its own turns, joined over the \
+              turns of other targets.",
     of: &[UsageOf::Client],
 };
 
@@ -117,7 +117,7 @@ fn chart(run: &Run, whose: &Whose, figured: &Figured, places: usize) -> Option<C
         facets: vec![facet("of", whose.name), facet("figure", figured.name)],
         title: format!("{}: {}", whose.name, figured.what),
         reading: format!(
-            "{} A mark a second; of a long run, for several seconds together.",
+            "{} A mark a second; in a long run, a mark for several seconds.",
             whose.reading
         ),
         shape: Shape::Curves,

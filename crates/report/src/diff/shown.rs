@@ -188,7 +188,7 @@ fn side(side: &DiffSide) -> String {
 pub(super) fn warning(diff: &Diff) -> Option<String> {
     let mixed = diff.told_mixed()?;
     Some(format!(
-        "these runs differ in what was not to be compared, and a change may come from any of it: {mixed}"
+        "these runs differ in more than the figures, and each difference may cause a change: {mixed}"
     ))
 }
 
@@ -258,8 +258,8 @@ pub(super) fn rule(diff: &Diff) -> Vec<String> {
     let number = rates().count();
     let mut lines = vec![format!(
         "a change is told where p < {}, after Holm's correction over all changes of a measure (rates: {number}), and where \
-         it is more than {:.0} %; ~ stands where the runs cannot be told apart; an interval is of its one change, \
-         uncorrected; a percentile is the median of those of the rounds",
+         it is more than {:.0} %; ~ stands where the runs cannot be told apart; an interval belongs to one \
+         change and is uncorrected; a percentile is the median of the rounds' percentiles",
         Verdict::SIGNIFICANCE,
         Verdict::MIN_DIFFERENCE * 100.0
     )];

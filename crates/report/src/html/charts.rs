@@ -184,10 +184,10 @@ fn key(charts: &[Chart]) -> String {
             "Colour: the target. Each line goes from the least to the greatest, with a mark at the mean."
         }
         _ if manner.has_strips => {
-            "A strip for each, all with one scale of figures. The line breaks between rounds."
+            "A strip for each target, all with one scale of figures. The line breaks between rounds."
         }
         Shape::Curves => {
-            "Colour and dash: the target. Drag along a curve to look closer; double-click to see all of it again."
+            "Colour and dash: the target. Drag along a curve to look closer; double-click to see the whole curve again."
         }
         Shape::Lines => "Colour and mark: the target.",
         Shape::Bars if series().any(|series| series.colour.is_some()) => {
@@ -204,7 +204,7 @@ fn key(charts: &[Chart]) -> String {
         told.push("Hollow, dotted or dashed and empty: no result.");
     }
     if series().any(|series| series.unlike) {
-        told.push("Hollow or dashed and empty: hits less often than others, so that speed is not compared.");
+        told.push("Hollow or dashed and empty: hits less often than other targets, so its speed is not compared.");
     }
     if charts[0].shape == Shape::Lines && series().any(|series| series.target.is_none()) {
         told.push("Dashed and without marks: a model.");

@@ -72,7 +72,7 @@ fn meaning(run: &Run, findings: &[Finding<'_>]) -> String {
                                   that a figure means something else than it seems to."
         }
         Some(_) => {
-            "A warning says that a figure means something else than it seems to; a note, what to know before \
+            "A warning says that a figure means something else than it seems to; a note gives a fact to know before \
                     comparing."
         }
     };
@@ -87,7 +87,7 @@ fn none_found(run: &Run) -> String {
         "every figure"
     };
     format!(
-        "Larder {} looked at {figures} for the ways it knows in which one may mislead, and found none.",
+        "Larder {} looked at {figures} for the known ways in which a figure misleads, and found none.",
         run.larder
     )
 }

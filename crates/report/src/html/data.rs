@@ -30,13 +30,13 @@ pub(super) fn section(run: &Run) -> Markup {
     html! {
         section #data {
             h2 { "Data" }
-            p.prose { "All that this page shows is made from one file, which lies in it." }
+            p.prose { "This page is made from one file, which the page contains." }
             ul.downloads {
                 li {
                     a #run-json download="run.json.gz" href={ "data:application/gzip;base64," (packed(&json)) } { "run.json.gz" }
-                    " everything that was found out, for other programs"
+                    " all results, for other programs"
                     @if is_coarsened { "; the course of each round in longer stretches than in the file beside this page" }
-                    @if is_thinned { "; of the machine's use over the run fewer samples than in the file beside this page" }
+                    @if is_thinned { "; fewer samples of the machine's use than in the file beside this page" }
                 }
                 li.live {
                     a #samples-csv download="samples.csv" href="#data" data-heads=(heads) { "samples.csv" }

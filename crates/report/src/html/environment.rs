@@ -84,7 +84,7 @@ fn targets(run: &Run) -> Markup {
             table.plain {
                 thead { tr {
                     th scope="col" { "target" } th scope="col" { "URL" } th scope="col" { "version" }
-                    th scope="col" { "durability" } th scope="col" { "reach" } th scope="col" { "whose" }
+                    th scope="col" { "durability" } th scope="col" { "reach" } th scope="col" { "ownership" }
                     th scope="col" { "files on" } th.number scope="col" { "capacity" }
                     th.number scope="col" { "keys up to" } th.number scope="col" { "values up to" }
                     @if has_ttl { th scope="col" { "expired keys" } }

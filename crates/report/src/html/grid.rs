@@ -32,7 +32,7 @@ pub(super) fn table(view: &View<'_>, groups: &[Group<'_>]) -> Markup {
                     @for (number, target) in view.run.targets.iter().enumerate() {
                         th scope="col" { (marks::of_target(Some(number))) " " (target.name) }
                     }
-                    th.words scope="col" { "who leads" }
+                    th.words scope="col" { "leader" }
                 } }
                 tbody { @for group in groups { @let decided = is_decided(view.run, group); tr {
                     th scope="row" {
@@ -57,7 +57,7 @@ fn key(run: &Run, groups: &[Group<'_>], measure: &str) -> Markup {
             "Figure: " (measure) @if measure == RESPONSE_P99 { ", the median of the rounds" } ". "
             "Length of the bar: its share of the best at that point, in the colour of the target. "
             @if groups.iter().any(|group| is_decided(run, group)) { "▸: leads there, or cannot be told apart from the leader. " }
-            @if has(|row| row.unlike().is_some()) { "With hits beside it: so few hits that its speed is not compared. " }
+            @if has(|row| row.unlike().is_some()) { "Hits beside a figure: too few hits to compare its speed. " }
             @if groups.iter().any(|group| group.rows.iter().any(Row::is_withheld)) { "Hatched and crossed out: no result." }
         }
     }
@@ -145,7 +145,7 @@ fn in_a_word(row: &Row<'_>) -> &'static str {
         Some(ReasonKind::Lost) => "lost",
         Some(ReasonKind::Full) => "full",
         Some(ReasonKind::Interrupted) => "interrupted",
-        Some(ReasonKind::NothingSucceeded) => "none succeeded",
+        Some(ReasonKind::NothingSucceeded) => "all failed",
         None if row.target.is_some_and(|target| target.reason.is_some()) => "did not run",
         None => "no figure",
     }

@@ -146,9 +146,9 @@ fn or(names: &[&str]) -> String {
 }
 
 /// The way in which the figures of [`values`] are counted.
-const VALUES_MEAN: &str = "right: answers that were as stored, those of the read-back too; lost: acknowledged values that were \
-                           gone when they were read back, and no eviction explains it; missed: reads that found nothing, \
-                           but for keys that the plan had deleted; wrong: reads that returned anything else";
+const VALUES_MEAN: &str = "right: answers as stored, also in the read-back; lost: acknowledged values that the \
+                           read-back did not find and no eviction explains; missed: reads that found nothing, except \
+                           of keys that the plan had deleted; wrong: reads that returned anything else";
 
 fn checks(run: &Run) -> Markup {
     let worst = run.checks.iter().map(|check| check.severity).min();

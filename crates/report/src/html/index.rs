@@ -275,7 +275,7 @@ fn environment(index: &Index) -> Markup {
         section #environment {
             h2 { "Environment" }
             @if let Some(environment) = one_machine(index) { (facts(&machine(environment))) }
-            @else { p.prose { "The runs were on several machines: each says on which." } }
+            @else { p.prose { "The runs were on several machines: each report names its own." } }
         }
     }
 }

@@ -169,7 +169,7 @@ fn key(group: &Group<'_>, columns: &Columns) -> Markup {
     html! {
         p.key {
             "Length: " @if group.is_paced() { (columns.measure) ", the median of the rounds" }
-            @else if columns.misses { "requests answered a second, of which the full part hit" }
+            @else if columns.misses { "requests answered a second; the full part is hits" }
             @else { "operations a second" }
             ", " (better) ". "
             @if group.ranked().any(|row| row.rate_ci95().is_some()) { "Thin line: 95 % interval. " }

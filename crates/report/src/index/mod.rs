@@ -117,7 +117,7 @@ fn conclusions(index: &Index) -> Option<String> {
     let repeated = match (is_in(ArticleForm::Published), is_in(ArticleForm::Corrected)) {
         (true, false) => " repeated as they were published with their mistakes,",
         (false, true) => " repeated with their mistakes corrected,",
-        _ => " each in the form in which it can be asked,",
+        _ => " each in the form that can test it,",
     };
     let ids: BTreeSet<&str> = articles.iter().map(|article| article.id.as_str()).collect();
     let turned = match tally.turned {
@@ -139,11 +139,9 @@ fn by_mistake(index: &Index) -> Option<String> {
     match Tally::of(index.runs()).by_mistake {
         0 => None,
         1 => Some(
-            "1 of those that do not hold does so as it was published, by a mistake.".to_owned(),
+            "1 conclusion that does not hold here holds as published, by a mistake.".to_owned(),
         ),
-        n => Some(format!(
-            "{n} of those that do not hold do so as they were published, by a mistake."
-        )),
+        n => Some(format!("{n} conclusions that do not hold here hold as published, by mistakes.")),
     }
 }
 
@@ -255,11 +253,10 @@ pub(crate) fn one_machine(index: &Index) -> Option<&Environment> {
 /// The limits of the runs together. The limits of each run are in its own report.
 pub(crate) fn not_shown(index: &Index) -> Vec<String> {
     let mut sentences = vec![
-        "Scenarios are not compared with each other: a cache that stands in several of them did other work in each, and \
-         no rate of one is to be set beside a rate of another."
+        "Scenarios are not compared with each other: a cache did other work in each scenario, so its rates in two \
+         scenarios say nothing of each other."
             .to_owned(),
-        "They ran once, one after the other: what changes on the machine from one hour to the next may lie between two \
-         of them."
+        "The scenarios ran once, one after the other: the machine may have changed between two of them."
             .to_owned(),
     ];
     let is_cut = |run: &Run| run.article.as_ref().is_some_and(|article| article.cut.is_some());
@@ -269,11 +266,11 @@ pub(crate) fn not_shown(index: &Index) -> Vec<String> {
     }
     if Tally::of(index.runs()).all() > 0 {
         sentences.push(
-            "A conclusion is judged on this machine with the versions of today: that it does not hold here says nothing \
-             of the machine on which it was drawn."
+            "A conclusion is judged on this machine with today's versions: a conclusion that does not hold here may \
+             hold on the article's machine."
                 .to_owned(),
         );
     }
-    sentences.push("What a run by itself does not show, its own report says.".to_owned());
+    sentences.push("The report of each run states the limits of that run.".to_owned());
     sentences
 }

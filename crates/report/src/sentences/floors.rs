@@ -141,7 +141,7 @@ fn immeasurable(run: &Run, groups: &[&Group<'_>], operation: Operation) -> Vec<S
             format!("{} of the time or more", percent(least))
         };
         let text = format!(
-            "{operation} of {name} may be faster than is told{at}: the measuring alone takes {takes}"
+            "{operation} of {name} may be faster than shown{at}: the measuring alone takes {takes}"
         );
         Sentence { operation: Some(operation), ..about("harness", text) }
     };

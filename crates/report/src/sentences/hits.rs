@@ -100,10 +100,10 @@ fn text(run: &Run, curve: &HitCurve, one: &Reached<'_>) -> String {
             "{place} {name} hits {hits}; an exact LRU has {lru} where the threads take turns; {optimal}"
         ),
         None if lru_itself == Some(Lru::Exact) => format!(
-            "{place} {name} hits {hits}, which an LRU that keeps to the capacity cannot: an exact one has {lru}; {optimal}"
+            "{place} {name} hits {hits}, more than an LRU of that capacity can: an exact LRU has {lru}; {optimal}"
         ),
         None if lru_itself == Some(Lru::Approximate) => format!(
-            "{place} {name} hits {hits}; its LRU is no exact one, which would have {lru}; {optimal}"
+            "{place} {name} hits {hits}; its LRU is approximate, an exact LRU has {lru}; {optimal}"
         ),
         None => {
             let than = if is_above { "more" } else { "less" };

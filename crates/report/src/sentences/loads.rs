@@ -35,8 +35,8 @@ pub(super) fn repeated(swept: &[&str], group: &Group<'_>) -> Option<Sentence> {
         point: Some(group.point.clone()),
         subject: format!("{}{place}", group.operation),
         text: format!(
-            "a value that was missing was made {made}, because so many threads missed it before one of them had stored it; \
-             once would be enough"
+            "each missing value was loaded {made}, because several threads missed it before the first one stored it; \
+             one load would be enough"
         ),
     })
 }

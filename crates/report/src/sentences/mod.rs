@@ -93,7 +93,7 @@ pub fn sentences(run: &Run) -> Vec<Sentence> {
 fn interruption(run: &Run) -> Option<Sentence> {
     run.interrupted.then(|| {
         let text = format!(
-            "stopped after {}: what was measured until then is here, {} for each figure",
+            "stopped after {}: the report shows the measurements until then, {} for each figure",
             figures::seconds(run.duration_s),
             rounds(run)
         );
@@ -140,11 +140,11 @@ fn rule(run: &Run) -> Option<Sentence> {
         };
         let text = format!(
             "two targets are told apart where p < {}, after Holm's correction over {}, and their {rates} differ by \
-             more than {} %; an interval is of its one ratio, uncorrected{}",
+             more than {} %; an interval belongs to one ratio and is uncorrected{}",
             Verdict::SIGNIFICANCE,
             count(comparisons, "comparison"),
             Verdict::MIN_DIFFERENCE * 100.0,
-            if round_by_round(run) { "; with so many rounds, they are compared round by round" } else { "" }
+            if round_by_round(run) { "; with so many rounds, targets are compared round by round" } else { "" }
         );
         about("the rule", text)
     })
@@ -279,7 +279,7 @@ fn down_the_ranking(
     if texts.is_empty() {
         let rounds = ranked.iter().map(|row| row.cell.rounds).max().unwrap_or(0) as usize;
         texts.push(format!(
-            "nothing can be said of who is faster: {} gave no comparison",
+            "no target can be called faster: {} gave no comparison",
             count(rounds, "round")
         ));
     }

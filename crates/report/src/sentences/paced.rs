@@ -79,8 +79,8 @@ fn waited(name: &str, cell: &Cell) -> Option<String> {
     };
     (apart && cell.kept_up() != Some(false)).then(|| {
         let text = format!(
-            "{percentile} is {} from the intended start and {} from the instant at which operations began, because {why}; a \
-             closed loop tells only the second",
+            "{percentile} is {} from the intended start and {} from the actual start, because {why}; a closed loop \
+             shows only the second",
             nanoseconds(of(&planned) as f64),
             nanoseconds(of(&service) as f64),
         );

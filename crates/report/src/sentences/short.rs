@@ -63,7 +63,7 @@ fn most_hits(run: &Run, curve: &HitCurve, groups: &[Group<'_>]) -> Option<String
         format!("{} at {}", stretch[0].0, list(&at.iter().map(String::as_str).collect::<Vec<_>>()))
     });
     let parts: Vec<String> = parts.collect();
-    (!parts.is_empty()).then(|| format!("the most hits has {}", parts.join("; ")))
+    (!parts.is_empty()).then(|| format!("most hits: {}", parts.join("; ")))
 }
 
 /// The fastest targets, and the number of points of each.
@@ -94,7 +94,7 @@ fn fastest(run: &Run, groups: &[Group<'_>]) -> String {
             Lead::Leads(names) => format!("{} share the lead{at}", list(names)),
             Lead::Tied(names) => format!("{} cannot be told apart{at}", list(names)),
             Lead::Seems(name) => format!("{name} has the {best}{at}"),
-            Lead::Alone(name) => format!("{name} is the only one with a result to compare{at}"),
+            Lead::Alone(name) => format!("{name} has the only result to compare{at}"),
             Lead::Nobody => format!("no target has a result{at}"),
         }
     });

@@ -47,6 +47,6 @@ pub(super) fn outliers(run: &Run) -> Option<Sentence> {
     if left_out > 0 {
         texts.push(format!("run.json names {left_out} more"));
     }
-    let text = format!("{}; they count like all others", texts.join("; "));
+    let text = format!("{}; these rounds count like all others", texts.join("; "));
     Some(about("outliers", text))
 }

@@ -83,8 +83,8 @@ fn a_cell_without_the_figure_falls_short_and_says_why() {
     for (text, why) in [
         ("p99.9(get, moka:) < 1s", "fewer than ten operations lie beyond this percentile"),
         ("rate(set) > 1", "lost in the first round"),
-        ("rss(get, moka:) < 1G", "how much memory it takes is not known"),
-        ("disk(get, moka:) < 1G", "how much disk it takes is not known"),
+        ("rss(get, moka:) < 1G", "the use of memory is not known"),
+        ("disk(get, moka:) < 1G", "the use of disk is not known"),
         ("server_cpu(get, moka:) < 1s", "the CPU time of the servers is not known"),
     ] {
         let said = said(text, &run);
@@ -93,7 +93,7 @@ fn a_cell_without_the_figure_falls_short_and_says_why() {
     run.checks = vec![check("NEVER-HITS", Severity::Error, Some("moka:"), "nothing hits")];
     assert!(
         said("rate(get, moka:) > 1", &run)[0]
-            .ends_with("it is no result: NEVER-HITS: nothing hits")
+            .ends_with("the cell is no result: NEVER-HITS: nothing hits")
     );
     // Assertions on counts use the measured counts.
     assert_eq!(said("misses(get, moka:) < 11", &run), [""; 0]);
@@ -117,8 +117,8 @@ fn latencies_that_the_end_of_a_round_cut_off_pass_below_no_limit() {
     assert_eq!(
         said("p99(get, moka:) < 300ms", &run),
         [
-            "p99(get, moka:) < 300ms does not hold: get of moka: p99 is 3.12 µs at least: it did 95 % of 674 k/s in time, and \
-          1000 operations had not begun when the time was over; take a lower rate"
+            "p99(get, moka:) < 300ms does not hold: get of moka: p99 is 3.12 µs at least: the target did 95 % of 674 k/s in \
+          time, and 1000 operations had not begun when the time was over; take a lower rate"
         ]
     );
     for text in ["p50(get) <= 1s", "max(get) < 1s", "mean(get) < 1s", "p99(get) > 1s"] {

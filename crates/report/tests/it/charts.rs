@@ -131,7 +131,11 @@ fn withheld_figures_stand_in_series_of_their_own() {
         [
             (Some(0), None, [Some(9e5), None, Some(7e5)].as_slice()),
             (Some(0), Some("TRUNCATED"), &[None, Some(8e5), None]),
-            (Some(1), Some("keeps nothing: this is what the measuring costs"), &[Some(5e7); 3]),
+            (
+                Some(1),
+                Some("keeps nothing: its time is the cost of the measuring"),
+                &[Some(5e7); 3]
+            ),
         ]
     );
 }

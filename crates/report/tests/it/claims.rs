@@ -62,10 +62,7 @@ fn a_tie_of_three_is_one_sentence_and_a_tie_despite_its_interval_shows_p() {
 #[test]
 fn without_rounds_enough_nothing_is_claimed() {
     let mut run = gets(&[("a", 3e6), ("b", 1e6)]);
-    assert_eq!(
-        said(&run),
-        ["get: nothing can be said of who is faster: 10 rounds gave no comparison"]
-    );
+    assert_eq!(said(&run), ["get: no target can be called faster: 10 rounds gave no comparison"]);
     run.comparisons = vec![Comparison { ci95: None, ratio: 3.0, ..tied("a", "b") }];
     assert_eq!(
         said(&run),
@@ -328,11 +325,10 @@ fn an_operation_that_takes_as_long_without_the_cache_may_be_faster_than_told() {
     run.comparisons = vec![faster("a", "b", 100.0)];
     run.floors = vec![floor(120.0)];
     let sentence =
-        "harness: get of a may be faster than is told: the measuring alone takes as long"
-            .to_owned();
+        "harness: get of a may be faster than shown: the measuring alone takes as long".to_owned();
     assert!(said(&run).contains(&sentence), "{:?}", said(&run));
     run.floors = vec![floor(85.0)];
-    let sentence = "harness: get of a may be faster than is told: the measuring alone takes 85 % of the \
+    let sentence = "harness: get of a may be faster than shown: the measuring alone takes 85 % of the \
                     time or more";
     assert_eq!(said(&run).last().unwrap(), sentence);
     run.floors = vec![floor(79.0)];
@@ -347,8 +343,8 @@ fn targets_that_did_not_run_and_an_interruption_are_named() {
     let said = said(&run);
     assert_eq!(
         said[0],
-        "interrupted: stopped after 12.0 s: what was measured until then is here, 10 rounds for \
-         each figure"
+        "interrupted: stopped after 12.0 s: the report shows the measurements until then, 10 \
+         rounds for each figure"
     );
     assert_eq!(said.last().unwrap(), "not run: b did not run: refused");
 }

@@ -82,7 +82,7 @@ fn no_lru_is_praised_for_hitting_more_often_than_an_exact_one() {
     };
     for (text, words) in [
         (said(&|run| is(run, "policy", "tinylfu")), "more than an exact LRU with 40.0 %"),
-        (said(&|run| is(run, "policy", "lru")), "which an LRU that keeps to the capacity cannot"),
+        (said(&|run| is(run, "policy", "lru")), "more than an LRU of that capacity can"),
         (
             said(&|run| {
                 is(run, "policy", "lru");
@@ -92,7 +92,7 @@ fn no_lru_is_praised_for_hitting_more_often_than_an_exact_one() {
         ),
         (
             said(&|run| is(run, "maxmemory-policy", "allkeys-lru")),
-            "its LRU is no exact one, which would have 40.0 %",
+            "its LRU is approximate, an exact LRU has 40.0 %",
         ),
         (said(&|run| is(run, "maxmemory-policy", "allkeys-lfu")), "more than an exact LRU"),
         (

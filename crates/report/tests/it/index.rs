@@ -97,9 +97,9 @@ fn what_both_forms_ask_counts_once_and_where_it_can_be_told() {
     index.push("b", in_form(ArticleForm::Published, [DoesNotHold, Holds, Holds, CannotBeTold]));
     let text = render(&index, Format::MARKDOWN);
     for said in [
-        "Of the 4 conclusions of 1 article, each in the form in which it can be asked, 2 hold here, 1 does not (1 of them \
+        "Of the 4 conclusions of 1 article, each in the form that can test it, 2 hold here, 1 does not (1 of them \
          turned round), and 1 cannot be told from these runs.",
-        "1 of those that do not hold does so as it was published, by a mistake.",
+        "1 conclusion that does not hold here holds as published, by a mistake.",
         "It is 1. (with the mistakes corrected; as published: does not hold)",
         "It is 2. (with the mistakes corrected; as published: holds)",
         "It is 3. (as published)",
@@ -135,7 +135,7 @@ fn a_statement_of_several_conclusions_counts_once_and_derived_ones_apart() {
     assert_eq!(article.statements(false), [DoesNotHold, CannotBeTold, TurnsRound, Holds]);
     assert_eq!(article.statements(true), [Holds]);
     let text = larder_report::render(&run, Format::MARKDOWN, PLAIN);
-    let heading = "What it concluded: of 4, 1 holds here, 1 turns round, 1 does not hold, 1 cannot be told; of 1 that is \
+    let heading = "Conclusions: of 4, 1 holds here, 1 turns round, 1 does not hold, 1 cannot be told; of 1 that is \
                    derived, 1 holds here";
     assert!(text.contains(heading), "{text}");
     assert!(text.contains(" (derived, not the author's)"), "{text}");

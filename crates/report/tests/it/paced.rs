@@ -122,9 +122,8 @@ fn a_name_that_ends_in_a_colon_has_one() {
         ("b:", "threads of the client woke late"),
     ] {
         let begins = format!("get: {name} p99.9 is 9.00 ms from the intended start and ");
-        let ends = format!(
-            " at which operations began, because {why}; a closed loop tells only the second"
-        );
+        let ends =
+            format!(" from the actual start, because {why}; a closed loop shows only the second");
         let is_there = |said: &String| said.starts_with(&begins) && said.ends_with(&ends);
         assert!(said.iter().any(is_there), "{name}: {said:#?}");
     }

@@ -77,7 +77,10 @@ fn an_assertion_of_the_rate_asks_which_of_the_two_is_meant() {
     };
     assert!(said("rate(get, big) > 70k").is_empty());
     let why = said("rate(get, small) > 1");
-    assert!(why[0].contains("91 % of it missed: assert answered or hits_per_s"), "{why:?}");
+    assert!(
+        why[0].contains("91 % of the operations missed: assert answered or hits_per_s"),
+        "{why:?}"
+    );
     assert!(said("answered(get, small) > 80k").is_empty());
     assert!(said("hits_per_s(get, small) < 10k").is_empty());
 }

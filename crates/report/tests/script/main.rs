@@ -187,7 +187,7 @@ fn no_ratio_to_nothing() {
     let zero = returned(body, &json!({ "chart": chart }));
     assert_eq!(zero, json!([[null, null, null], [reason, reason, reason]]));
     chart["series"][0]["withheld"] = json!("NEVER-HITS");
-    let reason = "no result is shown to compare it with";
+    let reason = "no result is shown for comparison";
     let withheld = returned(body, &json!({ "chart": chart }));
     assert_eq!(withheld, json!([[null, null, null], [reason, reason, reason]]));
 }

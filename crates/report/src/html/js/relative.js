@@ -1,7 +1,7 @@
 // Figures as a part or a multiple of the best, at each place.
 
 /** Why there is no ratio: `best` is what stands best at a place, if anything does. */
-const noRatio = (best) => (best ? "no ratio where the best is 0" : "no result is shown to compare it with");
+const noRatio = (best) => (best ? "no ratio where the best is 0" : "no result is shown for comparison");
 
 /**
  * The same chart in relation to the best of the series that are shown; what is no result is never the best. The bounds

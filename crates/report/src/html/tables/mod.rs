@@ -82,19 +82,19 @@ fn legend(view: &View<'_>) -> Markup {
             @if intervals {
                 li { "Below a figure stands its 95 % interval, by bootstrap over the rounds, in the same unit." }
             } @else {
-                li { "No figure has an interval: that takes at least six rounds." }
+                li { "No figure has an interval: an interval takes at least six rounds." }
             }
             li { "A rate counts the operations that succeeded, per second of wall clock: the median of the rounds." }
             @if rows().any(|row| row.misses) {
                 li {
-                    b { "answered/s" } ": requests answered a second, hits and misses. " b { "hits/s" } ": those of them that hit. \
-                    Where hits differ by more than a point, speed is not compared."
+                    b { "answered/s" } ": requests answered a second, hits and misses. " b { "hits/s" } ": the requests that \
+                    hit. Where hits differ by more than a point, speed is not compared."
                 }
             }
             @if rows().any(|row| row.cell.is_paced()) {
                 li {
                     b { "due" } ": operations came at this rate, whatever the target did. The response time counts from the intended start; the \
-                    median of the rounds' p99 ranks. The service time counts from the instant at which an operation really began."
+                    median of the rounds' p99 ranks. The service time counts from the actual start."
                 }
             }
             @if rows().any(|row| !row.ties.is_empty()) {

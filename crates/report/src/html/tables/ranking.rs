@@ -17,7 +17,7 @@ use crate::ranking::{Group, Row, Standing};
 
 /// The degrees of durability, from least to most.
 const CLASSES: [(&str, &str); 5] = [
-    ("unacknowledged", "nobody waits for an answer"),
+    ("unacknowledged", "the client waits for no answer"),
     ("volatile", "lost when the process that holds it ends"),
     ("os-cache", "survives the process, not the operating system"),
     ("fsync-batch", "survives a loss of power, but for a stated window"),
@@ -111,7 +111,7 @@ fn rank(class: &str) -> usize {
 fn meaning(class: &str) -> &'static str {
     CLASSES
         .get(rank(class))
-        .map_or("what a write survives was not found out", |(_, meaning)| meaning)
+        .map_or("the durability of a write is not known", |(_, meaning)| meaning)
 }
 
 /// The class of durability: its name, and a pip for each rank.
