@@ -443,14 +443,14 @@ impl Store for GuestStore {
         Ok(Box::new(GuestSession::new(Arc::clone(&self.shared), program)))
     }
 
-    /// Of a stack what its lowest tier has room for and dropped, for that one has everything: what the tiers above drop is
-    /// not lost. What else its servers count is not what the stack was asked.
     fn external_stats(&self) -> Result<Vec<Stats>> {
         let servers = self.shared.parts.iter().filter_map(Part::store);
         let told: Result<Vec<_>> = servers.map(|servers| servers.external_stats()).collect();
         Ok(told?.into_iter().flatten().collect())
     }
 
+    /// For a stack, the capacity and the evictions of its lowest tier, which has all entries: entries that an upper tier
+    /// drops are not lost. Other counters of the servers do not count requests to the stack.
     fn stats(&self) -> Result<Stats> {
         let stats = self.shared.parts.last().map_or_else(|| Ok(Stats::default()), Part::stats)?;
         let stats = self.shared.with_what_it_takes(stats);

@@ -71,7 +71,7 @@ pub struct Cell {
     /// Bytes that its files take at the end of the phase; the most of all rounds, as for `rss_bytes`.
     pub disk_bytes: Option<u64>,
     /// The most bytes that the store held by its own count, between the phases and, where it tells, within a turn.
-    /// `null` where it does not count them, where others store there too, and in runs of older versions.
+    /// `null` where it does not count them, where other programs store there too, and in runs of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_bytes_peak: Option<u64>,
     /// The most entries that the store held between the phases; `null` as for `held_bytes_peak`.
@@ -172,8 +172,8 @@ pub struct Outlier {
     pub score: f64,
 }
 
-/// Whether the rates of a cell's rounds, or their stand-ins in an open loop, rose or fell with time: the test of Mann
-/// (1945) and Kendall.
+/// Whether the rates of a cell's rounds, or the figures in their place in an open loop, rose or fell with time: the
+/// test of Mann (1945) and Kendall.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trend {
     /// Kendall's tau: 1 where each round was faster than the one before, −1 where each was slower.

@@ -30,7 +30,7 @@ pub struct Counts {
     /// Of `wrong` and `read_back_wrong`: values with the right beginning, cut short.
     pub truncated: u64,
     /// Of `wrong` and `read_back_wrong`: whole values of the right key that are older than the last acknowledged one,
-    /// or whose key was deleted since.
+    /// or whose key has an acknowledged delete since.
     #[serde(default)]
     pub stale: u64,
     /// Of `wrong` and `read_back_wrong`: values of another key of this run.

@@ -9,7 +9,7 @@ use super::{Operation, Point};
 /// The changes from one run to another, in the cells that both have.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Diff {
-    /// The earlier run.
+    /// The old run, the baseline.
     pub old: DiffSide,
     /// The run that is compared with it.
     pub new: DiffSide,
