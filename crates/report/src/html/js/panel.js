@@ -37,7 +37,7 @@ const drawNothing = (plot, why) => {
 /** Says which operation is seen where the chosen one has no such chart. */
 const insteadText = (chart, chosen) => {
   const operation = chart.facets.find(({ name }) => name === "operation")?.value;
-  return operation === undefined || operation === chosen.operation ? "" : `Of ${chosen.operation} there is no such chart; this is ${operation}. `;
+  return operation === undefined || operation === chosen.operation ? "" : `There is no such chart of ${chosen.operation}; this chart shows ${operation}. `;
 };
 
 /** Wires a panel. Returns what draws it anew, after a choice for all charts where one is named. */
