@@ -83,7 +83,10 @@ impl Model {
     /// The store has no entry where the model has one: only eviction explains that.
     fn vanished(&mut self, i: usize) -> Result<(), Failed> {
         let known = self.entries.remove(&i).is_some();
-        ensure!(!known || self.capabilities.evicts, "key {i} is gone, and the store evicts none");
+        ensure!(
+            !known || self.capabilities.evicts,
+            "key {i} is gone, and the store evicts nothing"
+        );
         Ok(())
     }
 

@@ -76,9 +76,9 @@ fn eight_threads_read_back_their_own_values(fixture: &Fixture) -> Result<(), Fai
             let key = fixture.key(format_args!("{thread}-{i}"));
             match (session.get(&key, &mut found)?, &last[i]) {
                 (Some(_), Some(last)) => same(&key, &found, last)?,
-                (Some(_), None) => return Err("a hit of a key that nobody set".into()),
+                (Some(_), None) => return Err("a hit of a key that no thread set".into()),
                 (None, Some(_)) => {
-                    ensure!(may_vanish, "a value is gone, and the store evicts none");
+                    ensure!(may_vanish, "a value is gone, and the store evicts nothing");
                 }
                 (None, None) => {}
             }

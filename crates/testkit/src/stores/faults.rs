@@ -311,21 +311,16 @@ pub(super) const STALE: Engine = engine(
 pub(super) const UNDEAD: Engine = engine(
     "undead",
     "undead:?every=10",
-    "Keeps some of what it is told to delete",
+    "Keeps some deleted keys",
     || schemars::schema_for!(EveryOptions),
     |url, _| Ok(MapStore::open("undead", url, Fault::Undead { every: every("undead", url)? })),
 );
 
-pub(super) const STAYS: Engine = engine(
-    "stays",
-    "stays:",
-    "Keeps everything when it is told to clear",
-    super::map::schema,
-    |url, _| {
+pub(super) const STAYS: Engine =
+    engine("stays", "stays:", "Keeps all entries at a clear", super::map::schema, |url, _| {
         let super::map::MapOptions {} = url.options("stays")?;
         Ok(MapStore::open("stays", url, Fault::Stays))
-    },
-);
+    });
 
 pub(super) const FAILS: Engine = engine(
     "fails",
@@ -372,7 +367,7 @@ pub(super) const SPINS: Engine = engine(
 pub(super) const TIRES: Engine = engine(
     "tires",
     "tires:",
-    "Sleeps longer in each operation than in the one before",
+    "Sleeps longer in each operation than in the previous operation",
     super::map::schema,
     |url, _| Ok(MapStore::open("tires", url, Fault::Tires)),
 );
@@ -389,7 +384,7 @@ pub(super) const MISSES: Engine = engine(
 );
 
 pub(super) const LINGERS: Engine =
-    engine("lingers", "lingers:", "Answers what has expired", super::map::schema, |url, _| {
+    engine("lingers", "lingers:", "Answers with expired entries", super::map::schema, |url, _| {
         let super::map::MapOptions {} = url.options("lingers")?;
         Ok(MapStore::open("lingers", url, Fault::Lingers))
     });
@@ -419,7 +414,7 @@ pub(super) const RACES: Engine = engine(
 pub(super) const CLINGS: Engine = engine(
     "clings",
     "clings:",
-    "Keeps the tag of an entry that is set without one",
+    "Keeps the tag of an entry that is set without a tag",
     super::map::schema,
     |url, _| {
         let super::map::MapOptions {} = url.options("clings")?;
@@ -449,7 +444,7 @@ pub(super) const SPILLS: Engine = engine(
 pub(super) const TRADES: Engine = engine(
     "trades",
     "trades:",
-    "Leaves out one entry of a prefix or tag that it reads by, and hands out another",
+    "Leaves out one entry of a prefix or tag, and returns another entry",
     super::map::schema,
     |url, _| {
         let super::map::MapOptions {} = url.options("trades")?;

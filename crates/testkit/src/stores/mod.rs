@@ -42,7 +42,7 @@ pub const ENGINES: Catalog = Catalog::new(LIST);
 
 /// The test engines, to be joined with other engines.
 pub const LIST: &[Engine] = &[
-    engine(map::SCHEME, "map:", "Keeps what is set, in a map", map::schema, map::open),
+    engine(map::SCHEME, "map:", "Keeps entries in a map", map::schema, map::open),
     faults::DROPS,
     faults::TRUNCATES,
     faults::GARBLES,
