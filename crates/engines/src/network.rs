@@ -132,8 +132,8 @@ pub fn socket_path(engine: &'static str, directory: &Path) -> Result<PathBuf> {
 pub fn check_socket_path(engine: &'static str, path: &Path) -> Result<()> {
     if path.as_os_str().len() > SOCKET_PATH_LEN {
         let reason = format!(
-            "option `socket`: {} is longer than the {SOCKET_PATH_LEN} bytes of a socket's path; \
-             set TMPDIR to a shorter one",
+            "option `socket`: {} is longer than the {SOCKET_PATH_LEN} bytes of a socket's path; set TMPDIR to a \
+             shorter path",
             path.display()
         );
         return Err(Error::InvalidOptions { engine, reason });

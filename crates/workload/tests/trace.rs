@@ -213,7 +213,7 @@ fn broken_rows_and_records_name_their_place_and_fault() {
         ),
         ("a.csv", "key,ttl\na,-1", "line 2: TTL `-1` is not a whole number up to 4294967294"),
         ("a.csv", "key,op\na,get\n\"b,get\nc,get", "line 3: 1 fields, where the header has 2"),
-        ("a.csv", "key,key\na,b", "of no known format"),
+        ("a.csv", "key,key\na,b", "unknown format"),
         ("a", "1,k,1,1,1,get,0\n2,k,1,1,get,0", "line 2: 6 fields, where a request has 7"),
         ("a", "1,k,1,1,1,get,0\n2,k,1,1,1,get,x", "line 2: TTL `x`"),
         ("a.csv", "key,op\n", "has no operation"),

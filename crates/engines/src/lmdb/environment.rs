@@ -85,7 +85,7 @@ impl Environment {
         if config.map_bytes() > map_size {
             let [wanted, map_size] = [config.map_bytes(), map_size].map(|n| ByteSize(n as u64));
             return refuse(format!(
-                "{folder} is open in this process with a map of {map_size} < {wanted}; open the larger one first"
+                "{folder} is open in this process with a map of {map_size} < {wanted}; open the larger map first"
             ));
         }
         Ok(())

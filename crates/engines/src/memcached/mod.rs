@@ -47,7 +47,7 @@ const TWEMPROXY: Recipe =
 pub(crate) const ENGINE: Engine = Engine {
     scheme: SCHEME,
     aliases: &[],
-    summary: "memcached, or a pool of them placed by ketama; with no host, one is started",
+    summary: "memcached, or a pool of servers placed by ketama; with no host, a server is started",
     example: "memcached://h1:11211,h2:11211?timeout=1s",
     medium: Medium::Memory,
     capacity_option: Some("m"),

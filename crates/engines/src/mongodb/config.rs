@@ -207,7 +207,7 @@ impl MongodbConfig {
             _ => {}
         }
         if matches!((config.tls, config.ssl), (Some(tls), Some(ssl)) if tls != ssl) {
-            return invalid("options `tls` and `ssl` are one and say both on and off".into());
+            return invalid("options `tls` and `ssl` are the same and contradict each other; leave out one of them".into());
         }
         if config.timeout.0.is_zero() {
             return invalid("option `timeout`: 0s leaves no time to answer; write 5s".into());
@@ -388,7 +388,7 @@ mod tests {
             ("mongodb://h1?memory=1g", "option `memory` is for a server that larder starts"),
             ("mongodb://h1?sync_delay=0", "option `sync_delay` is for a server that larder starts"),
             ("mongodb:?replicaSet=rs", "option `replicaSet` is for servers that the URL names"),
-            ("mongodb://h1?tls=on&ssl=off", "are one and say both"),
+            ("mongodb://h1?tls=on&ssl=off", "contradict each other"),
             ("mongodb:?timeout=0", "write 5s"),
             ("mongodb:?w=0&journal=on", "waits for no journal"),
             ("mongodb:?w=0&tls=on", "without a user and without TLS"),

@@ -55,7 +55,8 @@ const JAVA: Recipe = Recipe::server("java", "default-jre-headless");
 pub(crate) const ENGINE: Engine = Engine {
     scheme: SCHEME,
     aliases: &["mongodb+srv"],
-    summary: "MongoDB, alone or a replica set; with no host, one is started, or a stand-in that says nothing of its speed",
+    summary: "MongoDB, alone or a replica set; with no host, a server is started, or a stand-in that says nothing of \
+              its speed",
     example: "mongodb://user:password@h1:27017/cache?w=majority&journal=on",
     medium: Medium::Files,
     capacity_option: None,

@@ -35,7 +35,7 @@ const MYSQL: Recipe = Recipe { server: "mysql", ..Recipe::server("mysqld", "mysq
 pub(crate) const ENGINE: Engine = Engine {
     scheme: SCHEME,
     aliases: &["mariadb"],
-    summary: "MariaDB or MySQL, a table of InnoDB; with no host, one is started",
+    summary: "MariaDB or MySQL, a table of InnoDB; with no host, a server is started",
     example: "mysql://user:password@h1:3306/database?ssl-mode=REQUIRED&timeout=1s",
     medium: Medium::Files,
     // The buffer pool's memory is no limit of entries, and the files grow without one.

@@ -215,7 +215,7 @@ impl Host {
             ([], Some(host)) | ([host], _) => host,
             (hosts, _) => {
                 let n = hosts.len();
-                return Err(invalid(format!("{n} hosts are {n} databases; name one")));
+                return Err(invalid(format!("{n} hosts are {n} databases; name one host")));
             }
         };
         if host.starts_with('/') {

@@ -185,7 +185,9 @@ impl PostgresqlConfig {
         if !url.hosts().is_empty()
             && let Some(name @ ("host" | "port")) = given(&FOR_NAMED)
         {
-            return Err(format!("option `{name}`: the URL has a host already; leave out one"));
+            return Err(format!(
+                "option `{name}`: the URL has a host already; leave out one of them"
+            ));
         }
         let letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
         let begins = self.namespace.starts_with(|c: char| c.is_ascii_lowercase() || c == '_');

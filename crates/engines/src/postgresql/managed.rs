@@ -131,7 +131,7 @@ impl Launch<'_> {
         let user = named(self.url.user()).unwrap_or_else(|| USER.into());
         let password = match named(self.url.password()) {
             Some(password) if password.contains(['\n', '\r']) => {
-                let reason = "a password of a server that larder starts has one line".into();
+                let reason = "the password of a server that larder starts has no line break".into();
                 return Err(Error::InvalidUrl { url: self.url.to_string(), reason });
             }
             Some(password) => password,

@@ -40,7 +40,7 @@ const VALKEY: Recipe =
 pub(crate) const ENGINE: Engine = Engine {
     scheme: SCHEME,
     aliases: &["rediss", "valkey", "valkeys"],
-    summary: "Redis or Valkey, or a cluster of them; with no host, one is started",
+    summary: "Redis or Valkey, or a cluster of them; with no host, a server is started",
     example: "redis://user:password@h1:6379/0?timeout=1s",
     medium: Medium::Memory,
     capacity_option: Some("memory"),

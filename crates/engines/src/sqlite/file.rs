@@ -197,7 +197,7 @@ pub(super) fn in_words(path: &Path, config: &SqliteConfig, error: &rusqlite::Err
         Some(ErrorCode::CannotOpen) => disk::io_error(SCHEME, "opening", path, cause(path)),
         Some(_) => failed(io::ErrorKind::Other),
         // A column of another type than the schema says.
-        None => corrupted(&format!("holds what larder did not write ({message}); delete it")),
+        None => corrupted(&format!("holds data that larder did not write ({message}); delete it")),
     }
 }
 

@@ -40,12 +40,12 @@ pub enum TraceFault {
         reason: String,
     },
     /// Neither its name nor its beginning matches a format.
-    #[error("of no known format; name it by `?format=`, one of {}", known())]
+    #[error("unknown format; name the format by `?format=`, one of {}", known())]
     UnknownFormat,
     /// Its first line is not a header with commas, though it may have been meant as a header.
     #[error(
         "{reason}; a CSV needs a first line that names the columns with commas between, `key` among them, such as \
-         key,op,size; other formats are named by `?format=`, one of {}",
+         key,op,size; for another format write `?format=`, one of {}",
         known()
     )]
     Header {
