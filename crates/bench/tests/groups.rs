@@ -137,7 +137,7 @@ fn a_plan_that_cannot_read_groups_is_refused_in_one_line() {
     for (workload, needle) in [
         ("operations = 'get_tag'", "get_tag reads groups: give their size with --group"),
         ("operations = 'get_each'", "give their size with --group"),
-        ("operations = 'get_many'", "or say get and --multiget"),
+        ("operations = 'get_many'", "or write get and --multiget"),
         ("group = 30\noperations = 'get_tag'", "--group 30 with --keys 100: groups have"),
         ("group = 1\noperations = 'get_tag'", "2 keys or more"),
         ("group = 10", "add get_each, get_many or get_tag"),

@@ -77,8 +77,8 @@ fn refusal(plan: Wanted, stats: &Stats, drops: bool) -> Option<String> {
     let hidden = stats.capacity_bytes.is_none() && !drops;
     if hidden && wanted > MOST {
         return Some(format!(
-            "this plan would put {wanted} on a server that Larder did not start and that does not tell how much it may \
-             take, more than {MOST}; use fewer --keys or a smaller --data-size, or --yes to allow it"
+            "this plan would put {wanted} on a server that Larder did not start and that does not tell its limit, \
+             more than {MOST}; use fewer --keys or a smaller --data-size, or --yes to allow it"
         ));
     }
     match stats.free_bytes {

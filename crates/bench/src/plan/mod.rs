@@ -118,7 +118,7 @@ impl Plan {
                 if left_out.len() == targets.len() {
                     let (scenario, name) = (&scenario.name, name.unwrap_or_default());
                     return Err(usage(format!(
-                        "scenario `{scenario}`: part `{name}` is measured on none of the targets of this form"
+                        "scenario `{scenario}`: no target of this form measures part `{name}`"
                     )));
                 }
                 part.leave_out(&left_out);

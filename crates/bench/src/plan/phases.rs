@@ -217,7 +217,7 @@ fn check_groups(spec: &WorkloadSpec, source: &Source, keys: u32) -> Result<()> {
     let Some(Count(size)) = spec.group else {
         return match of_many {
             Some(Operation::GetMany) => Err(usage(
-                "--operations get_many reads groups: give their size with --group, or say get and --multiget",
+                "--operations get_many reads groups: give their size with --group, or write get and --multiget",
             )),
             Some(operation) => Err(usage(format!(
                 "--operations {operation} reads groups: give their size with --group"

@@ -150,7 +150,7 @@ fn note_approximations(trace: &Trace, notes: &mut Vec<String>) {
     if approximated > 0 {
         notes.push(format!(
             "{approximated} recorded operations have no counterpart here and are replayed as the nearest operation: \
-             gat as get, the others (add, replace, cas, append, prepend, incr, decr) as set"
+             gat as get, the other operations (add, replace, cas, append, prepend, incr, decr) as set"
         ));
     }
 }

@@ -77,7 +77,7 @@ pub(crate) fn plan_targets(
         let name = url.name().map_or_else(|| url.to_string(), str::to_owned);
         if name.trim().is_empty() {
             return Err(usage(format!(
-                "{text}: its name is empty; give it one, or leave `name=` out"
+                "{text}: its name is empty; write a name, or leave `name=` out"
             )));
         }
         let taken = |target: &&PlannedTarget| {

@@ -148,12 +148,13 @@ impl ArticleSpec {
         let has_most =
             matches!(figure.measure, Measure::OpsPerS | Measure::CpuOpsPerS | Measure::RssBytes);
         if figure.peak && (figure.at.is_some() || !has_most) {
-            return Err("`peak` is the best rate of a sweep, or the most memory: leave out `at`, and give one of these"
+            return Err("`peak` is the best rate of a sweep, or the most memory: leave out `at`, and take one of \
+                        these measures"
                 .into());
         }
         if figure.measure.is_total() && figure.iterations.or(self.iterations).is_none_or(|n| n == 0)
         {
-            return Err("a total counts iterations: say how many with `iterations`".into());
+            return Err("a total counts iterations: give their number with `iterations`".into());
         }
         Ok(())
     }

@@ -190,7 +190,7 @@ impl Scenario {
     fn check_ids(&self, ids: &[String]) -> Result<()> {
         if self.article.is_none() {
             return Err(usage(format!(
-                "scenario `{}`: `checks` need an [article], and the scenario has none",
+                "scenario `{}`: `checks` need an [article], which the scenario lacks",
                 self.name
             )));
         }

@@ -226,7 +226,7 @@ mod tests {
             ),
             (format!("{figure}part = 'reads'"), "no part is called `reads`"),
             (format!("{figure}operation = 'set+gte'"), "no operation `gte`; there are set, get,"),
-            (format!("{figure}iterations = 0"), "say how many with `iterations`"),
+            (format!("{figure}iterations = 0"), "give their number with `iterations`"),
             (swap(figure, "5", "-5"), "published = -5"),
             (swap(claim, "files", "fils"), "claim 2 of article A9: no target is called `fils`"),
             (swap(claim, "'files'", ""), "name targets in `b`"),
@@ -307,7 +307,7 @@ mod tests {
             ),
             (
                 "targets = ['moka:']\n[published]\nchecks = ['ONE-KEY']",
-                "`checks` need an [article], and the scenario has none",
+                "`checks` need an [article], which the scenario lacks",
             ),
             ("name = '../x'\nsummary = 'x'\ntargets = ['moka:']", "only letters"),
             ("targets = [", "line 1"),

@@ -220,7 +220,7 @@ impl Cluster {
     fn pattern(&self) -> String {
         match self.alpha {
             "" => format!(
-                "# The skew is not published; this is a common one.\nkey-pattern = \"zipf:{COMMON_ALPHA}\"\n"
+                "# The skew is not published; this value is common.\nkey-pattern = \"zipf:{COMMON_ALPHA}\"\n"
             ),
             "0" => "key-pattern = \"uniform\"\n".into(),
             alpha => format!("key-pattern = \"zipf:{alpha}\"\n"),

@@ -11,8 +11,8 @@ pub(super) const WEB: Made = Made {
     is_file: true,
     summary: "recorded accesses of a web site, get-or-set on caches without room for all pages: which cache keeps \
               the pages that are requested again",
-    needs: "a trace: web07.trace.xz and web12.trace.xz of https://github.com/cache2k/cache2k-benchmark (product pages of a \
-            shop, CC BY 4.0), or your own; kvcache and twitter:N need none",
+    needs: "a trace: web07.trace.xz and web12.trace.xz of https://github.com/cache2k/cache2k-benchmark (product \
+            pages of a shop, CC BY 4.0), or your own; kvcache and twitter:N need no trace",
     example: "web12.trace.xz",
     make,
 };
@@ -24,8 +24,8 @@ const NAME: &str = "name = \"web\"\n";
 /// The placeholder of the trace.
 const PLACE: &str = "\"trace:FILE\"\n";
 /// The size of values where the trace records none.
-const SIZES: &str = "\
-# The trace says no sizes: product pages from half a kilobyte on, of 8 KiB on average, most of them smaller.
+const SIZES: &str = "# The trace has no sizes: product pages from half a kilobyte on, of 8 KiB on average, most of \
+                     them smaller.
 data-size = \"gpareto:512,7680,0\"
 ";
 

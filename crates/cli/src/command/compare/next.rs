@@ -15,7 +15,7 @@ pub(super) fn next_step(run: &Run, folder: &Path) -> String {
     } else if run.scenario == DEFAULT_SCENARIO {
         match run.targets.iter().find(|target| target.reason.is_some()) {
             Some(missing) => format!(
-                "next: `larder engines {}` says what that target needs; {page} has the charts",
+                "next: `larder engines {}` shows the needs of that target; {page} has the charts",
                 missing.name.trim_end_matches(':')
             ),
             None => format!(
@@ -23,7 +23,9 @@ pub(super) fn next_step(run: &Run, folder: &Path) -> String {
             ),
         }
     } else {
-        format!("next: {page} has the charts; `larder diff` sets this result against a later one")
+        format!(
+            "next: {page} has the charts; `larder diff` compares this result with a later result"
+        )
     }
 }
 
@@ -48,7 +50,7 @@ mod tests {
             reason: Some("not installed".into()),
             ..Target::default()
         }];
-        assert!(next(&quick).starts_with("next: `larder engines redis` says "));
+        assert!(next(&quick).starts_with("next: `larder engines redis` shows "));
         quick.checks = vec![Check {
             id: "STALE".into(),
             severity: Severity::Error,

@@ -149,7 +149,7 @@ fn refuse_single(arguments: &Arguments, runs: usize) -> anyhow::Result<()> {
     match arguments.format.filter(|format| SINGLE.contains(format)) {
         Some(format) => {
             bail!(Usage(format!(
-                "--format {format} takes one run, not {runs}; print each by itself"
+                "--format {format} takes one run, not {runs}; print each run by itself"
             )))
         }
         None => Ok(()),
