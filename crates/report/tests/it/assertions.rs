@@ -195,7 +195,7 @@ fn cells_are_named_by_operation_target_and_coordinates() {
         assert_eq!(
             unmatched.text,
             format!(
-                "--assert 'rate({selector}) > 1' names no cell of this run; it has the operations get, the targets {urls}, \
+                "--assert 'rate({selector}) > 1' names no cell of this run; the run has the operations get, the targets {urls}, \
                  mine, of all and the coordinates data_size=1024, data_size=4096, part=read-heavy, threads=1, threads=4"
             )
         );
