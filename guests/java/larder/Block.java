@@ -42,7 +42,7 @@ final class Block {
     final Key[] key;
     /** The value of the operation, as the plan has it. */
     final int[] value;
-    /** The number of the value that a read is compared with; 0 where none is right. */
+    /** The number of the value that a read is compared with; 0 where no value is right. */
     final int[] right;
     final int[] underIndex;
     final Key[] under;

@@ -35,7 +35,7 @@ abstract class Cache {
     static Cache open(Order order) throws Exception {
         String name = CACHES.get(order.cache());
         if (name == null) {
-            throw new Failure("protocol", "no cache of this guest: " + order.cache());
+            throw new Failure("protocol", "unknown cache: " + order.cache());
         }
         try {
             Class<?> cache = Class.forName("larder." + name);

@@ -5,7 +5,7 @@ import java.util.List;
 
 /** Counts failures in their order. Where everything fails, the phase is given up. */
 final class Failures {
-    /** After so many failures in a row, or so much time of them, the phase is given up: the rest would repeat them. */
+    /** The phase is given up after this many failures in a row, or this time of them: the rest would repeat them. */
     private static final int IN_A_ROW = 100;
 
     private static final long FAILING_NANOS = 5_000_000_000L;

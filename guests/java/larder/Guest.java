@@ -36,7 +36,7 @@ final class Guest {
             settings.put("java_vm", System.getProperty("java.vm.name"));
             settings.put(
                     "warmup",
-                    "%d operations and until nothing more is compiled, at most %d s"
+                    "%d operations, then until compilation ends, at most %d s"
                             .formatted(WarmUp.OPERATIONS, WarmUp.LONGEST_NANOS / 1_000_000_000));
             protocol.answer(Map.of(
                     "protocol", Order.PROTOCOL,
@@ -76,7 +76,7 @@ final class Guest {
             case "touch" -> touch(rest.split(" "));
             case "load" -> load(rest);
             case "run" -> run(Integer.parseInt(rest));
-            default -> throw new Failure("protocol", "no command of this guest: " + String.join(" ", command));
+            default -> throw new Failure("protocol", "unknown command: " + String.join(" ", command));
         }
     }
 

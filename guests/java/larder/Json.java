@@ -6,8 +6,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Reads and writes the JSON of the protocol. Objects are maps, arrays lists; whole numbers are {@link Long}, others
- * {@link Double}.
+ * Reads and writes the JSON of the protocol. Objects are maps, arrays lists; whole numbers are {@link Long}, other
+ * numbers {@link Double}.
  */
 final class Json {
     private final String text;
@@ -153,7 +153,7 @@ final class Json {
     }
 
     private IllegalArgumentException unexpected() {
-        return new IllegalArgumentException("this is no JSON from character " + at + " on");
+        return new IllegalArgumentException("this is not JSON from character " + at + " on");
     }
 
     private static void write(Object value, StringBuilder line) {

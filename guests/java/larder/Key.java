@@ -14,7 +14,7 @@ record Key(byte[] bytes, String text) {
     /** The text, for a client that takes nothing else. */
     String asText() throws Failure {
         if (text == null) {
-            throw new Failure("key", "the client takes keys that are UTF-8, and this one is not");
+            throw new Failure("key", "the client takes UTF-8 keys only, and this key is not UTF-8");
         }
         return text;
     }

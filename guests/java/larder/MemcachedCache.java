@@ -67,7 +67,7 @@ class MemcachedCache extends Cache {
 
     private static InetSocketAddress address(String server) throws Failure {
         if (server.startsWith("/")) {
-            throw new Failure("other", "spymemcached reaches no socket of the file system; leave out `socket`");
+            throw new Failure("other", "spymemcached cannot use a Unix socket; leave out `socket`");
         }
         int colon = server.lastIndexOf(':');
         String host = server.substring(0, colon).replaceAll("^\\[|]$", "");
@@ -259,7 +259,7 @@ class MemcachedCache extends Cache {
             return data.getData();
         }
 
-        /** The server's limit counts, so the client has none. */
+        /** The server's limit counts, so the client sets no limit. */
         @Override
         public int getMaxSize() {
             return Integer.MAX_VALUE;
@@ -267,8 +267,8 @@ class MemcachedCache extends Cache {
     }
 
     /**
-     * A new client object, and with it new connections and a thread, for every operation, as in a program that opens
-     * its cache in the method that uses it.
+     * A new client object for every operation, with new connections and a thread. Programs that open their cache in the
+     * method that uses it work like this.
      */
     private static final class PerOperation extends Cache {
         private final MemcachedCache first;

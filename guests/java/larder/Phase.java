@@ -9,9 +9,9 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * One thread's share of a phase: blocks are made ready, worked through, counted. A thread alone stops its clock while it
- * prepares and counts. Each of several threads keeps its clock running, for the others have the cache to themselves
- * meanwhile. So each of them prepares and counts as much at once as memory allows, mostly everything.
+ * One thread's share of a phase: blocks are made ready, worked through, counted. A thread alone stops its clock while
+ * it prepares and counts. Each of several threads keeps its clock running, because the other threads have the cache to
+ * themselves meanwhile. So each of them prepares and counts as much at once as memory allows, mostly everything.
  */
 final class Phase {
     /** The limits of a block. For a thread alone: as much as stays in a processor's cache. */

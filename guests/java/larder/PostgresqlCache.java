@@ -266,7 +266,7 @@ final class PostgresqlCache extends Cache {
                 String name = java.net.URLEncoder.encode(database, StandardCharsets.UTF_8);
                 String server = order.servers().get(0);
                 if (server.startsWith("/")) {
-                    throw new Failure("other", "JDBC reaches no socket of the file system; leave out `socket`");
+                    throw new Failure("other", "JDBC cannot use a Unix socket; leave out `socket`");
                 }
                 connection = DriverManager.getConnection("jdbc:postgresql://" + server + "/" + name, properties);
                 connections.incrementAndGet();

@@ -51,7 +51,7 @@ final class Protocol {
         byte[] bytes = room(length);
         for (int have = 0; have < length; ) {
             if (at == piece.length && !more()) {
-                throw new Failure("protocol", "the input ended within " + length + " bytes that were announced");
+                throw new Failure("protocol", "the input ended within " + length + " announced bytes");
             }
             int count = Math.min(length - have, piece.length - at);
             if (bytes != null) {

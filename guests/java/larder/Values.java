@@ -7,7 +7,7 @@ import java.util.Arrays;
 
 /**
  * The values of a plan, by their numbers from 1 on. A value that was read is compared with the pieces of the expected
- * value, which is as fast as comparing with the whole and creates no garbage. Only values to store are composed.
+ * value. This is as fast as comparing with the whole value, and creates no garbage. Only values to store are composed.
  */
 final class Values {
     private static final int RECIPE_BYTES = 36;

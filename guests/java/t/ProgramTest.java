@@ -12,7 +12,7 @@ final class ProgramTest {
         Check.that("what it cannot open it says", () -> {
             Process program = start("nothing");
             String said = line(program.getInputStream());
-            Check.equal(said, "{\"unavailable\":\"no cache of this guest: nothing\"}", "answer");
+            Check.equal(said, "{\"unavailable\":\"unknown cache: nothing\"}", "answer");
             Check.equal(program.waitFor(), 0, "its exit code");
         });
         Check.end();

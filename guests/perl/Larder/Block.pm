@@ -24,7 +24,7 @@ use constant {
 };
 use constant OUTCOMES => 10;
 
-# What a get expects where no value is right: a string that is no value of any plan.
+# The expectation of a get where no value is right: a string that is no value of any plan.
 use constant NONE => 'nothing is stored under this key, so no value of it is right';
 
 # `operations` and `bytes` limit the block; `held` is the number of the value that the null cache holds. With
@@ -108,8 +108,8 @@ sub is_value ($self, $value, $got) {
 }
 
 # The place of a value among the texts, which later blocks share while there is room. Gets and sets have separate
-# strings, even of the same value: the null cache returns the very string that it was given, and comparing a string
-# with itself would cost nothing.
+# strings, even of the same value. The null cache returns the very string that it was given, and comparing a string with
+# itself would cost nothing.
 sub _compose ($self, $places, $value) {
     my $text = $self->{plan}->value($value);
     $self->{composed} += length $text;

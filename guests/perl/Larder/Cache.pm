@@ -1,7 +1,7 @@
 package Larder::Cache;
 
 # The interface of a cache. Each cache is a module in the folder Larder/Cache. It inherits from the class that it adapts
-# first and from this class second. So methods that the adapted class has already, such as `get`, are called directly: a
+# first and from this class second. So methods that the adapted class has already, such as `get`, are called directly. A
 # layer that only passes calls on would cost as much as the rest of the loop.
 #
 # A cache has
@@ -35,7 +35,7 @@ my %CACHES = (
 # Opens the cache that open.json, or a tier in it, describes.
 sub open_cache ($order) {
     my $class = $CACHES{ $order->{cache} }
-        // die "no cache of this guest: $order->{cache}; it has " . join(', ', sort keys %CACHES) . "\n";
+        // die "unknown cache: $order->{cache}; known: " . join(', ', sort keys %CACHES) . "\n";
     _load($class);
     return $class->open_cache($order);
 }
@@ -89,7 +89,7 @@ sub fails_late ($self) { return 0 }
 # Why `set`, which took `$took` seconds, answered `$answer`. Here and in `failure_of_miss`, a cache keeps the replies of
 # its servers in the hash `$asked`. All failures that are explained together share this hash.
 sub refusal ($self, $key, $value, $answer, $took, $asked) {
-    return Larder::Failure->new('other', $self->title . ' did not take the value, and does not say why');
+    return Larder::Failure->new('other', $self->title . ' refused the value without a reason');
 }
 
 # Waits for operations still under way, while the clock runs. Returns whether there may have been any.

@@ -22,7 +22,7 @@ sub new ($class, $kind, $text) {
 
 # A failure of which the client tells no more than that it happened.
 sub unexplained ($class) {
-    return $class->new('other', 'the client tells that it failed, and not why');
+    return $class->new('other', 'the client failed without a reason');
 }
 
 # The failure of a caught exception: a failure as it is, any other exception by its words.
@@ -44,7 +44,7 @@ sub _one_line ($text) {
     $text =~ s/ at \S+ line \d+\.?$//mg;
     $text =~ s/\s+/ /g;
     $text =~ s/^ | $//g;
-    return length $text ? $text : 'an error without words';
+    return length $text ? $text : 'an error without a message';
 }
 
 1;

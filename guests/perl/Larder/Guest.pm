@@ -55,7 +55,7 @@ sub serve ($self) {
         return if $line eq 'end';
         my $command = $COMMANDS{ $name // '' };
         if (!$command) {
-            $protocol->answer(Larder::Failure->new('protocol', "no command of this guest: $line")->answer);
+            $protocol->answer(Larder::Failure->new('protocol', "unknown command: $line")->answer);
             next;
         }
         eval { $self->$command(@arguments); 1 } or $protocol->answer(Larder::Failure->from($@)->answer);

@@ -64,8 +64,8 @@ sub _wrong_without_header ($self, $key, $want, $got) {
     return $begin eq substr($tag, 0, length $begin) ? Larder::Block::TRUNCATED : Larder::Block::DAMAGED;
 }
 
-# Whether `$got` is one of the key's values from the oldest right one to the newest. A hot key has thousands of values
-# and the clock runs, so the first bytes of `$got` give the number of the one value to compare it with. Where the key
+# Whether `$got` is one of the key's values from the oldest right one to the newest. A hot key has thousands of values,
+# and the clock runs. So the first bytes of `$got` give the number of the one value to compare it with. Where the key
 # must be absent, no number is large enough.
 sub _is_right ($self, $block, $n, $got) {
     my ($plan, $key, $oldest) = ($self->{plan}, $block->{key_index}[$n], $block->{value}[$n]);

@@ -29,7 +29,7 @@ sub line ($self) {
 # The `$length` bytes that follow a line.
 sub bytes ($self, $length) {
     while (length $self->{buffer} < $length) {
-        $self->_more or die "the input ended within $length bytes that were announced\n";
+        $self->_more or die "the input ended within $length announced bytes\n";
     }
     return substr $self->{buffer}, 0, $length, '';
 }

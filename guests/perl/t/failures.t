@@ -23,7 +23,7 @@ subtest 'a module that is missing' => sub {
 
 subtest 'a cache or an operation that this guest does not have' => sub {
     my $unknown = TestGuest->start('apcu')->opened;
-    like $unknown->{unavailable}, qr/^no cache of this guest: apcu; it has fastmmap, /, 'a cache';
+    like $unknown->{unavailable}, qr/^unknown cache: apcu; known: fastmmap, /, 'a cache';
     my $touched = TestGuest->start('filecache')->ask('touch 3 5', 'key');
     like $touched->{error}, qr/^Cache::FileCache \S+ cannot renew a time to live$/, 'an operation';
 };

@@ -12,8 +12,8 @@ use TestPlan  ();
 
 my $server = TestGuest->memcached_or_not;
 
-# One process replaces large values of one key while two others read it. The readers get values that are thousands of
-# versions newer than the expected ones.
+# One process replaces large values of one key while two other processes read it. The readers get values that are
+# thousands of versions newer than they expect.
 subtest 'telling a newer value from a wrong one takes no time' => sub {
     my $folder   = File::Temp->newdir;
     my $plan     = TestPlan->new("$folder", keys => ['hot'], processes => 3);

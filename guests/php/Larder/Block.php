@@ -11,7 +11,7 @@ namespace Larder;
  */
 final class Block
 {
-    /** What a get expects where no value is right: a string that is no value of any plan. */
+    /** The expectation of a get where no value is right: a string that is no value of any plan. */
     public const NONE = 'nothing is stored under this key, so no value of it is right';
 
     public int $count = 0;
@@ -131,7 +131,7 @@ final class Block
         return strcmp($got, $this->plan->value($value)) === 0;
     }
 
-    /** Sets the value of an operation: what a set stores, or what a get should find. */
+    /** Sets the value of an operation: the value that a set stores, or that a get should find. */
     private function makeReady(int $kind, int $key, int $value): void
     {
         $plan = $this->plan;
@@ -164,7 +164,7 @@ final class Block
 
     /**
      * A value, which later blocks share while there is room. Gets and sets have separate strings, even of the same
-     * value: the null cache returns the very string that it was given, and comparing a string with itself would cost
+     * value. The null cache returns the very string that it was given, and comparing a string with itself would cost
      * nothing.
      *
      * @param array<int, string> $values

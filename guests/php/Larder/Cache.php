@@ -26,7 +26,7 @@ abstract class Cache
     {
         $class = self::CACHES[$order->cache] ?? throw new Failure(
             'protocol',
-            "no cache of this guest: {$order->cache}; it has " . implode(', ', array_keys(self::CACHES)),
+            "unknown cache: {$order->cache}; known: " . implode(', ', array_keys(self::CACHES)),
         );
         return $class::opened($order);
     }
@@ -54,7 +54,7 @@ abstract class Cache
     }
 
     /**
-     * get() as the loop calls it. A cache whose extension has a function of this form gives that function, for a method
+     * get() as the loop calls it. A cache whose extension has a function of this form gives that function. A method
      * that only passes calls on would cost as much as the rest of the loop.
      */
     public function getter(): \Closure
@@ -136,7 +136,7 @@ abstract class Cache
     /** Why set() did not take a value. */
     public function refusal(string $key, string $value, mixed $trace): Failure
     {
-        return new Failure('other', "{$this->title()} did not take the value, and does not say why");
+        return new Failure('other', "{$this->title()} refused the value without a reason");
     }
 
     /** Whether a successful set was answered; otherwise it was merely sent, and finish() waits for it. */

@@ -40,7 +40,7 @@ final class Failure extends \RuntimeException
     /** A failure of which the client tells no more than that it happened. */
     public static function unexplained(): self
     {
-        return new self('other', 'the client tells that it failed, and not why');
+        return new self('other', 'the client failed without a reason');
     }
 
     /** @return array{error: string, kind: string} */
@@ -52,6 +52,6 @@ final class Failure extends \RuntimeException
     private static function oneLine(string $text): string
     {
         $text = trim((string) preg_replace('/\s+/', ' ', $text));
-        return $text === '' ? 'an error without words' : $text;
+        return $text === '' ? 'an error without a message' : $text;
     }
 }

@@ -10,7 +10,7 @@ namespace Larder;
  */
 final class Failures
 {
-    /** After so many failures in a row, or so much time of them, the phase is given up: the rest would repeat them. */
+    /** The phase is given up after this many failures in a row, or this time of them: the rest would repeat them. */
     private const FAILURES_IN_A_ROW = 100;
     private const FAILING_NS = 5_000_000_000;
 

@@ -56,7 +56,7 @@ final class Guest
                     'touch' => $this->touch(...explode(' ', $arguments)),
                     'load' => $this->load($arguments),
                     'run' => $this->run((int) $arguments),
-                    default => throw new Failure('protocol', "no command of this guest: $line"),
+                    default => throw new Failure('protocol', "unknown command: $line"),
                 };
             } catch (\Throwable $caught) {
                 $this->protocol->answer(Failure::from($caught)->answer());

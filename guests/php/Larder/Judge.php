@@ -85,7 +85,7 @@ final class Judge
 
     /**
      * Whether `$got` is one of the key's values from the oldest right one to the newest. A hot key has thousands of
-     * values and the clock runs, so the first bytes of `$got` give the number of the one value to compare it with.
+     * values, and the clock runs. So the first bytes of `$got` give the number of the one value to compare it with.
      * Where the key must be absent, no number is large enough.
      */
     private function isRight(Block $block, int $n, string $got): bool

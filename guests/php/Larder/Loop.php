@@ -75,7 +75,7 @@ final class Loop
 
     /**
      * Counts unanswered sets as failed, because their fate is unknown. This holds for all sets if the wait for them
-     * failed, and otherwise for the sets before a failed operation, which may have lost the connection.
+     * failed. Otherwise it holds for the sets before a failed operation, which may have lost the connection.
      */
     private function loseSent(int $from, int $to, ?\Throwable $lost): void
     {
@@ -313,7 +313,7 @@ final class Loop
         }
     }
 
-    /** A client that reports a failure as a miss has left a trace, by which they are told apart later. */
+    /** A client that reports a failure as a miss leaves a trace, which is explained later. */
     private function missed(int $from, int $to): void
     {
         if ($from === $to) {

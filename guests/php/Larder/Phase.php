@@ -5,9 +5,9 @@ declare(strict_types=1);
 namespace Larder;
 
 /**
- * One process's share of a phase: blocks are made ready, worked through, counted. A process alone stops its clock while it
- * prepares and counts. Each of several processes keeps its clock running, for the others have the cache to themselves
- * meanwhile. So each of them prepares and counts as much at once as memory allows, mostly everything.
+ * One process's share of a phase: blocks are made ready, worked through, counted. A process alone stops its clock while
+ * it prepares and counts. Each of several processes keeps its clock running, because the other processes have the cache
+ * to themselves meanwhile. So each of them prepares and counts as much at once as memory allows, mostly everything.
  */
 final class Phase
 {

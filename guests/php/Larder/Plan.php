@@ -145,8 +145,8 @@ final class Plan
     }
 
     /**
-     * The number of entries that the processes added in a finished phase. `null` where the plan alone does not give it:
-     * a key stored before may have been there or not, and deleted and expired entries are gone too.
+     * The number of entries that the processes added in a finished phase. `null` where the plan alone does not give it.
+     * A key stored before may have been there or not, and deleted and expired entries are gone too.
      */
     public function addedIn(int $phase): ?int
     {
@@ -202,7 +202,7 @@ final class Plan
     {
         $bytes = @file_get_contents($path);
         if ($bytes === false) {
-            throw new Failure('io', "cannot open $path: " . (error_get_last()['message'] ?? 'nobody says why'));
+            throw new Failure('io', "cannot open $path: " . (error_get_last()['message'] ?? 'for an unknown reason'));
         }
         return $bytes;
     }

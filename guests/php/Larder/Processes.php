@@ -29,7 +29,7 @@ final class Processes
         private readonly int $phase,
     ) {
         if (!function_exists('pcntl_fork')) {
-            throw new Failure('unavailable', 'the PHP extension pcntl is not loaded, and processes are forked by it');
+            throw new Failure('unavailable', 'the PHP extension pcntl, which forks the processes, is not loaded');
         }
     }
 

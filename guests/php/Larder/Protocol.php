@@ -42,7 +42,7 @@ final class Protocol
     {
         while (strlen($this->buffer) < $length) {
             if (!$this->more()) {
-                throw new Failure('protocol', "the input ended within $length bytes that were announced");
+                throw new Failure('protocol', "the input ended within $length announced bytes");
             }
         }
         $bytes = substr($this->buffer, 0, $length);

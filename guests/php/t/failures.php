@@ -6,7 +6,7 @@ require __DIR__ . '/lib/harness.php';
 
 test('what is missing is said in one line', static function (): void {
     $off = new TestGuest('apcu', settings: ['apc.enable_cli=0']);
-    matches($off->opened['unavailable'] ?? null, '/^APCu is loaded and off, and would store nothing without a word/', 'APCu that is off');
+    matches($off->opened['unavailable'] ?? null, '/^APCu is loaded but off, and would silently store nothing/', 'APCu that is off');
     $without = new TestGuest('xcache', settings: ['auto_prepend_file=']);
     matches($without->opened['unavailable'] ?? null, '/^the PHP extension xcache is not loaded; it ended with PHP 5\.6/', 'XCache');
     $empty = new TestGuest('xcache', settings: ['xcache.var_size=0']);
@@ -16,7 +16,7 @@ test('what is missing is said in one line', static function (): void {
 
 test('a cache or an operation that this guest does not have', static function (): void {
     $unknown = new TestGuest('fastmmap');
-    matches($unknown->opened['unavailable'] ?? null, '/^no cache of this guest: fastmmap; it has null, apcu, /', 'a cache');
+    matches($unknown->opened['unavailable'] ?? null, '/^unknown cache: fastmmap; known: null, apcu, /', 'a cache');
     matches((new TestGuest('file'))->ask('touch 3 5', 'key')['error'], '/cannot renew a time to live$/', 'an operation');
 });
 

@@ -64,7 +64,7 @@ foreach ([1, 2] as $processes) {
         $cache = new Stubborn();
         foreach ([0, 1] as $number) {
             if ($processes > 1) {
-                // The child closes this socket, and none of the test's own.
+                // The child closes this socket, and no socket of the test's own.
                 [$input] = stream_socket_pair(STREAM_PF_UNIX, STREAM_SOCK_STREAM, 0);
                 $protocol = new Protocol($input, fopen('/dev/null', 'w'));
                 (new Processes($protocol, $plan, $cache, $judge, $number))->run(static function (): void {});

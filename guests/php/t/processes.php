@@ -6,7 +6,7 @@ require __DIR__ . '/lib/harness.php';
 
 $server = TestServer::memcached();
 
-// One process replaces values of one key while two others read it: they get newer values than they expect.
+// One process replaces values of one key while two other processes read it: they get newer values than they expect.
 test('telling a newer value from a wrong one takes no time', static function (): void {
     $plan = new TestPlan(folder(), ['hot'], 3);
     $oldest = $plan->value(0, 10_000);

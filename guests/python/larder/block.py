@@ -25,7 +25,7 @@ OTHER_KEY: Final = 8
 # A miss of a key that must be absent, which is the right answer.
 PLANNED: Final = 9
 
-# What a get expects where no value is right: bytes that are no value of any plan.
+# The expectation of a get where no value is right: bytes that are no value of any plan.
 NONE: Final = b"nothing is stored under this key, so no value of it is right"
 
 # The kinds of notes. The detail of a miss is the trace of each operation, of a refused value the answer of `set`, of a
@@ -158,7 +158,7 @@ class Block:
     def _compose(self, texts: dict[int, bytes], number: int) -> bytes:
         """A value, which later blocks share while there is room.
 
-        Gets and sets have separate objects, even of the same value: a cache in memory returns the very object that it
+        Gets and sets have separate objects, even of the same value. A cache in memory returns the very object that it
         was given, and comparing an object with itself would cost nothing.
         """
         text = texts[number] = self.plan.value(number)

@@ -1,6 +1,6 @@
 """The interface of a cache.
 
-`get`, `set` and the like may be the methods of the client that a cache adapts, with nothing in between: a layer that
+`get`, `set` and the like may be the methods of the client that a cache adapts, with nothing in between. A layer that
 only passes calls on would cost as much as the rest of the loop. An exception of the cache is an error of the operation.
 """
 
@@ -65,7 +65,7 @@ class Cache:
 
     def refusal(self, key: bytes, value: bytes, answer: object, took_ns: int) -> Failure:
         """Why `set` gave this answer."""
-        return Failure("other", f"{self.title} did not take the value, and does not say why")
+        return Failure("other", f"{self.title} refused the value without a reason")
 
     def finish(self) -> bool:
         """Waits for operations still under way, while the clock runs. Returns whether there may have been any."""

@@ -17,12 +17,12 @@ _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM)
 
 
 class Failure(Exception):
-    """An operation that did not do what it should."""
+    """A failed operation."""
 
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(kind, text)
         self.kind = kind
-        self.text = " ".join(text.split()) or "an error without words"
+        self.text = " ".join(text.split()) or "an error without a message"
 
     def __str__(self) -> str:
         return self.text
@@ -47,7 +47,7 @@ class Failure(Exception):
 
 
 def _words(error: BaseException) -> str:
-    """The words of an exception; the name of its class where it has none."""
+    """The words of an exception; the name of its class where it has no words."""
     if isinstance(error, OSError) and error.strerror:
         place = f": {error.filename}" if error.filename else ""
         return f"{error.strerror}{place}"

@@ -14,7 +14,7 @@ from larder.failure import Failure
 from larder.judge import Judge
 from larder.plan import DELETE, GET_OR_SET, SET
 
-# After so many failures in a row, or so much time of them, the phase is given up: the rest would only repeat them.
+# The phase is given up after this many failures in a row, or this time of them: the rest would only repeat them.
 _FAILURES_IN_A_ROW: Final = 100
 _FAILING_NS: Final = 5_000_000_000
 

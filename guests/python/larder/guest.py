@@ -65,7 +65,7 @@ class Guest:
             name, _, rest = line.partition(" ")
             try:
                 if name not in commands:
-                    raise Failure("protocol", f"no command of this guest: {line}")
+                    raise Failure("protocol", f"unknown command: {line}")
                 commands[name](rest)
             except Exception as error:
                 self._protocol.answer(Failure.of(error).answer())
@@ -123,7 +123,7 @@ class Guest:
         self._plan = self._judge = None
         self._plan = Plan(folder)
         self._judge = Judge(self._plan)
-        # The garbage collector goes on, for what a client leaves to it is the client's cost; but it passes over the plan.
+        # The garbage collector runs on, because a client's garbage is the client's cost; but it passes over the plan.
         gc.collect()
         gc.freeze()
         self._protocol.answer({"loaded": True})

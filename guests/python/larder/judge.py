@@ -72,7 +72,7 @@ class Judge:
     def _is_right(self, block: Block, n: int, got: bytes) -> bool:
         """Whether `got` is one of the key's values from the oldest right one to the newest.
 
-        A hot key has thousands of values and the clock runs, so the first bytes of `got` give the number of the one
+        A hot key has thousands of values, and the clock runs. So the first bytes of `got` give the number of the one
         value to compare it with. Where the key must be absent, no number is large enough.
         """
         key = block.key_index[n]

@@ -1,8 +1,8 @@
 """One process's share of a phase: blocks are made ready, worked through, counted.
 
-A process alone stops its clock while it prepares and counts. Each of several processes keeps its clock running, for the
-others have the cache to themselves meanwhile. So each of them prepares and counts as much at once as memory allows,
-mostly everything.
+A process alone stops its clock while it prepares and counts. Each of several processes keeps its clock running, because
+the other processes have the cache to themselves meanwhile. So each of them prepares and counts as much at once as
+memory allows, mostly everything.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class Protocol:
         while have < length:
             self._buffer = b""
             if not self._more():
-                raise EOFError(f"the input ended within {length} bytes that were announced")
+                raise EOFError(f"the input ended within {length} announced bytes")
             pieces.append(self._buffer)
             have += len(self._buffer)
         whole = b"".join(pieces)

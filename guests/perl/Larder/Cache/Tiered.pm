@@ -1,9 +1,9 @@
 package Larder::Cache::Tiered;
 
-# Caches behind one another: a get asks the nearest, then the next, and fills the
-# nearer ones with what it found; a set goes through all of them, the farthest first. What a nearer tier does not take
-# it loses, so that none has an older value than those behind it. With `l1_drops_hits` a value of the nearest is thrown away
-# and asked for behind it, which is a mistake to be repeated and measured.
+# Caches behind one another. A get asks the nearest tier, then the next, and fills the nearer tiers with its value. A
+# set goes through all tiers, the farthest first. A nearer tier loses the key of a value that it refuses, so that it has
+# no older value than the tiers behind it. With `l1_drops_hits` a value of the nearest tier is thrown away, and the next
+# tier is asked for it: a mistake to repeat and measure.
 
 use v5.36;
 
@@ -16,7 +16,7 @@ sub open_cache ($class, $order) {
     @orders >= 2 or die "a tiered cache has two tiers or more\n";
     my @caches = map { Larder::Cache::open_cache($_) } @orders;
     my $self   = bless { names => [ map { $_->{cache} } @orders ], caches => \@caches }, $class;
-    # In a class of its own, so that the others pay for no question.
+    # In a class of its own, so that other tiered caches pay for no check.
     bless $self, 'Larder::Cache::Tiered::Blank' if $order->{options}{l1_drops_hits};
     return $self->_ready(undef);
 }
@@ -183,7 +183,7 @@ sub _keep {
 
 package Larder::Cache::Tiered::Blank;
 
-# The nearest tier hits, and its value is gone before anybody has it.
+# The nearest tier hits, but its value is thrown away before the caller gets it.
 
 use v5.36;
 

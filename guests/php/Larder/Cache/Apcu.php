@@ -25,7 +25,7 @@ final class Apcu extends Cache
         if (!apcu_enabled()) {
             throw new Failure(
                 'unavailable',
-                'APCu is loaded and off, and would store nothing without a word; it needs apc.enabled=1 and apc.enable_cli=1',
+                'APCu is loaded but off, and would silently store nothing; set apc.enabled=1 and apc.enable_cli=1',
             );
         }
         $self = new self();
@@ -44,7 +44,7 @@ final class Apcu extends Cache
         $settings = [
             'shm_size' => (string) self::sharedBytes(),
             'free_bytes' => (string) (int) $memory['avail_mem'],
-            'when_full' => (int) ini_get('apc.ttl') === 0 ? 'drops everything' : 'drops what is older than ttl, then everything',
+            'when_full' => (int) ini_get('apc.ttl') === 0 ? 'drops everything' : 'drops entries older than ttl, then everything',
         ];
         foreach (self::SETTINGS as $name) {
             $settings[$name] = (string) ini_get("apc.$name");

@@ -9,12 +9,12 @@ use Larder\Failure;
 use Larder\Order;
 
 /**
- * A file for each key, by PHP's own functions. By itself a value is written beside its place and renamed, so that nobody reads
- * half of one, and what is left of a write that failed is no value.
+ * A file for each key, by PHP's own functions. By default a value is written beside its place and renamed. So no reader
+ * gets half a value, and the rest of a failed write is no value.
  *
- * With `writes=unchecked` a value is written under its own name, and nobody looks at what `file_put_contents` returns. A full
- * file system then leaves a file without bytes, or with some of them, and the set counts as done. A file without bytes is read
- * as nothing, for a script has no use for an empty string.
+ * With `writes=unchecked` a value is written under its own name, and the result of `file_put_contents` is ignored. A
+ * full file system then leaves an empty file, or a file with a part of the value, and the set counts as done. An empty
+ * file is read as no value, because a script has no use for an empty string.
  */
 final class File extends Cache
 {
@@ -87,7 +87,7 @@ final class File extends Cache
         if ($ttl !== null) {
             $value .= sprintf('%016x', (int) (microtime(true) * 1_000) + $ttl) . self::MARK;
         } elseif (str_ends_with($value, self::MARK) || ($value === '' && !$this->checks)) {
-            // An empty value that somebody stores is another thing than a file that a failed write left empty.
+            // An empty value is stored with a mark, to differ from a file that a failed write left empty.
             $value .= self::NEVER . self::MARK;
         }
         $path = $this->path($key);
@@ -138,7 +138,7 @@ final class File extends Cache
         return 0;
     }
 
-    /** What PHP said of the file, unless it is that there is none. */
+    /** PHP's message about the file, unless the message is that the file is missing. */
     public function trace(): mixed
     {
         return $this->said === '' || self::isOfNoFile($this->said) ? null : $this->said;

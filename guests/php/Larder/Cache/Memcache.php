@@ -10,7 +10,7 @@ use Larder\Order;
 
 /**
  * The extension memcache, which needs no library and which PHP had in 2011. It reports a failed server by a notice, and
- * then does not ask that server for a while: the keys of that server miss without another notice.
+ * then does not ask that server for a while. The keys of that server then miss without another notice.
  */
 final class Memcache extends Cache
 {
@@ -39,8 +39,8 @@ final class Memcache extends Cache
         self::need('memcache');
         self::configure('chunk_size', $order->option('chunk_size'));
         self::configure('hash_strategy', $order->option('hash_strategy'));
-        // With it, the extension would look for a failed server's keys on the others, which lack them, and store them
-        // there.
+        // With it, the extension would look for a failed server's keys on other servers, which lack them, and store
+        // them there.
         self::configure('allow_failover', 0);
         // The extension's default compresses from 20000 bytes on.
         self::configure('compress_threshold', $order->option('compress_threshold', 0));
@@ -135,7 +135,7 @@ final class Memcache extends Cache
 
     public function failureOfMiss(mixed $trace): Failure
     {
-        return new Failure('io', "$trace has failed and is not asked again for a while");
+        return new Failure('io', "$trace has failed, and the client asks it again only after a while");
     }
 
     public function refusal(string $key, string $value, mixed $trace): Failure

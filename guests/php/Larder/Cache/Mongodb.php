@@ -79,7 +79,7 @@ final class Mongodb extends Cache
     {
         self::need('mongodb');
         if (($order->server['tls'] ?? 'off') === 'on') {
-            throw new Failure('unavailable', 'this guest speaks to servers without TLS; use mongodb: for others');
+            throw new Failure('unavailable', 'this guest has no TLS; use mongodb: for servers with TLS');
         }
         return new self($order);
     }

@@ -8,8 +8,8 @@ use Larder\Cache;
 use Larder\Failure;
 
 /**
- * A new client object, and with it a new connection, for every operation, as in a script that opens its cache in the
- * function that uses it, and as in every request of a web server. A get and the fill of its miss are one operation.
+ * A new client object and connection for every operation, as in every request of a web server. Scripts that open their
+ * cache in the function that uses it work like this. A get and the fill of its miss are one operation.
  */
 final class PerOperation extends Cache
 {

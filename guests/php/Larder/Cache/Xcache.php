@@ -28,7 +28,7 @@ final class Xcache extends Cache
         if ((int) self::setting('var_size') === 0) {
             throw new Failure(
                 'unavailable',
-                'XCache has no memory for values: xcache.var_size is 0, as it is where nobody sets it; say var_size=64m',
+                'XCache has no memory for values: xcache.var_size is 0, its default; write var_size=64m',
             );
         }
         return new self();

@@ -15,7 +15,7 @@ def open_cache(order: dict[str, Any]) -> Cache:
     """Opens the cache that open.json describes."""
     name = order["cache"]
     if name not in _CACHES:
-        raise Failure("other", f"no cache of this guest: {name}; it has {', '.join(_CACHES)}")
+        raise Failure("other", f"unknown cache: {name}; known: {', '.join(_CACHES)}")
     try:
         module = import_module(f"larder.caches.{name}")
     except ModuleNotFoundError as error:

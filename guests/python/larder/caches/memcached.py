@@ -145,8 +145,8 @@ class WithoutReply(Memcached):
 
 
 class PerOperation(Memcached):
-    """A new client object, and with it a new connection, for every operation, as in a script that opens its cache in
-    the function that uses it. A get and the fill of its miss are one operation.
+    """A new client object and connection for every operation, as in a script that opens its cache in the function that
+    uses it. A get and the fill of its miss are one operation.
     """
 
     def connect(self) -> None:
@@ -227,7 +227,7 @@ def open_cache(order: dict[str, Any]) -> Cache:
     options = given(order, "connect_timeout", "timeout", "no_delay", "ignore_exc")
     if said.get("connect") == "operation":
         if said.get("noreply"):
-            raise Failure("other", "noreply needs connect=session: of a client that is closed nothing can be waited for")
+            raise Failure("other", "noreply needs connect=session: a closed client waits for no answer")
         cache: Memcached = PerOperation(order["servers"], options)
     elif said.get("noreply"):
         cache = WithoutReply(order["servers"], options)

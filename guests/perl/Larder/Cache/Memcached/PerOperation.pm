@@ -1,7 +1,7 @@
 package Larder::Cache::Memcached::PerOperation;
 
-# A new client object, and with it a new connection, for every operation, as in a script that opens its cache in the
-# function that uses it. A get and the fill of its miss are one operation.
+# A new client object and connection for every operation, as in a script that opens its cache in the function that uses
+# it. A get and the fill of its miss are one operation.
 
 use v5.36;
 
