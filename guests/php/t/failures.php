@@ -8,7 +8,7 @@ test('what is missing is said in one line', static function (): void {
     $off = new TestGuest('apcu', settings: ['apc.enable_cli=0']);
     matches($off->opened['unavailable'] ?? null, '/^APCu is loaded but off, and would silently store nothing/', 'APCu that is off');
     $without = new TestGuest('xcache', settings: ['auto_prepend_file=']);
-    matches($without->opened['unavailable'] ?? null, '/^the PHP extension xcache is not loaded; it ended with PHP 5\.6/', 'XCache');
+    matches($without->opened['unavailable'] ?? null, '/^the PHP extension xcache is not loaded; its last release is for PHP 5\.6/', 'XCache');
     $empty = new TestGuest('xcache', settings: ['xcache.var_size=0']);
     matches($empty->opened['unavailable'] ?? null, '/^XCache has no memory for values: xcache\.var_size is 0/', 'XCache without memory');
     same($empty->wait(), 0, 'and it ends well');

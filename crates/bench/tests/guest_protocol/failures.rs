@@ -24,7 +24,7 @@ fn plan(keys: u32) -> HandPlan {
 fn commands(language: &'static Language) {
     let mut program = language.replaying();
     for (command, error, kind) in [
-        ("flush", "no command of this guest: flush", "protocol"),
+        ("flush", "unknown command: flush", "protocol"),
         ("run 0", "no plan has been loaded", "protocol"),
         ("load /nowhere", "/nowhere/plan.json", "io"),
     ] {

@@ -22,7 +22,7 @@ final class Xcache extends Cache
     public static function opened(Order $order): Cache
     {
         if (!function_exists('xcache_set')) {
-            self::need('xcache', '; it ended with PHP 5.6, and none of its releases is for the PHP that runs this guest, '
+            self::need('xcache', '; its last release is for PHP 5.6, and this guest runs PHP '
                 . PHP_VERSION);
         }
         if ((int) self::setting('var_size') === 0) {
