@@ -29,13 +29,13 @@ pub(super) fn find(run: &Run, place: &FigurePlace<'_>) -> Result<Stored, String>
 
 fn of_cell(cell: &Cell, place: &FigurePlace<'_>) -> Result<Stored, String> {
     let counts = &cell.counts;
-    // Each miss of a get_or_set stores a value. A failed read stores none, and so none is refused.
+    // Each miss of a get_or_set stores a value. A failed read stores no value, so no value is refused.
     let (given, refused) = match cell.operation {
         Operation::GetOrSet => (counts.misses, counts.failed_fills),
         _ => (counts.ops, counts.errors),
     };
     let mut errors = cell.samples.iter().filter_map(|sample| sample.first_error.clone());
-    // Where reads failed too, the first error may be one of a read.
+    // Where reads failed too, the first error may belong to a read.
     let of_a_value = refused > 0 && (counts.errors == 0 || cell.operation == Operation::Set);
     let refusal = match cell.reason_kind {
         None | Some(ReasonKind::NothingSucceeded) => errors.next().filter(|_| of_a_value),

@@ -161,7 +161,7 @@ fn named(point: &Point) -> String {
     label(point, &point.keys().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// The rounds of a place, or the reason why the run has none there.
+/// The rounds of a place, or the reason why the run has no rounds there.
 pub(super) fn find(run: &Run, place: &FigurePlace<'_>) -> Result<IterationTimes, String> {
     let name = place.target;
     let target = run.targets.iter().find(|target| target.name == name);
@@ -280,7 +280,7 @@ impl IterationTimes {
             system_s: self.system_s.zip(other.system_s).map(|(a, b)| sum(&a, &b)),
             latency_s: self.latency_s.zip(other.latency_s).map(|(a, b)| sum(&a, &b)),
             server_cpu_s: self.server_cpu_s.zip(other.server_cpu_s).map(|(a, b)| sum(&a, &b)),
-            // Memory after the last operation includes the results of earlier ones.
+            // Memory after the last operation includes the results of earlier operations.
             rss_bytes: other.rss_bytes,
             // The slowest cases of two operations do not fall into the same iteration, so they do not add up.
             p99_s: None,

@@ -1,9 +1,9 @@
 //! Guests: caches that live inside another language, which only a program in that language can measure.
 //!
 //! An ordinary [`Engine`] inside a `Cache` describes a guest, so that lists, documentation, options and the contract
-//! suite treat it like any other engine. Only the work differs: a turn is written down as a plan, which a program of
-//! the guest's `Language` carries out with its own client and clock. Its counts come back and are checked against the
-//! plan. `docs/guests.md` is the contract between both sides.
+//! suite treat it like any other engine. Only the work differs: a turn is written down as a plan. A program of the
+//! guest's `Language` carries out the plan with its own client and clock. Its counts come back and are checked against
+//! the plan. `docs/guests.md` is the contract between both sides.
 
 mod executor;
 mod files;

@@ -165,7 +165,7 @@ struct FileCache {
     connect: Connect,
     /// Levels of folders above each file.
     cache_depth: u8,
-    /// Time to live of values that are set without one. Without it: for ever.
+    /// Time to live of values that are set without a TTL. Without it: for ever.
     #[serde(serialize_with = "seconds")]
     default_expires_in: Option<Span>,
     /// Remove expired entries at a set, if the last removal was `auto_purge_interval` ago.
@@ -247,7 +247,7 @@ struct FastMmap {
     page_size: Option<ByteSize>,
     /// Number of pages. Without it: as many as `size` needs.
     num_pages: Option<u32>,
-    /// Time to live of values that are set without one. Without it: for ever.
+    /// Time to live of values that are set without a TTL. Without it: for ever.
     #[serde(serialize_with = "seconds")]
     expire_time: Option<Span>,
     /// The library that compresses values. Without it: values are not compressed.

@@ -288,7 +288,7 @@ struct Xcache {
     var_count: Option<u32>,
     /// Slots of the table.
     var_slots: Option<u32>,
-    /// Time to live of values that are set without one. Without it: for ever.
+    /// Time to live of values that are set without a TTL. Without it: for ever.
     #[serde(serialize_with = "seconds")]
     var_ttl: Option<Span>,
     /// The longest time to live.

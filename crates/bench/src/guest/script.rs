@@ -333,7 +333,7 @@ impl Script {
 }
 
 impl Act {
-    /// The number of operations of this kind among the first `done` of a process, with repeated ones. In requests for
+    /// The number of operations of this kind among the first `done` of a process, repeats included. In requests for
     /// several keys, the keys of the last request may have come before operations that the plan has between them.
     pub(super) fn planned(
         &self,

@@ -45,7 +45,7 @@ pub struct FigureSpec {
     pub part: Option<String>,
     /// The point in the sweep of the part, where the part sweeps.
     pub at: Option<At>,
-    /// The form of the scenario with a counterpart, where the other form has none.
+    /// The form of the scenario that has a counterpart, if only one form has.
     pub form: Option<ArticleForm>,
     /// The figure is the peak of the sweep.
     #[serde(default)]
@@ -54,7 +54,7 @@ pub struct FigureSpec {
     pub operation: Option<String>,
     /// The kind of the figure.
     pub measure: Measure,
-    /// The figure, or the lower end of a span. Left out where the article announced a figure and gave none.
+    /// The figure, or the lower end of a span. Left out if the article only announced it.
     pub published: Option<f64>,
     /// The upper end, where a span was published.
     pub published_to: Option<f64>,

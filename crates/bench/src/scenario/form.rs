@@ -18,7 +18,7 @@ use larder_workload::WorkloadSpec;
 pub struct Part {
     /// The name in tables and charts.
     pub name: String,
-    /// The names of the targets that the part is measured on; all targets, if it names none. In a form without
+    /// The names of the targets that the part is measured on; all targets, if it names no target. In a form without
     /// `targets` of its own, a part takes those of the part that it replaces.
     #[serde(default)]
     pub targets: Vec<String>,

@@ -19,7 +19,7 @@ pub struct Set {
     /// Its subject, in one line.
     #[serde(default)]
     pub summary: String,
-    /// Names of built-in scenarios, or files; relative ones are looked up in the folder of the set's file.
+    /// Names of built-in scenarios, or files; relative files are looked up in the folder of the set's file.
     pub scenarios: Vec<String>,
     /// The forms of each scenario where the user names no form; without them in the file, the corrected form.
     #[serde(default)]

@@ -25,7 +25,7 @@ const SHORT: Bound = Bound { keys: 20_000, bytes: 64 << 20, requests: 40_000 };
 const FULL: Bound = Bound { keys: 1_000_000, bytes: 1 << 30, requests: 1_000_000 };
 /// Fewer keys would all fit into the processor's caches.
 const FEWEST_KEYS: u64 = 1000;
-/// The exponent of YCSB's workloads, where none is published.
+/// The exponent of YCSB's workloads, where no exponent is published.
 const COMMON_ALPHA: &str = "0.99";
 
 /// The targets: a cache of the process, files of a host, servers of a network, and a tiered cache.

@@ -23,7 +23,7 @@ const TEXT: &str = include_str!("../../../../scenarios/web.toml");
 const NAME: &str = "name = \"web\"\n";
 /// The placeholder of the trace.
 const PLACE: &str = "\"trace:FILE\"\n";
-/// The size of values where the trace records none.
+/// The size of values where the trace records no sizes.
 const SIZES: &str = "# The trace has no sizes: product pages from half a kilobyte on, of 8 KiB on average, most of \
                      them smaller.
 data-size = \"gpareto:512,7680,0\"

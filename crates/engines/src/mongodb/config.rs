@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::SCHEME;
 
-/// The collection of entries, and the database where the URL names none.
+/// The collection of entries, and the database where the URL names no database.
 pub(super) const DEFAULT_NAME: &str = "larder";
 
 /// The smallest cache with which `mongod` starts.
@@ -44,7 +44,7 @@ const OF_DRIVER: [&str; 23] = [
     "tlsInsecure",
 ];
 
-/// The start of the server, where the URL names none, and the connections to servers.
+/// The start of the server, where the URL names no server, and the connections to servers.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[expect(non_snake_case, reason = "MongoDB's own names of options")]

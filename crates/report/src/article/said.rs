@@ -27,7 +27,7 @@ impl Said<'_> {
         format!("{}{whose}", self.claim.says)
     }
 
-    /// The checks in words: a text for those that fired, and a text for the others.
+    /// The checks in words: a text for those that fired, and a text for the rest.
     pub(crate) fn checks(&self) -> Vec<String> {
         let mut texts = Vec::new();
         if !self.fired.is_empty() {

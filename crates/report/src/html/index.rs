@@ -177,7 +177,7 @@ fn of_run(index: &Index, number: usize, entry: &Entry, run: &Run) -> Markup {
     }
 }
 
-/// The form in which the article is repeated, and the machine if the runs had different ones.
+/// The form in which the article is repeated, and the machine if the runs had different machines.
 fn about(index: &Index, run: &Run) -> Vec<(String, String)> {
     let article = run.article.iter().flat_map(article::facts).skip(1);
     let machine = one_machine(index).is_none().then(|| in_a_line(&run.environment));

@@ -1,7 +1,7 @@
 //! The conclusions of a set, each once, however many of its runs judge it.
 //!
 //! An article may be repeated in both forms. The corrected form decides a conclusion where it can, because it times
-//! what the author meant to time. Otherwise the published form decides.
+//! the work that the author meant to time. Otherwise the published form decides.
 
 use crate::article::{Said, said};
 use crate::model::{Article, ArticleForm, ClaimVerdict, Run};

@@ -15,7 +15,7 @@ pub struct PacedSample {
     /// How late operations began through the scheduler's own fault: their thread woke late for them, or for earlier
     /// operations that they had to wait for.
     pub lag_ns: Option<Latency>,
-    /// Operations that would have begun late with an exact schedule too: their thread was busy with earlier ones.
+    /// Operations that an exact schedule would have begun late too: their thread was busy with earlier operations.
     pub queued: u64,
     /// Operations that were due, but had not begun, when time ended the round. The latencies count each with its
     /// waiting time until then, which is a lower bound.
@@ -35,7 +35,7 @@ pub struct Paced {
     pub service_curve: Vec<CurvePoint>,
     /// How late operations began through the scheduler's own fault.
     pub lag_ns: Option<Latency>,
-    /// Operations that would have begun late with an exact schedule too: their thread was busy with earlier ones.
+    /// Operations that an exact schedule would have begun late too: their thread was busy with earlier operations.
     pub queued: u64,
     /// Operations that were due, but had not begun, when time ended the round. The latencies count each with its
     /// waiting time until then, which is a lower bound.

@@ -74,8 +74,8 @@ pub struct Usage {
     pub disk_read_bytes: Vec<Option<u64>>,
     /// Bytes written to disks.
     pub disk_written_bytes: Vec<Option<u64>>,
-    /// Bytes received over the network, loopback included. For processes, those over TCP, as far as their connections
-    /// were seen; for the machine, those of all interfaces.
+    /// Bytes received over the network, loopback included. For processes, bytes over TCP, as far as their connections
+    /// were seen; for the machine, bytes of all interfaces.
     pub wire_received_bytes: Vec<Option<u64>>,
     /// Bytes sent over the network, loopback included.
     pub wire_sent_bytes: Vec<Option<u64>>,

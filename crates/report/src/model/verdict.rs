@@ -88,7 +88,7 @@ pub struct Check {
 pub enum Severity {
     /// The figure is no result and stands outside the ranking.
     Error,
-    /// The figure does not mean what it seems to mean.
+    /// The figure has another meaning than it seems to have.
     Warn,
     /// A remark that is worth knowing.
     Note,
