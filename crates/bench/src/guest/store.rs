@@ -449,8 +449,8 @@ impl Store for GuestStore {
         Ok(told?.into_iter().flatten().collect())
     }
 
-    /// For a stack, the capacity and the evictions of its lowest tier, which has all entries: entries that an upper tier
-    /// drops are not lost. Other counters of the servers do not count requests to the stack.
+    /// For a stack, the capacity and the evictions of its lowest tier. That tier has all entries, so entries that an
+    /// upper tier drops are not lost. Other counters of the servers do not count requests to the stack.
     fn stats(&self) -> Result<Stats> {
         let stats = self.shared.parts.last().map_or_else(|| Ok(Stats::default()), Part::stats)?;
         let stats = self.shared.with_what_it_takes(stats);

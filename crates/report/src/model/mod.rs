@@ -176,7 +176,7 @@ pub struct Target {
     /// servers, if they do not tell, and in runs of older versions.
     #[serde(default, alias = "somebodys_evictions", skip_serializing_if = "Option::is_none")]
     pub external_evictions: Option<u64>,
-    /// CPU time of its servers in the turns of other targets, in seconds; `null` if it is unknown or there were no such turns.
+    /// CPU time of its servers in the turns of other targets, in seconds; `null` if unknown, or without such turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside_cpu_s: Option<f64>,
     /// The time of these turns together, in seconds.

@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Whether a target keeps its TTLs, tried on a few keys of the run's own before the rounds. Some keys get a short TTL
-/// and must be gone after it. Other keys get a lasting TTL and must still be there then. So must keys whose TTL has mostly
-/// passed, which a fast clock ends. A touch, or a second set, gives some keys of either kind the TTL of the other. Some
-/// are read repeatedly, which must not renew their TTL.
+/// and must be gone after it. Other keys get a lasting TTL and must still be there then. So must keys whose TTL has
+/// mostly passed, which a fast clock ends. A touch, or a second set, gives some keys of either kind the TTL of the
+/// other. Some are read repeatedly, which must not renew their TTL.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TtlTrial {
     /// The short TTL that was given, in seconds.
