@@ -23,7 +23,7 @@ pub struct TtlTrial {
     pub lasting_keys: u64,
     /// Of these: keys that were gone before their TTL had passed, without an eviction to explain it.
     pub early: u64,
-    /// The time between their set and this check, in seconds.
+    /// The time from the set of the keys to the last request for them, in seconds.
     pub asked_after_s: f64,
     /// The TTL that had mostly passed by then, in seconds; 0 in runs of older versions.
     #[serde(default)]
