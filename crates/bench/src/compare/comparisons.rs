@@ -56,7 +56,7 @@ fn compared<'r>(a: &'r Cell, b: &'r Cell, seed: u64) -> Option<Compared<'r>> {
 
 fn not_alike(a: &Cell, b: &Cell) -> Unlike {
     let ratio = |cell: &Cell| figures::percent(cell.found_ratio().unwrap_or_default());
-    let what = if a.operation.reads() { "hit ratios" } else { "shares of keys that were there" };
+    let what = if a.operation.reads() { "hit ratios" } else { "shares of existing keys" };
     Unlike {
         a: a.target.clone(),
         b: b.target.clone(),

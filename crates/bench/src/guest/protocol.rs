@@ -75,7 +75,7 @@ impl Program {
     /// The program has ended, is silent for too long, or its line is not JSON.
     pub fn answer(&mut self) -> Result<Json> {
         let answer = self.process.answer(&GOES_ON)?;
-        Ok(answer.expect("nobody asks it to stop"))
+        Ok(answer.expect("no caller asks it to stop"))
     }
 
     /// The answer to a command, without the signs of life before it.

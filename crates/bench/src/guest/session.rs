@@ -57,7 +57,7 @@ impl GuestSession {
         let (_, process) = program.as_mut().expect("it was started just now");
         let mut exchange = || -> Result<Reply<T>> {
             process.tell(parts, &GOES_ON)?;
-            let reply = process.answer(&GOES_ON)?.expect("nobody can have stopped it");
+            let reply = process.answer(&GOES_ON)?.expect("no caller can have stopped it");
             if let Reply::Done(done) = &reply {
                 process.bytes(value_of(done), value)?;
             }

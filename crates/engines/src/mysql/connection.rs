@@ -89,7 +89,7 @@ impl MysqlConnection {
         let done = self.with_link(|link, _| Ok(link.conn.query_drop(sql)?));
         done.map_err(|failure| match failure {
             Failure::Driver(error) => error,
-            Failure::Reader(_) => unreachable!("nobody reads"),
+            Failure::Reader(_) => unreachable!("this call has no reader"),
         })
     }
 

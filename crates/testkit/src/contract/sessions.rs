@@ -36,7 +36,7 @@ fn a_session_outlives_the_handle_of_its_store(fixture: &Fixture) -> Result<(), F
     let store = fixture.fresh()?;
     let mut session = store.session()?;
     put(&mut *session, &fixture.key("a"), b"before")?;
-    ensure!(Arc::strong_count(&store) == 1, "someone else holds the store too");
+    ensure!(Arc::strong_count(&store) == 1, "another handle holds the store too");
     drop(store);
     holds(&mut *session, &fixture.key("a"), b"before")?;
     put(&mut *session, &fixture.key("b"), b"after")?;

@@ -185,7 +185,7 @@ fn delete_tag_removes_and_counts_its_own_entries(fixture: &Fixture) -> Result<()
     put_tagged(&mut *session, &moved, b"moved", &other)?;
     session.delete(&keys[0])?;
     ensure_eq!(groups(&mut *session)?.delete_tag(&tag)?, 19, "the entries that were removed");
-    ensure_eq!(groups(&mut *session)?.delete_tag(&tag)?, 0, "those that were removed again");
+    ensure_eq!(groups(&mut *session)?.delete_tag(&tag)?, 0, "the entries that were removed again");
     holds_exactly(&mut *session, &tag, &[])?;
     for (i, key) in keys.iter().enumerate() {
         match i {
