@@ -44,7 +44,7 @@ impl FromStr for Capacity {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is no capacity above 0; write 10% or 64m");
+        let wrong = || format!("`{text}` is not a capacity above 0; write 10% or 64m");
         let capacity = match text.trim().strip_suffix('%') {
             Some(percent) => {
                 let percent = percent.trim().parse().map_err(|_| wrong())?;

@@ -95,7 +95,7 @@ subtest 'what nobody waited for is waited for before the clock stops' => sub {
     is $ran->{operations}{set}{succeeded}, 5, 'the client takes all sets at once';
     cmp_ok $ran->{wall_ns}, '>', 300_000_000, 'and the server takes its time';
     is client(5, nowait => JSON::PP::true, connect => 'operation')->opened->{unavailable},
-        'nowait needs connect=session: a client closed after an operation waits for its answer', 'or there is none';
+        'nowait needs connect=session: a client closed after an operation waits for answers', 'or there is none';
 };
 
 subtest 'where everything hangs it gives up, whatever the operations' => sub {

@@ -207,7 +207,10 @@ impl MongodbConfig {
             _ => {}
         }
         if matches!((config.tls, config.ssl), (Some(tls), Some(ssl)) if tls != ssl) {
-            return invalid("options `tls` and `ssl` are the same and contradict each other; leave out one of them".into());
+            return invalid(
+                "options `tls` and `ssl` are the same and contradict each other; leave out one"
+                    .into(),
+            );
         }
         if config.timeout.0.is_zero() {
             return invalid("option `timeout`: 0s leaves no time to answer; write 5s".into());

@@ -32,7 +32,7 @@ sub open_cache ($class, $order) {
     my $largest = $order->{largest_bytes} // 0;
     $config{max_size} //= $largest if $largest > MAX_SIZE_BYTES;
     if (($order->{options}{connect} // 'session') eq 'operation') {
-        die "nowait needs connect=session: a client closed after an operation waits for its answer\n" if $config{nowait};
+        die "nowait needs connect=session: a client closed after an operation waits for answers\n" if $config{nowait};
         require Larder::Cache::Memcached::PerOperation;
         $class = 'Larder::Cache::Memcached::PerOperation';
     }

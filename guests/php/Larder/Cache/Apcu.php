@@ -44,7 +44,7 @@ final class Apcu extends Cache
         $settings = [
             'shm_size' => (string) self::sharedBytes(),
             'free_bytes' => (string) (int) $memory['avail_mem'],
-            'when_full' => (int) ini_get('apc.ttl') === 0 ? 'drops everything' : 'drops entries older than ttl, then all',
+            'when_full' => (int) ini_get('apc.ttl') === 0 ? 'drops everything' : 'drops entries past ttl, then all',
         ];
         foreach (self::SETTINGS as $name) {
             $settings[$name] = (string) ini_get("apc.$name");
