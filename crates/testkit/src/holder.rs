@@ -16,7 +16,7 @@ use larder_store::{Catalog, SetOptions, StoreUrl};
 const HOLD: &str = "LARDER_TEST_HOLD";
 
 /// The longest wait for an event that always comes, though a busy machine may delay it.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A second process that holds a store.
 #[derive(Debug)]

@@ -17,7 +17,7 @@ pub const POSTGRES: Recipe =
     Recipe { folders: &["/usr/lib/postgresql/*/bin"], ..Recipe::server("postgres", "postgresql") };
 
 /// The longest wait for an event that always comes, though a busy machine may delay it.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A server on a port of 127.0.0.1, which asks for a password, and on a socket in its folder, which does not. Dropping
 /// it ends the server.

@@ -14,10 +14,10 @@ use larder_report::Run;
 use tempfile::TempDir;
 
 /// Longer than any of these runs takes on a machine that is busy with other work.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// Time for work that takes a second on an idle machine.
-pub(crate) const SOON: Duration = Duration::from_secs(5);
+pub(crate) const SOON: Duration = Duration::from_mins(1);
 
 /// A separate folder for one test. Larder works in it and has its temporary directory there. Every process that larder
 /// starts inherits this directory in its environment, and is recognised by it.

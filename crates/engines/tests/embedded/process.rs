@@ -60,7 +60,7 @@ impl OtherWriter {
     /// Waits until the process reports a new round.
     pub(crate) fn next_round(&mut self) {
         self.last = self.rounds.try_iter().last().unwrap_or(self.last);
-        let round = self.rounds.recv_timeout(Duration::from_secs(20));
+        let round = self.rounds.recv_timeout(Duration::from_mins(5));
         self.last = round.expect("a process that writes has ended or is stuck");
     }
 

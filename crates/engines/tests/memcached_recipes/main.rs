@@ -16,7 +16,7 @@ use libtest_mimic::{Arguments, Trial};
 use session_support::{failure, get, open, set};
 
 /// The most time for a step that ends at once on an idle machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 
 fn main() -> ExitCode {
     larder_testkit::hold_if_asked(&ENGINES);

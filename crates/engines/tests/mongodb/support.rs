@@ -17,7 +17,7 @@ use tokio::runtime::{Builder, Runtime};
 const JAVA: Recipe = Recipe::server("java", "default-jre-headless");
 
 /// The most time for a step that ends soon on an idle machine and always succeeds.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 
 /// The stand-in's recipe.
 fn stand_in() -> &'static Recipe {

@@ -18,7 +18,7 @@ const MARIADB: Recipe = Recipe::server("mariadbd", "mariadb-server");
 const INSTALLER: Recipe = Recipe::server("mariadb-install-db", "mariadb-server");
 
 /// The most time for a step that ends soon on an idle machine and always succeeds.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 
 /// How often a start with another free port is tried.
 const ATTEMPTS: usize = 10;

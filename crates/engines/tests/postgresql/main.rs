@@ -21,7 +21,7 @@ use larder_testkit::{POSTGRES, Random, has_program, trial_where};
 use libtest_mimic::{Arguments, Trial};
 
 /// The most time for a step that ends soon on an idle machine and always succeeds.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 fn main() -> ExitCode {
     larder_host::relay::serve_if_asked();

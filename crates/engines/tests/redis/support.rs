@@ -14,7 +14,7 @@ use redis::FromRedisValue;
 const REDIS: Recipe = Recipe::server("redis-server", "redis-server");
 
 /// The most time for a step that ends soon on an idle machine and always succeeds.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A trial that needs a real redis-server.
 pub(crate) fn trial(name: &str, run: fn()) -> Trial {
