@@ -87,9 +87,17 @@ fn said_once(run: &Run, checks: &[&Check]) -> Vec<String> {
         .into_iter()
         .map(|(text, mut places)| {
             places.retain(|place| !place.is_empty());
-            if places.is_empty() { text.to_owned() } else { said_of(&places.join("; "), text) }
+            if places.is_empty() { text.to_owned() } else { said_of(&joined(&places), text) }
         })
         .collect()
+}
+
+/// Places in words. A place with an operation has a comma of its own.
+fn joined(places: &[String]) -> String {
+    if places.iter().any(|place| place.contains(',')) {
+        return places.join("; ");
+    }
+    list(&places.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// The text about a subject, after a colon; many names already end with a colon.

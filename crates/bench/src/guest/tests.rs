@@ -216,7 +216,7 @@ fn an_invalid_answer_is_no_result() {
         ("hits", "set: 0 hits, 2 misses, 0 wrong and 0 errors are not 50 operations"),
         ("latencies", "set: 49 latencies of 50 operations that succeeded"),
         ("negative", "wrote an invalid record of process 0: invalid value: integer `-1`"),
-        ("slow", "ns, and"),
+        ("slow", " ns passed"),
         ("early", "not during the phase"),
         ("silent", "wrote no record of process 0"),
     ] {

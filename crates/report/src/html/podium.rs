@@ -51,7 +51,7 @@ pub(super) fn podium(view: &View<'_>, group: &Group<'_>) -> Markup {
                     th scope="col" { "target" }
                     th.bar scope="col" { span.unseen { (measure) " to scale" } }
                     th.figure scope="col" { (measure) }
-                    th.figure.wide scope="col" { "95 % ±" }
+                    th.figure.wide scope="col" { "95 % interval" }
                     th.figure scope="col" { "vs best" }
                     @if columns.misses { th.figure.wide scope="col" { "hits/s" } }
                     @if columns.hits { th.figure scope="col" { "hits" } }

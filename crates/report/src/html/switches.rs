@@ -37,7 +37,7 @@ pub(super) fn of_all(view: &View<'_>, charts: &[Chart]) -> Markup {
                 @if operations.len() > 1 { (choice("all", "operation", &operations)) }
                 @if points.len() > 1 { (choice("all", "point", &points)) }
                 @if has_scales {
-                    (buttons("all", "scale", &[("", "as suits"), ("linear", "linear"), ("log", "log")]))
+                    (buttons("all", "scale", &[("", "automatic"), ("linear", "linear"), ("log", "log")]))
                 }
             }
         }

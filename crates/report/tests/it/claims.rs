@@ -374,5 +374,5 @@ fn one_text_in_many_places_is_said_once() {
     }
     run.checks.push(check("NOISE", Severity::Warn, None, "load 3"));
     let lines: Vec<_> = findings(&run).into_iter().flat_map(|finding| finding.lines).collect();
-    assert_eq!(lines, ["load 3", "a:; b: one key only"]);
+    assert_eq!(lines, ["load 3", "a: and b: one key only"]);
 }

@@ -124,11 +124,11 @@ fn the_header_is_brief_about_program_and_time() {
 #[test]
 fn answers_of_a_null_store_are_not_verified() {
     let mut run = gets(&[("a", 2e6), ("null:", 9e6)]);
-    assert!(not_shown(&run).join(" ").contains("Each of 20000 answers"));
+    assert!(not_shown(&run).join(" ").contains("Each of 20000 compared answers"));
     run.targets[1].stores = Some(false);
-    assert!(not_shown(&run).join(" ").contains("Each of 10000 answers"));
+    assert!(not_shown(&run).join(" ").contains("Each of 10000 compared answers"));
     run.cells[0].counts.wrong = 1;
-    assert!(!not_shown(&run).join(" ").contains("values read was the right one"));
+    assert!(!not_shown(&run).join(" ").contains("compared answers was right"));
 }
 
 #[test]
