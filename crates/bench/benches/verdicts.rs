@@ -135,7 +135,8 @@ impl Count {
             self.wrong.push(format!("{:?}: ratio {ratio:.3}, p {p:.2e}", comparison.verdict));
         }
         self.rounds.push(run.cells[0].rounds);
-        let there = run.rounds_ended.as_ref().is_some_and(|how| !how.contains("did not reach that"));
+        let there =
+            run.rounds_ended.as_ref().is_some_and(|how| !how.contains("did not reach that"));
         self.there += u32::from(there);
     }
 
