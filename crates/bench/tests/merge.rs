@@ -181,7 +181,7 @@ fn slices_that_are_not_of_one_plan_are_refused() {
     let mut lost = parts[1].clone();
     lost.folder = folder.path().join("nowhere");
     for (second, parts_of_text) in [
-        (whole, &["a whole run, not a slice", "--slice 1/N"][..]),
+        (whole, &["a whole run, not a slice", "--slice N/M"][..]),
         (
             other,
             &["slices of two plans", "plan another (7 rounds)", "merge the slices of one command"],

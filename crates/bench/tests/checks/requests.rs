@@ -62,7 +62,7 @@ pub(crate) const CASES: &[Case] = &[
                 &format!("{LARGE}\nmultiget = 10"),
             )
         },
-        words: &["a get many is "],
+        words: &["a get many takes "],
         silent_on: "many keys in one request a node, by every client",
         silent: || {
             let run = real(&["memcached:", "memcached:?nodes=3", "redis:", "sqlite:"], MANY);

@@ -134,7 +134,7 @@ pub(crate) const CASES: &[Case] = &[
         severity: Severity::Error,
         fires_on: "a store in which nothing expires",
         trips: || run(&stores::ENGINES, &["lingers:"], MORTAL),
-        words: &["8 of 8 keys with a TTL of 100ms still answered ", "(in steps of 1ms)"],
+        words: &["8 of 8 keys with a TTL of 100ms (in steps of 1ms) still answered "],
         silent_on: "a map that looks at the time",
         silent: || tried(run(&stores::ENGINES, &["map:"], MORTAL)),
         needs: NOTHING,

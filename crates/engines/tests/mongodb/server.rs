@@ -180,7 +180,7 @@ fn signal(server: &Server, signal: libc::c_int) {
 
 fn stopped() {
     let (server, port) = stand_in_on(0, &[]);
-    let store = open(&url(port, "?timeout=500ms"));
+    let store = open(&url(port, "?timeout=5s"));
     let mut session = store.session().unwrap();
     set(&mut *session, "key", b"value");
     signal(&server, libc::SIGSTOP);
@@ -195,8 +195,8 @@ fn stopped() {
         let began = Instant::now();
         let message = failure(session.get(b"key", &mut value), "timeout");
         let took = began.elapsed();
-        assert_eq!(message, format!("mongodb: no answer within 500 ms from 127.0.0.1:{port}"));
-        assert!(took >= Duration::from_millis(200) && took < Duration::from_secs(2), "{took:?}");
+        assert_eq!(message, format!("mongodb: no answer within 5000 ms from 127.0.0.1:{port}"));
+        assert!(took >= Duration::from_secs(2) && took < PATIENCE, "{took:?}");
     }
     signal(&server, libc::SIGCONT);
     let until = Instant::now() + PATIENCE;
@@ -291,6 +291,6 @@ fn silent_peer() {
     let began = Instant::now();
     let parsed = StoreUrl::parse(&url).unwrap();
     let message = failure(ENGINES.open(&parsed), "timeout");
-    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
     assert!(message.contains("600 ms") && !message.contains("s3cret"), "{message}");
 }

@@ -66,8 +66,8 @@ fn a_server_that_was_killed() {
 }
 
 fn silence_is_a_timeout() {
-    const SILENCE: Duration = Duration::from_millis(500);
-    let store = open("mysql:?flush=2&timeout=500ms");
+    const SILENCE: Duration = Duration::from_secs(5);
+    let store = open("mysql:?flush=2&timeout=5s");
     let address = store.info().addresses[0].clone();
     let session = &mut *store.session().unwrap();
     set(session, "slow", b"slow");
@@ -85,7 +85,7 @@ fn silence_is_a_timeout() {
     }
     let start = Instant::now();
     let message = failure(session.get(b"slow", &mut Vec::new()), "timeout");
-    assert_eq!(message, format!("mysql: no answer within 500 ms from {address}"));
+    assert_eq!(message, format!("mysql: no answer within 5000 ms from {address}"));
     // The kernel's clocks are coarse.
     assert!(start.elapsed() > SILENCE * 9 / 10, "{:?}", start.elapsed());
     // The server accepts no new session either.

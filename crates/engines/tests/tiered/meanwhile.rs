@@ -159,15 +159,15 @@ fn a_ttl_is_counted_from_before_the_answer_was_under_way() {
     for by_batch in [false, true] {
         let (store, l1, l2) = stack(&format!("slow-answer/{by_batch}"));
         let mut session = store.session().unwrap();
-        l2.put("k", b"value", Some(Duration::from_secs(2)));
+        l2.put("k", b"value", Some(Duration::from_mins(1)));
         l2.when_done(|| thread::sleep(Duration::from_millis(500)));
         assert!(read(&mut *session, by_batch).is_some());
         let below = ttl(&l2, "k");
         assert!(ttl(&l1, "k") <= below);
         // An entry that has expired when the answer comes is not filled in at all.
         l1.lose("k");
-        l2.put("k", b"value", Some(Duration::from_millis(100)));
-        l2.when_done(|| thread::sleep(Duration::from_millis(150)));
+        l2.put("k", b"value", Some(Duration::from_secs(3)));
+        l2.when_done(|| thread::sleep(Duration::from_millis(3100)));
         assert!(read(&mut *session, by_batch).is_some());
         assert_eq!(held_ttl(&l1), None);
     }
@@ -175,19 +175,19 @@ fn a_ttl_is_counted_from_before_the_answer_was_under_way() {
 
 #[test]
 fn a_value_stored_so_slowly_that_it_would_outlive_itself_is_taken_back() {
-    let store = open("tiered:spy:/slow-fill/1|spy:/slow-fill/2|?l1_ttl=1s");
+    let store = open("tiered:spy:/slow-fill/1|spy:/slow-fill/2|?l1_ttl=5s");
     let [l1, l2] = [1, 2].map(|level| spy(&format!("/slow-fill/{level}")));
     let mut session = store.session().unwrap();
     // The bound is below the remaining TTL, and above it when the fill is done.
-    l2.put("k", b"value", Some(Duration::from_millis(1100)));
+    l2.put("k", b"value", Some(Duration::from_millis(5300)));
     let slow = Arc::clone(&l1);
-    l2.when_done(move || slow.when_begun(|| thread::sleep(Duration::from_millis(300))));
+    l2.when_done(move || slow.when_begun(|| thread::sleep(Duration::from_millis(600))));
     assert!(get(&mut *session, "k").is_some());
     assert_eq!(held_ttl(&l1), None);
     // The same for a write.
     let slow = Arc::clone(&l1);
-    l2.when_done(move || slow.when_begun(|| thread::sleep(Duration::from_millis(300))));
-    let ttl = Some(Duration::from_millis(1100));
+    l2.when_done(move || slow.when_begun(|| thread::sleep(Duration::from_millis(600))));
+    let ttl = Some(Duration::from_millis(5300));
     session.set(b"k", b"value", &SetOptions { ttl, ..SetOptions::default() }).unwrap();
     assert_eq!(held_ttl(&l1), None);
 }

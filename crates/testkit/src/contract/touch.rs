@@ -23,7 +23,7 @@ fn touch_extends_the_ttl(fixture: &Fixture) -> Result<(), Failed> {
     let key = fixture.key("a");
     let ttl = short_ttl(fixture)?;
     // Long enough not to end before the touch, however slow this thread is.
-    let first = ttl + Duration::from_secs(1);
+    let first = ttl + Duration::from_secs(5);
     put_with(&mut *session, &key, b"value", &with_ttl(first))?;
     let touched = session.touch(&key, Some(first + Duration::from_secs(100)))?;
     ensure!(touched, "touch of a key that is there is false");
@@ -34,7 +34,7 @@ fn touch_extends_the_ttl(fixture: &Fixture) -> Result<(), Failed> {
 fn touch_without_a_ttl_makes_an_entry_last(fixture: &Fixture) -> Result<(), Failed> {
     let mut session = fixture.session()?;
     let key = fixture.key("a");
-    let first = short_ttl(fixture)? + Duration::from_secs(1);
+    let first = short_ttl(fixture)? + Duration::from_secs(5);
     put_with(&mut *session, &key, b"value", &with_ttl(first))?;
     ensure!(session.touch(&key, None)?, "touch of a key that is there is false");
     outlive(fixture, first)?;
