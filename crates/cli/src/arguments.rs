@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::command::{compare, diff, engines, entry, generate, inspect, report, scenarios, stats};
 
-/// Compares caches honestly, then runs the one you chose.
+/// Compares caches honestly: many cache systems on the same verified work.
 #[derive(Debug, Parser)]
 #[command(name = "larder", version, max_term_width = 100, arg_required_else_help = true, after_help = BEGIN)]
 pub(crate) struct Arguments {

@@ -6,6 +6,9 @@ use schemars::Schema;
 
 use crate::{Error, Guest, Result, Store, StoreUrl};
 
+/// From this similarity on, by Jaro and Winkler, a wrong scheme is taken for a mistyped one.
+const SIMILAR: f64 = 0.85;
+
 /// A kind of cache, as `larder engines` lists it and a URL's scheme names it.
 #[derive(Debug, Clone, Copy)]
 pub struct Engine {
@@ -217,12 +220,22 @@ impl Catalog {
     pub fn find(&self, scheme: &str) -> Result<&'static Engine> {
         self.iter().find(|engine| engine.means(scheme)).ok_or_else(|| Error::UnknownScheme {
             scheme: scheme.into(),
-            known: self
-                .iter()
-                .map(|engine| format!("{}:", engine.scheme))
-                .collect::<Vec<_>>()
-                .join(" "),
+            fix: self.similar(scheme).map_or_else(
+                || {
+                    let known = self.iter().map(|engine| format!("{}:", engine.scheme));
+                    format!("known: {}", known.collect::<Vec<_>>().join(" "))
+                },
+                |similar| format!("write `{similar}:`"),
+            ),
         })
+    }
+
+    /// The scheme that is most like this one, if any is.
+    fn similar(&self, scheme: &str) -> Option<&'static str> {
+        let alike =
+            |engine: &'static Engine| (strsim::jaro_winkler(engine.scheme, scheme), engine.scheme);
+        let best = self.iter().map(alike).max_by(|one, other| one.0.total_cmp(&other.0));
+        best.filter(|(alike, _)| *alike > SIMILAR).map(|(_, scheme)| scheme)
     }
 
     /// The engine that keeps nothing, as the baseline of this scheme's measurements: for a guest that of its language.

@@ -112,12 +112,12 @@ pub enum Error {
         engine: &'static str,
     },
     /// The URL names an engine that this build does not have.
-    #[error("unknown engine `{scheme}:`; known: {known}")]
+    #[error("unknown engine `{scheme}:`; {fix}")]
     UnknownScheme {
         /// The scheme as typed.
         scheme: String,
-        /// The schemes of the catalog, comma-separated.
-        known: String,
+        /// The most similar scheme, or all schemes of the catalog.
+        fix: String,
     },
     /// The URL cannot be read.
     #[error("store URL `{url}`: {reason}")]

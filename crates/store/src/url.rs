@@ -46,9 +46,7 @@ impl StoreUrl {
         let masked = mask(text);
         let invalid =
             |reason: &str| Error::InvalidUrl { url: masked.clone(), reason: reason.into() };
-        let (scheme, rest) = text
-            .split_once(':')
-            .ok_or_else(|| invalid("no engine; write `memcached:` or `file:/var/tmp/cache`"))?;
+        let (scheme, rest) = text.split_once(':').ok_or_else(|| invalid(&no_engine(text)))?;
         if !stack::is_scheme(scheme) {
             return Err(invalid("an engine is written in small letters, then a colon"));
         }
@@ -280,6 +278,17 @@ fn is_own(name: &str) -> bool {
     name != "name" && !name.starts_with("driver.")
 }
 
+/// The fix for a text without a colon.
+fn no_engine(text: &str) -> String {
+    if text.starts_with(['/', '.']) {
+        format!("no engine stands before the path; write `file:{text}`")
+    } else if stack::is_scheme(text) {
+        format!("the name of an engine ends with a colon; write `{text}:`, or `--scenario {text}`")
+    } else {
+        "no engine; write `memcached:` or `file:/var/tmp/cache`".to_owned()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -442,7 +451,7 @@ mod tests {
     #[test]
     fn a_bad_url_names_its_fault() {
         for (text, needle) in [
-            ("moka", "no engine"),
+            ("moka", "the name of an engine ends with a colon; write `moka:`"),
             ("/var/tmp", "no engine"),
             (":x", "small letters"),
             ("Moka:", "small letters"),

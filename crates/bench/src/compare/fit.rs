@@ -19,9 +19,9 @@ use crate::plan::Plan;
 use crate::scenario::Scenario;
 use larder_workload::{Count, WorkloadSpec};
 
-/// The numbers of keys in the trial turns of each target. A turn does all its work for each key, so its time grows
-/// with the keys. Few keys show a very slow target. Many keys show the time of an operation once a processor no longer
-/// saves power.
+/// The numbers of keys in the trial turns of each target. The time of a turn grows with the keys, beside a part that is
+/// the same for any number: two trials tell the two apart. Few keys show a very slow target. Many keys show the time of
+/// an operation once a processor no longer saves power.
 const TRIED_KEYS: [u32; 3] = [FEWEST_KEYS, 500, 4000];
 /// The share of the time that the turns may fill, by the trials. Trials and floor take some of it, and a turn among
 /// others takes up to half as long again as a trial. No machine is equally fast all the time.
@@ -48,9 +48,10 @@ pub fn fit(
         Plan::new(&scenario.clone().with_workload(&spec), typed, catalog)
     };
     observer.notice(Event::Fitting);
-    let (mut fewer, mut time) = (keys, Duration::ZERO);
+    let (mut fewer, mut cost, mut trials) = (keys, Cost::default(), Vec::new());
     for tried in TRIED_KEYS {
-        if tried >= fewer {
+        // One trial does not show what each key costs.
+        if tried >= keys || trials.len() > 1 && tried >= fewer {
             break;
         }
         let tried_plan = with(tried)?;
@@ -58,16 +59,17 @@ pub fn fit(
         let slots = provision(&tried_plan, catalog, permissions, &Silent, stop)?;
         let turns = slots.into_iter().map(|slot| time_of_turns(&tried_plan, slot, stop));
         let turns: Duration = turns.sum();
-        time = turns.mul_f64(f64::from(keys) / f64::from(tried)) * plan.rounds;
-        fewer = fewer_keys(keys, time, within.mul_f64(AIM));
+        trials.push((tried, turns));
+        cost = Cost::of(&trials);
+        fewer = cost.affordable(keys, (within.mul_f64(AIM) / plan.rounds).as_secs_f64());
     }
     if fewer == keys {
         return Ok(plan);
     }
     let note = format!(
-        "{keys} keys would take about {} on this machine, longer than --within {}: {fewer} keys are measured; `-k {keys}` measures \
-         all of them",
-        figures::seconds(time.as_secs_f64()),
+        "{keys} keys would take about {} on this machine, longer than {} (--within): {fewer} keys are measured; `-k {keys}` \
+         measures all of them",
+        figures::seconds(cost.of_turns(keys) * f64::from(plan.rounds)),
         Span(within)
     );
     observer.notice(Event::FewerKeys { text: &note });
@@ -101,32 +103,76 @@ fn time_of_turns(plan: &Plan, slot: TargetSlot, stop: &AtomicBool) -> Duration {
     clock.elapsed()
 }
 
-/// As many keys as fit into the time, rounded down to one digit.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "fewer than the keys, and not negative"
-)]
-fn fewer_keys(keys: u32, time: Duration, within: Duration) -> u32 {
-    if time <= within {
-        return keys;
+/// The seconds that the turns of a round take, as a straight line over the number of keys.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Cost {
+    /// For any number of keys.
+    fixed: f64,
+    per_key: f64,
+}
+
+impl Cost {
+    /// The line through the last two trials, or through the last one and 0 where the line would fall.
+    fn of(trials: &[(u32, Duration)]) -> Self {
+        let seconds = |at: usize| {
+            let (keys, turns) = trials[trials.len() - at];
+            (f64::from(keys), turns.as_secs_f64())
+        };
+        let (keys, turns) = seconds(1);
+        let by_one = Self { fixed: 0.0, per_key: turns / keys };
+        if trials.len() < 2 {
+            return by_one;
+        }
+        let (fewer, before) = seconds(2);
+        let per_key = (turns - before) / (keys - fewer);
+        let fixed = turns - per_key * keys;
+        if per_key > 0.0 && fixed > 0.0 { Self { fixed, per_key } } else { by_one }
     }
-    let fit = (f64::from(keys) * within.as_secs_f64() / time.as_secs_f64()) as u32;
-    let digit = 10_u32.pow(fit.max(1).ilog10());
-    (fit / digit * digit).max(FEWEST_KEYS).min(keys)
+
+    /// The seconds of a round's turns with this number of keys.
+    fn of_turns(self, keys: u32) -> f64 {
+        self.fixed + self.per_key * f64::from(keys)
+    }
+
+    /// All keys, or as many as fit into the seconds of a round, rounded down to one digit.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "fewer than the keys, and not negative"
+    )]
+    fn affordable(self, keys: u32, round_s: f64) -> u32 {
+        if self.of_turns(keys) <= round_s {
+            return keys;
+        }
+        let fit = ((round_s - self.fixed).max(0.0) / self.per_key) as u32;
+        let digit = 10_u32.pow(fit.max(1).ilog10());
+        (fit / digit * digit).max(FEWEST_KEYS).min(keys)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn cost(trials: &[(u32, u64)]) -> Cost {
+        let trial = |(keys, ms): &(u32, u64)| (*keys, Duration::from_millis(*ms));
+        Cost::of(&trials.iter().map(trial).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn two_trials_tell_the_cost_of_a_turn_from_the_cost_of_a_key() {
+        assert_eq!(cost(&[(100, 50)]), Cost { fixed: 0.0, per_key: 0.0005 });
+        let both = cost(&[(100, 500), (500, 900)]);
+        assert!((both.per_key - 0.001).abs() < 1e-9 && (both.fixed - 0.4).abs() < 1e-9, "{both:?}");
+        // A second trial that is faster than the first tells nothing of the difference.
+        assert_eq!(cost(&[(100, 500), (500, 400)]), cost(&[(500, 400)]));
+    }
+
     #[test]
     fn keys_are_as_many_as_the_time_allows_rounded_down_to_one_digit() {
-        let of = |time_s, within_s| {
-            fewer_keys(20_000, Duration::from_secs(time_s), Duration::from_secs(within_s))
-        };
-        assert_eq!([of(40, 45), of(45, 45), of(195, 45)], [20_000, 20_000, 4000]);
-        assert_eq!([of(46, 45), of(100_000, 45)], [10_000, FEWEST_KEYS]);
-        assert_eq!(fewer_keys(100, Duration::from_secs(100), Duration::from_secs(1)), 100);
+        let cost = Cost { fixed: 0.4, per_key: 0.001 };
+        let fit = [30.0, 20.4, 4.7, 0.9, 0.1].map(|round_s| cost.affordable(20_000, round_s));
+        assert_eq!(fit, [20_000, 20_000, 4000, 500, FEWEST_KEYS]);
+        assert_eq!(cost.affordable(50, 0.1), 50);
     }
 }

@@ -36,7 +36,9 @@ fn wrong_targets() {
     let scene = Scene::new();
     for (target, parts) in [
         ("nosuch:", ["unknown engine `nosuch:`", "memcached:"]),
-        ("moka", ["store URL `moka`: no engine", "write `memcached:`"]),
+        ("moka", ["store URL `moka`: the name of an engine ends with a colon", "write `moka:`"]),
+        ("mokka:", ["unknown engine `mokka:`", "write `moka:`"]),
+        ("/tmp/x", ["no engine stands before the path", "write `file:/tmp/x`"]),
         ("file:?dept=3", ["unknown option `dept`", "known: depth"]),
         ("moka:?size=4q", ["`4q` is not a size", "write 4096, 4k"]),
         ("lmdb:?sync=maybe", ["option `sync`", "maybe"]),

@@ -10,7 +10,9 @@ use super::DEFAULT_SCENARIO;
 pub(super) fn next_step(run: &Run, folder: &Path) -> String {
     let page = folder.join("report.html");
     let page = page.display();
-    if run.checks.iter().any(|check| check.severity == Severity::Error) {
+    if run.cells.iter().all(|cell| cell.ops_per_s.is_none()) {
+        "next: mend the reasons above, then repeat the command".to_owned()
+    } else if run.checks.iter().any(|check| check.severity == Severity::Error) {
         format!("next: {page} shows under Checks the figures that are no result, and the fixes")
     } else if run.scenario == DEFAULT_SCENARIO {
         match run.targets.iter().find(|target| target.reason.is_some()) {
@@ -24,7 +26,8 @@ pub(super) fn next_step(run: &Run, folder: &Path) -> String {
         }
     } else {
         format!(
-            "next: {page} has the charts; `larder diff` compares this result with a later result"
+            "next: {page} has the charts; `larder diff {} LATER` compares this result with that of a later run",
+            folder.display()
         )
     }
 }
