@@ -287,8 +287,8 @@ impl WorkloadSpec {
         self.scan.map(|scan| scan.rates().collect()).or_else(|| self.rate.clone())
     }
 
-    /// The fields by which this specification, laid over another one, makes another workload. More rounds, more time,
-    /// other draws and less memory do not make another workload.
+    /// The fields by which this specification, laid over another one, makes another workload. More rounds, more
+    /// requests, other draws and less memory do not make another workload.
     pub fn changes(&self, other: &Self) -> Vec<&'static str> {
         let fields = [
             ("keys", differs(self.keys.as_ref(), other.keys.as_ref(), "")),

@@ -32,8 +32,12 @@ pub(crate) struct KeyState {
 
 impl KeyState {
     pub(crate) fn new(keys: u32, turn: u32) -> Self {
+        Self::with_base(keys as usize, base_version(turn))
+    }
+
+    /// A state in which nothing is known yet, of versions from this one on.
+    fn with_base(keys: usize, base: u32) -> Self {
         let zeros = || (0..keys).map(|_| AtomicU32::new(0)).collect();
-        let raced = AtomicBool::new(false);
         Self {
             acked: zeros(),
             removed: zeros(),
@@ -41,8 +45,8 @@ impl KeyState {
             issued: zeros(),
             drawn: zeros(),
             doubted: OnceLock::new(),
-            raced,
-            base: base_version(turn),
+            raced: AtomicBool::new(false),
+            base,
         }
     }
 
@@ -53,18 +57,7 @@ impl KeyState {
 
     /// A state of the same turn in which nothing is known yet.
     pub(crate) fn blank(&self) -> Self {
-        let zeros = || self.acked.iter().map(|_| AtomicU32::new(0)).collect();
-        let raced = AtomicBool::new(false);
-        Self {
-            acked: zeros(),
-            removed: zeros(),
-            renewed_ns: Vec::new(),
-            issued: zeros(),
-            drawn: zeros(),
-            doubted: OnceLock::new(),
-            raced,
-            base: self.base,
-        }
+        Self::with_base(self.acked.len(), self.base)
     }
 
     pub(crate) fn base(&self) -> u32 {

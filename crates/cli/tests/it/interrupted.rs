@@ -144,7 +144,8 @@ fn ctrl_c_with_guest() {
     let asked = Instant::now();
     larder.signal("INT");
     assert_eq!(larder.ends(), Some(130));
-    assert!(asked.elapsed() < Duration::from_secs(3), "{:?}", asked.elapsed());
+    // The gets would have gone on for 100 s.
+    assert!(asked.elapsed() < Duration::from_mins(1), "{:?}", asked.elapsed());
     scene.assert_nothing_left();
     assert_eq!(guests(&scene), Vec::<String>::new());
     let run = scene.run_json();
