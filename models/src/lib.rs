@@ -24,6 +24,8 @@ hold! {
     one_who_fills_and_one_who_deletes
     one_who_clears_and_fills_and_one_who_deletes
     one_who_moves_and_one_who_deletes
+    one_who_splits_and_one_who_deletes
+    a_reader_and_one_who_splits
     one_who_changes_and_one_who_deletes
     a_reader_and_one_who_clears
     whoever_dies_leaves_what_others_go_on_from
@@ -52,6 +54,9 @@ break_with! {
     without_a_look_after_a_fill: no_look_after_a_fill one_who_fills_and_one_who_deletes
     with_a_deleter_in_a_time_before_he_began: moment_before_counter one_who_clears_and_fills_and_one_who_deletes
     without_a_deleters_second_look: no_second_look_of_deleters one_who_moves_and_one_who_deletes
+    without_a_look_where_a_slot_is_moved_to: no_look_at_the_next_bucket one_who_splits_and_one_who_deletes
+    without_the_splitters_second_look: no_second_look_of_splitters one_who_splits_and_one_who_deletes
+    without_a_readers_look_at_the_grown: no_look_at_the_grown a_reader_and_one_who_splits
     without_finishing_what_the_dead_began: no_finishing one_who_fills_and_dies_and_one_who_deletes
     with_tokens_that_see_one_change: one_change_is_none one_who_fills_and_one_who_deletes
     with_locks_that_release_nothing: no_release_of_locks two_who_take_one_lock

@@ -126,11 +126,35 @@ const MUTANTS: &[Mutant] = &[
         }],
     },
     Mutant {
+        name: "no_look_at_the_next_bucket",
+        changes: &[Change {
+            file: "partition.rs",
+            is: "for bucket in next.into_iter()",
+            becomes: "for bucket in next.into_iter().take(0)",
+        }],
+    },
+    Mutant {
+        name: "no_second_look_of_splitters",
+        changes: &[Change {
+            file: "grow.rs",
+            is: "!slot_of(from).is_of(slot)",
+            becomes: "false",
+        }],
+    },
+    Mutant {
+        name: "no_look_at_the_grown",
+        changes: &[Change {
+            file: "partition.rs",
+            is: "if self.grown() == grown {\n                return None;",
+            becomes: "if true {\n                return None;",
+        }],
+    },
+    Mutant {
         name: "no_finishing",
         changes: &[Change {
             file: "changes.rs",
-            is: "if intent & FILLS != 0 && now",
-            becomes: "if intent & FILLS != 0 && false && now",
+            is: "if intent == FILLS && now",
+            becomes: "if intent == FILLS && false && now",
         }],
     },
     Mutant {

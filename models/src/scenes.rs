@@ -11,15 +11,20 @@ use loom::thread;
 use crate::cache::Cache;
 use crate::layout::Geometry;
 use crate::lock;
+use crate::locked::Locked;
 use crate::memory::{self, Killed, Memory};
+use crate::namespace::Space;
 use crate::owner::Owner;
 use crate::partition::{Partition, Places};
+use crate::session::lock_within;
+use crate::slot::Slot;
 use crate::superblock::Superblock;
+use crate::upkeep::{Keeps, Victim, Work};
 use crate::{Condition, Failed, Options, Outcome, Session, Set, Sum};
 
 /// Segments of two records each. Two segments are kept free, so that the start of a third empties the oldest one.
 const GEOMETRY: Geometry = Geometry {
-    size: 4096,
+    size: 8192,
     partitions: 1,
     segments: 4,
     segment_len: 64,
@@ -39,16 +44,19 @@ fn cache() -> Arc<Cache> {
 }
 
 fn cache_of(geometry: Geometry) -> Arc<Cache> {
+    // The key's buckets are in two lines, so that no thread looks at its slot twice.
+    cache_where(geometry, |places| {
+        let memory = Memory::private(0).unwrap();
+        let [first, second] = Partition::new(&memory, places, 0).numbers_of(places.hash(KEY));
+        first != second
+    })
+}
+
+/// A cache whose hash places the key as it is asked for.
+fn cache_where(geometry: Geometry, is_placed: impl Fn(&Places) -> bool) -> Arc<Cache> {
     let size = geometry.partition_at(1);
     let geometry = Geometry { size, ..geometry };
-    // The key's buckets are in two lines, so that no thread looks at its slot twice.
-    let is_in_two = |seed: &u64| {
-        let places = Places::of(geometry, *seed, false);
-        let [first, second] =
-            Partition::new(&Memory::private(0).unwrap(), &places, 0).buckets_of(places.hash(KEY));
-        first != second
-    };
-    let seed = (0..).find(is_in_two).unwrap();
+    let seed = (0..).find(|seed| is_placed(&Places::of(geometry, *seed, false))).unwrap();
     let superblock = Superblock { geometry, seed, made_ms: 0, max_key: 8, max_value: 64 };
     let mut cache = Cache::of(Memory::private(size).unwrap(), superblock, None);
     cache.make();
@@ -232,11 +240,67 @@ pub(crate) fn one_who_moves_and_one_who_deletes() {
         let (mut mover, mut deleter) = (cache.session(), cache.session());
         full(&mut mover);
         assert!(get(&mut mover, KEY).is_some());
-        let evict = move || mover.set(OTHER, ANOTHERS, &Set::default());
+        let segment = segment_of(&cache);
+        locked(&cache).set_victim(Victim { segment, keeps: Keeps::Used, at: 0 });
+        let evict = move || locked(mover.cache()).step(&mut Work::most());
         let (_, is_there) = at_once(evict, move || deleter.delete(KEY).unwrap());
         assert!(is_there);
         assert_eq!(get(&mut cache.session(), KEY), None);
     });
+}
+
+/// A slot that is moved into another bucket meanwhile is found, and is deleted all the same.
+pub(crate) fn one_who_splits_and_one_who_deletes() {
+    explore(2, || {
+        let cache = split_by_the_key();
+        let mut deleter = cache.session();
+        let splitter = Arc::clone(&cache);
+        let split = move || assert!(locked(&splitter).split());
+        let ((), is_there) = at_once(split, move || deleter.delete(KEY).unwrap());
+        assert!(is_there);
+        assert_eq!(get(&mut cache.session(), KEY), None);
+    });
+}
+
+/// A reader finds a key whose slot is moved into another bucket meanwhile.
+pub(crate) fn a_reader_and_one_who_splits() {
+    explore(2, || {
+        let cache = split_by_the_key();
+        let mut reader = cache.session();
+        let splitter = Arc::clone(&cache);
+        let split = move || assert!(locked(&splitter).split());
+        let ((), found) = at_once(split, move || get(&mut reader, KEY));
+        assert_eq!(found.as_deref(), Some(ONE));
+        assert_eq!(get(&mut cache.session(), KEY).as_deref(), Some(ONE));
+    });
+}
+
+/// A cache with the key, whose slot the next split moves.
+fn split_by_the_key() -> Arc<Cache> {
+    let is_moved = |places: &Places| {
+        let hash = places.hash(KEY);
+        let numbers = Partition::new(&Memory::private(0).unwrap(), places, 0).numbers_of(hash);
+        numbers == [1, 0] && Slot::tag_of(hash) & 1 == 1
+    };
+    // The first split gives a segment to the index, with room for both.
+    let cache = cache_where(Geometry { segment_len: 128, ..GEOMETRY }, is_moved);
+    assert!(locked(&cache).split());
+    set(&mut cache.session(), KEY, ONE);
+    let hash = cache.places.hash(KEY);
+    let first = cache.partition(0).buckets_of(hash)[0];
+    let is_there = cache.memory().line(first).iter().any(|word| word.load(Acquire) != 0);
+    assert!(is_there, "the key's slot is in the bucket that is split");
+    cache
+}
+
+/// The segment of the key's record.
+fn segment_of(cache: &Cache) -> usize {
+    let hash = cache.places.hash(KEY);
+    locked(cache).find(hash, KEY, Space::ROOT).unwrap().segment
+}
+
+fn locked(cache: &Cache) -> Locked<'_> {
+    lock_within(cache, cache.partition(0), Duration::from_secs(9)).unwrap()
 }
 
 /// An operation that only changes an existing entry does not bring back a deleted one.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::Failed;
 use crate::api::{Condition, Outcome};
 use crate::locked::{self, Takes};
+use crate::put::HOLDS;
 use crate::record::kind;
 use crate::session::{Session, alive};
 use crate::stats::Of;
@@ -21,6 +22,8 @@ enum Changed {
     Done(Outcome),
     /// The value is not in one record, or would not be.
     InChunks,
+    /// More room is to be made for the new value.
+    NoRoomYet,
 }
 
 impl Session {
@@ -31,10 +34,14 @@ impl Session {
     /// Others that write wait while it is called, and it may be called more than once.
     pub fn revise(&mut self, key: &[u8], value: &Revise<'_>) -> Result<Outcome, Failed> {
         let hash = self.key(key)?;
-        match self.change_locked(hash, key, value)? {
-            Changed::Done(outcome) => Ok(outcome),
-            Changed::InChunks => self.change_chunks(hash, key, value),
+        for _ in 0..HOLDS {
+            match self.change_locked(hash, key, value)? {
+                Changed::Done(outcome) => return Ok(outcome),
+                Changed::InChunks => return self.change_chunks(hash, key, value),
+                Changed::NoRoomYet => {}
+            }
         }
+        Err(Failed::Busy { holder: None, waited: Duration::ZERO })
     }
 
     pub(crate) fn extend(&mut self, key: &[u8], with: &Revise<'_>) -> Result<Outcome, Failed> {
@@ -84,10 +91,13 @@ impl Session {
         if !self.fits(&entry) {
             return Ok(Changed::InChunks);
         }
-        let stored =
-            locked.store(&entry, Some(&present), Takes::Older, None).filter(|it| it.is_there);
-        let outcome = stored.map_or(Outcome::NotFound, |stored| Outcome::Stored(stored.version));
-        Ok(Changed::Done(outcome))
+        let stored = locked.store(&entry, Some(&present), Takes::Older, None);
+        let stored = self.stored(stored, new.len());
+        self.release(locked);
+        let Some(stored) = stored? else { return Ok(Changed::NoRoomYet) };
+        self.cache.drop_doomed(stored.doomed);
+        let stored_it = Outcome::Stored(stored.version);
+        Ok(Changed::Done(if stored.is_there { stored_it } else { Outcome::NotFound }))
     }
 
     /// The same where the value lies in chunks before or after: read, changed, and stored if it is still the one that was read.

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 
 use crate::layout::{self, CHANGE_COUNTERS, WORDS};
 use crate::locked::Locked;
-use crate::memory::{AtomicU64, fence, size};
+use crate::memory::{AtomicU64, size};
 use crate::partition::Partition;
 use crate::record::Header;
 use crate::slot::Slot;
@@ -23,22 +23,20 @@ const TAGS: u64 = 3;
 const COUNT_SHIFT: u32 = 36;
 const TAGS_MASK: u64 = (1 << COUNT_SHIFT) - 1;
 
-/// The word of the intent: the number of the word of changes, plus one, and whether the holder fills a key. Behind it, for one
-/// who does, the word of changes as it was, where the slot is, and the slot.
+/// The intent: what the holder is about to do, the hash of the key, and, for one who fills it, the word of changes as it was, and
+/// the slot.
 const INTENT: usize = WORDS;
-const SEEN: usize = WORDS + 8;
-const PLACE: usize = WORDS + 16;
+const HASH: usize = WORDS + 8;
+const SEEN: usize = WORDS + 16;
 const SLOT: usize = WORDS + 24;
-const FILLS: u64 = 1 << 63;
+const STORES: u64 = 1;
+const FILLS: u64 = 2;
 
 impl<'c> Partition<'c> {
     /// The word of a key's changes.
     #[inline]
     pub(crate) fn changes_of(&self, hash: u64) -> &'c AtomicU64 {
-        self.changes_at(number_of(hash))
-    }
-
-    fn changes_at(&self, number: usize) -> &'c AtomicU64 {
+        let number = size(hash >> 34) % CHANGE_COUNTERS;
         self.memory.word(self.base + layout::CHANGES + number * 8)
     }
 
@@ -68,20 +66,15 @@ pub(crate) fn is_changed(then: u64, now: u64, hash: u64) -> bool {
 impl Locked<'_> {
     /// From here on a crash refuses all older tokens of the key.
     pub(crate) fn intend_to_store(&self, hash: u64) {
-        self.intend(number_of(hash) as u64 + 1);
+        self.partition.memory.store(self.partition.base + HASH, hash);
+        self.intend(STORES);
     }
 
-    /// And removes what is filled, in this place of the index, if the word of changes is not what it was.
-    pub(crate) fn intend_to_fill(&self, hash: u64, seen: u64, word: &AtomicU64, slot: Slot) {
-        let (memory, base) = (self.partition.memory, self.partition.base);
-        let lines = self.partition.buckets_of(hash);
-        let at = lines.into_iter().flat_map(|bucket| (bucket..).step_by(8).take(8));
-        let place = at.into_iter().find(|at| std::ptr::eq(memory.word(*at), word)).unwrap_or(0);
-        memory.store(base + SEEN, seen);
-        memory.store(base + PLACE, place as u64);
-        memory.store(base + SLOT, slot.0);
-        fence(Ordering::Release);
-        self.intend((number_of(hash) as u64 + 1) | FILLS);
+    /// And removes what is filled, if the word of changes is not what it was.
+    pub(crate) fn intend_to_fill(&self, seen: u64, slot: Slot) {
+        self.partition.memory.store(self.partition.base + SEEN, seen);
+        self.partition.memory.store(self.partition.base + SLOT, slot.0);
+        self.intend(FILLS);
     }
 
     /// All is done.
@@ -97,40 +90,30 @@ impl Locked<'_> {
     pub(crate) fn finish_intent(&self) {
         let (memory, base) = (self.partition.memory, self.partition.base);
         let intent = memory.word(base + INTENT).load(Ordering::Acquire);
-        let Some(number) = size(intent & !FILLS).checked_sub(1) else { return };
-        if number < CHANGE_COUNTERS {
-            let word = self.partition.changes_at(number);
-            let now = word.fetch_add((TAGS + 1) << COUNT_SHIFT, Ordering::SeqCst);
-            if intent & FILLS != 0 && now != memory.load(base + SEEN) {
-                self.take_back(size(memory.load(base + PLACE)), Slot(memory.load(base + SLOT)));
-            }
+        if intent == 0 {
+            return;
+        }
+        let hash = memory.load(base + HASH);
+        let changes = self.partition.changes_of(hash);
+        let now = changes.fetch_add((TAGS + 1) << COUNT_SHIFT, Ordering::SeqCst);
+        if intent == FILLS && now != memory.load(base + SEEN) {
+            self.take_back(hash, Slot(memory.load(base + SLOT)));
         }
         self.intend_nothing();
     }
 
     /// Removes a slot that was filled, unless there is another one by now.
-    fn take_back(&self, place: usize, slot: Slot) {
-        let first = self.partition.index();
-        let all = first..first + self.partition.places.geometry.buckets * layout::BUCKET;
-        if !all.contains(&place) || !place.is_multiple_of(8) {
-            return;
-        }
-        let word = self.partition.memory.word(place);
-        let is_it = Slot(word.load(Ordering::Acquire)).is_of(slot);
-        let segment = self.partition.current_segment_of(slot, self.moment).filter(|_| is_it);
-        let Some(segment) = segment else { return };
+    fn take_back(&self, hash: u64, slot: Slot) {
+        let found = self.partition.candidates(hash).find(|(_, there)| there.is_of(slot));
+        let Some((word, _)) = found else { return };
         word.store(Slot::EMPTY.0, Ordering::Release);
+        let segment = self.partition.current_segment_of(slot, self.moment);
+        let Some(segment) = segment else { return };
         let (at, end) = (self.partition.base + slot.at(), self.partition.end_of(segment));
         if let Some(header) = Header::read(self.partition.memory, at, end) {
             self.count_dead(segment, &header);
         }
     }
-}
-
-/// Which of the words is a key's.
-#[inline]
-fn number_of(hash: u64) -> usize {
-    size(hash >> 34) % CHANGE_COUNTERS
 }
 
 /// The tag of a key, of all bits of its hash.
@@ -202,10 +185,9 @@ mod tests {
             let present = locked.find(hash, b"key", crate::namespace::Space::ROOT).unwrap();
             let now = locked.partition.changes_of(hash).load(Ordering::SeqCst);
             let seen = if deleted { seen } else { now };
+            locked.intend_to_store(hash);
             if fills {
-                locked.intend_to_fill(hash, seen, present.word, present.slot);
-            } else {
-                locked.intend_to_store(hash);
+                locked.intend_to_fill(seen, present.slot);
             }
             locked.finish_intent();
             drop(locked);

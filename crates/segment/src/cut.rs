@@ -1,7 +1,8 @@
 //! Values that are too long for a record: cut into chunks, each an entry by itself, with one entry that tells where they are.
 //!
 //! The chunks are there before anybody is told of them, under a number that no other value of the region has. So a value is
-//! read whole, or, where a chunk was evicted meanwhile, not at all. Chunks lie in all partitions in turn.
+//! read whole, or, where a chunk was evicted meanwhile, not at all. Chunks lie in all partitions in turn, and stay or go with
+//! the entry: see `whole.rs`.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
@@ -9,43 +10,50 @@ use std::time::{Duration, SystemTime};
 use crate::Failed;
 use crate::api::{Condition, Outcome};
 use crate::cache::Cache;
-use crate::locked::{self, Takes};
+use crate::locked::{self, Doomed, Takes};
 use crate::memory::size;
 use crate::namespace::Space;
 use crate::partition::{Moment, Partition};
+use crate::put::HOLDS;
 use crate::record::kind;
 use crate::session::{Session, lock_within};
 use crate::superblock::CUTS;
 
 /// Header and key of a chunk, with room to spare.
-const BESIDE: usize = 64;
+const BESIDE: usize = 80;
 
-/// A value is large that takes more than a quarter of the small queue, which is a tenth of the region: its last chunks would
-/// push the first ones out.
+/// A value is large that takes a quarter of the small queue, which is a tenth of the region.
 const LARGE_SHARE: usize = 40;
+
+/// The bytes of a chunk's key.
+const KEY: usize = 32;
+
+/// The bytes that tell where the chunks are.
+pub(crate) const LIST: usize = 32;
 
 /// So many bytes are reserved for a value before any of its chunks has been found; for more of them as they come.
 const RESERVED: u64 = 4 << 20;
 
 /// After so many chunks in a row that are not there no more of them are looked for to be taken away: a round of all
-/// partitions. Any that are left go as others do that nobody reads.
+/// partitions. Any that are left go when their segments are emptied.
 const MISSING: usize = 64;
 
 /// Where the chunks of a value are, as its entry tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Chunks {
-    number: u64,
+pub(crate) struct Chunks {
+    pub(crate) number: u64,
     /// The bytes of the whole, and of each chunk but the last.
     len: u64,
     each: u64,
+    /// The word of the namespace, 0 of none: cleared with it, chunks without an entry are known to be left over.
+    space: u64,
 }
 
 impl Chunks {
-    fn bytes(self) -> [u8; 24] {
-        let mut bytes = [0; 24];
-        for (to, word) in
-            bytes.as_chunks_mut::<8>().0.iter_mut().zip([self.number, self.len, self.each])
-        {
+    fn bytes(self) -> [u8; LIST] {
+        let mut bytes = [0; LIST];
+        let words = [self.number, self.len, self.each, self.space];
+        for (to, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(words) {
             *to = word.to_ne_bytes();
         }
         bytes
@@ -53,19 +61,20 @@ impl Chunks {
 
     /// How a value of so many bytes is cut: into as few chunks as there can be, and those alike, so that they lie in segments
     /// without large gaps.
-    fn cut(cache: &Cache, number: u64, len: usize) -> Self {
-        let most = cache.places.geometry.longest_record() - BESIDE;
+    fn cut(cache: &Cache, (number, space): (u64, u64), len: usize) -> Self {
+        let most = cache.places.geometry.longest_chunk() - BESIDE;
         let each = len.div_ceil(len.div_ceil(most).max(1)).next_multiple_of(8).clamp(8, most);
-        Self { number, len: len as u64, each: each as u64 }
+        Self { number, len: len as u64, each: each as u64, space }
     }
 
     /// The list of chunks in an entry; `None` where no value that the cache takes would be cut so.
     fn of(cache: &Cache, bytes: &[u8]) -> Option<Self> {
         let (words, []) = bytes.as_chunks::<8>() else { return None };
-        let [number, len, each] = words else { return None };
-        let [number, len, each] = [number, len, each].map(|word| u64::from_ne_bytes(*word));
+        let [number, len, each, space] = words else { return None };
+        let [number, len, each, space] =
+            [number, len, each, space].map(|word| u64::from_ne_bytes(*word));
         let size = usize::try_from(len).ok().filter(|size| *size <= cache.max_value())?;
-        let chunks = Self::cut(cache, number, size);
+        let chunks = Self::cut(cache, (number, space), size);
         (chunks.each == each).then_some(chunks)
     }
 
@@ -73,19 +82,31 @@ impl Chunks {
         self.len.div_ceil(self.each)
     }
 
-    fn key(self, chunk: u64) -> [u8; 12] {
-        let mut key = [0; 12];
-        key[..8].copy_from_slice(&self.number.to_ne_bytes());
-        key[8..].copy_from_slice(&u32::try_from(chunk).unwrap_or(u32::MAX).to_ne_bytes());
+    /// The key of a chunk: with the hash of the entry's key, by which the entry is found from there.
+    fn key(self, hash: u64, chunk: u64) -> [u8; KEY] {
+        let mut key = [0; KEY];
+        for (to, word) in
+            key.as_chunks_mut::<8>().0.iter_mut().zip([self.number, hash, self.space, chunk])
+        {
+            *to = word.to_ne_bytes();
+        }
         key
+    }
+
+    /// The number in a chunk's key, the hash of the entry's, and the namespace; `None` of a key that is no chunk's.
+    pub(crate) fn of_key(key: &[u8]) -> Option<(u64, u64, Space)> {
+        let (words, []) = key.as_chunks::<8>() else { return None };
+        let [number, hash, space, _] = words else { return None };
+        let [number, hash, word] = [number, hash, space].map(|word| u64::from_ne_bytes(*word));
+        let space = if word == 0 { Space::ROOT } else { Space { kind: kind::NAMED, word } };
+        Some((number, hash, space))
     }
 
     /// The partition of a chunk: the next after that of the chunk before.
     fn partition(cache: &Cache, hash: u64, chunk: u64) -> Partition<'_> {
         let all = cache.places.geometry.partitions;
         let home = cache.places.partition_of(hash);
-        let turn = usize::try_from(chunk % all as u64).unwrap_or(0);
-        cache.partition((home + 1 + turn) & (all - 1))
+        cache.partition((home + 1 + size(chunk % all as u64)) & (all - 1))
     }
 }
 
@@ -109,7 +130,7 @@ impl Session {
         // No more than a file can have somebody ask for who has no such value.
         value.reserve(usize::try_from(chunks.len.min(RESERVED)).unwrap_or(0));
         (0..chunks.count()).all(|chunk| {
-            let key = chunks.key(chunk);
+            let key = chunks.key(hash, chunk);
             let of = self.cache.places.hash(&key);
             let partition = Chunks::partition(&self.cache, hash, chunk);
             let found = partition.get(of, &key, Space::CHUNKS, moment, value);
@@ -125,10 +146,14 @@ impl Session {
         condition: Condition,
     ) -> Result<Outcome, Failed> {
         let number = number(&self.cache, entry.hash);
-        let chunks = Chunks::cut(&self.cache, number, entry.value.len());
-        let outcome = self.put_chunks(entry, chunks).and_then(|()| {
+        let chunks = Chunks::cut(&self.cache, (number, entry.space.word), entry.value.len());
+        let (partition, moment) = (self.partition(entry.hash), self.cache.moment());
+        let is_admitted = partition.is_admitted((entry.hash, entry.key, entry.space), moment);
+        let admitted = if is_admitted { kind::ADMITTED } else { 0 };
+        let outcome = self.put_chunks(entry, chunks, admitted).and_then(|()| {
             let bytes = chunks.bytes();
-            let head = locked::Entry { value: &bytes, kind: entry.kind | kind::CUT, ..*entry };
+            let kind = entry.kind | kind::CUT | admitted;
+            let head = locked::Entry { value: &bytes, kind, ..*entry };
             self.put(&head, condition)
         });
         if !matches!(outcome, Ok(Outcome::Stored(_))) {
@@ -140,29 +165,52 @@ impl Session {
         outcome
     }
 
-    fn put_chunks(&self, entry: &locked::Entry<'_>, chunks: Chunks) -> Result<(), Failed> {
+    fn put_chunks(
+        &self,
+        entry: &locked::Entry<'_>,
+        chunks: Chunks,
+        kind: u8,
+    ) -> Result<(), Failed> {
+        let partitions = self.cache.places.geometry.partitions as u64;
         let is_large = entry.value.len() > self.cache.size() / LARGE_SHARE;
-        let large = if is_large { kind::LARGE } else { 0 };
         for (chunk, value) in (0..).zip(entry.value.chunks(size(chunks.each))) {
-            let key = chunks.key(chunk);
+            let key = chunks.key(entry.hash, chunk);
             let of = locked::Entry {
                 hash: self.cache.places.hash(&key),
                 space: Space::CHUNKS,
                 key: &key,
                 value,
-                kind: large,
+                kind,
                 flags: 0,
                 expiry: entry.expiry,
                 version: None,
             };
             let partition = Chunks::partition(&self.cache, entry.hash, chunk);
-            let mut locked = self.lock_of(partition)?;
-            if locked.store(&of, None, Takes::Any, None).is_none() {
-                let most = self.cache.max_value();
-                return Err(Failed::TooLarge { size: entry.value.len(), most });
-            }
+            let is_first = chunk < partitions;
+            self.put_chunk(&of, partition, is_large.then_some(is_first))?;
         }
         Ok(())
+    }
+
+    /// Stores a chunk: of a large value, and the first one of it in its partition or not.
+    fn put_chunk(
+        &self,
+        chunk: &locked::Entry<'_>,
+        partition: Partition<'_>,
+        is_of_large: Option<bool>,
+    ) -> Result<(), Failed> {
+        for _ in 0..HOLDS {
+            let mut locked = self.lock_of(partition)?;
+            locked.is_of_large = is_of_large;
+            let stored = locked.store(chunk, None, Takes::Any, None);
+            let stored = self.stored(stored, chunk.value.len());
+            self.release(locked);
+            if let Some(stored) = stored? {
+                self.cache.drop_doomed(stored.doomed);
+                return Ok(());
+            }
+        }
+        Err(Failed::Busy { holder: None, waited: Duration::ZERO })
     }
 
     /// Gives the chunks of a value another expiry; `false` where one is missing, and with it the value.
@@ -174,7 +222,7 @@ impl Session {
     ) -> Result<bool, Failed> {
         let Some(chunks) = Chunks::of(&self.cache, chunks) else { return Ok(false) };
         for chunk in 0..chunks.count() {
-            let key = chunks.key(chunk);
+            let key = chunks.key(hash, chunk);
             let of = self.cache.places.hash(&key);
             let locked = self.lock_of(Chunks::partition(&self.cache, hash, chunk))?;
             let Some(present) = locked.find(of, &key, Space::CHUNKS) else { return Ok(false) };
@@ -183,20 +231,40 @@ impl Session {
         Ok(true)
     }
 
-    /// Takes the chunks of a value away that nobody is told of any more. Those whose lock is not had in time go as others do
-    /// that nobody reads; once it has waited in vain it waits for no other.
-    pub(crate) fn drop_chunks(&self, hash: u64, chunks: &[u8], mut patience: Duration) {
-        let Some(chunks) = Chunks::of(&self.cache, chunks) else { return };
+    /// Takes the chunks of a value away that nobody is told of any more.
+    pub(crate) fn drop_chunks(&self, hash: u64, chunks: &[u8], patience: Duration) {
+        self.cache.drop_chunks(hash, chunks, patience);
+    }
+}
+
+impl Cache {
+    /// Takes away what is left of values of which a part was evicted or replaced. A writer waits for nobody to do it: of
+    /// what is left over, each chunk goes when its segment is emptied.
+    pub(crate) fn drop_doomed(&self, doomed: Vec<Doomed>) {
+        for Doomed { hash, chunks } in doomed {
+            if let Ok(mut locked) = lock_within(self, self.partition_for(hash), Duration::ZERO)
+                && let Some(list) = Chunks::of(self, &chunks)
+            {
+                locked.evict_head(hash, list.number);
+            }
+            self.drop_chunks(hash, &chunks, Duration::ZERO);
+        }
+    }
+
+    /// Takes the chunks of a value away that nobody is told of any more. Those whose lock is not had in time go when their
+    /// segments are emptied; once it has waited in vain it waits for no other.
+    fn drop_chunks(&self, hash: u64, chunks: &[u8], mut patience: Duration) {
+        let Some(chunks) = Chunks::of(self, chunks) else { return };
         let mut missing = 0;
         for chunk in 0..chunks.count() {
             if missing == MISSING {
                 return;
             }
             missing += 1;
-            let key = chunks.key(chunk);
-            let of = self.cache.places.hash(&key);
-            let partition = Chunks::partition(&self.cache, hash, chunk);
-            let Ok(mut locked) = lock_within(&self.cache, partition, patience) else {
+            let key = chunks.key(hash, chunk);
+            let of = self.places.hash(&key);
+            let partition = Chunks::partition(self, hash, chunk);
+            let Ok(mut locked) = lock_within(self, partition, patience) else {
                 patience = Duration::ZERO;
                 continue;
             };
@@ -252,7 +320,7 @@ mod tests {
     #[test]
     fn chunks_that_are_cut_otherwise_are_not_looked_for() {
         let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
-        let right = Chunks::cut(&cache, 7, 40_000);
+        let right = Chunks::cut(&cache, (7, 0), 40_000);
         assert_eq!(Chunks::of(&cache, &right.bytes()), Some(right));
         for wrong in [
             Chunks { each: 1024, ..right },
@@ -269,9 +337,9 @@ mod tests {
     #[test]
     fn chunks_are_as_few_as_can_be_and_alike() {
         let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
-        let most = cache.places.geometry.longest_record() - BESIDE;
+        let most = cache.places.geometry.longest_chunk() - BESIDE;
         for len in [0, 1, 8000, most, most + 1, 2 * most, 3 * most - 9, cache.max_value()] {
-            let chunks = Chunks::cut(&cache, 0, len);
+            let chunks = Chunks::cut(&cache, (0, 0), len);
             assert_eq!(size(chunks.count()), len.div_ceil(most), "{len}");
             let last = chunks.len - chunks.count().saturating_sub(1) * chunks.each;
             assert!(last + 8 * chunks.count() >= chunks.each.min(chunks.len), "{chunks:?}");
@@ -302,7 +370,7 @@ mod tests {
         let cache = Cache::private(&Options::of_size(32 << 20)).unwrap();
         let (mut session, len) = (cache.session(), cache.max_value());
         assert!(len as u64 > RESERVED);
-        tell(&session, b"key", &Chunks::cut(&cache, 7, len).bytes());
+        tell(&session, b"key", &Chunks::cut(&cache, (7, 0), len).bytes());
         let mut found = Vec::new();
         assert!(session.get(b"key", &mut found).is_none());
         assert!((found.capacity() as u64) < 2 * RESERVED, "{}", found.capacity());
@@ -313,21 +381,21 @@ mod tests {
     fn chunks_are_dropped_to_the_first_long_gap() {
         let cache = Cache::private(&Options::of_size(32 << 20)).unwrap();
         let session = cache.session();
-        let chunks = Chunks::cut(&cache, 7, cache.max_value());
+        let chunks = Chunks::cut(&cache, (7, 0), cache.max_value());
         let (hash, last) = (cache.places.hash(b"key"), chunks.count() - 1);
         let present = |chunk: u64| {
-            let (key, moment) = (chunks.key(chunk), cache.moment());
+            let (key, moment) = (chunks.key(hash, chunk), cache.moment());
             let (of, partition) = (cache.places.hash(&key), Chunks::partition(&cache, hash, chunk));
             partition.get(of, &key, Space::CHUNKS, moment, &mut Vec::new()).is_some()
         };
         let gap = MISSING as u64;
         assert!(last > 50 + gap, "{last}");
         for chunk in [0, 50, last] {
-            let key = chunks.key(chunk);
+            let key = chunks.key(hash, chunk);
             let of = locked::Entry { space: Space::CHUNKS, ..entry(&session, &key, b"chunk") };
             let partition = Chunks::partition(&cache, hash, chunk);
             let mut locked = session.lock_of(partition).unwrap();
-            assert!(locked.store(&of, None, Takes::Any, None).is_some());
+            assert!(locked.store(&of, None, Takes::Any, None).is_ok());
         }
         assert!([0, 50, last].into_iter().all(present));
         session.drop_chunks(hash, &chunks.bytes(), session.patience);

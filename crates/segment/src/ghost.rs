@@ -2,6 +2,7 @@
 //! its ghost is there is used after all, if seldom.
 
 use crate::locked::Locked;
+use crate::partition::Partition;
 
 /// The bits of a ghost.
 const BITS: u32 = 16;
@@ -14,18 +15,22 @@ impl Locked<'_> {
         self.partition.memory.store(at, ghosts << BITS | ghost_of(hash));
     }
 
-    /// Whether an entry was evicted lately. Its ghost is then gone.
-    pub(crate) fn take_ghost(&self, hash: u64) -> bool {
+    /// Removes the ghost of an entry that is back.
+    pub(crate) fn take_ghost(&self, hash: u64) {
         let at = self.partition.ghosts_of(hash);
         let (ghosts, wanted) = (self.partition.memory.load(at), ghost_of(hash));
-        for lane in 0..u64::BITS / BITS {
-            let shift = lane * BITS;
-            if ghosts >> shift & 0xffff == wanted {
-                self.partition.memory.store(at, ghosts & !(0xffff << shift));
-                return true;
-            }
+        let mut shifts = (0..u64::BITS / BITS).map(|lane| lane * BITS);
+        if let Some(shift) = shifts.find(|shift| ghosts >> shift & 0xffff == wanted) {
+            self.partition.memory.store(at, ghosts & !(0xffff << shift));
         }
-        false
+    }
+}
+
+impl Partition<'_> {
+    /// Whether an entry was evicted lately, as far as can be told without the lock.
+    pub(crate) fn has_ghost(&self, hash: u64) -> bool {
+        let (ghosts, wanted) = (self.memory.load(self.ghosts_of(hash)), ghost_of(hash));
+        (0..u64::BITS / BITS).any(|lane| ghosts >> (lane * BITS) & 0xffff == wanted)
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::layout::{BUCKET, BUCKET_SLOTS};
+use crate::grow::Grown;
+use crate::layout::BUCKET_SLOTS;
 use crate::memory::{AtomicU64, LINE, fence, size};
 use crate::partition::Partition;
 use crate::slot::{MOST_USES, Slot};
@@ -24,8 +25,21 @@ impl<'c> Partition<'c> {
         reason = "a part of every hit, and most of it sixteen comparisons"
     )]
     pub(crate) fn candidates(&self, hash: u64) -> impl Iterator<Item = (&'c AtomicU64, Slot)> {
+        self.candidates_at(hash, self.grown())
+    }
+
+    /// The same in an index that has grown so far.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "as above")]
+    pub(crate) fn candidates_at(
+        &self,
+        hash: u64,
+        grown: Grown,
+    ) -> impl Iterator<Item = (&'c AtomicU64, Slot)> {
         let tag = Slot::tag_of(hash);
-        let lines = self.buckets_of(hash).map(|bucket| self.memory.line(bucket));
+        let lines = self.numbers_of(hash).map(|bucket| {
+            self.memory.line(self.bucket_at(bucket, tag, grown).unwrap_or(self.index()))
+        });
         let mut alike = 0_usize;
         for (line, words) in lines.iter().enumerate() {
             for (i, word) in words.iter().enumerate() {
@@ -49,12 +63,19 @@ impl<'c> Partition<'c> {
     /// The offsets of the two buckets that a key's slot may be in.
     #[inline]
     pub(crate) fn buckets_of(&self, hash: u64) -> [usize; 2] {
-        let index = self.index();
+        let (tag, grown) = (Slot::tag_of(hash), self.grown());
+        self.numbers_of(hash)
+            .map(|bucket| self.bucket_at(bucket, tag, grown).unwrap_or(self.index()))
+    }
+
+    /// The numbers of the two buckets that a key's slot may be in.
+    #[inline]
+    pub(crate) fn numbers_of(&self, hash: u64) -> [usize; 2] {
         let buckets = self.places.geometry.buckets as u64;
         // The first by the lower half; the second by a mix of it, so that keys which share one seldom share both.
         let low = hash & 0xffff_ffff;
         let other = hash.wrapping_mul(0xff51_afd7_ed55_8ccd) >> 32;
-        [low, other].map(|bits| index + size((bits * buckets) >> 32) * BUCKET)
+        [low, other].map(|bits| size((bits * buckets) >> 32))
     }
 
     /// Where the index begins.

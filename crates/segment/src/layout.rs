@@ -3,8 +3,9 @@
 //! ```text
 //! superblock and names 4 KiB | lines of counters, 128 bytes a session | partition 0 | partition 1 | …
 //!
-//! partition: lock 64 | words 64 | active segments 128 | counters 128 | changes 8 KiB
-//!            | a word a segment | four words of notes a segment | a time a segment | ghosts | index | segments
+//! partition: lock 64 | words 64 | upkeep 64 | active segments 128 | counters 128 | changes 8 KiB
+//!            | a word a segment | four words of notes a segment | a time a segment
+//!            | segments of the index, a word a segment | ghosts | index | segments
 //! ```
 //!
 //! All of it scales with the region: few partitions, of segments of 16 KiB, in one of 1 MiB; in a large one enough partitions
@@ -42,7 +43,9 @@ pub(crate) const CHANGE_COUNTERS: usize = 1024;
 /// Offsets in a partition.
 pub(crate) const LOCK: usize = 0;
 pub(crate) const WORDS: usize = lock::LEN;
-pub(crate) const ACTIVE: usize = WORDS + 64;
+/// The words of the upkeep: see `upkeep.rs`.
+pub(crate) const UPKEEP: usize = WORDS + 64;
+pub(crate) const ACTIVE: usize = UPKEEP + 64;
 pub(crate) const COUNTERS: usize = ACTIVE + 2 * CLASSES * 8;
 pub(crate) const CHANGES: usize = COUNTERS + 128;
 pub(crate) const SEGMENT_WORDS: usize = CHANGES + CHANGE_COUNTERS * 8;
@@ -50,10 +53,14 @@ pub(crate) const SEGMENT_WORDS: usize = CHANGES + CHANGE_COUNTERS * 8;
 /// The words of notes on a segment.
 pub(crate) const NOTES: usize = 4;
 
+/// Values are not cut into shorter chunks, and no value is left uncut that makes a longer record.
+const LEAST_CHUNK: usize = 4 << 10;
+const LONGEST_RECORD: usize = 128 << 10;
+
 const LEAST_SEGMENT: usize = 16 << 10;
 pub(crate) const LARGEST_SEGMENT: usize = 2 << 20;
 /// A partition has so many segments to twice as many: with fewer its eviction is coarse.
-const SEGMENTS_WANTED: usize = 56;
+const SEGMENTS_WANTED: usize = 80;
 /// It is not split where it would have fewer than these.
 const LEAST_SEGMENTS: usize = 32;
 /// A segment has room for so many entries of the size that is expected, since the last one seldom fits in what is left; but
@@ -69,6 +76,10 @@ const SLOTS_FOR_TEN: usize = 12;
 /// It takes no less than one of so many bytes. That is a slot for each 800: enough for the chunks of values that are cut, of
 /// which each has a slot of its own beside the entry's, and for entries that are smaller than was expected.
 const LEAST_INDEX: usize = 100;
+/// Nor more than one of so many: if entries are smaller than that, it grows into segments.
+const LARGEST_INDEX: usize = 32;
+/// Ghosts have room beside an index of one of so many bytes.
+const LARGEST_GHOSTED: usize = 20;
 /// An entry is expected to have a word of key and value at least: of smaller ones the index would take half the region.
 const LEAST_ITEM: usize = 8;
 /// And to take no larger a part of the region than the largest value does.
@@ -90,6 +101,9 @@ pub(crate) struct Geometry {
 }
 
 impl Geometry {
+    /// The index grows into no more than this part of the segments.
+    pub(crate) const INDEX_SHARE: (usize, usize) = (3, 8);
+
     /// Divides `size` bytes for entries of about `item` bytes, keys included, of which the longest have `max_key`.
     pub(crate) fn of(size: usize, item: usize, max_key: usize) -> Result<Self, Refused> {
         if size < LEAST_SIZE {
@@ -115,12 +129,15 @@ impl Geometry {
         let segment_len =
             previous_power_of_two(each / SEGMENTS_WANTED).clamp(least, LARGEST_SEGMENT);
         let slots = each / (item + BESIDE_ITEM) * SLOTS_FOR_TEN / 10;
-        let buckets = slots.div_ceil(BUCKET_SLOTS).max(each / LEAST_INDEX / BUCKET);
-        let ghosts = (buckets * BUCKET_SLOTS / 2).next_multiple_of(4 * BUCKET_SLOTS);
+        let of = |part: usize| each / part / BUCKET;
+        let wanted = slots.div_ceil(BUCKET_SLOTS);
+        let buckets = wanted.clamp(of(LEAST_INDEX), of(LARGEST_INDEX));
+        let ghosted = wanted.clamp(of(LEAST_INDEX), of(LARGEST_GHOSTED));
+        let ghosts = (ghosted * BUCKET_SLOTS / 2).next_multiple_of(4 * BUCKET_SLOTS);
         let mut geometry =
             Self { size, partitions, segments: 0, segment_len, buckets, ghosts, stats_lines };
         geometry.segments =
-            (each - geometry.segments_at().next_multiple_of(64)) / (segment_len + 8 * (2 + NOTES));
+            (each - geometry.segments_at().next_multiple_of(64)) / (segment_len + 8 * (3 + NOTES));
         while geometry.end() > size {
             geometry.segments -= 1;
         }
@@ -154,8 +171,13 @@ impl Geometry {
         self.notes_at() + self.segments * NOTES * 8
     }
 
-    pub(crate) fn ghosts_at(&self) -> usize {
+    /// Where it is noted which segments the index has grown into.
+    pub(crate) fn directory_at(&self) -> usize {
         self.times_at() + self.segments * 8
+    }
+
+    pub(crate) fn ghosts_at(&self) -> usize {
+        self.directory_at() + self.segments * 8
     }
 
     pub(crate) fn index_at(&self) -> usize {
@@ -183,9 +205,16 @@ impl Geometry {
         (LARGEST_SEGMENT.min(previous_power_of_two(size / 16)) / 4).min(MAX_KEY)
     }
 
-    /// The longest record: half a segment, so that at most half of one is left empty.
+    /// The longest record of which the value is not cut: six fit in a segment, so that little of one is left empty. A copy of
+    /// one takes a few microseconds.
     pub(crate) fn longest_record(&self) -> usize {
-        self.segment_len / 2
+        let sixth = self.segment_len / 6 / 8 * 8;
+        sixth.clamp(LEAST_CHUNK, LONGEST_RECORD)
+    }
+
+    /// The longest record of a chunk: shorter, since it is read with others anyway.
+    pub(crate) fn longest_chunk(&self) -> usize {
+        (self.longest_record() / 2).max(LEAST_CHUNK)
     }
 }
 
@@ -211,7 +240,7 @@ mod tests {
         }
         for size in [16 << 20, 1 << 30] {
             let geometry = Geometry::of(size, 112, MAX_KEY).unwrap();
-            assert!(geometry.longest_record() >= 2 * MAX_KEY, "{geometry:?}");
+            assert!(geometry.segment_len / 2 >= 2 * MAX_KEY, "{geometry:?}");
         }
         let small = Geometry::of(LEAST_SIZE, 112, 250).unwrap();
         assert_eq!((small.partitions, small.segment_len), (1, LEAST_SEGMENT));
@@ -244,11 +273,14 @@ mod tests {
         let (fewest, least) = if item < 112 { (8, 55) } else { (FEWEST_SEGMENTS - 2, 80) };
         assert!(segments >= fewest, "{of}");
         assert!(bytes * partitions * 100 / size >= least, "{of}");
-        assert!(geometry.longest_record() >= 2 * max_key, "{of}");
+        assert!(segment_len / 2 >= 2 * max_key, "{of}");
+        assert!(segment_len / geometry.longest_record() >= 4, "{of}");
         assert!(geometry.ghosts >= 32, "{of}");
         // As many records as there are where all is filled with entries of this size.
-        let longest = geometry.longest_record();
-        let records = if item < longest { 1 } else { 1 + item.div_ceil(longest) };
+        let (longest, chunk) = (geometry.longest_record(), geometry.longest_chunk());
+        let records = if item < longest { 1 } else { 1 + item.div_ceil(chunk) };
+        let grown = slots + bytes / Geometry::INDEX_SHARE.1 * Geometry::INDEX_SHARE.0 / 8;
+        let slots = if item < 400 { grown } else { slots };
         assert!(slots >= bytes / (item + BESIDE_ITEM) * records, "{of}");
         // Room for an index of almost a hundredth is left beside the segments.
         assert!(geometry.buckets * BUCKET * 110 >= bytes, "{of}");

@@ -9,22 +9,28 @@ use std::sync::atomic::Ordering;
 
 use crate::changes::is_changed;
 use crate::index::exchange;
-use crate::layout::CLASSES;
+use crate::layout::{BUCKET_SLOTS, CLASSES};
 use crate::lock::Held;
 use crate::memory::{AtomicU64, fence};
 use crate::namespace::Space;
 use crate::number::{self, Number};
 use crate::partition::{Found, LATEST, Moment, ORDER, Partition};
 use crate::record::{FOREVER, Header, kind};
-use crate::room::Room;
+use crate::room::{NoRoom, Room};
 use crate::slot::Slot;
 use crate::tally::Count;
+use crate::upkeep::Work;
 
 /// The queues of segments: entries begin in the small one, and go on to the main one if they are used (S3-FIFO, Yang and
 /// others 2023).
 pub(crate) const FREE: u64 = 0;
 pub(crate) const SMALL: u64 = 1;
 pub(crate) const MAIN: u64 = 2;
+/// Of segments that the index has grown into: they are in no queue.
+pub(crate) const INDEX: u64 = 3;
+
+/// The two buckets of a key are nearly full where no more slots are empty.
+const CROWDED: u32 = 5;
 
 /// A partition that this thread alone writes.
 #[derive(Debug)]
@@ -34,6 +40,14 @@ pub(crate) struct Locked<'c> {
     /// Milliseconds of the region's own time, when the lock was taken.
     pub(crate) now: u64,
     pub(crate) held: Held<'c>,
+    /// An entry has found its buckets of the index nearly full.
+    is_crowded: bool,
+    /// The record that is stored is a chunk of a large value, and whether it is the first one in this partition.
+    pub(crate) is_of_large: Option<bool>,
+    /// The work for others' room that may still be done under this hold of the lock.
+    pub(crate) left: Work,
+    /// What is to be done once the lock is free.
+    pub(crate) doomed: Vec<Doomed>,
 }
 
 /// An entry that is there.
@@ -54,8 +68,17 @@ pub(crate) struct Stored {
     pub(crate) is_there: bool,
     /// The key was changed since the token was taken that is given back with this fill: by a delete without the lock.
     pub(crate) is_late: bool,
-    /// Where the chunks of the replaced value are, if that value was cut.
-    pub(crate) was: Option<Vec<u8>>,
+    /// Cut values of which a part was evicted to make room, and the one that was replaced.
+    pub(crate) doomed: Vec<Doomed>,
+}
+
+/// A cut value of which the rest is to go too, once the lock is free.
+#[derive(Debug)]
+pub(crate) struct Doomed {
+    /// The hash of the key.
+    pub(crate) hash: u64,
+    /// Where the chunks are.
+    pub(crate) chunks: Vec<u8>,
 }
 
 /// Which slot an entry may take.
@@ -84,7 +107,18 @@ pub(crate) struct Entry<'e> {
 
 impl<'c> Locked<'c> {
     pub(crate) fn new(partition: Partition<'c>, held: Held<'c>, moment: Moment) -> Self {
-        let locked = Self { partition, moment, now: moment.now(), held };
+        #[cfg(test)]
+        crate::upkeep::tests::begin();
+        let locked = Self {
+            partition,
+            moment,
+            now: moment.now(),
+            held,
+            is_crowded: false,
+            is_of_large: None,
+            left: Work::most(),
+            doomed: Vec::new(),
+        };
         if locked.held.owner_died {
             locked.count(Count::Repairs, 1);
             locked.finish_intent();
@@ -161,40 +195,47 @@ impl<'c> Locked<'c> {
         self.partition.places.is_checked && !self.read(hash, present, &mut Vec::new())
     }
 
-    /// Stores an entry and takes away the older one of its key, which is known if there is one; `None` where no segment could
-    /// be made free for it, which takes more entries that cannot go than a partition has room for.
+    /// Stores an entry and takes away the older one of its key, which is known if there is one. Where there is no room yet,
+    /// nothing has changed but that more of it was made: the caller gives the lock back and tries again.
     pub(crate) fn store(
         &mut self,
         entry: &Entry<'_>,
         known: Option<&Present<'_>>,
         takes: Takes,
         token: Option<u64>,
-    ) -> Option<Stored> {
+    ) -> Result<Stored, NoRoom> {
         let was = known.and_then(|known| self.chunks_of(entry.hash, known));
+        let hash = entry.hash;
         let queue = self.queue_for(entry, known);
         let header = self.header_of(entry);
         let class = self.class_of(entry.expiry);
-        let (bytes, is_large) = (header.record_len(), entry.kind & kind::LARGE != 0);
+        let bytes = header.record_len();
         let (older, moved);
         let room = if let Some(active) = self.active(queue, class, bytes) {
             older = known;
             active
         } else {
-            let room = self.make_room((queue, class), bytes, is_large)?;
+            let room = self.make_room((queue, class), bytes)?;
             // That may have moved the older one, or evicted it.
             moved = known.and_then(|_| self.find(entry.hash, entry.key, entry.space));
             older = moved.as_ref();
             room
         };
+        if queue == MAIN && known.is_none() {
+            self.take_ghost(hash);
+        }
         let (segment, at) = (room.segment, self.append(room, &header, entry));
+        if let Some(is_first) = self.is_of_large {
+            self.note_large(segment, is_first);
+        }
         let uses = older.map_or(0, |older| older.slot.uses());
         let slot = self.slot_of(entry.hash, segment, at, uses);
-        let hash = entry.hash;
         let seen = self.partition.changes_of(hash).load(Ordering::SeqCst);
         let is_late = |now| token.is_some_and(|token| is_changed(token, now, hash));
         if is_late(seen) {
             // Making room takes long enough for a delete that does not wait for it.
-            return Some(Stored { version: 0, is_there: false, is_late: true, was: None });
+            let doomed = std::mem::take(&mut self.doomed);
+            return Ok(Stored { version: 0, is_there: false, is_late: true, doomed });
         }
         // A crash must not let an older token succeed, nor leave a value that was deleted meanwhile.
         self.intend_to_store(hash);
@@ -208,7 +249,15 @@ impl<'c> Locked<'c> {
         if !is_late {
             self.intend_nothing();
         }
-        Some(Stored { version, is_there, is_late, was })
+        if std::mem::take(&mut self.is_crowded) {
+            self.grow();
+        }
+        self.work_ahead(at + bytes - self.partition.start_of(segment), bytes);
+        if let Some(chunks) = was {
+            self.doom(hash, chunks);
+        }
+        let doomed = std::mem::take(&mut self.doomed);
+        Ok(Stored { version, is_there, is_late, doomed })
     }
 
     /// Where the chunks of an entry are, if its value lies in chunks.
@@ -246,15 +295,15 @@ impl<'c> Locked<'c> {
         Header { seal: places.seal_of(&checked, of), number: number.with_check(check), ..checked }
     }
 
-    /// Which queue an entry goes to: the main one if it is there, if it was evicted not long ago, and if it is a chunk of a
-    /// value that alone would take much of the small one.
+    /// Which queue an entry goes to: the main one if it is there, or was evicted not long ago. Chunks go where their entry
+    /// does, as far as that is known before.
     fn queue_for(&self, entry: &Entry<'_>, known: Option<&Present<'_>>) -> u64 {
-        let is_for_main = if entry.space == Space::CHUNKS {
-            entry.kind & kind::LARGE != 0
+        let is_for_main = if entry.space == Space::CHUNKS || entry.kind & kind::ADMITTED != 0 {
+            entry.kind & kind::ADMITTED != 0
         } else if let Some(known) = known {
             self.state(known.segment).0 == MAIN
         } else {
-            self.take_ghost(entry.hash)
+            self.partition.has_ghost(entry.hash) && self.has_main_room()
         };
         if is_for_main { MAIN } else { SMALL }
     }
@@ -285,8 +334,8 @@ impl<'c> Locked<'c> {
         takes: Takes,
         fills: Option<u64>,
     ) -> bool {
-        if let Some((older, seen)) = older.zip(fills) {
-            self.intend_to_fill(hash, seen, older.word, slot);
+        if let Some(seen) = fills {
+            self.intend_to_fill(seen, slot);
         }
         // Where that fails, it was deleted by one who did not wait for the lock.
         if let Some(older) = older.filter(|of| exchange(of.word, of.slot, slot)) {
@@ -294,11 +343,7 @@ impl<'c> Locked<'c> {
             return true;
         }
         if takes == Takes::Any {
-            let word = self.place_for(hash);
-            if let Some(seen) = fills {
-                self.intend_to_fill(hash, seen, word, slot);
-            }
-            word.store(slot.0, Ordering::Release);
+            self.place_for(hash).store(slot.0, Ordering::Release);
         }
         takes == Takes::Any
     }
@@ -318,11 +363,24 @@ impl<'c> Locked<'c> {
         } else {
             (lines[0], first)
         };
-        if let Some(word) = line.get(empty.trailing_zeros() as usize) {
-            return word;
-        }
         let all = || lines.into_iter().flatten();
-        if let Some(word) = all().find(|word| self.segment_of(slot_of(word)).is_none()) {
+        if first.count_ones() + second.count_ones() <= CROWDED {
+            // What means nothing any more is as good as empty; so is what was moved to another bucket.
+            let (numbers, grown) = (self.partition.numbers_of(hash), self.partition.grown());
+            let is_left = |(line, number): (&'c [AtomicU64; BUCKET_SLOTS], usize)| {
+                let at = |slot: Slot| self.partition.bucket_at(number, slot.tag(), grown);
+                let here = at(Slot(Slot::tag_of(hash) << 50));
+                line.iter().find(|word| {
+                    let slot = slot_of(word);
+                    !slot.is_empty() && (self.segment_of(slot).is_none() || at(slot) != here)
+                })
+            };
+            if let Some(word) = lines.into_iter().zip(numbers).find_map(is_left) {
+                return word;
+            }
+            self.is_crowded = true;
+        }
+        if let Some(word) = line.get(empty.trailing_zeros() as usize) {
             return word;
         }
         let order = |slot: Slot| {
@@ -336,13 +394,23 @@ impl<'c> Locked<'c> {
     }
 
     /// An entry is about to lose its slot: what is counted of its segment.
-    fn forget(&self, slot: Slot) {
+    fn forget(&mut self, slot: Slot) {
         let Some(segment) = self.partition.segment_of(slot) else { return };
         let at = self.partition.base + slot.at();
         let header = Header::read(self.partition.memory, at, self.partition.end_of(segment));
         if let Some(header) = header {
             self.count_dead(segment, &header);
             self.count(Count::EvictedByIndex, u64::from(header.is_item()));
+            if header.kind & kind::CUT != 0 {
+                let (memory, mut key) = (self.partition.memory, Vec::new());
+                memory.copy_out(at + header.len(), header.key_len, &mut key);
+                let hash = self.partition.places.hash(&key) ^ header.space(memory, at).mix();
+                let present = self.find_at(hash, at, &header);
+                let chunks = present.and_then(|present| self.chunks_of(hash, &present));
+                if let Some(chunks) = chunks {
+                    self.doom(hash, chunks);
+                }
+            }
         }
     }
 

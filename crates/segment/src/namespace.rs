@@ -15,6 +15,8 @@ use crate::layout::SUPERBLOCK;
 use crate::memory::{Memory, size};
 use crate::record::kind;
 use crate::session::{PATIENCE, lock_within};
+use crate::tally::Count;
+use crate::upkeep::CLEARED_BEFORE;
 use crate::{Refused, Session};
 
 /// Where the table begins: `generation, seal, name` for each, the rest of the superblock's page.
@@ -101,7 +103,7 @@ impl Namespace {
     /// Takes every entry of this namespace away at once, and no other. Their bytes are counted until room is asked for, or
     /// their keys are stored again.
     pub fn clear(&self) {
-        clear(self.cache.memory(), self.number);
+        clear(&self.cache, self.number);
     }
 }
 
@@ -147,15 +149,26 @@ impl Cache {
         let number = numbers().find(is_free).ok_or(full)?;
         let at = entry_at(number);
         memory.copy_in(at + NAME, name);
-        clear(memory, number);
+        renew(memory, number);
         memory.word(at + SEAL).store(seal(number, name), Ordering::Release);
         Ok(number)
     }
 }
 
 /// Adds one to a generation.
-pub(crate) fn clear(memory: &Memory, number: u8) {
+fn renew(memory: &Memory, number: u8) {
     memory.word(entry_at(number)).fetch_add(1, Ordering::SeqCst);
+}
+
+/// Takes the entries of a namespace away. Each partition notes which segments may hold some of them, so that these make room
+/// first. The note is a hint, and so no lock is taken for it.
+pub(crate) fn clear(cache: &Cache, number: u8) {
+    renew(cache.memory(), number);
+    for partition in 0..cache.places.geometry.partitions {
+        let base = cache.partition(partition).base;
+        let begun = cache.memory().load(Count::Begun.at(base));
+        cache.memory().store(base + CLEARED_BEFORE, begun);
+    }
 }
 
 /// The words of an entry of the table.

@@ -3,11 +3,17 @@
 use std::sync::atomic::Ordering;
 
 use crate::layout::{self, CLASSES};
-use crate::locked::{Locked, MAIN};
+use crate::locked::{INDEX, Locked, MAIN};
 use crate::memory::size;
 use crate::partition::{FILL, STATE};
 use crate::record::Header;
 use crate::tally::Count;
+
+/// The queue of a segment with this note.
+fn queue_of(state: u64) -> u64 {
+    let queue = state >> 56;
+    if queue <= INDEX { queue } else { MAIN }
+}
 
 impl Locked<'_> {
     /// Where the active segment of a queue and class is noted.
@@ -19,7 +25,7 @@ impl Locked<'_> {
     /// Queue and class of a segment. Where neither is right it is one of the main queue, so that it is emptied in its turn.
     pub(crate) fn state(&self, segment: usize) -> (u64, usize) {
         let state = self.partition.memory.load(self.partition.note_at(segment, STATE));
-        ((state >> 56).min(MAIN), size(state >> 48 & 0xff).min(CLASSES - 1))
+        (queue_of(state), size(state >> 48 & 0xff).min(CLASSES - 1))
     }
 
     /// Where the records of a segment end, and how many are alive.

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use crate::cache::Cache;
 use crate::file::{self, Lock, io_error};
+use crate::grow::GROWN;
 use crate::layout::{BUCKET, LOCK, SUPERBLOCK};
 use crate::lock;
 use crate::memory::Memory;
@@ -132,6 +133,11 @@ impl Cache {
                 let of = partition.segment_word(segment).load(Ordering::Relaxed) >> 32;
                 let ahead = of.wrapping_sub(cleared) & 0xffff_ffff;
                 later = later.max(if ahead < 1 << 31 { ahead } else { 0 });
+            }
+            // Nothing of it is in segments any more.
+            self.memory.store(partition.base + GROWN, 0);
+            for place in 0..geometry.segments {
+                self.memory.store(partition.directory_at(place), 0);
             }
             for bucket in 0..geometry.buckets {
                 for slot in self.memory.line(partition.index() + bucket * BUCKET) {

@@ -48,6 +48,7 @@ pub(crate) struct Places {
     len: usize,
     notes: usize,
     times: usize,
+    directory: usize,
     pub(crate) ghosts: usize,
     pub(crate) index: usize,
     pub(crate) segments: usize,
@@ -67,6 +68,7 @@ impl Places {
             len: geometry.partition_len(),
             notes: geometry.notes_at(),
             times: geometry.times_at(),
+            directory: geometry.directory_at(),
             ghosts: geometry.ghosts_at(),
             index: geometry.index_at(),
             segments: geometry.segments_at(),
@@ -172,7 +174,8 @@ impl<'c> Partition<'c> {
     ) -> Option<Found> {
         let length = value.len();
         'looks: for _ in 0..LOOKS {
-            for (word, slot) in self.candidates(hash) {
+            let grown = self.grown();
+            for (word, slot) in self.candidates_at(hash, grown) {
                 match self.follow(slot, (hash, key, space), moment, value) {
                     Followed::Found(found) => {
                         count_use(word, slot);
@@ -185,7 +188,11 @@ impl<'c> Partition<'c> {
                     }
                 }
             }
-            return None;
+            // The slot may have been moved to another bucket meanwhile. The reads above must not come after the one below.
+            fence(Ordering::Acquire);
+            if self.grown() == grown {
+                return None;
+            }
         }
         None
     }
@@ -230,13 +237,33 @@ impl<'c> Partition<'c> {
         Followed::Found(Found { header, version })
     }
 
-    /// Takes the slots of a key away without the lock; whether there was one.
+    /// Takes the slots of a key away without the lock; whether there was one. The holder of the lock may be moving a slot to
+    /// another bucket, and looks once more whether it is still where it was.
     pub(crate) fn clear_slots(&self, of: (u64, &[u8], Space), moment: Moment) -> bool {
+        let (numbers, tag) = (self.numbers_of(of.0), Slot::tag_of(of.0));
         let mut any = false;
-        for (word, _) in self.candidates(of.0) {
-            any |= self.clear_slot(word, of, moment);
+        loop {
+            let grown = self.grown();
+            let buckets = |at| numbers.map(|number| self.bucket_at(number, tag, at));
+            let now = buckets(grown);
+            for bucket in now.into_iter().flatten() {
+                any |= self.clear_bucket(bucket, of, moment);
+            }
+            // Either the holder of the lock sees what was taken away above, or what he has moved is seen below.
+            fence(Ordering::SeqCst);
+            let next = buckets(grown.next());
+            for bucket in next.into_iter().filter(|at| !now.contains(at)).flatten() {
+                any |= self.clear_bucket(bucket, of, moment);
+            }
+            if self.grown() == grown {
+                return any;
+            }
         }
-        any
+    }
+
+    fn clear_bucket(&self, bucket: usize, of: (u64, &[u8], Space), moment: Moment) -> bool {
+        let words = self.memory.line(bucket).iter();
+        words.filter(|word| self.clear_slot(word, of, moment)).count() > 0
     }
 
     /// Takes a slot away if it is a key's, and looks again where the holder of the lock has changed it meanwhile: a record that
@@ -298,6 +325,12 @@ impl<'c> Partition<'c> {
     #[inline]
     pub(crate) fn time_at(&self, segment: usize) -> usize {
         self.base + self.places.times + segment * 8
+    }
+
+    /// Where the number of a segment stands, plus one, that the index has grown into.
+    #[inline]
+    pub(crate) fn directory_at(&self, place: usize) -> usize {
+        self.base + self.places.directory + place * 8
     }
 
     /// Where a segment's first record is, in the region.

@@ -1,13 +1,19 @@
 //! Storing an entry of one record, under whichever condition.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use crate::Failed;
 use crate::api::{Condition, Outcome};
 use crate::changes::is_changed;
-use crate::locked::{self, Locked, Present, Takes};
+use crate::locked::{self, Locked, Present, Stored, Takes};
+use crate::room::NoRoom;
 use crate::session::{Session, alive};
 use crate::stats::Of;
+
+/// So many holds of a lock make room for one record at most. A step under each ends with a free segment after fewer, unless
+/// others take what was freed.
+pub(crate) const HOLDS: usize = 100_000;
 
 impl Session {
     /// Stores an entry of one record.
@@ -17,6 +23,20 @@ impl Session {
         condition: Condition,
     ) -> Result<Outcome, Failed> {
         self.partition(entry.hash).prefetch_to_set(entry.hash);
+        for _ in 0..HOLDS {
+            if let Some(outcome) = self.put_or_make_room(entry, condition)? {
+                return Ok(outcome);
+            }
+        }
+        Err(Failed::Busy { holder: None, waited: Duration::ZERO })
+    }
+
+    /// Stores it, or makes room as long as a lock is held at once; `None` where more of it is needed.
+    fn put_or_make_room(
+        &self,
+        entry: &locked::Entry<'_>,
+        condition: Condition,
+    ) -> Result<Option<Outcome>, Failed> {
         let mut locked = self.lock(entry.hash)?;
         // The namespace's generation is read again under the lock: it may have been cleared while this thread waited.
         let entry = &locked::Entry { space: self.space(), ..*entry };
@@ -31,7 +51,7 @@ impl Session {
         }
         let refused = self.refusal(&locked, condition, entry, present.as_ref());
         if let Some(refused) = refused {
-            return Ok(refused);
+            return Ok(Some(refused));
         }
         // The other conditions hold as well where the older one is gone by now.
         let (takes, gone) = match condition {
@@ -43,8 +63,10 @@ impl Session {
             Condition::Unchanged(token) => Some(token.changes),
             _ => None,
         };
-        let Some(stored) = locked.store(entry, present.as_ref(), takes, token) else {
-            return Err(Failed::TooLarge { size: entry.value.len(), most: self.cache.max_value() });
+        let stored = locked.store(entry, present.as_ref(), takes, token);
+        let Some(stored) = self.stored(stored, entry.value.len())? else {
+            self.release(locked);
+            return Ok(None);
         };
         if stored.is_late {
             // Somebody deleted the key meanwhile, without the lock.
@@ -54,16 +76,34 @@ impl Session {
             }
             locked.intend_nothing();
             self.count(Of::RefusedFills);
-            return Ok(Outcome::NotStored);
-        }
-        if !stored.is_there {
-            return Ok(gone);
         }
         drop(locked);
-        if let Some(chunks) = stored.was {
-            self.drop_chunks(entry.hash, &chunks, self.patience);
+        self.cache.drop_doomed(stored.doomed);
+        Ok(Some(match (stored.is_late, stored.is_there) {
+            (true, _) => Outcome::NotStored,
+            (false, true) => Outcome::Stored(stored.version),
+            (false, false) => gone,
+        }))
+    }
+
+    /// What was stored, or `None` where room is not made yet.
+    pub(crate) fn stored(
+        &self,
+        stored: Result<Stored, NoRoom>,
+        size: usize,
+    ) -> Result<Option<Stored>, Failed> {
+        match stored {
+            Ok(stored) => Ok(Some(stored)),
+            Err(NoRoom::Yet) => Ok(None),
+            Err(NoRoom::Ever) => Err(Failed::TooLarge { size, most: self.cache.max_value() }),
         }
-        Ok(Outcome::Stored(stored.version))
+    }
+
+    /// Gives a lock back, and then does what was put off until it is free.
+    pub(crate) fn release(&self, mut locked: Locked<'_>) {
+        let doomed = std::mem::take(&mut locked.doomed);
+        drop(locked);
+        self.cache.drop_doomed(doomed);
     }
 
     /// Why a condition does not hold.

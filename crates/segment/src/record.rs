@@ -44,8 +44,8 @@ pub(crate) mod kind {
     pub(crate) const CHUNK: u8 = 8;
     /// The key is of a namespace, which stands in the record.
     pub(crate) const NAMED: u8 = 32;
-    /// A chunk of a value that is large for the region.
-    pub(crate) const LARGE: u8 = 64;
+    /// The entry or chunk goes to the main queue at once.
+    pub(crate) const ADMITTED: u8 = 64;
     /// The value is there but no longer right: see `expire`. It stands beside the expiry.
     pub(crate) const STALE: u8 = 16;
     /// The value is a number, in a word before the key.

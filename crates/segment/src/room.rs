@@ -1,40 +1,52 @@
-//! Room for entries: segments that are begun, given back and emptied.
+//! Room for entries: segments that are begun, given back, and chosen to be emptied.
 //!
-//! A segment is emptied as a whole. Its entries that are used are written anew into the main queue, the others are dropped.
+//! Dead records make room before live ones do: a segment of which enough is dead is emptied first, and what is alive in it is
+//! written anew. Only where every segment is mostly alive, entries that are used too little are dropped.
 //! One segment more than is asked for is kept free, so that what is written anew has a place.
 
 use std::sync::atomic::Ordering;
 
-use crate::index::exchange;
-use crate::layout::BUCKET;
-use crate::locked::{Entry, FREE, Locked, MAIN, Present, SMALL};
+use crate::locked::{FREE, INDEX, Locked, MAIN, SMALL};
 use crate::memory::{fence, size};
-use crate::namespace::Space;
 use crate::partition::{FILL, LATEST, ORDER, STATE};
-use crate::record::{FOREVER, Header, kind};
+use crate::record::FOREVER;
 use crate::slot::Slot;
 use crate::tally::Count;
+use crate::upkeep::{CLEARED_BEFORE, Keeps, NEEDED, Victim, Work, Worked};
 
 /// Of so many segments one is for entries that are new.
 const SMALL_SHARE: usize = 10;
 
-/// The uses that take a new entry to the main queue.
-const USES_TO_STAY: u64 = 1;
+/// Where as many segments as there are were emptied without a gain, all that is old is used much. Then new entries go first,
+/// and after a few more segments, entries go although they are used.
+const VAIN_OF_NEW: u64 = 4;
+/// Where nearly all of the main queue is in use, the small one has no more segments than these. Each time that so many
+/// segments were begun one of the main queue is emptied all the same, to see whether that is still so.
+const FEWEST_SMALL: usize = 2;
+const LOOK_AT_MAIN: u64 = 8;
 
-/// After so many segments that were emptied without a gain the next one is dropped whole; after fewer for a value that takes
-/// many of them, which would otherwise go round until it met its own first parts.
-const VAIN: usize = 6;
-const VAIN_FOR_LARGE: usize = 2;
+/// After so many segments whose dead records were to make room, live ones do: what is noted of them is wrong.
+const VAIN_OF_DEAD: u64 = 16;
+/// After so many segments from before a namespace was cleared, others are chosen as if it had not been.
+const VAIN_OF_CLEARED: u64 = 3;
 
-/// The records that are written again when a segment is emptied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Keeps {
-    /// The records that were used.
-    Used,
-    /// The same without the chunks of large values: what makes room for one takes that of another first.
-    UsedAndSmall,
-    Nothing,
-}
+/// A segment is emptied for its dead records where at most so many of a hundred of its bytes are alive. More of them would be
+/// copied for little room. Large records cost less to copy, by the byte.
+const MOSTLY_DEAD: usize = 70;
+const MOSTLY_DEAD_IF_LARGE: usize = 85;
+const LARGE: usize = 2048;
+
+/// Header and padding of a record, on average, with the version of one that was moved.
+const BESIDE: usize = 26;
+
+/// Where the least used segment is looked for, so many are looked at, and of each so many records.
+const SAMPLED_SEGMENTS: usize = 64;
+const SAMPLED_RECORDS: usize = 4;
+
+/// A slot that outlived its records is taken for one that is right again after 2^16 more uses of its segment. So a part of
+/// the index is swept each time that a segment has been used so often, and all of it in so many times at most.
+const SWEEP_EACH: u64 = 16;
+const SWEEPS: usize = 1024;
 
 /// The place of the next record: a segment with room for it, and where that one's records end. The end was checked once and
 /// is not read again, because a neighbour may write into the region.
@@ -44,13 +56,14 @@ pub(crate) struct Room {
     pub(crate) end: usize,
 }
 
-/// So many entries of a segment that is emptied have their slots looked for at once: the lines of the index are on their way
-/// together.
-const AHEAD: usize = 16;
-
-/// A slot that outlived its records is taken for one that is right again after 2^16 more uses of its segment. So the index
-/// is swept each time that a segment has been used half as often.
-const SWEEP_EACH: u64 = 1 << 15;
+/// Why there is no room for a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoRoom {
+    /// More of it is to be made, under another hold of the lock.
+    Yet,
+    /// No segment can be emptied.
+    Ever,
+}
 
 impl Locked<'_> {
     /// Another active segment of a queue and class, where the one that there was has no room for so many bytes.
@@ -58,20 +71,19 @@ impl Locked<'_> {
         &mut self,
         (queue, class): (u64, usize),
         bytes: usize,
-        is_large: bool,
-    ) -> Option<Room> {
-        let (most, keeps) =
-            if is_large { (VAIN_FOR_LARGE, Keeps::UsedAndSmall) } else { (VAIN, Keeps::Used) };
-        let mut emptied = 0;
-        while self.free().nth(1).is_none() {
-            if self.give_back() {
-                continue;
+    ) -> Result<Room, NoRoom> {
+        if self.free().nth(NEEDED - 1).is_none() {
+            match self.work(&mut Work::most(), NEEDED) {
+                Worked::Enough => {}
+                Worked::More => return Err(NoRoom::Yet),
+                Worked::Never => return Err(NoRoom::Ever),
             }
-            self.empty_one(if emptied < most { keeps } else { Keeps::Nothing })?;
-            emptied += 1;
         }
         // The records written again may have begun a segment of just this kind.
-        self.active(queue, class, bytes).or_else(|| self.begin(queue, class))
+        let there = self.active(queue, class, bytes);
+        let room = there.or_else(|| self.begin(queue, class)).ok_or(NoRoom::Ever)?;
+        self.note_begun();
+        Ok(room)
     }
 
     /// The active segment of a queue and class, if so many bytes have room in it.
@@ -86,7 +98,7 @@ impl Locked<'_> {
     }
 
     /// Begins a free segment, which is active from now on.
-    fn begin(&mut self, queue: u64, class: usize) -> Option<Room> {
+    pub(crate) fn begin(&mut self, queue: u64, class: usize) -> Option<Room> {
         let segment = self.free().next()?;
         let memory = self.partition.memory;
         self.renew(segment);
@@ -114,29 +126,37 @@ impl Locked<'_> {
         }
     }
 
-    /// Empties all slots that mean nothing any more.
-    pub(crate) fn sweep(&self) {
-        let first = self.partition.index();
-        for bucket in 0..self.partition.places.geometry.buckets {
-            for word in self.partition.memory.line(first + bucket * BUCKET) {
+    /// Empties slots of the next part of the index that mean nothing any more. A process killed before the place is noted
+    /// leaves the same part to the next.
+    fn sweep(&self) {
+        let buckets = self.partition.grown().buckets(self.partition.places.geometry.buckets);
+        let first = self.swept().min(buckets);
+        let end = first.saturating_add(buckets.div_ceil(SWEEPS)).min(buckets);
+        for bucket in first..end {
+            let Some(at) = self.partition.any_bucket_at(bucket) else { continue };
+            for word in self.partition.memory.line(at) {
                 let slot = Slot(word.load(Ordering::Relaxed));
-                if self.partition.current_segment_of(slot, self.moment).is_none() {
+                if slot != Slot::EMPTY
+                    && self.partition.current_segment_of(slot, self.moment).is_none()
+                {
                     word.store(Slot::EMPTY.0, Ordering::Relaxed);
                 }
             }
         }
+        self.set_swept(if end == buckets { 0 } else { end });
     }
 
     /// Segments that nobody uses.
-    fn free(&self) -> impl Iterator<Item = usize> {
+    pub(crate) fn free(&self) -> impl Iterator<Item = usize> {
         (0..self.geometry_segments()).filter(|segment| self.state(*segment).0 == FREE)
     }
 
     /// Gives back every segment of which nothing can be read any more: it has expired, was cleared, or was deleted.
-    fn give_back(&mut self) -> bool {
+    pub(crate) fn give_back(&mut self) -> bool {
         let mut any = false;
         for segment in 0..self.geometry_segments() {
-            if self.state(segment).0 == FREE {
+            let queue = self.state(segment).0;
+            if queue == FREE || queue == INDEX && self.partition.is_of_index(segment) {
                 continue;
             }
             let (end, alive) = self.fill(segment);
@@ -154,7 +174,8 @@ impl Locked<'_> {
         any
     }
 
-    fn set_free(&mut self, segment: usize) {
+    pub(crate) fn set_free(&mut self, segment: usize) {
+        self.forget_victim(segment);
         let memory = self.partition.memory;
         let (_, alive) = self.fill(segment);
         let (others, bytes) = self.alive(segment);
@@ -168,7 +189,7 @@ impl Locked<'_> {
         memory.store(self.partition.note_at(segment, FILL), 0);
     }
 
-    fn is_active(&self, segment: usize) -> bool {
+    pub(crate) fn is_active(&self, segment: usize) -> bool {
         let (queue, class) = self.state(segment);
         let active = self.active_at(queue, class);
         self.partition.memory.load(active) == segment as u64 + 1
@@ -179,141 +200,148 @@ impl Locked<'_> {
         word >> 32 != self.moment.cleared & 0xffff_ffff
     }
 
-    fn geometry_segments(&self) -> usize {
+    pub(crate) fn geometry_segments(&self) -> usize {
         self.partition.places.geometry.segments
     }
 
-    /// Empties the oldest segment of the small queue where that has more than its share, otherwise of the main one.
-    fn empty_one(&mut self, keeps: Keeps) -> Option<()> {
-        let oldest = |queue: u64, active: bool| {
-            let of = (0..self.geometry_segments())
-                .filter(|s| self.state(*s).0 == queue && self.is_active(*s) == active);
-            of.min_by_key(|s| self.partition.memory.load(self.partition.note_at(*s, ORDER)))
+    /// Chooses the segment that is emptied next; `false` where others were given back instead, and `None` where there is none.
+    pub(crate) fn choose(&mut self) -> Option<bool> {
+        if self.give_back() {
+            return Some(false);
+        }
+        self.fill_main();
+        let (vain, vain_of_dead) = self.vain();
+        let dead = if vain_of_dead < VAIN_OF_DEAD { self.mostly_dead() } else { None };
+        let dead =
+            dead.or_else(|| self.of_before_clear().filter(|_| vain_of_dead < VAIN_OF_CLEARED));
+        let most = self.geometry_segments() as u64;
+        let newest = || {
+            let oldest = self.oldest_of(SMALL, false).filter(|_| vain < most + VAIN_OF_NEW);
+            oldest.filter(|segment| !self.large().contains(&self.order(*segment)))
         };
-        let small = (0..self.geometry_segments()).filter(|s| self.state(*s).0 == SMALL).count();
-        let first = if small * SMALL_SHARE > self.geometry_segments() { SMALL } else { MAIN };
-        let second = if first == SMALL { MAIN } else { SMALL };
-        // Those that are being written last of all.
-        let segment = oldest(first, false)
-            .or_else(|| oldest(second, false))
-            .or_else(|| oldest(first, true))
-            .or_else(|| oldest(second, true))?;
-        self.empty(segment, keeps);
-        Some(())
-    }
-
-    /// Writes what is to be kept of a segment anew, and gives it back.
-    fn empty(&mut self, segment: usize, keeps: Keeps) {
-        let (queue, class) = self.state(segment);
+        let (segment, keeps) = if self.free().next().is_none() {
+            // What is written anew has no place.
+            (self.least_used()?, Keeps::Nothing)
+        } else if let Some(segment) = dead {
+            (segment, Keeps::All)
+        } else if vain < most {
+            (self.oldest()?, Keeps::Used)
+        } else if let Some(segment) = newest() {
+            (segment, Keeps::Used)
+        } else {
+            (self.oldest()?, Keeps::Nothing)
+        };
+        let is_dead = u64::from(keeps == Keeps::All);
+        self.set_vain(vain + 1 - is_dead, vain_of_dead + is_dead);
         if self.is_active(segment) {
+            let (queue, class) = self.state(segment);
             self.partition.memory.store(self.active_at(queue, class), 0);
         }
-        let start = self.partition.start_of(segment);
-        let end = start + self.fill(segment).0.min(self.partition.places.geometry.segment_len);
-        let (mut keys, mut value) = (Vec::new(), Vec::new());
-        let (mut at, mut entries) = (start, Vec::with_capacity(AHEAD));
-        loop {
-            keys.clear();
-            while entries.len() < AHEAD
-                && let Some(header) = Header::read(self.partition.memory, at, end)
-            {
-                let from = keys.len();
-                self.partition.memory.copy_out(at + header.len(), header.key_len, &mut keys);
-                let space = header.space(self.partition.memory, at);
-                let hash = self.partition.places.hash(&keys[from..]) ^ space.mix();
-                self.partition.prefetch_index(hash);
-                entries.push((hash, space, from..keys.len(), at, header));
-                at += header.record_len();
-            }
-            if entries.is_empty() {
-                break;
-            }
-            for (hash, space, key, at, header) in entries.drain(..) {
-                self.part_with((hash, space, &keys[key]), at, &header, &mut value, keeps);
-            }
-        }
-        self.set_free(segment);
+        self.set_victim(Victim { segment, keeps, at: 0 });
+        Some(true)
     }
 
-    /// One entry of a segment that is emptied.
-    fn part_with(
-        &mut self,
-        (hash, space, key): (u64, Space, &[u8]),
-        at: usize,
-        header: &Header,
-        value: &mut Vec<u8>,
-        keeps: Keeps,
-    ) {
-        let Some(present) = self.find_at(hash, at, header) else { return };
-        let segment = present.segment;
-        let (queue, class) = self.state(segment);
-        let uses = present.slot.uses();
-        let (is_used, left) = match queue {
-            SMALL => (uses >= USES_TO_STAY, 0),
-            _ => (uses > 0, uses.saturating_sub(1)),
-        };
-        let is_kept = match keeps {
-            Keeps::Used => is_used,
-            Keeps::UsedAndSmall => is_used && header.kind & kind::LARGE == 0,
-            Keeps::Nothing => false,
-        };
-        let item = u64::from(header.is_item());
-        if space.was_cleared(self.partition.memory) {
-            // Nobody finds it any more.
-        } else if header.has_expired(|| self.now) {
-            self.count(Count::Expired, item);
-        } else if is_kept && self.write_anew((hash, space, key), &present, left, class, value) {
-            return self.count(Count::Moved, item);
-        } else if queue == SMALL {
-            self.count(Count::EvictedSmall, item);
-            if header.kind & kind::CHUNK == 0 {
-                self.note_ghost(hash);
-            }
-        } else {
-            self.count(Count::EvictedMain, item);
+    /// Where nothing is in the main queue yet, all but the share of the small one goes there as it is: what came first stays
+    /// until something better comes. In a loop over more keys than fit, that is as good as any of them.
+    fn fill_main(&self) {
+        let of =
+            |queue: u64| (0..self.geometry_segments()).filter(move |s| self.state(*s).0 == queue);
+        if of(MAIN).next().is_some() {
+            return;
         }
-        self.remove(&present);
+        let large = self.large();
+        let is_of_large = |segment: usize| large.contains(&self.order(segment));
+        let small = of(SMALL).filter(|segment| !self.is_active(*segment) && !is_of_large(*segment));
+        let mut small: Vec<usize> = small.collect();
+        small.sort_by_key(|segment| self.order(*segment));
+        let stay = self.geometry_segments() / SMALL_SHARE;
+        small.truncate(small.len().saturating_sub(stay));
+        for segment in small {
+            let at = self.partition.note_at(segment, STATE);
+            let state = self.partition.memory.load(at);
+            self.partition.memory.store(at, state << 8 >> 8 | MAIN << 56);
+        }
     }
 
-    /// Writes an entry once more, into the main queue; `false` where it has no room there or is damaged.
-    fn write_anew(
-        &mut self,
-        (hash, space, key): (u64, Space, &[u8]),
-        present: &Present<'_>,
-        uses: u64,
-        class: usize,
-        value: &mut Vec<u8>,
-    ) -> bool {
-        value.clear();
-        if !self.read(hash, present, value) {
-            self.count(Count::Damaged, 1);
-            return false;
-        }
-        let header = present.found.header;
-        let entry = Entry {
-            hash,
-            space,
-            key,
-            value,
-            kind: header.kind,
-            flags: header.flags,
-            expiry: header.expiry,
-            version: Some(present.found.version),
+    /// The segment of which the least is alive, if that is little enough.
+    fn mostly_dead(&self) -> Option<usize> {
+        let used = (0..self.geometry_segments())
+            .filter(|segment| matches!(self.state(*segment).0, SMALL | MAIN))
+            .filter(|segment| !self.is_active(*segment));
+        let alive = |segment: usize| {
+            let (records, (_, bytes)) = (size(self.fill(segment).1), self.alive(segment));
+            (size(bytes) + records * BESIDE, records)
         };
-        let header = self.header_of(&entry);
-        let bytes = header.record_len();
-        if bytes > self.partition.places.geometry.segment_len {
-            return false;
+        let (segment, (bytes, records)) =
+            used.map(|segment| (segment, alive(segment))).min_by_key(|(_, (bytes, _))| *bytes)?;
+        let is_large = bytes > records * LARGE;
+        let most = if is_large { MOSTLY_DEAD_IF_LARGE } else { MOSTLY_DEAD };
+        (bytes * 100 <= self.partition.places.geometry.segment_len * most).then_some(segment)
+    }
+
+    /// The oldest segment that may hold entries of a namespace from before it was cleared.
+    fn of_before_clear(&self) -> Option<usize> {
+        let before = self.partition.memory.load(self.partition.base + CLEARED_BEFORE);
+        let of = (0..self.geometry_segments())
+            .filter(|segment| matches!(self.state(*segment).0, SMALL | MAIN))
+            .filter(|segment| self.order(*segment) <= before && !self.is_active(*segment));
+        of.min_by_key(|segment| self.order(*segment))
+    }
+
+    /// The oldest segment of the small queue where that has more than its share, otherwise of the main one.
+    fn oldest(&self) -> Option<usize> {
+        let first = if self.is_small_full() { SMALL } else { MAIN };
+        let second = if first == SMALL { MAIN } else { SMALL };
+        // Those that are being written last of all.
+        self.oldest_of(first, false)
+            .or_else(|| self.oldest_of(second, false))
+            .or_else(|| self.oldest_of(first, true))
+            .or_else(|| self.oldest_of(second, true))
+    }
+
+    /// The oldest segment of a queue, of those that are being written or of the others.
+    fn oldest_of(&self, queue: u64, is_active: bool) -> Option<usize> {
+        let of = (0..self.geometry_segments())
+            .filter(|s| self.state(*s).0 == queue && self.is_active(*s) == is_active);
+        of.min_by_key(|segment| self.order(*segment))
+    }
+
+    fn order(&self, segment: usize) -> u64 {
+        self.partition.memory.load(self.partition.note_at(segment, ORDER))
+    }
+
+    /// The segment of which a few records were used least, of some segments. The large value that was stored last goes last.
+    fn least_used(&self) -> Option<usize> {
+        let all = self.geometry_segments();
+        let used = (0..all).step_by(all.div_ceil(SAMPLED_SEGMENTS)).filter(|segment| {
+            matches!(self.state(*segment).0, SMALL | MAIN) && !self.is_active(*segment)
+        });
+        let large = self.large();
+        used.min_by_key(|segment| {
+            let (uses, order) = (self.uses_in(*segment, SAMPLED_RECORDS), self.order(*segment));
+            (large.contains(&order) && self.state(*segment).0 == SMALL, uses, order)
+        })
+    }
+
+    /// Whether an entry may go to the main queue that was evicted not long ago.
+    pub(crate) fn has_main_room(&self) -> bool {
+        let small = || (0..self.geometry_segments()).filter(|s| self.state(*s).0 == SMALL);
+        !self.is_main_in_use() || small().nth(FEWEST_SMALL).is_some()
+    }
+
+    /// Whether the small queue has more than its share, so that its oldest segment is emptied. A large value is to have its
+    /// chance to be read: as long as that is in a segment of the large value which was stored last, only those behind it count.
+    fn is_small_full(&self) -> bool {
+        let all = self.geometry_segments();
+        let orders =
+            || (0..all).filter(|s| self.state(*s).0 == SMALL).map(|segment| self.order(segment));
+        let large = self.large();
+        let is_of_large = orders().min().is_some_and(|oldest| large.contains(&oldest));
+        let counted = orders().filter(|order| !is_of_large || order > large.end()).count();
+        if self.is_main_in_use() {
+            let begun = self.partition.memory.load(Count::Begun.at(self.partition.base));
+            return counted >= FEWEST_SMALL && !begun.is_multiple_of(LOOK_AT_MAIN);
         }
-        let into = self.active(MAIN, class, bytes).or_else(|| self.begin(MAIN, class));
-        let Some(into) = into else { return false };
-        let at = self.append(into, &header, &entry);
-        let slot = self.slot_of(hash, into.segment, at, uses);
-        if exchange(present.word, present.slot, slot) {
-            self.died(present);
-            self.count_alive(into.segment, &header);
-        }
-        // Otherwise it was deleted by one who did not wait for the lock.
-        true
+        counted * SMALL_SHARE > all
     }
 }

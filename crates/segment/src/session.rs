@@ -193,7 +193,7 @@ impl Session {
     /// Takes every entry away at once: of its namespace, or, if it is of none, of the whole region.
     pub fn clear(&self) {
         match self.namespace {
-            Some(number) => namespace::clear(self.cache.memory(), number),
+            Some(number) => namespace::clear(&self.cache, number),
             None => self.cache.clear(),
         }
     }
@@ -234,7 +234,10 @@ impl Session {
 
     /// Whether an entry has room in one record.
     pub(crate) fn fits(&self, entry: &locked::Entry<'_>) -> bool {
-        locked::shape_of(entry).record_len() <= self.cache.places.geometry.longest_record()
+        let (len, geometry) = (locked::shape_of(entry).record_len(), self.cache.places.geometry);
+        // Of one whose key is the longer part, cutting the value would change little.
+        let is_most_key = entry.value.len() <= entry.key.len();
+        len <= geometry.longest_record() || is_most_key && len <= geometry.segment_len / 2
     }
 
     /// Takes an entry away of which a chunk was evicted, and the chunks that are left.

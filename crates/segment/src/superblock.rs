@@ -13,7 +13,7 @@ use crate::memory::Memory;
 const MAGIC: u64 = u64::from_be_bytes(*b"larderSG");
 
 /// Changes with every change of what a region looks like.
-const FORMAT: u64 = 3;
+const FORMAT: u64 = 4;
 
 /// How often the region was cleared.
 pub(crate) const CLEARED: usize = 256;

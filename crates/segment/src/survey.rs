@@ -8,9 +8,10 @@ use std::convert::Infallible;
 use std::path::Path;
 
 use crate::file::{self, io_error};
-use crate::layout::{ACTIVE, BUCKET_SLOTS, CLASSES, LOCK, NOTES, SEGMENT_WORDS};
+use crate::grow::{GROWN, Grown};
+use crate::layout::{ACTIVE, BUCKET, BUCKET_SLOTS, CLASSES, LOCK, NOTES, SEGMENT_WORDS, UPKEEP};
 use crate::lock::holder_of;
-use crate::locked::{FREE, MAIN, SMALL};
+use crate::locked::{FREE, INDEX, MAIN, SMALL};
 use crate::memory::{Memory, size};
 use crate::partition::{FILL, LATEST, ORDER, STATE};
 use crate::record::FOREVER;
@@ -116,6 +117,8 @@ pub enum Queue {
     Small,
     /// Of entries that were read.
     Main,
+    /// In none: the index has grown into it.
+    Index,
     /// In none: nothing is in it.
     Free,
     /// Its note is damaged, and means nothing.
@@ -178,7 +181,7 @@ fn look<E>(of: &Superblock, is_open: Option<bool>, read: Read<'_, E>) -> Result<
         let base = geometry.partition_at(partition);
         // Of the lock nothing but its first word, which tells who has it.
         read(base + LOCK, &mut words[LOCK / 8..=LOCK / 8])?;
-        read(base + ACTIVE, &mut words[ACTIVE / 8..])?;
+        read(base + UPKEEP, &mut words[UPKEEP / 8..])?;
         // A key that is of a namespace has that beside it.
         let beside = if namespaces.is_empty() { BESIDE } else { BESIDE + 8 };
         Ok(Surveyed { words, superblock: of, now, cleared, beside }.survey())
@@ -228,9 +231,17 @@ impl Surveyed<'_> {
             holder: holder_of(self.word(LOCK)),
             items: self.word(Count::Items.at(0)),
             bytes: self.word(Count::Bytes.at(0)),
-            slots: (geometry.buckets * BUCKET_SLOTS) as u64,
+            slots: (self.buckets() * BUCKET_SLOTS) as u64,
             segments: (0..geometry.segments).map(|segment| self.segment(segment)).collect(),
         }
+    }
+
+    /// The buckets of the index, with those that it has grown by.
+    fn buckets(&self) -> usize {
+        let (first, segments) =
+            (self.superblock.geometry.buckets, self.superblock.geometry.segments);
+        let grown = Grown::of_word(self.word(GROWN)).buckets(first);
+        grown.min(first + segments * self.superblock.geometry.segment_len / BUCKET)
     }
 
     fn segment(&self, segment: usize) -> SegmentSurvey {
@@ -242,14 +253,16 @@ impl Surveyed<'_> {
             FREE => Queue::Free,
             SMALL => Queue::Small,
             MAIN => Queue::Main,
+            INDEX => Queue::Index,
             _ => Queue::Unknown,
         };
         let class = size(state >> 48 & 0xff).min(CLASSES - 1);
-        let written = if queue == Queue::Free { 0 } else { size(fill >> 32) };
+        let is_unused = matches!(queue, Queue::Free | Queue::Index);
+        let written = if is_unused { 0 } else { size(fill >> 32) };
         let written = low(written.min(geometry.segment_len) as u64);
         let has_expired = written > 0 && latest != FOREVER && latest <= self.now;
         let is_cleared = word >> 32 != self.cleared & 0xffff_ffff;
-        let is_stale = queue != Queue::Free && (has_expired || is_cleared);
+        let is_stale = !is_unused && (has_expired || is_cleared);
         let records = if is_stale { 0 } else { low(fill).min(written / 16) };
         let version = if queue == Queue::Main { VERSION } else { 0 };
         let heads = records.saturating_mul(self.beside + version);
@@ -273,7 +286,7 @@ impl Surveyed<'_> {
         let first = match queue {
             Queue::Small => 0,
             Queue::Main => CLASSES,
-            Queue::Free | Queue::Unknown => return false,
+            Queue::Index | Queue::Free | Queue::Unknown => return false,
         };
         self.word(ACTIVE + (first + class) * 8) == segment as u64 + 1
     }

@@ -7,6 +7,7 @@ use crate::api::Entry;
 use crate::change::TRIES;
 use crate::locked::{self, Locked, Present, Takes};
 use crate::number::{self, Number};
+use crate::put::HOLDS;
 use crate::record::kind;
 use crate::session::{Session, alive};
 use crate::stats::Of;
@@ -61,24 +62,34 @@ impl Session {
     /// Adds to the decimal number that is the value of a key, and stops at 0 and wraps at 2^64. Flags, TTL and the mark of
     /// [`expire`](Self::expire) stay. It counts as a use.
     pub fn incr(&mut self, key: &[u8], delta: i64) -> Result<Sum, Failed> {
+        for _ in 0..HOLDS {
+            if let Some(sum) = self.incr_or_make_room(key, delta)? {
+                return Ok(sum);
+            }
+        }
+        Err(Failed::Busy { holder: None, waited: Duration::ZERO })
+    }
+
+    /// `None` where more room is to be made for the number.
+    fn incr_or_make_room(&self, key: &[u8], delta: i64) -> Result<Option<Sum>, Failed> {
         let (hash, space) = (self.key(key)?, self.space());
         let mut locked = self.lock(hash)?;
         let Some(present) = alive(&mut locked, (hash, key, space)) else {
-            return Ok(Sum::NotFound);
+            return Ok(Some(Sum::NotFound));
         };
         let header = present.found.header;
         if header.kind & kind::CUT != 0 {
-            return Ok(Sum::NotANumber);
+            return Ok(Some(Sum::NotANumber));
         }
         let Some(number) = number_of(&locked, hash, &present) else {
-            return Ok(Sum::NotANumber);
+            return Ok(Some(Sum::NotANumber));
         };
         let sum = number::add(number, delta);
         let is_own = header.kind & kind::NUMBER != 0 && header.version.is_none();
         let in_place = Number::of(header.number).changed_to(sum).filter(|_| is_own);
         if let Some(number) = in_place {
             locked.set_number(hash, &present, number);
-            return Ok(Sum::Is(sum));
+            return Ok(Some(Sum::Is(sum)));
         }
         let word = Number::new(sum).map(|number| number.0.to_ne_bytes());
         let mut text = Vec::new();
@@ -95,7 +106,11 @@ impl Session {
             version: None,
         };
         let stored = locked.store(&entry, Some(&present), Takes::Older, None);
-        Ok(stored.filter(|it| it.is_there).map_or(Sum::NotFound, |_| Sum::Is(sum)))
+        let stored = self.stored(stored, text.len());
+        self.release(locked);
+        let Some(stored) = stored? else { return Ok(None) };
+        self.cache.drop_doomed(stored.doomed);
+        Ok(Some(if stored.is_there { Sum::Is(sum) } else { Sum::NotFound }))
     }
 
     /// Changes an entry by one store. One whose value lies in chunks expires with them.

@@ -119,7 +119,7 @@ fn what_is_no_cache_or_is_cut_short_is_refused_and_left_alone() {
     let file = OpenOptions::new().write(true).open(&path).unwrap();
     file.write_all_at(&1_u64.to_ne_bytes(), 8).unwrap();
     assert!(refused().contains("format 1"), "{}", refused());
-    file.write_all_at(&3_u64.to_ne_bytes(), 8).unwrap();
+    file.write_all_at(&4_u64.to_ne_bytes(), 8).unwrap();
     file.write_all_at(&1_u64.to_ne_bytes(), 24).unwrap();
     file.write_all_at(&99_u64.to_ne_bytes(), 32).unwrap();
     assert!(refused().contains("damaged"), "{}", refused());

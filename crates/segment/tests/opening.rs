@@ -172,7 +172,7 @@ fn slots_that_are_newer_than_their_segment_mean_nothing_when_it_is_begun() {
     drop(cache);
     // The words of segments and the notes on them have not come to the disk.
     let bytes = fs::read(&path).unwrap();
-    let (first, segments) = (4096 + word(&bytes, 64) * 128 + 8576, word(&bytes, 32));
+    let (first, segments) = (4096 + word(&bytes, 64) * 128 + 8640, word(&bytes, 32));
     (0..segments * 5).for_each(|i| write(&path, first + i * 8, 0));
     write(&path, BOOT, OTHER);
     let cache = Cache::open(&path, &SMALL).unwrap();

@@ -16,7 +16,7 @@ use support::folder;
 const SMALL: Options = Options { size: 1 << 20, item: 512, max_key: 250, max_value: None };
 
 /// The part of a partition before the words of its segments, on which the notes follow.
-const BEFORE_SEGMENTS: u64 = 8576;
+const BEFORE_SEGMENTS: u64 = 8640;
 
 fn word(bytes: &[u8], at: usize) -> u64 {
     u64::from_ne_bytes(*bytes[at..].first_chunk().unwrap())

@@ -1,9 +1,9 @@
 //! The segment cache beside its peers and its floors, in one run.
 //!
 //! `just bench-segment`, or `cargo bench -p larder-bench --bench segment -- [PART]...`, the parts being `hit`, `many`,
-//! `set`, `processes` and `items`. The contenders take short turns, in an order that changes from round to round, so
-//! that other work of the machine meets all of them. Every ratio is of figures from the same rounds. A goal stands
-//! beside the figure that was found; a missed goal is no failure.
+//! `set`, `processes`, `items` and `ratios`. The contenders take short turns, in an order that changes from round to
+//! round, so that other work of the machine meets all of them. Every ratio is of figures from the same rounds. A goal
+//! stands beside the figure that was found; a missed goal is no failure.
 //!
 //! Times are those for which the thread had a processor: no contender waits for another, unless other programs take
 //! the processor away. Rates of processes are by the wall clock. A line says where a thread or process waited for a
@@ -26,7 +26,9 @@ mod keys;
 mod many;
 mod memcpy;
 mod peers;
+mod policies;
 mod processes;
+mod ratios;
 mod report;
 mod set;
 mod worker;
@@ -62,6 +64,7 @@ const PARTS: &[(&str, Part)] = &[
     ("set", set::measure),
     ("processes", processes::measure),
     ("items", items::measure),
+    ("ratios", ratios::measure),
 ];
 
 fn main() -> Result<()> {

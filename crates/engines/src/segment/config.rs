@@ -14,9 +14,8 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct SegmentConfig {
     /// Bytes of the whole region: entries, their index and all bookkeeping. A region never grows. At least 1 MiB.
     pub(crate) size: ByteSize,
-    /// The usual bytes of an entry, key and value together. The index has slots for as many entries of this size as
-    /// fit. If entries are smaller, some are evicted before the region is full; if they are larger, the index takes
-    /// more than it needs.
+    /// The usual bytes of an entry, key and value together. The index begins with slots for as many entries of
+    /// this size as fit. If entries are smaller, it grows; if they are larger, it takes more than it needs.
     pub(crate) item_size: ByteSize,
     /// The longest key: up to 64 KiB, and up to a 64th of `size`.
     pub(crate) max_key: ByteSize,

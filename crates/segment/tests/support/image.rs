@@ -22,7 +22,7 @@ const SUMMED: usize = 13 * 8;
 /// Where the lines of counters begin.
 const LINES_AT: usize = 4096;
 /// The part of a partition before the words of its segments, on which the notes follow.
-const BEFORE_NOTES: usize = 8576;
+const BEFORE_NOTES: usize = 8640;
 
 fn name(key: u32) -> Vec<u8> {
     format!("key-{key}").into_bytes()

@@ -64,6 +64,7 @@ impl Look {
         let style = match queue {
             Queue::Small => AnsiColor::Cyan.on_default(),
             Queue::Main => AnsiColor::Green.on_default(),
+            Queue::Index => AnsiColor::Blue.on_default(),
             Queue::Free => Style::new().dimmed(),
             Queue::Unknown => AnsiColor::Red.on_default(),
         };

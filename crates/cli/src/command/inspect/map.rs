@@ -11,7 +11,7 @@ use super::queues::all;
 const COLUMNS: [(&str, &[Queue]); 3] = [
     ("small", &[Queue::Small]),
     ("main", &[Queue::Main]),
-    ("free", &[Queue::Free, Queue::Unknown]),
+    ("free", &[Queue::Index, Queue::Free, Queue::Unknown]),
 ];
 
 /// The text before the first column.
@@ -77,6 +77,9 @@ fn sign(segments: &[&SegmentSurvey], size: usize, look: Look) -> char {
     if all(|segment| segment.queue == Queue::Free) {
         return look.free();
     }
+    if all(|segment| segment.queue == Queue::Index) {
+        return 'i';
+    }
     if all(|segment| segment.queue == Queue::Unknown) {
         return '?';
     }
@@ -101,6 +104,9 @@ fn legend(survey: &Survey, look: Look, each: usize) -> String {
     }
     if all(survey).any(|segment| segment.queue == Queue::Free) {
         add(look.free(), "free");
+    }
+    if all(survey).any(|segment| segment.queue == Queue::Index) {
+        add('i', "given to the index");
     }
     if all(survey).any(|segment| segment.queue == Queue::Unknown) {
         add('?', "damaged");

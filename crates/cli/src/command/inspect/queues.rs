@@ -8,9 +8,10 @@ use larder_segment::{Queue, SegmentSurvey, Survey};
 use super::look::Look;
 
 /// Queues by name, in the order in which they are shown.
-pub(super) const QUEUES: [(Queue, &str); 4] = [
+pub(super) const QUEUES: [(Queue, &str); 5] = [
     (Queue::Small, "small"),
     (Queue::Main, "main"),
+    (Queue::Index, "index"),
     (Queue::Free, "free"),
     (Queue::Unknown, "damaged"),
 ];

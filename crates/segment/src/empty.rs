@@ -1,0 +1,216 @@
+//! Emptying a segment, in steps: its records are gone through in their order, and each is written anew, or dropped.
+
+use std::ops::Range;
+
+use crate::index::exchange;
+use crate::locked::{Entry, Locked, MAIN, Present, SMALL};
+use crate::namespace::Space;
+use crate::record::Header;
+use crate::slot::MOST_USES;
+use crate::tally::Count;
+use crate::upkeep::{Keeps, Victim, Work};
+
+/// An entry stays that was used once. After so many segments that were emptied without a gain it takes one use more, up to the
+/// most that are counted: where all was used, those go that were used least.
+const VAIN_FOR_MORE: u64 = 4;
+
+/// So many entries of a segment that is emptied have their slots looked for at once: the lines of the index are on their way
+/// together.
+const AHEAD: usize = 16;
+
+/// A record of a segment that is emptied: the hash of its key, and where that is among the keys that were copied.
+struct Record {
+    hash: u64,
+    space: Space,
+    key: Range<usize>,
+    at: usize,
+    header: Header,
+}
+
+/// What has become of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// It was dead before.
+    Dead,
+    Dropped,
+    /// It was written anew, and has so many bytes.
+    Copied(usize),
+}
+
+impl Locked<'_> {
+    /// Goes on with emptying the segment that was chosen, and gives it back at its end; `false` where the work is done before.
+    pub(crate) fn step(&mut self, work: &mut Work) -> bool {
+        let Some(mut victim) = self.victim() else { return true };
+        let (mut keys, mut value) = (Vec::new(), Vec::new());
+        let mut records = Vec::with_capacity(AHEAD);
+        loop {
+            let from = victim.at;
+            // Where no record is alive, none is looked at.
+            if self.fill(victim.segment).1 > 0 {
+                keys.clear();
+                self.next_records(&mut victim, &mut keys, &mut records);
+            }
+            if records.is_empty() {
+                self.set_free(victim.segment);
+                return true;
+            }
+            let is_of_main = victim.keeps == Keeps::Used && self.state(victim.segment).0 == MAIN;
+            let (mut n, mut copied, mut kept, mut alive) = (0, 0, 0, 0);
+            for record in records.drain(..) {
+                if work.is_copied(copied) || self.left.is_copied(copied) {
+                    victim.at = record.at - self.partition.start_of(victim.segment);
+                    break;
+                }
+                n += 1;
+                let key = &keys[record.key.clone()];
+                let Some(fate) = self.part_with(&record, key, &mut value, victim.keeps) else {
+                    // Another one makes room first. This one is the oldest still.
+                    self.forget_victim(victim.segment);
+                    self.spend(work, (n, 0, copied));
+                    return !self.left.is_done();
+                };
+                if let Fate::Copied(bytes) = fate {
+                    copied += bytes;
+                    kept += 1;
+                }
+                alive += u64::from(fate != Fate::Dead);
+            }
+            self.set_victim(victim);
+            if is_of_main {
+                self.note_kept(kept, alive);
+            }
+            self.spend(work, (n, victim.at - from, copied));
+            if work.is_done() || self.left.is_done() {
+                return false;
+            }
+        }
+    }
+
+    /// Reads the next few records of a segment, and their keys.
+    fn next_records(&self, victim: &mut Victim, keys: &mut Vec<u8>, records: &mut Vec<Record>) {
+        let memory = self.partition.memory;
+        let start = self.partition.start_of(victim.segment);
+        let end = self.fill(victim.segment).0.min(self.partition.places.geometry.segment_len);
+        let end = start + end.max(victim.at);
+        while records.len() < AHEAD
+            && let Some(header) = Header::read(memory, start + victim.at, end)
+        {
+            let (at, from) = (start + victim.at, keys.len());
+            memory.copy_out(at + header.len(), header.key_len, keys);
+            let space = header.space(memory, at);
+            let hash = self.partition.places.hash(&keys[from..]) ^ space.mix();
+            self.partition.prefetch_index(hash);
+            records.push(Record { hash, space, key: from..keys.len(), at, header });
+            victim.at += header.record_len();
+        }
+    }
+
+    /// One record of a segment that is emptied, and what has become of it. `None` where it is to be written anew and
+    /// has no place.
+    fn part_with(
+        &mut self,
+        record: &Record,
+        key: &[u8],
+        value: &mut Vec<u8>,
+        keeps: Keeps,
+    ) -> Option<Fate> {
+        let Record { hash, space, at, header, .. } = *record;
+        let Some(present) = self.find_at(hash, at, &header) else { return Some(Fate::Dead) };
+        let (queue, class) = self.state(present.segment);
+        let uses = present.slot.uses();
+        let (into, left) = match keeps {
+            Keeps::All => (Some(queue), uses),
+            Keeps::Nothing => (None, uses),
+            Keeps::Used => {
+                let is_used = uses >= self.uses_to_stay();
+                (is_used.then_some(MAIN), uses.saturating_sub(1))
+            }
+        };
+        let into = if header.is_item() { into } else { self.chunk_into(key, &present, keeps) };
+        let item = u64::from(header.is_item());
+        if space.was_cleared(self.partition.memory) {
+            // Nobody finds it any more.
+        } else if header.has_expired(|| self.now) {
+            self.count(Count::Expired, item);
+        } else if let Some(into) = into
+            && self.is_readable(hash, &present, value)
+        {
+            let into = (into, class);
+            self.write_anew((hash, space, key), &present, left, into, value)?;
+            self.count(Count::Moved, item);
+            return Some(Fate::Copied(header.record_len()));
+        } else if queue == SMALL {
+            self.count(Count::EvictedSmall, item);
+            if header.is_item() {
+                self.note_ghost(hash);
+            }
+        } else {
+            self.count(Count::EvictedMain, item);
+        }
+        if let Some(chunks) = self.chunks_of(hash, &present) {
+            self.doom(hash, chunks);
+        }
+        self.remove(&present);
+        Some(Fate::Dropped)
+    }
+
+    /// Reads the value of a record that is to be written anew; `false` where it is damaged.
+    fn is_readable(&self, hash: u64, present: &Present<'_>, value: &mut Vec<u8>) -> bool {
+        value.clear();
+        let len = present.found.header.record_len() + size_of::<u64>();
+        let is_short = len <= self.partition.places.geometry.segment_len;
+        let is_whole = is_short && self.read(hash, present, value);
+        self.count(Count::Damaged, u64::from(!is_whole));
+        is_whole
+    }
+
+    /// How often the first few records of a segment that are alive were used, on average, in sixteenths.
+    pub(crate) fn uses_in(&self, segment: usize, n: usize) -> u64 {
+        let mut victim = Victim { segment, keeps: Keeps::All, at: 0 };
+        let (mut keys, mut records) = (Vec::new(), Vec::with_capacity(AHEAD));
+        self.next_records(&mut victim, &mut keys, &mut records);
+        let uses = records.iter().filter_map(|Record { hash, at, header, .. }| {
+            self.find_at(*hash, *at, header).map(|present| present.slot.uses())
+        });
+        let (n, sum) = uses.take(n).fold((0, 0), |(n, sum), uses| (n + 1, sum + uses));
+        sum * 16 / n.max(1)
+    }
+
+    /// The uses that an entry must have had to be written anew.
+    pub(crate) fn uses_to_stay(&self) -> u64 {
+        (1 + self.vain().0 / VAIN_FOR_MORE).min(MOST_USES)
+    }
+
+    /// Writes an entry once more, into a queue and class; `None` where it has no place there.
+    fn write_anew(
+        &mut self,
+        (hash, space, key): (u64, Space, &[u8]),
+        present: &Present<'_>,
+        uses: u64,
+        (queue, class): (u64, usize),
+        value: &[u8],
+    ) -> Option<()> {
+        let header = present.found.header;
+        let entry = Entry {
+            hash,
+            space,
+            key,
+            value,
+            kind: header.kind,
+            flags: header.flags,
+            expiry: header.expiry,
+            version: Some(present.found.version),
+        };
+        let header = self.header_of(&entry);
+        let bytes = header.record_len();
+        let into = self.active(queue, class, bytes).or_else(|| self.begin(queue, class))?;
+        let at = self.append(into, &header, &entry);
+        let slot = self.slot_of(hash, into.segment, at, uses);
+        if exchange(present.word, present.slot, slot) {
+            self.died(present);
+            self.count_alive(into.segment, &header);
+        }
+        // Otherwise it was deleted by one who did not wait for the lock.
+        Some(())
+    }
+}

@@ -1,0 +1,197 @@
+//! The index grows where entries are smaller than was expected: one bucket after the other is split in two, and the second
+//! half lies in a segment that is given to the index (linear hashing, Litwin 1980).
+//!
+//! Which half a slot belongs to, the next bit of its tag says, so no record is looked at. The new bucket is filled first; then
+//! the word is stored that says how far the index has grown; then the slots go from the old bucket. A process killed in
+//! between leaves slots in a bucket in which nobody looks for them.
+
+use std::sync::atomic::Ordering;
+
+use crate::index::exchange;
+use crate::layout::{BUCKET, Geometry, UPKEEP};
+use crate::locked::{INDEX, Locked};
+use crate::memory::{AtomicU64, fence, size};
+use crate::partition::{FILL, Partition, STATE};
+use crate::slot::Slot;
+use crate::upkeep::KEPT;
+
+/// The word that says how far the index has grown, in a partition.
+pub(crate) const GROWN: usize = UPKEEP + 24;
+
+/// So many bits of a tag choose a bucket at most: the others are left to tell keys apart.
+const MOST_DOUBLINGS: u32 = 6;
+
+/// So many buckets are split for an entry that finds its own nearly full.
+const SPLITS: usize = 4;
+
+/// How far an index has grown: how often each bucket was split, and how many were split once more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Grown(u64);
+
+impl Grown {
+    /// As the word of a partition says it, whatever that is.
+    pub(crate) fn of_word(word: u64) -> Self {
+        Self(word)
+    }
+
+    fn of(doublings: u32, split: usize) -> Self {
+        Self(u64::from(doublings) << 48 | split as u64)
+    }
+
+    #[inline]
+    fn doublings(self) -> u32 {
+        u32::try_from(self.0 >> 48).unwrap_or(0).min(MOST_DOUBLINGS)
+    }
+
+    #[inline]
+    fn split(self) -> usize {
+        size(self.0 & 0xffff_ffff_ffff)
+    }
+
+    /// As if every bucket had been split once more.
+    pub(crate) fn next(self) -> Self {
+        Self(self.0 | 0xffff_ffff_ffff)
+    }
+
+    /// All buckets of an index that began with so many.
+    pub(crate) fn buckets(self, first: usize) -> usize {
+        (first << self.doublings()) + self.split().min(first << self.doublings())
+    }
+}
+
+impl Partition<'_> {
+    /// How far the index has grown.
+    #[inline]
+    pub(crate) fn grown(&self) -> Grown {
+        Grown(self.memory.word(self.base + GROWN).load(Ordering::Acquire))
+    }
+
+    /// Where the bucket of this number is in which a slot with this tag is looked for; `None` where the index has not grown
+    /// so far.
+    #[inline]
+    pub(crate) fn bucket_at(&self, bucket: usize, tag: u64, grown: Grown) -> Option<usize> {
+        if grown.0 == 0 {
+            return Some(self.index() + bucket * BUCKET);
+        }
+        let (doublings, tag) = (grown.doublings(), size(tag));
+        let place = bucket << doublings | tag & ((1 << doublings) - 1);
+        let depth = doublings + u32::from(place < grown.split());
+        self.half_at(bucket, tag & ((1 << depth) - 1))
+    }
+
+    /// Where the half of a bucket is whose slots' tags end with these bits. What the highest of them has split off lies behind
+    /// all that was split before.
+    fn half_at(&self, bucket: usize, bits: usize) -> Option<usize> {
+        let Some(level) = bits.checked_ilog2() else {
+            return Some(self.index() + bucket * BUCKET);
+        };
+        let first = ((1 << level) - 1) * self.places.geometry.buckets;
+        self.grown_at(first + (bucket << level | bits & ((1 << level) - 1)))
+    }
+
+    /// Where a bucket of those is that the index has grown by.
+    pub(crate) fn grown_at(&self, number: usize) -> Option<usize> {
+        let geometry = &self.places.geometry;
+        let at = number * BUCKET;
+        let place = at >> geometry.segment_len.trailing_zeros();
+        if place >= geometry.segments {
+            return None;
+        }
+        let segment = size(self.memory.load(self.directory_at(place))).checked_sub(1)?;
+        let within = at & (geometry.segment_len - 1);
+        (segment < geometry.segments).then(|| self.start_of(segment) + within)
+    }
+
+    /// Where a bucket of all is, of those that the index began with and those that it has grown by.
+    pub(crate) fn any_bucket_at(&self, number: usize) -> Option<usize> {
+        match number.checked_sub(self.places.geometry.buckets) {
+            None => Some(self.index() + number * BUCKET),
+            Some(number) => self.grown_at(number),
+        }
+    }
+
+    /// Whether the index has grown into a segment.
+    pub(crate) fn is_of_index(&self, segment: usize) -> bool {
+        let of = |place: usize| self.memory.load(self.directory_at(place));
+        (0..self.places.geometry.segments).any(|place| of(place) == segment as u64 + 1)
+    }
+}
+
+impl Locked<'_> {
+    /// Splits a few buckets, after an entry has found its own nearly full.
+    pub(crate) fn grow(&mut self) {
+        for _ in 0..SPLITS {
+            if !self.split() {
+                return;
+            }
+        }
+    }
+
+    /// Splits the next bucket; `false` where there is no segment for it.
+    pub(crate) fn split(&mut self) -> bool {
+        let (partition, first) = (self.partition, self.partition.places.geometry.buckets);
+        let grown = partition.grown();
+        let (doublings, split) = (grown.doublings(), grown.split());
+        if doublings == MOST_DOUBLINGS || split >= first << doublings {
+            return false;
+        }
+        let number = ((1 << doublings) - 1) * first + split;
+        let Some(new) = partition.grown_at(number).or_else(|| self.extend(number)) else {
+            return false;
+        };
+        let (bucket, bits) = (split >> doublings, split & ((1 << doublings) - 1));
+        let Some(old) = partition.half_at(bucket, bits) else { return false };
+        let (old, new) = (partition.memory.line(old), partition.memory.line(new));
+        let (all, wanted) = ((1_u64 << (doublings + 1)) - 1, (bits | 1 << doublings) as u64);
+        let slot_of = |word: &AtomicU64| Slot(word.load(Ordering::Acquire));
+        for (from, to) in old.iter().zip(new) {
+            let slot = slot_of(from);
+            let is_moved = !slot.is_empty() && slot.tag() & all == wanted;
+            to.store(if is_moved { slot.0 } else { Slot::EMPTY.0 }, Ordering::Relaxed);
+        }
+        // A delete without the lock takes the old slot away and then looks at the new one. So either it is seen here that the
+        // old one is gone, or it sees the new one.
+        fence(Ordering::SeqCst);
+        for (from, to) in old.iter().zip(new) {
+            let slot = slot_of(to);
+            if !slot.is_empty() && !slot_of(from).is_of(slot) {
+                to.store(Slot::EMPTY.0, Ordering::Relaxed);
+            }
+        }
+        let is_last = split + 1 == first << doublings;
+        let next =
+            if is_last { Grown::of(doublings + 1, 0) } else { Grown::of(doublings, split + 1) };
+        partition.memory.word(partition.base + GROWN).store(next.0, Ordering::Release);
+        for (from, to) in old.iter().zip(new) {
+            let slot = slot_of(from);
+            if !slot.is_empty() && slot.tag() & all == wanted && !exchange(from, slot, Slot::EMPTY)
+            {
+                exchange(to, slot, Slot::EMPTY);
+            }
+        }
+        true
+    }
+
+    /// Gives a segment to the index, in which the bucket of this number is; where that is.
+    fn extend(&mut self, number: usize) -> Option<usize> {
+        let geometry = self.partition.places.geometry;
+        let place = (number * BUCKET) >> geometry.segment_len.trailing_zeros();
+        let (share, of) = Geometry::INDEX_SHARE;
+        if place >= geometry.segments * share / of {
+            return None;
+        }
+        // Those that are written anew have a place before.
+        if self.free().nth(KEPT - 1).is_none() {
+            if self.victim().is_none() {
+                self.choose();
+            }
+            return None;
+        }
+        let segment = self.free().next()?;
+        let memory = self.partition.memory;
+        memory.store(self.partition.note_at(segment, FILL), 0);
+        memory.store(self.partition.note_at(segment, STATE), INDEX << 56);
+        memory.store(self.partition.directory_at(place), segment as u64 + 1);
+        self.partition.grown_at(number)
+    }
+}

@@ -1,0 +1,369 @@
+//! What a partition does beside the operations asked of it: segments are emptied in steps, a little with each set, before
+//! their room is needed. So no set takes longer for it than a copy of a few records.
+//!
+//! The words of the upkeep say how far that is. A process killed in between leaves a segment of which some records are moved
+//! already, and no slot points to those any more.
+
+use std::ops::RangeInclusive;
+use std::time::{Duration, Instant};
+
+use crate::cache::Cache;
+use crate::layout::UPKEEP;
+use crate::locked::{Locked, MAIN, SMALL};
+use crate::memory::size;
+use crate::partition::{ORDER, Partition};
+use crate::session::lock_within;
+
+/// Words of the upkeep.
+const VICTIM: usize = UPKEEP;
+const VAIN: usize = UPKEEP + 8;
+const SWEPT: usize = UPKEEP + 16;
+/// Up to this order segments may hold entries of a namespace from before it was cleared.
+pub(crate) const CLEARED_BEFORE: usize = UPKEEP + 32;
+const LARGE_FROM: usize = UPKEEP + 40;
+const LARGE_TO: usize = UPKEEP + 48;
+const KEPT_OF_MAIN: usize = UPKEEP + 56;
+
+/// The part of the main queue's entries that are kept, of the last so many, in parts of `WHOLE`; and the part from which on
+/// nearly all of them are in use.
+const OF_LAST: u64 = 512;
+const WHOLE: u64 = 1 << 16;
+const NEARLY_ALL: u64 = WHOLE * 15 / 16;
+
+/// A step is done after each so many bytes of new records.
+const STRIDE: usize = 256;
+/// A step goes over so many bytes of the segment that is emptied, for each byte that was written; and over as many more for
+/// each segment that was emptied without a gain.
+const PACE: usize = 8;
+const HURRY: u64 = 2;
+/// Bounds of the work under one hold of a lock, so that it takes a tenth of a millisecond at most: records that are looked
+/// at, and bytes that are copied, but for the last record.
+const MOST_RECORDS: usize = 256;
+const MOST_COPIED: usize = 96 << 10;
+/// A choice among so many segments counts as much as one record.
+const SEGMENTS_FOR_RECORD: usize = 16;
+/// Bytes that are looked at under one hold of a lock in idle time.
+const IDLE: usize = 32 << 10;
+
+/// Free segments that a new one is begun with: itself, and one for the records that are written anew.
+pub(crate) const NEEDED: usize = 2;
+/// Free segments that steps make ahead of time, and those that idle time makes.
+pub(crate) const KEPT: usize = 3;
+const KEPT_WHEN_IDLE: usize = 4;
+
+/// The records of a segment that are written anew when it is emptied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keeps {
+    /// The records that were used.
+    Used,
+    /// No record.
+    Nothing,
+    /// All that is alive: its dead records are what is in the way.
+    All,
+}
+
+/// The segment that is being emptied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Victim {
+    pub(crate) segment: usize,
+    pub(crate) keeps: Keeps,
+    /// How far it is emptied, in bytes.
+    pub(crate) at: usize,
+}
+
+/// The work that may still be done under this hold of the lock.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Work {
+    /// Records, and their bytes.
+    records: usize,
+    looked: usize,
+    /// Bytes of records that are copied.
+    copied: usize,
+}
+
+impl Work {
+    /// All that one hold of a lock allows.
+    pub(crate) fn most() -> Self {
+        Self::of(usize::MAX)
+    }
+
+    fn of(looked: usize) -> Self {
+        Self { records: MOST_RECORDS, looked, copied: MOST_COPIED }
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.records == 0 || self.looked == 0 || self.copied == 0
+    }
+
+    /// Whether no more may be copied once so many bytes were.
+    pub(crate) fn is_copied(&self, bytes: usize) -> bool {
+        bytes >= self.copied
+    }
+
+    fn spend(&mut self, (records, looked, copied): (usize, usize, usize)) {
+        self.records = self.records.saturating_sub(records);
+        self.looked = self.looked.saturating_sub(looked);
+        self.copied = self.copied.saturating_sub(copied);
+    }
+}
+
+impl Locked<'_> {
+    /// Empties a part of a segment where free ones are few, after a record of so many bytes was written that ends at `end` of
+    /// its segment.
+    pub(crate) fn work_ahead(&mut self, end: usize, bytes: usize) {
+        if self.partition.memory.load(self.partition.base + VICTIM) == 0 {
+            return;
+        }
+        let vain = self.vain().0.min(self.geometry_segments() as u64);
+        let looked = if vain < HURRY {
+            let strides = end / STRIDE - end.saturating_sub(bytes) / STRIDE;
+            strides * STRIDE * PACE
+        } else {
+            bytes * PACE * (1 + size(vain))
+        };
+        if looked > 0 {
+            self.work(&mut Work::of(looked), KEPT);
+        }
+    }
+
+    /// After a segment was begun: another one is chosen where too few are free. Segments that are emptied from now on until
+    /// the next is begun count as emptied in vain.
+    pub(crate) fn note_begun(&mut self) {
+        self.set_vain(0, 0);
+        if self.victim().is_none() && self.free().nth(KEPT - 1).is_none() {
+            self.choose();
+        }
+    }
+
+    /// Empties segments until so many are free, or the work is done.
+    pub(crate) fn work(&mut self, work: &mut Work, kept: usize) -> Worked {
+        loop {
+            if self.victim().is_none() {
+                if self.free().nth(kept - 1).is_some() {
+                    return Worked::Enough;
+                }
+                if work.is_done() || self.left.is_done() {
+                    return Worked::More;
+                }
+                self.spend(work, (self.geometry_segments() / SEGMENTS_FOR_RECORD, 0, 0));
+                match self.choose() {
+                    None => return Worked::Never,
+                    Some(false) => continue,
+                    Some(true) => {}
+                }
+            }
+            if !self.step(work) {
+                return Worked::More;
+            }
+        }
+    }
+
+    /// So many records of so many bytes were looked at, of which so many were copied.
+    pub(crate) fn spend(&mut self, work: &mut Work, spent: (usize, usize, usize)) {
+        work.spend(spent);
+        self.left.spend(spent);
+        #[cfg(test)]
+        tests::note(spent);
+    }
+
+    /// The segment that is being emptied. A note that cannot be right is of none.
+    pub(crate) fn victim(&self) -> Option<Victim> {
+        let note = self.partition.memory.load(self.partition.base + VICTIM);
+        let segment = size(note >> 40).checked_sub(1)?;
+        let at = size(note & 0xffff_ffff);
+        let geometry = &self.partition.places.geometry;
+        let is_right = segment < geometry.segments
+            && at <= geometry.segment_len
+            && at.is_multiple_of(8)
+            && matches!(self.state(segment).0, SMALL | MAIN);
+        let keeps = match note >> 32 & 0xff {
+            0 => Keeps::Used,
+            1 => Keeps::Nothing,
+            _ => Keeps::All,
+        };
+        is_right.then_some(Victim { segment, keeps, at })
+    }
+
+    pub(crate) fn set_victim(&self, Victim { segment, keeps, at }: Victim) {
+        let note = (segment as u64 + 1) << 40 | (keeps as u64) << 32 | at as u64;
+        self.partition.memory.store(self.partition.base + VICTIM, note);
+    }
+
+    /// A segment is about to be free: it is emptied no further.
+    pub(crate) fn forget_victim(&self, segment: usize) {
+        let at = self.partition.base + VICTIM;
+        if size(self.partition.memory.load(at) >> 40) == segment + 1 {
+            self.partition.memory.store(at, 0);
+        }
+    }
+
+    /// Segments that were emptied since the last one was begun for new entries: for the sake of entries used too little, and of
+    /// dead records.
+    pub(crate) fn vain(&self) -> (u64, u64) {
+        let vain = self.partition.memory.load(self.partition.base + VAIN);
+        (vain & 0xffff_ffff, vain >> 32)
+    }
+
+    pub(crate) fn set_vain(&self, vain: u64, of_dead: u64) {
+        let both = of_dead << 32 | vain & 0xffff_ffff;
+        self.partition.memory.store(self.partition.base + VAIN, both);
+    }
+
+    /// The bucket of the index that is swept next.
+    pub(crate) fn swept(&self) -> usize {
+        size(self.partition.memory.load(self.partition.base + SWEPT))
+    }
+
+    pub(crate) fn set_swept(&self, bucket: usize) {
+        self.partition.memory.store(self.partition.base + SWEPT, bucket as u64);
+    }
+}
+
+impl Locked<'_> {
+    /// Notes how many of some entries of the main queue were kept when their segment was emptied.
+    pub(crate) fn note_kept(&self, kept: u64, of: u64) {
+        let at = self.partition.base + KEPT_OF_MAIN;
+        let part = self.partition.memory.load(at).min(WHOLE);
+        let becomes = part + kept * WHOLE / OF_LAST - (part * of / OF_LAST).min(part);
+        self.partition.memory.store(at, becomes.min(WHOLE));
+    }
+
+    /// Whether nearly all entries of the main queue are in use. Another one then has little to win there, though it was
+    /// there before: in a loop over more keys than fit, each is as good as the others.
+    pub(crate) fn is_main_in_use(&self) -> bool {
+        self.partition.is_main_in_use()
+    }
+
+    /// Notes that a chunk of a large value lies in a segment, the first one in this partition or a later one.
+    pub(crate) fn note_large(&self, segment: usize, is_first: bool) {
+        let (memory, base) = (self.partition.memory, self.partition.base);
+        let order = memory.load(self.partition.note_at(segment, ORDER));
+        if is_first {
+            memory.store(base + LARGE_FROM, order);
+        }
+        memory.store(base + LARGE_TO, order);
+    }
+
+    /// The orders of the segments that hold the large value which was stored last.
+    pub(crate) fn large(&self) -> RangeInclusive<u64> {
+        let load = |at| self.partition.memory.load(self.partition.base + at);
+        load(LARGE_FROM)..=load(LARGE_TO)
+    }
+}
+
+impl Partition<'_> {
+    pub(crate) fn is_main_in_use(&self) -> bool {
+        self.memory.load(self.base + KEPT_OF_MAIN) >= NEARLY_ALL
+    }
+}
+
+/// How far segments were emptied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Worked {
+    /// As many are free as were asked for.
+    Enough,
+    /// There is more to do, which takes another hold of the lock.
+    More,
+    /// No segment can be emptied.
+    Never,
+}
+
+impl Cache {
+    /// Makes room ahead of time, for so long at most, so that sets to come need not; whether there is more to do.
+    ///
+    /// A server calls it while it has nothing else to do. It waits for nobody, and holds no lock for longer than a copy of
+    /// 32 KiB takes. Where it is never called, sets do the same, a little each.
+    pub fn maintain(&self, budget: Duration) -> bool {
+        let began = Instant::now();
+        let mut is_more = false;
+        for partition in 0..self.places.geometry.partitions {
+            loop {
+                if began.elapsed() >= budget {
+                    return true;
+                }
+                let locked = lock_within(self, self.partition(partition), Duration::ZERO);
+                let Ok(mut locked) = locked else {
+                    is_more = true;
+                    break;
+                };
+                let is_done = locked.work(&mut Work::of(IDLE), KEPT_WHEN_IDLE) != Worked::More;
+                let doomed = std::mem::take(&mut locked.doomed);
+                drop(locked);
+                self.drop_doomed(doomed);
+                if is_done {
+                    break;
+                }
+            }
+        }
+        is_more
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::{Options, Session, Set};
+
+    thread_local! {
+        /// Records that were looked at under this hold of a lock and bytes that were copied, and the most under any.
+        static HOLD: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
+        static MOST: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
+    }
+
+    pub(crate) fn begin() {
+        HOLD.set((0, 0));
+    }
+
+    pub(super) fn note((records, _, copied): (usize, usize, usize)) {
+        let (all, bytes) = HOLD.get();
+        let hold = (all + records, bytes + copied);
+        HOLD.set(hold);
+        MOST.set((MOST.get().0.max(hold.0), MOST.get().1.max(hold.1)));
+    }
+
+    fn set(session: &mut Session, key: u64, len: usize, ttl: Option<Duration>) {
+        let set = Set { ttl, ..Set::default() };
+        session.set(&key.to_le_bytes(), &vec![7; len], &set).unwrap();
+    }
+
+    /// Steps are counted, not time: each is a look at the index, or a copy of a record. A segment has thousands of records.
+    #[test]
+    #[cfg_attr(miri, ignore = "takes an interpreter minutes")]
+    fn no_hold_of_a_lock_empties_more_than_a_part_of_a_segment() {
+        let cache = crate::Cache::private(&Options::of_size(8 << 20)).unwrap();
+        let shop = cache.namespace("shop").unwrap();
+        let (mut session, mut of_shop) = (cache.session(), shop.session());
+        let geometry = cache.places.geometry;
+        assert!(geometry.segment_len / 48 > 4 * MOST_RECORDS, "{geometry:?}");
+        MOST.set((0, 0));
+        for round in 0..3 {
+            // All of it is read, so that nothing goes at the first look.
+            for key in 0..200_000 {
+                set(&mut session, key, 20, None);
+                session.get(&key.to_le_bytes(), &mut Vec::new());
+            }
+            for key in 0..20_000 {
+                let ttl = (key % 3 == 0).then_some(Duration::from_secs(key % 999));
+                set(&mut of_shop, key, 200, ttl);
+            }
+            for key in 500_000..500_010 {
+                set(&mut session, key, 1 << 20, None);
+                session.get(&key.to_le_bytes(), &mut Vec::new());
+            }
+            for key in (0..200_000_u64).step_by(3) {
+                session.delete(&key.to_le_bytes()).unwrap();
+            }
+            while cache.maintain(Duration::from_millis(1)) {}
+            if round == 1 {
+                shop.clear();
+            }
+        }
+        let (records, copied) = MOST.get();
+        assert!(records > MOST_RECORDS / 2, "{records}: nothing was emptied");
+        assert!(records < MOST_RECORDS + 32, "{records} records under one hold of a lock");
+        let longest = geometry.longest_record();
+        assert!(copied < MOST_COPIED + longest, "{copied} bytes copied under one hold of a lock");
+    }
+}

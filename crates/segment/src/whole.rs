@@ -1,0 +1,163 @@
+//! Values that were cut stay or go as one: the entry's slot tells how often the value was read, and its chunks follow it.
+//!
+//! The chunk's key has the hash of the entry's. A chunk whose segment is emptied is kept if its entry is, whose partition is
+//! another: it is looked at without its lock, as readers do.
+
+use std::sync::atomic::Ordering;
+
+use crate::cut::{Chunks, LIST};
+use crate::index::is_still;
+use crate::locked::{Doomed, Locked, MAIN, Present};
+use crate::memory::fence;
+use crate::namespace::Space;
+use crate::partition::{Moment, Partition, STATE};
+use crate::record::{Header, kind};
+use crate::slot::Slot;
+use crate::tally::Count;
+use crate::upkeep::Keeps;
+
+/// How often an entry is looked at anew that others change meanwhile.
+const LOOKS: usize = 3;
+
+/// A chunk whose entry is not there is kept for so long, in milliseconds: the entry follows the last chunk.
+const PENDING_MS: u64 = 1000;
+
+/// The entry of a cut value, as a chunk finds it.
+struct Head {
+    slot: Slot,
+    is_in_main: bool,
+    /// When its segment was begun, of one that was written anew; 0 of others.
+    moved: u64,
+    chunks: Vec<u8>,
+}
+
+impl Locked<'_> {
+    /// The queue into which a chunk is written anew whose segment is emptied; `None` where it is dropped. Where its entry is
+    /// there, the whole value then goes.
+    pub(crate) fn chunk_into(
+        &mut self,
+        key: &[u8],
+        chunk: &Present<'_>,
+        keeps: Keeps,
+    ) -> Option<u64> {
+        let (number, hash, space) = Chunks::of_key(key)?;
+        let queue = self.state(chunk.segment).0;
+        let places = self.partition.places;
+        let home = Partition::new(self.partition.memory, places, places.partition_of(hash));
+        let begun = self.partition.memory.load(self.partition.time_at(chunk.segment));
+        let Some(head) = home.head_of(number, hash, self.moment, self.now) else {
+            let is_pending = self.now.saturating_sub(begun) < PENDING_MS
+                && keeps != Keeps::Nothing
+                && !space.was_cleared(self.partition.memory);
+            return is_pending.then_some(queue);
+        };
+        let is_used = head.slot.uses() >= self.uses_to_stay();
+        let is_kept = match keeps {
+            Keeps::All => true,
+            Keeps::Nothing => false,
+            // Once the entry was written anew, what it was read before no longer stands in its slot.
+            Keeps::Used if queue == MAIN => is_used || head.moved > begun,
+            Keeps::Used => is_used || head.is_in_main,
+        };
+        if !is_kept {
+            self.doom(hash, head.chunks);
+            return None;
+        }
+        Some(if keeps == Keeps::All { queue } else { MAIN })
+    }
+
+    /// The rest of a cut value is to go once the lock is free.
+    pub(crate) fn doom(&mut self, hash: u64, chunks: Vec<u8>) {
+        let is_known = self.doomed.last().is_some_and(|last| last.chunks == chunks);
+        if !is_known {
+            self.doomed.push(Doomed { hash, chunks });
+        }
+    }
+
+    /// Evicts the entry of a cut value, if it is still there.
+    pub(crate) fn evict_head(&mut self, hash: u64, number: u64) {
+        let heads = self.partition.candidates(hash);
+        let found = heads.into_iter().find_map(|(word, slot)| {
+            let (header, _) = self.partition.cut_at(slot, number, self.moment)?;
+            let at = self.partition.base + slot.at();
+            let present = self.find_at(hash, at, &header)?;
+            std::ptr::eq(present.word, word).then_some(present)
+        });
+        let Some(present) = found else { return };
+        if self.state(present.segment).0 == MAIN {
+            self.count(Count::EvictedMain, 1);
+        } else {
+            self.count(Count::EvictedSmall, 1);
+            self.note_ghost(hash);
+        }
+        self.remove(&present);
+    }
+}
+
+impl Partition<'_> {
+    /// The entry of a value that was cut under this number, if it is there and neither expired nor cleared.
+    fn head_of(&self, number: u64, hash: u64, moment: Moment, now: u64) -> Option<Head> {
+        for _ in 0..LOOKS {
+            let mut is_changed = false;
+            for (word, slot) in self.candidates(hash) {
+                let found = self.cut_at(slot, number, moment);
+                if !is_still(word, slot) {
+                    is_changed = true;
+                } else if let Some((header, chunks)) = found {
+                    let segment = self.segment_of(slot)?;
+                    let space = header.space(self.memory, self.base + slot.at());
+                    if header.has_expired(|| now) || space.was_cleared(self.memory) {
+                        return None;
+                    }
+                    let is_in_main = self.is_in_main(segment);
+                    let is_moved = header.version.is_some();
+                    let moved = if is_moved { self.memory.load(self.time_at(segment)) } else { 0 };
+                    return Some(Head { slot, is_in_main, moved, chunks });
+                }
+            }
+            if !is_changed {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// The record of a slot and where its chunks are, if it is the entry of the value that was cut under this number.
+    fn cut_at(&self, slot: Slot, number: u64, moment: Moment) -> Option<(Header, Vec<u8>)> {
+        let segment = self.current_segment_of(slot, moment)?;
+        let at = self.base + slot.at();
+        let header = Header::read(self.memory, at, self.end_of(segment))?;
+        if header.kind & kind::CUT == 0 || header.value_len != LIST {
+            return None;
+        }
+        let mut chunks = Vec::with_capacity(header.value_len);
+        self.memory.copy_out(at + header.len() + header.key_len, header.value_len, &mut chunks);
+        // The reads of the copy must not move behind the second look at the segment.
+        fence(Ordering::Acquire);
+        self.current_segment_of(slot, moment)?;
+        (chunks.first_chunk() == Some(&number.to_ne_bytes())).then_some((header, chunks))
+    }
+
+    /// Whether an entry that is stored now goes to the main queue, as far as can be told without the lock: it is there, or
+    /// was evicted lately.
+    pub(crate) fn is_admitted(
+        &self,
+        (hash, key, space): (u64, &[u8], Space),
+        moment: Moment,
+    ) -> bool {
+        let is_there = self.candidates(hash).any(|(_, slot)| {
+            let segment = self.current_segment_of(slot, moment);
+            segment.is_some_and(|segment| {
+                let at = self.base + slot.at();
+                let header = Header::read(self.memory, at, self.end_of(segment));
+                self.is_in_main(segment) && header.is_some_and(|of| self.is_of(at, &of, key, space))
+            })
+        });
+        is_there || self.has_ghost(hash) && !self.is_main_in_use()
+    }
+
+    /// Whether a segment is of the main queue, as far as can be told without the lock.
+    fn is_in_main(&self, segment: usize) -> bool {
+        self.memory.load(self.note_at(segment, STATE)) >> 56 == MAIN
+    }
+}
