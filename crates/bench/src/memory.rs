@@ -25,11 +25,12 @@ const KILLED: &str = "signal 9";
 /// The longest that a process may take to end after its connections are closed.
 const SOON: Duration = Duration::from_secs(1);
 
-/// Limits the memory of this process, and of all that it will start, where a scenario says so; until what is returned is
-/// dropped. To be called before the scenario is planned and anything is started: what was taken before does not count.
+/// Limits the memory of this process, and of all processes that it starts, where a scenario gives a limit. The limit
+/// ends when the returned value is dropped. The caller calls this before it plans the scenario or starts anything:
+/// earlier memory does not count.
 ///
-/// The memory of an article's machine is left out where this system cannot limit it, and the report says so among what the
-/// form leaves out. A limit that somebody typed has to hold.
+/// Where this system cannot limit memory, the memory of an article's machine is left out, and the report names it among
+/// the omissions of the form. A typed limit has to hold.
 pub fn limit_memory(scenario: &mut Scenario, is_typed: bool) -> Result<Option<MemoryLimit>> {
     match entered(scenario) {
         Err(error) if scenario.article.is_some() && !is_typed => {

@@ -1,8 +1,8 @@
 //! The cost of `file:` on top of reading a file: a session's `get` against bare open, read and close of the same file.
 //!
-//! Both run in alternating slices in one process, so that whatever else the machine does meets both. The bare side
-//! knows the name beforehand, opens it relative to an open folder and reads into one buffer. `LARDER_FLOOR_DIR`
-//! names the folders to measure in, separated by colons; the default is the temporary directory and `/dev/shm`.
+//! Both run in alternating slices in one process, so that other work of the machine meets both. The bare side knows the
+//! name beforehand, opens it relative to an open folder and reads into one buffer. `LARDER_FLOOR_DIR` names the folders
+//! to measure in, separated by colons; the default is the temporary directory and `/dev/shm`.
 //!
 //! Run with `cargo bench -p larder-engines --bench floor_file`.
 
@@ -94,7 +94,7 @@ fn read_file(folder: RawFd, name: &CString, buffer: &mut [u8]) -> io::Result<usi
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: openat has just made this descriptor and nobody else knows it.
+    // SAFETY: openat has just made this descriptor and no other owner knows it.
     let file = unsafe { OwnedFd::from_raw_fd(fd) };
     // SAFETY: the system writes at most as many bytes as the buffer has.
     let n = unsafe { libc::read(file.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };

@@ -20,7 +20,7 @@ fn main() -> Result<()> {
         std::fs::create_dir(folder)?;
         let mut options = EnvOpenOptions::new();
         options.map_size(1 << 30).max_dbs(1);
-        // SAFETY: nobody else knows the folder, and it is not meant to survive.
+        // SAFETY: no other process knows the folder, and it need not survive.
         let env = unsafe { options.flags(EnvFlags::NO_SYNC).open(folder) }?;
         let database = env
             .create_databases_and_commit(env.write_txn()?, |opener, txn| {

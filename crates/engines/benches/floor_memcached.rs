@@ -1,7 +1,7 @@
 //! The cost of a session of `memcached:` on top of the bytes on the wire.
 //!
-//! A `get` of ours against a bare blocking socket that sends the same request and reads as many bytes of answer,
-//! from the same memcached, in many short slices that take turns: whatever else the machine does falls on both.
+//! Compares a `get` of ours with a bare blocking socket that sends the same request and reads as many bytes of answer.
+//! Both use the same memcached, in many short slices that take turns, so that other work of the machine meets both.
 
 #![expect(clippy::print_stdout, reason = "the result of a benchmark")]
 

@@ -1,8 +1,7 @@
-//! The cost of a session of `mongodb:` on top of the driver's least request, a `ping`; and what many keys
-//! at once save.
+//! The cost of a session of `mongodb:` on top of the driver's least request, a `ping`, and the saving of many keys at
+//! once.
 //!
-//! The server is whatever `mongodb:` starts. Both take turns in many short slices: whatever else the machine does falls on
-//! both.
+//! `mongodb:` chooses the server. Both take turns in many short slices, so that other work of the machine meets both.
 
 #![expect(clippy::print_stdout, reason = "the result of a benchmark")]
 

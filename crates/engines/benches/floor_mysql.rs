@@ -1,8 +1,9 @@
 //! The cost of a session of `mysql:` on top of its driver, and the saving of a batch.
 //!
-//! A `get` and a `set` of ours against a prepared statement that does nothing, `DO 0`, on a connection of the same driver
-//! to the same server, in many short slices that take turns: whatever else the machine does falls on both. What is left
-//! between the two is the table. Then a batch of 100 against 100 single gets.
+//! Compares a `get` and a `set` of ours with a prepared statement that does nothing, `DO 0`. Both use the same driver
+//! and server, each on its own connection. They run in many short slices that take turns, so that other work of the
+//! machine meets both. The difference between the two is the cost of the table. Then the bench compares a batch of 100 with 100
+//! single gets.
 
 #![expect(clippy::print_stdout, reason = "the result of a benchmark")]
 

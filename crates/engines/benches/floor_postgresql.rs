@@ -1,8 +1,8 @@
 //! The cost of a session of `postgresql:` on top of a round trip with PostgreSQL, and the saving of a batch.
 //!
-//! A `get` of ours against a bare blocking socket that has the same statement done and reads as many bytes of answer, from
-//! the same server, in many short slices that take turns: whatever else the machine does falls on both. Then a batch of 100
-//! keys against 100 single gets.
+//! Compares a `get` of ours with a bare blocking socket that has the same statement done and reads as many bytes of
+//! answer. Both use the same server, in many short slices that take turns, so that other work of the machine meets
+//! both. Then the bench compares a batch of 100 keys with 100 single gets.
 
 #![expect(clippy::print_stdout, reason = "the result of a benchmark")]
 
@@ -26,7 +26,7 @@ const GET: &str = "SELECT value, flags, version, deadline_ms FROM larder \
 
 fn main() -> Result<()> {
     let server = Postgres::start(&[]);
-    // Nobody asks for a password on the socket, which would take a library to answer.
+    // The server asks for no password on the socket: the answer to it would take a library.
     let folder = server.folder().display();
     let port = server.port();
     let url = format!("postgresql://me@/postgres?host={folder}&port={port}");
@@ -93,7 +93,7 @@ impl Bare {
     fn connect(socket: &str) -> Self {
         let stream = UnixStream::connect(socket).expect("postgres listens");
         let mut bare = Self { stream, request: Vec::new(), buffer: vec![0; 64 * 1024] };
-        // Version 3.0 of the protocol, and who it is.
+        // Version 3.0 of the protocol, and the user.
         let hello = [&196_608_u32.to_be_bytes()[..], b"user\0me\0database\0postgres\0\0"].concat();
         let len = u32::try_from(hello.len() + 4).expect("a short message");
         bare.exchange(&[&len.to_be_bytes()[..], &hello].concat());

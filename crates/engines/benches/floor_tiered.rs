@@ -1,5 +1,5 @@
-//! The cost of a stack on top of the tier that answers: the same hits of `moka:` through a stack and without one, in
-//! alternating slices of one process.
+//! The cost of a stack on top of the tier that answers: the same hits of `moka:` through a stack and without a stack.
+//! Both run in alternating slices of one process.
 //!
 //! Run with `cargo bench -p larder-engines --bench floor_tiered`.
 

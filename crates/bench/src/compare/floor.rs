@@ -42,8 +42,9 @@ impl Ground {
     }
 }
 
-/// Measures the floor at every point where a target stands on it: on the engine that keeps nothing, and for each language
-/// of the plan's guests, by each interpreter of it that runs one, on the cache of that language that does. Where there is none, there is no floor.
+/// Measures the floor at every point where a target stands on it, on the engine that keeps nothing. For each language of
+/// the plan's guests, that is the cache of the language that keeps nothing, measured once by each interpreter that runs a
+/// guest. A target without such an engine has no floor.
 pub(super) fn measure_floors(plan: &Plan, catalog: &Catalog, stop: &AtomicBool) -> Vec<Floor> {
     let mut engines: Vec<(Ground, Vec<&PlannedTarget>)> = Vec::new();
     for target in &plan.targets {

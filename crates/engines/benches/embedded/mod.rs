@@ -1,5 +1,5 @@
 //! The cost of an engine on top of the library under it: the same gets and sets through a session and through the bare
-//! library, in alternating slices of one process, so that whatever else the machine does meets both.
+//! library. Both run in alternating slices of one process, so that other work of the machine meets both.
 //!
 //! `LARDER_FLOOR_DIR` names the folder to measure in; the default is `/dev/shm`.
 
@@ -19,7 +19,7 @@ const KEYS: u64 = 50_000;
 const SLICES: usize = 100;
 const OPERATIONS: u64 = 500;
 
-/// The bare library, doing what a session does.
+/// The bare library, with the same work as a session.
 pub(crate) trait Bare {
     /// Copies the value under `key` into `value`.
     fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<()>;

@@ -1,4 +1,4 @@
-//! Two ways to do the same, measured in many short slices that take turns: whatever else the machine does falls on both.
+//! Two ways to do the same, in many short slices that take turns, so that other work of the machine meets both.
 
 use std::time::Instant;
 
@@ -16,7 +16,7 @@ pub(crate) fn take_turns(name: &str, ours: impl FnMut(), bare: impl FnMut()) {
     take_turns_of(OPERATIONS_PER_SLICE, name, ours, bare);
 }
 
-/// As above, with slices of so many operations.
+/// As above, with slices of this many operations.
 pub(crate) fn take_turns_of(n: u32, name: &str, mut ours: impl FnMut(), mut bare: impl FnMut()) {
     let slice = |operation: &mut dyn FnMut()| slice(n, operation);
     // Warm both up.

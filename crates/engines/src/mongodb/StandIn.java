@@ -1,11 +1,11 @@
 // Starts mongo-java-server, which keeps everything in memory, in place of a MongoDB that is not installed.
 //
-// Its own main method listens on one fixed port, calls itself older than today's drivers accept, and knows neither TLS
-// nor writes that nobody waits for. This one is told all that:
+// Its own main method listens on one fixed port, and calls itself older than today's drivers accept. It knows neither
+// TLS nor unacknowledged writes. This main method can do all of that:
 //
 //     java -jar mongo-java-server.jar PORT [CERTIFICATE KEY]
 //
-// PORT 0 is any that is free. The files are in PEM. Its first line names what it is and where it listens.
+// PORT 0 is any free port. The files are in PEM. The first line of output names the server and its address.
 
 import de.bwaldvogel.mongo.MongoBackend;
 import de.bwaldvogel.mongo.MongoServer;
@@ -40,14 +40,16 @@ import java.util.List;
 import java.util.Set;
 
 public final class StandIn {
-    /** The oldest version that today's drivers speak with; what younger ones can do it does not claim. */
+    /**
+     * The oldest version that today's drivers speak with; the server does not claim the abilities of newer versions.
+     */
     record Version(List<Integer> getVersionArray, int getWireVersion) implements MongoVersion {
         static final Version OLDEST = new Version(List.of(4, 4, 0), 9);
     }
 
     /**
-     * Writes that are marked as "more to come" want no answer. The server does not know the mark and always answers: the
-     * mark is taken off on the way in, and the answer thrown away on the way out.
+     * Writes that are marked as "more to come" want no answer. The server does not know the mark and always answers. So
+     * the mark is taken off on the way in, and the answer thrown away on the way out.
      */
     static final class Unanswered extends LengthFieldBasedFrameDecoder {
         private static final int RESPONSE_TO = 8;
@@ -99,8 +101,8 @@ public final class StandIn {
                 ? null
                 : SslContextBuilder.forServer(new File(arguments[1]), new File(arguments[2])).build();
         MongoBackend backend = new MemoryBackend().version(Version.OLDEST);
-        // It writes its own documents out, not copies: a second thread could change them meanwhile, and a reader would
-        // see what is neither the old nor the new.
+        // The server writes its own documents out, not copies. A second thread could change them meanwhile, and a
+        // reader would see neither the old document nor the new.
         NioEventLoopGroup group = new NioEventLoopGroup(1);
         ChannelGroup channels = new DefaultChannelGroup(group.next());
         ServerBootstrap server = new ServerBootstrap()

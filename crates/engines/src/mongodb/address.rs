@@ -1,4 +1,4 @@
-//! Where the servers are, and how the driver is told.
+//! The addresses of the servers, and their form for the driver.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use super::config::{self, DEFAULT_NAME, MongodbConfig};
 use super::{SCHEME, link, refusal};
 use crate::network;
 
-/// The port of a server whose URL names none.
+/// The port of a server whose URL names no port.
 pub(super) const DEFAULT_PORT: u16 = 27017;
 
 /// The target of a session: where the servers are, and where the entries are in them.
@@ -70,13 +70,13 @@ impl Target {
             }
             Err(_) => return Err(Error::Timeout { engine: SCHEME, peer, after: timeout }),
         };
-        // The defaults are such that an operation ends within its time, and is what it seems.
+        // By these defaults an operation ends within its time, and the driver does not repeat it.
         let half = timeout / 2;
         options.server_selection_timeout.get_or_insert(half);
         options.connect_timeout.get_or_insert(half);
         options.retry_reads.get_or_insert(false);
         options.retry_writes.get_or_insert(false);
-        // Each session has its own driver: one connection more for each that looks whether the server is there, not two.
+        // Each session has its own driver. Polling takes one more connection for each to watch the server, not two.
         options.server_monitoring_mode.get_or_insert(ServerMonitoringMode::Poll);
         set_write_concern(&mut options, config)?;
         if config.via.is_some() {
@@ -92,7 +92,7 @@ impl Target {
         })
     }
 
-    /// The same, where the one server is reached at another address.
+    /// The same target, with its one server reached at another address.
     pub(super) fn through(mut self, relay: SocketAddr) -> Self {
         self.options.hosts =
             vec![ServerAddress::Tcp { host: relay.ip().to_string(), port: Some(relay.port()) }];
@@ -182,7 +182,7 @@ fn set_write_concern(options: &mut ClientOptions, config: &MongodbConfig) -> Res
     Ok(())
 }
 
-/// The URL as the driver reads it: the same place, its own options, every part encoded anew.
+/// The URL as the driver reads it: the same place, its own options, every part encoded again.
 fn connection_string(url: &StoreUrl, config: &MongodbConfig) -> Result<String> {
     let mut text = format!("{}://", url.scheme());
     match (url.user().filter(|user| !user.is_empty()), url.password()) {

@@ -4,9 +4,9 @@
 //! { _id: "page:1", value: Binary, version: Int64, flags: Int64, expires: Date, tag: "news" }
 //! ```
 //!
-//! A field that an entry does not have is left out. A key is a text of one character for each byte, U+0000 to U+00FF: MongoDB
-//! compares binary data by their length first, so that the keys with one beginning would not lie side by side, and a text
-//! byte by byte. A key of ASCII is then itself, and can be read in any client.
+//! A field that an entry does not have is left out. A key is a text of one character for each byte, U+0000 to U+00FF.
+//! MongoDB compares binary data by length first, so keys with one prefix would not lie side by side; it compares a text
+//! byte by byte. A key of ASCII is stored unchanged, and can be read in any client.
 
 use std::time::Duration;
 
@@ -21,8 +21,9 @@ use super::SCHEME;
 /// The longest key, in bytes.
 pub(super) const MAX_KEY_LEN: usize = 1024;
 
-/// Room for all but the value in a document and in the command that carries it, which is a document, too, and which some
-/// servers let be no larger: twice the key, whose bytes may take two each, a tag, numbers and names.
+/// Room for everything but the value in a document and in the command that carries it. The command is a document, too,
+/// and some servers allow it no larger size. The room covers a tag, numbers, names, and twice the key, whose bytes may
+/// take two each.
 pub(super) const OVERHEAD: usize = 8192;
 
 pub(super) const ID: &str = "_id";
@@ -57,12 +58,12 @@ pub(super) fn text(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| char::from(*byte)).collect()
 }
 
-/// The bytes of such a text; `None` where it is none.
+/// The bytes of such a text; `None` where a character stands for no byte.
 pub(super) fn bytes(text: &str) -> Option<Vec<u8>> {
     text.chars().map(|c| u8::try_from(c).ok()).collect()
 }
 
-/// The first key behind all that begin with `prefix`; `None` where none can be.
+/// The first key behind all keys that begin with `prefix`; `None` where no key can be there.
 pub(super) fn behind(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
     let mut behind = prefix[..=last].to_vec();
@@ -88,7 +89,7 @@ pub(super) fn of(key: &[u8], value: &[u8], terms: &Terms<'_>) -> RawDocumentBuf 
     document
 }
 
-/// A filter for what has not expired, with what else it must be.
+/// A filter for entries that have not expired, in addition to the given conditions.
 pub(super) fn live(mut filter: Document, now_ms: i64) -> Document {
     // A field without a date is not below one.
     filter.insert(EXPIRES, doc! { "$not": { "$lte": date(now_ms) } });

@@ -1,4 +1,4 @@
-//! The driver, driven on the thread that asks.
+//! The driver, driven on the caller's thread.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ use super::address::Target;
 use super::{SCHEME, refusal};
 use crate::counters::Requests;
 
-/// One thread's way to the servers. Its connections are opened when they are first needed, and anew after an error.
+/// One thread's way to the servers. It opens its connections when they are first needed, and again after an error.
 pub(super) struct Link {
     // The driver's tasks end with the runtime, which is therefore the last to go.
     collection: Collection<RawDocumentBuf>,
@@ -111,7 +111,7 @@ impl Link {
             let mut cursor = match limit {
                 // A negative limit is one answer and no cursor behind it.
                 Some(1) => find.limit(-1).await?,
-                // A server that has given as many as were asked for keeps the cursor open until it is asked again.
+                // A server that has given all requested documents keeps the cursor open until the next request.
                 Some(n) => find.batch_size(n.saturating_add(1)).await?,
                 None => find.batch_size(LARGE_BATCH).await?,
             };
@@ -134,6 +134,6 @@ impl Link {
     }
 }
 
-/// How many documents a server may put into one answer where nobody knows how many there are; it ends an answer at 16 MiB
+/// How many documents a server may put into one answer where their number is unknown. A server ends an answer at 16 MiB
 /// in any case.
 const LARGE_BATCH: u32 = 1 << 20;

@@ -51,7 +51,7 @@ pub(super) fn start(url: &StoreUrl, config: &MongodbConfig) -> Result<Started> {
     }
 }
 
-/// Which server is started: the one that is named, or the first that is there.
+/// Which server is started: the named one, or the first that is installed.
 fn choose(config: &MongodbConfig) -> Result<(Program, PathBuf)> {
     let mongod = || managed::find(SCHEME, &MONGOD).map(|file| (Program::Mongod, file));
     let stand_in = || managed::find(SCHEME, &STAND_IN).map(|file| (Program::StandIn, file));
@@ -133,7 +133,7 @@ impl Launch<'_> {
         if authority.is_some() {
             command.args([SERVER_FILE, KEY_FILE]);
         }
-        // As this user, whose folder its archive is in.
+        // As this user, because the archive is in this user's folder.
         let mut server = Server::start(SCHEME, command, directory, None)?.without_grace();
         let log = server.directory().join("server.log");
         let (name, port) = server.answer(START, || {
@@ -148,7 +148,7 @@ impl Launch<'_> {
         Ok(Started { server, target, stand_in: Some(name) })
     }
 
-    /// Writes certificates of the server's own where it is to have any; the path of the authority's.
+    /// Writes certificates of the server's own where it uses TLS; the path of the authority's certificate.
     fn certify(&self, folder: &Path, account: Option<&Account>) -> Result<Option<String>> {
         if !self.config.is_encrypted(self.url) {
             return Ok(None);

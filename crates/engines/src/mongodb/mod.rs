@@ -1,17 +1,17 @@
 //! `mongodb:` — MongoDB, alone or as a replica set, through its official driver.
 //!
-//! An entry is a document in a collection of our own: its key is the `_id`, so that the index that every collection has is
-//! the only one that a lookup needs. A set is one update with `upsert`; what takes a condition (`add`, `replace`, `cas`,
-//! `touch`) puts it into the filter of that update, and what needs the old value (`append`, `incr`) reads it and writes
-//! back under the version that it has read. Many keys are one `find` with `$in`.
+//! An entry is a document in a collection of our own. Its key is the `_id`, so a lookup needs only the index that every
+//! collection has. A set is one update with `upsert`. An operation with a condition (`add`, `replace`, `cas`, `touch`)
+//! puts the condition into the filter of that update. An operation on the old value (`append`, `incr`) reads it, and
+//! writes back under the version that it has read. Many keys are one `find` with `$in`.
 //!
-//! The driver is asynchronous. Its blocking face runs it on a pool of threads of its own, so that each operation wakes
-//! another thread twice; here each session drives it on its own thread instead, which takes 10 to 15 microseconds for a
-//! `ping` where the pool took 18 to 45 (2 cores, the stand-in on loopback). Operations are never tried again behind the
-//! caller's back, unless the URL asks for that: a figure would then say how long the driver slept.
+//! The driver is asynchronous. Its blocking interface runs it on a pool of threads of its own, so each operation wakes
+//! another thread twice. Here each session drives it on its own thread instead. A `ping` then takes 10 to 15
+//! microseconds; through the pool it took 18 to 45 (2 cores, the stand-in on loopback). The driver never repeats an
+//! operation unseen by the caller, unless the URL asks for that: a figure would then include the driver's sleep.
 //!
-//! The driver knows no write that nobody waits for. With `w=0` a plain `set` goes over a connection of its own, whose
-//! messages say that no answer is wanted; see [`unacknowledged`].
+//! The driver has no unacknowledged writes. With `w=0` a plain `set` goes over a connection of its own, in messages
+//! that ask for no answer; see [`unacknowledged`].
 
 mod address;
 mod config;
@@ -30,7 +30,7 @@ use larder_store::{Engine, Medium, Recipe, Role, Source};
 /// The scheme, and the name in messages.
 const SCHEME: &str = "mongodb";
 
-/// The server that is started when the URL names none, and it is there.
+/// The server that is started when the URL names no server, if it is installed.
 const MONGOD: Recipe = Recipe {
     role: Role::Server,
     server: "mongod",

@@ -58,7 +58,7 @@ pub(super) fn refused(peer: &str, code: i32, message: &str) -> Error {
     let said = one_line(LONGEST, message);
     let unavailable = |what: String| Error::Unavailable { engine: SCHEME, what, source: None };
     match code {
-        // Unauthorized, and the three that a server gives when it does not know whom it speaks with.
+        // Unauthorized, when the server does not know the user, and AuthenticationFailed.
         13 if message.contains("requires authentication") => {
             unavailable(format!("{peer} asks for a password; write mongodb://user:password@host"))
         }
@@ -76,7 +76,7 @@ pub(super) fn refused(peer: &str, code: i32, message: &str) -> Error {
     }
 }
 
-/// A connection broke, or nobody took one.
+/// A connection broke, or no server accepted it.
 #[cold]
 pub(super) fn lost(peer: &str, timeout: Duration, source: &io::Error) -> Error {
     use io::ErrorKind::{
@@ -96,8 +96,8 @@ pub(super) fn lost(peer: &str, timeout: Duration, source: &io::Error) -> Error {
     Error::Unavailable { engine: SCHEME, what, source: None }
 }
 
-/// No server that can be asked was found within the time for it. The driver tells the whole topology; what is wrong with
-/// the first server is what a person wants to know.
+/// No server that can be asked was found within the time for it. The driver tells the whole topology; the message names
+/// the fault of the first server only.
 fn unfound(peer: &str, timeout: Duration, message: &str) -> Error {
     let what = match message.split_once("Error: Kind: ") {
         Some((_, told)) if told.contains("Connection refused") => {
@@ -110,7 +110,7 @@ fn unfound(peer: &str, timeout: Duration, message: &str) -> Error {
         None if message.contains("wire version") => {
             format!("{peer}: {}", one_line(LONGEST, message))
         }
-        // Nobody has answered yet, and nobody has failed.
+        // No server has answered yet, and no server has failed.
         None if message.contains("Type: Unknown") => {
             return Error::Timeout { engine: SCHEME, peer: peer.into(), after: timeout };
         }
@@ -122,7 +122,7 @@ fn unfound(peer: &str, timeout: Duration, message: &str) -> Error {
     Error::Unavailable { engine: SCHEME, what, source: None }
 }
 
-/// Whether what the driver tells of a server is that it did not answer in time.
+/// Whether the driver reports that a server did not answer in time.
 fn is_timeout(told: &str) -> bool {
     let told = told.split(", labels: ").next().unwrap_or_default();
     told.contains("timed out") || told.contains("timeout")
@@ -183,7 +183,7 @@ pub(super) fn is_missing(error: &DriverError) -> bool {
     matches!(&*error.kind, ErrorKind::Command(error) if error.code == NAMESPACE_NOT_FOUND)
 }
 
-/// An answer that is none, or an error that the contract has no word for.
+/// An invalid answer, or an error that the contract has no word for.
 #[cold]
 pub(super) fn protocol(peer: &str, message: &str) -> Error {
     Error::Protocol { engine: SCHEME, peer: peer.into(), message: one_line(LONGEST, message) }

@@ -20,7 +20,7 @@ use crate::decimal::{self, Digits};
 /// One thread's handle on a collection.
 pub(super) struct MongodbSession {
     pub(super) link: Link,
-    /// Where plain sets go when nobody waits for them.
+    /// The connection of unacknowledged plain sets, where the URL asks for them.
     outbox: Option<Outbox>,
     pub(super) counters: Arc<SessionCounters>,
     version: u64,
@@ -41,7 +41,7 @@ impl MongodbSession {
             Outbox::new(destination, &shared.target.peer, shared.target.timeout)
         });
         let counters = shared.counters.session();
-        // Counted from anywhere among 2^64: no other session, in no other process, comes by the same version.
+        // Counts from a random place among 2^64, so that no other session in any process gives the same version.
         let version = RandomState::new().hash_one(std::process::id());
         Ok(Self { link, outbox, counters, version, shared })
     }
@@ -52,7 +52,7 @@ impl MongodbSession {
         self.version.cast_signed()
     }
 
-    /// Waits for the sets that nobody has waited for: what this session does next must find them.
+    /// Waits until the server has carried out the unacknowledged sets: the session's next operation must find them.
     pub(super) fn settle(&mut self) -> Result<()> {
         let Some(outbox) = &mut self.outbox else { return Ok(()) };
         if outbox.settle()? {
@@ -86,7 +86,7 @@ impl MongodbSession {
         let now_ms = self.shared.now_ms();
         let (filter, upsert) = match options.mode {
             SetMode::Set => (filter, true),
-            // Only what has expired gives way, and where something lives the key is there already.
+            // Only an expired entry gives way; a live entry makes the key a duplicate.
             SetMode::Add => {
                 (doc! { ID: text(key), EXPIRES: { "$lte": document::date(now_ms) } }, true)
             }
@@ -148,8 +148,8 @@ impl MongodbSession {
         Ok(result)
     }
 
-    /// Changes a live value: reads it and writes what it becomes under the version that was read, again when another
-    /// session was faster. `None` where there is none.
+    /// Changes a live value: reads it, and writes the new value under the version that it read. Starts again when
+    /// another session was faster. `None` where there is no live value.
     fn change<T>(
         &mut self,
         key: &[u8],
@@ -207,8 +207,8 @@ impl MongodbSession {
         Ok(done.deleted_count > 0)
     }
 
-    /// Refuses a value that no document has room for. A plain set leaves no older one behind; what takes a condition or
-    /// the value that is there changes nothing.
+    /// Refuses a value that no document has room for. A plain set removes the older value, too. A mode with a condition
+    /// or on the present value changes nothing.
     fn check_len(&mut self, key: &[u8], len: usize, mode: SetMode) -> Result<()> {
         let limit = self.shared.max_value_len;
         if len <= limit {
@@ -332,9 +332,9 @@ impl Session for MongodbSession {
 }
 
 impl Drop for MongodbSession {
-    /// Writes that nobody waited for are carried out before the session ends: the next reader finds them.
+    /// Unacknowledged writes are carried out before the session ends: the next reader finds them.
     fn drop(&mut self) {
-        // Nobody is left to tell of a failure.
+        // No caller is left to report a failure to.
         let _ = self.settle();
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     } else {
         (None, Target::named(url, &config)?, None)
     };
-    // Without the relay that may come before the server, which is then on nobody's account.
+    // Without the relay that may come before the server: this link is not counted with the sessions'.
     let control = Link::new(&direct, &Arc::default())?;
     let mut survey = Survey::of(&control, direct.is_local())?;
     if let Some(stand_in) = stand_in {
@@ -85,14 +85,14 @@ struct MongodbStore {
 
 /// The state that sessions share; the server and the relay that were started for them end with the last of it.
 pub(super) struct Shared {
-    /// A way to the servers beside those of the sessions, which is not counted with them.
+    /// A way to the servers beside the sessions' links, and not counted with them.
     control: Mutex<Link>,
     pub(super) target: Target,
     pub(super) max_value_len: usize,
     pub(super) counters: Counters,
     pub(super) n_connections: Arc<AtomicU64>,
     pub(super) requests: Counters<Requests>,
-    /// Where plain sets go that nobody waits for.
+    /// The server to which unacknowledged plain sets go.
     pub(super) unanswered: Option<Destination>,
     clock: Clock,
     relay: Option<Relay>,
@@ -124,7 +124,7 @@ impl Shared {
         self.server.is_some()
     }
 
-    /// Makes the collection anew, empty.
+    /// Makes the collection again, empty.
     pub(super) fn clear(&self) -> Result<()> {
         let control = self.control();
         control.run(async { control.collection().drop().await })?;
@@ -146,7 +146,7 @@ impl Shared {
         let mut tell = |name: &str, value: Option<String>| {
             settings.extend(value.map(|value| (name.to_owned(), value)));
         };
-        // The default of a replica set is its own affair, and younger ones wait for a majority.
+        // A replica set has a default of its own, which is a majority with newer servers.
         let default_w = if survey.set_name.is_some() { "the set's default" } else { "1" };
         tell("w", Some(config.w.as_deref().unwrap_or(default_w).into()));
         tell("journal", config.journal.map(|on| if on { "on" } else { "off" }.into()));
@@ -258,7 +258,7 @@ impl Store for MongodbStore {
         Ok(stats)
     }
 
-    /// Its servers, where Larder has not started them, with what their file system has free.
+    /// The servers that Larder has not started, with the free space of their file system.
     fn external_stats(&self) -> Result<Vec<Stats>> {
         if self.info().ownership != Ownership::External {
             return Ok(Vec::new());

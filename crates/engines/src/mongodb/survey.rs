@@ -48,7 +48,7 @@ pub(super) enum Kind {
 }
 
 impl Survey {
-    /// Asks a server for everything. Only one that does not answer, or lets nobody in, is an error.
+    /// Asks a server for everything. Fails only when the server does not answer, or refuses the connection's user.
     pub(super) fn of(link: &Link, is_local: bool) -> Result<Self> {
         let hello = ask(link, doc! { "isMaster": 1 })?.unwrap_or_default();
         let build = ask(link, doc! { "buildInfo": 1 })?.unwrap_or_default();
@@ -90,8 +90,8 @@ impl Survey {
 }
 
 impl Survey {
-    /// Refuses a server to which writes that nobody waits for cannot go: they are sent to the host that was named, and
-    /// one that may not take them, now or after the next election, drops them without a word.
+    /// Refuses a server to which unacknowledged writes cannot go. They are sent to the named host only. A host that may
+    /// not take them, now or after the next election, drops them silently.
     pub(super) fn check_unacknowledged(&self, peer: &str) -> Result<()> {
         let what = match &self.set_name {
             Some(set) => format!("{peer} is a member of the replica set `{set}`"),
@@ -138,7 +138,7 @@ pub(super) fn ask(link: &Link, command: Document) -> Result<Option<Document>> {
     }
 }
 
-/// Whether a server answered that it does not have a command, or not for this user who is one.
+/// Whether a server answered that it does not have a command, or that this authenticated user may not run it.
 fn is_forbidden(error: &mongodb::error::Error) -> bool {
     const UNAUTHORIZED: i32 = 13;
     match &*error.kind {
@@ -149,17 +149,17 @@ fn is_forbidden(error: &mongodb::error::Error) -> bool {
     }
 }
 
-/// Whether the server removes what has expired, and finds tags by an index: `on`, or why not.
+/// Whether the server removes expired entries, and finds tags by an index: `on`, or the reason why not.
 pub(super) type Indexes = [(&'static str, String); 2];
 
-/// The index by which a server removes what has expired, and the one by which it finds tags. A collection with either is
-/// one that larder made.
+/// The index by which a server removes expired entries, and the index by which it finds tags. Larder has made every
+/// collection that has either.
 const EXPIRES_INDEX: &str = "larder_expires";
 const TAG_INDEX: &str = "larder_tag";
 
-/// Makes the collection where it is missing, and its indexes where the collection is ours. On an external server one
-/// that was there is theirs: the index that removes what has expired would remove every document of theirs that has
-/// such a field.
+/// Makes the collection where it is missing, and its indexes where the collection is ours. On an external server an
+/// existing collection belongs to its users. The index that removes expired entries would remove each of their
+/// documents that has such a field.
 pub(super) fn prepare(link: &Link, is_managed: bool) -> Result<Indexes> {
     match look(link, is_managed)? {
         Standing::Ours => index(link),
@@ -182,9 +182,9 @@ pub(super) fn prepare(link: &Link, is_managed: bool) -> Result<Indexes> {
 enum Standing {
     /// Made by larder, now or earlier.
     Ours,
-    /// Made by somebody else, and nothing is in it.
+    /// Made by another program, and empty.
     Empty,
-    /// Made by somebody else, for what is in it.
+    /// Made by another program, which keeps documents in it.
     Theirs,
 }
 
@@ -213,7 +213,7 @@ fn look(link: &Link, is_managed: bool) -> Result<Standing> {
         Ok(names) if names.iter().any(|name| [EXPIRES_INDEX, TAG_INDEX].contains(&&**name)) => {
             return Ok(Standing::Ours);
         }
-        // Nobody may list it, and it is not there: to make its indexes is to make it.
+        // The user may not list collections, and this one does not exist: it is created with its indexes.
         Err(error) if refusal::is_missing(&error) => return Ok(Standing::Ours),
         Ok(_) => {}
         // A user that may not see the indexes cannot know.
@@ -243,8 +243,8 @@ fn index(link: &Link) -> Result<Indexes> {
     Ok([("ttl_index", make(expired)?), ("tag_index", make(tagged)?)])
 }
 
-/// Whether a process of this machine is such a server: one behind a port may be in another container, whose process
-/// ids mean others here.
+/// Whether a process of this machine is such a server. A server behind a port may be in another container, whose
+/// process ids mean other processes here.
 fn is_server(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/comm"))
         .is_ok_and(|name| PROGRAMS.contains(&name.trim()))

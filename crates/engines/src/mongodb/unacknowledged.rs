@@ -1,9 +1,9 @@
-//! Writes that nobody waits for, as MongoDB's drivers made all of them until 2012.
+//! Writes without an acknowledgement, as MongoDB's drivers made all writes until 2012.
 //!
-//! Today's driver refuses to. A session with `w=0` sends its plain sets itself, over a connection of its own, in messages
-//! that are marked as "more to come": the server carries them out in their order and answers none of them, and what it
-//! has against one is never told. Whatever the session does next, it first asks the server on the same connection whether
-//! it is there, and waits for that answer: by then all that was sent before is done, so that a session finds what it has
+//! Today's driver refuses such writes. A session with `w=0` sends its plain sets itself, over a connection of its own,
+//! in messages that are marked as "more to come". The server carries them out in their order, answers no such message,
+//! and reports no error. Before its next operation, the session asks the server on the same connection whether it is
+//! there, and waits for the answer. By then all earlier writes are done, so a session finds every entry that it has
 //! stored.
 
 use std::io::{self, Read, Write};
@@ -49,7 +49,7 @@ impl Outbox {
         Self { destination, peer, timeout, stream: None, is_owed: false, n_sent: 0, message }
     }
 
-    /// Sends the document of an entry, which takes the place of the one under its key. True when a connection was opened.
+    /// Sends the document of an entry, which replaces the entry under its key. True when a connection was opened.
     pub(super) fn set(
         &mut self,
         database: &str,
@@ -77,7 +77,7 @@ impl Outbox {
         Ok(true)
     }
 
-    /// Does something on the connection, which is opened where there is none and not used again when that fails.
+    /// Does something on the connection. Opens a missing connection, and does not use it again after a failure.
     fn exchange(&mut self, act: impl FnOnce(&mut Self) -> io::Result<()>) -> Result<()> {
         let opened = match self.stream {
             Some(_) => Ok(()),
@@ -110,7 +110,7 @@ impl Outbox {
     }
 }
 
-/// The command that has an entry take the place of the one under its key.
+/// The command by which an entry replaces the entry under its key.
 fn replacement(
     database: &str,
     collection: &str,
@@ -174,7 +174,7 @@ fn connect(destination: &Destination, timeout: Duration) -> io::Result<Box<dyn S
     Err(failure)
 }
 
-/// Where sets that nobody waits for go: the one server.
+/// The place to which unacknowledged sets go: the one server.
 pub(super) fn destination(destinations: Vec<Destination>) -> Result<Destination> {
     destinations.into_iter().next().ok_or_else(|| Error::Unavailable {
         engine: SCHEME,

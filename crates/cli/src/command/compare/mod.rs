@@ -127,7 +127,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     }
 }
 
-/// Limits the memory of a run where its scenario or a flag says so, and reports what the run may do then.
+/// Limits the memory of a run by its scenario or by the user's flag; also returns the permissions of the run.
 fn limited(
     arguments: &Arguments,
     scenario: &mut Scenario,
@@ -148,7 +148,7 @@ fn one(arguments: &Arguments, mut scenario: Scenario) -> anyhow::Result<Exit> {
         scenario.targets.clone_from(&arguments.targets);
     }
     let mut scenario = scenario.with_workload(&arguments.workload);
-    // The limit is set before anything is made of the plan, and ends after everything else.
+    // The limit is set before anything is made of the scenario, and ends after everything else.
     let (_limit, permissions) = limited(arguments, &mut scenario)?;
     refuse_too_large(&scenario, typed, &CATALOG, permissions)?;
     let mut plan = Plan::new(&scenario, typed, &CATALOG)?;
