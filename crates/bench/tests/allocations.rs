@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use larder_engines::ENGINES;
 use larder_report::Operation;
 
-/// Counts the allocations of every thread but the sampler, which reads the machine's counters once a second: the slower a
-/// run is, the more it allocates.
+/// Counts the allocations of every thread but the sampler. The sampler reads the machine's counters once a second: a
+/// slow run makes it allocate more.
 struct Counting;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);

@@ -1,4 +1,5 @@
-//! The scenarios of the articles show what they must, on the real caches and servers, with few rounds and requests.
+//! The scenarios of the articles show the expected results, on the real caches and servers, with few rounds and
+//! requests.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
@@ -41,7 +42,7 @@ fn main() -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
-/// A scenario, and whether what it needs is there.
+/// A scenario, and whether the programs that it needs are there.
 type Article = (&'static str, fn() -> Result<(), String>);
 
 const ARTICLES: [Article; 5] = [
@@ -52,7 +53,7 @@ const ARTICLES: [Article; 5] = [
     ("a004", engines),
 ];
 
-/// An article at its short length, in both forms: minutes, so that only who asks for it has it run (`just articles`).
+/// An article at its short length, in both forms. It takes minutes, so it runs on request only (`just articles`).
 fn whole((name, needs): &Article) -> [Trial; 2] {
     let (name, needs) = (*name, *needs);
     [ArticleForm::Published, ArticleForm::Corrected].map(|form| {
@@ -68,14 +69,14 @@ fn whole((name, needs): &Article) -> [Trial; 2] {
 /// The other work of the machine.
 #[derive(Clone, Copy, PartialEq)]
 enum Beside {
-    /// Other tests, so that what computes may no longer be faster than what waits. Here a run is a small one, too, and that
-    /// there are few keys is said of that alone.
+    /// Other tests, so that a computing target may no longer be faster than a waiting target. Here a run is small, too,
+    /// and only for that reason a finding names few keys.
     Tests,
     /// Nothing.
     Nothing,
 }
 
-/// Whether what A000 is about is there: PHP's caches, their servers, and a user who may mount.
+/// Whether the caches of A000 are there: PHP's caches, their servers, and a user who may mount.
 fn php() -> Result<(), String> {
     has_php_extensions(&["apcu", "memcache", "memcached", "mongodb"])?;
     let recipes = ["memcached", "mongodb"].map(|engine| ENGINES.find(engine).unwrap().recipes);
@@ -85,14 +86,14 @@ fn php() -> Result<(), String> {
     may_mount()
 }
 
-/// Whether what A001 is about is there.
+/// Whether the programs of A001 are there.
 fn databases() -> Result<(), String> {
     let recipe = |engine| has_program(&ENGINES.find(engine).unwrap().recipes[0]);
     recipe("postgresql")?;
     recipe("memcached")
 }
 
-/// Whether Java's clients of what A001 is about are there, too: as published it is all Java.
+/// Whether Java's clients of the servers of A001 are there, too: as published it is all Java.
 fn java() -> Result<(), String> {
     let recipes = ["java+memcached", "java+postgresql"];
     let recipes = recipes.map(|scheme| CATALOG.find(scheme).unwrap().recipes);
@@ -100,13 +101,13 @@ fn java() -> Result<(), String> {
     databases()
 }
 
-/// Whether what A004 is about is there.
+/// Whether the programs of A004 are there.
 fn engines() -> Result<(), String> {
     let recipes = ["memcached", "bdb"].map(|engine| ENGINES.find(engine).unwrap().recipes);
     recipes.into_iter().flatten().try_for_each(has_program)
 }
 
-/// Whether what A002 and A003 are about is there.
+/// Whether the programs of A002 and A003 are there.
 fn installed() -> Result<(), String> {
     let modules = ["Cache::FileCache", "Cache::Mmap", "Cache::FastMmap", "Cache::Memcached::Fast"];
     has_perl_modules(&modules)?;
@@ -136,8 +137,8 @@ fn carried_out(name: &str, form: ArticleForm, workload: &str) -> Run {
     compared(scenario.with_workload(&workload), Beside::Tests)
 }
 
-/// Runs a scenario and holds its checks to what is said of them: as published all those fire that its list names, and of the
-/// others none whose finding follows from the plan; corrected, none says that a figure is no result.
+/// Runs a scenario and checks its findings. As published, every check on its list fires, and no other check whose
+/// finding follows from the plan. Corrected, no check says that a figure is no result.
 fn compared(mut scenario: Scenario, beside: Beside) -> Run {
     // The list holds in the small as well.
     scenario.changed.clear();
@@ -260,7 +261,7 @@ fn a000_published() {
     assert_eq!((endless.counts.hits, share("RamFS")), (500, 1.0));
     let warned = findings(&run, "FS-KIND");
     assert!(warned.iter().any(|check| check.severity == Severity::Warn), "{warned:#?}");
-    // Nobody waits for MongoDB, or for what answers in its place.
+    // Writes to MongoDB, or to its stand-in, are not waited for.
     let target = |name: &str| run.targets.iter().find(|target| target.name == name).unwrap();
     assert_eq!(target("Mongo").durability.as_deref(), Some("unacknowledged"));
     assert!(!findings(&run, "ACK-PARITY").is_empty());
@@ -295,8 +296,8 @@ fn a001_published() {
     scenario.parts.retain(|part| part.name == "value-size");
     let workload = "rounds = 1\nkeys = 70\nrequests = 70\ndata-size = ['1000k', '1m']";
     let run = compared(scenario.with_workload(&toml::from_str(workload).unwrap()), Beside::Tests);
-    // On a busy machine a memcached evicts some although there is room: what it moves to other pages too late. That is said
-    // too, in other words.
+    // On a busy machine a memcached evicts some although there is room: it moves some entries to other pages too late.
+    // The run reports that too, in other words.
     let too_small = findings(&run, "CAPACITY")
         .into_iter()
         .filter(|found| found.text.contains("> capacity 64 MiB"));
@@ -428,7 +429,7 @@ fn a003_published() {
     // Stacks of other tiers are no versions of each other.
     let versions = findings(&run, "VERSION-PARITY");
     assert!(!versions.iter().any(|check| check.text.contains("tiered")), "{versions:#?}");
-    // The fastest read of each: a busy machine makes others longer, and none shorter than its round trips.
+    // The fastest read of each target: a busy machine makes reads longer, but none shorter than its round trips.
     let fastest = |name: &str| {
         let cell = cells(&run, name).into_iter().find(|cell| cell.operation == Operation::GetOrSet);
         Duration::from_nanos(cell.unwrap().latency_ns.unwrap().min)

@@ -1,4 +1,4 @@
-//! A run laid beside an article: figures are found, conclusions judged, and what is missing is said.
+//! A run laid beside an article: figures are found, conclusions judged, and missing parts named.
 //!
 //! The times of operations are made up: a machine that is busy or slow must not change a verdict. The runs are real all the
 //! same, so that cells, counts and findings are those of a comparison.
@@ -27,7 +27,7 @@ const TIMES: &[(&str, f64, f64)] = &[
     ("works for two", 55.0, 55.0),
     ("forgets", 2.0, 2.0),
 ];
-/// How much longer or shorter a round may take than the others, of its time.
+/// How much longer or shorter a round may take than the other rounds, as a share of its time.
 const SPREAD: f64 = 0.05;
 
 /// One waits, one works, one forgets.
@@ -59,7 +59,7 @@ fn run(lines: &str) -> Run {
     run_with(HEAD, lines, &WorkloadSpec::default())
 }
 
-/// The same under another head, with what was typed on the command line.
+/// The same under another head, with the workload that was typed on the command line.
 fn laid_beside(head: &str, lines: &str, typed: &WorkloadSpec) -> Article {
     run_with(head, lines, typed).article.unwrap()
 }
@@ -103,7 +103,7 @@ fn make_up(cell: &mut Cell) {
     cell.ops_per_s = cell.ops_per_s.map(|_| mean);
 }
 
-/// Has each operation of a round take so many seconds; the slowest takes five times as long as the mean.
+/// Makes each operation of a round take this many seconds; the slowest takes five times as long as the mean.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -114,7 +114,7 @@ fn take(sample: &mut Sample, wall_s: f64, latency_s: f64, cpu_s: f64) {
     let ops = sample.counts.ops as f64;
     sample.wall_s = ops * wall_s;
     sample.ops_per_s = 1.0 / wall_s;
-    // Of operations that are joined nobody knows what each of them took.
+    // The time of each single operation is unknown where operations are joined.
     sample.client_cpu_s = sample.client_cpu_s.map(|_| ops * cpu_s);
     let [mean, ns] = [latency_s * 1e9; 2];
     let slow = (5.0 * ns) as u64;
@@ -276,8 +276,8 @@ fn what_is_concluded_from_figures_that_are_no_result_cannot_be_told_unless_it_na
     assert_eq!(judged[1].evidence.len(), 1, "what was measured stands beside it");
 }
 
-/// One keeps, one forgets what is set, now and then what is set once more too, one refuses from some number on, one fails
-/// now and then, one takes nothing so large.
+/// The first target keeps every value. The second drops each fourth set, now and then also of a key that is set again.
+/// The third refuses sets after the 70th. The fourth fails each ninth operation, and the fifth fails every operation.
 const VALUES: &str = r#"
     name = "values"
     targets = [
@@ -385,7 +385,7 @@ fn two_operations_are_compared_where_a_conclusion_names_both() {
         panic!("two conclusions")
     };
     assert_eq!((waits.verdict, waits.b_operation.as_deref()), (Holds, Some("set")));
-    // Made-up times are those of the target, whatever it does: neither of both operations is faster.
+    // Made-up times are the times of the target, however it behaves: neither operation is faster.
     assert!(![Holds, TurnsRound].contains(&itself.verdict), "{itself:#?}");
     assert_eq!(itself.evidence.len(), 1, "{itself:#?}");
 }
@@ -514,7 +514,7 @@ fn a_figure_is_found_at_its_point_or_where_the_sweep_is_best() {
     assert!(close(here(0), 2.0 * here(1)), "{} beside {}", here(0), here(1));
     let ratio = |at: usize| found[at].ratio.unwrap();
     assert!(close(ratio(1), here(1) / 100.0));
-    // Within a span it is what was published, and beyond it so many times the nearer end.
+    // Within a span it is the published value, and beyond it this many times the nearer end.
     assert!(close(ratio(2), 1.0) && close(ratio(3), here(3) / 0.2));
     assert_eq!(found[4].reason.as_deref(), Some("this run does not measure get at threads 3"));
 }

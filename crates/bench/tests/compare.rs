@@ -251,7 +251,7 @@ fn each_thread_reads_all_keys_or_those_of_its_application_and_every_value_is_rig
         };
         gets.map(counted).collect()
     };
-    // Of the most frequent key, the reads of one round; of the others, those of both.
+    // Of the most frequent key, the reads of one round; of the other keys, the reads of both rounds.
     let all = reads("threads = [1, 3]\neach-thread = 'all'");
     assert_eq!(all, [(60, 60, 30, 1), (180, 180, 30, 3)]);
     // As many more as it takes for each thread to read each key equally often.

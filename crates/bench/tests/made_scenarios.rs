@@ -13,7 +13,7 @@ use larder_workload::{Count, WorkloadSpec};
 /// The engines and guests of the binary.
 const CATALOG: Catalog = ENGINES.with_guests(guest::GUESTS);
 
-/// Runs so many operations of a scenario on one target.
+/// Runs this many operations of a scenario on one target.
 fn run(name: &str, target: &str, requests: u32) -> Run {
     let workload = WorkloadSpec {
         requests: Some(Count(requests)),

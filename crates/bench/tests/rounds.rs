@@ -80,7 +80,7 @@ fn a_lost_target_tells_after_how_many_of_the_rounds_of_the_whole_run() {
     let lost = cell(&run, targets[0], Operation::Set);
     let all = cell(&run, targets[1], Operation::Set).rounds;
     let reason = lost.reason.as_deref().expect("it was lost");
-    // Two rounds were planned, and the others found a place in the time.
+    // Two rounds were planned, and the further rounds found a place in the time.
     assert!(all > 2 && lost.ops_per_s.is_none(), "{all}: {reason}");
     assert!(
         reason.starts_with("lost after ") && reason.contains(&format!(" of {all} rounds: ")),

@@ -2,8 +2,8 @@
 //!
 //! Compares a `get` and a `set` of ours with a prepared statement that does nothing, `DO 0`. Both use the same driver
 //! and server, each on its own connection. They run in many short slices that take turns, so that other work of the
-//! machine meets both. The difference between the two is the cost of the table. Then the bench compares a batch of 100 with 100
-//! single gets.
+//! machine meets both. The difference between the two is the cost of the table. Then the bench compares a batch of 100
+//! with 100 single gets.
 
 #![expect(clippy::print_stdout, reason = "the result of a benchmark")]
 

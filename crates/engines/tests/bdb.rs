@@ -161,7 +161,7 @@ fn expired_entries_are_given_back() {
     for i in 0..300_u32 {
         session.set(&i.to_le_bytes(), b"value", &short).unwrap();
     }
-    // These entries have another deadline, or none, when the first deadline comes.
+    // These entries have another deadline, or no deadline, when the first deadline comes.
     let long = SetOptions { ttl: Some(Duration::from_secs(1000)), ..SetOptions::default() };
     session.set(&1_u32.to_le_bytes(), b"value", &long).unwrap();
     session.set(&2_u32.to_le_bytes(), b"value", &SetOptions::default()).unwrap();

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 
-/// Runs a program whose mounts stay invisible to all others. Root may do so; other users can in their own user
+/// Runs a program whose mounts stay invisible to all other programs. Root may do so; other users can in their own user
 /// namespace.
 pub fn with_mounts(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("unshare");

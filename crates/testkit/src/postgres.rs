@@ -108,8 +108,8 @@ impl Postgres {
         self.signal("CONT");
     }
 
-    /// Kills all its processes, and waits until they have released what they shared. The server would not start again
-    /// while a process still holds a block of shared memory.
+    /// Kills all its processes, and waits until they have released their shared memory. The server would not start
+    /// again while a process still holds a block of shared memory.
     pub fn kill(&mut self) {
         self.signal("STOP");
         let first = self.pid();

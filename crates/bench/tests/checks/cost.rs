@@ -65,8 +65,8 @@ pub(crate) fn of_a_multiget() -> Trial {
     })
 }
 
-/// A run in which nearly all that a target does for a get is to copy a value, and the measuring compares it besides. The
-/// values are so few that the processor has them at hand for both.
+/// A run in which a target's get does little but copy a value, and the measuring compares the value, too. The values
+/// are so few that the processor has them at hand for both.
 fn dear_to_measure(more: &str) -> Run {
     let workload = format!("keys = 2\nrounds = 3\ndata-size = '256k'\nrequests = 400\n{more}");
     run(&both(), &["map:"], &workload)

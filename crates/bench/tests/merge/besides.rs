@@ -134,7 +134,7 @@ fn a_rate_is_found_as_in_one_run_or_not_at_all() {
     let whole = found(vec![search(&[(1, tried), (3, tried)]), search(&[(2, other)])]);
     assert_eq!((&whole.rates[..], whole.rate), (&[750.0, 500.0, 750.0][..], Some(750.0)));
     assert_eq!((whole.reason, whole.steps.len()), (None, 11));
-    // Each slice found a rate in one round and no rate in another, and so reported none.
+    // Each slice found a rate in one round and no rate in another, and so reported no rate.
     let withheld = found(vec![search(&[(1, tried), (3, none)]), search(&[(2, none), (4, other)])]);
     assert_eq!((withheld.rates.len(), withheld.rate, withheld.rate_ci95), (2, None, None));
     assert_eq!(

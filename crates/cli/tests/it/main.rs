@@ -1,7 +1,7 @@
 //! `larder` as its user runs it: real servers, real signals, real files.
 //!
-//! A test that needs a server or a privilege shows as ignored with the reason where there is none, and fails with
-//! `LARDER_REQUIRE=all` in the environment.
+//! A test that needs a server or a privilege shows as ignored, with the reason, where it is missing. With
+//! `LARDER_REQUIRE=all` in the environment, the test fails instead.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 

@@ -79,7 +79,7 @@ fn json() {
         has(comparison, "a b point operation ratio ci95 verdict");
     }
     assert_eq!(run["comparisons"].as_array().unwrap().len(), 6, "three pairs, two operations");
-    // One target acknowledges only values that survive a crash of the machine; the others do not.
+    // One target acknowledges only values that survive a crash of the machine; the other targets do not.
     let checks = run["checks"].as_array().unwrap();
     assert!(checks.iter().any(|check| check["id"] == "ACK-PARITY"), "{checks:#?}");
     for check in checks {

@@ -24,7 +24,7 @@ pub(crate) const CASES: &[Case] = &[
 
 /// Longer than any step takes on a machine that is busy with other work.
 const PATIENCE: Duration = Duration::from_mins(5);
-/// So many rows that the screen never scrolls.
+/// Enough rows that the screen never scrolls.
 const ROWS: u16 = 200;
 /// A run that no test waits for.
 const ENDLESS: [&str; 6] = ["-k", "2000", "-r", "1000", "-o", "out"];

@@ -29,7 +29,7 @@ fn servers() {
 
 fn replay(targets: &[&str]) {
     let mut random = Random::new(7);
-    // The product of two draws is usually small: some keys return, others come once.
+    // The product of two draws is usually small: some keys return, and some keys come once.
     let keys: Vec<u32> = (0..1500)
         .map(|_| {
             let draw = random.next_u64();

@@ -166,7 +166,7 @@ pub(crate) fn expired_entries_are_given_back(scheme: &str) {
     assert!(stats.bytes < Some(64 << 10), "{stats:?}");
 }
 
-/// Threads read all the time while others rewrite all entries. Returns the final length of the files.
+/// Threads read all the time while other threads rewrite all entries. Returns the final length of the files.
 pub(crate) fn bytes_on_disk_under_readers(scheme: &str, query: &str) -> u64 {
     const KEYS: u64 = 100;
     let directory = TestDir::create();

@@ -79,7 +79,7 @@ fn a_cluster_behind_relays() {
     let (nodes, relays) = (nodes(&*cluster), cluster.info().addresses);
     assert_eq!(nodes.iter().chain(&relays).collect::<HashSet<_>>().len(), 6, "{relays:?}");
     assert_eq!(cluster.info().settings["via"], "delay:20ms");
-    // A store that names one node learns of the others from it.
+    // A store that names one node learns of the other nodes from it.
     let named = open(&format!("redis://{}?via=delay:20ms", nodes[1]));
     for store in [&cluster, &named] {
         let session = &mut *store.session().unwrap();

@@ -46,7 +46,7 @@ pub(crate) fn redis_server(port: u16, arguments: &[&str]) -> (Server, u16) {
     (server, port)
 }
 
-/// The same on several ports: the first is its `port`, and `arguments` names the others.
+/// The same on several ports: the first is its `port`, and `arguments` names the other ports.
 pub(crate) fn redis_server_on<const N: usize>(
     ports: [u16; N],
     arguments: impl Fn([u16; N]) -> Vec<String>,

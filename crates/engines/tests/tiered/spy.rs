@@ -142,7 +142,7 @@ impl Spy {
         self.map.session().unwrap().delete(key.as_bytes()).unwrap();
     }
 
-    /// Lets every operation fail from now on, or none.
+    /// Makes every operation fail from now on, or none of them.
     pub(crate) fn fail(&self, fails: bool) {
         self.fail_with(Fault::Lasting, if fails { u32::MAX } else { 0 });
     }
@@ -172,7 +172,7 @@ impl Spy {
         if let Some(deed) = deed {
             deed();
         }
-        // In a race of threads, this gives the others a chance.
+        // In a race of threads, this gives the other threads a chance.
         thread::yield_now();
     }
 

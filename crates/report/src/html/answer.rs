@@ -45,7 +45,7 @@ pub(super) fn in_short(view: &View<'_>) -> Markup {
     }
 }
 
-/// The sentences about an operation, split into those about all points and the others.
+/// The sentences about an operation, split into the sentences about all points and the other sentences.
 fn of_operation<'s>(
     said: &[&'s Sentence],
     groups: &[Group<'_>],

@@ -1,4 +1,4 @@
-//! The published figures of an article beside those of this machine: the figures, the matrices, the conclusions.
+//! The published figures of an article beside the figures of this machine: the figures, the matrices, the conclusions.
 
 use maud::{Markup, html};
 

@@ -116,7 +116,7 @@ fn hash(text: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)))
 }
 
-/// The colours: those of the system, those that the reader chose, and light on paper.
+/// The colours: the system's, the reader's choice, and light on paper.
 fn themes() -> String {
     let declared = |colours: &str, of: fn(usize) -> &'static str| {
         let mut text = colours.to_owned();

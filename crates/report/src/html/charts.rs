@@ -316,7 +316,7 @@ fn beside_curves<'a>(view: &View<'a>) -> Vec<Beside<'a>> {
     latencies
 }
 
-/// The figures of most interest on a curve; the script fills in those of another.
+/// The figures of most interest on a curve; the script fills in the figures of another curve.
 #[expect(clippy::cast_precision_loss, reason = "three figures are shown")]
 fn table_beside(chart: &Chart, latencies: &[Beside<'_>]) -> Markup {
     let facet = |name: &str| {

@@ -16,7 +16,7 @@ use crate::model::{Cell, Run, Sample, Usage};
 /// page.
 const SAMPLES: usize = 600;
 
-/// The most slots in the page, over the timelines of all rounds: those of many cells would be a good part of the page.
+/// The most slots in the page, over the timelines of all rounds: many cells' slots would be a good part of the page.
 const SLOTS: usize = 16_384;
 
 pub(super) fn section(run: &Run) -> Markup {

@@ -100,7 +100,7 @@ fn span(view: &View<'_>) -> String {
     }
 }
 
-/// The fate of the expected values: the right ones, then each kind of failure that occurred.
+/// The fate of the expected values: first the right values, then each kind of failure that occurred.
 fn values(run: &Run) -> Markup {
     let Verified { right, wrong, lost, missed } = verified(run);
     let surprise = if misses_surprise(run) { "doubtful" } else { "expected" };

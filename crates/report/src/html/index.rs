@@ -133,7 +133,7 @@ fn row(entry: &Entry) -> Markup {
     }
 }
 
-/// The shares of conclusions that hold, do not hold, and cannot be told, to scale. The numbers stand beside the bar.
+/// The shares of conclusions that hold, do not hold, and stay open, to scale. The numbers stand beside the bar.
 #[expect(clippy::cast_precision_loss, reason = "a handful of conclusions")]
 fn share_bar(tally: Tally) -> Markup {
     let per_cent = |number: usize| number as f64 / tally.all() as f64 * 100.0;

@@ -1,5 +1,5 @@
-//! The targets of one operation at one point as bars: the ranked ones by length. Below them, apart and never left out,
-//! stand those that hit less often, those whose figures are no result, and those without figures.
+//! The targets of one operation at one point as bars: the ranked targets by length. Below them, apart and never left
+//! out, stand the unranked targets: with fewer hits, with figures that are no result, or without figures.
 
 use maud::{Markup, html};
 

@@ -10,7 +10,7 @@ use crate::chart::{Axis, Chart, Scale};
 use crate::model::{Point, Run, Target};
 use crate::points::distinct_label;
 
-/// More values than this, or longer ones, are chosen from a list.
+/// A list offers more values than this, and longer values.
 const BUTTONS: usize = 4;
 const BUTTON_TEXT: usize = 48;
 

@@ -119,7 +119,7 @@ impl Fixture {
         format!("{:x}-{:x}-{name}", run_id(), case & 0xffff_ffff).into_bytes()
     }
 
-    /// A store for this case alone. With a path or a host in the URL it still holds entries of others.
+    /// A store for this case alone. With a path or a host in the URL it still holds entries of other cases.
     pub(super) fn fresh(&self) -> Result<Arc<dyn Store>, Failed> {
         Ok(self.open_url(&self.target.url)?)
     }

@@ -172,7 +172,7 @@ impl Model {
         Ok(())
     }
 
-    /// The found entries are those of the model, except evicted ones.
+    /// The found entries are the model's entries, except evicted entries.
     fn are_those(
         &mut self,
         found: &BTreeMap<Vec<u8>, (Vec<u8>, Meta)>,

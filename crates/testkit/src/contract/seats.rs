@@ -1,7 +1,7 @@
 //! Seats: the number of cases that work at once. A case that only waits for a TTL gives its seat to another meanwhile.
 //!
 //! Most of the time of a suite is such waiting. More cases at work would shorten it as well, but then a server with a
-//! deadline of seconds shares the processors with a dozen others.
+//! deadline of seconds shares the processors with a dozen other servers.
 
 use std::cell::Cell;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ static SEATS: Seats =
     Seats { state: Mutex::new(State { free: 0, back: 0 }), changed: Condvar::new() };
 
 thread_local! {
-    /// Whether this thread has a seat. A case that runs by itself has no seat and needs none.
+    /// Whether this thread has a seat. A case that runs by itself has no seat and needs no seat.
     static IS_SEATED: Cell<bool> = const { Cell::new(false) };
 }
 

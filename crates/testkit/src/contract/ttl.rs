@@ -1,4 +1,4 @@
-//! TTLs: none, short, zero; and the remaining time.
+//! No TTL, short TTLs, TTLs of zero; and the remaining time.
 
 use std::time::{Duration, Instant};
 

@@ -106,7 +106,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Serves connections until the server ends, and then waits for the open ones.
+    /// Serves connections until the server ends, and then waits for the open connections.
     fn accept(self: Arc<Self>, listener: &TcpListener) {
         let mut threads = Vec::new();
         for (number, stream) in (0..).zip(listener.incoming()) {

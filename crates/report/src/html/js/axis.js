@@ -50,7 +50,7 @@ const apart = (ticks, places, room) => {
   return kept.map(({ tick }) => tick);
 };
 
-/** Quantiles for ticks: the usual ones, and where the reader looks closer those between them. */
+/** Quantiles for ticks: the usual quantiles, and in a close view the quantiles between them. */
 const QUANTILES = [0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999, 1];
 const FINE_QUANTILES = [0, 0.25, 0.5, 0.75, ...[1, 2, 3, 4, 5, 6].flatMap((nines) => [1, 0.5, 0.2].map((part) => 1 - part * 10 ** -nines)), 1];
 

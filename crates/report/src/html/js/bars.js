@@ -1,4 +1,4 @@
-// Charts of bars: a row a target, drawn in percent of the width, so that they need no drawing anew.
+// Charts of bars: a row a target, drawn in percent of the width, so that they need no second drawing.
 
 /** The parts that a chart knows, each with its colour. */
 const partsOf = (chart) => new Map(chart.series.map((series) => [series.name, series.colour]));
@@ -6,7 +6,7 @@ const partsOf = (chart) => new Map(chart.series.map((series) => [series.name, se
 /** What stands beside a span: how far it goes, and its three figures. */
 const spanText = (unit, { name, low, value, high }) => `${name}: ${[low, value, high].map(FIGURES[unit]).join(" – ")}`;
 
-/** What stands beside a bar: each part by its name where the chart has several, and what is not known. */
+/** The text beside a bar: each part by its name where the chart has several, and the unknown parts. */
 const rowText = (chart, { parts, several, absent }) => {
   const unit = chart.y.unit;
   if (chart.manner.has_spans && parts.length) return spanText(unit, parts[0]);
@@ -42,7 +42,7 @@ const barSvg = (row, look, axis, isLog, isSpan) => {
   const percents = (value) => `${Math.max(0, Math.min(100, value)).toFixed(3)}%`;
   const svg = element("svg", { class: "bar", width: "100%", height: "22", "aria-hidden": "true" });
   for (const tick of axis.ticks) svg.append(element("line", { class: "grid", x1: percents(share(tick)), x2: percents(share(tick)), y1: 0, y2: 22 }));
-  // On a logarithmic scale a bar begins nowhere; a mark says where it ends.
+  // On a logarithmic scale a bar begins nowhere; a mark shows where it ends.
   const endOfBar = (part, colour) =>
     element("svg", { x: percents(share(part.value)), y: 3, overflow: "visible", class: colour },
       element("path", { d: look.mark, transform: "translate(-8 0)", class: "point" }));
@@ -73,7 +73,7 @@ const partNames = (chart) => {
   return [element("p", { class: "part-names" }, ...names)];
 };
 
-/** Draws bars into `plot`. Returns what ends it. */
+/** Draws bars into `plot`. Returns the functions that step along them and remove them. */
 const drawBars = (plot, chart, looks, isShown, scales, tooltip) => {
   const rows = rowsOf(chart, isShown);
   const values = rows.flatMap((row) => [row.total, ...row.parts.flatMap((part) => [part.low ?? part.value, part.high ?? part.value])]);

@@ -1,11 +1,11 @@
 // The switches of all charts at once: the operation, the point and the scale.
 
-/** The number of rows that may stick to the top: more would hide what they stand over. */
+/** The number of rows that may stick to the top: more rows would hide the content under them. */
 const STICKING = 96;
 
 /**
- * Wires the row of switches. `changed` is told the name of what has changed. Returns what is chosen, and `own`, by which a
- * panel says that its scale is its own.
+ * Wires the row of switches. `changed` gets the name of the changed switch. Returns the choices, and `own`, by which a
+ * panel states that its scale is its own.
  */
 const controls = (data, changed) => {
   const bar = document.querySelector(".controls");
@@ -28,7 +28,7 @@ const controls = (data, changed) => {
     chosen.scale = null;
     for (const input of all('[data-switch="scale"]', bar)) input.checked = false;
   };
-  // A browser that comes back to a page fills in what was chosen before.
+  // A browser that comes back to a page restores the earlier choices.
   for (const input of all("[data-switch]", bar)) {
     if (input.type === "radio") input.checked = input.value === String(chosen[input.dataset.switch]);
     else input.selectedIndex = 0;

@@ -11,8 +11,8 @@ const unpacked = async (base64) => {
 };
 
 /**
- * What the charts are drawn from; `null` where the page has none. Each has the manner of its family. Of
- * strips the steps from place to place are written.
+ * The data of the charts; `null` where the page has no data. Each chart has the manner of its family. In the page,
+ * strips are written as steps from place to place.
  */
 const drawn = async () => {
   const holder = document.getElementById("drawn");
@@ -30,8 +30,8 @@ const drawn = async () => {
 };
 
 /**
- * The chart of a family to which a choice leads: `chosen` are the operation and the number of the point for all charts,
- * `facets` what is chosen in this family alone, of which `last` was chosen last.
+ * The chart of a family to which a choice leads. `chosen` holds the operation and the number of the point for all
+ * charts. `facets` holds the choices of this family alone, of which `last` is the latest.
  */
 const choosing = (charts) => {
   const valueOf = (chart, name) => chart.facets.find((facet) => facet.name === name)?.value;

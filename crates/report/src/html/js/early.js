@@ -1,9 +1,9 @@
-// Before anything is painted: what the page may show, and in which colours.
+// Before anything is painted: the parts that the page may show, and their colours.
 (() => {
   const root = document.documentElement;
   if ("DecompressionStream" in window) {
     root.classList.add("js");
-    // What stands there without a script stands there too where the script fails, for whatever reason.
+    // The content for a page without a script stays there, too, when the script fails for any reason.
     const failed = () => "drawn" in root.dataset || root.classList.remove("js");
     addEventListener("error", failed);
     addEventListener("unhandledrejection", failed);

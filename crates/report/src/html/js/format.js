@@ -72,7 +72,7 @@ const bytes = (value) => {
   return `${scaled >= 999.5 ? fixed(scaled, 0) : significant(scaled, 3)} ${SIZES[unit]}`;
 };
 
-/** A size that somebody chose, not one that was measured: at most one decimal. */
+/** A chosen size, not a measured size: at most one decimal. */
 const size = (value) => {
   let [scaled, unit] = [value, 0];
   while (scaled >= 1023.5 && unit < SIZES.length) [scaled, unit] = [scaled / 1024, unit + 1];
@@ -125,7 +125,7 @@ const withInterval = (unit, value, low, high) => {
   return `${text} [${fixed(low / scale, decimals)}–${fixed(high / scale, decimals)}]`;
 };
 
-/** A figure at an axis, without zeros that say nothing. */
+/** A figure at an axis, without needless zeros. */
 const tickText = (unit, value) =>
   FIGURES[unit](value).replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
 

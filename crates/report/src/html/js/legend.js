@@ -1,6 +1,6 @@
 // Which targets are shown, in all charts at once.
 
-/** Wires the buttons of the legend; `changed` is told when what is shown has changed. */
+/** Wires the buttons of the legend; calls `changed` when the shown targets have changed. */
 const legend = (targets, changed) => {
   const shown = new Set(targets.map((_, number) => number));
   const bar = document.querySelector(".legend");

@@ -67,8 +67,8 @@ const optionsOf = (chart, series, { x, y, left, right, isStrip, named }, width, 
 
 /**
  * Draws series into `box`, as large as the style makes it, and lets the reader point and step along them. `scales` are
- * those of the chart's axes, and `series` have the looks of their targets. Of several strips with one scale `ys` are the
- * figures of them all. Returns what steps and ends it.
+ * the scales of the chart's axes, and `series` have the looks of their targets. For several strips with one scale, `ys`
+ * are the figures of all strips. Returns the functions that step along the picture and remove it.
  */
 const drawLines = (box, chart, series, scales, tooltip, { isStrip = false, ys = valuesOf(series) } = {}) => {
   const [width, height] = [box.clientWidth, box.clientHeight];

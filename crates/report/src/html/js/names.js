@@ -2,13 +2,13 @@
 
 const NAME_GAP = 15;
 
-/** A name as a picture has room for it. What turns the direction of a text would turn that of its neighbours. */
+/** A name as a picture has room for it. A character that turns the direction of a text would turn its neighbours. */
 const shortened = (name) => {
   const text = [...name.replace(/[\u202a-\u202e\u2066-\u2069]/g, "")];
   return text.length > 20 ? [...text.slice(0, 11), "…", ...text.slice(-8)].join("") : text.join("");
 };
 
-/** Where a line ends within what is seen of it: at its last mark, or where it runs out of the picture. */
+/** Where a line ends within the visible part: at its last mark, or where it leaves the picture. */
 const endOf = (one, last, y, x) => {
   const places = one.x.map(x.to);
   const heights = one.y.map((value) => (value === null ? null : y.to(value)));

@@ -17,7 +17,7 @@ const cellBelow = (row, head) => {
   return (index >= 0 && [...row.cells].slice(1).find((cell) => (seen += cell.colSpan) > index)) || row;
 };
 
-/** Opens what lies around the place to which a link leads, and shows the column that the link is about. */
+/** Opens the folded parts around the place to which a link leads, and shows the column of the link. */
 const unfolding = () => {
   let head = null;
   addEventListener("click", ({ target: clicked }) => (head = clicked.closest("a")?.dataset.column ?? null));
@@ -40,7 +40,7 @@ const unfolding = () => {
   }
 };
 
-/** On paper all is open, and what is drawn is light and as wide as the paper; afterwards all is as before. */
+/** On paper all parts are open, and the drawings are light and as wide as the paper; afterwards all is as before. */
 const printing = () => {
   let closed = [];
   let theme;
@@ -62,7 +62,7 @@ const printing = () => {
   });
 };
 
-/** Makes plain files of what the page carries. */
+/** Makes plain files of the data in the page. */
 const downloads = () => {
   const [json, csv] = ["run-json", "samples-csv"].map((id) => document.getElementById(id));
   const packed = json.href.slice(json.href.indexOf(",") + 1);

@@ -23,10 +23,10 @@ const fillAbsent = (panel, chart, { targets }, isShown) => {
       one.name.endsWith(":") && !one.at.length ? ` ${one.reason}` : `: ${one.reason}`)));
 };
 
-/** How a line looks that is a model and no target: as what is written beside the matter, without a mark. */
+/** The look of a line of a model, which is no target: as for notes beside the matter, without a mark. */
 const modelLook = ({ name, colour }, { dashes }) => ({ name, colour: null, mark: "", dash: dashes[colour], rounds: "" });
 
-/** Says in the place of a picture why there is none. */
+/** Writes, in the place of a picture, why there is no picture. */
 const drawNothing = (plot, why) => {
   const text = element("p", { class: "nothing" }, why);
   plot.append(text);
@@ -40,7 +40,7 @@ const insteadText = (chart, chosen) => {
   return operation === undefined || operation === chosen.operation ? "" : `There is no such chart of ${chosen.operation}; this chart shows ${operation}. `;
 };
 
-/** Wires a panel. Returns what draws it anew, after a choice for all charts where one is named. */
+/** Wires a panel. Returns the function that draws it again, after a choice for all charts where one is named. */
 const panelOf = (panel, data, isShown, { chosen, own }) => {
   const charts = data.charts.filter((chart) => chart.family === panel.dataset.family);
   const choose = choosing(charts);
@@ -148,7 +148,7 @@ const panelOf = (panel, data, isShown, { chosen, own }) => {
   };
 };
 
-/** Draws all there is to draw, and again where targets, choices or colours change. */
+/** Draws all charts, and again where targets, choices or colours change. */
 const charts = async () => {
   const data = await drawn();
   if (!data) return;

@@ -1,4 +1,4 @@
-// Pointing at a chart of lines and stepping along it: both lead to one place at a time, of which every line is told.
+// Pointing at a chart of lines and stepping along it: both lead to one place at a time, which every line shows.
 
 /** Where the reader is, in words. */
 const placeText = (chart, x, value) => {
@@ -21,7 +21,7 @@ const nearestOf = (one, wanted, x) => {
   return one.x.reduce((best, _, index) => (away(index) < away(best) ? index : best), 0);
 };
 
-/** What the lines say at a place, the best first, and what is no result last. */
+/** The figures of the lines at a place, the best first, and the figures that are no result last. */
 const entriesAt = (chart, series, x, wanted) => {
   const tolerance = chart.shape === "curves" ? (x.range[1] - x.range[0]) / 50 : 1e-9;
   const entries = series.flatMap((one) => {

@@ -1,11 +1,12 @@
 // Figures as a part or a multiple of the best, at each place.
 
-/** Why there is no ratio: `best` is what stands best at a place, if anything does. */
+/** Why there is no ratio: `best` is the best series at a place, if there is a best. */
 const noRatio = (best) => (best ? "no ratio where the best is 0" : "no result is shown for comparison");
 
 /**
- * The same chart in relation to the best of the series that are shown; what is no result is never the best. The bounds
- * of a figure are none of its ratio to another, so that a ratio has the interval that the run found for the two, or none.
+ * The same chart in relation to the best of the shown series; a figure that is no result is never the best. The bounds
+ * of a figure are no bounds of its ratio to another figure. A ratio therefore has the interval that the run found for
+ * the two figures, or no interval.
  */
 const relativeToBest = (chart, isShown) => {
   const more = chart.manner.better === "more";

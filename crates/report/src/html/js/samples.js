@@ -12,7 +12,7 @@ const plain = (value) => {
 
 const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
-/** What a column holds of a round of a cell; the names are those of run.json. */
+/** The values of a column for a round of a cell; the names are as in run.json. */
 const columnOf = (run, head) => {
   const point = /^point_(.*)$/s.exec(head)?.[1];
   const latency = /^latency_(.*)_ns$/.exec(head)?.[1];

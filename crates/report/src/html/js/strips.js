@@ -1,4 +1,4 @@
-// A strip for each target over time: lines over each other would hide what they show.
+// A strip for each target over time: lines over each other would hide their data.
 
 /** A strip for each target, all with one scale of figures: how long each took is seen at its own axis of time. */
 const drawStrips = (plot, chart, series, scales, tooltipFor) => {

@@ -1,4 +1,4 @@
-// The colours: those of the system, until the reader turns them over.
+// The colours of the system, until the reader switches them.
 
 /** A button that turns the colours over. */
 const themes = () => {

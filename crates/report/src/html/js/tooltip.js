@@ -1,4 +1,4 @@
-// What a place in a chart says: beside the pointer for those who point, in words for those who step by keys.
+// The text of a place in a chart: beside the pointer for readers who point, in words for readers who step by keys.
 
 /** An element with attributes, texts and elements in it. */
 const element = (name, attributes = {}, ...inner) => {

@@ -21,7 +21,7 @@ pub(super) fn groups(session: &mut dyn Session) -> larder_store::Result<&mut dyn
     session.groups().ok_or(Error::Unsupported { engine, operation: "groups" })
 }
 
-/// Collects what a read finds; an entry that comes twice fails the case.
+/// Collects the entries that a read finds; an entry that comes twice fails the case.
 fn collect(
     read: impl FnOnce(&mut larder_store::FoundEntry<'_>) -> larder_store::Result<()>,
 ) -> Result<Found, Failed> {
@@ -80,7 +80,7 @@ fn holds_exactly(
     agrees(&by_tag(session, tag)?, wanted)
 }
 
-/// The found entries are exactly the wanted ones, each key with its value.
+/// The found entries are exactly the wanted entries, each key with its value.
 pub(super) fn agrees(found: &Found, wanted: &[(&[u8], &[u8])]) -> Result<(), Failed> {
     for (key, value) in wanted {
         let (found, _) = found.get(*key).ok_or_else(|| format!("{} is missing", shown(key)))?;

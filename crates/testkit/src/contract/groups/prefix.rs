@@ -100,7 +100,7 @@ fn a_prefix_of_the_highest_bytes_finds_its_keys(fixture: &Fixture) -> Result<(),
         b"\xff\xff\xff\x01",
     ];
     let keys = tails.map(|tail| [&base, tail].concat());
-    // A key above all others of the store, where a range has no end.
+    // A key above all other keys of the store, where a range has no end.
     let top = [&[0xff; 3], &base[..]].concat();
     for key in keys.iter().chain([&top]) {
         match session.set(key, key, &larder_store::SetOptions::default()) {
