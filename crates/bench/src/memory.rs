@@ -29,8 +29,8 @@ const SOON: Duration = Duration::from_secs(1);
 /// ends when the returned value is dropped. The caller calls this before it plans the scenario or starts anything:
 /// earlier memory does not count.
 ///
-/// Where this system cannot limit memory, the memory of an article's machine is left out, and the report names it among
-/// the omissions of the form. A typed limit has to hold.
+/// The memory of an article's machine is left out where this system cannot limit it. The report then names it among the
+/// omissions of the form. A typed limit has to hold.
 pub fn limit_memory(scenario: &mut Scenario, is_typed: bool) -> Result<Option<MemoryLimit>> {
     match entered(scenario) {
         Err(error) if scenario.article.is_some() && !is_typed => {

@@ -289,7 +289,7 @@ fn a000_corrected() {
     assert!(run.cells.iter().filter(small).all(|cell| cell.hit_ratio() == Some(1.0)));
 }
 
-/// Two points of its sweep of sizes: one that memcached refuses, and one of which it drops some.
+/// Two points of its sweep of sizes: memcached drops some values of the smaller size, and refuses the larger size.
 fn a001_published() {
     let mut scenario =
         Scenario::find("a001").unwrap().resolve(ArticleForm::Published, false).unwrap();

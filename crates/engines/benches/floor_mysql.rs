@@ -25,8 +25,8 @@ const BATCH: usize = 100;
 /// How often either is done.
 const ROUNDS: usize = 500;
 
-/// Names a server, as in `mysql://user:password@127.0.0.1:3306/database?ssl-mode=DISABLED`: the account of one that is
-/// started is its own.
+/// Names a server, as in `mysql://user:password@127.0.0.1:3306/database?ssl-mode=DISABLED`: a started server has an
+/// account of its own.
 const SERVER: &str = "LARDER_FLOOR_MYSQL";
 
 fn main() -> Result<()> {

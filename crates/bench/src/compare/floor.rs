@@ -42,9 +42,9 @@ impl Ground {
     }
 }
 
-/// Measures the floor at every point where a target stands on it, on the engine that keeps nothing. For each language
-/// of the plan's guests, that is the cache of the language that keeps nothing, measured once by each interpreter that
-/// runs a guest. A target without such an engine has no floor.
+/// Measures the floor at every point where a target stands on it, on the engine that keeps nothing. Each language of
+/// the plan's guests has a cache for this, which each interpreter with a guest measures. A target without such an
+/// engine has no floor.
 pub(super) fn measure_floors(plan: &Plan, catalog: &Catalog, stop: &AtomicBool) -> Vec<Floor> {
     let mut engines: Vec<(Ground, Vec<&PlannedTarget>)> = Vec::new();
     for target in &plan.targets {

@@ -1,4 +1,5 @@
-//! The meaning of a time: that of waiting callers, of the load generator, or beyond what the histogram can tell.
+//! The meaning of a time: the waiting of callers, the work of the load generator, or a time beyond the histogram's
+//! range.
 
 use larder_report::{Severity, Stalls};
 

@@ -123,7 +123,7 @@ fn is_withheld(run: &Run, operation: Operation, place: &str) {
     assert!(withheld, "{place}: {operation}: {:#?}\n{:#?}", checks(run), counts(run));
 }
 
-/// Checks that failures are told with these words, and that failed cells are no result.
+/// Checks that failures are reported with these words, and that failed cells are no result.
 fn fails(run: &Run, words: &str, place: &str) {
     let url = url(run, BAD);
     let told = run.checks.iter().any(|check| {

@@ -23,7 +23,8 @@ pub(crate) const CASES: &[Case] = &[
     (NOTHING, "sets_are_listed_and_printed", listed),
 ];
 
-/// A scene with three scenarios: a small one of two forms, one that never hits, and one without its trace.
+/// A scene with three scenarios: a small scenario of two forms, a scenario that never hits, and a scenario without its
+/// trace.
 fn scene(scenarios: &str) -> Scene {
     let scene = Scene::new();
     scene.write(
