@@ -34,7 +34,7 @@ pub(super) fn next_step(run: &Run, folder: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use larder_report::{Check, Target};
+    use larder_report::{Cell, Check, Target};
 
     use super::*;
 
@@ -44,9 +44,12 @@ mod tests {
 
     #[test]
     fn the_next_step_depends_on_the_results() {
-        let custom = Run { scenario: "custom".into(), ..Run::default() };
+        let cells = vec![Cell { ops_per_s: Some(1.0), ..Cell::default() }];
+        let custom = Run { scenario: "custom".into(), cells: cells.clone(), ..Run::default() };
         assert!(next(&custom).starts_with("next: results/x/report.html has the charts; "));
-        let mut quick = Run { scenario: DEFAULT_SCENARIO.into(), ..Run::default() };
+        assert!(next(&custom).contains("`larder diff results/x LATER`"));
+        assert!(next(&Run::default()).starts_with("next: mend the reasons above"));
+        let mut quick = Run { scenario: DEFAULT_SCENARIO.into(), cells, ..Run::default() };
         assert!(next(&quick).contains("`larder compare moka: redis: "));
         quick.targets = vec![Target {
             name: "redis:".into(),
