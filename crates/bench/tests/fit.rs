@@ -34,7 +34,7 @@ fn a_plan_that_takes_too_long_gets_fewer_keys_for_all_targets_and_says_so() {
     let note = &fitted.notes[0];
     assert!(note.starts_with("20000 keys would take about "), "{note}");
     let end = format!(
-        "longer than --within 10s: {fewer} keys are measured; `-k 20000` measures all of them"
+        "longer than 10s (--within): {fewer} keys are measured; `-k 20000` measures all of them"
     );
     assert!(note.ends_with(&end), "{note}");
 }

@@ -56,4 +56,11 @@ for my $how (qw(dies fails)) {
     };
 }
 
+subtest 'a back-fill ends by the shortest TTL that a set had' => sub {
+    my ($tiered) = tiered(0, '');
+    is_deeply $tiered->{fill_ttl}, [ (undef) x 3 ], 'and never before there was one';
+    $tiered = $tiered->with_ttl($_) for 5, 2, 9, undef;
+    is_deeply $tiered->{fill_ttl}, $tiered->ttl_argument(2);
+};
+
 done_testing;

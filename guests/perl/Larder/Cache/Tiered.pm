@@ -27,10 +27,12 @@ sub _again ($self, $seconds, @caches) {
     return $again->_ready($seconds);
 }
 
-# A back-fill begins the TTL again, for the time left in the farther tier is unknown.
+# A back-fill begins a TTL again, for the time left in the farther tier is unknown. It is the shortest TTL of all sets so
+# far: without one, a key that has a TTL could stay in the nearer tier for ever.
 sub _ready ($self, $seconds) {
+    ($self->{shortest}) = sort { $a <=> $b } grep { defined } $self->{shortest}, $seconds;
     $self->{seconds}  = $seconds;
-    $self->{fill_ttl} = $self->ttl_argument($seconds);
+    $self->{fill_ttl} = $self->ttl_argument($self->{shortest});
     $self->{counts}   = [ map { +{ hits => 0, misses => 0, dropped => 0, fills => 0, refused => 0 } } @{ $self->{caches} } ];
     return $self;
 }

@@ -20,8 +20,12 @@ final class Tiered extends Cache
     private readonly int $far;
     /** @var list<array<string, int>> */
     private array $counts;
-    /** @var list<mixed> The TTL of a back-fill for each tier: a full TTL, for the time left is unknown. */
+    /**
+     * @var list<mixed> The TTL of a back-fill for each tier: a full TTL, for the time left is unknown. It is the shortest TTL of
+     * all sets so far: without one, a key that has a TTL could stay in the nearer tier for ever.
+     */
     private array $fillTtl;
+    private int|float|null $shortest = null;
 
     /**
      * @param list<string> $names
@@ -161,6 +165,7 @@ final class Tiered extends Cache
     {
         $again = new self($this->names, array_map(static fn (Cache $cache): Cache => $cache->afterFork(), $this->caches));
         $again->fillTtl = $this->fillTtl;
+        $again->shortest = $this->shortest;
         return $again;
     }
 
@@ -171,7 +176,8 @@ final class Tiered extends Cache
 
     public function expectTtl(int|float|null $seconds): void
     {
-        $this->fillTtl = $this->ttlArgument($seconds);
+        $this->shortest = $seconds === null ? $this->shortest : min($seconds, $this->shortest ?? $seconds);
+        $this->fillTtl = $this->ttlArgument($this->shortest);
     }
 
     /** A miss in all tiers may be a failure of the farthest tier. */
