@@ -97,9 +97,9 @@ const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "no_look_after_a_fill",
         changes: &[Change {
-            file: "put.rs",
-            is: "if stored.is_late {",
-            becomes: "if stored.is_late && false {",
+            file: "locked.rs",
+            is: "if is_late && is_there {",
+            becomes: "if is_late && false {",
         }],
     },
     Mutant {

@@ -103,7 +103,7 @@ impl Locked<'_> {
     }
 
     /// Removes a slot that was filled, unless there is another one by now.
-    fn take_back(&self, hash: u64, slot: Slot) {
+    pub(crate) fn take_back(&self, hash: u64, slot: Slot) {
         let found = self.partition.candidates(hash).find(|(_, there)| there.is_of(slot));
         let Some((word, _)) = found else { return };
         word.store(Slot::EMPTY.0, Ordering::Release);

@@ -240,15 +240,19 @@ impl<'c> Locked<'c> {
         // A crash must not let an older token succeed, nor leave a value that was deleted meanwhile.
         self.intend_to_store(hash);
         let is_there = self.publish(hash, slot, older, takes, token.map(|_| seen));
+        #[cfg(test)]
+        tests::published(&self.partition, hash);
         let before = self.partition.note_change(hash);
         if is_there {
             self.count_alive(segment, &header);
         }
         let is_late = is_late(before);
         let version = header.whole_version(|| self.partition.version_of(segment, slot));
-        if !is_late {
-            self.intend_nothing();
+        if is_late && is_there {
+            // Somebody deleted the key meanwhile, without the lock. No work comes first: readers find the value until then.
+            self.take_back(hash, slot);
         }
+        self.intend_nothing();
         if std::mem::take(&mut self.is_crowded) {
             self.grow();
         }
@@ -447,9 +451,49 @@ pub(crate) fn shape_of(entry: &Entry<'_>) -> Header {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
     use crate::session::alive;
     use crate::{Cache, Options, Set};
+
+    thread_local! {
+        /// A change of the key that falls between the entry's slot and the second look at the key's changes.
+        static IS_CHANGED_THEN: Cell<bool> = const { Cell::new(false) };
+    }
+
+    pub(super) fn published(partition: &Partition<'_>, hash: u64) {
+        if IS_CHANGED_THEN.take() {
+            partition.note_change(hash);
+        }
+    }
+
+    #[test]
+    fn a_fill_that_is_too_late_is_gone_before_more_work_is_done() {
+        let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
+        let session = cache.session();
+        let (hash, key, space) = (cache.places.hash(b"key"), &b"key"[..], Space::ROOT);
+        let shape = Entry {
+            hash,
+            space,
+            key,
+            value: b"filled",
+            kind: 0,
+            flags: 0,
+            expiry: FOREVER,
+            version: None,
+        };
+        for is_late in [true, false] {
+            let token = session.token(key).changes;
+            let mut locked = session.lock(hash).unwrap();
+            IS_CHANGED_THEN.set(is_late);
+            let stored = locked.store(&shape, None, Takes::Any, Some(token)).unwrap();
+            assert_eq!(stored.is_late, is_late);
+            assert_eq!(locked.find(hash, key, space).is_none(), is_late);
+            drop(locked);
+            assert_eq!(cache.stats().items, u64::from(!is_late));
+        }
+    }
 
     #[test]
     fn what_is_made_of_a_deleted_entry_is_not_stored_and_what_is_new_is() {

@@ -69,12 +69,6 @@ impl Session {
             return Ok(None);
         };
         if stored.is_late {
-            // Somebody deleted the key meanwhile, without the lock.
-            let own = locked.find(entry.hash, entry.key, entry.space);
-            if let Some(own) = own.filter(|_| stored.is_there) {
-                locked.remove(&own);
-            }
-            locked.intend_nothing();
             self.count(Of::RefusedFills);
         }
         drop(locked);
