@@ -135,11 +135,10 @@ const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "no_second_look_of_splitters",
-        changes: &[Change {
-            file: "grow.rs",
-            is: "!slot_of(from).is_of(slot)",
-            becomes: "false",
-        }],
+        changes: &[
+            Change { file: "grow.rs", is: "!slot_of(from).is_of(slot)", becomes: "false" },
+            Change { file: "grow.rs", is: "exchange(to, copy, Slot::EMPTY);", becomes: "" },
+        ],
     },
     Mutant {
         name: "no_look_at_the_grown",

@@ -249,15 +249,17 @@ pub(crate) fn one_who_moves_and_one_who_deletes() {
     });
 }
 
-/// A slot that is moved into another bucket meanwhile is found, and is deleted all the same.
+/// A slot that is moved into another bucket meanwhile is found, and is deleted all the same: no later read finds it.
 pub(crate) fn one_who_splits_and_one_who_deletes() {
     explore(2, || {
         let cache = split_by_the_key();
         let mut deleter = cache.session();
         let splitter = Arc::clone(&cache);
         let split = move || assert!(locked(&splitter).split());
-        let ((), is_there) = at_once(split, move || deleter.delete(KEY).unwrap());
+        let delete = move || (deleter.delete(KEY).unwrap(), get(&mut deleter, KEY));
+        let ((), (is_there, found)) = at_once(split, delete);
         assert!(is_there);
+        assert_eq!(found, None, "after the delete has returned");
         assert_eq!(get(&mut cache.session(), KEY), None);
     });
 }

@@ -8,7 +8,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::index::exchange;
-use crate::layout::{BUCKET, Geometry, UPKEEP};
+use crate::layout::{BUCKET, BUCKET_SLOTS, Geometry, UPKEEP};
 use crate::locked::{INDEX, Locked};
 use crate::memory::{AtomicU64, fence, size};
 use crate::partition::{FILL, Partition, STATE};
@@ -144,10 +144,13 @@ impl Locked<'_> {
         let (old, new) = (partition.memory.line(old), partition.memory.line(new));
         let (all, wanted) = ((1_u64 << (doublings + 1)) - 1, (bits | 1 << doublings) as u64);
         let slot_of = |word: &AtomicU64| Slot(word.load(Ordering::Acquire));
-        for (from, to) in old.iter().zip(new) {
+        let mut copies = [Slot::EMPTY; BUCKET_SLOTS];
+        for ((from, to), copy) in old.iter().zip(new).zip(&mut copies) {
             let slot = slot_of(from);
-            let is_moved = !slot.is_empty() && slot.tag() & all == wanted;
-            to.store(if is_moved { slot.0 } else { Slot::EMPTY.0 }, Ordering::Relaxed);
+            if !slot.is_empty() && slot.tag() & all == wanted {
+                *copy = slot;
+            }
+            to.store(copy.0, Ordering::Relaxed);
         }
         // A delete without the lock takes the old slot away and then looks at the new one. So either it is seen here that the
         // old one is gone, or it sees the new one.
@@ -158,15 +161,16 @@ impl Locked<'_> {
                 to.store(Slot::EMPTY.0, Ordering::Relaxed);
             }
         }
+        #[cfg(test)]
+        tests::looked_again(old);
         let is_last = split + 1 == first << doublings;
         let next =
             if is_last { Grown::of(doublings + 1, 0) } else { Grown::of(doublings, split + 1) };
         partition.memory.word(partition.base + GROWN).store(next.0, Ordering::Release);
-        for (from, to) in old.iter().zip(new) {
-            let slot = slot_of(from);
-            if !slot.is_empty() && slot.tag() & all == wanted && !exchange(from, slot, Slot::EMPTY)
-            {
-                exchange(to, slot, Slot::EMPTY);
+        for ((from, to), copy) in old.iter().zip(new).zip(copies) {
+            // Where the old slot is gone by now, a delete took it away, and the copy must not bring it back.
+            if !copy.is_empty() && !exchange(from, copy, Slot::EMPTY) {
+                exchange(to, copy, Slot::EMPTY);
             }
         }
         true
@@ -193,5 +197,52 @@ impl Locked<'_> {
         memory.store(self.partition.note_at(segment, STATE), INDEX << 56);
         memory.store(self.partition.directory_at(place), segment as u64 + 1);
         self.partition.grown_at(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::{Cache, Options};
+
+    thread_local! {
+        /// A bucket that is split loses its slots after the splitter's second look at them.
+        static IS_EMPTIED_THEN: Cell<bool> = const { Cell::new(false) };
+    }
+
+    pub(super) fn looked_again(old: &[AtomicU64]) {
+        if IS_EMPTIED_THEN.take() {
+            for word in old {
+                word.store(Slot::EMPTY.0, Ordering::SeqCst);
+            }
+        }
+    }
+
+    /// A hash whose first bucket has this number, and whose slot the first split of it moves.
+    fn moved_from(cache: &Cache, bucket: usize) -> u64 {
+        let is_it = |hash: &u64| {
+            let numbers = cache.partition(0).numbers_of(*hash);
+            numbers[0] == bucket && Slot::tag_of(*hash) & 1 == 1
+        };
+        let mut keys = (0_u64..).map(|key| cache.places.hash(&key.to_ne_bytes()));
+        keys.find(is_it).unwrap()
+    }
+
+    #[test]
+    fn a_slot_that_is_taken_away_during_a_split_does_not_come_back() {
+        for is_emptied in [false, true] {
+            let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
+            let session = cache.session();
+            let hash = moved_from(&cache, 0);
+            let mut locked = session.lock(hash).unwrap();
+            let slot = locked.slot_of(hash, 0, locked.partition.start_of(0), 0);
+            let [at, _] = locked.partition.buckets_of(hash);
+            locked.partition.memory.line(at)[0].store(slot.0, Ordering::SeqCst);
+            IS_EMPTIED_THEN.set(is_emptied);
+            assert!(locked.split());
+            assert_eq!(locked.partition.candidates(hash).count(), usize::from(!is_emptied));
+        }
     }
 }
