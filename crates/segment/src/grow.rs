@@ -136,11 +136,11 @@ impl Locked<'_> {
             return false;
         }
         let number = ((1 << doublings) - 1) * first + split;
-        let Some(new) = partition.grown_at(number).or_else(|| self.extend(number)) else {
-            return false;
-        };
+        let there = partition.grown_at(number).and_then(|at| self.of_index(at));
+        let Some(new) = there.or_else(|| self.extend(number)) else { return false };
         let (bucket, bits) = (split >> doublings, split & ((1 << doublings) - 1));
-        let Some(old) = partition.half_at(bucket, bits) else { return false };
+        let old = partition.half_at(bucket, bits).and_then(|at| self.of_index(at));
+        let Some(old) = old else { return false };
         let (old, new) = (partition.memory.line(old), partition.memory.line(new));
         let (all, wanted) = ((1_u64 << (doublings + 1)) - 1, (bits | 1 << doublings) as u64);
         let slot_of = |word: &AtomicU64| Slot(word.load(Ordering::Acquire));
@@ -176,12 +176,20 @@ impl Locked<'_> {
         true
     }
 
-    /// Gives a segment to the index, in which the bucket of this number is; where that is.
+    /// Where a bucket is, if the index has that place: a damaged directory may name a segment of records.
+    pub(crate) fn of_index(&self, at: usize) -> Option<usize> {
+        let within = at.checked_sub(self.partition.start_of(0));
+        let segment = within.map(|at| at / self.partition.places.geometry.segment_len);
+        segment.is_none_or(|segment| self.state(segment).0 == INDEX).then_some(at)
+    }
+
+    /// Gives a segment to the index, which begins with the bucket of this number; where that is.
     fn extend(&mut self, number: usize) -> Option<usize> {
         let geometry = self.partition.places.geometry;
         let place = (number * BUCKET) >> geometry.segment_len.trailing_zeros();
         let (share, of) = Geometry::INDEX_SHARE;
-        if place >= geometry.segments * share / of {
+        let is_first = (number * BUCKET).is_multiple_of(geometry.segment_len);
+        if !is_first || place >= geometry.segments * share / of {
             return None;
         }
         // Those that are written anew have a place before.
@@ -195,6 +203,8 @@ impl Locked<'_> {
         let memory = self.partition.memory;
         memory.store(self.partition.note_at(segment, FILL), 0);
         memory.store(self.partition.note_at(segment, STATE), INDEX << 56);
+        // A process killed before this leaves a segment that is given back, and not one that records are written into, too.
+        fence(Ordering::Release);
         memory.store(self.partition.directory_at(place), segment as u64 + 1);
         self.partition.grown_at(number)
     }
@@ -205,7 +215,8 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
-    use crate::{Cache, Options};
+    use crate::namespace::Space;
+    use crate::{Cache, Options, Set};
 
     thread_local! {
         /// A bucket that is split loses its slots after the splitter's second look at them.
@@ -244,5 +255,26 @@ mod tests {
             assert!(locked.split());
             assert_eq!(locked.partition.candidates(hash).count(), usize::from(!is_emptied));
         }
+    }
+
+    /// As a damaged file may have it.
+    #[test]
+    fn a_segment_of_entries_that_the_directory_names_is_left_alone() {
+        let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
+        let mut session = cache.session();
+        session.set(b"key", b"value", &Set::default()).unwrap();
+        let hash = cache.places.hash(b"key");
+        let mut locked = session.lock(hash).unwrap();
+        let partition = locked.partition;
+        let segment = locked.find(hash, b"key", Space::ROOT).unwrap().segment;
+        partition.memory.store(partition.directory_at(0), segment as u64 + 1);
+        assert!(locked.split());
+        let named = partition.memory.load(partition.directory_at(0)) - 1;
+        assert_ne!(named, segment as u64);
+        assert_eq!(locked.state(usize::try_from(named).unwrap()).0, INDEX);
+        drop(locked);
+        let mut found = Vec::new();
+        assert!(session.get(b"key", &mut found).is_some());
+        assert_eq!(found, b"value");
     }
 }

@@ -356,7 +356,8 @@ impl<'c> Locked<'c> {
     /// that is emptied for it.
     fn place_for(&mut self, hash: u64) -> &'c AtomicU64 {
         let memory = self.partition.memory;
-        let lines = self.partition.buckets_of(hash).map(|bucket| memory.line(bucket));
+        let of_index = |bucket| self.of_index(bucket).unwrap_or(self.partition.index());
+        let lines = self.partition.buckets_of(hash).map(|bucket| memory.line(of_index(bucket)));
         let slot_of = |word: &AtomicU64| Slot(word.load(Ordering::Relaxed));
         let [first, second] = lines.map(|line| {
             let is_empty = |word: &AtomicU64| usize::from(slot_of(word).is_empty());

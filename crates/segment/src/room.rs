@@ -133,7 +133,8 @@ impl Locked<'_> {
         let first = self.swept().min(buckets);
         let end = first.saturating_add(buckets.div_ceil(SWEEPS)).min(buckets);
         for bucket in first..end {
-            let Some(at) = self.partition.any_bucket_at(bucket) else { continue };
+            let at = self.partition.any_bucket_at(bucket).and_then(|at| self.of_index(at));
+            let Some(at) = at else { continue };
             for word in self.partition.memory.line(at) {
                 let slot = Slot(word.load(Ordering::Relaxed));
                 if slot != Slot::EMPTY
