@@ -31,6 +31,25 @@ struct Head {
     chunks: Vec<u8>,
 }
 
+/// The outcome of looking for the entry of a cut value without its lock.
+enum Looked {
+    There(Head),
+    Gone,
+    /// Others changed what was looked at, each time.
+    Unknown,
+}
+
+/// The record of a cut value's entry, as it was while its segment was not begun anew.
+struct Cut {
+    header: Header,
+    space: Space,
+    is_in_main: bool,
+    /// When its segment was begun.
+    begun: u64,
+    /// Where the chunks are.
+    chunks: Vec<u8>,
+}
+
 impl Locked<'_> {
     /// The queue into which a chunk is written anew whose segment is emptied; `None` where it is dropped. Where its entry is
     /// there, the whole value then goes.
@@ -45,11 +64,15 @@ impl Locked<'_> {
         let places = self.partition.places;
         let home = Partition::new(self.partition.memory, places, places.partition_of(hash));
         let begun = self.partition.memory.load(self.partition.time_at(chunk.segment));
-        let Some(head) = home.head_of(number, hash, self.moment, self.now) else {
-            let is_pending = self.now.saturating_sub(begun) < PENDING_MS
-                && keeps != Keeps::Nothing
-                && !space.was_cleared(self.partition.memory);
-            return is_pending.then_some(queue);
+        let head = match home.head_of(number, hash, self.moment, self.now) {
+            Looked::There(head) => head,
+            Looked::Gone => {
+                let is_pending = self.now.saturating_sub(begun) < PENDING_MS
+                    && keeps != Keeps::Nothing
+                    && !space.was_cleared(self.partition.memory);
+                return is_pending.then_some(queue);
+            }
+            Looked::Unknown => return Some(queue),
         };
         let is_used = head.slot.uses() >= self.uses_to_stay();
         let is_kept = match keeps {
@@ -78,7 +101,7 @@ impl Locked<'_> {
     pub(crate) fn evict_head(&mut self, hash: u64, number: u64) {
         let heads = self.partition.candidates(hash);
         let found = heads.into_iter().find_map(|(word, slot)| {
-            let (header, _) = self.partition.cut_at(slot, number, self.moment)?;
+            let Cut { header, .. } = self.partition.cut_at(slot, number, self.moment)?;
             let at = self.partition.base + slot.at();
             let present = self.find_at(hash, at, &header)?;
             std::ptr::eq(present.word, word).then_some(present)
@@ -95,35 +118,35 @@ impl Locked<'_> {
 }
 
 impl Partition<'_> {
-    /// The entry of a value that was cut under this number, if it is there and neither expired nor cleared.
-    fn head_of(&self, number: u64, hash: u64, moment: Moment, now: u64) -> Option<Head> {
+    /// The entry of a value that was cut under this number, which is none where it has expired or was cleared.
+    fn head_of(&self, number: u64, hash: u64, moment: Moment, now: u64) -> Looked {
         for _ in 0..LOOKS {
-            let mut is_changed = false;
-            for (word, slot) in self.candidates(hash) {
+            let (grown, mut is_changed) = (self.grown(), false);
+            #[cfg(test)]
+            tests::looks();
+            for (word, slot) in self.candidates_at(hash, grown) {
                 let found = self.cut_at(slot, number, moment);
                 if !is_still(word, slot) {
                     is_changed = true;
-                } else if let Some((header, chunks)) = found {
-                    let segment = self.segment_of(slot)?;
-                    let space = header.space(self.memory, self.base + slot.at());
+                } else if let Some(Cut { header, space, is_in_main, begun, chunks }) = found {
                     if header.has_expired(|| now) || space.was_cleared(self.memory) {
-                        return None;
+                        return Looked::Gone;
                     }
-                    let is_in_main = self.is_in_main(segment);
-                    let is_moved = header.version.is_some();
-                    let moved = if is_moved { self.memory.load(self.time_at(segment)) } else { 0 };
-                    return Some(Head { slot, is_in_main, moved, chunks });
+                    let moved = if header.version.is_some() { begun } else { 0 };
+                    return Looked::There(Head { slot, is_in_main, moved, chunks });
                 }
             }
-            if !is_changed {
-                return None;
+            // The slot may have been moved to another bucket meanwhile. The reads above must not come after the one below.
+            fence(Ordering::Acquire);
+            if !is_changed && self.grown() == grown {
+                return Looked::Gone;
             }
         }
-        None
+        Looked::Unknown
     }
 
-    /// The record of a slot and where its chunks are, if it is the entry of the value that was cut under this number.
-    fn cut_at(&self, slot: Slot, number: u64, moment: Moment) -> Option<(Header, Vec<u8>)> {
+    /// The record of a slot, if it is the entry of the value that was cut under this number.
+    fn cut_at(&self, slot: Slot, number: u64, moment: Moment) -> Option<Cut> {
         let segment = self.current_segment_of(slot, moment)?;
         let at = self.base + slot.at();
         let header = Header::read(self.memory, at, self.end_of(segment))?;
@@ -132,10 +155,13 @@ impl Partition<'_> {
         }
         let mut chunks = Vec::with_capacity(header.value_len);
         self.memory.copy_out(at + header.len() + header.key_len, header.value_len, &mut chunks);
-        // The reads of the copy must not move behind the second look at the segment.
+        let (space, is_in_main) = (header.space(self.memory, at), self.is_in_main(segment));
+        let begun = self.memory.load(self.time_at(segment));
+        // The reads above must not move behind the second look at the segment.
         fence(Ordering::Acquire);
         self.current_segment_of(slot, moment)?;
-        (chunks.first_chunk() == Some(&number.to_ne_bytes())).then_some((header, chunks))
+        let is_it = chunks.first_chunk() == Some(&number.to_ne_bytes());
+        is_it.then_some(Cut { header, space, is_in_main, begun, chunks })
     }
 
     /// Whether an entry that is stored now goes to the main queue, as far as can be told without the lock: it is there, or
@@ -159,5 +185,84 @@ impl Partition<'_> {
     /// Whether a segment is of the main queue, as far as can be told without the lock.
     fn is_in_main(&self, segment: usize) -> bool {
         self.memory.load(self.note_at(segment, STATE)) >> 56 == MAIN
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::Options;
+    use crate::cache::Cache;
+    use crate::locked::{self, Takes};
+    use crate::record::FOREVER;
+
+    thread_local! {
+        /// What others do after a look for an entry has read how far the index has grown.
+        static OTHERS: RefCell<Option<Box<dyn FnMut()>>> = const { RefCell::new(None) };
+    }
+
+    pub(super) fn looks() {
+        OTHERS.with_borrow_mut(|others| others.iter_mut().for_each(|others| others()));
+    }
+
+    fn split(cache: &Arc<Cache>) {
+        assert!(cache.session().lock(0).unwrap().split());
+    }
+
+    /// A cache with the entry of a cut value, whose slot the first split moves, and the hash of its key.
+    fn with_head(number: u64) -> (Arc<Cache>, u64) {
+        let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
+        let keys = (0_u64..).map(u64::to_ne_bytes);
+        let is_moved = |key: &[u8; 8]| {
+            let hash = cache.places.hash(key);
+            cache.partition(0).numbers_of(hash)[0] == 0 && Slot::tag_of(hash) & 1 == 1
+        };
+        let key = keys.into_iter().find(is_moved).unwrap();
+        let (hash, list) = (cache.places.hash(&key), [number, 0, 0, 0]);
+        let value: Vec<u8> = list.into_iter().flat_map(u64::to_ne_bytes).collect();
+        let head = locked::Entry {
+            hash,
+            space: Space::ROOT,
+            key: &key,
+            value: &value,
+            kind: kind::CUT,
+            flags: 0,
+            expiry: FOREVER,
+            version: None,
+        };
+        cache.session().lock(hash).unwrap().store(&head, None, Takes::Any, None).unwrap();
+        (cache, hash)
+    }
+
+    fn looked(cache: &Cache, number: u64, hash: u64) -> Looked {
+        let moment = cache.moment();
+        cache.partition(0).head_of(number, hash, moment, moment.now())
+    }
+
+    #[test]
+    fn an_entry_whose_slot_is_moved_to_another_bucket_is_found() {
+        let (cache, hash) = with_head(7);
+        let others = Arc::clone(&cache);
+        let mut is_split = false;
+        OTHERS.set(Some(Box::new(move || {
+            if !std::mem::replace(&mut is_split, true) {
+                split(&others);
+            }
+        })));
+        assert!(matches!(looked(&cache, 7, hash), Looked::There(_)));
+        OTHERS.set(None);
+        assert!(matches!(looked(&cache, 8, hash), Looked::Gone));
+    }
+
+    #[test]
+    fn an_entry_is_not_said_to_be_gone_while_the_index_grows() {
+        let (cache, hash) = with_head(7);
+        let others = Arc::clone(&cache);
+        OTHERS.set(Some(Box::new(move || split(&others))));
+        assert!(matches!(looked(&cache, 8, hash), Looked::Unknown));
+        OTHERS.set(None);
     }
 }
