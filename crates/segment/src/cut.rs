@@ -110,6 +110,11 @@ impl Chunks {
     }
 }
 
+/// The time at which a chunk is written, in milliseconds: its record has that in the place of a client's flags.
+pub(crate) fn written_at(now: u64) -> u32 {
+    u32::try_from(now & u64::from(u32::MAX)).unwrap_or(0)
+}
+
 /// A number for a value that is cut. Two have the same one only where the counter, the time and the hashes of their keys all
 /// are: a counter that was damaged, or came back from the disk as it was before, does not give one value another's chunks.
 fn number(cache: &Cache, hash: u64) -> u64 {
@@ -202,7 +207,8 @@ impl Session {
         for _ in 0..HOLDS {
             let mut locked = self.lock_of(partition)?;
             locked.is_of_large = is_of_large;
-            let stored = locked.store(chunk, None, Takes::Any, None);
+            let chunk = locked::Entry { flags: written_at(locked.now), ..*chunk };
+            let stored = locked.store(&chunk, None, Takes::Any, None);
             let stored = self.stored(stored, chunk.value.len());
             self.release(locked);
             if let Some(stored) = stored? {

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::cut::{Chunks, LIST};
+use crate::cut::{Chunks, LIST, written_at};
 use crate::index::is_still;
 use crate::locked::{Doomed, Locked, MAIN, Present};
 use crate::memory::fence;
@@ -19,8 +19,8 @@ use crate::upkeep::Keeps;
 /// How often an entry is looked at anew that others change meanwhile.
 const LOOKS: usize = 3;
 
-/// A chunk whose entry is not there is kept for so long, in milliseconds: the entry follows the last chunk.
-const PENDING_MS: u64 = 1000;
+/// A chunk whose entry is not there is kept for so long after it was written, in milliseconds: the entry follows the last chunk.
+const PENDING_MS: u32 = 1000;
 
 /// The entry of a cut value, as a chunk finds it.
 struct Head {
@@ -67,7 +67,8 @@ impl Locked<'_> {
         let head = match home.head_of(number, hash, self.moment, self.now) {
             Looked::There(head) => head,
             Looked::Gone => {
-                let is_pending = self.now.saturating_sub(begun) < PENDING_MS
+                let age = written_at(self.now).wrapping_sub(chunk.found.header.flags);
+                let is_pending = age < PENDING_MS
                     && keeps != Keeps::Nothing
                     && !space.was_cleared(self.partition.memory);
                 return is_pending.then_some(queue);

@@ -181,3 +181,29 @@ fn what_was_touched_outlives_the_expiry_that_its_segment_was_given_back_at() {
     }
     assert!(cache.stats().expired + cache.stats().evictions() > 0, "no room was needed");
 }
+
+/// A segment with chunks of it may have been begun long ago, and be emptied before their entry is there.
+#[test]
+fn a_value_in_chunks_is_there_after_its_set_however_slowly_segments_fill() {
+    let _alone = alone();
+    for (item, len) in [(500, 9000), (2000, 25_000), (500, 40_000), (2000, 40_000), (500, 250_000)]
+    {
+        let cache = Cache::private(&SMALL).unwrap();
+        let mut session = cache.session();
+        let mut others = 0..u32::MAX;
+        let mut fill = |count: usize| {
+            for other in others.by_ref().take(count) {
+                let (mut session, value) = (cache.session(), vec![1; item]);
+                session.set(&other.to_ne_bytes(), &value, &Set::default()).unwrap();
+            }
+        };
+        fill(3_000_000 / item);
+        for round in 0..100 {
+            fill((7 + round) % 40);
+            pass(1500);
+            session.set(b"large", &vec![7; len], &Set::default()).unwrap();
+            assert!(has(&cache, b"large"), "{len} bytes among ones of {item}, round {round}");
+        }
+        assert!(cache.stats().evictions() > 0, "no room was needed");
+    }
+}
