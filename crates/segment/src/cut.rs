@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime};
 use crate::Failed;
 use crate::api::{Condition, Outcome};
 use crate::cache::Cache;
+use crate::change::TRIES;
 use crate::locked::{self, Doomed, Takes};
 use crate::memory::size;
 use crate::namespace::Space;
@@ -144,24 +145,41 @@ impl Session {
         })
     }
 
-    /// Stores an entry whose value is cut.
+    /// Stores an entry whose value is cut, anew where it was cleared with its chunks before anybody was told of them.
     pub(crate) fn put_in_chunks(
         &mut self,
         entry: &locked::Entry<'_>,
         condition: Condition,
     ) -> Result<Outcome, Failed> {
+        for _ in 0..TRIES {
+            let entry = locked::Entry { space: self.space(), ..*entry };
+            if let Some(outcome) = self.put_cut(&entry, condition)? {
+                return Ok(outcome);
+            }
+        }
+        Err(Failed::Busy { holder: None, waited: Duration::ZERO })
+    }
+
+    /// Stores the chunks and then their entry; `None` where they were cleared between.
+    fn put_cut(
+        &self,
+        entry: &locked::Entry<'_>,
+        condition: Condition,
+    ) -> Result<Option<Outcome>, Failed> {
         let number = number(&self.cache, entry.hash);
         let chunks = Chunks::cut(&self.cache, (number, entry.space.word), entry.value.len());
         let (partition, moment) = (self.partition(entry.hash), self.cache.moment());
         let is_admitted = partition.is_admitted((entry.hash, entry.key, entry.space), moment);
         let admitted = if is_admitted { kind::ADMITTED } else { 0 };
         let outcome = self.put_chunks(entry, chunks, admitted).and_then(|()| {
+            #[cfg(test)]
+            tests::put_chunks();
             let bytes = chunks.bytes();
             let kind = entry.kind | kind::CUT | admitted;
             let head = locked::Entry { value: &bytes, kind, ..*entry };
-            self.put(&head, condition)
+            self.put_head(&head, condition, moment)
         });
-        if !matches!(outcome, Ok(Outcome::Stored(_))) {
+        if !matches!(outcome, Ok(Some(Outcome::Stored(_)))) {
             // A writer that has waited in vain waits no more.
             let is_busy = matches!(outcome, Err(Failed::Busy { .. }));
             let patience = if is_busy { Duration::ZERO } else { self.patience };
@@ -284,9 +302,51 @@ impl Cache {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+    use std::sync::Arc;
+
     use super::*;
     use crate::record::FOREVER;
     use crate::{Options, Set};
+
+    thread_local! {
+        /// What others do once after the chunks of a value are there, and its entry is not.
+        static OTHERS: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
+    }
+
+    pub(super) fn put_chunks() {
+        if let Some(others) = OTHERS.take() {
+            others();
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "takes an interpreter minutes")]
+    fn a_value_that_is_stored_while_all_is_cleared_is_there_and_whole() {
+        for of_all in [false, true] {
+            let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
+            let shop = cache.namespace("shop").unwrap();
+            let mut session = shop.session();
+            let others = Arc::clone(&cache);
+            OTHERS.set(Some(Box::new(move || {
+                if of_all {
+                    others.clear();
+                } else {
+                    shop.clear();
+                }
+                // The segments with the chunks are emptied for these.
+                let mut session = others.session();
+                for key in 0..3000_u64 {
+                    session.set(&key.to_le_bytes(), &value(1, 500), &Set::default()).unwrap();
+                }
+            })));
+            let stored = session.set(b"key", &value(7, 40_000), &Set::default());
+            assert!(matches!(stored, Ok(Outcome::Stored(_))), "{stored:?}");
+            let mut found = Vec::new();
+            assert!(session.get(b"key", &mut found).is_some(), "all: {of_all}");
+            assert!(found == value(7, 40_000));
+        }
+    }
 
     /// Of one byte over and over.
     fn value(byte: u8, len: usize) -> Vec<u8> {

@@ -7,6 +7,7 @@ use crate::Failed;
 use crate::api::{Condition, Outcome};
 use crate::changes::is_changed;
 use crate::locked::{self, Locked, Present, Stored, Takes};
+use crate::partition::Moment;
 use crate::room::NoRoom;
 use crate::session::{Session, alive};
 use crate::stats::Of;
@@ -37,9 +38,36 @@ impl Session {
         entry: &locked::Entry<'_>,
         condition: Condition,
     ) -> Result<Option<Outcome>, Failed> {
-        let mut locked = self.lock(entry.hash)?;
+        let locked = self.lock(entry.hash)?;
         // The namespace's generation is read again under the lock: it may have been cleared while this thread waited.
-        let entry = &locked::Entry { space: self.space(), ..*entry };
+        self.put_locked(locked, &locked::Entry { space: self.space(), ..*entry }, condition)
+    }
+
+    /// Stores the entry of a value in chunks, which are there already; `None` where they were cleared since that moment.
+    pub(crate) fn put_head(
+        &self,
+        head: &locked::Entry<'_>,
+        condition: Condition,
+        moment: Moment,
+    ) -> Result<Option<Outcome>, Failed> {
+        for _ in 0..HOLDS {
+            let locked = self.lock(head.hash)?;
+            if locked.moment.cleared != moment.cleared || self.space() != head.space {
+                return Ok(None);
+            }
+            if let Some(outcome) = self.put_locked(locked, head, condition)? {
+                return Ok(Some(outcome));
+            }
+        }
+        Err(Failed::Busy { holder: None, waited: Duration::ZERO })
+    }
+
+    fn put_locked(
+        &self,
+        mut locked: Locked<'_>,
+        entry: &locked::Entry<'_>,
+        condition: Condition,
+    ) -> Result<Option<Outcome>, Failed> {
         let mut present = alive(&mut locked, (entry.hash, entry.key, entry.space));
         if condition == Condition::Absent
             && let Some(damaged) = present
