@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use larder_report::Operation;
+use larder_store::Operation;
 
 /// The phases to measure, one after another; a phase of several operations does them all to each key before the next
 /// key.

@@ -8,7 +8,7 @@ use larder_report::{Counts, OVERWRITES_FAILED};
 use larder_store::{Error, Meta, Result, Session, SetOptions};
 
 use super::key_state::KeyState;
-use super::tally::add_examples;
+use super::tally::{add_examples, count_wrong};
 use super::worker::stored;
 use crate::patience::patiently;
 use larder_workload::{Asked, Composer, Finding, KeySpace, NOTHING, Values};
@@ -55,7 +55,7 @@ impl ReadBack {
     fn wrong(&mut self, finding: Finding, words: impl FnOnce() -> String) {
         let Some(name) = finding.name() else { return };
         self.counts.read_back_wrong += 1;
-        finding.count(&mut self.counts);
+        count_wrong(&mut self.counts, finding);
         self.examples.entry(name.to_owned()).or_insert_with(words);
     }
 }

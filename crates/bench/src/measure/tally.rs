@@ -170,7 +170,7 @@ impl Tally {
     #[cold]
     fn wrong(&mut self, finding: Finding) {
         self.counts.wrong += 1;
-        finding.count(&mut self.counts);
+        count_wrong(&mut self.counts, finding);
     }
 
     /// Keeps the words about a wrong value where it is the first of its kind.
@@ -248,6 +248,17 @@ impl Tally {
             self.first_error.clone_from(&other.first_error);
         }
         add_examples(&mut self.wrong_examples, &other.wrong_examples);
+    }
+}
+
+/// Counts a wrong value by its fault.
+pub(super) fn count_wrong(counts: &mut Counts, finding: Finding) {
+    match finding {
+        Finding::Right => {}
+        Finding::Truncated => counts.truncated += 1,
+        Finding::Stale => counts.stale += 1,
+        Finding::OtherKey => counts.other_key += 1,
+        Finding::Damaged => counts.damaged += 1,
     }
 }
 

@@ -18,6 +18,7 @@ use super::source::Source;
 use super::targets::PlannedTarget;
 use crate::error::{Result, usage};
 use crate::measure::Work;
+use crate::scenario::size_coordinate;
 use larder_workload::trace::Trace;
 use larder_workload::{
     Bound, Capacity, Distribution, KeyPattern, KeySpace, Lengths, Picker, SizeSpec, Sizes, Values,
@@ -247,8 +248,8 @@ pub(super) fn plan_point(
 /// The coordinates by which reports tell this point from others. The number of keys is a coordinate only where it is
 /// swept, because parts of a scenario differ in it without being compared by it.
 fn coordinates(source: &Source, at: &Coordinates<'_>, keys: &KeySpace, values: &Values) -> Point {
-    let data_size = if values.are_recorded() { recorded() } else { at.data_size.coordinate() };
-    let key_size = if keys.are_recorded() { recorded() } else { at.key_size.coordinate() };
+    let data_size = if values.are_recorded() { recorded() } else { size_coordinate(at.data_size) };
+    let key_size = if keys.are_recorded() { recorded() } else { size_coordinate(at.key_size) };
     let threads = PointValue::Number(at.threads.into());
     let mut point = Point::from([
         ("data_size".into(), data_size),

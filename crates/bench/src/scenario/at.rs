@@ -29,8 +29,9 @@ impl At {
     /// The point, with the names of coordinates that a run uses.
     pub(crate) fn point(&self) -> Point {
         let sizes = [("data_size", &self.data_size), ("key_size", &self.key_size)];
-        let sizes =
-            sizes.into_iter().filter_map(|(name, size)| Some((name, size.as_ref()?.coordinate())));
+        let sizes = sizes
+            .into_iter()
+            .filter_map(|(name, size)| Some((name, size_coordinate(size.as_ref()?))));
         let counts = [("keys", self.keys), ("threads", self.threads)];
         let counts = counts
             .into_iter()
@@ -87,4 +88,12 @@ impl fmt::Display for At {
         ];
         f.write_str(&named.into_iter().flatten().collect::<Vec<_>>().join(", "))
     }
+}
+
+/// The coordinate of a size: a number where every size is the same, otherwise the text.
+pub(crate) fn size_coordinate(size: &SizeSpec) -> PointValue {
+    size.as_fixed().map_or_else(
+        || PointValue::Text(size.to_string()),
+        |bytes| PointValue::Number(bytes.into()),
+    )
 }

@@ -18,6 +18,7 @@ use larder_workload::WorkloadSpec;
 
 pub use article::{ArticleSpec, ClaimSpec, FigureSpec};
 pub use at::At;
+pub(crate) use at::size_coordinate;
 pub use form::{Form, Part};
 pub use made::{MADE, Made};
 pub use named::Named;

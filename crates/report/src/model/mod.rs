@@ -10,7 +10,6 @@ mod diff;
 mod hit_curve;
 mod index;
 mod latency;
-mod operation;
 mod paced;
 mod sample;
 mod search;
@@ -25,6 +24,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use larder_store::Operation;
+
 pub use article::{
     Article, ArticleChecks, ArticleFigure, ArticleForm, ArticleRate, Claim, ClaimCheck, ClaimKind,
     ClaimVerdict, Clock, Evidence, Measure, Stored,
@@ -38,7 +39,6 @@ pub use diff::{
 pub use hit_curve::{HitCurve, HitRatios};
 pub use index::{Entry, Index};
 pub use latency::{CurvePoint, Latency, LatencyIntervals, LatencyTo, Stalls};
-pub use operation::Operation;
 pub use paced::{Paced, PacedSample};
 pub use sample::{NOT_EMPTIED, NOT_LOOKED_FOR, OVERWRITES_FAILED, Sample, Timeline, Wire};
 pub use search::{Search, SearchStep};

@@ -13,7 +13,6 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use larder_report::PointValue;
 use larder_store::ByteSize;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::SplitMix64;
@@ -56,14 +55,6 @@ enum Shape {
 }
 
 impl SizeSpec {
-    /// The coordinate of a point of a sweep: a number where every size is the same, otherwise the text.
-    pub fn coordinate(&self) -> PointValue {
-        self.as_fixed().map_or_else(
-            || PointValue::Text(self.to_string()),
-            |bytes| PointValue::Number(bytes.into()),
-        )
-    }
-
     /// The largest possible size: 1 GiB.
     pub const LIMIT: u32 = 1 << 30;
 

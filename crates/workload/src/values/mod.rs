@@ -9,7 +9,6 @@ mod wrong;
 use std::ops::Range;
 use std::sync::Arc;
 
-use larder_report::Counts;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -114,17 +113,6 @@ impl Finding {
             Self::Stale => Some("stale"),
             Self::OtherKey => Some("other_key"),
             Self::Damaged => Some("damaged"),
-        }
-    }
-
-    /// Counts a wrong value by its fault.
-    pub fn count(self, counts: &mut Counts) {
-        match self {
-            Self::Right => {}
-            Self::Truncated => counts.truncated += 1,
-            Self::Stale => counts.stale += 1,
-            Self::OtherKey => counts.other_key += 1,
-            Self::Damaged => counts.damaged += 1,
         }
     }
 }

@@ -1,11 +1,11 @@
-//! The operations that a cell can measure.
+//! The operations on a store that a workload lists and a report shows.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The operation that a cell measures.
+/// The operation that a workload asks for and a cell measures.
 #[derive(
     Debug,
     Clone,
@@ -54,7 +54,7 @@ impl Operation {
         Self::Touch,
     ];
 
-    /// The name in `run.json`.
+    /// The name in a workload and in `run.json`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Set => "set",
