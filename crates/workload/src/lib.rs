@@ -3,6 +3,7 @@
 //! Everything follows from a seed, so that the same work can be done twice. This crate only describes work; it runs and
 //! measures nothing.
 
+mod access;
 mod bound;
 mod capacity;
 mod each_thread;
@@ -20,6 +21,7 @@ mod typed;
 mod until;
 mod values;
 
+pub use access::Access;
 pub use bound::Bound;
 pub use capacity::Capacity;
 pub use each_thread::EachThread;

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use larder_workload::trace::{
-    FORMATS, MAX_OPS, Trace, TraceFault, TraceKind, TraceOp, TraceSource, TraceStats,
+    Access, FORMATS, MAX_OPS, Trace, TraceFault, TraceOp, TraceSource, TraceStats,
 };
 use proptest::prelude::*;
 
@@ -45,7 +45,7 @@ fn error(name: &str, bytes: &[u8]) -> String {
     message
 }
 
-fn op(key: u32, kind: TraceKind, value_size: Option<u32>, ttl: Option<u32>) -> TraceOp {
+fn op(key: u32, kind: Access, value_size: Option<u32>, ttl: Option<u32>) -> TraceOp {
     TraceOp { key, kind, value_size, ttl }
 }
 
@@ -74,7 +74,7 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
 fn cache2k_keys_are_numbered_in_the_order_of_their_appearance() {
     let trace = read("web.trace", &cache2k(&[70_000, 3, 70_000, 0, 3])).unwrap();
     assert_eq!(trace.keys(), [0, 1, 0, 2, 1]);
-    assert!(trace.ops().all(|op| op.kind == TraceKind::Get && op.value_size.is_none()));
+    assert!(trace.ops().all(|op| op.kind == Access::Get && op.value_size.is_none()));
     let expected = TraceStats { operations: 5, gets: 5, keys: 3, ..TraceStats::default() };
     assert_eq!(trace.stats(), expected);
     assert_eq!(trace.lookaside_hits(), 5 - 3);
@@ -84,7 +84,7 @@ fn cache2k_keys_are_numbered_in_the_order_of_their_appearance() {
 fn both_forms_of_metas_traces_say_the_same() {
     let old = read("kvcache.csv", KVCACHE_2022.as_bytes()).unwrap();
     let new = read("kvcache.csv", KVCACHE_2024.as_bytes()).unwrap();
-    let (get, set, delete) = (TraceKind::Get, TraceKind::Set, TraceKind::Delete);
+    let (get, set, delete) = (Access::Get, Access::Set, Access::Delete);
     let expected = [
         op(0, get, None, None),
         op(0, get, None, None),
@@ -108,7 +108,7 @@ fn both_forms_of_metas_traces_say_the_same() {
 #[test]
 fn twitters_keys_may_have_commas_and_foreign_operations_are_counted() {
     let trace = read("cluster052", TWITTER.as_bytes()).unwrap();
-    let (get, set, delete) = (TraceKind::Get, TraceKind::Set, TraceKind::Delete);
+    let (get, set, delete) = (Access::Get, Access::Set, Access::Delete);
     let expected = [
         op(0, get, Some(212), None),
         op(1, set, Some(40), Some(86400)),
@@ -127,9 +127,9 @@ fn named_columns_may_stand_in_any_order_and_most_may_be_missing() {
     let text = "\u{feff}region , value_size,key ,op\r\nx,7,\"a,b\",set\r\n\r\ny,,a,touch\r\nz,9,\"a,b\",GET\r\n";
     let trace = read("mine.csv", text.as_bytes()).unwrap();
     let expected = [
-        op(0, TraceKind::Set, Some(7), None),
-        op(1, TraceKind::Touch, None, None),
-        op(0, TraceKind::Get, Some(9), None),
+        op(0, Access::Set, Some(7), None),
+        op(1, Access::Touch, None, None),
+        op(0, Access::Get, Some(9), None),
     ];
     assert_eq!(trace.ops().collect::<Vec<_>>(), expected);
     assert_eq!(trace.key_size(0), Some(3), "as long as its text");
@@ -283,7 +283,7 @@ fn without_fills(rows: &str) -> Vec<TraceOp> {
 
 #[test]
 fn a_set_after_a_get_of_its_key_is_the_fill_of_that_get() {
-    let (get, set, delete) = (TraceKind::Get, TraceKind::Set, TraceKind::Delete);
+    let (get, set, delete) = (Access::Get, Access::Set, Access::Delete);
     // The fill disappears, and the gets before it take over its size and TTL.
     assert_eq!(
         without_fills("a,get,,\nb,get,5,\na,get,,\na,set,9,60\na,get,9,\n"),
@@ -404,10 +404,10 @@ proptest! {
             let (ttl_shown, size_shown) = (shown(ttl), shown(size));
             writeln!(text, "{ttl_shown},{times},{size_shown},k{key},{name}").unwrap();
             let kind = match *name {
-                "get" | "get_lease" => TraceKind::Get,
-                "SET" | "cas" => TraceKind::Set,
-                "delete" => TraceKind::Delete,
-                _ => TraceKind::Touch,
+                "get" | "get_lease" => Access::Get,
+                "SET" | "cas" => Access::Set,
+                "delete" => Access::Delete,
+                _ => Access::Touch,
             };
             for _ in 0..*times {
                 if !numbers.contains(key) {

@@ -237,7 +237,8 @@ impl Turn<'_> {
         let requests = if target.lack(phase).is_some() { Some(0) } else { requests };
         let batched = phase.operations.iter().any(|operation| operation.is_of_many_keys());
         PhasePlan {
-            work: self.point.work(phase),
+            work: &phase.work,
+            source: self.point.key_source(&phase.work),
             operations: &phase.operations,
             requests,
             time_limit,

@@ -7,8 +7,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::script::{Act, Script};
-use crate::measure::Kind;
-use larder_workload::{KeySpace, SPAN};
+use larder_workload::{Access, KeySpace, SPAN};
 
 const KEYS: &str = "keys.bin";
 const VALUES: &str = "values.bin";
@@ -117,11 +116,11 @@ fn write_operations(path: &Path, script: &Script) -> io::Result<()> {
     let mut file = BufWriter::new(File::create(path)?);
     for step in script.phases.iter().flat_map(|act| &act.steps) {
         let kind: u32 = match step.kind {
-            Kind::Get => 0,
-            Kind::Set => 1,
-            Kind::GetOrSet => 2,
-            Kind::Delete => 3,
-            Kind::Touch => 4,
+            Access::Get => 0,
+            Access::Set => 1,
+            Access::GetOrSet => 2,
+            Access::Delete => 3,
+            Access::Touch => 4,
         };
         for field in [kind, step.key, step.value, step.under] {
             file.write_all(&field.to_le_bytes())?;

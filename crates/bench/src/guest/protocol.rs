@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use larder_report::Operation;
 use larder_store::{Catalog, Error, Result, Store, StoreUrl};
-use larder_workload::{Composer, HEADER_LEN, KeySpace, Lengths, Sizes, Values};
+use larder_workload::{Access, Composer, HEADER_LEN, KeySpace, Lengths, Sizes, Values};
 use serde_json::Value as Json;
 
 use super::files::{self, Terms};
@@ -18,7 +18,6 @@ pub use super::script::Step;
 use super::script::{Act, Script};
 use super::store::{Demand, GuestStore};
 use super::{Keeps, find};
-use crate::measure::Kind;
 
 /// The seed of the values of a plan by hand.
 const SEED: u64 = 0xc0ff_ee07;
@@ -246,21 +245,21 @@ impl HandPhase {
 impl Step {
     /// A get that expects this value of a key or a newer one; 0 is any, [`NOTHING`](larder_workload::NOTHING) no value.
     pub fn get(key: u32, value: u32) -> Self {
-        Self { kind: Kind::Get, key, value, under: key }
+        Self { kind: Access::Get, key, value, under: key }
     }
 
     /// A set of a value.
     pub fn set(key: u32, value: u32) -> Self {
-        Self { kind: Kind::Set, key, value, under: key }
+        Self { kind: Access::Set, key, value, under: key }
     }
 
     /// A get that on a miss stores a value under a key.
     pub fn get_or_set(key: u32, value: u32, under: u32) -> Self {
-        Self { kind: Kind::GetOrSet, key, value, under }
+        Self { kind: Access::GetOrSet, key, value, under }
     }
 
     /// A delete.
     pub fn delete(key: u32) -> Self {
-        Self { kind: Kind::Delete, key, value: 0, under: key }
+        Self { kind: Access::Delete, key, value: 0, under: key }
     }
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use larder_report::Operation;
 
-use crate::measure::{Block, Draw, DrawPlan, KeyState, Kind, PhasePlan};
+use crate::measure::{Block, Draw, DrawPlan, KeyState, PhasePlan};
 use crate::plan::{PlannedPhase, PlannedPoint};
-use larder_workload::{HEADER_LEN, KeySpace, NOTHING, Values};
+use larder_workload::{Access, HEADER_LEN, KeySpace, NOTHING, Values};
 
 /// The fewest operations in writing for a phase that ends by time. After the last of them, the first follows again.
 const ENDLESS: u64 = 200_000;
@@ -89,7 +89,7 @@ pub(super) struct Act {
 /// One operation. Keys are indices, values numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
-    pub(super) kind: Kind,
+    pub(super) kind: Access,
     pub(super) key: u32,
     pub(super) value: u32,
     pub(super) under: u32,
@@ -133,6 +133,7 @@ impl Script {
         let requests = if again { written.next_multiple_of(plan.multiget as u64) } else { written };
         let draws = DrawPlan {
             work: plan.work,
+            source: plan.source,
             keys,
             values,
             state,
@@ -163,8 +164,8 @@ impl Script {
         for step in &steps {
             match step.kind {
                 _ if is_whole => self.acknowledge(*step, state),
-                Kind::Delete => state.forget(step.key),
-                Kind::Set | Kind::GetOrSet if state.is_deleted(step.under) => {
+                Access::Delete => state.forget(step.key),
+                Access::Set | Access::GetOrSet if state.is_deleted(step.under) => {
                     state.forget(step.under);
                 }
                 _ => {}
@@ -194,7 +195,7 @@ impl Script {
             version => self.numbers.get(&(key, version)).copied().unwrap_or(0),
         };
         let steps = wanted.iter().map(|(key, version)| (*key, value(*key, *version)));
-        script.alone(Kind::Get, steps.collect());
+        script.alone(Access::Get, steps.collect());
         script
     }
 
@@ -211,13 +212,13 @@ impl Script {
             steps.push((key, self.number(key, version, values)));
             versions.push((key, version));
         }
-        self.alone(Kind::Set, steps.clone());
-        self.alone(Kind::Get, steps);
+        self.alone(Access::Set, steps.clone());
+        self.alone(Access::Get, steps);
         versions
     }
 
     /// Adds a phase of one process: an operation on each of these keys, with a value's number.
-    fn alone(&mut self, kind: Kind, steps: Vec<(u32, u32)>) {
+    fn alone(&mut self, kind: Access, steps: Vec<(u32, u32)>) {
         let step = |(key, value): (u32, u32)| Step { kind, key, value, under: key };
         self.phases.push(Act {
             measured: false,
@@ -262,7 +263,8 @@ impl Script {
                 }
             }
         }
-        for step in act.steps.iter().filter(|step| done.deletes_failed && step.kind == Kind::Delete)
+        for step in
+            act.steps.iter().filter(|step| done.deletes_failed && step.kind == Access::Delete)
         {
             state.forget(step.key);
         }
@@ -277,12 +279,12 @@ impl Script {
 
     fn step(&mut self, op: &crate::measure::Op, values: &Values, base: u32) -> Step {
         let value = match op.kind {
-            Kind::Set => self.number(op.key, op.version, values),
+            Access::Set => self.number(op.key, op.version, values),
             // As in the measured loop, a key that was never set is filled with its first version.
-            Kind::GetOrSet => self.number(op.fill, op.version.max(base + 1), values),
-            Kind::Get if op.version == NOTHING => NO_VALUE,
-            Kind::Get => self.numbers.get(&(op.key, op.version)).copied().unwrap_or(0),
-            Kind::Delete | Kind::Touch => 0,
+            Access::GetOrSet => self.number(op.fill, op.version.max(base + 1), values),
+            Access::Get if op.version == NOTHING => NO_VALUE,
+            Access::Get => self.numbers.get(&(op.key, op.version)).copied().unwrap_or(0),
+            Access::Delete | Access::Touch => 0,
         };
         Step { kind: op.kind, key: op.key, value, under: op.fill }
     }
@@ -318,16 +320,16 @@ impl Script {
 
     fn acknowledge(&self, step: Step, state: &KeyState) {
         match step.kind {
-            Kind::Delete => state.acknowledge_delete(step.key, None),
+            Access::Delete => state.acknowledge_delete(step.key, None),
             // A hit does not tell whether a fill under another key was made.
-            Kind::GetOrSet if step.under != step.key => {}
-            Kind::Set | Kind::GetOrSet => {
+            Access::GetOrSet if step.under != step.key => {}
+            Access::Set | Access::GetOrSet => {
                 let version = self.values[step.value as usize - 1].version;
                 if state.acked(step.under).is_none_or(|acked| acked < version) {
                     state.acknowledge(step.under, version);
                 }
             }
-            Kind::Get | Kind::Touch => {}
+            Access::Get | Access::Touch => {}
         }
     }
 }
@@ -362,7 +364,7 @@ impl Act {
     pub(super) fn planned_misses(&self, process: usize, done: u64) -> u64 {
         let steps = &self.steps[self.shares[process].clone()];
         let rounds = if self.again { done.div_ceil(steps.len().max(1) as u64) } else { 1 };
-        let reads = steps.iter().filter(|step| step.kind == Kind::Get && step.value == NO_VALUE);
+        let reads = steps.iter().filter(|step| step.kind == Access::Get && step.value == NO_VALUE);
         rounds.saturating_mul(reads.count() as u64)
     }
 
@@ -394,17 +396,17 @@ pub(super) struct PhaseDone {
 }
 
 /// The operation as results name it.
-pub(super) fn operation_of(kind: Kind, multiget: usize) -> Operation {
+pub(super) fn operation_of(kind: Access, multiget: usize) -> Operation {
     match kind {
-        Kind::Get if multiget > 1 => Operation::GetMany,
-        Kind::Get => Operation::Get,
-        Kind::Set => Operation::Set,
-        Kind::GetOrSet => Operation::GetOrSet,
-        Kind::Delete => Operation::Delete,
-        Kind::Touch => Operation::Touch,
+        Access::Get if multiget > 1 => Operation::GetMany,
+        Access::Get => Operation::Get,
+        Access::Set => Operation::Set,
+        Access::GetOrSet => Operation::GetOrSet,
+        Access::Delete => Operation::Delete,
+        Access::Touch => Operation::Touch,
     }
 }
 
-fn writes(kind: Kind) -> bool {
-    matches!(kind, Kind::Set | Kind::GetOrSet | Kind::Delete)
+fn writes(kind: Access) -> bool {
+    matches!(kind, Access::Set | Access::GetOrSet | Access::Delete)
 }

@@ -235,7 +235,8 @@ fn waiting_for_a_guest_takes_no_processor_time() {
     let (stop, point) = (AtomicBool::new(false), &plan.points[0]);
     let state = KeyState::new(50, 1);
     let phase = PhasePlan {
-        work: point.work(&point.phases[0]),
+        work: &point.phases[0].work,
+        source: point.key_source(&point.phases[0].work),
         operations: &point.phases[0].operations,
         requests: Some(50),
         time_limit: None,

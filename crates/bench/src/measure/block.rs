@@ -1,6 +1,6 @@
 //! Operations ready to run, with their keys as bytes.
 
-use super::work::Kind;
+use larder_workload::Access;
 
 /// One operation, ready to run.
 ///
@@ -21,7 +21,7 @@ pub(crate) struct Op {
     /// For an operation that may store: the size of the value, in bytes; for a get-or-set, of the value under the key
     /// `fill`.
     pub(crate) len: u32,
-    pub(crate) kind: Kind,
+    pub(crate) kind: Access,
 }
 
 /// Some operations with their keys as bytes.

@@ -11,9 +11,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::block::{Block, Op};
 use super::key_state::KeyState;
 use super::tally::Known;
-use super::work::{Kind, Work};
-use larder_workload::trace::TraceKind;
-use larder_workload::{KeySpace, NOTHING, Ratio, Values};
+use super::work::{KeySource, Work};
+use larder_workload::{Access, KeySpace, NOTHING, Ratio, Values};
 
 /// The keys on which a thread has done something, a bit for each; empty where that is not followed.
 #[derive(Debug)]
@@ -40,7 +39,8 @@ impl Marks {
 /// One thread's share of a phase, drawn block by block.
 #[derive(Debug)]
 pub(crate) struct Draw<'a> {
-    work: Work<'a>,
+    work: &'a Work,
+    source: KeySource<'a>,
     keys: &'a KeySpace,
     values: &'a Values,
     state: &'a KeyState,
@@ -74,7 +74,8 @@ pub(crate) struct Draw<'a> {
 /// The part of the drawing that the threads of a phase share.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DrawPlan<'a> {
-    pub(crate) work: Work<'a>,
+    pub(crate) work: &'a Work,
+    pub(crate) source: KeySource<'a>,
     pub(crate) keys: &'a KeySpace,
     pub(crate) values: &'a Values,
     pub(crate) state: &'a KeyState,
@@ -95,6 +96,11 @@ impl DrawPlan<'_> {
     fn follows_deletes(&self) -> bool {
         self.work.deletes() && !self.work.races(self.threads) && self.threads <= self.keys.count()
     }
+
+    /// Operations that are drawn as one.
+    fn per_draw(&self) -> usize {
+        self.work.per_draw(self.source.group)
+    }
 }
 
 impl<'a> Draw<'a> {
@@ -105,6 +111,7 @@ impl<'a> Draw<'a> {
         let stream = plan.seed ^ u64::from(thread + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Self {
             work: plan.work,
+            source: plan.source,
             keys: plan.keys,
             values: plan.values,
             state: plan.state,
@@ -115,7 +122,7 @@ impl<'a> Draw<'a> {
             order: plan.order,
             next: u64::from(thread),
             own: own(&plan, thread),
-            end: plan.requests.map_or(u64::MAX, |ops| ops.div_ceil(plan.work.per_key() as u64)),
+            end: plan.requests.map_or(u64::MAX, |ops| ops.div_ceil(plan.per_draw() as u64)),
             tagged: plan.tagged,
             gone: Marks::new(plan.follows_deletes(), plan.keys.count()),
             stores_nothing: !plan.work.stores(),
@@ -139,7 +146,7 @@ impl<'a> Draw<'a> {
     /// drawn. It is known where no other thread writes the key in this phase.
     pub(super) fn removed(&self, op: Op) -> Option<u32> {
         let is_known = op.version != NOTHING && op.version > self.state.base();
-        let is_alone = matches!(self.work, Work::Each { .. }) || self.is_only_writer(op.key);
+        let is_alone = matches!(self.work, Work::Each(_)) || self.is_only_writer(op.key);
         (is_known && is_alone && !self.state.raced()).then_some(op.version)
     }
 
@@ -147,26 +154,25 @@ impl<'a> Draw<'a> {
     /// phase is over.
     pub(crate) fn fill(&mut self, block: &mut Block, count: usize) {
         block.clear();
-        block.per_draw = self.work.per_key();
+        block.per_draw = self.work.per_draw(self.source.group);
         let count = count.div_ceil(block.per_draw);
         let left = self.end.saturating_sub(self.next).div_ceil(u64::from(self.threads));
         let count = usize::try_from(left).map_or(count, |left| left.min(count));
         block.picks.clear();
         block.picks.resize(count, 0);
-        if let Work::Drawn { picker, .. }
-        | Work::Chained { picker, .. }
-        | Work::Grouped { picker, .. } = self.work
-        {
-            picker.fill(&mut self.rng, self.next / u64::from(self.threads), &mut block.picks);
+        if let Work::Drawn { .. } | Work::Chained(_) | Work::Grouped = self.work {
+            let at = self.next / u64::from(self.threads);
+            self.source.picker.fill(&mut self.rng, at, &mut block.picks);
         }
         for i in 0..count {
             let first = block.ops.len();
-            if let Work::Grouped { size, .. } = self.work {
+            if let Work::Grouped = self.work {
+                let size = self.source.group;
                 let group = self.group(block.picks[i], size);
                 for key in group * size..(group + 1) * size {
-                    self.push(block, key, Kind::Get);
+                    self.push(block, key, Access::Get);
                 }
-            } else if let Work::Chained { kinds, .. } = self.work {
+            } else if let Work::Chained(kinds) = self.work {
                 let key = self.owned(self.by_pattern(block.picks[i]));
                 for kind in kinds {
                     self.push(block, key, *kind);
@@ -199,7 +205,7 @@ impl<'a> Draw<'a> {
     /// may even be carried out after later writes.
     pub(crate) fn write_failed(&mut self, block: &mut Block, at: usize, got_answer: bool) {
         let op = block.ops[at];
-        let key = if op.kind == Kind::GetOrSet { op.fill } else { op.key };
+        let key = if op.kind == Access::GetOrSet { op.fill } else { op.key };
         self.state.forget(key);
         if !got_answer {
             self.state.doubt(key);
@@ -207,34 +213,30 @@ impl<'a> Draw<'a> {
         self.set.set(key, false);
         self.gone.set(key, false);
         for op in &mut block.ops[at + 1..] {
-            if op.key == key && op.kind != Kind::Set {
+            if op.key == key && op.kind != Access::Set {
                 op.version = self.state.base();
             }
         }
     }
 
-    fn choose(&mut self, pick: u32) -> Option<(u32, Kind)> {
-        match self.work {
-            Work::Each { kind } => {
+    fn choose(&mut self, pick: u32) -> Option<(u32, Access)> {
+        match *self.work {
+            Work::Each(kind) => {
                 let at = self.by_index();
                 Some((self.order.map_or(at, |order| order[at as usize]), kind))
             }
-            Work::Chained { .. } | Work::Grouped { .. } => None,
+            Work::Chained(_) | Work::Grouped => None,
             Work::Drawn { ratio, read, .. } => {
                 let pick = self.by_pattern(pick);
                 let kind = self.mix(ratio, read);
-                let writes = matches!(kind, Kind::Set | Kind::Delete);
+                let writes = matches!(kind, Access::Set | Access::Delete);
                 Some((if writes { self.owned(pick) } else { pick }, kind))
             }
-            Work::Replayed { trace, read, writes } => {
+            Work::Replayed { read, writes } => {
+                let trace = self.source.trace.expect("only a plan with a trace replays");
                 let op = trace.op(usize::try_from(self.next).ok()? % trace.len());
-                let kind = match op.kind {
-                    TraceKind::Get => read,
-                    TraceKind::Set => Kind::Set,
-                    TraceKind::Delete => Kind::Delete,
-                    TraceKind::Touch => Kind::Touch,
-                };
-                (writes || op.kind == TraceKind::Get).then_some((op.key, kind))
+                let is_read = op.kind == Access::Get;
+                (writes || is_read).then_some((op.key, if is_read { read } else { op.kind }))
             }
         }
     }
@@ -262,7 +264,7 @@ impl<'a> Draw<'a> {
         u32::try_from(self.next % n_groups).expect("below the number of keys")
     }
 
-    fn mix(&mut self, ratio: Ratio, read: Kind) -> Kind {
+    fn mix(&mut self, ratio: Ratio, read: Access) -> Access {
         if ratio.sets == 0 && ratio.deletes == 0 {
             return read;
         }
@@ -270,9 +272,9 @@ impl<'a> Draw<'a> {
         if draw < ratio.gets {
             read
         } else if draw < ratio.gets + ratio.sets {
-            Kind::Set
+            Access::Set
         } else {
-            Kind::Delete
+            Access::Delete
         }
     }
 
@@ -282,30 +284,30 @@ impl<'a> Draw<'a> {
         if owned < self.keys.count() { owned } else { self.thread % self.keys.count() }
     }
 
-    fn push(&mut self, block: &mut Block, key: u32, kind: Kind) {
+    fn push(&mut self, block: &mut Block, key: u32, kind: Access) {
         let version = match kind {
-            Kind::Set => self.state.next_version(key),
-            Kind::Get | Kind::Touch | Kind::Delete if self.is_gone(key) => NOTHING,
+            Access::Set => self.state.next_version(key),
+            Access::Get | Access::Touch | Access::Delete if self.is_gone(key) => NOTHING,
             // The value was deleted: the fill has a version that no write had before, and only that version is right.
-            Kind::GetOrSet if self.is_gone(key) => self.state.next_version(key),
+            Access::GetOrSet if self.is_gone(key) => self.state.next_version(key),
             // The fill has this version, which may not be newer than any drawn version.
-            Kind::GetOrSet => self.oldest_right(key, self.state.acked(key).unwrap_or(0)),
-            Kind::Get | Kind::Touch | Kind::Delete => {
+            Access::GetOrSet => self.oldest_right(key, self.state.acked(key).unwrap_or(0)),
+            Access::Get | Access::Touch | Access::Delete => {
                 self.oldest_right(key, self.state.oldest_alive(key))
             }
         };
         match kind {
             // A get-or-set stores the keys that it misses.
-            Kind::Set => {
+            Access::Set => {
                 self.gone.set(key, false);
                 self.set.set(key, true);
             }
-            Kind::GetOrSet => {
+            Access::GetOrSet => {
                 self.set.set(key, self.set.has(key) || self.gone.has(key));
                 self.gone.set(key, false);
             }
-            Kind::Delete => self.gone.set(key, true),
-            Kind::Get | Kind::Touch => {}
+            Access::Delete => self.gone.set(key, true),
+            Access::Get | Access::Touch => {}
         }
         self.state.note_drawn(key);
         self.keys.write(key, &mut block.keys);
@@ -316,12 +318,12 @@ impl<'a> Draw<'a> {
             self.keys.write(fill, &mut block.fill_keys);
             block.fill_ends.push(block.fill_keys.len());
         }
-        if kind == Kind::GetOrSet {
+        if kind == Access::GetOrSet {
             self.state.note_fill(fill);
         }
         let len = match kind {
-            Kind::Set | Kind::GetOrSet => self.values.len_of(fill),
-            Kind::Get | Kind::Delete | Kind::Touch => 0,
+            Access::Set | Access::GetOrSet => self.values.len_of(fill),
+            Access::Get | Access::Delete | Access::Touch => 0,
         };
         let len = u32::try_from(len).unwrap_or(u32::MAX);
         block.ops.push(Op { key, fill, version, len, kind });
@@ -358,9 +360,9 @@ impl<'a> Draw<'a> {
 
 /// The keys, or groups, of which a thread reads all: those of its application.
 fn own(plan: &DrawPlan<'_>, thread: u32) -> Option<Range<u32>> {
-    let applications = plan.work.applications()?;
+    let applications = plan.source.applications?;
     let all = match plan.work {
-        Work::Grouped { size, .. } => plan.keys.count() / size,
+        Work::Grouped => plan.keys.count() / plan.source.group,
         _ => plan.keys.count(),
     };
     let (threads, keys) = (plan.threads / applications, all / applications);
@@ -374,15 +376,22 @@ mod tests {
 
     use super::*;
 
+    /// The keys of work that needs no group and no trace.
+    fn without_groups(picker: &Picker) -> KeySource<'_> {
+        KeySource { picker, group: 1, trace: None, applications: None }
+    }
+
     #[test]
     fn a_fill_after_a_phase_of_deletes_has_no_version_that_a_later_set_may_have() {
+        let picker = Picker::new(Distribution::First, 1, 1);
         let keys = KeySpace::new(b"k", 1, Lengths::Drawn("8".parse().unwrap()), 1);
         let values = Values::random(Sizes::Drawn("8".parse().unwrap()), 8, 0.0, 1);
         let state = KeyState::new(1, 0);
         let set = state.next_version(0);
         state.acknowledge_delete(0, Some(set));
         let plan = DrawPlan {
-            work: Work::Each { kind: Kind::GetOrSet },
+            work: &Work::Each(Access::GetOrSet),
+            source: without_groups(&picker),
             keys: &keys,
             values: &values,
             state: &state,
@@ -407,13 +416,8 @@ mod tests {
         let ratio = Ratio { sets: 0, gets: 1, deletes: 0 };
         let own = n_keys / applications.unwrap_or(threads);
         let plan = DrawPlan {
-            work: Work::Drawn {
-                picker: &picker,
-                ratio,
-                read: Kind::Get,
-                fills_next: false,
-                applications,
-            },
+            work: &Work::Drawn { ratio, read: Access::Get, fills_next: false },
+            source: KeySource { applications, ..without_groups(&picker) },
             keys: &keys,
             values: &values,
             state: &state,
@@ -447,6 +451,7 @@ mod tests {
 
     #[test]
     fn a_set_that_another_thread_has_only_sent_need_not_be_there_yet() {
+        let picker = Picker::new(Distribution::First, 2, 1);
         let keys = KeySpace::new(b"k", 2, Lengths::Drawn("8".parse().unwrap()), 1);
         let values = Values::random(Sizes::Drawn("8".parse().unwrap()), 8, 0.0, 1);
         let state = KeyState::new(2, 0);
@@ -455,7 +460,8 @@ mod tests {
         }
         let oldest = |sent_only| {
             let plan = DrawPlan {
-                work: Work::Each { kind: Kind::Get },
+                work: &Work::Each(Access::Get),
+                source: without_groups(&picker),
                 keys: &keys,
                 values: &values,
                 state: &state,
@@ -476,12 +482,14 @@ mod tests {
 
     #[test]
     fn a_set_without_an_answer_may_replace_a_later_set() {
+        let picker = Picker::new(Distribution::First, 1, 1);
         let keys = KeySpace::new(b"k", 1, Lengths::Drawn("8".parse().unwrap()), 1);
         let values = Values::random(Sizes::Drawn("8".parse().unwrap()), 8, 0.0, 1);
         let oldest = |got_answer| {
             let state = KeyState::new(1, 0);
-            let plan = |kind| DrawPlan {
-                work: Work::Each { kind },
+            let plan = |work| DrawPlan {
+                work,
+                source: without_groups(&picker),
                 keys: &keys,
                 values: &values,
                 state: &state,
@@ -493,11 +501,11 @@ mod tests {
                 sent_only: false,
             };
             let mut block = Block::default();
-            let mut sets = Draw::new(plan(Kind::Set), 0);
+            let mut sets = Draw::new(plan(&Work::Each(Access::Set)), 0);
             sets.fill(&mut block, 2);
             sets.write_failed(&mut block, 0, got_answer);
             state.acknowledge(0, block.ops[1].version);
-            Draw::new(plan(Kind::Get), 0).fill(&mut block, 1);
+            Draw::new(plan(&Work::Each(Access::Get)), 0).fill(&mut block, 1);
             block.ops[0].version - state.base()
         };
         assert_eq!([oldest(true), oldest(false)], [2, 0]);

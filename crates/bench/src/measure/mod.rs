@@ -31,4 +31,5 @@ pub use readback::ReadBack;
 pub(crate) use readback::{Reader, deleted, samples, set_again, spread};
 pub use tally::{PacedTally, Tallies, Tally};
 pub(crate) use tally::{add_examples, figures, merged};
-pub use work::{Kind, Work};
+pub(crate) use work::READS;
+pub use work::{KeySource, Work};

@@ -14,7 +14,7 @@ use super::key_state::KeyState;
 use super::loads::Loads;
 use super::pace::{Arrivals, Closed, Open, Pace, Schedule};
 use super::tally::Tallies;
-use super::work::Work;
+use super::work::{KeySource, Work};
 use super::worker::{Orders, Share, Worker};
 use larder_workload::{KeySpace, Values};
 
@@ -27,8 +27,10 @@ const LIBRARY_SHARE: u64 = 20;
 /// The work of a phase, and its length.
 #[derive(Debug, Clone, Copy)]
 pub struct PhasePlan<'a> {
-    /// The operations and their keys.
-    pub work: Work<'a>,
+    /// The operations.
+    pub work: &'a Work,
+    /// The source of their keys.
+    pub source: KeySource<'a>,
     /// The cells that the phase fills: every kind of operation that `work` draws.
     pub operations: &'a [Operation],
     /// Operations of all threads together; `None` when time ends the phase.
@@ -110,6 +112,7 @@ pub(crate) fn run_phase(
     let threads = u32::try_from(sessions.len()).expect("a plan bounds its threads");
     let draws = DrawPlan {
         work: plan.work,
+        source: plan.source,
         keys,
         values,
         state,

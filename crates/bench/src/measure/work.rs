@@ -1,134 +1,136 @@
-//! The work of a phase: its operations and their keys.
+//! The work of a phase: its operations, and the source of their keys.
 
 use larder_workload::trace::Trace;
-use larder_workload::{Picker, Ratio};
+use larder_workload::{Access, Picker, Ratio};
 
-/// The kind of an operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Read.
-    Get,
-    /// Store.
-    Set,
-    /// Read, and store on a miss.
-    GetOrSet,
-    /// Remove.
-    Delete,
-    /// Renew the TTL.
-    Touch,
-}
+/// Reads only.
+pub(crate) const READS: Ratio = Ratio { sets: 0, gets: 1, deletes: 0 };
 
-/// The work of a phase.
-#[derive(Debug, Clone, Copy)]
-pub enum Work<'a> {
+/// The operations of a phase, without their keys, as they are planned and as they are drawn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Work {
     /// One kind of operation on every key, once, in the phase's order.
-    Each {
-        /// The kind of all operations.
-        kind: Kind,
-    },
+    Each(Access),
     /// Operations drawn from a pattern, reads and writes mixed by a ratio.
     Drawn {
-        /// Draws the keys.
-        picker: &'a Picker,
         /// Sets to gets to deletes.
         ratio: Ratio,
         /// The kind of a read: `Get` or `GetOrSet`.
-        read: Kind,
+        read: Access,
         /// Whether a miss is stored under the key after the one that was read, counted round: a mistake that
         /// applications make.
         fills_next: bool,
-        /// Of a phase that only reads, in order: how many applications the threads are, each of which has keys of its own
-        /// that all of its threads read. `None` where the threads share the keys.
-        applications: Option<u32>,
     },
-    /// Several operations on the same key, one after the other, before the next key is drawn.
-    Chained {
-        /// Draws the keys.
-        picker: &'a Picker,
-        /// The operations on each key, in this order.
-        kinds: &'a [Kind],
-    },
+    /// Several operations on the same key, one after the other in this order, before the next key is drawn.
+    Chained(Vec<Access>),
     /// Every key of a group, in order, before the next group is drawn.
-    Grouped {
-        /// Draws the groups.
-        picker: &'a Picker,
-        /// Keys of a group.
-        size: u32,
-        /// As in `Drawn`.
-        applications: Option<u32>,
-    },
+    Grouped,
     /// A trace as it was recorded.
     Replayed {
-        /// The recording.
-        trace: &'a Trace,
         /// The kind of a read: `Get` or `GetOrSet`.
-        read: Kind,
+        read: Access,
         /// Whether recorded sets and deletes are carried out; otherwise only the reads are.
         writes: bool,
     },
 }
 
-impl Work<'_> {
+/// The source of the keys of a phase.
+#[derive(Debug, Clone, Copy)]
+pub struct KeySource<'a> {
+    /// Draws the keys; for `Work::Grouped`, the groups.
+    pub picker: &'a Picker,
+    /// Keys of a group.
+    pub group: u32,
+    /// The recording; only `Work::Replayed` needs it.
+    pub trace: Option<&'a Trace>,
+    /// Of a phase that only reads, in order: how many applications the threads are, each of which has keys of its own
+    /// that all of its threads read. `None` where the threads share the keys.
+    pub applications: Option<u32>,
+}
+
+impl Work {
     /// Whether several threads may rightly leave an older value behind, or no value. A fill after a miss brings back a
     /// value that another thread has just replaced or deleted. A trace's writes of one key are spread over threads.
     /// That is the workload's own race and no fault of a store.
     pub(crate) fn races(&self, threads: u32) -> bool {
         let possible = match self {
             // Each key has one writer.
-            Work::Each { .. } | Work::Chained { .. } | Work::Grouped { .. } => false,
-            Work::Drawn { ratio, read, .. } => {
-                *read == Kind::GetOrSet && (ratio.sets > 0 || ratio.deletes > 0)
+            Self::Each(_) | Self::Chained(_) | Self::Grouped => false,
+            Self::Drawn { ratio, read, .. } => {
+                *read == Access::GetOrSet && (ratio.sets > 0 || ratio.deletes > 0)
             }
-            Work::Replayed { writes, .. } => *writes,
+            Self::Replayed { writes, .. } => *writes,
         };
         possible && threads > 1
     }
 
-    /// Whether the work deletes keys.
+    /// Whether the work deletes keys that it may read.
     pub(super) fn deletes(&self) -> bool {
         match self {
-            Work::Each { .. } | Work::Grouped { .. } => false,
-            Work::Drawn { ratio, .. } => ratio.deletes > 0,
-            Work::Chained { kinds, .. } => kinds.contains(&Kind::Delete),
-            Work::Replayed { writes, .. } => *writes,
+            Self::Each(_) | Self::Grouped => false,
+            Self::Drawn { ratio, .. } => ratio.deletes > 0,
+            Self::Chained(kinds) => kinds.contains(&Access::Delete),
+            Self::Replayed { writes, .. } => *writes,
         }
     }
 
     /// Whether the work sets keys that it may read.
     pub(super) fn overwrites(&self) -> bool {
         match self {
-            Work::Each { .. } | Work::Grouped { .. } => false,
-            Work::Drawn { ratio, .. } => ratio.sets > 0,
-            Work::Chained { kinds, .. } => kinds.contains(&Kind::Set),
-            Work::Replayed { writes, .. } => *writes,
+            Self::Each(_) | Self::Grouped => false,
+            Self::Drawn { ratio, .. } => ratio.sets > 0,
+            Self::Chained(kinds) => kinds.contains(&Access::Set),
+            Self::Replayed { writes, .. } => *writes,
         }
     }
 
     /// Whether the work stores values, fills included.
     pub(super) fn stores(&self) -> bool {
-        let stores = |kind: &Kind| matches!(kind, Kind::Set | Kind::GetOrSet);
+        let stores = |kind: &Access| matches!(kind, Access::Set | Access::GetOrSet);
         match self {
-            Work::Each { kind } => stores(kind),
-            Work::Grouped { .. } => false,
-            Work::Drawn { ratio, read, .. } => ratio.sets > 0 || stores(read),
-            Work::Chained { kinds, .. } => kinds.iter().any(stores),
-            Work::Replayed { writes, read, .. } => *writes || stores(read),
+            Self::Each(kind) => stores(kind),
+            Self::Grouped => false,
+            Self::Drawn { ratio, read, .. } => ratio.sets > 0 || stores(read),
+            Self::Chained(kinds) => kinds.iter().any(stores),
+            Self::Replayed { writes, read } => *writes || stores(read),
         }
     }
 
-    /// How many applications the threads are, where each thread reads every key of its own.
-    pub(super) fn applications(&self) -> Option<u32> {
+    /// Whether the work stores or deletes entries, so that later phases depend on it.
+    pub(crate) fn changes(&self) -> bool {
+        let changes = |kind: &Access| !matches!(kind, Access::Get | Access::Touch);
         match self {
-            Work::Drawn { applications, .. } | Work::Grouped { applications, .. } => *applications,
-            Work::Each { .. } | Work::Chained { .. } | Work::Replayed { .. } => None,
+            Self::Each(kind) => changes(kind),
+            Self::Drawn { ratio, read, .. } => ratio.sets > 0 || ratio.deletes > 0 || changes(read),
+            Self::Chained(kinds) => kinds.iter().any(changes),
+            Self::Grouped => false,
+            Self::Replayed { read, writes } => *writes || changes(read),
         }
     }
 
-    /// Operations that are drawn as one: on a key, or on a group of keys, before the next is drawn.
-    pub(super) fn per_key(&self) -> usize {
+    /// Whether the work draws keys and only reads them.
+    pub(crate) fn only_reads(&self) -> bool {
         match self {
-            Work::Chained { kinds, .. } => kinds.len(),
-            Work::Grouped { size, .. } => *size as usize,
+            Self::Drawn { ratio, read, .. } => *ratio == READS && *read == Access::Get,
+            Self::Grouped => true,
+            Self::Each(_) | Self::Chained(_) | Self::Replayed { .. } => false,
+        }
+    }
+
+    /// Whether the pattern says which keys are set or deleted.
+    pub(crate) fn writes_by_pattern(&self) -> bool {
+        match self {
+            Self::Drawn { ratio, .. } => ratio.sets > 0 || ratio.deletes > 0,
+            Self::Chained(kinds) => kinds.iter().any(|kind| *kind != Access::Get),
+            Self::Each(_) | Self::Grouped | Self::Replayed { .. } => false,
+        }
+    }
+
+    /// Operations that are drawn as one: on a key, or on a group of this many keys, before the next is drawn.
+    pub(super) fn per_draw(&self, group: u32) -> usize {
+        match self {
+            Self::Chained(kinds) => kinds.len(),
+            Self::Grouped => group as usize,
             _ => 1,
         }
     }

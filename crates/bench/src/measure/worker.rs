@@ -25,8 +25,7 @@ use super::loads::{Load, Loads};
 use super::pace::{Begun, Pace, Took};
 use super::requests::{asked, groups, verify};
 use super::tally::{Known, Tallies, Tally};
-use super::work::Kind;
-use larder_workload::{Composer, Finding, Values};
+use larder_workload::{Access, Composer, Finding, Values};
 
 /// Operations in a block at most: enough to make its overhead vanish, few enough to stop soon.
 const BLOCK: usize = 1024;
@@ -215,15 +214,15 @@ impl<'a, P: Pace> Worker<'a, P> {
             let op = block.ops[i];
             let key = block.key(i);
             let done = match op.kind {
-                Kind::Get => self.get(key, op, begun, tallies),
-                Kind::Set => self.set((key, block.tag(i)), op, begun, tallies),
-                Kind::GetOrSet => self.get_or_set((block, i), op, begun, tallies),
-                Kind::Delete => self.delete(key, op, begun, tallies),
-                Kind::Touch => self.touch(key, op, begun, tallies),
+                Access::Get => self.get(key, op, begun, tallies),
+                Access::Set => self.set((key, block.tag(i)), op, begun, tallies),
+                Access::GetOrSet => self.get_or_set((block, i), op, begun, tallies),
+                Access::Delete => self.delete(key, op, begun, tallies),
+                Access::Touch => self.touch(key, op, begun, tallies),
             };
             if done.failed {
                 self.failures.count(begun.at(), done.at, done.unanswered);
-                if matches!(op.kind, Kind::Set | Kind::GetOrSet | Kind::Delete) {
+                if matches!(op.kind, Access::Set | Access::GetOrSet | Access::Delete) {
                     self.draw.write_failed(block, i, !done.lost);
                 }
             } else {

@@ -1,7 +1,8 @@
 //! The accesses of a phase to a cache, as the models see them: which key, and whether it is read, stored or dropped.
 
-use crate::measure::{Block, Draw, DrawPlan, KeyState, Kind};
+use crate::measure::{Block, Draw, DrawPlan, KeyState};
 use crate::plan::{PlannedPhase, PlannedPoint, phase_seed};
+use larder_workload::Access;
 
 /// Operations that are drawn at once.
 const BLOCK: usize = 4096;
@@ -37,7 +38,8 @@ impl Accesses {
         let count = point.keys.count();
         let state = KeyState::new(count, 0);
         let plan = DrawPlan {
-            work: point.work(phase),
+            work: &phase.work,
+            source: point.key_source(&phase.work),
             keys: &point.keys,
             values: &point.values,
             state: &state,
@@ -68,11 +70,11 @@ impl Accesses {
         for at in 0..longest {
             for op in blocks.iter().filter_map(|block| block.ops.get(at)) {
                 let usage = match op.kind {
-                    Kind::GetOrSet => Use::Read,
-                    Kind::Set => Use::Write,
-                    Kind::Delete => Use::Drop,
+                    Access::GetOrSet => Use::Read,
+                    Access::Set => Use::Write,
+                    Access::Delete => Use::Drop,
                     // Gets and touches store nothing.
-                    Kind::Get | Kind::Touch => continue,
+                    Access::Get | Access::Touch => continue,
                 };
                 self.keys.push(op.key);
                 self.uses.push(usage);

@@ -8,21 +8,20 @@ use larder_store::Span;
 use super::readers::Readers;
 use super::source::Source;
 use crate::error::{Result, usage};
-use crate::measure::Kind;
+use crate::measure::{READS, Work};
 use larder_workload::trace::Trace;
-use larder_workload::{Count, Distribution, KeyPattern, OnMiss, Ratio, WorkloadSpec};
+use larder_workload::{Access, Count, Distribution, KeyPattern, OnMiss, Ratio, WorkloadSpec};
 
 /// A phase with a number of operations is expected to end within this time.
 const LONGEST_PHASE: Duration = Duration::from_mins(10);
 /// A TTL so many times longer than a phase outlives it: work before and between the phases takes its time, too.
 const OUTLIVES: u32 = 10;
-/// Reads only.
-const READS: Ratio = Ratio { sets: 0, gets: 1, deletes: 0 };
 
 /// One phase of a turn.
 #[derive(Debug, Clone)]
 pub struct PlannedPhase {
-    pub(super) work: PlannedWork,
+    /// Its operations, without their keys.
+    pub(crate) work: Work,
     /// Whether the phase fills cells; a load does not.
     pub measured: bool,
     /// The operations that the phase draws.
@@ -36,20 +35,6 @@ pub struct PlannedPhase {
 }
 
 impl PlannedPhase {
-    /// Whether the phase stores or deletes entries, so that later phases depend on it.
-    pub(crate) fn stores(&self) -> bool {
-        let changes = |kind: &Kind| matches!(kind, Kind::Set | Kind::GetOrSet | Kind::Delete);
-        match &self.work {
-            PlannedWork::Each(kind) => changes(kind),
-            PlannedWork::Drawn { ratio, read, .. } => {
-                ratio.sets > 0 || ratio.deletes > 0 || changes(read)
-            }
-            PlannedWork::Chained(kinds) => kinds.iter().any(changes),
-            PlannedWork::Grouped => false,
-            PlannedWork::Replayed { read, writes } => *writes || changes(read),
-        }
-    }
-
     /// Whether misses are filled.
     fn fills(&self) -> bool {
         self.operations.contains(&Operation::GetOrSet)
@@ -57,12 +42,12 @@ impl PlannedPhase {
 
     /// Whether a miss is filled under the key that was read.
     pub(crate) fn fills_what_it_misses(&self) -> bool {
-        self.fills() && !matches!(self.work, PlannedWork::Drawn { fills_next: true, .. })
+        self.fills() && !matches!(self.work, Work::Drawn { fills_next: true, .. })
     }
 
     /// Whether the phase replays a trace, the same in every round.
     pub(crate) fn is_replayed(&self) -> bool {
-        matches!(self.work, PlannedWork::Replayed { .. })
+        matches!(self.work, Work::Replayed { .. })
     }
 
     /// The share of operations that store a value of their own, 0 to 1; a fill stores the first value of its key.
@@ -70,45 +55,15 @@ impl PlannedPhase {
     pub(crate) fn share_of_sets(&self) -> f64 {
         let part = |some: usize, all: usize| some as f64 / all.max(1) as f64;
         match &self.work {
-            PlannedWork::Each(kind) => part(usize::from(*kind == Kind::Set), 1),
-            PlannedWork::Drawn { ratio: Ratio { sets, gets, deletes }, .. } => {
+            Work::Each(kind) => part(usize::from(*kind == Access::Set), 1),
+            Work::Drawn { ratio: Ratio { sets, gets, deletes }, .. } => {
                 f64::from(*sets) / f64::from(sets + gets + deletes)
             }
-            PlannedWork::Chained(kinds) => {
-                part(kinds.iter().filter(|kind| **kind == Kind::Set).count(), kinds.len())
+            Work::Chained(kinds) => {
+                part(kinds.iter().filter(|kind| **kind == Access::Set).count(), kinds.len())
             }
-            PlannedWork::Grouped => 0.0,
-            PlannedWork::Replayed { writes, .. } => part(usize::from(*writes), 1),
-        }
-    }
-}
-
-/// The operations of a phase, without their keys.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum PlannedWork {
-    Each(Kind),
-    Drawn { ratio: Ratio, read: Kind, fills_next: bool },
-    Chained(Vec<Kind>),
-    Grouped,
-    Replayed { read: Kind, writes: bool },
-}
-
-impl PlannedWork {
-    /// Whether it draws keys and only reads them.
-    pub(super) fn only_reads(&self) -> bool {
-        match self {
-            Self::Drawn { ratio, read, .. } => *ratio == READS && *read == Kind::Get,
-            Self::Grouped => true,
-            Self::Each(_) | Self::Chained(_) | Self::Replayed { .. } => false,
-        }
-    }
-
-    /// Whether the pattern says which keys are set or deleted.
-    pub(super) fn writes_by_pattern(&self) -> bool {
-        match self {
-            Self::Drawn { ratio, .. } => ratio.sets > 0 || ratio.deletes > 0,
-            Self::Chained(kinds) => kinds.iter().any(|kind| *kind != Kind::Get),
-            Self::Each(_) | Self::Grouped | Self::Replayed { .. } => false,
+            Work::Grouped => 0.0,
+            Work::Replayed { writes, .. } => part(usize::from(*writes), 1),
         }
     }
 }
@@ -159,7 +114,9 @@ pub(super) fn plan_phases(
         }
         (Some(trace), None) => planner.replay(trace),
         (None, Some(ratio)) => planner.mix(ratio),
-        (None, None) if fill => vec![planner.drawn(READS, Kind::GetOrSet, &[Operation::GetOrSet])],
+        (None, None) if fill => {
+            vec![planner.drawn(READS, Access::GetOrSet, &[Operation::GetOrSet])]
+        }
         (None, None) => planner.one_by_one(),
     };
     if let Some(count) = spec.multiget.filter(|_| multiget)
@@ -267,14 +224,14 @@ impl Planner<'_> {
     /// A trace: its reads after a load, or all its operations where the trace writes or misses are filled.
     fn replay(&self, trace: &Trace) -> Vec<PlannedPhase> {
         let writes = trace.writes();
-        let work = PlannedWork::Replayed { read: self.read(), writes };
+        let work = Work::Replayed { read: self.read(), writes };
         let len = trace.len() as u64;
         if self.on_miss.fills() || writes {
             let operations = recorded_operations(trace, self.read_operation());
             return vec![self.phase(work, &operations, len)];
         }
         let replay = self.phase(work, &[self.read_operation()], len);
-        vec![self.every_key(Kind::Set, Operation::Set), replay]
+        vec![self.every_key(Access::Set, Operation::Set), replay]
     }
 
     /// Sets and gets mixed, after a load; with fills the store starts empty.
@@ -303,7 +260,7 @@ impl Planner<'_> {
             }
             [operation] if operation.is_of_many_keys() => self.grouped(operation),
             [Operation::Get] => self.drawn(READS, self.read(), &[self.read_operation()]),
-            [Operation::GetOrSet] => self.drawn(READS, Kind::GetOrSet, operations),
+            [Operation::GetOrSet] => self.drawn(READS, Access::GetOrSet, operations),
             [operation] => self.every_key(kind(operation), operation),
             _ => self.chained(operations),
         };
@@ -316,7 +273,7 @@ impl Planner<'_> {
         let length = operations.len() as u64;
         let kinds = operations.iter().map(|operation| kind(*operation)).collect();
         let every_key = u64::from(self.keys) * length;
-        let phase = self.phase(PlannedWork::Chained(kinds), operations, every_key);
+        let phase = self.phase(Work::Chained(kinds), operations, every_key);
         let requests = phase.requests.map(|requests| requests.next_multiple_of(length));
         PlannedPhase { requests, ..phase }
     }
@@ -324,7 +281,7 @@ impl Planner<'_> {
     /// All keys of each group that is drawn. The phase reads as many keys as there are, or as were asked for, rounded
     /// up to whole groups.
     fn grouped(&self, operation: Operation) -> PlannedPhase {
-        let phase = self.phase(PlannedWork::Grouped, &[operation], self.keys.into());
+        let phase = self.phase(Work::Grouped, &[operation], self.keys.into());
         if self.readers.is_some() {
             return phase;
         }
@@ -334,25 +291,25 @@ impl Planner<'_> {
     }
 
     fn load(&self) -> PlannedPhase {
-        PlannedPhase { measured: false, ..self.every_key(Kind::Set, Operation::Set) }
+        PlannedPhase { measured: false, ..self.every_key(Access::Set, Operation::Set) }
     }
 
-    fn every_key(&self, kind: Kind, operation: Operation) -> PlannedPhase {
+    fn every_key(&self, kind: Access, operation: Operation) -> PlannedPhase {
         PlannedPhase {
             requests: Some(self.keys.into()),
             time_limit: None,
-            ..self.phase(PlannedWork::Each(kind), &[operation], 0)
+            ..self.phase(Work::Each(kind), &[operation], 0)
         }
     }
 
-    fn drawn(&self, ratio: Ratio, read: Kind, operations: &[Operation]) -> PlannedPhase {
+    fn drawn(&self, ratio: Ratio, read: Access, operations: &[Operation]) -> PlannedPhase {
         let fills_next = self.on_miss == OnMiss::FillNext;
-        let work = PlannedWork::Drawn { ratio, read, fills_next };
+        let work = Work::Drawn { ratio, read, fills_next };
         self.phase(work, operations, self.keys.into())
     }
 
     /// A measured phase of as many operations as were asked for, or `otherwise`.
-    fn phase(&self, work: PlannedWork, operations: &[Operation], otherwise: u64) -> PlannedPhase {
+    fn phase(&self, work: Work, operations: &[Operation], otherwise: u64) -> PlannedPhase {
         let time_limit = self.spec.duration.map(|Span(duration)| duration);
         let asked = self.spec.requests.map_or(otherwise, |requests| requests.0.into());
         let asked = match self.readers.filter(|_| work.only_reads()) {
@@ -369,8 +326,8 @@ impl Planner<'_> {
         }
     }
 
-    fn read(&self) -> Kind {
-        if self.on_miss.fills() { Kind::GetOrSet } else { Kind::Get }
+    fn read(&self) -> Access {
+        if self.on_miss.fills() { Access::GetOrSet } else { Access::Get }
     }
 
     fn read_operation(&self) -> Operation {
@@ -383,13 +340,13 @@ impl Planner<'_> {
 }
 
 /// The kind of access that carries out an operation of the list.
-fn kind(operation: Operation) -> Kind {
+fn kind(operation: Operation) -> Access {
     match operation {
-        Operation::Get | Operation::GetMany | Operation::GetEach | Operation::GetTag => Kind::Get,
-        Operation::GetOrSet => Kind::GetOrSet,
-        Operation::Delete => Kind::Delete,
-        Operation::Touch => Kind::Touch,
-        Operation::Set => Kind::Set,
+        Operation::Get | Operation::GetMany | Operation::GetEach | Operation::GetTag => Access::Get,
+        Operation::GetOrSet => Access::GetOrSet,
+        Operation::Delete => Access::Delete,
+        Operation::Touch => Access::Touch,
+        Operation::Set => Access::Set,
     }
 }
 
@@ -423,40 +380,40 @@ fn predict_hits(phases: &mut [PlannedPhase], source: &Source, keys: u32) {
     let one_key = matches!(source.pattern, KeyPattern::Drawn(Distribution::First)) || keys == 1;
     for phase in phases {
         match &phase.work {
-            PlannedWork::Each(Kind::Set) => stored = KeysStored::All,
-            PlannedWork::Each(Kind::Delete) => stored = KeysStored::Nothing,
-            PlannedWork::Chained(kinds) => {
+            Work::Each(Access::Set) => stored = KeysStored::All,
+            Work::Each(Access::Delete) => stored = KeysStored::Nothing,
+            Work::Chained(kinds) => {
                 phase.predicted_hit_ratio = chained_hits(kinds, stored == KeysStored::All);
                 stored = after_chain(kinds, stored);
             }
-            PlannedWork::Drawn { .. } | PlannedWork::Grouped if stored == KeysStored::All => {
+            Work::Drawn { .. } | Work::Grouped if stored == KeysStored::All => {
                 phase.predicted_hit_ratio = Some(1.0);
             }
             // With no key stored, every read misses.
-            PlannedWork::Drawn { ratio, read: Kind::Get, .. }
+            Work::Drawn { ratio, read: Access::Get, .. }
                 if stored == KeysStored::Nothing && *ratio == READS =>
             {
                 phase.predicted_hit_ratio = Some(0.0);
             }
-            PlannedWork::Grouped if stored == KeysStored::Nothing => {
+            Work::Grouped if stored == KeysStored::Nothing => {
                 phase.predicted_hit_ratio = Some(0.0);
             }
             // Which of several keys the pattern had drawn before does not follow from the plan.
-            PlannedWork::Drawn { .. } if stored == KeysStored::Drawn => {
+            Work::Drawn { .. } if stored == KeysStored::Drawn => {
                 phase.predicted_hit_ratio = one_key.then_some(1.0);
             }
-            PlannedWork::Drawn { .. } if stored == KeysStored::Some => {}
-            PlannedWork::Drawn { ratio, read: Kind::GetOrSet, fills_next } if *ratio == READS => {
+            Work::Drawn { .. } if stored == KeysStored::Some => {}
+            Work::Drawn { ratio, read: Access::GetOrSet, fills_next } if *ratio == READS => {
                 phase.predicted_hit_ratio = phase
                     .requests
                     .and_then(|requests| filled_hits(source, keys, requests, *fills_next));
                 stored = KeysStored::Drawn;
             }
-            PlannedWork::Replayed { writes: false, read: Kind::Get } => {
+            Work::Replayed { writes: false, read: Access::Get } => {
                 let loaded = stored == KeysStored::All;
                 phase.predicted_hit_ratio = Some(if loaded { 1.0 } else { 0.0 });
             }
-            PlannedWork::Replayed { writes: false, read: Kind::GetOrSet } => {
+            Work::Replayed { writes: false, read: Access::GetOrSet } => {
                 let trace = source.trace.as_ref();
                 let whole = trace.filter(|trace| phase.requests == Some(trace.len() as u64));
                 #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
@@ -469,23 +426,23 @@ fn predict_hits(phases: &mut [PlannedPhase], source: &Source, keys: u32) {
 }
 
 /// The keys that are stored after a chain: the last set or delete of a chain decides whether its key is.
-fn after_chain(kinds: &[Kind], stored: KeysStored) -> KeysStored {
-    match kinds.iter().rfind(|kind| matches!(kind, Kind::Set | Kind::Delete)) {
-        Some(Kind::Set) if stored == KeysStored::Nothing => KeysStored::Drawn,
-        Some(Kind::Delete) if stored != KeysStored::Nothing => KeysStored::Some,
+fn after_chain(kinds: &[Access], stored: KeysStored) -> KeysStored {
+    match kinds.iter().rfind(|kind| matches!(kind, Access::Set | Access::Delete)) {
+        Some(Access::Set) if stored == KeysStored::Nothing => KeysStored::Drawn,
+        Some(Access::Delete) if stored != KeysStored::Nothing => KeysStored::Some,
         _ => stored,
     }
 }
 
 /// The hit ratio of the get in a chain: 1 behind a set, 0 behind a delete. Before both the ratio is 1 if the keys were
 /// loaded and no chain deletes them.
-fn chained_hits(kinds: &[Kind], loaded: bool) -> Option<f64> {
-    let get = kinds.iter().position(|kind| *kind == Kind::Get)?;
-    let changes = |kind: &&Kind| matches!(kind, Kind::Set | Kind::Delete);
+fn chained_hits(kinds: &[Access], loaded: bool) -> Option<f64> {
+    let get = kinds.iter().position(|kind| *kind == Access::Get)?;
+    let changes = |kind: &&Access| matches!(kind, Access::Set | Access::Delete);
     match kinds[..get].iter().rfind(changes) {
-        Some(Kind::Set) => Some(1.0),
+        Some(Access::Set) => Some(1.0),
         Some(_) => Some(0.0),
-        None => (loaded && !kinds.contains(&Kind::Delete)).then_some(1.0),
+        None => (loaded && !kinds.contains(&Access::Delete)).then_some(1.0),
     }
 }
 

@@ -12,12 +12,12 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::DEFAULT_KEY_SIZE;
 use super::pace::PlannedPace;
-use super::phases::{PlannedPhase, PlannedWork, plan_phases};
+use super::phases::{PlannedPhase, plan_phases};
 use super::readers::Readers;
 use super::source::Source;
 use super::targets::PlannedTarget;
 use crate::error::{Result, usage};
-use crate::measure::Work;
+use crate::measure::{KeySource, Work};
 use crate::scenario::size_coordinate;
 use larder_workload::trace::Trace;
 use larder_workload::{
@@ -80,25 +80,17 @@ pub struct PlannedPoint {
 }
 
 impl PlannedPoint {
-    /// The work of a phase, for the measured loop.
-    pub fn work<'a>(&'a self, phase: &'a PlannedPhase) -> Work<'a> {
-        match phase.work {
-            PlannedWork::Each(kind) => Work::Each { kind },
-            PlannedWork::Drawn { ratio, read, fills_next } => {
-                let applications = self.applications.filter(|_| phase.work.only_reads());
-                Work::Drawn { picker: &self.picker, ratio, read, fills_next, applications }
-            }
-            PlannedWork::Chained(ref kinds) => Work::Chained { picker: &self.picker, kinds },
-            PlannedWork::Grouped => Work::Grouped {
-                picker: self.group_picker.as_ref().expect("only a plan with groups reads them"),
-                size: self.group.unwrap_or(1),
-                applications: self.applications,
-            },
-            PlannedWork::Replayed { read, writes } => Work::Replayed {
-                trace: self.trace.as_deref().expect("only a plan with a trace replays"),
-                read,
-                writes,
-            },
+    /// The source of the keys of a phase's work.
+    pub fn key_source(&self, work: &Work) -> KeySource<'_> {
+        let picker = match (work, &self.group_picker) {
+            (Work::Grouped, Some(groups)) => groups,
+            _ => &self.picker,
+        };
+        KeySource {
+            picker,
+            group: self.group.unwrap_or(1),
+            trace: self.trace.as_deref(),
+            applications: self.applications.filter(|_| work.only_reads()),
         }
     }
 

@@ -277,7 +277,7 @@ impl Target {
     /// stores for the others.
     fn lacks_all(&self, point: &PlannedPoint) -> Option<&'static str> {
         let measured = || point.phases.iter().filter(|phase| phase.measured);
-        let mut stores = measured().filter(|phase| phase.stores());
+        let mut stores = measured().filter(|phase| phase.work.changes());
         let of_stores = stores.find_map(|phase| self.lack(phase));
         let of_all = || {
             let lacks: Option<Vec<_>> = measured().map(|phase| self.lack(phase)).collect();

@@ -2,12 +2,12 @@
 
 /// Numbers by place. A column without any number takes no memory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Column(Vec<u32>);
+pub(super) struct Figures(Vec<u32>);
 
 /// Marks a missing number. No recorded size or time is that large.
 const MISSING: u32 = u32::MAX;
 
-impl Column {
+impl Figures {
     /// The number at a place, where there is one.
     #[inline]
     pub(super) fn get(&self, at: usize) -> Option<u32> {

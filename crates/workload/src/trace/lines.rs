@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, Read};
 
-use super::recorder::{Operation, Stop};
+use super::recorder::{Recorded, Stop};
 use crate::SizeSpec;
 
 /// The longest line: a file without line breaks is not read into memory whole.
@@ -46,9 +46,9 @@ impl<'a> Lines<'a> {
 }
 
 /// The operation of a name.
-pub(super) fn operation(field: &[u8]) -> Result<Operation, String> {
-    Operation::parse(field)
-        .ok_or_else(|| format!("no operation `{}`; known: {}", shown(field), Operation::known()))
+pub(super) fn operation(field: &[u8]) -> Result<Recorded, String> {
+    Recorded::parse(field)
+        .ok_or_else(|| format!("no operation `{}`; known: {}", shown(field), Recorded::known()))
 }
 
 /// The size of a value.

@@ -23,8 +23,10 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use self::column::Column;
-use self::recorder::{Operation, Recorder, Stop};
+use crate::Access;
+
+use self::column::Figures;
+use self::recorder::{Recorded, Recorder, Stop};
 
 pub use self::error::{TraceError, TraceFault};
 pub use self::format::{FORMATS, TraceFormat};
@@ -37,27 +39,14 @@ pub const MAX_OPS: usize = 1 << 28;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trace {
     keys: Vec<u32>,
-    operations: Vec<Operation>,
-    value_sizes: Column,
-    ttls: Column,
+    operations: Vec<Recorded>,
+    value_sizes: Figures,
+    ttls: Figures,
     /// Milliseconds since the first operation.
-    times_ms: Column,
+    times_ms: Figures,
     /// By key, not by operation.
-    key_sizes: Column,
+    key_sizes: Figures,
     n_keys: u32,
-}
-
-/// The kind of a recorded operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum TraceKind {
-    /// Read.
-    Get,
-    /// Stored.
-    Set,
-    /// Removed.
-    Delete,
-    /// Renewed the TTL.
-    Touch,
 }
 
 /// One recorded operation.
@@ -65,8 +54,8 @@ pub enum TraceKind {
 pub struct TraceOp {
     /// Number of its key.
     pub key: u32,
-    /// Its kind.
-    pub kind: TraceKind,
+    /// The use of the key; never a get-or-set.
+    pub kind: Access,
     /// Size of the value in bytes, where it was recorded. A get of 0 bytes counts as not recorded, because traces write
     /// a miss that way.
     pub value_size: Option<u32>,
@@ -180,12 +169,12 @@ impl Trace {
         let mut missed = 0;
         for op in self.ops() {
             let stored = &mut stored[op.key as usize];
-            let is_filled = op.kind == TraceKind::Get && fills;
-            missed += u64::from(!*stored && op.kind != TraceKind::Set && !is_filled);
+            let is_filled = op.kind == Access::Get && fills;
+            missed += u64::from(!*stored && op.kind != Access::Set && !is_filled);
             *stored = match op.kind {
-                TraceKind::Set => true,
-                TraceKind::Delete => false,
-                TraceKind::Get | TraceKind::Touch => *stored || is_filled,
+                Access::Set => true,
+                Access::Delete => false,
+                Access::Get | Access::GetOrSet | Access::Touch => *stored || is_filled,
             };
         }
         missed
@@ -193,7 +182,7 @@ impl Trace {
 
     /// Whether the trace has operations other than reads.
     pub fn writes(&self) -> bool {
-        self.ops().any(|op| op.kind != TraceKind::Get)
+        self.ops().any(|op| op.kind != Access::Get)
     }
 
     /// The counts of its content.
@@ -206,10 +195,10 @@ impl Trace {
         for operation in &self.operations {
             stats.approximated += u64::from(operation.nearest);
             *match operation.kind {
-                TraceKind::Get => &mut stats.gets,
-                TraceKind::Set => &mut stats.sets,
-                TraceKind::Delete => &mut stats.deletes,
-                TraceKind::Touch => &mut stats.touches,
+                Access::Get | Access::GetOrSet => &mut stats.gets,
+                Access::Set => &mut stats.sets,
+                Access::Delete => &mut stats.deletes,
+                Access::Touch => &mut stats.touches,
             } += 1;
         }
         stats

@@ -5,7 +5,8 @@ use std::io;
 use rapidhash::RapidHashMap;
 
 use super::error::TraceFault;
-use super::{MAX_OPS, Trace, TraceKind};
+use super::{MAX_OPS, Trace};
+use crate::Access;
 
 /// An unfinished trace.
 pub(super) struct Recorder {
@@ -47,7 +48,7 @@ impl From<TraceFault> for Stop {
 #[derive(Default)]
 pub(super) struct Record<'a> {
     pub(super) key: &'a [u8],
-    pub(super) operation: Operation,
+    pub(super) operation: Recorded,
     pub(super) value_size: Option<u32>,
     pub(super) key_size: Option<u32>,
     pub(super) ttl: Option<u32>,
@@ -55,39 +56,33 @@ pub(super) struct Record<'a> {
     pub(super) time_s: Option<f64>,
 }
 
-/// The kind of an operation, and whether it is only the nearest kind that a replay has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Operation {
-    pub(super) kind: TraceKind,
+/// The use of a key that a trace recorded, and whether it is only the nearest use that a replay has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Recorded {
+    pub(super) kind: Access,
     pub(super) nearest: bool,
 }
 
-impl Default for Operation {
-    fn default() -> Self {
-        Self { kind: TraceKind::Get, nearest: false }
-    }
-}
-
 /// The operations of memcached's protocol and of Meta's caches, in small letters.
-const OPERATIONS: &[(&str, TraceKind, bool)] = &[
-    ("get", TraceKind::Get, false),
-    ("gets", TraceKind::Get, false),
-    ("get_lease", TraceKind::Get, false),
-    ("gat", TraceKind::Get, true),
-    ("set", TraceKind::Set, false),
-    ("set_lease", TraceKind::Set, false),
-    ("add", TraceKind::Set, true),
-    ("replace", TraceKind::Set, true),
-    ("cas", TraceKind::Set, true),
-    ("append", TraceKind::Set, true),
-    ("prepend", TraceKind::Set, true),
-    ("incr", TraceKind::Set, true),
-    ("decr", TraceKind::Set, true),
-    ("delete", TraceKind::Delete, false),
-    ("touch", TraceKind::Touch, false),
+const OPERATIONS: &[(&str, Access, bool)] = &[
+    ("get", Access::Get, false),
+    ("gets", Access::Get, false),
+    ("get_lease", Access::Get, false),
+    ("gat", Access::Get, true),
+    ("set", Access::Set, false),
+    ("set_lease", Access::Set, false),
+    ("add", Access::Set, true),
+    ("replace", Access::Set, true),
+    ("cas", Access::Set, true),
+    ("append", Access::Set, true),
+    ("prepend", Access::Set, true),
+    ("incr", Access::Set, true),
+    ("decr", Access::Set, true),
+    ("delete", Access::Delete, false),
+    ("touch", Access::Touch, false),
 ];
 
-impl Operation {
+impl Recorded {
     /// The operation of a name, in upper or lower case.
     pub(super) fn parse(name: &[u8]) -> Option<Self> {
         let known = |(known, ..): &&(&str, _, _)| known.as_bytes().eq_ignore_ascii_case(name);
@@ -95,7 +90,7 @@ impl Operation {
         Some(Self { kind, nearest })
     }
 
-    /// The names that [`Operation::parse`] knows, comma-separated.
+    /// The names that [`Recorded::parse`] knows, comma-separated.
     pub(super) fn known() -> String {
         OPERATIONS.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ")
     }
@@ -128,7 +123,7 @@ impl Recorder {
             trace.key_sizes.set(key as usize, record.key_size);
         }
         let at = trace.len();
-        let missed = record.operation.kind == TraceKind::Get && record.value_size == Some(0);
+        let missed = record.operation.kind == Access::Get && record.value_size == Some(0);
         trace.value_sizes.set(at, record.value_size.filter(|_| !missed));
         trace.ttls.set(at, record.ttl.filter(|&ttl| ttl > 0));
         trace.keys.push(key);

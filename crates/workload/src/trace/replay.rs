@@ -1,6 +1,7 @@
 //! A trace as a look-aside cache replays it.
 
-use super::{Trace, TraceKind};
+use super::Trace;
+use crate::Access;
 
 impl Trace {
     /// The trace without the sets that a replay with fill on miss does by itself.
@@ -20,15 +21,15 @@ impl Trace {
         for (at, op) in self.ops().enumerate().rev() {
             let next = &mut set_after[op.key as usize];
             match (op.kind, *next) {
-                (TraceKind::Get, Some(set)) => {
+                (Access::Get | Access::GetOrSet, Some(set)) => {
                     is_fill[set] = true;
                     let fill = self.op(set);
                     trace.value_sizes.set(at, op.value_size.or(fill.value_size));
                     trace.ttls.set(at, op.ttl.or(fill.ttl));
                 }
-                (TraceKind::Get, None) => {}
-                (TraceKind::Set, _) => *next = Some(at),
-                (TraceKind::Delete | TraceKind::Touch, _) => *next = None,
+                (Access::Get | Access::GetOrSet, None) => {}
+                (Access::Set, _) => *next = Some(at),
+                (Access::Delete | Access::Touch, _) => *next = None,
             }
         }
         trace.retain(|at| !is_fill[at]);
@@ -45,13 +46,13 @@ impl Trace {
         for op in self.ops() {
             let present = &mut present[op.key as usize];
             match op.kind {
-                TraceKind::Get => {
+                Access::Get | Access::GetOrSet => {
                     hits += u64::from(*present);
                     *present = true;
                 }
-                TraceKind::Set => *present = true,
-                TraceKind::Delete => *present = false,
-                TraceKind::Touch => {}
+                Access::Set => *present = true,
+                Access::Delete => *present = false,
+                Access::Touch => {}
             }
         }
         hits
