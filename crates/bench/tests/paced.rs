@@ -36,7 +36,7 @@ fn a_target_that_keeps_up_does_each_due_operation_and_waits_in_between() {
         let (rate, pace) = (cell.ops_per_s.unwrap(), cell.paced.clone().unwrap());
         assert!(rate < 2010.0, "{rate}");
         assert!((pace.offered_per_s - 2000.0).abs() < 1.0, "{}", pace.offered_per_s);
-        assert_eq!(pace.unbegun, 0);
+        assert_eq!(pace.not_started, 0);
         let (planned, service) = (cell.latency_ns.unwrap(), pace.service_ns.unwrap());
         // Time without a waiting operation is in no latency: 500 µs lie between two operations.
         assert!(service.min < 250_000, "{service:?}");
@@ -45,7 +45,7 @@ fn a_target_that_keeps_up_does_each_due_operation_and_waits_in_between() {
         {
             assert!(from_plan >= from_begin, "{planned:?} and {service:?}");
         }
-        assert!(pace.lag_ns.unwrap().min < 1_000_000, "{:?}", pace.lag_ns);
+        assert!(pace.schedule_lag_ns.unwrap().min < 1_000_000, "{:?}", pace.schedule_lag_ns);
         assert_eq!(cell.point["rate"], PointValue::Number(2000));
     }
 }
@@ -74,8 +74,8 @@ fn a_target_slower_than_the_rate_has_a_latency_that_grows_and_leaves_arrivals_un
     let run = support::run(&ENGINES, &["moka:"], &workload("duration = '200ms'"));
     let cell = paced(&run, "moka:", Operation::GetOrSet);
     let pace = cell.paced.clone().unwrap();
-    assert_eq!(cell.counts.ops + pace.unbegun, 200, "{cell:?}");
-    assert!(pace.unbegun > 120, "{}", pace.unbegun);
+    assert_eq!(cell.counts.ops + pace.not_started, 200, "{cell:?}");
+    assert!(pace.not_started > 120, "{}", pace.not_started);
     // Unbegun operations wait until the end, so the median wait of all due operations is above that of the completed
     // operations.
     let (planned, service) = (cell.latency_ns.unwrap(), pace.service_ns.unwrap());

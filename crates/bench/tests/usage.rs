@@ -68,8 +68,8 @@ fn this_process() {
     let run = run(&["moka:"], "keys = 1000\nrounds = 1\nduration = '1200ms'\noperations = 'get'");
     let client = of(&run, UsageOf::Client, None);
     assert!(client.at_s.len() >= 3, "{:?}", client.at_s);
-    assert!(client.turn_of[1..].iter().flatten().all(|target| *target == 0));
-    assert!(client.turn_of.contains(&Some(0)), "{:?}", client.turn_of);
+    assert!(client.turn_target[1..].iter().flatten().all(|target| *target == 0));
+    assert!(client.turn_target.contains(&Some(0)), "{:?}", client.turn_target);
     // The CPU time of the measured loops is part of that of the process.
     let in_loops: f64 = run.cells.iter().filter_map(|cell| cell.client_cpu_s).sum();
     let all = end(&client.cpu_user_s) + end(&client.cpu_system_s);
@@ -95,7 +95,7 @@ fn managed() {
     let target = &run.targets[0].url;
     let servers = of(&run, UsageOf::Servers, Some(target));
     let cpu = end(&servers.cpu_user_s) + end(&servers.cpu_system_s);
-    assert!(cpu > 0.0 && servers.unknown.is_none(), "{servers:?}");
+    assert!(cpu > 0.0 && servers.unknown_reason.is_none(), "{servers:?}");
     assert!(servers.rss_bytes.iter().all(|bytes| *bytes > Some(1 << 20)));
     assert!(end(&servers.voluntary_switches) > 100, "{:?}", servers.voluntary_switches);
     let wire = end(&servers.wire_received_bytes);
@@ -164,7 +164,7 @@ fn by_port() {
     let url = format!("memcached://127.0.0.1:{}", server.port);
     let run = run(&[&url], "keys = 300\nrounds = 1");
     let servers = of(&run, UsageOf::Servers, Some(&url));
-    assert!(servers.unknown.is_none() && end(&servers.minor_faults) > 0, "{servers:?}");
+    assert!(servers.unknown_reason.is_none() && end(&servers.minor_faults) > 0, "{servers:?}");
     assert!(cell(&run, &url, Operation::Set).server_cpu_s > Some(0.0));
 }
 
@@ -172,7 +172,7 @@ fn forwarder() {
     let server = Somebodys::start("haproxy");
     let url = format!("memcached://127.0.0.1:{}", server.port);
     let run = run(&[&url], "keys = 300\nrounds = 1");
-    let unknown = of(&run, UsageOf::Servers, Some(&url)).unknown.as_ref().unwrap();
+    let unknown = of(&run, UsageOf::Servers, Some(&url)).unknown_reason.as_ref().unwrap();
     assert!(unknown.starts_with("haproxy (process "), "{unknown}");
     assert_eq!(cell(&run, &url, Operation::Set).server_cpu_s, None);
 }

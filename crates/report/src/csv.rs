@@ -34,7 +34,7 @@ const CELL: [Field<Cell>; 21] = [
     ("service_p99_ns", |cell| known(service(cell).map(|service| service.p99))),
     ("service_p999_ns", |cell| known(service(cell).map(|service| service.p999))),
     ("queued", |cell| known(cell.paced.as_ref().map(|paced| paced.queued))),
-    ("unbegun", |cell| known(cell.paced.as_ref().map(|paced| paced.unbegun))),
+    ("not_started", |cell| known(cell.paced.as_ref().map(|paced| paced.not_started))),
 ];
 
 /// Latencies from the instant at which operations of an open loop really began.
@@ -186,15 +186,15 @@ fn at_sample<T: Copy + ToString>(figures: &[Option<T>], at: usize) -> String {
     known(figures.get(at).copied().flatten())
 }
 
-/// A line for each sample of the use by client, servers, guests and the machine. `turn_of` is the target of the current
+/// A line for each sample of the use by client, servers, guests and the machine. `turn_target` is the target of the current
 /// turn; a sample without any figure has no line.
 pub fn usage_csv(run: &Run) -> String {
-    let mut heads = ["of", "target", "name", "turn_of"].map(str::to_owned).to_vec();
+    let mut heads = ["of", "target", "name", "turn_target"].map(str::to_owned).to_vec();
     heads.extend(USAGE.iter().map(|(name, _)| (*name).to_owned()));
     heads.extend(MACHINE.iter().map(|(name, _)| (*name).to_owned()));
     let client = run.usage.iter().find(|usage| usage.of == UsageOf::Client);
-    let turn_of = |at: usize| {
-        let place = client?.turn_of.get(at).copied().flatten()?;
+    let turn_target = |at: usize| {
+        let place = client?.turn_target.get(at).copied().flatten()?;
         run.targets.get(place as usize).map(|target| target.url.clone())
     };
     let samples =
@@ -204,7 +204,7 @@ pub fn usage_csv(run: &Run) -> String {
         samples.map(|(usage, at)| {
             let target = usage.target.clone().unwrap_or_default();
             let name = if target.is_empty() { "" } else { name(run, &target) }.to_owned();
-            let mut line = vec![usage.of.as_str().to_owned(), target, name, known(turn_of(at))];
+            let mut line = vec![usage.of.as_str().to_owned(), target, name, known(turn_target(at))];
             line.extend(USAGE.iter().map(|(_, value)| value(usage, at)));
             let machine = usage.machine.as_ref();
             line.extend(

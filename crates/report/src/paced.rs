@@ -34,9 +34,9 @@ impl Cell {
     /// The share of the due operations that had not begun when time ended their round, 0 to 1; `None` in a closed loop.
     #[expect(clippy::cast_precision_loss, reason = "a share")]
     pub fn unbegun_share(&self) -> Option<f64> {
-        let unbegun = self.paced.as_ref()?.unbegun;
-        let due = self.counts.ops + unbegun;
-        (due > 0).then(|| unbegun as f64 / due as f64)
+        let not_started = self.paced.as_ref()?.not_started;
+        let due = self.counts.ops + not_started;
+        (due > 0).then(|| not_started as f64 / due as f64)
     }
 
     /// The rate that reports show: operations a second, or the answered ones for operations that can miss. `None`

@@ -36,7 +36,7 @@ pub fn tells(cell: &Cell, quantile: f64) -> bool {
     let inner = cell.latency_curve.iter().rev().find(|point| point.0 < 1.0);
     match inner {
         Some(last) => last.0 >= quantile - 1e-9,
-        None => cell.timed.unwrap_or(cell.counts.ops) >= operations_for(quantile),
+        None => cell.latency_count.unwrap_or(cell.counts.ops) >= operations_for(quantile),
     }
 }
 

@@ -54,7 +54,7 @@ fn is_behind_a_server(target: &Target) -> bool {
 /// The schedule's own lateness, where it is a good part of the latency.
 #[expect(clippy::cast_precision_loss, reason = "figures for people")]
 fn late(cell: &Cell) -> Option<String> {
-    let (lag, latency) = (cell.paced.as_ref()?.lag_ns?.p99, cell.latency_ns?.p99);
+    let (lag, latency) = (cell.paced.as_ref()?.schedule_lag_ns?.p99, cell.latency_ns?.p99);
     let share = lag as f64 / latency.max(1) as f64;
     (share > TOLERABLE_LAG).then(|| {
         let ranks =
@@ -131,7 +131,7 @@ mod tests {
     fn a_p99_that_is_mostly_the_schedules_lateness_ranks_no_target() {
         let said = |lag: u64| {
             let latency = |p99| Latency { p99, ..Latency::default() };
-            let paced = Paced { lag_ns: Some(latency(lag)), ..Paced::default() };
+            let paced = Paced { schedule_lag_ns: Some(latency(lag)), ..Paced::default() };
             let cell =
                 Cell { latency_ns: Some(latency(1000)), paced: Some(paced), ..Cell::default() };
             late(&cell)

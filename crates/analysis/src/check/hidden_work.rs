@@ -34,10 +34,14 @@ impl Check for HiddenWork {
 
     fn look(&self, run: &Run, report: &mut Report<'_>) {
         for target in &run.targets {
-            let (Some(cpu), Some(turns)) = (target.beside_cpu_s, target.beside_s) else { continue };
+            let (Some(cpu), Some(turns)) =
+                (target.other_turns_server_cpu_s, target.other_turns_wall_s)
+            else {
+                continue;
+            };
             // Deferred work does not grow with the number of other targets, so it is compared with the target's own
             // turns.
-            let own = target.own_turns_s.unwrap_or(turns).min(turns);
+            let own = target.own_turns_wall_s.unwrap_or(turns).min(turns);
             if cpu > LEAST_CPU_S && cpu > own * (BUSY - IDLE) + turns * IDLE {
                 let others = match target.ownership.as_deref() {
                     Some("external") => ", unless other clients caused it,",

@@ -100,7 +100,7 @@ fn times(cell: &Cell) -> (u64, &'static str) {
         }
         _ => "",
     };
-    (cell.timed.unwrap_or(ops), unit)
+    (cell.latency_count.unwrap_or(ops), unit)
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ impl Check for TtlTruth {
         for target in &run.targets {
             let Some(trial) = &target.ttl else { continue };
             let span = |seconds| Span(Duration::from_secs_f64(seconds));
-            let asked = seconds(trial.asked_after_s);
+            let asked = seconds(trial.last_request_after_s);
             if trial.late > 0 {
                 let text = format!(
                     "{} of {} keys with a TTL of {} (in steps of {}) still answered {asked} after they were set",
@@ -48,7 +48,7 @@ impl Check for TtlTruth {
                 report.target(Severity::Error, target, text);
             }
             // A key that may have been evicted is no proof.
-            let (unexplained, proven) = if trial.evictions_told {
+            let (unexplained, proven) = if trial.evictions_reported {
                 ("no eviction explains it", Severity::Error)
             } else {
                 ("the store does not report evictions", Severity::Warn)
@@ -76,8 +76,8 @@ impl Check for TtlTruth {
             }
             let [short, lasting] = [trial.ttl_s, trial.lasting_ttl_s].map(span);
             let early = [
-                ("a touch", trial.renewed_early, trial.renewed_keys),
-                ("a second set", trial.prolonged_early, trial.prolonged_keys),
+                ("a touch", trial.touch_lengthened_early, trial.touch_lengthened_keys),
+                ("a second set", trial.set_lengthened_early, trial.set_lengthened_keys),
             ];
             for (what, gone, keys) in early.into_iter().filter(|(_, gone, _)| *gone > 0) {
                 let text = format!(
@@ -87,8 +87,8 @@ impl Check for TtlTruth {
                 report.target(proven, target, text);
             }
             let late = [
-                ("a touch", trial.shortened_late, trial.shortened_keys),
-                ("a second set", trial.curtailed_late, trial.curtailed_keys),
+                ("a touch", trial.touch_shortened_late, trial.touch_shortened_keys),
+                ("a second set", trial.set_shortened_late, trial.set_shortened_keys),
             ];
             for (what, there, keys) in late.into_iter().filter(|(_, there, _)| *there > 0) {
                 let text = format!(

@@ -15,7 +15,7 @@ pub(super) fn judge_checks(expected: &[String], run: &Run) -> ArticleChecks {
         let list = match (is_expected, has_fired) {
             (true, true) => &mut judged.fired,
             (true, false) => &mut judged.silent,
-            (false, true) if about.repeats && !is_at_times(about.id) => &mut judged.besides,
+            (false, true) if about.repeats && !is_at_times(about.id) => &mut judged.unexpected,
             (false, true) => &mut judged.incidental,
             (false, false) => continue,
         };
@@ -50,7 +50,7 @@ mod tests {
         let wanted = ArticleChecks {
             fired: texts(&["NEVER-HITS"]),
             silent: texts(&["CPU-WALL"]),
-            besides: texts(&["ONE-KEY"]),
+            unexpected: texts(&["ONE-KEY"]),
             incidental: texts(&["CLIENT-COST"]),
         };
         assert_eq!(judged, wanted);

@@ -69,7 +69,7 @@ pub(crate) fn judge_as(spec: &ArticleSpec, repeated: &Repeated<'_>, run: &Run) -
         rates: if spec.matrix { rates(spec, run) } else { Vec::new() },
         figures: spec.figures.iter().filter(has_like).map(figure).collect(),
         claims: judge_claims(&asked, run, repeated.changed),
-        asked_elsewhere: elsewhere.len(),
+        claims_of_other_form: elsewhere.len(),
         // Another workload sets off other checks, and an interrupted run does not set off all.
         checks: repeated
             .checks

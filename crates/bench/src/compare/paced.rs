@@ -14,9 +14,9 @@ pub(super) fn sample(tally: &Tally, offered: Option<Offered>, part: f64) -> Opti
     Some(PacedSample {
         offered_per_s: shortened(offered.per_s * part),
         service_ns: latency(&paced.service),
-        lag_ns: latency(&paced.lag),
+        schedule_lag_ns: latency(&paced.lag),
         queued: paced.queued,
-        unbegun: share(offered.unbegun, part),
+        not_started: share(offered.not_started, part),
     })
 }
 
@@ -42,9 +42,9 @@ pub(super) fn of_cell(rounds: &[&Entry]) -> Option<Paced> {
         offered_per_s: samples.iter().map(|sample| sample.offered_per_s).sum::<f64>() / count,
         service_ns: figures(&service),
         service_curve: curve(&service),
-        lag_ns: figures(&lag),
+        schedule_lag_ns: figures(&lag),
         queued: samples.iter().map(|sample| sample.queued).sum(),
-        unbegun: samples.iter().map(|sample| sample.unbegun).sum(),
+        not_started: samples.iter().map(|sample| sample.not_started).sum(),
     })
 }
 

@@ -200,9 +200,9 @@ fn target(slot: &TargetSlot) -> TargetRecord {
             stores: Some(target.capabilities.stores),
             capacity_bytes: target.capacity_bytes,
             external_evictions: target.evicted.seen.map(|_| target.evicted.grown),
-            beside_cpu_s: seconds(target.beside.cpu),
-            beside_s: seconds(target.beside.turns),
-            own_turns_s: seconds(target.beside.own_turns),
+            other_turns_server_cpu_s: seconds(target.beside.cpu),
+            other_turns_wall_s: seconds(target.beside.turns),
+            own_turns_wall_s: seconds(target.beside.own_turns),
             eviction_allowed: target.evicted.is_allowed && target.evicted.seen.is_some(),
             settings: target.info.settings.clone(),
             limits: target.probed.limits,
@@ -303,7 +303,7 @@ pub(super) fn distribute(cell: &mut Cell, entries: &[Entry], seed: u64) {
         cell.answered_per_s.and_then(|_| median_ci95(&answers_of(cell, &rounds), seed));
     let each: Vec<_> = rounds.iter().map(|entry| entry.latency.unpack()).collect();
     let merged = merged(&each);
-    cell.timed = Some(merged.len()).filter(|timed| *timed > 0);
+    cell.latency_count = Some(merged.len()).filter(|timed| *timed > 0);
     cell.latency_ns = figures(&merged);
     cell.latency_ns_ci95 = percentiles_ci95(&each, seed);
     cell.latency_curve = curve(&merged);

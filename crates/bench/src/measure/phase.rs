@@ -98,7 +98,7 @@ pub struct Offered {
     /// Operations a second that were due.
     pub per_s: f64,
     /// Operations that were due before time ended the phase and had not begun by then.
-    pub unbegun: u64,
+    pub not_started: u64,
 }
 
 /// Runs a phase with one thread for each session.
@@ -197,7 +197,7 @@ pub(crate) fn run_phase(
         && !gave_up
         && !stop.load(Ordering::Relaxed)
     {
-        await_unbegun(plan, arrivals, offered.unbegun, &mut tallies);
+        await_not_started(plan, arrivals, offered.not_started, &mut tallies);
     }
     PhaseResult {
         offered,
@@ -253,20 +253,25 @@ fn offered(plan: &PhasePlan<'_>, arrivals: &Arrivals, begun: u64) -> Offered {
         (None, None) => (begun, 0),
     };
     let per_s = if ns > 0 { due as f64 / seconds(ns) } else { 0.0 };
-    Offered { per_s, unbegun: due.saturating_sub(begun) }
+    Offered { per_s, not_started: due.saturating_sub(begun) }
 }
 
 /// Counts operations that were due and had not begun when time ended the phase. Each counts with the time that it had
 /// waited, and would have taken longer. Without them, the slowest operations of a target that falls behind would be in
 /// no latency. The operations that were due last, which have waited least, stand for those that had not begun.
-fn await_unbegun(plan: &PhasePlan<'_>, arrivals: &Arrivals, unbegun: u64, tallies: &mut Tallies) {
+fn await_not_started(
+    plan: &PhasePlan<'_>,
+    arrivals: &Arrivals,
+    not_started: u64,
+    tallies: &mut Tallies,
+) {
     let Some(end) = plan.time_limit.map(nanoseconds) else { return };
     let due = plan.requests.unwrap_or(u64::MAX).min(arrivals.due_before(end));
     // A request of many keys has one time.
-    let (first, keys) = (due.saturating_sub(unbegun), plan.multiget.max(1) as u64);
+    let (first, keys) = (due.saturating_sub(not_started), plan.multiget.max(1) as u64);
     let all = tallies.failures().0;
     for tally in tallies.iter_mut() {
-        let own = share_of(unbegun, tally.counts.ops, all) / keys;
+        let own = share_of(not_started, tally.counts.ops, all) / keys;
         // Where there are very many, neighbouring operations count with the wait of the last.
         let step = own.div_ceil(WAITS).max(1);
         for done in (0..own).step_by(usize::try_from(step).unwrap_or(usize::MAX)) {

@@ -99,7 +99,7 @@ struct UsageSamples {
     /// How long after the last sample the next is taken.
     every: Duration,
     at_s: Vec<f64>,
-    turn_of: Vec<Option<u32>>,
+    turn_target: Vec<Option<u32>>,
     client: Vec<Reading>,
     watched: Vec<Watched>,
     machine: Machine,
@@ -128,7 +128,7 @@ impl UsageSamples {
             clock,
             every: EVERY,
             at_s: Vec::new(),
-            turn_of: Vec::new(),
+            turn_target: Vec::new(),
             client: Vec::new(),
             looks: Vec::new(),
         }
@@ -142,7 +142,7 @@ impl UsageSamples {
             target.as_ref().is_some_and(|account| account.is_at_work())
         };
         let turn = self.targets.iter().position(at_work);
-        self.turn_of.push(turn.and_then(|place| u32::try_from(place).ok()));
+        self.turn_target.push(turn.and_then(|place| u32::try_from(place).ok()));
         self.at_s.push(shortened(self.clock.elapsed().as_secs_f64()));
         let table = Table::read();
         self.look_at_wires(&table);
@@ -207,7 +207,7 @@ impl UsageSamples {
             });
         }
         half(&mut self.at_s);
-        half(&mut self.turn_of);
+        half(&mut self.turn_target);
         half(&mut self.client);
         half(&mut self.looks);
         self.watched.iter_mut().for_each(|watched| half(&mut watched.readings));
@@ -230,7 +230,8 @@ impl UsageSamples {
             }
             usage
         };
-        let client = Usage { turn_of: self.turn_of.clone(), ..usage(UsageOf::Client, None) };
+        let client =
+            Usage { turn_target: self.turn_target.clone(), ..usage(UsageOf::Client, None) };
         let mut all = vec![filled(client, &mut self.client.iter())];
         for Watched { of, account, readings, .. } in &self.watched {
             let url = Some(account.url.as_str());
@@ -238,7 +239,7 @@ impl UsageSamples {
                 Some(unknown) => Usage {
                     of: *of,
                     target: url.map(str::to_owned),
-                    unknown: Some(unknown),
+                    unknown_reason: Some(unknown),
                     ..Usage::default()
                 },
                 None => filled(usage(*of, url), &mut readings.iter()),

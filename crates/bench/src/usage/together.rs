@@ -6,7 +6,7 @@ use larder_report::Usage;
 pub(crate) fn together(series: Vec<Usage>, place: impl Fn(u32) -> u32) -> Vec<Usage> {
     let mut targets: Vec<Usage> = Vec::new();
     for mut one in series {
-        for turn in one.turn_of.iter_mut().flatten() {
+        for turn in one.turn_target.iter_mut().flatten() {
             *turn = place(*turn);
         }
         let is_same = |known: &&mut Usage| {
@@ -55,7 +55,7 @@ mod tests {
             of,
             target: target.map(str::to_owned),
             rss_bytes: rss.to_vec(),
-            turn_of: if target.is_none() { vec![Some(0), None, Some(2)] } else { Vec::new() },
+            turn_target: if target.is_none() { vec![Some(0), None, Some(2)] } else { Vec::new() },
             ..Usage::default()
         };
         let series = vec![
@@ -69,6 +69,6 @@ mod tests {
         let rss: Vec<_> = all.iter().map(|usage| usage.rss_bytes.clone()).collect();
         let one = |bytes| vec![Some(bytes)];
         assert_eq!(rss, [one(1), vec![Some(11), None], one(5), one(7)]);
-        assert_eq!(all[0].turn_of, [Some(0), None, Some(1)]);
+        assert_eq!(all[0].turn_target, [Some(0), None, Some(1)]);
     }
 }

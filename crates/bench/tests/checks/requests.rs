@@ -83,8 +83,8 @@ pub(crate) const CASES: &[Case] = &[
             let mut run = made(&["map:", "map:?name=other"]);
             let target = &mut run.targets[0];
             // Its server works a tenth of the time beside other targets, but longer than in its own turns.
-            (target.beside_cpu_s, target.beside_s) = (Some(4.0), Some(44.0));
-            target.own_turns_s = Some(3.9);
+            (target.other_turns_server_cpu_s, target.other_turns_wall_s) = (Some(4.0), Some(44.0));
+            target.own_turns_wall_s = Some(3.9);
             Run { checks: run_all(&run), ..run }
         },
         words: &["its servers used 4.0 s of CPU time in the 44.0 s of other targets' turns"],
@@ -92,8 +92,8 @@ pub(crate) const CASES: &[Case] = &[
         silent: || {
             let run = real(&["memcached:", "memcached:?name=other"], WRITTEN);
             for target in &run.targets {
-                assert!(target.beside_s.is_some_and(|turns| turns > 0.0), "{target:?}");
-                assert!(target.own_turns_s.is_some_and(|turns| turns > 0.0), "{target:?}");
+                assert!(target.other_turns_wall_s.is_some_and(|turns| turns > 0.0), "{target:?}");
+                assert!(target.own_turns_wall_s.is_some_and(|turns| turns > 0.0), "{target:?}");
             }
             run
         },

@@ -178,7 +178,8 @@ pub(crate) const CASES: &[Case] = &[
         silent: || {
             let run = run(&stores::ENGINES, &["map:"], MORTAL);
             let trial = run.targets[0].ttl.as_ref().unwrap();
-            let tried = (trial.middle_keys, trial.renewed_keys, trial.shortened_keys);
+            let tried =
+                (trial.middle_keys, trial.touch_lengthened_keys, trial.touch_shortened_keys);
             assert!(tried.0 == 4 && tried.1 > 0 && tried.2 == 8, "{trial:?}");
             run
         },
@@ -197,7 +198,7 @@ fn tried(run: Run) -> Run {
     for target in &run.targets {
         let trial = target.ttl.as_ref().unwrap();
         assert_eq!((trial.keys, trial.lasting_keys, trial.late), (8, 8, 0), "{trial:?}");
-        assert!(trial.asked_after_s >= trial.ttl_s + trial.resolution_s, "{trial:?}");
+        assert!(trial.last_request_after_s >= trial.ttl_s + trial.resolution_s, "{trial:?}");
     }
     run
 }

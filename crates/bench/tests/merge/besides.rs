@@ -30,8 +30,13 @@ fn a_finding_in_one_slice_is_told_of_the_whole() {
         change(part, |_| {});
     }
     change(&mut parts[1], |run| {
-        let late =
-            TtlTrial { ttl_s: 1.0, keys: 5, late: 5, asked_after_s: 3.0, ..TtlTrial::default() };
+        let late = TtlTrial {
+            ttl_s: 1.0,
+            keys: 5,
+            late: 5,
+            last_request_after_s: 3.0,
+            ..TtlTrial::default()
+        };
         let [moka, file] = &mut run.targets[..] else { panic!("{:#?}", run.targets) };
         moka.ttl = Some(late);
         moka.capacity_bytes = Some(1000);

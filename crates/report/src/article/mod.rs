@@ -61,12 +61,12 @@ pub(crate) fn conclusions(article: &Article) -> String {
         let are = if derived.len() == 1 { "is" } else { "are" };
         parts.push(format!("of {} that {are} derived, {}", derived.len(), counted(&derived)));
     }
-    if article.asked_elsewhere > 0 {
+    if article.claims_of_other_form > 0 {
         let form = match article.form {
             ArticleForm::Published => "with the mistakes corrected",
             ArticleForm::Corrected => "as published",
         };
-        parts.push(format!("{} more can be tested only {form}", article.asked_elsewhere));
+        parts.push(format!("{} more can be tested only {form}", article.claims_of_other_form));
     }
     format!("Conclusions: {}", parts.join("; "))
 }
@@ -112,11 +112,11 @@ pub(crate) fn facts(article: &Article) -> Vec<(&'static str, String)> {
 /// The checks that fired, compared with those that the article's mistakes should set off.
 fn checks_text(checks: &ArticleChecks) -> String {
     let named = |ids: &[String]| list(&ids.iter().map(String::as_str).collect::<Vec<_>>());
-    let ArticleChecks { fired, silent, besides, incidental } = checks;
+    let ArticleChecks { fired, silent, unexpected, incidental } = checks;
     let said = [
         (fired, "fired, as the article's mistakes must make them"),
         (silent, "did not fire, although the article's mistakes must make them"),
-        (besides, "fired too"),
+        (unexpected, "fired too"),
         (incidental, "fired in this run because of the machine"),
     ];
     let said = said.into_iter().filter(|(ids, _)| !ids.is_empty());

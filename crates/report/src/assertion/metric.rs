@@ -93,11 +93,11 @@ impl Metric {
         let beyond = cell.unbegun_share().map(|share| (self.quantile.unwrap_or(0.999), share));
         let lies_there = beyond.is_some_and(|(quantile, share)| share > 1.0 - quantile);
         (of_latencies && (late || lies_there)).then(|| {
-            let unbegun = cell.paced.as_ref().map_or(0, |paced| paced.unbegun);
+            let not_started = cell.paced.as_ref().map_or(0, |paced| paced.not_started);
             let done = figures::percent(cell.kept_up_share().unwrap_or_default());
             let due = figures::rate(cell.paced.as_ref().map_or(0.0, |paced| paced.offered_per_s));
             format!(
-                "the target did {done} of {due} in time, and {unbegun} operations had not begun when the time was \
+                "the target did {done} of {due} in time, and {not_started} operations had not begun when the time was \
                  over; take a lower rate"
             )
         })

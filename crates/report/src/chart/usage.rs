@@ -97,7 +97,7 @@ fn chart(run: &Run, whose: &Whose, figured: &Figured, places: usize) -> Option<C
             whose.of.contains(&usage.of) && is_its
         });
         let Some(usage) = mine.next() else { continue };
-        if let Some(reason) = &usage.unknown {
+        if let Some(reason) = &usage.unknown_reason {
             let (name, reason) = (known.name.clone(), reason.clone());
             absent.push(Absent { target, name, at: Vec::new(), reason });
             continue;
@@ -143,7 +143,7 @@ fn marks(
     let step = stretches.div_ceil(places).max(1);
     let is_its = |at: usize| {
         usage.of != UsageOf::Client
-            || client.turn_of.get(at).copied().flatten().is_some_and(|of| of as usize == target)
+            || client.turn_target.get(at).copied().flatten().is_some_and(|of| of as usize == target)
     };
     let mark = |from: usize| {
         let to = (from + step).min(stretches);

@@ -138,9 +138,9 @@ fn expired(target: &Target) -> Markup {
     html! {
         @match &target.ttl {
             None => { span.unknown { "not tried" } }
-            Some(TtlTrial { keys, late: 0, asked_after_s, .. }) => { (keys) " gone after " (seconds(*asked_after_s)) }
-            Some(TtlTrial { keys, late, asked_after_s, .. }) => {
-                (late) " of " (keys) " there after " (seconds(*asked_after_s))
+            Some(TtlTrial { keys, late: 0, last_request_after_s, .. }) => { (keys) " gone after " (seconds(*last_request_after_s)) }
+            Some(TtlTrial { keys, late, last_request_after_s, .. }) => {
+                (late) " of " (keys) " there after " (seconds(*last_request_after_s))
             }
         }
     }

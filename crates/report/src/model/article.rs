@@ -42,8 +42,8 @@ pub struct Article {
     /// Every conclusion that the article drew.
     pub claims: Vec<Claim>,
     /// The number of conclusions that only the other form of the scenario can judge.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub asked_elsewhere: usize,
+    #[serde(default, alias = "asked_elsewhere", skip_serializing_if = "is_zero")]
+    pub claims_of_other_form: usize,
     /// The checks that fired, compared with those that the article's mistakes should set off. `null` in the corrected
     /// form, without a list in the scenario, and in a run that was changed or interrupted.
     #[serde(default)]
@@ -58,7 +58,8 @@ pub struct ArticleChecks {
     /// Checks on the list that did not fire.
     pub silent: Vec<String>,
     /// Checks that fired and are not on the list, although their finding follows from the plan.
-    pub besides: Vec<String>,
+    #[serde(alias = "besides")]
+    pub unexpected: Vec<String>,
     /// Checks that fired and are not on the list. Their finding depends on speed, on other work of the machine, or on
     /// its installed programs.
     pub incidental: Vec<String>,
@@ -72,7 +73,7 @@ impl ArticleChecks {
 
     /// Whether all checks on the list fired, and no other check whose finding follows from the plan.
     pub fn as_listed(&self) -> bool {
-        self.silent.is_empty() && self.besides.is_empty()
+        self.silent.is_empty() && self.unexpected.is_empty()
     }
 }
 

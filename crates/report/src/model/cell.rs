@@ -85,8 +85,8 @@ pub struct Cell {
     pub tiers: Vec<TierCounts>,
     /// The number of measured latencies, all rounds together: of a read the hits, of many keys at once the requests.
     /// `null` without latencies, and in runs of older versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timed: Option<u64>,
+    #[serde(default, alias = "timed", skip_serializing_if = "Option::is_none")]
+    pub latency_count: Option<u64>,
     /// Latency of the operations that succeeded, in nanoseconds.
     pub latency_ns: Option<Latency>,
     /// The 95 % intervals of its percentiles, by bootstrap over the rounds; `null` with fewer than six.

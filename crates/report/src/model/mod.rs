@@ -1,7 +1,7 @@
 //! `run.json`: all results of one comparison.
 //!
-//! The names of the fields are published; a field is added, never renamed. An unknown figure is `null`, never 0. A
-//! later field has a default, so that runs of older versions can still be read.
+//! The names of the fields are published: a field is added, and a renamed one keeps its older name as an alias. An unknown
+//! figure is `null`, never 0. A later field has a default, so that runs of older versions can still be read.
 
 mod article;
 mod cell;
@@ -177,14 +177,14 @@ pub struct Target {
     #[serde(default, alias = "somebodys_evictions", skip_serializing_if = "Option::is_none")]
     pub external_evictions: Option<u64>,
     /// CPU time of its servers in the turns of other targets, in seconds; `null` if unknown, or without such turns.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub beside_cpu_s: Option<f64>,
+    #[serde(default, alias = "beside_cpu_s", skip_serializing_if = "Option::is_none")]
+    pub other_turns_server_cpu_s: Option<f64>,
     /// The time of these turns together, in seconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub beside_s: Option<f64>,
+    #[serde(default, alias = "beside_s", skip_serializing_if = "Option::is_none")]
+    pub other_turns_wall_s: Option<f64>,
     /// The time of its own turns together, in seconds; `null` in runs of older versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub own_turns_s: Option<f64>,
+    #[serde(default, alias = "own_turns_s", skip_serializing_if = "Option::is_none")]
+    pub own_turns_wall_s: Option<f64>,
     /// Whether `--yes` allowed those servers to evict.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub eviction_allowed: bool,

@@ -14,13 +14,14 @@ pub struct PacedSample {
     pub service_ns: Option<Latency>,
     /// How late operations began through the scheduler's own fault: their thread woke late for them, or for earlier
     /// operations that they had to wait for.
-    pub lag_ns: Option<Latency>,
+    #[serde(alias = "lag_ns")]
+    pub schedule_lag_ns: Option<Latency>,
     /// Operations that an exact schedule would have begun late too: their thread was busy with earlier operations.
     pub queued: u64,
     /// Operations that were due, but had not begun, when time ended the round. The latencies count each with its
     /// waiting time until then, which is a lower bound.
-    #[serde(default)]
-    pub unbegun: u64,
+    #[serde(default, alias = "unbegun")]
+    pub not_started: u64,
 }
 
 /// The figures of a cell of an open loop besides its latencies, which count from the intended start; all rounds together.
@@ -34,11 +35,12 @@ pub struct Paced {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub service_curve: Vec<CurvePoint>,
     /// How late operations began through the scheduler's own fault.
-    pub lag_ns: Option<Latency>,
+    #[serde(alias = "lag_ns")]
+    pub schedule_lag_ns: Option<Latency>,
     /// Operations that an exact schedule would have begun late too: their thread was busy with earlier operations.
     pub queued: u64,
     /// Operations that were due, but had not begun, when time ended the round. The latencies count each with its
     /// waiting time until then, which is a lower bound.
-    #[serde(default)]
-    pub unbegun: u64,
+    #[serde(default, alias = "unbegun")]
+    pub not_started: u64,
 }

@@ -24,7 +24,8 @@ pub struct TtlTrial {
     /// Of these: keys that were gone before their TTL had passed, without an eviction to explain it.
     pub early: u64,
     /// The time from the set of the keys to the last request for them, in seconds.
-    pub asked_after_s: f64,
+    #[serde(alias = "asked_after_s")]
+    pub last_request_after_s: f64,
     /// The TTL that had mostly passed by then, in seconds; 0 in runs of older versions.
     #[serde(default)]
     pub middle_ttl_s: f64,
@@ -35,29 +36,29 @@ pub struct TtlTrial {
     #[serde(default)]
     pub middle_early: u64,
     /// Keys with the short TTL that got the lasting TTL by an acknowledged touch.
-    #[serde(default)]
-    pub renewed_keys: u64,
+    #[serde(default, alias = "renewed_keys")]
+    pub touch_lengthened_keys: u64,
     /// Of these: keys that were gone all the same, without an eviction to explain it.
-    #[serde(default)]
-    pub renewed_early: u64,
+    #[serde(default, alias = "renewed_early")]
+    pub touch_lengthened_early: u64,
     /// Keys with the lasting TTL that got the short TTL by an acknowledged touch.
-    #[serde(default)]
-    pub shortened_keys: u64,
+    #[serde(default, alias = "shortened_keys")]
+    pub touch_shortened_keys: u64,
     /// Of these: keys that were still there at the last request.
-    #[serde(default)]
-    pub shortened_late: u64,
+    #[serde(default, alias = "shortened_late")]
+    pub touch_shortened_late: u64,
     /// Keys with the short TTL that got the lasting TTL by an acknowledged set.
-    #[serde(default)]
-    pub prolonged_keys: u64,
+    #[serde(default, alias = "prolonged_keys")]
+    pub set_lengthened_keys: u64,
     /// Of these: keys that were gone all the same, without an eviction to explain it.
-    #[serde(default)]
-    pub prolonged_early: u64,
+    #[serde(default, alias = "prolonged_early")]
+    pub set_lengthened_early: u64,
     /// Keys with the lasting TTL that got the short TTL by an acknowledged set.
-    #[serde(default)]
-    pub curtailed_keys: u64,
+    #[serde(default, alias = "curtailed_keys")]
+    pub set_shortened_keys: u64,
     /// Of these: keys that were still there at the last request.
-    #[serde(default)]
-    pub curtailed_late: u64,
+    #[serde(default, alias = "curtailed_late")]
+    pub set_shortened_late: u64,
     /// Keys that were set with the short TTL and read repeatedly.
     #[serde(default)]
     pub read_keys: u64,
@@ -65,8 +66,8 @@ pub struct TtlTrial {
     #[serde(default)]
     pub read_late: u64,
     /// Whether the evictions during the trial are known: the store tells them, or evicts nothing.
-    #[serde(default = "told")]
-    pub evictions_told: bool,
+    #[serde(default = "told", alias = "evictions_told")]
+    pub evictions_reported: bool,
     /// The first error of a touch. The trials that depend on a touch were then left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub touch_error: Option<String>,

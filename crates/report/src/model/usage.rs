@@ -44,13 +44,13 @@ pub struct Usage {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
     /// The reason why nothing is known, as of a server on another machine; `null` if figures are known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unknown: Option<String>,
+    #[serde(default, alias = "unknown", skip_serializing_if = "Option::is_none")]
+    pub unknown_reason: Option<String>,
     /// The time of each sample, in seconds from the start of the run.
     pub at_s: Vec<f64>,
     /// The target whose turn it was, by its place in `targets`; `null` between turns.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub turn_of: Vec<Option<u32>>,
+    #[serde(default, alias = "turn_of", skip_serializing_if = "Vec::is_empty")]
+    pub turn_target: Vec<Option<u32>>,
     /// CPU time in user mode, in seconds.
     pub cpu_user_s: Vec<Option<f64>>,
     /// CPU time in the kernel, in seconds.
@@ -128,9 +128,9 @@ impl Usage {
         Self {
             of: self.of,
             target: self.target.clone(),
-            unknown: self.unknown.clone(),
+            unknown_reason: self.unknown_reason.clone(),
             at_s: thin(&self.at_s, step),
-            turn_of: thin(&self.turn_of, step),
+            turn_target: thin(&self.turn_target, step),
             cpu_user_s: thin(&self.cpu_user_s, step),
             cpu_system_s: thin(&self.cpu_system_s, step),
             rss_bytes: thin(&self.rss_bytes, step),

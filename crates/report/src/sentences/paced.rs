@@ -48,10 +48,10 @@ pub(super) fn kept_up(swept: &[&str], group: &Group<'_>) -> Vec<Sentence> {
 }
 
 fn fell_behind(row: &Row<'_>, offered: f64) -> String {
-    let unbegun = row.cell.paced.as_ref().map_or(0, |paced| paced.unbegun);
-    let rest = match unbegun {
+    let not_started = row.cell.paced.as_ref().map_or(0, |paced| paced.not_started);
+    let rest = match not_started {
         0 => String::new(),
-        unbegun => format!(", {unbegun} operations had not begun when the time was over"),
+        not_started => format!(", {not_started} operations had not begun when the time was over"),
     };
     format!(
         "{} did not keep up: {} of {} were done ({}){rest}; its response time grows for as long as a round \

@@ -110,9 +110,9 @@ fn a_cell_without_the_figure_falls_short_and_says_why() {
 fn latencies_that_the_end_of_a_round_cut_off_pass_below_no_limit() {
     let mut run = two();
     // Both targets did 95 % of the due operations; of the first, some operations had not begun.
-    for (cell, unbegun) in run.cells.iter_mut().zip([1000, 0]) {
+    for (cell, not_started) in run.cells.iter_mut().zip([1000, 0]) {
         let reached = cell.ops_per_s.unwrap_or_default();
-        cell.paced = Some(Paced { offered_per_s: reached / 0.95, unbegun, ..Paced::default() });
+        cell.paced = Some(Paced { offered_per_s: reached / 0.95, not_started, ..Paced::default() });
     }
     assert_eq!(
         said("p99(get, moka:) < 300ms", &run),
@@ -131,7 +131,7 @@ fn latencies_that_the_end_of_a_round_cut_off_pass_below_no_limit() {
     // A target that kept up, except for so many operations at the end that they would lie beyond the percentile.
     for cell in &mut run.cells {
         let reached = cell.ops_per_s.unwrap_or_default();
-        cell.paced = Some(Paced { offered_per_s: reached, unbegun: 500, ..Paced::default() });
+        cell.paced = Some(Paced { offered_per_s: reached, not_started: 500, ..Paced::default() });
     }
     assert_eq!(said("p99(get) < 1s", &run).len(), 2);
     assert_eq!(said("p90(get) < 1s", &run), [""; 0]);

@@ -12,6 +12,7 @@ mod index;
 #[path = "../made_up/mod.rs"]
 mod made_up;
 mod made_up_runs;
+mod older_names;
 mod paced;
 mod pictures;
 mod small;

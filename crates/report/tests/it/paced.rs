@@ -26,7 +26,7 @@ fn paced() -> Run {
         cell.paced = Some(Paced {
             offered_per_s: offered,
             service_ns: cell.latency_ns.map(|latency| Latency { p99: 90_000, ..latency }),
-            unbegun: if reached < offered { 7500 } else { 0 },
+            not_started: if reached < offered { 7500 } else { 0 },
             ..Paced::default()
         });
         run.cells.push(cell);

@@ -26,11 +26,11 @@ fn run() -> Run {
     let mut run = sweep();
     let (one, other) = (run.targets[0].url.clone(), run.targets[1].url.clone());
     let mut client = usage(UsageOf::Client, None, &[0.0, 0.5, 1.5, 2.25, 2.25]);
-    client.turn_of = [None, Some(0), Some(1), Some(0), Some(1)].to_vec();
+    client.turn_target = [None, Some(0), Some(1), Some(0), Some(1)].to_vec();
     let elsewhere = Usage {
         of: UsageOf::Servers,
         target: Some(other),
-        unknown: Some("h1:11211 is not on this machine".into()),
+        unknown_reason: Some("h1:11211 is not on this machine".into()),
         ..Usage::default()
     };
     let servers = usage(UsageOf::Servers, Some(&one), &[0.0, 0.25, 0.25, 1.0, 1.0]);
@@ -76,7 +76,8 @@ fn servers_are_drawn_where_they_are_known() {
 fn a_long_run_is_drawn_with_as_many_places_as_a_screen_has() {
     let mut run = run();
     let cpu_s: Vec<f64> = (0..1201).map(|second| f64::from(second) * 0.5).collect();
-    run.usage[0] = Usage { turn_of: vec![Some(0); 1201], ..usage(UsageOf::Client, None, &cpu_s) };
+    run.usage[0] =
+        Usage { turn_target: vec![Some(0); 1201], ..usage(UsageOf::Client, None, &cpu_s) };
     let cpu = chart(&run, "usage-client-CPU");
     assert!((40..=240).contains(&cpu.series[0].x.len()), "{}", cpu.series[0].x.len());
     assert!(cpu.series[0].y.iter().all(|figure| *figure == Some(0.5)));
@@ -88,7 +89,7 @@ fn each_sample_has_a_line_for_other_programs() {
     let text = usage_csv(&run);
     let lines: Vec<&str> = text.lines().collect();
     assert!(
-        lines[0].starts_with("of,target,name,turn_of,at_s,cpu_user_s,cpu_system_s,rss_bytes,"),
+        lines[0].starts_with("of,target,name,turn_target,at_s,cpu_user_s,cpu_system_s,rss_bytes,"),
         "{}",
         lines[0]
     );

@@ -24,7 +24,7 @@ pub(crate) fn article() -> Run {
         "0 hits of 200000 reads: only misses timed",
     )];
     run.article = Some(Article {
-        asked_elsewhere: 0,
+        claims_of_other_form: 0,
         id: "A999".into(),
         title: "Three caches that nobody compared, in a language that nobody speaks".into(),
         machine: "one core of a machine that never was, 512 MB".into(),
@@ -39,7 +39,7 @@ pub(crate) fn article() -> Run {
         checks: Some(ArticleChecks {
             fired: vec!["NEVER-HITS".into()],
             silent: vec!["CPU-WALL".into(), "RECONNECT".into()],
-            besides: Vec::new(),
+            unexpected: Vec::new(),
             incidental: vec!["CLIENT-COST".into()],
         }),
     });

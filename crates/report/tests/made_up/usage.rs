@@ -12,7 +12,7 @@ pub(crate) fn usage(run: &Run, samples: usize) -> Vec<Usage> {
     let targets = run.targets.len().max(1);
     let turn = |second: usize| second / 3 % targets;
     let mut client = series(&mut random, UsageOf::Client, samples, |_| true);
-    client.turn_of = (0..samples).map(|second| u32::try_from(turn(second)).ok()).collect();
+    client.turn_target = (0..samples).map(|second| u32::try_from(turn(second)).ok()).collect();
     let mut all = vec![client];
     for (n, target) in run.targets.iter().enumerate() {
         let servers = series(&mut random, UsageOf::Servers, samples, |second| turn(second) == n);

@@ -137,10 +137,10 @@ fn logs_of((sliced, cell): (&Sliced, &Cell), times: Times) -> Result<Vec<Packed>
         let told = match times {
             Times::Latency => sample.latency_ns,
             Times::Service => sample.paced.as_ref().and_then(|paced| paced.service_ns),
-            Times::Lag => sample.paced.as_ref().and_then(|paced| paced.lag_ns),
+            Times::Lag => sample.paced.as_ref().and_then(|paced| paced.schedule_lag_ns),
         };
-        let unbegun = sample.paced.as_ref().map_or(0, |paced| paced.unbegun);
-        let most = sample.counts.ops + unbegun;
+        let not_started = sample.paced.as_ref().map_or(0, |paced| paced.not_started);
+        let most = sample.counts.ops + not_started;
         let too_many = times == Times::Latency && histogram.len() > most;
         if too_many || !is_told(told, figures(histogram)) {
             return Err(usage(format!(

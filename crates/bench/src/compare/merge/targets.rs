@@ -46,15 +46,20 @@ fn unite(target: &mut Target, other: &Target) {
 /// result, and adds the sums.
 pub(in crate::compare) fn add_observed(target: &mut Target, other: &Target) {
     let broken = |trial: &TtlTrial| {
-        let early = trial.early + trial.middle_early + trial.renewed_early + trial.prolonged_early;
-        let late = trial.late + trial.shortened_late + trial.curtailed_late + trial.read_late;
+        let early = trial.early
+            + trial.middle_early
+            + trial.touch_lengthened_early
+            + trial.set_lengthened_early;
+        let late =
+            trial.late + trial.touch_shortened_late + trial.set_shortened_late + trial.read_late;
         (late, early)
     };
     target.ttl = target.ttl.take().into_iter().chain(other.ttl.clone()).max_by_key(broken);
     let sum = |a: Option<f64>, b: Option<f64>| a.into_iter().chain(b).reduce(|a, b| a + b);
-    target.beside_cpu_s = sum(target.beside_cpu_s, other.beside_cpu_s);
-    target.beside_s = sum(target.beside_s, other.beside_s);
-    target.own_turns_s = sum(target.own_turns_s, other.own_turns_s);
+    target.other_turns_server_cpu_s =
+        sum(target.other_turns_server_cpu_s, other.other_turns_server_cpu_s);
+    target.other_turns_wall_s = sum(target.other_turns_wall_s, other.other_turns_wall_s);
+    target.own_turns_wall_s = sum(target.own_turns_wall_s, other.own_turns_wall_s);
     let evictions = target.external_evictions.into_iter().chain(other.external_evictions);
     target.external_evictions = evictions.reduce(|a, b| a + b);
 }
