@@ -72,9 +72,62 @@ fn sources(module: &Path, found: &mut Vec<(PathBuf, String)>) {
     }
 }
 
+/// The item that a path names first; after `crate::` or after a brace of a group.
+fn first_name(path: &str) -> &str {
+    let path = path.trim_start();
+    path.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap()
+}
+
+/// The entries of a group such as `{a::{B, C}, d}`, of which the text begins with the brace.
+fn group(text: &str) -> Vec<&str> {
+    let mut entries = Vec::new();
+    let (mut depth, mut start) = (0, 1);
+    for (at, c) in text.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ',' if depth == 1 => {
+                entries.push(&text[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+        if depth == 0 {
+            entries.push(&text[start..at]);
+            break;
+        }
+    }
+    entries
+}
+
+/// The first names after each `crate::` of a source, groups included, without its comments.
+fn used_of_crate(source: &str) -> Vec<String> {
+    let code = source.lines().map(|line| line.split_once("//").map_or(line, |(code, _)| code));
+    let code = code.collect::<Vec<_>>().join("\n");
+    let paths = code.split("crate::").skip(1);
+    let names = paths.flat_map(|path| {
+        let paths = if path.starts_with('{') { group(path) } else { vec![path] };
+        paths.into_iter().map(first_name).map(str::to_owned).collect::<Vec<_>>()
+    });
+    names.filter(|name| !name.is_empty()).collect()
+}
+
+/// The module of each item that `lib.rs` names again, so that `crate::Item` is a use of that module.
+fn named_again() -> BTreeMap<String, String> {
+    let lib = fs::read_to_string(path("crates/bench/src/lib.rs")).unwrap();
+    let uses = lib.split("\npub use ").skip(1).map(|rest| rest.split_once(';').unwrap().0);
+    let pairs = uses.flat_map(|of| {
+        let (module, items) = of.split_once("::").unwrap();
+        let items = if items.starts_with('{') { group(items) } else { vec![items] };
+        items.into_iter().map(|item| (first_name(item).to_owned(), module.to_owned()))
+    });
+    pairs.collect()
+}
+
 #[test]
-fn modules_of_bench_use_no_module_of_a_later_layer() {
+fn modules_of_bench_use_only_modules_of_earlier_layers() {
     let layers = layers();
+    let named_again = named_again();
     let mut wrong = Vec::new();
     for entry in fs::read_dir(path("crates/bench/src")).unwrap() {
         let entry = entry.unwrap().path();
@@ -86,14 +139,22 @@ fn modules_of_bench_use_no_module_of_a_later_layer() {
         let mut found = Vec::new();
         sources(&entry, &mut found);
         for (file, text) in found {
-            for used in text.split("crate::").skip(1) {
-                let used = used.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next();
-                let layer = used.and_then(|used| layers.get(used));
-                if layer.is_some_and(|layer| *layer > own) {
-                    wrong.push(format!("{} uses {}", file.display(), used.unwrap()));
+            for used in used_of_crate(&text) {
+                let used = named_again.get(&used).unwrap_or(&used);
+                let layer = layers.get(used);
+                if used != module && layer.is_none_or(|layer| *layer >= own) {
+                    wrong.push(format!("{} uses {used}", file.display()));
                 }
             }
         }
     }
     assert!(layers.len() > 15 && wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn a_use_is_seen_in_every_form() {
+    let source = "use crate::{plan::{Plan, spec}, usage};\nfn f() -> crate::Error { crate::memory::x() } // crate::no\n";
+    assert_eq!(used_of_crate(source), ["plan", "usage", "Error", "memory"]);
+    assert_eq!(named_again()["Error"], "error");
+    assert_eq!(named_again()["Outcome"], "compare");
 }
