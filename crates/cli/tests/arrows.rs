@@ -66,68 +66,72 @@ fn sources(module: &Path, found: &mut Vec<(PathBuf, String)>) {
         let files = fs::read_dir(module).unwrap().map(|it| it.unwrap().path());
         files.for_each(|file| sources(&file, found));
     } else if !module.ends_with("tests.rs") {
-        let text = fs::read_to_string(module).unwrap();
-        let text = text.split_once("#[cfg(test)]\nmod tests").map_or(&*text, |(code, _)| code);
-        found.push((module.to_owned(), text.to_owned()));
+        found.push((module.to_owned(), code(module)));
     }
 }
 
-/// The item that a path names first; after `crate::` or after a brace of a group.
-fn first_name(path: &str) -> &str {
-    let path = path.trim_start();
-    path.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap()
+/// The code of a source, without its tests and its comments: a comment may point anywhere.
+fn code(source: &Path) -> String {
+    let text = fs::read_to_string(source).unwrap();
+    let text = text.split_once("#[cfg(test)]\nmod tests").map_or(&*text, |(code, _)| code);
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    lines.flat_map(|line| [line, "\n"]).collect()
 }
 
-/// The entries of a group such as `{a::{B, C}, d}`, of which the text begins with the brace.
-fn group(text: &str) -> Vec<&str> {
-    let mut entries = Vec::new();
-    let (mut depth, mut start) = (0, 1);
-    for (at, c) in text.char_indices() {
+/// The first word of a path; empty where no word is there.
+fn word(text: &str) -> &str {
+    let text = text.trim_start();
+    &text[..text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len())]
+}
+
+/// The first word of each path in a group, `a::B, c::{D, E}` up to its closing brace; of one path the first word.
+fn first_words(path: &str) -> Vec<&str> {
+    let Some(group) = path.strip_prefix('{') else { return vec![word(path)] };
+    let (mut depth, mut begins, mut words) = (0, 0, Vec::new());
+    for (at, c) in group.char_indices() {
         match c {
+            ',' | '}' if depth == 0 => {
+                words.push(word(&group[begins..at]));
+                begins = at + 1;
+                if c == '}' {
+                    break;
+                }
+            }
             '{' => depth += 1,
             '}' => depth -= 1,
-            ',' if depth == 1 => {
-                entries.push(&text[start..at]);
-                start = at + 1;
-            }
             _ => {}
         }
-        if depth == 0 {
-            entries.push(&text[start..at]);
-            break;
-        }
     }
-    entries
+    // A group may end with a comma.
+    words.retain(|word| !word.is_empty());
+    words
 }
 
-/// The first names after each `crate::` of a source, groups included, without its comments.
-fn used_of_crate(source: &str) -> Vec<String> {
-    let code = source.lines().map(|line| line.split_once("//").map_or(line, |(code, _)| code));
-    let code = code.collect::<Vec<_>>().join("\n");
-    let paths = code.split("crate::").skip(1);
-    let names = paths.flat_map(|path| {
-        let paths = if path.starts_with('{') { group(path) } else { vec![path] };
-        paths.into_iter().map(first_name).map(str::to_owned).collect::<Vec<_>>()
+/// The module of each name that the root of a crate re-exports.
+fn re_exports(root: &Path) -> BTreeMap<String, String> {
+    let code = code(root);
+    let uses =
+        code.split("use ").skip(1).filter_map(|text| text.split_once(';')?.0.split_once("::"));
+    let names = uses.flat_map(|(module, names)| {
+        first_words(names).into_iter().map(|name| (name.to_owned(), module.to_owned()))
     });
-    names.filter(|name| !name.is_empty()).collect()
+    names.collect()
 }
 
-/// The module of each item that `lib.rs` names again, so that `crate::Item` is a use of that module.
-fn named_again() -> BTreeMap<String, String> {
-    let lib = fs::read_to_string(path("crates/bench/src/lib.rs")).unwrap();
-    let uses = lib.split("\npub use ").skip(1).map(|rest| rest.split_once(';').unwrap().0);
-    let pairs = uses.flat_map(|of| {
-        let (module, items) = of.split_once("::").unwrap();
-        let items = if items.starts_with('{') { group(items) } else { vec![items] };
-        items.into_iter().map(|item| (first_name(item).to_owned(), module.to_owned()))
-    });
-    pairs.collect()
+#[test]
+fn groups_and_names_of_the_root_count_as_uses() {
+    assert_eq!(first_words("plan::{Plan, point::At};"), ["plan"]);
+    assert_eq!(first_words("Error>;"), ["Error"]);
+    let group = "{\n    Error, plan::{Plan, point::{At, To}},\n    usage,\n};\nuse std::{fs, io};";
+    assert_eq!(first_words(group), ["Error", "plan", "usage"]);
+    let re_exports = re_exports(&path("crates/bench/src/lib.rs"));
+    let module = |name| re_exports.get(name).map(String::as_str);
+    assert_eq!((module("Error"), module("Outcome")), (Some("error"), Some("compare")));
 }
 
 #[test]
 fn modules_of_bench_use_only_modules_of_earlier_layers() {
-    let layers = layers();
-    let named_again = named_again();
+    let (layers, re_exports) = (layers(), re_exports(&path("crates/bench/src/lib.rs")));
     let mut wrong = Vec::new();
     for entry in fs::read_dir(path("crates/bench/src")).unwrap() {
         let entry = entry.unwrap().path();
@@ -139,8 +143,8 @@ fn modules_of_bench_use_only_modules_of_earlier_layers() {
         let mut found = Vec::new();
         sources(&entry, &mut found);
         for (file, text) in found {
-            for used in used_of_crate(&text) {
-                let used = named_again.get(&used).unwrap_or(&used);
+            for used in text.split("crate::").skip(1).flat_map(first_words) {
+                let used = re_exports.get(used).map_or(used, String::as_str);
                 let layer = layers.get(used);
                 if used != module && layer.is_none_or(|layer| *layer >= own) {
                     wrong.push(format!("{} uses {used}", file.display()));
@@ -149,12 +153,4 @@ fn modules_of_bench_use_only_modules_of_earlier_layers() {
         }
     }
     assert!(layers.len() > 15 && wrong.is_empty(), "{wrong:#?}");
-}
-
-#[test]
-fn a_use_is_seen_in_every_form() {
-    let source = "use crate::{plan::{Plan, spec}, usage};\nfn f() -> crate::Error { crate::memory::x() } // crate::no\n";
-    assert_eq!(used_of_crate(source), ["plan", "usage", "Error", "memory"]);
-    assert_eq!(named_again()["Error"], "error");
-    assert_eq!(named_again()["Outcome"], "compare");
 }
