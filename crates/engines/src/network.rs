@@ -1,6 +1,7 @@
 //! The shared part of engines whose servers are behind a port or a socket.
 
 use std::fmt::{self, Display};
+use std::fs;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -189,6 +190,13 @@ pub fn is_local(server: &Destination) -> bool {
         Destination::Tcp(addresses) => are_local(addresses),
         Destination::Unix(_) => true,
     }
+}
+
+/// Whether a process of this machine runs one of these programs. A server behind a port may be in another container,
+/// whose process ids mean other processes here.
+pub fn runs_one_of(pid: u32, programs: &[&str]) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/comm"))
+        .is_ok_and(|name| programs.contains(&name.trim()))
 }
 
 /// The values of one setting on several nodes: the first value, and each different value with its node, as in `7.0.15;

@@ -10,6 +10,7 @@ use larder_store::{Error, Result};
 
 use super::address::Node;
 use super::connection::{Connection, Terms, Wire};
+use crate::network::runs_one_of;
 
 /// The first version with today's meta commands: `ms` takes the length behind the key.
 const FIRST_META: [u32; 3] = [1, 6, 10];
@@ -40,7 +41,7 @@ impl Survey {
         let settings = optional(ask_stats(&mut connection, "settings"))?.unwrap_or_default();
         let pid = optional(ask_stats(&mut connection, ""))?
             .and_then(|stats| stats.get("pid")?.parse().ok())
-            .filter(|pid| node.is_local() && is_memcached(*pid));
+            .filter(|pid| node.is_local() && runs_one_of(*pid, &["memcached"]));
         let speaks_meta = optional(ask_noop(&mut connection))?.is_some()
             && version.as_deref().is_none_or(has_todays_meta);
         Ok(Self { version, settings, pid, speaks_meta })
@@ -165,13 +166,6 @@ fn has_todays_meta(version: &str) -> bool {
         *number = part.parse().unwrap_or(0);
     }
     numbers >= FIRST_META
-}
-
-/// Whether a process of this machine is a memcached. A server behind a port may be in another container, whose process
-/// ids mean other processes here.
-fn is_memcached(pid: u32) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/comm"))
-        .is_ok_and(|name| name.trim() == "memcached")
 }
 
 #[cfg(test)]

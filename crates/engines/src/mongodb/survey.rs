@@ -1,7 +1,5 @@
 //! The survey of a server: its kind, the place of its entries, and the collection that holds them.
 
-use std::fs;
-
 use larder_store::{Durability, Error, Result};
 use mongodb::bson::{Document, doc};
 use mongodb::error::ErrorKind;
@@ -9,6 +7,7 @@ use mongodb::error::ErrorKind;
 use super::document::{EXPIRES, TAG};
 use super::link::Link;
 use super::{SCHEME, refusal};
+use crate::network::runs_one_of;
 
 /// The largest document where a server does not tell.
 const LARGEST_DOCUMENT: usize = 16 << 20;
@@ -69,7 +68,7 @@ impl Survey {
             is_writable: ["isWritablePrimary", "ismaster"]
                 .into_iter()
                 .any(|name| hello.get_bool(name).is_ok_and(|is_primary| is_primary)),
-            pid: pid.filter(|pid| is_local && is_server(*pid)),
+            pid: pid.filter(|pid| is_local && runs_one_of(*pid, &PROGRAMS)),
             largest_document,
         })
     }
@@ -241,13 +240,6 @@ fn index(link: &Link) -> Result<Indexes> {
         }
     };
     Ok([("ttl_index", make(expired)?), ("tag_index", make(tagged)?)])
-}
-
-/// Whether a process of this machine is such a server. A server behind a port may be in another container, whose
-/// process ids mean other processes here.
-fn is_server(pid: u32) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/comm"))
-        .is_ok_and(|name| PROGRAMS.contains(&name.trim()))
 }
 
 #[cfg(test)]

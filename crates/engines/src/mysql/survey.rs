@@ -8,6 +8,7 @@ use larder_store::{Durability, Result};
 use super::address::Address;
 use super::connection::MysqlConnection;
 use super::refusal;
+use crate::network::runs_one_of;
 
 /// Settings that are read from the server, by the names of MariaDB and MySQL; each has some that the other lacks.
 const READ_BACK: [&str; 13] = [
@@ -97,19 +98,12 @@ impl Survey {
     pub(super) fn pid(&self, address: &Address) -> Option<u32> {
         let file = Path::new(self.get("datadir")?).join(self.get("pid_file")?);
         let pid = std::fs::read_to_string(file).ok()?.trim().parse().ok()?;
-        (address.place().is_local() && is_server(pid)).then_some(pid)
+        (address.place().is_local() && runs_one_of(pid, &PROGRAMS)).then_some(pid)
     }
 
     fn get(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str)
     }
-}
-
-/// Whether a process of this machine is such a server. A server behind a port may be in another container, whose
-/// process ids and files mean other processes and files here.
-fn is_server(pid: u32) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/comm"))
-        .is_ok_and(|name| PROGRAMS.contains(&name.trim()))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use larder_store::{Durability, Result};
 
 use super::config::Persistence;
 use super::connection::PostgresqlConnection;
+use crate::network::runs_one_of;
 
 /// Settings that are read from the server, by PostgreSQL's own names.
 const READ_BACK: [&str; 9] = [
@@ -94,9 +95,7 @@ fn postmaster_of(pid: u32) -> Option<u32> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
     };
-    let is_postgres = |pid: u32| {
-        fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "postgres")
-    };
+    let is_postgres = |pid: u32| runs_one_of(pid, &["postgres"]);
     parent(pid).filter(|parent| is_postgres(pid) && is_postgres(*parent))
 }
 

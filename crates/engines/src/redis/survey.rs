@@ -11,6 +11,7 @@ use super::address::Node;
 use super::connection::{Connection, Terms};
 use super::refusal;
 use super::request::Request;
+use crate::network::runs_one_of;
 
 /// Settings that are read from the servers, by Redis' own names.
 pub(super) const READ_BACK: [&str; 10] = [
@@ -47,7 +48,7 @@ impl Survey {
         let facts = control.facts()?;
         let settings = control.settings()?;
         let pid = facts.get("process_id").and_then(|pid| pid.parse().ok());
-        let pid = pid.filter(|pid| node.place().is_local() && is_server(*pid));
+        let pid = pid.filter(|pid| node.place().is_local() && runs_one_of(*pid, &PROGRAMS));
         Ok(Self { facts, settings, pid })
     }
 
@@ -204,13 +205,6 @@ impl Control {
 /// Whether a server answered that it lacks a command, or forbids it to this user.
 fn is_forbidden(error: &ServerError) -> bool {
     matches!(error.code(), "NOPERM" | "ERR")
-}
-
-/// Whether a process of this machine is such a server. A server behind a port may be in another container, whose
-/// process ids mean other processes here.
-fn is_server(pid: u32) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/comm"))
-        .is_ok_and(|name| PROGRAMS.contains(&name.trim()))
 }
 
 #[cfg(test)]
