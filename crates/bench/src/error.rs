@@ -17,6 +17,9 @@ pub enum Error {
     /// A trace cannot be read.
     #[error(transparent)]
     Trace(#[from] larder_workload::trace::TraceError),
+    /// None of the typed targets can run; the message has the reason of each.
+    #[error("{0}")]
+    NoTarget(String),
     /// A URL cannot be read or names no engine.
     #[error(transparent)]
     Store(#[from] larder_store::Error),
@@ -47,7 +50,7 @@ impl Error {
     pub fn is_usage(&self) -> bool {
         match self {
             Self::Usage(_) | Self::Trace(_) | Self::Store(_) | Self::Read { .. } => true,
-            Self::Write { .. } => false,
+            Self::NoTarget(_) | Self::Write { .. } => false,
         }
     }
 }

@@ -307,7 +307,7 @@ fn tell_lost(slots: &[TargetSlot], observer: &dyn Observer) {
 }
 
 /// Opens and probes every target that can be opened. A target that is missing here gets a reason. A target that is
-/// written wrongly is an error, because it cannot run anywhere.
+/// written wrongly is an error, because it cannot run anywhere; so is a command of which no target can run.
 fn provision(
     plan: &Plan,
     catalog: &Catalog,
@@ -355,12 +355,23 @@ fn provision(
             Err(error) if error.is_usage() => return Err(error.into()),
             Err(error) => {
                 let reason = memory::reason(&error, &[]);
-                if planned.capacity.is_none() {
-                    observer.notice(Event::Unavailable { target: &planned.name, reason: &reason });
-                }
                 slots.push(TargetSlot::Closed(Box::new(planned.clone()), reason));
             }
         }
+    }
+    // Only now, because a run without any target ends with one line about all of them.
+    let closed = slots.iter().filter_map(|slot| match slot {
+        TargetSlot::Open(_) => None,
+        TargetSlot::Closed(planned, reason) => Some((planned, reason)),
+    });
+    // A scenario names targets that a machine may lack, and a capacity may be too small for a target.
+    let must_run = plan.targets.iter().all(|target| target.typed && target.capacity.is_none());
+    if must_run && closed.clone().count() == slots.len() && !stop.load(Ordering::Relaxed) {
+        let told = closed.map(|(planned, reason)| format!("{} cannot run: {reason}", planned.name));
+        return Err(crate::Error::NoTarget(told.collect::<Vec<_>>().join("; and ")));
+    }
+    for (planned, reason) in closed.filter(|(planned, _)| planned.capacity.is_none()) {
+        observer.notice(Event::Unavailable { target: &planned.name, reason });
     }
     Ok(slots)
 }

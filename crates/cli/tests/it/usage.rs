@@ -18,6 +18,7 @@ pub(crate) const CASES: &[Case] = &[
     (NOTHING, "a_plan_beyond_memory_is_refused", beyond_memory),
     (NOTHING, "the_same_target_twice_needs_a_label", twice),
     (NOTHING, "an_address_without_a_server_is_a_reason_and_a_failure", without_a_server),
+    (NOTHING, "targets_of_which_none_can_run_get_one_line_and_leave_no_results", no_target),
     (NOTHING, "a_password_is_never_shown", passwords),
     (MEMCACHED, "a_value_beyond_the_item_limit_is_a_reason_and_no_figure", oversize),
 ];
@@ -226,6 +227,31 @@ fn without_a_server() {
         assert!(reason.contains(expected) && !reason.contains('\n'), "{reason}");
         assert_eq!((cell.ops_per_s, cell.counts.ops), (None, 0));
     }
+}
+
+fn no_target() {
+    let scene = Scene::new();
+    let small = ["-k", "10", "-r", "1", "-q", "-o", "out"];
+    scene.write("file", "not a folder");
+    let (below_file, nowhere) = (scene.path("file/x"), scene.path("nowhere/x"));
+    let lmdb = format!("lmdb:{}", nowhere.display());
+    let answer = scene.larder(&[&["compare", &lmdb][..], &small].concat());
+    let folder = nowhere.parent().unwrap().display();
+    let cannot =
+        format!("{lmdb} cannot run: lmdb: there is no folder {folder}; make it or name another");
+    answer.ends_with(1).complains(&[&cannot]);
+    assert!(!scene.path("out").exists());
+
+    let sqlite = format!("sqlite:{}", below_file.display());
+    let port = "memcached://127.0.0.1:1";
+    let answer = scene.larder(&[&["compare", &sqlite, port][..], &small].concat());
+    answer.ends_with(1).complains(&[
+        &format!("larder: {sqlite} cannot run: "),
+        &format!("; and {port} cannot run: memcached: 127.0.0.1:1 refused the connection"),
+    ]);
+    assert!(!scene.path("out").exists());
+    // Not even its plan can be told.
+    scene.larder(&["compare", &lmdb, "-q", "--dry-run"]).ends_with(1).complains(&[&cannot]);
 }
 
 fn passwords() {
