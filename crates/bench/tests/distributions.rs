@@ -20,16 +20,16 @@ fn assert_timelines(run: &Run, operations: &[Operation]) {
             let timeline = sample.timeline.as_ref().expect("every round has one");
             assert_eq!(timeline.ops.iter().sum::<u64>(), sample.counts.ops, "{timeline:?}");
             assert_eq!(timeline.ops.len(), timeline.max_ns.len());
-            assert!(timeline.slot_ns.is_power_of_two() && timeline.ops.len() <= 32);
+            assert!(timeline.bin_ns.is_power_of_two() && timeline.ops.len() <= 32);
             for (ops, max_ns) in timeline.ops.iter().zip(&timeline.max_ns) {
                 assert!(*ops > 0 || *max_ns == 0, "{timeline:?}");
             }
             #[expect(clippy::cast_precision_loss, reason = "a second at most")]
-            let slots = wall_s * 1e9 / timeline.slot_ns as f64;
+            let bins = wall_s * 1e9 / timeline.bin_ns as f64;
             let lasted = timeline.ops.len() - 1..=timeline.ops.len();
             #[expect(clippy::cast_precision_loss, reason = "32 at most")]
             let [least, most] = [*lasted.start() as f64, *lasted.end() as f64];
-            assert!(least - 1e-3 <= slots && slots <= most + 1e-3, "{slots} in {timeline:?}");
+            assert!(least - 1e-3 <= bins && bins <= most + 1e-3, "{bins} in {timeline:?}");
             // No successful operation was slower than the slowest operation.
             let slowest = timeline.max_ns.iter().max().copied().unwrap_or(0);
             let max = sample.latency_ns.map_or(0, |latency| latency.max);
@@ -43,8 +43,8 @@ fn a_timeline_has_every_operation_and_covers_the_measured_time() {
     let run = run(&ENGINES, &["moka:"], "keys = 3000\nrounds = 3");
     assert_timelines(&run, &[Operation::Set]);
     assert_timelines(&run, &[Operation::Get]);
-    let slots = &cell(&run, "moka:", Operation::Set).samples[0].timeline;
-    assert!(slots.as_ref().unwrap().ops.len() > 16, "{slots:?}");
+    let bins = &cell(&run, "moka:", Operation::Set).samples[0].timeline;
+    assert!(bins.as_ref().unwrap().ops.len() > 16, "{bins:?}");
 }
 
 #[test]

@@ -66,8 +66,8 @@ fn a_target_slower_than_the_rate_has_a_latency_that_grows_and_leaves_arrivals_un
     assert!(pace.service_ns.unwrap().p50 * 4 < planned.p50, "{pace:?}");
     assert!(pace.queued >= 190, "{}", pace.queued);
     assert_eq!(cell.kept_up(), Some(false));
-    let slots = &cell.samples[0].timeline.as_ref().unwrap().max_ns;
-    let seen: Vec<u64> = slots.iter().copied().filter(|ns| *ns > 0).collect();
+    let bins = &cell.samples[0].timeline.as_ref().unwrap().max_ns;
+    let seen: Vec<u64> = bins.iter().copied().filter(|ns| *ns > 0).collect();
     assert!(seen.first() < seen.last(), "{seen:?}");
 
     // A phase that ends by time reports the operations that had not begun.
@@ -141,13 +141,13 @@ fn a_trace_is_replayed_at_its_own_pace_or_at_another() {
     // The length of an interval is known from the next; the last interval is as long as the one before.
     let wall_s = cell.wall_s.unwrap();
     assert!(wall_s > 0.89, "{wall_s}");
-    let slots = cell.samples[0].timeline.as_ref().unwrap();
-    // No more gets than were due by then, and those of the slot that reaches beyond 100 ms.
-    let early: u64 = slots
+    let bins = cell.samples[0].timeline.as_ref().unwrap();
+    // No more gets than were due by then, and those of the bin that reaches beyond 100 ms.
+    let early: u64 = bins
         .ops
         .iter()
         .zip(0..)
-        .filter(|(_, n)| n * slots.slot_ns < 100_000_000)
+        .filter(|(_, n)| n * bins.bin_ns < 100_000_000)
         .map(|(ops, _)| ops)
         .sum();
     assert!(early <= 130, "{early} in the first 100 ms");

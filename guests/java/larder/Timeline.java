@@ -6,47 +6,47 @@ import java.util.Map;
 import java.util.stream.LongStream;
 
 /**
- * The course of a phase: operations, and the slowest of them, in slots of equal length from its start. There are at
- * most 32 slots, whose length is a power of two of nanoseconds. After the last slot, neighbours are merged and the
- * length doubles. So sums and maxima stay exact, and a phase ends with 17 to 32 slots.
+ * The course of a phase: operations, and the slowest of them, in bins of equal length from its start. There are at
+ * most 32 bins, whose length is a power of two of nanoseconds. After the last bin, neighbours are merged and the
+ * length doubles. So sums and maxima stay exact, and a phase ends with 17 to 32 bins.
  */
 final class Timeline {
-    private static final int SLOTS = 32;
+    private static final int BINS = 32;
     private static final int SHORTEST = 10;
 
     private int shift = SHORTEST;
-    private final long[] operations = new long[SLOTS];
-    private final long[] slowest = new long[SLOTS];
+    private final long[] operations = new long[BINS];
+    private final long[] slowest = new long[BINS];
 
     /** Adds operations that ended at this time, in nanoseconds from the start, and that took {@code took}. */
     void add(long at, long took, int count) {
-        while (at >>> shift >= SLOTS) {
+        while (at >>> shift >= BINS) {
             merge();
         }
-        int slot = (int) (at >>> shift);
-        operations[slot] += count;
-        if (took > slowest[slot]) {
-            slowest[slot] = took;
+        int bin = (int) (at >>> shift);
+        operations[bin] += count;
+        if (took > slowest[bin]) {
+            slowest[bin] = took;
         }
     }
 
-    /** The slots of a phase that lasted {@code wall}, for its result. */
+    /** The bins of a phase that lasted {@code wall}, for its result. */
     Map<String, Object> over(long wall) {
-        while (wall >>> shift >= SLOTS) {
+        while (wall >>> shift >= BINS) {
             merge();
         }
         int count = (int) (wall >>> shift) + 1;
         return Map.of(
-                "slot_ns", 1L << shift, "ops", first(operations, count), "max_ns", first(slowest, count));
+                "bin_ns", 1L << shift, "ops", first(operations, count), "max_ns", first(slowest, count));
     }
 
     private void merge() {
-        for (int slot = 0; slot < SLOTS / 2; slot++) {
-            operations[slot] = operations[2 * slot] + operations[2 * slot + 1];
-            slowest[slot] = Math.max(slowest[2 * slot], slowest[2 * slot + 1]);
+        for (int bin = 0; bin < BINS / 2; bin++) {
+            operations[bin] = operations[2 * bin] + operations[2 * bin + 1];
+            slowest[bin] = Math.max(slowest[2 * bin], slowest[2 * bin + 1]);
         }
-        Arrays.fill(operations, SLOTS / 2, SLOTS, 0);
-        Arrays.fill(slowest, SLOTS / 2, SLOTS, 0);
+        Arrays.fill(operations, BINS / 2, BINS, 0);
+        Arrays.fill(slowest, BINS / 2, BINS, 0);
         shift++;
     }
 

@@ -43,18 +43,18 @@ sub new ($class, $is_read) {
 sub add_run ($self, $block, $from, $to, $then) {
     my ($outcome, $want, $end, $bytes_of) = @$block{qw(outcome want end bytes_of)};
     my ($latencies, $outcomes, $timeline) = @$self{qw(latencies outcomes timeline)};
-    my ($slot_ops, $slowest, $bytes, $began) = (0, 0, 0, $then);
-    my $slot_end = $timeline->slot_end($end->[$from]);
+    my ($bin_ops, $slowest, $bytes, $began) = (0, 0, 0, $then);
+    my $bin_end = $timeline->bin_end($end->[$from]);
     for my $n ($from .. $to) {
         my $at   = $end->[$n];
         my $took = $at - $then;
         $then = $at;
-        if ($at >= $slot_end) {
-            $timeline->add($slot_end - 1, $slowest, $slot_ops);
-            ($slot_ops, $slowest) = (0, 0);
-            $slot_end = $timeline->slot_end($at);
+        if ($at >= $bin_end) {
+            $timeline->add($bin_end - 1, $slowest, $bin_ops);
+            ($bin_ops, $slowest) = (0, 0);
+            $bin_end = $timeline->bin_end($at);
         }
-        $slot_ops++;
+        $bin_ops++;
         $slowest = $took if $took > $slowest;
         my $what = $outcome->[$n];
         $outcomes->[$what]++;
@@ -65,7 +65,7 @@ sub add_run ($self, $block, $from, $to, $then) {
         $bytes += length $want->[$n];
         $latencies->{ $took < 1_000 ? $took : $took < 10_000 ? int($took / 10 + 0.5) * 10 : _rounded($took) }++;
     }
-    $timeline->add($slot_end - 1, $slowest, $slot_ops);
+    $timeline->add($bin_end - 1, $slowest, $bin_ops);
     # Values whose length is not the expected one, right or wrong.
     if (%$bytes_of) {
         for my $n ($from .. $to) {

@@ -41,18 +41,18 @@ final class Tally
         $outcome = $block->outcome;
         $latencies = $this->latencies;
         $this->latencies = [];
-        [$slotOps, $slowest, $bytes, $right, $began] = [0, 0, 0, 0, $then];
-        $slotEnd = $this->timeline->slotEnd($end[$from] - $origin) + $origin;
+        [$binOps, $slowest, $bytes, $right, $began] = [0, 0, 0, 0, $then];
+        $binEnd = $this->timeline->binEnd($end[$from] - $origin) + $origin;
         for ($n = $from; $n <= $to; $n++) {
             $at = $end[$n];
             $took = $at - $then;
             $then = $at;
-            if ($at >= $slotEnd) {
-                $this->timeline->add($slotEnd - 1 - $origin, $slowest, $slotOps);
-                $slotOps = $slowest = 0;
-                $slotEnd = $this->timeline->slotEnd($at - $origin) + $origin;
+            if ($at >= $binEnd) {
+                $this->timeline->add($binEnd - 1 - $origin, $slowest, $binOps);
+                $binOps = $slowest = 0;
+                $binEnd = $this->timeline->binEnd($at - $origin) + $origin;
             }
-            $slotOps++;
+            $binOps++;
             if ($took > $slowest) {
                 $slowest = $took;
             }
@@ -74,7 +74,7 @@ final class Tally
             }
             $latencies[$took] = ($latencies[$took] ?? 0) + 1;
         }
-        $this->timeline->add($slotEnd - 1 - $origin, $slowest, $slotOps);
+        $this->timeline->add($binEnd - 1 - $origin, $slowest, $binOps);
         $this->latencies = $latencies;
         $this->outcomes[Outcome::RIGHT] += $right;
         $this->ops += $to - $from + 1;

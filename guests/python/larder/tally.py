@@ -36,16 +36,16 @@ class Tally:
         """Adds the operations from `first` to `last` of a block, all of this kind; the first began at `then`."""
         outcomes, wants = block.outcome[first : last + 1], block.want[first : last + 1]
         latencies, timeline = self._latencies, self._timeline
-        slot_ops = slowest = moved = 0
-        began, slot_end = then, timeline.slot_end(block.end[first])
+        bin_ops = slowest = moved = 0
+        began, bin_end = then, timeline.bin_end(block.end[first])
         for at, outcome, want in zip(block.end[first : last + 1], outcomes, wants):
             took = at - then
             then = at
-            if at >= slot_end:
-                timeline.add(slot_end - 1, slowest, slot_ops)
-                slot_ops = slowest = 0
-                slot_end = timeline.slot_end(at)
-            slot_ops += 1
+            if at >= bin_end:
+                timeline.add(bin_end - 1, slowest, bin_ops)
+                bin_ops = slowest = 0
+                bin_end = timeline.bin_end(at)
+            bin_ops += 1
             if took > slowest:
                 slowest = took
             if outcome == RIGHT or outcome == FILLED:
@@ -53,7 +53,7 @@ class Tally:
                 latencies[took if took < 1_000 else (took + 5) // 10 * 10 if took < 9_995 else rounded(took)] += 1
             elif outcome == PLANNED:
                 latencies[rounded(took)] += 1
-        timeline.add(slot_end - 1, slowest, slot_ops)
+        timeline.add(bin_end - 1, slowest, bin_ops)
         if block.bytes_of:
             moved += sum(extra_bytes(block, n) for n in range(first, last + 1))
         self._ops += len(outcomes)

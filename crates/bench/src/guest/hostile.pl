@@ -82,7 +82,7 @@ sub run {
         truncated => 0, stale => 0, other_key => 0, damaged => 0, wrong_examples => {}, errors => 0, failed_fills => 0,
         succeeded => $counted, bytes => 1024 * $counted, busy_ns => 1000 * $ops,
         latencies => [[1000, $counted]], errors_by_kind => {},
-        timeline => { slot_ns => 65536, ops => [$counted], max_ns => [1000] },
+        timeline => { bin_ns => 65536, ops => [$counted], max_ns => [1000] },
     );
     $found{hits}      = $counted             if $name eq 'get';
     $found{misses}    = 2                    if $how eq 'hits';

@@ -157,7 +157,7 @@ pub(super) struct WrongRan {
 /// The course of a phase.
 #[derive(Debug, Deserialize)]
 pub(super) struct TimelineRan {
-    pub(super) slot_ns: u64,
+    pub(super) bin_ns: u64,
     pub(super) ops: Vec<u64>,
     pub(super) max_ns: Vec<u64>,
 }

@@ -182,11 +182,11 @@ fn check_operation(
             latencies.unwrap_or(u64::MAX)
         ));
     }
-    let slots = &found.timeline;
-    let in_slots = slots.slot_ns.is_power_of_two()
-        && slots.ops.len() == slots.max_ns.len()
-        && sum(slots.ops.iter().copied()) == Some(ops);
-    if !in_slots {
+    let bins = &found.timeline;
+    let in_bins = bins.bin_ns.is_power_of_two()
+        && bins.ops.len() == bins.max_ns.len()
+        && sum(bins.ops.iter().copied()) == Some(ops);
+    if !in_bins {
         return Err(format!("its timeline is not of {ops} operations"));
     }
     Ok(())
@@ -278,12 +278,9 @@ fn counted(act: &Act, ran: &Ran, begin: u64, words: &Words<'_>) -> Result<Tallie
         for (name, wrong) in &found.wrong_examples {
             tally.wrong_examples.insert(name.clone(), example(name, wrong, words)?);
         }
-        let slots = &found.timeline;
-        let timeline = Timeline {
-            slot_ns: slots.slot_ns,
-            ops: slots.ops.clone(),
-            max_ns: slots.max_ns.clone(),
-        };
+        let bins = &found.timeline;
+        let timeline =
+            Timeline { bin_ns: bins.bin_ns, ops: bins.ops.clone(), max_ns: bins.max_ns.clone() };
         tally.add_timeline(&timeline, ran.start_ns - begin);
     }
     Ok(tallies)

@@ -8,7 +8,7 @@ use hdrhistogram::Histogram;
 use larder_report::{Counts, Latency, Operation, Stalls, Timeline};
 
 use super::pace::{Late, Took};
-use super::timeline::Slots;
+use super::timeline::Bins;
 use larder_workload::Finding;
 
 /// The longest latency that a histogram can hold, in nanoseconds: an hour. Longer latencies count as an hour.
@@ -28,7 +28,7 @@ pub struct Tally {
     /// Time that all operations took, failed or not, in nanoseconds.
     pub busy_ns: u64,
     /// When the operations ended, failed or not.
-    slots: Slots,
+    bins: Bins,
     /// Latency of operations that succeeded, in nanoseconds; in an open loop from the instant at which they were due.
     /// Operations that had not begun when time ended the phase count with the time that they had waited.
     pub latency: Histogram<u64>,
@@ -80,7 +80,7 @@ impl Tally {
             succeeded: 0,
             bytes: 0,
             busy_ns: 0,
-            slots: Slots::new(),
+            bins: Bins::new(),
             latency: histogram(),
             paced: None,
             stalls: Stalls::default(),
@@ -102,7 +102,7 @@ impl Tally {
     pub(super) fn attempted(&mut self, ops: u64, at: u64, took: impl Took) {
         self.counts.ops += ops;
         self.busy_ns += took.service_ns();
-        self.slots.record(at, ops, took.latency_ns());
+        self.bins.record(at, ops, took.latency_ns());
         if took.service_ns() > STALL_NS {
             self.stalled(took.service_ns());
         }
@@ -207,15 +207,15 @@ impl Tally {
 
     /// The course of a phase of this length.
     pub(crate) fn timeline(&self, wall: Duration) -> Timeline {
-        self.slots.clone().timeline(u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX))
+        self.bins.clone().timeline(u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// Adds the slots that a guest has counted, of which the first began so long after the phase. Operations of a slot
-    /// count where the slot begins.
+    /// Adds the bins that a guest has counted, of which the first began so long after the phase. Operations of a bin
+    /// count where the bin begins.
     pub(crate) fn add_timeline(&mut self, timeline: &Timeline, after_ns: u64) {
-        let begins = (0..).map(|slot: u64| after_ns.saturating_add(slot * timeline.slot_ns));
+        let begins = (0..).map(|bin: u64| after_ns.saturating_add(bin * timeline.bin_ns));
         for ((at, ops), max_ns) in begins.zip(&timeline.ops).zip(&timeline.max_ns) {
-            self.slots.record(at, *ops, *max_ns);
+            self.bins.record(at, *ops, *max_ns);
         }
     }
 
@@ -232,7 +232,7 @@ impl Tally {
         self.succeeded += other.succeeded;
         self.bytes += other.bytes;
         self.busy_ns += other.busy_ns;
-        self.slots.merge(&other.slots);
+        self.bins.merge(&other.bins);
         self.latency.add(&other.latency).expect("both have the same bounds");
         if let (Some(paced), Some(other)) = (&mut self.paced, &other.paced) {
             paced.service.add(&other.service).expect("both have the same bounds");

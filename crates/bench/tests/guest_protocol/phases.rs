@@ -61,7 +61,7 @@ fn number(of: &Json, name: &str) -> u64 {
     of[name].as_u64().unwrap_or_else(|| panic!("{name} of {of}"))
 }
 
-/// Latencies have three digits and add up to the measured time; each operation is in a slot.
+/// Latencies have three digits and add up to the measured time; each operation is in a bin.
 fn adds_up(found: &Json) {
     let mut together = 0;
     for pair in found["latencies"].as_array().unwrap() {
@@ -74,10 +74,10 @@ fn adds_up(found: &Json) {
     let busy = number(found, "busy_ns");
     assert!(together.abs_diff(busy) <= busy / 50 + number(found, "ops"), "{together} of {busy} ns");
     let timeline = &found["timeline"];
-    let slots = timeline["ops"].as_array().unwrap();
-    assert_eq!(slots.iter().map(|ops| ops.as_u64().unwrap()).sum::<u64>(), number(found, "ops"));
-    assert_eq!(timeline["max_ns"].as_array().unwrap().len(), slots.len());
-    assert!(number(timeline, "slot_ns").is_power_of_two());
+    let bins = timeline["ops"].as_array().unwrap();
+    assert_eq!(bins.iter().map(|ops| ops.as_u64().unwrap()).sum::<u64>(), number(found, "ops"));
+    assert_eq!(timeline["max_ns"].as_array().unwrap().len(), bins.len());
+    assert!(number(timeline, "bin_ns").is_power_of_two());
 }
 
 fn operations(url: &str) {

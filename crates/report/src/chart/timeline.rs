@@ -16,7 +16,7 @@ const MAX_PLACES: usize = 256;
 /// The places of all lines together beyond that least number, so that a report of many cells stays small.
 const ALL_PLACES: usize = 8192;
 
-/// The shown figure of a slot.
+/// The shown figure of a bin.
 struct Figured {
     name: &'static str,
     what: &'static str,
@@ -25,7 +25,7 @@ struct Figured {
     of_mix: &'static str,
     label: &'static str,
     unit: Unit,
-    of: fn(&Slot) -> Option<f64>,
+    of: fn(&Bin) -> Option<f64>,
 }
 
 const FIGURES: [Figured; 2] = [
@@ -37,7 +37,7 @@ const FIGURES: [Figured; 2] = [
         of_mix: "",
         label: "slowest operation",
         unit: Unit::Nanoseconds,
-        of: |slot| (slot.max_ns > 0).then_some(as_number(slot.max_ns)),
+        of: |bin| (bin.max_ns > 0).then_some(as_number(bin.max_ns)),
     },
     Figured {
         name: "rate",
@@ -48,13 +48,13 @@ const FIGURES: [Figured; 2] = [
                  the round, as in the rate.",
         label: "operations per second",
         unit: Unit::Rate,
-        of: |slot| Some(short(as_number(slot.ops) / slot.busy_s)),
+        of: |bin| Some(short(as_number(bin.ops) / bin.busy_s)),
     },
 ];
 
 /// A stretch of a round.
 #[derive(Debug, Default)]
-struct Slot {
+struct Bin {
     length_s: f64,
     /// The part of it that the operation uses; in a mix, others use the rest.
     busy_s: f64,
@@ -127,16 +127,16 @@ impl Figured {
         Picture { shape: Shape::Curves, x, y, series: lines, absent }
     }
 
-    /// A mark in the middle of each slot, and an empty mark at the end of each round, which breaks the line. A slot
+    /// A mark in the middle of each bin, and an empty mark at the end of each round, which breaks the line. A bin
     /// without a finished operation has no slowest one: the line goes on to the operation that blocked it.
-    fn marks(&self, rounds: &[Vec<Slot>]) -> Vec<(f64, Option<Figure>)> {
+    fn marks(&self, rounds: &[Vec<Bin>]) -> Vec<(f64, Option<Figure>)> {
         let mut marks = Vec::new();
         let mut at = 0.0;
         for round in rounds {
-            for slot in round {
-                let middle = short(at + slot.length_s / 2.0);
-                marks.extend((self.of)(slot).map(|figure| (middle, Some(Figure::plain(figure)))));
-                at += slot.length_s;
+            for bin in round {
+                let middle = short(at + bin.length_s / 2.0);
+                marks.extend((self.of)(bin).map(|figure| (middle, Some(Figure::plain(figure)))));
+                at += bin.length_s;
             }
             marks.push((short(at), None));
         }
@@ -152,58 +152,58 @@ fn timelines(cell: &Cell) -> impl Iterator<Item = (&Sample, &Timeline)> {
     recorded.filter(|(_, timeline)| !timeline.ops.is_empty())
 }
 
-/// The rounds of a cell in at most `places` slots, but at least one for each round.
-fn rounds(run: &Run, cell: &Cell, places: usize) -> Vec<Vec<Slot>> {
+/// The rounds of a cell in at most `places` bins, but at least one for each round.
+fn rounds(run: &Run, cell: &Cell, places: usize) -> Vec<Vec<Bin>> {
     let places = places / timelines(cell).count().max(1);
-    let slots = |(sample, timeline): (&Sample, &Timeline)| {
-        let slot_s = as_number(timeline.slot_ns) / 1e9;
+    let bins = |(sample, timeline): (&Sample, &Timeline)| {
+        let bin_s = as_number(timeline.bin_ns) / 1e9;
         let Phase { length_s: end, share } = phase(run, cell, sample, timeline);
         let pairs = timeline.ops.iter().zip(&timeline.max_ns);
-        let slots = pairs.enumerate().map(|(number, (ops, max_ns))| {
-            let length_s = (end - as_place(number) * slot_s).clamp(0.0, slot_s);
-            Slot { length_s, busy_s: length_s * share, ops: *ops, max_ns: *max_ns }
+        let bins = pairs.enumerate().map(|(number, (ops, max_ns))| {
+            let length_s = (end - as_place(number) * bin_s).clamp(0.0, bin_s);
+            Bin { length_s, busy_s: length_s * share, ops: *ops, max_ns: *max_ns }
         });
-        merged(&slots.collect::<Vec<_>>(), timeline.ops.len().div_ceil(places.max(1)))
+        merged(&bins.collect::<Vec<_>>(), timeline.ops.len().div_ceil(places.max(1)))
     };
-    timelines(cell).map(slots).collect()
+    timelines(cell).map(bins).collect()
 }
 
-/// Merges this many neighbours into one slot. A last slot of less than half the length is merged with the slot before
+/// Merges this many neighbours into one bin. A last bin of less than half the length is merged with the bin before
 /// it. A few operations in hardly any time would show a false rate.
-fn merged(slots: &[Slot], neighbours: usize) -> Vec<Slot> {
-    let mut merged: Vec<Slot> = slots.chunks(neighbours.max(1)).map(Slot::of).collect();
+fn merged(bins: &[Bin], neighbours: usize) -> Vec<Bin> {
+    let mut merged: Vec<Bin> = bins.chunks(neighbours.max(1)).map(Bin::of).collect();
     if let [.., before, last] = merged.as_slice()
         && last.length_s < before.length_s / 2.0
     {
-        let both = Slot::of(&merged.split_off(merged.len() - 2));
+        let both = Bin::of(&merged.split_off(merged.len() - 2));
         merged.push(both);
     }
     merged
 }
 
-impl Slot {
-    /// Several slots as one: lengths and counts add up, and the slowest operation stays.
+impl Bin {
+    /// Several bins as one: lengths and counts add up, and the slowest operation stays.
     fn of(few: &[Self]) -> Self {
         Self {
-            length_s: few.iter().map(|slot| slot.length_s).sum(),
-            busy_s: few.iter().map(|slot| slot.busy_s).sum(),
-            ops: few.iter().map(|slot| slot.ops).sum(),
-            max_ns: few.iter().map(|slot| slot.max_ns).max().unwrap_or(0),
+            length_s: few.iter().map(|bin| bin.length_s).sum(),
+            busy_s: few.iter().map(|bin| bin.busy_s).sum(),
+            ops: few.iter().map(|bin| bin.ops).sum(),
+            max_ns: few.iter().map(|bin| bin.max_ns).max().unwrap_or(0),
         }
     }
 }
 
 /// The phase of a sample. In a mix, a sample has only its share of the phase. The other operations of the phase, which
-/// have the same slots, have the rest.
+/// have the same bins, have the rest.
 fn phase(run: &Run, cell: &Cell, sample: &Sample, timeline: &Timeline) -> Phase {
-    let slot_s = as_number(timeline.slot_ns) / 1e9;
-    let slots = timeline.ops.len();
-    let whole = as_place(slots) * slot_s;
+    let bin_s = as_number(timeline.bin_ns) / 1e9;
+    let bins = timeline.ops.len();
+    let whole = as_place(bins) * bin_s;
     let possible =
-        |seconds: f64| seconds > 0.0 && (as_place(slots - 1) * slot_s..=whole).contains(&seconds);
+        |seconds: f64| seconds > 0.0 && (as_place(bins - 1) * bin_s..=whole).contains(&seconds);
     let same = |other: &&Sample| {
-        let slots_of = |t: &Timeline| t.slot_ns == timeline.slot_ns && t.ops.len() == slots;
-        other.round == sample.round && other.timeline.as_ref().is_some_and(slots_of)
+        let bins_of = |t: &Timeline| t.bin_ns == timeline.bin_ns && t.ops.len() == bins;
+        other.round == sample.round && other.timeline.as_ref().is_some_and(bins_of)
     };
     let beside = run.cells.iter().filter(|c| c.target == cell.target && c.point == cell.point);
     let mix: f64 = beside.flat_map(|c| &c.samples).filter(same).map(|other| other.wall_s).sum();

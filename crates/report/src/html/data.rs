@@ -16,8 +16,8 @@ use crate::model::{Cell, Run, Sample, Usage};
 /// page.
 const SAMPLES: usize = 600;
 
-/// The most slots in the page, over the timelines of all rounds: many cells' slots would be a good part of the page.
-const SLOTS: usize = 16_384;
+/// The most bins in the page, over the timelines of all rounds: many cells' bins would be a good part of the page.
+const BINS: usize = 16_384;
 
 pub(super) fn section(run: &Run) -> Markup {
     let (thinned, coarsened) = (thinned(run), coarsened(run));
@@ -55,11 +55,11 @@ fn thinned(run: &Run) -> Option<Vec<Usage>> {
     (step > 1).then(|| run.usage.iter().map(|usage| usage.thinned(step)).collect())
 }
 
-/// The cells with coarser timelines of their rounds, where these have many slots.
+/// The cells with coarser timelines of their rounds, where these have many bins.
 fn coarsened(run: &Run) -> Option<Vec<Cell>> {
     let samples = run.cells.iter().flat_map(|cell| &cell.samples);
     let timelines = samples.filter_map(|sample| sample.timeline.as_ref());
-    let times = timelines.map(|timeline| timeline.ops.len()).sum::<usize>().div_ceil(SLOTS);
+    let times = timelines.map(|timeline| timeline.ops.len()).sum::<usize>().div_ceil(BINS);
     let of_sample = |sample: &Sample| {
         let timeline = sample.timeline.as_ref().map(|timeline| timeline.coarsened(times));
         Sample { timeline, ..sample.clone() }

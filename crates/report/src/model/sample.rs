@@ -112,23 +112,24 @@ impl Sample {
     }
 }
 
-/// The course of a round, in slots of equal length from its start.
+/// The course of a round, in bins of equal length from its start.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Timeline {
-    /// The length of a slot, in nanoseconds; the last may be cut short by the end of the round.
-    pub slot_ns: u64,
-    /// Operations that ended in each slot, with any outcome; of all threads together.
+    /// The length of a bin, in nanoseconds; the last may be cut short by the end of the round.
+    #[serde(alias = "slot_ns")]
+    pub bin_ns: u64,
+    /// Operations that ended in each bin, with any outcome; of all threads together.
     pub ops: Vec<u64>,
-    /// The slowest operation that ended in each slot, in nanoseconds; 0 for a slot without operations.
+    /// The slowest operation that ended in each bin, in nanoseconds; 0 for a bin without operations.
     pub max_ns: Vec<u64>,
 }
 
 impl Timeline {
-    /// The same course in slots that are this many times as long.
+    /// The same course in bins that are this many times as long.
     pub(crate) fn coarsened(&self, times: usize) -> Self {
         let times = times.max(1);
         Self {
-            slot_ns: self.slot_ns.saturating_mul(times as u64),
+            bin_ns: self.bin_ns.saturating_mul(times as u64),
             ops: self.ops.chunks(times).map(|ops| ops.iter().sum()).collect(),
             max_ns: self.max_ns.chunks(times).filter_map(|max| max.iter().copied().max()).collect(),
         }

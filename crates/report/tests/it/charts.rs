@@ -167,17 +167,17 @@ fn a_curve_has_the_recorded_points_or_else_the_known_percentiles() {
     assert_eq!(older.y, known.map(|ns| Some(f64::from(u32::try_from(ns).unwrap()))));
 }
 
-/// A round of eight slots of a second, of which the last is cut to half a second.
+/// A round of eight bins of a second, of which the last is cut to half a second.
 fn round(number: u32, wall_s: f64) -> Sample {
-    let ops: Vec<u64> = (0..8).map(|slot| 1000 * u64::from(number) + slot).collect();
-    let max_ns = (0..8).map(|slot| 10 * u64::from(number) + slot).collect();
+    let ops: Vec<u64> = (0..8).map(|bin| 1000 * u64::from(number) + bin).collect();
+    let max_ns = (0..8).map(|bin| 10 * u64::from(number) + bin).collect();
     let sample = serde_json::json!({
         "round": number, "position": 1, "complete": true, "at_s": 0.0, "wall_s": wall_s,
         "ops": ops.iter().sum::<u64>(), "hits": 0, "misses": 0, "wrong": 0, "truncated": 0, "errors": 0,
         "failed_fills": 0, "distinct_keys": 1, "top_key_ops": 1, "read_back": 0, "read_back_absent": 0,
         "read_back_wrong": 0, "ops_per_s": 1.0, "major_faults": 0, "errors_by_kind": {},
     });
-    let timeline = Some(Timeline { slot_ns: 1_000_000_000, ops, max_ns });
+    let timeline = Some(Timeline { bin_ns: 1_000_000_000, ops, max_ns });
     Sample { timeline, ..serde_json::from_value(sample).expect("a sample") }
 }
 
@@ -204,7 +204,7 @@ fn a_short_end_of_a_round_is_no_spike() {
         run.cells[0].samples = vec![round(1, wall_s)];
         let rate = chart(&run, "timeline-get-rate");
         let line = &rate.series[0];
-        // The last slot lasted a hundredth of a second, or no time at all, so it joins the slot before.
+        // The last bin lasted a hundredth of a second, or no time at all, so it joins the bin before.
         assert_eq!((line.y.len(), line.y[7], rate.y.scale), (8, None, Scale::Linear));
         let expected = ops / (wall_s - 6.0);
         assert!((line.y[6].unwrap() / expected - 1.0).abs() < 1e-5, "{:?}", line.y);

@@ -196,19 +196,19 @@ fn a_large_run_makes_no_large_page() {
     let run = largest();
     let page = page(&run);
     assert!(page.len() < 1_800_000, "{} bytes", page.len());
-    // The timelines of its rounds have longer slots, and no operation is lost.
+    // The timelines of its rounds have longer bins, and no operation is lost.
     let link = attributes(&page, "href").into_iter().find(|link| link.starts_with("data:"));
     let small = Run::from_json(&unpacked(link.expect("the data"))).unwrap();
     let course = |run: &Run| {
         let samples = run.cells.iter().flat_map(|cell| &cell.samples);
         let timelines = samples.filter_map(|sample| sample.timeline.as_ref());
-        timelines.fold((0, 0, 0), |(slots, ops, max), timeline| {
+        timelines.fold((0, 0, 0), |(bins, ops, max), timeline| {
             let slowest = timeline.max_ns.iter().max().copied().unwrap_or(0);
-            (slots + timeline.ops.len(), ops + timeline.ops.iter().sum::<u64>(), slowest.max(max))
+            (bins + timeline.ops.len(), ops + timeline.ops.iter().sum::<u64>(), slowest.max(max))
         })
     };
-    let ((slots, ops, max), (fewer, same_ops, same_max)) = (course(&run), course(&small));
-    assert!(fewer * 2 < slots, "{fewer} of {slots}");
+    let ((bins, ops, max), (fewer, same_ops, same_max)) = (course(&run), course(&small));
+    assert!(fewer * 2 < bins, "{fewer} of {bins}");
     assert_eq!((same_ops, same_max), (ops, max));
     assert!(page.contains("the course of each round in longer stretches"));
 }

@@ -1,6 +1,6 @@
 //! A `run.json` with the names that some fields had in older versions reads as the same run.
 
-use larder_report::{Latency, Paced, PacedSample, Run, TtlTrial};
+use larder_report::{Latency, Paced, PacedSample, Run, Timeline, TtlTrial};
 
 use crate::made_up::article::article;
 use crate::made_up::usage::usage;
@@ -23,6 +23,7 @@ const RENAMED: &[(&str, &str)] = &[
     ("renewed_keys", "touch_lengthened_keys"),
     ("shortened_keys", "touch_shortened_keys"),
     ("shortened_late", "touch_shortened_late"),
+    ("slot_ns", "bin_ns"),
     ("somebodys_evictions", "external_evictions"),
     ("timed", "latency_count"),
     ("turn_of", "turn_target"),
@@ -60,6 +61,7 @@ fn run() -> Run {
     let cell = &mut run.cells[0];
     cell.latency_count = Some(12);
     cell.paced = Some(Paced { schedule_lag_ns: Some(lag), not_started: 13, ..Paced::default() });
+    cell.samples[0].timeline = Some(Timeline { bin_ns: 15, ops: vec![1], max_ns: vec![2] });
     cell.samples[0].paced =
         Some(PacedSample { schedule_lag_ns: Some(lag), not_started: 14, ..PacedSample::default() });
     run

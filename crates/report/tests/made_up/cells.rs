@@ -117,18 +117,18 @@ fn sample(
     }
 }
 
-/// A timeline of 17 to 32 slots, like a measured timeline, with a stall now and then.
+/// A timeline of 17 to 32 bins, like a measured timeline, with a stall now and then.
 fn timeline(ops: u64, wall_s: f64, spread: Spread, random: &mut Random) -> Timeline {
     let wall_ns = whole(wall_s * 1e9);
-    let mut slot_ns = 1024;
-    while wall_ns / slot_ns >= 32 {
-        slot_ns *= 2;
+    let mut bin_ns = 1024;
+    while wall_ns / bin_ns >= 32 {
+        bin_ns *= 2;
     }
-    let slots = wall_ns / slot_ns + 1;
+    let bins = wall_ns / bin_ns + 1;
     let slowest = spread.at(1.0 - 1.0 / real(ops));
-    let (mut left, mut timeline) = (ops, Timeline { slot_ns, ..Timeline::default() });
-    for slot in 0..slots {
-        let share = if slot + 1 == slots { left } else { left.min(ops * slot_ns / wall_ns) };
+    let (mut left, mut timeline) = (ops, Timeline { bin_ns, ..Timeline::default() });
+    for bin in 0..bins {
+        let share = if bin + 1 == bins { left } else { left.min(ops * bin_ns / wall_ns) };
         left -= share;
         let stalled = random.below(40) == 0;
         let slowest = if stalled { spread.stall_ns } else { slowest * (0.6 + 0.4 * unit(random)) };
