@@ -131,19 +131,8 @@ impl Script {
         let again = plan.requests.is_none();
         let written = operations_of(plan.requests, keys.count());
         let requests = if again { written.next_multiple_of(plan.multiget as u64) } else { written };
-        let draws = DrawPlan {
-            work: plan.work,
-            source: plan.source,
-            keys,
-            values,
-            state,
-            order: plan.order,
-            tagged: None,
-            threads: self.processes,
-            seed: plan.seed,
-            requests: Some(requests),
-            sent_only: plan.sent_only,
-        };
+        let shared = plan.draws((keys, values, state), self.processes);
+        let draws = DrawPlan { tagged: None, requests: Some(requests), ..shared };
         let mut steps = Vec::new();
         let mut shares = Vec::new();
         let mut block = Block::default();

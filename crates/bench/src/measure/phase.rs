@@ -62,6 +62,32 @@ pub struct PhasePlan<'a> {
     pub order: Option<&'a [u32]>,
 }
 
+impl<'a> PhasePlan<'a> {
+    /// The part of the drawing that so many threads share.
+    pub(crate) fn draws<'b>(
+        &self,
+        (keys, values, state): (&'b KeySpace, &'b Values, &'b KeyState),
+        threads: u32,
+    ) -> DrawPlan<'b>
+    where
+        'a: 'b,
+    {
+        DrawPlan {
+            work: self.work,
+            source: self.source,
+            keys,
+            values,
+            state,
+            order: self.order,
+            tagged: self.tagged,
+            threads,
+            seed: self.seed,
+            requests: self.requests,
+            sent_only: self.sent_only,
+        }
+    }
+}
+
 /// The result of a phase.
 #[derive(Debug)]
 pub struct PhaseResult {
@@ -110,19 +136,7 @@ pub(crate) fn run_phase(
     stop: &AtomicBool,
 ) -> PhaseResult {
     let threads = u32::try_from(sessions.len()).expect("a plan bounds its threads");
-    let draws = DrawPlan {
-        work: plan.work,
-        source: plan.source,
-        keys,
-        values,
-        state,
-        order: plan.order,
-        tagged: plan.tagged,
-        threads,
-        seed: plan.seed,
-        requests: plan.requests,
-        sent_only: plan.sent_only,
-    };
+    let draws = plan.draws((keys, values, state), threads);
     let began = OnceLock::new();
     let loads = plan.load_time.map(|time| Loads::new(time, keys.count()));
     let orders = Orders {
