@@ -36,9 +36,10 @@ fn run() -> Run {
     let mut run = article();
     run.usage = usage(&run, 3);
     run.usage[1].unknown_reason = Some("not on this machine".into());
-    let article = run.article.as_mut().unwrap();
+    let article = run.article.as_mut().expect("it repeats an article");
     article.claims_of_other_form = 2;
-    article.checks.as_mut().unwrap().unexpected = vec!["ONE-KEY".into()];
+    let checks = article.checks.as_mut().expect("it is the published form");
+    checks.unexpected = vec!["ONE-KEY".into()];
     let target = &mut run.targets[0];
     target.external_evictions = Some(7);
     target.other_turns_server_cpu_s = Some(1.5);
