@@ -22,12 +22,12 @@ const SAME: Duration = Duration::from_millis(500);
 pub(crate) struct Interrupts {
     /// Set by the first signal.
     pub(crate) stop: Arc<AtomicBool>,
-    results: Arc<Mutex<Results>>,
+    results: Arc<Mutex<ResultsState>>,
 }
 
 /// The progress of the run's results.
 #[derive(Debug)]
-enum Results {
+enum ResultsState {
     /// There are no results yet; these folders were made for them.
     Missing(Vec<PathBuf>),
     /// The results of earlier scenarios exist; these folders were made for the next ones.
@@ -40,7 +40,7 @@ impl Interrupts {
     pub(crate) fn listen() -> anyhow::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let ending = Arc::new(AtomicBool::new(false));
-        let results = Arc::new(Mutex::new(Results::Missing(Vec::new())));
+        let results = Arc::new(Mutex::new(ResultsState::Missing(Vec::new())));
         let ends = [SIGINT, SIGTERM, SIGHUP];
         for signal in ends {
             register_conditional_shutdown(signal, Exit::Interrupted as i32, Arc::clone(&ending))?;
@@ -64,14 +64,14 @@ impl Interrupts {
     pub(crate) fn made(&self, folders: Vec<PathBuf>) {
         let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
         *results = match *results {
-            Results::Missing(_) => Results::Missing(folders),
-            Results::Partial(_) | Results::Begun => Results::Partial(folders),
+            ResultsState::Missing(_) => ResultsState::Missing(folders),
+            ResultsState::Partial(_) | ResultsState::Begun => ResultsState::Partial(folders),
         };
     }
 
     /// From now on, results are written into their folders.
     pub(crate) fn writing(&self) {
-        *self.results.lock().unwrap_or_else(PoisonError::into_inner) = Results::Begun;
+        *self.results.lock().unwrap_or_else(PoisonError::into_inner) = ResultsState::Begun;
     }
 
     /// Removes the folders, because no results will come.
@@ -80,7 +80,7 @@ impl Interrupts {
     }
 }
 
-impl Results {
+impl ResultsState {
     /// Removes the folders without results; a folder with content stays.
     fn discard(&self) {
         if let Self::Missing(folders) | Self::Partial(folders) = self {
@@ -92,15 +92,15 @@ impl Results {
 }
 
 /// Ends the program at once, and reports the loss.
-fn end(results: &Mutex<Results>, ending: &AtomicBool) -> ! {
+fn end(results: &Mutex<ResultsState>, ending: &AtomicBool) -> ! {
     let results = results.lock().unwrap_or_else(PoisonError::into_inner);
     results.discard();
     let lost = match *results {
-        Results::Missing(_) => "nothing is kept (a single Ctrl-C keeps the results so far)",
-        Results::Partial(_) => {
+        ResultsState::Missing(_) => "nothing is kept (a single Ctrl-C keeps the results so far)",
+        ResultsState::Partial(_) => {
             "nothing is kept of this scenario (a single Ctrl-C keeps the results so far)"
         }
-        Results::Begun => "the results may be incomplete",
+        ResultsState::Begun => "the results may be incomplete",
     };
     // If the line blocks, as on a full pipe, another signal ends the program without it.
     ending.store(true, Ordering::SeqCst);

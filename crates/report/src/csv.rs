@@ -150,9 +150,9 @@ pub fn samples_csv(run: &Run) -> String {
 }
 
 /// A column of [`usage_csv`]: its name, and its text at a sample.
-type Column<T> = (&'static str, fn(&T, usize) -> String);
+type SeriesField<T> = (&'static str, fn(&T, usize) -> String);
 
-const USAGE: [Column<Usage>; 14] = [
+const USAGE: [SeriesField<Usage>; 14] = [
     ("at_s", |usage, at| known(usage.at_s.get(at))),
     ("cpu_user_s", |usage, at| at_sample(&usage.cpu_user_s, at)),
     ("cpu_system_s", |usage, at| at_sample(&usage.cpu_system_s, at)),
@@ -169,7 +169,7 @@ const USAGE: [Column<Usage>; 14] = [
     ("wire_sent_bytes", |usage, at| at_sample(&usage.wire_sent_bytes, at)),
 ];
 
-const MACHINE: [Column<MachineUsage>; 10] = [
+const MACHINE: [SeriesField<MachineUsage>; 10] = [
     ("idle_s", |machine, at| at_sample(&machine.idle_s, at)),
     ("interrupts_s", |machine, at| at_sample(&machine.interrupts_s, at)),
     ("stolen_s", |machine, at| at_sample(&machine.stolen_s, at)),

@@ -35,7 +35,7 @@ pub(crate) struct Piece {
 
 /// A column of figures, or of a few words.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Column {
+pub(crate) struct GridColumn {
     /// Without room, the column with the lowest importance goes first.
     pub(crate) importance: u8,
     /// Whether it is aligned to the left.
@@ -45,7 +45,7 @@ pub(crate) struct Column {
 /// Rows of texts. The first column holds names; it is never left out, but may be shortened.
 #[derive(Debug)]
 pub(crate) struct Grid {
-    columns: Vec<Column>,
+    columns: Vec<GridColumn>,
     names: usize,
     rows: Vec<Vec<Piece>>,
 }
@@ -75,7 +75,7 @@ impl Piece {
 
 impl Grid {
     /// A grid of these columns after the column of names, which has at least this width.
-    pub(crate) fn new(columns: Vec<Column>, names: usize) -> Self {
+    pub(crate) fn new(columns: Vec<GridColumn>, names: usize) -> Self {
         Self { columns, names, rows: Vec::new() }
     }
 
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     fn grid(rows: &[[&str; 3]]) -> Grid {
-        let column = |importance| Column { importance, left: false };
+        let column = |importance| GridColumn { importance, left: false };
         let mut grid = Grid::new(vec![column(ALWAYS), column(1)], 0);
         for row in rows {
             grid.push(row.map(Piece::plain).to_vec());
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn each_piece_has_its_own_colour() {
-        let mut grid = Grid::new(vec![Column { importance: ALWAYS, left: false }], 0);
+        let mut grid = Grid::new(vec![GridColumn { importance: ALWAYS, left: false }], 0);
         grid.push(vec![Piece::new("a", crate::style::BAD), Piece::plain("1")]);
         let laid = grid.lay_out(Style { colour: true, width: 80 });
         assert_eq!(laid.lines, ["\u{1b}[31ma\u{1b}[0m  1"]);

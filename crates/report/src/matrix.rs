@@ -13,7 +13,7 @@ use crate::columns::TIED as TIE;
 use crate::figures;
 use crate::findings::said_of;
 use crate::format::Format;
-use crate::grid::{ALWAYS, Column, Grid, Piece};
+use crate::grid::{ALWAYS, Grid, GridGridColumn, Piece};
 use crate::model::{Run, Verdict};
 use crate::page::Page;
 use crate::points::label;
@@ -68,10 +68,11 @@ fn write_clocks(page: &mut Page, run: &Run, group: &Group<'_>, place: &str, styl
     let known = !by_cpu.is_empty() && by_cpu.len() >= by_wall.len();
     let differs = known && order(&by_cpu) != order(&by_wall);
     let look = if differs { DOUBT } else { FAINT };
-    let mut blocks = vec![Block::new(format!("{place}, by wall clock"), STRONG, &wall, &tied)];
+    let mut blocks =
+        vec![CaptionedMatrix::new(format!("{place}, by wall clock"), STRONG, &wall, &tied)];
     if known {
         let caption = format!("{place}, by CPU time of the client");
-        blocks.push(Block::new(caption, look, &cpu, &|_, _| false));
+        blocks.push(CaptionedMatrix::new(caption, look, &cpu, &|_, _| false));
     }
     write_beside(page, 0, style, &blocks);
     if blocks[0].texts.iter().flatten().any(|text| text == TIE) {
@@ -121,14 +122,14 @@ fn is_tie(run: &Run, group: &Group<'_>, a: &Row<'_>, b: &Row<'_>) -> bool {
 }
 
 /// A matrix and its caption.
-pub(crate) struct Block<'a> {
+pub(crate) struct CaptionedMatrix<'a> {
     pub(crate) caption: String,
     pub(crate) look: Look,
     pub(crate) rated: &'a [Rated<'a>],
     pub(crate) texts: Vec<Vec<String>>,
 }
 
-impl<'a> Block<'a> {
+impl<'a> CaptionedMatrix<'a> {
     fn new(
         caption: String,
         look: Look,
@@ -153,7 +154,12 @@ impl<'a> Block<'a> {
 }
 
 /// Writes matrices side by side where they fit, otherwise one below the other.
-pub(crate) fn write_beside(page: &mut Page, indent: usize, style: Style, blocks: &[Block<'_>]) {
+pub(crate) fn write_beside(
+    page: &mut Page,
+    indent: usize,
+    style: Style,
+    blocks: &[CaptionedMatrix<'_>],
+) {
     let all: Vec<Vec<(String, usize)>> = blocks.iter().map(|block| block.lines(style)).collect();
     let widest = |lines: &Vec<(String, usize)>| lines.iter().map(|(_, n)| *n).max().unwrap_or(0);
     let widths: Vec<usize> = all.iter().map(widest).collect();
@@ -181,7 +187,7 @@ pub(crate) fn write_beside(page: &mut Page, indent: usize, style: Style, blocks:
 }
 
 /// Writes the matrix in blocks of as many columns as fit beside the names and rates.
-fn write_columns(page: &mut Page, indent: usize, style: Style, of: &Block<'_>) {
+fn write_columns(page: &mut Page, indent: usize, style: Style, of: &CaptionedMatrix<'_>) {
     let (room, n) = (style.width.saturating_sub(indent), of.rated.len());
     let mut from = 0;
     while from < n {
@@ -202,7 +208,8 @@ fn write_columns(page: &mut Page, indent: usize, style: Style, of: &Block<'_>) {
 
 /// The rows of a matrix with the columns of a block of targets.
 fn grid(rated: &[Rated<'_>], texts: &[Vec<String>], block: Range<usize>) -> Grid {
-    let mut grid = Grid::new(vec![Column { importance: ALWAYS, left: false }; block.len() + 1], 0);
+    let mut grid =
+        Grid::new(vec![GridColumn { importance: ALWAYS, left: false }; block.len() + 1], 0);
     let heads = rated[block.clone()].iter().map(|column| Piece::new(column.name, FAINT));
     let rate = Piece::new("rate", FAINT);
     grid.push([Piece::plain(""), rate].into_iter().chain(heads).collect());

@@ -97,7 +97,7 @@ pub(super) const CACHES: &[Cache] = &[
             example: "java+memcached:?protocol=binary&hashing=ketama&m=64m",
             medium: Medium::Memory,
             capacity_option: Some("m"),
-            options: schema_of::<Memcached>,
+            options: schema_of::<JavaMemcached>,
             ..engine("java+memcached", &[SPYMEMCACHED, JAVA.interpreter])
         },
         language: &JAVA,
@@ -110,7 +110,7 @@ pub(super) const CACHES: &[Cache] = &[
             count: true,
         },
         can: Abilities { reach: Reach::Network, ..ALL },
-        options: options_of::<Memcached>,
+        options: options_of::<JavaMemcached>,
     },
     Cache {
         engine: Engine {
@@ -219,7 +219,7 @@ fn compile(engine: &'static str, home: &Path, java: &Path) -> Result<ScratchDir>
 /// Options of `java+memcached:`, beside those of `memcached:`.
 #[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-struct Memcached {
+struct JavaMemcached {
     /// `session`: one client object in each thread. `operation`: a new client and connections for every operation.
     connect: Connect,
     /// The protocol that the client speaks.

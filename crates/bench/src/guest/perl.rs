@@ -125,7 +125,7 @@ pub(super) const CACHES: &[Cache] = &[
             example: "perl+memcached:?connect=operation&m=64m",
             medium: Medium::Memory,
             capacity_option: Some("m"),
-            options: schema_of::<Memcached>,
+            options: schema_of::<PerlMemcached>,
             ..engine("perl+memcached", &[needs("libcache-memcached-fast-perl")])
         },
         language: &PERL,
@@ -138,7 +138,7 @@ pub(super) const CACHES: &[Cache] = &[
             count: true,
         },
         can: Abilities { touch: true, batch: true, reach: Reach::Network, ..FILES },
-        options: options_of::<Memcached>,
+        options: options_of::<PerlMemcached>,
     },
     Cache {
         engine: Engine {
@@ -268,7 +268,7 @@ enum Compressor {
 /// Options of `perl+memcached:`, beside those of `memcached:`.
 #[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-struct Memcached {
+struct PerlMemcached {
     /// `session`: one client object in each process. `operation`: a new client and connection for every operation.
     connect: Connect,
     /// Compress values from this size on. Without it: never.

@@ -144,14 +144,14 @@ pub(super) const CACHES: &[Cache] = &[
             summary: "PHP: the extension memcached, on libmemcached; takes the options of `memcached:` too, which starts the servers",
             example: "php+memcached:?connect=operation&m=64m",
             capacity_option: Some("m"),
-            options: schema_of::<Memcached>,
+            options: schema_of::<PhpMemcached>,
             ..engine("php+memcached", &[needs("php-memcached")])
         },
         language: &PHP,
         name: "memcached",
         keeps: SERVERS,
         can: Abilities { touch: true, reach: Reach::Network, ..MEMORY },
-        options: options_of::<Memcached>,
+        options: options_of::<PhpMemcached>,
     },
     Cache {
         engine: Engine {
@@ -302,7 +302,7 @@ struct Xcache {
 /// Options of `php+memcached:`, beside those of `memcached:`.
 #[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-struct Memcached {
+struct PhpMemcached {
     /// `session`: one client object in each process. `operation`: a new client and connection for every operation.
     connect: Connect,
     /// Speak the binary protocol instead of the text protocol.

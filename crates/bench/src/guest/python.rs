@@ -105,7 +105,7 @@ pub(super) const CACHES: &[Cache] = &[
             summary: "Python: pymemcache; takes the options of `memcached:` too, which starts the servers",
             example: "python+memcached:?connect=operation&m=64m",
             capacity_option: Some("m"),
-            options: schema_of::<Memcached>,
+            options: schema_of::<PythonMemcached>,
             ..engine("python+memcached", &[ENVIRONMENT, ANY])
         },
         language: &PYTHON,
@@ -124,7 +124,7 @@ pub(super) const CACHES: &[Cache] = &[
             durability: Durability::OsCache,
             ..MEMORY
         },
-        options: options_of::<Memcached>,
+        options: options_of::<PythonMemcached>,
     },
 ];
 
@@ -204,7 +204,7 @@ enum EvictionPolicy {
 /// Options of `python+memcached:`, beside those of `memcached:`.
 #[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-struct Memcached {
+struct PythonMemcached {
     /// `session`: one client object in each process. `operation`: a new client and connection for every operation.
     connect: Connect,
     /// Send each request at once, without waiting for more.

@@ -24,7 +24,7 @@ use super::interpreter::{INTERPRETER, Interpreter};
 use super::process::GuestProcess;
 use super::reply::{Opened, PROTOCOL};
 use super::session::GuestSession;
-use super::tier::{Access, Part, SIZE};
+use super::tier::{GuestCache, SIZE, ServerServerAccess};
 use super::{Cache, Keeps, Launch, find};
 
 /// The largest value that is expected without a plan, in bytes.
@@ -35,7 +35,7 @@ const USUAL_LARGEST: u64 = 1 << 20;
 const VALUES_AT_ONCE: u64 = 16;
 
 /// The access of a stack itself, because each tier has its own.
-static NOTHING_TO_KNOW: Access = Access::NONE;
+static NOTHING_TO_KNOW: ServerAccess = ServerAccess::NONE;
 
 /// The demands of a plan on a store.
 #[derive(Debug, Clone, Copy, Default)]
@@ -70,7 +70,7 @@ pub(super) struct Shared {
     /// before the servers that it speaks to.
     program: Option<Arc<Mutex<RunningProgram>>>,
     pub(super) cache: &'static Cache,
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<GuestCache>,
     pub(super) capabilities: Capabilities,
     options: Value,
     demand: Demand,
@@ -111,7 +111,7 @@ pub(super) struct PartFile<'a> {
     pub(super) room_bytes: Option<u64>,
     pub(super) largest_bytes: Option<u64>,
     /// The further settings that its client needs.
-    access: &'a Access,
+    access: &'a ServerAccess,
 }
 
 /// Opens the guest that a URL names, for its [`Engine`](larder_store::Engine).
@@ -159,9 +159,9 @@ impl GuestStore {
             Keeps::Tiers => cache
                 .tiers(url)?
                 .into_iter()
-                .map(|(tier, url)| Part::open(tier, &url, catalog, demand))
+                .map(|(tier, url)| GuestCache::open(tier, &url, catalog, demand))
                 .collect::<Result<_>>()?,
-            _ => vec![Part::open(cache, url, catalog, demand)?],
+            _ => vec![GuestCache::open(cache, url, catalog, demand)?],
         };
         let home = ScratchDir::create(engine)?;
         for (name, text) in cache.language.program {
@@ -221,7 +221,7 @@ impl GuestStore {
 
     /// The servers that it speaks to.
     pub(crate) fn servers(&self) -> Vec<Arc<dyn Store>> {
-        self.shared.parts.iter().filter_map(Part::store).map(Arc::clone).collect()
+        self.shared.parts.iter().filter_map(GuestCache::store).map(Arc::clone).collect()
     }
 
     /// The most memory that its program takes beyond the written plan, in bytes.
@@ -374,7 +374,7 @@ impl Shared {
     /// Ends the program of its sessions, unless it holds entries in its memory. An idle one would disturb a
     /// measurement.
     pub(super) fn rest(&self) {
-        let is_in_memory = |part: &Part| matches!(part.cache.keeps, Keeps::Memory { .. });
+        let is_in_memory = |part: &GuestCache| matches!(part.cache.keeps, Keeps::Memory { .. });
         if let Some(program) =
             self.program.as_ref().filter(|_| !self.parts.iter().any(is_in_memory))
         {
@@ -396,7 +396,7 @@ impl Shared {
     pub(super) fn clear(&self) -> Result<()> {
         // No program starts meanwhile. Earlier programs are of the last generation, and their open cache is gone.
         let mut emptied = self.emptied.lock().unwrap_or_else(PoisonError::into_inner);
-        let cleared = self.parts.iter().try_for_each(Part::clear);
+        let cleared = self.parts.iter().try_for_each(GuestCache::clear);
         if !self.outlives_clearing() {
             self.generation.fetch_add(1, Ordering::AcqRel);
         }
@@ -422,7 +422,7 @@ impl Shared {
             info.settings.insert(INTERPRETER.into(), program);
         }
         // The lowest tier has all entries, so it decides the durability.
-        info.durability = self.parts.last().map(Part::durability).unwrap_or_default();
+        info.durability = self.parts.last().map(GuestCache::durability).unwrap_or_default();
         info.settings.extend(opened.settings);
         info
     }
@@ -444,7 +444,7 @@ impl Store for GuestStore {
     }
 
     fn external_stats(&self) -> Result<Vec<Stats>> {
-        let servers = self.shared.parts.iter().filter_map(Part::store);
+        let servers = self.shared.parts.iter().filter_map(GuestCache::store);
         let told: Result<Vec<_>> = servers.map(|servers| servers.external_stats()).collect();
         Ok(told?.into_iter().flatten().collect())
     }
@@ -452,7 +452,8 @@ impl Store for GuestStore {
     /// For a stack, the capacity and the evictions of its lowest tier. That tier has all entries, so entries that an
     /// upper tier drops are not lost. Other counters of the servers do not count requests to the stack.
     fn stats(&self) -> Result<Stats> {
-        let stats = self.shared.parts.last().map_or_else(|| Ok(Stats::default()), Part::stats)?;
+        let stats =
+            self.shared.parts.last().map_or_else(|| Ok(Stats::default()), GuestCache::stats)?;
         let stats = self.shared.with_what_it_takes(stats);
         if self.shared.cache.keeps != Keeps::Tiers {
             return Ok(stats);
@@ -487,9 +488,9 @@ pub(super) fn lock(program: &Mutex<RunningProgram>) -> MutexGuard<'_, RunningPro
 }
 
 /// The capabilities of a store of these parts.
-fn capabilities(parts: &[Part]) -> Capabilities {
+fn capabilities(parts: &[GuestCache]) -> Capabilities {
     let all = |has: fn(&Capabilities) -> bool| parts.iter().all(|part| has(&part.capabilities()));
-    let each = || parts.iter().map(Part::capabilities);
+    let each = || parts.iter().map(GuestCache::capabilities);
     Capabilities {
         stores: all(|can| can.stores),
         ttl: all(|can| can.ttl),
@@ -505,7 +506,7 @@ fn capabilities(parts: &[Part]) -> Capabilities {
     }
 }
 
-impl Part {
+impl GuestCache {
     fn file(&self, demand: Demand) -> PartFile<'_> {
         PartFile {
             cache: self.cache.name,

@@ -37,7 +37,7 @@ const ACKNOWLEDGED_BY: &str = "w";
 
 /// One cache of a guest.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct GuestCache {
     pub(super) cache: &'static Cache,
     pub(super) options: Value,
     /// The place of its files.
@@ -45,16 +45,16 @@ pub(super) struct Part {
     /// The servers that it speaks to.
     servers: Option<Arc<dyn Store>>,
     /// The settings that its client must know.
-    access: Access,
+    access: ServerAccess,
 }
 
 /// The knowledge of servers that a client needs beyond their addresses: settings to follow, and credentials. Only its
 /// own program gets it.
 #[derive(Clone, Serialize)]
 #[serde(transparent)]
-pub(super) struct Access(BTreeMap<&'static str, String>);
+pub(super) struct ServerAccess(BTreeMap<&'static str, String>);
 
-impl Access {
+impl ServerAccess {
     /// No settings and no credentials.
     pub(super) const NONE: Self = Self(BTreeMap::new());
 
@@ -70,13 +70,13 @@ impl Access {
 }
 
 /// Shows the names only, because a value may be a password.
-impl fmt::Debug for Access {
+impl fmt::Debug for ServerAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
     }
 }
 
-impl Part {
+impl GuestCache {
     pub(super) fn open(
         cache: &'static Cache,
         url: &StoreUrl,
@@ -89,8 +89,13 @@ impl Part {
             (Some(option), Some(room)) => url.or_option(option, room),
             _ => url,
         };
-        let mut part =
-            Self { cache, options: Value::Null, place: None, servers: None, access: Access::NONE };
+        let mut part = Self {
+            cache,
+            options: Value::Null,
+            place: None,
+            servers: None,
+            access: ServerAccess::NONE,
+        };
         match cache.keeps {
             Keeps::Servers { scheme, follows, .. } => {
                 let native = catalog.find(scheme)?;
@@ -111,7 +116,7 @@ impl Part {
                     theirs.or_login(USER, &random_password(engine.scheme)?)
                 };
                 let servers = (native.open)(&theirs, catalog)?;
-                part.access = Access::of(follows, &theirs, &servers.info());
+                part.access = ServerAccess::of(follows, &theirs, &servers.info());
                 part.servers = Some(servers);
             }
             Keeps::Files => {
@@ -155,7 +160,7 @@ impl Part {
     }
 
     /// The settings of its servers that its client must know.
-    pub(super) fn access(&self) -> &Access {
+    pub(super) fn access(&self) -> &ServerAccess {
         &self.access
     }
 

@@ -112,7 +112,7 @@ pub struct ClaimSpec {
 impl ArticleSpec {
     /// Refuses entries that no form of the scenario could fill in, and entries that would have no effect.
     pub(super) fn check(&self, scenario: &Scenario) -> Result<()> {
-        let known = Known::of(scenario);
+        let known = Entries::of(scenario);
         for (number, figure) in (1..).zip(&self.figures) {
             let checked = self.check_figure(figure, &known);
             checked.map_err(|wrong| self.refused(scenario, "figure", number, &wrong))?;
@@ -131,7 +131,7 @@ impl ArticleSpec {
         ))
     }
 
-    fn check_figure(&self, figure: &FigureSpec, known: &Known) -> Result<(), String> {
+    fn check_figure(&self, figure: &FigureSpec, known: &Entries) -> Result<(), String> {
         known.target(&figure.target, figure.part.as_deref())?;
         known.part(figure.part.as_deref())?;
         if !figure.peak {
@@ -160,7 +160,7 @@ impl ArticleSpec {
     }
 }
 
-fn check_claim(claim: &ClaimSpec, known: &Known) -> Result<(), String> {
+fn check_claim(claim: &ClaimSpec, known: &Entries) -> Result<(), String> {
     if let Some(line) = claim.line.filter(|_| claim.derived) {
         return Err(format!(
             "line = {line} and `derived`: a derived conclusion has no line; leave one of them out"
@@ -248,7 +248,7 @@ fn operations(named: Option<&str>) -> Result<(), String> {
 
 /// The entries of all forms of a scenario together.
 #[derive(Debug, Default)]
-struct Known {
+struct Entries {
     targets: Vec<String>,
     /// Each part of each form, with the names of its targets where it names some.
     parts: Vec<(String, Vec<String>)>,
@@ -258,7 +258,7 @@ struct Known {
     several: bool,
 }
 
-impl Known {
+impl Entries {
     fn of(scenario: &Scenario) -> Self {
         let mut known = Self::default();
         for form in [ArticleForm::Corrected, ArticleForm::Published] {

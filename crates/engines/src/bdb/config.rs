@@ -31,7 +31,7 @@ pub(super) struct BdbConfig {
     /// How the entries are kept: `btree`, in the order of their keys, or `hash`. A folder keeps the type that it was
     /// made with.
     #[serde(rename = "type")]
-    pub(super) kind: Kind,
+    pub(super) kind: AccessMethod,
     /// The event that a write waits for. `off`: no event; the write is in the memory of the process (`DB_TXN_NOSYNC`),
     /// and a kill costs the last writes. `write`: the log is in the system's page cache (`DB_TXN_WRITE_NOSYNC`), which
     /// survives the end of the process. `on`: the log is on the disk. In each case the entries that survive a crash are
@@ -55,7 +55,7 @@ pub(super) struct BdbConfig {
 /// How the entries are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Kind {
+pub(super) enum AccessMethod {
     Btree,
     Hash,
 }
@@ -69,7 +69,7 @@ pub(super) enum Sync {
     On,
 }
 
-impl Kind {
+impl AccessMethod {
     /// The kind as the option names it.
     pub(super) fn as_str(self) -> &'static str {
         match self {
@@ -94,7 +94,7 @@ impl Default for BdbConfig {
     /// The settings of `MemcacheDB` in article A004: no sync, and a checkpoint every five minutes.
     fn default() -> Self {
         Self {
-            kind: Kind::Btree,
+            kind: AccessMethod::Btree,
             sync: Sync::Off,
             checkpoint: Span(Duration::from_mins(5)),
             log: ByteSize(1 << 30),

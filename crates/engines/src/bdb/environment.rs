@@ -12,8 +12,8 @@ use larder_host::scratch::Place;
 use larder_store::{ByteSize, Error, Result};
 
 use super::SCHEME;
-use super::config::{BdbConfig, Kind};
-use super::shim::{Bdb, Fault, Loaded, Terms};
+use super::config::{AccessMethod, BdbConfig};
+use super::shim::{Bdb, EnvironmentOptions, Fault, Loaded};
 
 /// The lock file, which marks the folder as Larder's. The process that has the environment open holds it exclusively.
 const LOCK_FILE: &str = "larder.lock";
@@ -43,10 +43,10 @@ impl Environment {
         let lock = lock(&folder)?;
         let name =
             CString::new(folder.as_os_str().as_bytes()).map_err(|error| failed(error.into()))?;
-        let terms = Terms {
+        let terms = EnvironmentOptions {
             cache: config.cache.0,
             sync: config.sync,
-            is_hash: config.kind == Kind::Hash,
+            is_hash: config.kind == AccessMethod::Hash,
             page_size: config
                 .page_size
                 .map_or(0, |ByteSize(bytes)| u32::try_from(bytes).unwrap_or(u32::MAX)),
@@ -149,7 +149,7 @@ fn in_words(folder: &Path, fault: Fault) -> Error {
             ),
         },
         Fault::OfType { is_hash } => {
-            let held = if is_hash { Kind::Hash } else { Kind::Btree }.as_str();
+            let held = if is_hash { AccessMethod::Hash } else { AccessMethod::Btree }.as_str();
             let reason = format!(
                 "option `type`: {shown} was made with type={held}; write that, or choose another folder"
             );

@@ -9,11 +9,12 @@ use larder_store::{Error, Meta, Result, Session, SetMode, SetOptions, SetOutcome
 
 use super::SCHEME;
 use super::config::MAX_KEY_LEN;
-use super::shim::{Fault, Outcome, Table, Transaction};
+use super::shim::{Database, Fault, Outcome, Transaction};
 use super::store::{Core, MAX_VALUE_LEN, Shared};
 use crate::counters::SessionCounters;
 use crate::decimal::{self, Digits};
 use crate::header::{HEADER_LEN, Header};
+use crate::transaction::{SetInside, SumInside};
 
 /// How often a transaction is tried when it loses a deadlock. The loser is the transaction that has done least, so some
 /// transaction always commits. A transaction that loses this often has tried for a second.
@@ -40,19 +41,6 @@ pub(super) struct BdbSession {
     found: Vec<u8>,
 }
 
-/// The outcome of a set inside its transaction.
-enum Set {
-    Done(SetOutcome),
-    TooLarge(usize),
-}
-
-/// The outcome of an incr inside its transaction.
-enum Sum {
-    Absent,
-    NotANumber,
-    Is(u64),
-}
-
 impl BdbSession {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
         let counters = shared.core.counters.session();
@@ -60,12 +48,15 @@ impl BdbSession {
     }
 
     /// Does `work` in one transaction and commits it.
-    fn write<T>(&mut self, mut work: impl FnMut(&mut Writer<'_>) -> Outcome<T>) -> Result<T> {
+    fn write<T>(
+        &mut self,
+        mut work: impl FnMut(&mut ChangeTransaction<'_>) -> Outcome<T>,
+    ) -> Result<T> {
         let Self { shared, record, found, .. } = self;
         let core = &*shared.core;
         again(core, || {
             let txn = core.environment.bdb().begin()?;
-            let mut writer = Writer { core, txn, record, found };
+            let mut writer = ChangeTransaction { core, txn, record, found };
             let done = work(&mut writer)?;
             writer.txn.commit()?;
             Ok(done)
@@ -96,14 +87,14 @@ fn deadline_ms(core: &Core, ttl: Option<Duration>) -> u64 {
 }
 
 /// One transaction that changes an entry.
-struct Writer<'a> {
+struct ChangeTransaction<'a> {
     core: &'a Core,
     txn: Transaction<'a>,
     record: &'a mut Vec<u8>,
     found: &'a mut Vec<u8>,
 }
 
-impl Writer<'_> {
+impl ChangeTransaction<'_> {
     /// The header under `key`, expired or not.
     fn header(&self, key: &[u8]) -> Outcome<Option<Header>> {
         let head: Option<[u8; HEADER_LEN]> = self.txn.head(key)?;
@@ -143,7 +134,7 @@ impl Writer<'_> {
         self.record.extend_from_slice(&header.to_bytes());
         self.record.extend_from_slice(parts[0]);
         self.record.extend_from_slice(parts[1]);
-        self.txn.put(Table::Entries, key, self.record)?;
+        self.txn.put(Database::Entries, key, self.record)?;
         self.list(key, old_deadline_ms, deadline_ms)
     }
 
@@ -165,7 +156,7 @@ impl Writer<'_> {
 
     /// Removes the entry under `key`, whose header is `old`.
     fn remove(&mut self, key: &[u8], old: Header) -> Outcome<()> {
-        self.txn.delete(Table::Entries, key)?;
+        self.txn.delete(Database::Entries, key)?;
         self.list(key, old.deadline_ms, 0)
     }
 
@@ -176,17 +167,23 @@ impl Writer<'_> {
         }
         let listed = |deadline_ms: u64| [&deadline_ms.to_be_bytes()[..], key].concat();
         if old_deadline_ms != 0 {
-            self.txn.delete(Table::Expiry, &listed(old_deadline_ms))?;
+            self.txn.delete(Database::Expiry, &listed(old_deadline_ms))?;
         }
         if deadline_ms != 0 {
             self.core.has_deadlines.store(true, Ordering::Relaxed);
-            self.txn.put(Table::Expiry, &listed(deadline_ms), &[])?;
+            self.txn.put(Database::Expiry, &listed(deadline_ms), &[])?;
         }
         Ok(())
     }
 
     /// A set, inside its transaction.
-    fn set(&mut self, key: &[u8], value: &[u8], mode: SetMode, terms: (u64, u32)) -> Outcome<Set> {
+    fn set(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        mode: SetMode,
+        terms: (u64, u32),
+    ) -> Outcome<SetInside> {
         let is_joined = matches!(mode, SetMode::Append | SetMode::Prepend);
         let old = match mode {
             SetMode::Set if value.len() <= MAX_VALUE_LEN => self.replaced(key)?,
@@ -195,7 +192,7 @@ impl Writer<'_> {
         };
         let there = old.filter(|old| self.is_live(*old));
         if let Some(refused) = mode.refusal(there.map(|found| found.version)) {
-            return Ok(Set::Done(refused));
+            return Ok(SetInside::Done(refused));
         }
         let joined = there.filter(|_| is_joined);
         let len = value.len() + joined.map_or(0, |_| self.found.len() - HEADER_LEN);
@@ -203,13 +200,13 @@ impl Writer<'_> {
             if let Some(old) = old.filter(|_| mode == SetMode::Set) {
                 self.remove(key, old)?;
             }
-            return Ok(Set::TooLarge(len));
+            return Ok(SetInside::TooLarge(len));
         }
         match joined {
             Some(old) => self.put_joined(key, old, mode, value)?,
             None => self.put(key, old.map_or(0, |old| old.deadline_ms), terms, [value, &[]])?,
         }
-        Ok(Set::Done(SetOutcome::Stored))
+        Ok(SetInside::Done(SetOutcome::Stored))
     }
 }
 
@@ -248,13 +245,13 @@ impl Session for BdbSession {
         check_key(key)?;
         let terms = (deadline_ms(&self.shared.core, options.ttl), options.flags);
         match self.write(|writer| writer.set(key, value, options.mode, terms))? {
-            Set::Done(outcome) => {
+            SetInside::Done(outcome) => {
                 if outcome == SetOutcome::Stored {
                     self.counters.sets.add_one();
                 }
                 Ok(outcome)
             }
-            Set::TooLarge(len) => {
+            SetInside::TooLarge(len) => {
                 Err(Error::ValueTooLarge { engine: SCHEME, len, limit: MAX_VALUE_LEN })
             }
         }
@@ -286,25 +283,25 @@ impl Session for BdbSession {
     fn incr(&mut self, key: &[u8], delta: i64) -> Result<Option<u64>> {
         check_key(key)?;
         let sum = self.write(|writer| {
-            let Some(old) = writer.find(key)? else { return Ok(Sum::Absent) };
+            let Some(old) = writer.find(key)? else { return Ok(SumInside::Absent) };
             let Some(sum) = decimal::add(&writer.found[HEADER_LEN..], delta) else {
-                return Ok(Sum::NotANumber);
+                return Ok(SumInside::NotANumber);
             };
             let terms = (old.deadline_ms, old.flags);
             writer.put(key, old.deadline_ms, terms, [Digits::new(sum).as_bytes(), &[]])?;
-            Ok(Sum::Is(sum))
+            Ok(SumInside::Is(sum))
         })?;
         match sum {
-            Sum::Is(sum) => Ok(Some(sum)),
-            Sum::Absent => Ok(None),
-            Sum::NotANumber => Err(Error::NotANumber { engine: SCHEME }),
+            SumInside::Is(sum) => Ok(Some(sum)),
+            SumInside::Absent => Ok(None),
+            SumInside::NotANumber => Err(Error::NotANumber { engine: SCHEME }),
         }
     }
 
     fn clear(&mut self) -> Result<()> {
         self.write(|writer| {
-            writer.txn.truncate(Table::Entries)?;
-            writer.txn.truncate(Table::Expiry)
+            writer.txn.truncate(Database::Entries)?;
+            writer.txn.truncate(Database::Expiry)
         })
     }
 }

@@ -9,7 +9,7 @@ use larder_store::{Error, Result};
 use super::SCHEME;
 use super::config::MAX_KEY_LEN;
 use super::session::expiry_key_len;
-use super::shim::{Outcome, Table};
+use super::shim::{Database, Outcome};
 use super::store::Core;
 use crate::header::{HEADER_LEN, Header};
 
@@ -114,10 +114,10 @@ fn expire(core: &Core) -> Outcome<usize> {
             .and_then(|head| Header::from_bytes(&head))
             .is_some_and(|it| it.deadline_ms == deadline_ms)
         {
-            txn.delete(Table::Entries, key)?;
+            txn.delete(Database::Entries, key)?;
             removed += 1;
         }
-        txn.delete(Table::Expiry, listed)?;
+        txn.delete(Database::Expiry, listed)?;
         looked_at += 1;
     }
     txn.commit()?;

@@ -38,7 +38,7 @@ const POOL: usize = 64;
 pub(super) struct Budget {
     limit: u64,
     block_len: u64,
-    usage: Usage,
+    usage: SharedUsage,
     /// Candidates that samples have left: those of a sample stand together, the oldest last.
     pool: Mutex<Vec<Candidate>>,
     /// Where the next sample starts; steps by a fraction of the whole that visits every region evenly.
@@ -74,7 +74,7 @@ impl Budget {
             })?;
             error.map_or(Ok((bytes, items)), Err)
         };
-        let usage = Usage::open(&path, count)
+        let usage = SharedUsage::open(&path, count)
             .map_err(|error| disk::io_error(super::SCHEME, "counting", &path, error))?;
         Ok(Self {
             limit,
@@ -90,7 +90,7 @@ impl Budget {
         self.limit
     }
 
-    pub(super) fn usage(&self) -> &Usage {
+    pub(super) fn usage(&self) -> &SharedUsage {
         &self.usage
     }
 

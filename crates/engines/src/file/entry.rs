@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use larder_store::Result;
 
 use super::folder::Folder;
-use super::format::{Found, TRAILER_LEN, Trailer};
+use super::format::{ReadEntry, TRAILER_LEN, Trailer};
 use super::name::Name;
 use super::sys;
 
@@ -14,9 +14,14 @@ const FIRST_ROOM: usize = 1024;
 
 /// Reads the entry under `name`; `value` becomes the entry's value, or empty where there is no entry.
 #[inline]
-pub(super) fn read(folder: &Folder, name: &Name, key: &[u8], value: &mut Vec<u8>) -> Result<Found> {
+pub(super) fn read(
+    folder: &Folder,
+    name: &Name,
+    key: &[u8],
+    value: &mut Vec<u8>,
+) -> Result<ReadEntry> {
     value.clear();
-    let Some(file) = open(folder, name)? else { return Ok(Found::Nothing) };
+    let Some(file) = open(folder, name)? else { return Ok(ReadEntry::Nothing) };
     value.reserve(FIRST_ROOM);
     sys::read_whole(file.as_fd(), value).map_err(|error| {
         value.clear();
@@ -24,15 +29,20 @@ pub(super) fn read(folder: &Folder, name: &Name, key: &[u8], value: &mut Vec<u8>
     })?;
     let found = Trailer::read(value, value.len() as u64, key);
     value.truncate(match found {
-        Found::Entry(_) => value.len() - key.len() - TRAILER_LEN,
-        Found::Nothing | Found::Broken => 0,
+        ReadEntry::Entry(_) => value.len() - key.len() - TRAILER_LEN,
+        ReadEntry::Nothing | ReadEntry::Broken => 0,
     });
     Ok(found)
 }
 
 /// As [`read`], without the value: `end` receives the bytes behind the value.
-pub(super) fn look(folder: &Folder, name: &Name, key: &[u8], end: &mut Vec<u8>) -> Result<Found> {
-    let Some(file) = open(folder, name)? else { return Ok(Found::Nothing) };
+pub(super) fn look(
+    folder: &Folder,
+    name: &Name,
+    key: &[u8],
+    end: &mut Vec<u8>,
+) -> Result<ReadEntry> {
+    let Some(file) = open(folder, name)? else { return Ok(ReadEntry::Nothing) };
     let len = sys::file_len(file.as_fd())
         .and_then(|len| {
             sys::read_end(file.as_fd(), end, len, key.len() + TRAILER_LEN).map(|()| len)

@@ -37,7 +37,7 @@ pub(super) struct Trailer {
 
 /// The result of reading a file for a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum ReadEntry {
     /// The entry of the key.
     Entry(Trailer),
     /// No entry of the key: the entry of another key with the same hash, or no file.
@@ -64,9 +64,9 @@ impl Trailer {
 
     /// Reads the end of a file of `file_len` bytes; `end` should be at least as long as `key` and the trailer.
     #[inline]
-    pub(super) fn read(end: &[u8], file_len: u64, key: &[u8]) -> Found {
+    pub(super) fn read(end: &[u8], file_len: u64, key: &[u8]) -> ReadEntry {
         let Some((before, trailer)) = end.split_last_chunk::<TRAILER_LEN>() else {
-            return Found::Broken;
+            return ReadEntry::Broken;
         };
         let u64_at = |at: usize| u64::from_le_bytes(*trailer[at..].first_chunk().expect("inside"));
         let u32_at = |at: usize| u32::from_le_bytes(*trailer[at..].first_chunk().expect("inside"));
@@ -77,13 +77,13 @@ impl Trailer {
             || whole != Some(file_len)
             || checked != Some(u32_at(CHECKED_LEN))
         {
-            return Found::Broken;
+            return ReadEntry::Broken;
         }
         if key_len as usize != key.len() || !before.ends_with(key) {
-            return Found::Nothing;
+            return ReadEntry::Nothing;
         }
         let (version, deadline_ms, flags) = (u64_at(0), u64_at(8), u32_at(28));
-        Found::Entry(Self { version, deadline_ms, value_len, flags })
+        ReadEntry::Entry(Self { version, deadline_ms, value_len, flags })
     }
 
     /// Whether the entry's time has passed.
@@ -111,7 +111,7 @@ mod tests {
         [b"value", &tail[..]].concat()
     }
 
-    fn read(file: &[u8], key: &[u8]) -> Found {
+    fn read(file: &[u8], key: &[u8]) -> ReadEntry {
         Trailer::read(file, file.len() as u64, key)
     }
 
@@ -119,14 +119,14 @@ mod tests {
     fn an_entry_reads_back_for_its_key_only() {
         let file = file();
         assert_eq!(file.len(), 5 + 3 + TRAILER_LEN);
-        assert_eq!(read(&file, b"key"), Found::Entry(TRAILER));
+        assert_eq!(read(&file, b"key"), ReadEntry::Entry(TRAILER));
         for other in
             [&b"kez"[..], b"", b"y", b"ekey", b"a longer key than there is room for, and more"]
         {
-            assert_eq!(read(&file, other), Found::Nothing);
+            assert_eq!(read(&file, other), ReadEntry::Nothing);
         }
         // The end of the file alone is enough.
-        assert_eq!(Trailer::read(&file[5..], file.len() as u64, b"key"), Found::Entry(TRAILER));
+        assert_eq!(Trailer::read(&file[5..], file.len() as u64, b"key"), ReadEntry::Entry(TRAILER));
     }
 
     #[test]
@@ -134,7 +134,7 @@ mod tests {
         let mut file = file();
         for at in 5..file.len() {
             file[at] ^= 0x40;
-            assert!(!matches!(read(&file, b"key"), Found::Entry(_)), "byte {at}");
+            assert!(!matches!(read(&file, b"key"), ReadEntry::Entry(_)), "byte {at}");
             file[at] ^= 0x40;
         }
     }
@@ -143,10 +143,10 @@ mod tests {
     fn a_file_that_was_cut_or_zeroed_is_broken() {
         let file = file();
         for len in 0..file.len() {
-            assert_eq!(read(&file[..len], b"key"), Found::Broken, "{len} bytes");
+            assert_eq!(read(&file[..len], b"key"), ReadEntry::Broken, "{len} bytes");
         }
-        assert_eq!(read(&[0; 4096], b"key"), Found::Broken);
-        assert_eq!(read(&[&file[..], b"more"].concat(), b"key"), Found::Broken);
-        assert_eq!(read(&[b"more", &file[..]].concat(), b"key"), Found::Broken);
+        assert_eq!(read(&[0; 4096], b"key"), ReadEntry::Broken);
+        assert_eq!(read(&[&file[..], b"more"].concat(), b"key"), ReadEntry::Broken);
+        assert_eq!(read(&[b"more", &file[..]].concat(), b"key"), ReadEntry::Broken);
     }
 }

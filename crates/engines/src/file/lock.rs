@@ -21,15 +21,15 @@ pub(super) struct Locks {
 
 /// The turn of a session on one key. The turn ends on drop.
 #[derive(Debug)]
-pub(super) struct Turn<'a> {
+pub(super) struct KeyTurn<'a> {
     file: &'a OwnedFd,
     offset: i64,
 }
 
 impl Locks {
     /// Waits for the turn on this key.
-    pub(super) fn wait(&self, folder: &Folder, name: &Name) -> Result<Turn<'_>> {
-        let turn = Turn { file: self.open(folder)?, offset: name.lock_offset() };
+    pub(super) fn wait(&self, folder: &Folder, name: &Name) -> Result<KeyTurn<'_>> {
+        let turn = KeyTurn { file: self.open(folder)?, offset: name.lock_offset() };
         match sys::lock_byte(turn.file.as_fd(), turn.offset, true) {
             Ok(_) => Ok(turn),
             Err(error) => Err(folder.error("locking", c"lock", error)),
@@ -37,10 +37,10 @@ impl Locks {
     }
 
     /// The turn on this key, unless another session has it now.
-    pub(super) fn try_now(&self, folder: &Folder, name: &Name) -> Result<Option<Turn<'_>>> {
+    pub(super) fn try_now(&self, folder: &Folder, name: &Name) -> Result<Option<KeyTurn<'_>>> {
         let (file, offset) = (self.open(folder)?, name.lock_offset());
         match sys::lock_byte(file.as_fd(), offset, false) {
-            Ok(locked) => Ok(locked.then_some(Turn { file, offset })),
+            Ok(locked) => Ok(locked.then_some(KeyTurn { file, offset })),
             Err(error) => Err(folder.error("locking", c"lock", error)),
         }
     }
@@ -56,7 +56,7 @@ impl Locks {
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for KeyTurn<'_> {
     fn drop(&mut self) {
         // A failure here keeps no lock: the lock ends with the descriptor at the latest.
         let _ = sys::unlock_byte(self.file.as_fd(), self.offset);

@@ -10,7 +10,7 @@ use larder_store::{Error, Meta, Remaining, Result, Session, SetMode, SetOptions,
 use super::SCHEME;
 use super::entry;
 use super::folder::Temporary;
-use super::format::{Found, Trailer};
+use super::format::{ReadEntry, Trailer};
 use super::lock::Locks;
 use super::name::Name;
 use super::store::{MAX_KEY_LEN, Shared};
@@ -26,13 +26,13 @@ pub(super) struct FileSession {
     /// A value that is read to be changed, or for a batch.
     value: Vec<u8>,
     locks: Locks,
-    writer: Writer,
+    writer: EntryWriter,
     shared: Arc<Shared>,
 }
 
 /// The tools of a session to change entries.
 #[derive(Debug)]
-struct Writer {
+struct EntryWriter {
     temporary: Temporary,
     /// Key and trailer, as read or to be written.
     tail: Vec<u8>,
@@ -44,7 +44,7 @@ impl FileSession {
             counters: shared.counters.session(),
             value: Vec::new(),
             locks: Locks::default(),
-            writer: Writer { temporary: Temporary::new(), tail: Vec::new() },
+            writer: EntryWriter { temporary: Temporary::new(), tail: Vec::new() },
             shared,
         }
     }
@@ -66,10 +66,10 @@ impl FileSession {
     ) -> Result<Option<Meta>> {
         let found = entry::read(&self.shared.folder, name, key, value)?;
         let meta = match found {
-            Found::Entry(trailer) => self.meta(&trailer),
-            Found::Nothing | Found::Broken => None,
+            ReadEntry::Entry(trailer) => self.meta(&trailer),
+            ReadEntry::Nothing | ReadEntry::Broken => None,
         };
-        if let (Found::Entry(_), None) = (found, meta) {
+        if let (ReadEntry::Entry(_), None) = (found, meta) {
             value.clear();
             self.expire(name, key);
         }
@@ -95,7 +95,7 @@ impl FileSession {
         let Self { shared, locks, writer, .. } = self;
         let Ok(Some(_turn)) = locks.try_now(&shared.folder, name) else { return };
         let found = entry::look(&shared.folder, name, key, &mut writer.tail);
-        if let Ok(Found::Entry(trailer)) = found
+        if let Ok(ReadEntry::Entry(trailer)) = found
             && trailer.is_expired(|| shared.clock.now_ms())
             && let Ok(true) = remove(shared, name)
         {
@@ -135,7 +135,7 @@ impl FileSession {
             // A value that is too large leaves the old entry in place.
             shared.check_len(value.len())?;
         }
-        let change = Change { version: None, flags, deadline_ms };
+        let change = NewMetadata { version: None, flags, deadline_ms };
         writer.store(shared, locks, name, key, value, change)?;
         self.counters.sets.add_one();
         Ok(SetOutcome::Stored)
@@ -147,10 +147,10 @@ impl FileSession {
         let _turn = locks.wait(&shared.folder, name)?;
         let found = entry::look(&shared.folder, name, key, &mut writer.tail)?;
         let there = live(shared, found).is_some();
-        if found != Found::Nothing && remove(shared, name)? {
+        if found != ReadEntry::Nothing && remove(shared, name)? {
             match (there, found) {
                 (true, _) => self.counters.deletes.add_one(),
-                (false, Found::Entry(_)) => {
+                (false, ReadEntry::Entry(_)) => {
                     shared.expirations.fetch_add(1, Ordering::Relaxed);
                 }
                 _ => {}
@@ -162,14 +162,14 @@ impl FileSession {
 
 /// The metadata with which an entry is stored.
 #[derive(Debug, Clone, Copy)]
-struct Change {
+struct NewMetadata {
     /// `None` gives the entry a new version.
     version: Option<u64>,
     flags: u32,
     deadline_ms: u64,
 }
 
-impl Writer {
+impl EntryWriter {
     /// Stores an entry. An entry that has already expired or is too large only removes the old one. The caller has the
     /// turn.
     fn store(
@@ -179,7 +179,7 @@ impl Writer {
         name: &Name,
         key: &[u8],
         value: &[u8],
-        change: Change,
+        change: NewMetadata,
     ) -> Result<()> {
         let refused = shared.check_len(value.len());
         let trailer = Trailer {
@@ -189,7 +189,7 @@ impl Writer {
             flags: change.flags,
         };
         if refused.is_err() || trailer.is_expired(|| shared.clock.now_ms()) {
-            if entry::look(&shared.folder, name, key, &mut self.tail)? != Found::Nothing {
+            if entry::look(&shared.folder, name, key, &mut self.tail)? != ReadEntry::Nothing {
                 remove(shared, name)?;
             }
             return refused;
@@ -212,9 +212,11 @@ impl Writer {
 }
 
 /// The entry, when there is one and it has not expired.
-fn live(shared: &Shared, found: Found) -> Option<Trailer> {
+fn live(shared: &Shared, found: ReadEntry) -> Option<Trailer> {
     match found {
-        Found::Entry(trailer) => (!trailer.is_expired(|| shared.clock.now_ms())).then_some(trailer),
+        ReadEntry::Entry(trailer) => {
+            (!trailer.is_expired(|| shared.clock.now_ms())).then_some(trailer)
+        }
         _ => None,
     }
 }
@@ -283,7 +285,7 @@ impl Session for FileSession {
         let found = entry::read(&shared.folder, &name, key, value)?;
         let Some(old) = live(shared, found) else { return Ok(false) };
         let deadline_ms = ttl.map_or(0, |ttl| shared.clock.deadline_ms(ttl));
-        let change = Change { version: Some(old.version), flags: old.flags, deadline_ms };
+        let change = NewMetadata { version: Some(old.version), flags: old.flags, deadline_ms };
         writer.store(shared, locks, &name, key, value, change)?;
         Ok(true)
     }
@@ -295,7 +297,7 @@ impl Session for FileSession {
         let found = entry::read(&shared.folder, &name, key, value)?;
         let Some(old) = live(shared, found) else { return Ok(None) };
         let sum = decimal::add(value, delta).ok_or(Error::NotANumber { engine: SCHEME })?;
-        let change = Change { version: None, flags: old.flags, deadline_ms: old.deadline_ms };
+        let change = NewMetadata { version: None, flags: old.flags, deadline_ms: old.deadline_ms };
         writer.store(shared, locks, &name, key, decimal::Digits::new(sum).as_bytes(), change)?;
         Ok(Some(sum))
     }

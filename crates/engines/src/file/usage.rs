@@ -15,30 +15,30 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The counters as they are in the file.
 #[repr(C)]
-struct Counters {
+struct CountersOfFile {
     bytes: AtomicU64,
     items: AtomicU64,
     /// 1 once the count is complete.
     is_counted: AtomicU64,
 }
 
-const LEN: usize = size_of::<Counters>();
+const LEN: usize = size_of::<CountersOfFile>();
 
 /// The shared counters of an open store.
 #[derive(Debug)]
-pub(super) struct Usage {
-    counters: NonNull<Counters>,
+pub(super) struct SharedUsage {
+    counters: NonNull<CountersOfFile>,
     /// Open for its shared lock, which tells other processes that the counters are in use.
     file: File,
 }
 
 // SAFETY: the mapping belongs to this value alone, stays where it is until it is dropped, and is only accessed
 // through atomics.
-unsafe impl Send for Usage {}
+unsafe impl Send for SharedUsage {}
 // SAFETY: as above.
-unsafe impl Sync for Usage {}
+unsafe impl Sync for SharedUsage {}
 
-impl Usage {
+impl SharedUsage {
     /// Opens the counters in the file `path`. When no other opener has the file, the counters are set to the result of
     /// `count`: bytes and items.
     pub(super) fn open(
@@ -81,7 +81,7 @@ impl Usage {
         Ok(())
     }
 
-    fn counters(&self) -> &Counters {
+    fn counters(&self) -> &CountersOfFile {
         // SAFETY: `map` made this a mapping of at least that length, page-aligned, that lives as long as `self`.
         unsafe { self.counters.as_ref() }
     }
@@ -120,7 +120,7 @@ fn subtract(counter: &AtomicU64, n: u64) {
     let _ = counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
 }
 
-fn map(file: &File) -> io::Result<NonNull<Counters>> {
+fn map(file: &File) -> io::Result<NonNull<CountersOfFile>> {
     let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
     // SAFETY: a new mapping, of a file that we hold open, at an address that the system chooses.
     let at = unsafe { libc::mmap(std::ptr::null_mut(), LEN, access, kind, file.as_raw_fd(), 0) };
@@ -130,7 +130,7 @@ fn map(file: &File) -> io::Result<NonNull<Counters>> {
     Ok(NonNull::new(at).ok_or(io::ErrorKind::OutOfMemory)?.cast())
 }
 
-impl Drop for Usage {
+impl Drop for SharedUsage {
     fn drop(&mut self) {
         // SAFETY: `map` made this mapping, and no reference to it is left.
         unsafe { libc::munmap(self.counters.as_ptr().cast(), LEN) };
@@ -146,15 +146,15 @@ mod tests {
     fn the_first_to_open_counts_and_all_share_the_count() {
         let folder = ScratchDir::create("usage").unwrap();
         let path = folder.path().join("usage");
-        let one = Usage::open(&path, || Ok((100, 3))).unwrap();
-        let two = Usage::open(&path, || panic!("somebody has it open")).unwrap();
+        let one = SharedUsage::open(&path, || Ok((100, 3))).unwrap();
+        let two = SharedUsage::open(&path, || panic!("somebody has it open")).unwrap();
         two.add_bytes(50);
         two.add_item();
         assert_eq!((one.bytes(), one.items()), (150, 4));
         one.subtract_bytes(1000);
         assert_eq!(two.bytes(), 0);
         drop((one, two));
-        let again = Usage::open(&path, || Ok((7, 1))).unwrap();
+        let again = SharedUsage::open(&path, || Ok((7, 1))).unwrap();
         assert_eq!((again.bytes(), again.items()), (7, 1));
     }
 
@@ -162,11 +162,11 @@ mod tests {
     fn a_count_that_failed_is_made_again_by_a_process_that_waited_for_it() {
         let folder = ScratchDir::create("usage").unwrap();
         let path = folder.path().join("usage");
-        drop(Usage::open(&path, || Ok((100, 3))).unwrap());
-        let other = || Usage::open(&path, || Ok((7, 1)));
+        drop(SharedUsage::open(&path, || Ok((100, 3))).unwrap());
+        let other = || SharedUsage::open(&path, || Ok((7, 1)));
         let waited = std::thread::scope(|scope| {
             let mut waits = None;
-            let failed = Usage::open(&path, || {
+            let failed = SharedUsage::open(&path, || {
                 waits = Some(scope.spawn(other));
                 // Whether the other one is there by now or not, it must count.
                 std::thread::yield_now();

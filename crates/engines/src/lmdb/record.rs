@@ -20,7 +20,7 @@ pub(super) type Terms = (u64, u32);
 
 /// The header before the value, in little-endian order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Header {
+pub(super) struct RecordHeader {
     /// When the entry expires, in milliseconds since 1970; 0 is never.
     pub(super) deadline_ms: u64,
     /// The transaction that wrote the value. LMDB counts transactions from 1, and a transaction writes an entry once,
@@ -35,7 +35,7 @@ pub(super) struct Header {
 /// A record and its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Record<'a> {
-    pub(super) header: Header,
+    pub(super) header: RecordHeader,
     pub(super) tag: &'a [u8],
     pub(super) value: &'a [u8],
 }
@@ -48,7 +48,7 @@ impl<'a> Record<'a> {
             let (version, rest) = rest.split_first_chunk()?;
             let (flags, rest) = rest.split_first_chunk()?;
             let version = u64::from_le_bytes(*version);
-            let header = Header {
+            let header = RecordHeader {
                 deadline_ms: u64::from_le_bytes(*deadline),
                 version: version & ((1 << VERSION_BITS) - 1),
                 flags: u32::from_le_bytes(*flags),
@@ -62,7 +62,7 @@ impl<'a> Record<'a> {
     }
 }
 
-impl Header {
+impl RecordHeader {
     /// The header as stored.
     pub(super) fn to_bytes(self) -> [u8; HEADER_LEN] {
         let mut bytes = [0; HEADER_LEN];
@@ -103,7 +103,7 @@ mod tests {
         for tag in [&b""[..], b"t", &longest] {
             let tag_len = u8::try_from(tag.len()).unwrap();
             let version = (1 << VERSION_BITS) - 1;
-            let header = Header { deadline_ms: 1 << 50, version, flags: u32::MAX, tag_len };
+            let header = RecordHeader { deadline_ms: 1 << 50, version, flags: u32::MAX, tag_len };
             let stored = [&header.to_bytes(), tag, b"value"].concat();
             let record = Record { header, tag, value: b"value" };
             assert_eq!(Record::split(&stored).unwrap(), record);
@@ -113,7 +113,7 @@ mod tests {
     /// The format of records before tags existed.
     #[test]
     fn a_record_without_a_tag_has_the_format_from_before_tags() {
-        let header = Header { deadline_ms: 1, version: 2, flags: 3, tag_len: 0 };
+        let header = RecordHeader { deadline_ms: 1, version: 2, flags: 3, tag_len: 0 };
         let stored = [1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0];
         assert_eq!(header.to_bytes(), stored);
     }
@@ -123,18 +123,18 @@ mod tests {
         for len in [0, 1, HEADER_LEN - 1, HEADER_LEN, 4096] {
             assert!(Record::split(&vec![0; len]).is_err(), "{len} zeros");
         }
-        let header = Header { deadline_ms: 0, version: 1, flags: 0, tag_len: 3 };
+        let header = RecordHeader { deadline_ms: 0, version: 1, flags: 0, tag_len: 3 };
         let cut_off = [&header.to_bytes()[..], b"ta"].concat();
         assert!(Record::split(&cut_off).is_err());
     }
 
     #[test]
     fn an_entry_lives_until_its_deadline_and_no_longer() {
-        let header = Header { deadline_ms: 1000, version: 1, flags: 0, tag_len: 0 };
+        let header = RecordHeader { deadline_ms: 1000, version: 1, flags: 0, tag_len: 0 };
         let left = |now_ms| header.remaining(|| now_ms);
         assert_eq!(left(999), Some(Remaining::For(Duration::from_millis(1))));
         assert_eq!((left(1000), left(1001)), (None, None));
-        let lasting = Header { deadline_ms: 0, ..header };
+        let lasting = RecordHeader { deadline_ms: 0, ..header };
         assert_eq!(lasting.remaining(|| unreachable!()), Some(Remaining::Forever));
     }
 }

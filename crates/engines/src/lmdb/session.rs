@@ -13,9 +13,10 @@ use super::SCHEME;
 use super::config::MAX_KEY_LEN;
 use super::record::{Record, Terms, entry_bytes};
 use super::store::Shared;
-use super::writer::{Buffers, Found, Tag, Writer};
+use super::writer::{Buffers, OldEntry, Tag, WriteTransaction};
 use crate::counters::SessionCounters;
 use crate::decimal::{self, Digits};
+use crate::transaction::{SetInside, SumInside};
 
 /// How often a write that finds no free pages tries again, a millisecond apart. Usually a descheduled reader still
 /// holds old pages, and other writers take the pages that it frees.
@@ -32,19 +33,6 @@ pub(super) struct LmdbSession {
     buffers: Buffers,
 }
 
-/// The outcome of a set inside its transaction.
-enum Set {
-    Done(SetOutcome),
-    TooLarge(usize),
-}
-
-/// The outcome of an incr inside its transaction.
-enum Sum {
-    Absent,
-    NotANumber,
-    Is(u64),
-}
-
 impl LmdbSession {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
         let counters = shared.counters.session();
@@ -55,7 +43,7 @@ impl LmdbSession {
     pub(super) fn write<T>(
         &mut self,
         bytes: u64,
-        mut work: impl FnMut(&mut Writer<'_>) -> heed::Result<T>,
+        mut work: impl FnMut(&mut WriteTransaction<'_>) -> heed::Result<T>,
     ) -> Result<T> {
         let environment = Arc::clone(&self.shared.environment);
         let room = bytes.max(self.shared.limits.bytes / 32);
@@ -78,7 +66,7 @@ impl LmdbSession {
 
     fn transaction<T>(
         &mut self,
-        work: &mut dyn FnMut(&mut Writer<'_>) -> heed::Result<T>,
+        work: &mut dyn FnMut(&mut WriteTransaction<'_>) -> heed::Result<T>,
     ) -> heed::Result<T> {
         let Self { shared, buffers, .. } = self;
         let Shared { environment, databases, usage_key, limits, clock, dropped, .. } = &**shared;
@@ -86,7 +74,8 @@ impl LmdbSession {
             let txn = environment.env().write_txn()?;
             // Read under the lock: an entry may have expired during the wait for the lock.
             let now_ms = clock.now_ms();
-            let mut writer = Writer::new(txn, *databases, usage_key, *limits, now_ms, buffers)?;
+            let mut writer =
+                WriteTransaction::new(txn, *databases, usage_key, *limits, now_ms, buffers)?;
             writer.expire()?;
             let done = work(&mut writer)?;
             let (evictions, expirations) = (writer.evictions, writer.expirations);
@@ -123,18 +112,18 @@ impl LmdbSession {
             let old = writer.find(key)?;
             let there = old.filter(|found| writer.is_live(*found));
             if let Some(refused) = options.mode.refusal(there.map(|found| found.header.version)) {
-                return Ok(Set::Done(refused));
+                return Ok(SetInside::Done(refused));
             }
             set(writer, key, value, (options.mode, terms, tag), (old, there), limit)
         })?;
         match done {
-            Set::Done(outcome) => {
+            SetInside::Done(outcome) => {
                 if outcome == SetOutcome::Stored {
                     self.counters.sets.add_one();
                 }
                 Ok(outcome)
             }
-            Set::TooLarge(len) => Err(Error::ValueTooLarge { engine: SCHEME, len, limit }),
+            SetInside::TooLarge(len) => Err(Error::ValueTooLarge { engine: SCHEME, len, limit }),
         }
     }
 }
@@ -211,22 +200,22 @@ impl Session for LmdbSession {
         check_key(key)?;
         let sum = self.write(0, |writer| {
             let Some(found) = writer.find(key)?.filter(|found| writer.is_live(*found)) else {
-                return Ok(Sum::Absent);
+                return Ok(SumInside::Absent);
             };
             writer.read_value(key)?;
             let Some(sum) = decimal::add(&writer.buffers.value, delta) else {
-                return Ok(Sum::NotANumber);
+                return Ok(SumInside::NotANumber);
             };
             let digits = Digits::new(sum);
             let (terms, digits) = (found.header.terms(), digits.as_bytes());
             writer.put(key, Some(found), terms, Tag::Same, [digits, &[]])?;
             writer.make_room()?;
-            Ok(Sum::Is(sum))
+            Ok(SumInside::Is(sum))
         })?;
         match sum {
-            Sum::Is(sum) => Ok(Some(sum)),
-            Sum::Absent => Ok(None),
-            Sum::NotANumber => Err(Error::NotANumber { engine: SCHEME }),
+            SumInside::Is(sum) => Ok(Some(sum)),
+            SumInside::Absent => Ok(None),
+            SumInside::NotANumber => Err(Error::NotANumber { engine: SCHEME }),
         }
     }
 
@@ -266,13 +255,13 @@ pub(super) fn meta(record: Record<'_>, now_ms: impl FnOnce() -> u64) -> Option<M
 
 /// Stores the entry, when its condition holds.
 fn set(
-    writer: &mut Writer<'_>,
+    writer: &mut WriteTransaction<'_>,
     key: &[u8],
     value: &[u8],
     (mode, terms, tag): (SetMode, Terms, &[u8]),
-    (old, there): (Option<Found>, Option<Found>),
+    (old, there): (Option<OldEntry>, Option<OldEntry>),
     limit: usize,
-) -> heed::Result<Set> {
+) -> heed::Result<SetInside> {
     // Append and prepend keep the deadline, flags and tag of the entry.
     let joined = there.filter(|_| matches!(mode, SetMode::Append | SetMode::Prepend));
     let len = value.len() + joined.map_or(0, |found| found.value_len);
@@ -280,7 +269,7 @@ fn set(
         if let Some(old) = old.filter(|_| mode == SetMode::Set) {
             writer.remove(key, old)?;
         }
-        return Ok(Set::TooLarge(len));
+        return Ok(SetInside::TooLarge(len));
     }
     if let Some(found) = joined {
         writer.read_value(key)?;
@@ -296,5 +285,5 @@ fn set(
         writer.put(key, old, terms, Tag::New(tag), [value, &[]])?;
     }
     writer.make_room()?;
-    Ok(Set::Done(SetOutcome::Stored))
+    Ok(SetInside::Done(SetOutcome::Stored))
 }

@@ -35,7 +35,7 @@ pub(super) struct Shared {
     pub(super) databases: Databases,
     /// The key of the namespace's usage record. No database and no other namespace has a name of this form.
     pub(super) usage_key: String,
-    pub(super) limits: Limits,
+    pub(super) limits: NamespaceLimits,
     pub(super) clock: Clock,
     pub(super) counters: Counters,
     pub(super) dropped: Dropped,
@@ -49,7 +49,7 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     let databases = Databases::open(&environment, &config.namespace)?;
     let page_size = environment.env().unnamed_database_stat().page_size as usize;
     let map_pages = environment.env().info().map_size / page_size;
-    let limits = Limits {
+    let limits = NamespaceLimits {
         bytes: config.size.0,
         // A quarter stays free for the pages that a write copies; without it not even a delete would work.
         pages: map_pages - map_pages / 4,

@@ -2,17 +2,17 @@
 
 /// The usage record: the bytes of all entries, then the key at which the eviction hand stands.
 #[derive(Debug)]
-pub(super) struct Usage(Vec<u8>);
+pub(super) struct UsageRecord(Vec<u8>);
 
 const BYTES_LEN: usize = 8;
 
-impl Default for Usage {
+impl Default for UsageRecord {
     fn default() -> Self {
         Self(vec![0; BYTES_LEN])
     }
 }
 
-impl Usage {
+impl UsageRecord {
     /// Loads a stored record; `None` means an empty namespace.
     pub(super) fn load(&mut self, record: Option<&[u8]>) {
         self.0.clear();
@@ -56,10 +56,10 @@ mod tests {
 
     #[test]
     fn a_stored_record_is_taken_over() {
-        let mut usage = Usage::default();
+        let mut usage = UsageRecord::default();
         usage.set_bytes(1 << 40);
         usage.set_hand(b"a key");
-        let mut other = Usage::default();
+        let mut other = UsageRecord::default();
         other.set_hand(b"another, longer key");
         other.load(Some(usage.record()));
         assert_eq!((other.bytes(), other.hand()), (1 << 40, &b"a key"[..]));

@@ -7,7 +7,7 @@ use std::ops::Bound;
 use heed::RwTxn;
 
 use super::databases::Databases;
-use super::record::{Header, Record, Terms, entry_bytes};
+use super::record::{Record, RecordHeader, Terms, entry_bytes};
 use super::usage::Usage;
 
 /// How many expired entries a write removes at most. Each write adds at most one, so expired entries never pile up.
@@ -19,7 +19,7 @@ const SAMPLE: usize = 5;
 
 /// The limits of a namespace.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct NamespaceLimits {
     /// Bytes of all entries.
     pub(super) bytes: u64,
     /// Pages of all entries and their index.
@@ -32,7 +32,7 @@ pub(super) struct Limits {
 #[derive(Debug, Default)]
 pub(super) struct Buffers {
     /// The namespace's usage, to be stored.
-    pub(super) usage: Usage,
+    pub(super) usage: UsageRecord,
     /// The old value to which a new value is joined.
     pub(super) value: Vec<u8>,
     /// The tag of an entry that is changed or removed.
@@ -52,12 +52,12 @@ pub(super) enum Tag<'a> {
 
 /// An entry as the transaction found it, before a change.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Found {
-    pub(super) header: Header,
+pub(super) struct OldEntry {
+    pub(super) header: RecordHeader,
     pub(super) value_len: usize,
 }
 
-impl Found {
+impl OldEntry {
     fn new(record: Record<'_>) -> Self {
         Self { header: record.header, value_len: record.value.len() }
     }
@@ -69,10 +69,10 @@ impl Found {
 }
 
 /// One write transaction.
-pub(super) struct Writer<'s> {
+pub(super) struct WriteTransaction<'s> {
     databases: Databases,
     usage_key: &'s str,
-    limits: Limits,
+    limits: NamespaceLimits,
     /// The time of this transaction, in milliseconds since 1970.
     now_ms: u64,
     txn: RwTxn<'s>,
@@ -83,12 +83,12 @@ pub(super) struct Writer<'s> {
     pub(super) expirations: u64,
 }
 
-impl<'s> Writer<'s> {
+impl<'s> WriteTransaction<'s> {
     pub(super) fn new(
         txn: RwTxn<'s>,
         databases: Databases,
         usage_key: &'s str,
-        limits: Limits,
+        limits: NamespaceLimits,
         now_ms: u64,
         buffers: &'s mut Buffers,
     ) -> heed::Result<Self> {
@@ -112,13 +112,13 @@ impl<'s> Writer<'s> {
     }
 
     /// The entry under `key`, expired or not.
-    pub(super) fn find(&self, key: &[u8]) -> heed::Result<Option<Found>> {
+    pub(super) fn find(&self, key: &[u8]) -> heed::Result<Option<OldEntry>> {
         let stored = self.databases.entries.get(&self.txn, key)?;
-        stored.map(|stored| Record::split(stored).map(Found::new)).transpose()
+        stored.map(|stored| Record::split(stored).map(OldEntry::new)).transpose()
     }
 
     /// Whether an entry has not expired.
-    pub(super) fn is_live(&self, found: Found) -> bool {
+    pub(super) fn is_live(&self, found: OldEntry) -> bool {
         found.header.remaining(|| self.now_ms).is_some()
     }
 
@@ -135,12 +135,12 @@ impl<'s> Writer<'s> {
     pub(super) fn put(
         &mut self,
         key: &[u8],
-        old: Option<Found>,
+        old: Option<OldEntry>,
         (deadline_ms, flags): Terms,
         tag: Tag<'_>,
         parts: [&[u8]; 2],
     ) -> heed::Result<()> {
-        let header = Header { deadline_ms, version: self.version(), flags, tag_len: 0 };
+        let header = RecordHeader { deadline_ms, version: self.version(), flags, tag_len: 0 };
         self.put_record(key, old, header, tag, parts)
     }
 
@@ -148,12 +148,12 @@ impl<'s> Writer<'s> {
     pub(super) fn set_deadline(
         &mut self,
         key: &[u8],
-        old: Found,
+        old: OldEntry,
         deadline_ms: u64,
     ) -> heed::Result<()> {
         self.read_value(key)?;
         let value = std::mem::take(&mut self.buffers.value);
-        let header = Header { deadline_ms, ..old.header };
+        let header = RecordHeader { deadline_ms, ..old.header };
         let put = self.put_record(key, Some(old), header, Tag::Same, [&value, &[]]);
         self.buffers.value = value;
         put
@@ -162,8 +162,8 @@ impl<'s> Writer<'s> {
     fn put_record(
         &mut self,
         key: &[u8],
-        old: Option<Found>,
-        header: Header,
+        old: Option<OldEntry>,
+        header: RecordHeader,
         tag: Tag<'_>,
         parts: [&[u8]; 2],
     ) -> heed::Result<()> {
@@ -174,7 +174,7 @@ impl<'s> Writer<'s> {
             Tag::New(tag) => tag,
         };
         let tag_len = u8::try_from(tag.len()).expect("checked by the session");
-        let header = Header { tag_len, ..header };
+        let header = RecordHeader { tag_len, ..header };
         let head = header.to_bytes();
         let value_len = parts[0].len() + parts[1].len();
         self.databases.entries.put_reserved(
@@ -202,14 +202,14 @@ impl<'s> Writer<'s> {
             }
         }
         let freed = old.map_or(0, |old| old.bytes(key));
-        let bytes = self.buffers.usage.bytes() + Found { header, value_len }.bytes(key);
+        let bytes = self.buffers.usage.bytes() + OldEntry { header, value_len }.bytes(key);
         self.buffers.usage.set_bytes(bytes.saturating_sub(freed));
         self.buffers.tag = old_tag;
         Ok(())
     }
 
     /// Removes the entry under `key`, which is `old`.
-    pub(super) fn remove(&mut self, key: &[u8], old: Found) -> heed::Result<()> {
+    pub(super) fn remove(&mut self, key: &[u8], old: OldEntry) -> heed::Result<()> {
         self.changed = true;
         let tag = self.take_tag(key, Some(old))?;
         self.databases.entries.delete(&mut self.txn, key)?;
@@ -247,7 +247,7 @@ impl<'s> Writer<'s> {
     }
 
     /// The tag of the entry under `key`, in the buffer for tags; empty for an entry without a tag.
-    fn take_tag(&mut self, key: &[u8], found: Option<Found>) -> heed::Result<Vec<u8>> {
+    fn take_tag(&mut self, key: &[u8], found: Option<OldEntry>) -> heed::Result<Vec<u8>> {
         let mut tag = std::mem::take(&mut self.buffers.tag);
         tag.clear();
         if found.is_some_and(|found| found.header.tag_len > 0)
@@ -350,18 +350,18 @@ impl<'s> Writer<'s> {
     }
 
     /// Reads the next entries behind the hand and moves the hand past them. The oldest becomes the victim.
-    fn sample(&mut self) -> heed::Result<Option<Found>> {
+    fn sample(&mut self) -> heed::Result<Option<OldEntry>> {
         let own = self.version();
         let Buffers { usage, victim, .. } = &mut *self.buffers;
         let hand = usage.hand();
         let start = if hand.is_empty() { Bound::Unbounded } else { Bound::Excluded(hand) };
-        let mut oldest: Option<Found> = None;
+        let mut oldest: Option<OldEntry> = None;
         let mut last = &[][..];
         for entry in
             self.databases.entries.range(&self.txn, &(start, Bound::Unbounded))?.take(SAMPLE)
         {
             let (key, stored) = entry?;
-            let found = Found::new(Record::split(stored)?);
+            let found = OldEntry::new(Record::split(stored)?);
             let version = found.header.version;
             last = key;
             if version != own && oldest.is_none_or(|oldest| version < oldest.header.version) {
@@ -399,11 +399,11 @@ mod tests {
         let environment = Environment::open(place, &LmdbConfig::default()).unwrap();
         let databases = Databases::open(&environment, "test").unwrap();
         let mut buffers = Buffers::default();
-        let write = |buffers: &mut Buffers, work: &mut dyn FnMut(&mut Writer<'_>)| {
+        let write = |buffers: &mut Buffers, work: &mut dyn FnMut(&mut WriteTransaction<'_>)| {
             let txn = environment.env().write_txn().unwrap();
-            let limits = Limits { bytes: 1 << 20, pages: 1 << 10, value_len: 1 << 10 };
+            let limits = NamespaceLimits { bytes: 1 << 20, pages: 1 << 10, value_len: 1 << 10 };
             let mut writer =
-                Writer::new(txn, databases, "test.usage", limits, 10, buffers).unwrap();
+                WriteTransaction::new(txn, databases, "test.usage", limits, 10, buffers).unwrap();
             work(&mut writer);
             let pairs: Vec<_> = writer.databases.tags.iter(&writer.txn).unwrap().collect();
             let pairs = pairs.into_iter().map(|pair| pair.map(|(tag, _)| tag.to_vec()));
@@ -455,14 +455,15 @@ mod tests {
         let place = Place::Own(ScratchDir::create("lmdb").unwrap());
         let environment = Environment::open(place, &LmdbConfig::default()).unwrap();
         let databases = Databases::open(&environment, "test").unwrap();
-        let limits = Limits { bytes: 1 << 20, pages: 1 << 10, value_len: 1 << 10 };
+        let limits = NamespaceLimits { bytes: 1 << 20, pages: 1 << 10, value_len: 1 << 10 };
         let mut buffers = Buffers::default();
         // Each step: a deadline (0 is never) to store under the key, or the end of the entry.
         let steps = [Some(0), Some(50), Some(50), Some(70), Some(0), Some(60), None, Some(80)];
         for step in steps {
             let txn = environment.env().write_txn().unwrap();
             let mut writer =
-                Writer::new(txn, databases, "test.usage", limits, 10, &mut buffers).unwrap();
+                WriteTransaction::new(txn, databases, "test.usage", limits, 10, &mut buffers)
+                    .unwrap();
             let old = writer.find(b"key").unwrap();
             match (step, old) {
                 (Some(deadline_ms), old) => {

@@ -2,7 +2,7 @@
 
 use larder_protocol::key::MAX_KEY_LEN;
 
-use super::config::{MemcachedConfig, Program};
+use super::config::{MemcachedConfig, MemcachedProgram};
 
 /// The abilities of a server, compared with memcached's; sessions refuse the rest.
 #[derive(Debug, Clone, Copy)]
@@ -39,15 +39,15 @@ impl Abilities {
             max_key_len: MAX_KEY_LEN,
         };
         match config.server {
-            Program::Memcached => whole,
+            MemcachedProgram::Memcached => whole,
             // The proxy passes on all other requests of a session; statistics and the flush go to the servers behind
             // it.
-            Program::Twemproxy => Self { negative_ttl: false, ..whole },
+            MemcachedProgram::Twemproxy => Self { negative_ttl: false, ..whole },
             // As 5.6.14 answers. An expired row is a miss for `get` alone: `add` finds it. `touch` is unknown, `append`
             // drops the flags, and `incr` of an absent key stores an arbitrary number. A column that cuts values short
             // and acknowledges them has no limit to report. Keys cannot be longer than their column, because keys with
             // the same beginning would be one key. The item counts are of a cache that the plugin does not use.
-            Program::Innodb => Self {
+            MemcachedProgram::Innodb => Self {
                 ttl: false,
                 negative_ttl: false,
                 touch: false,

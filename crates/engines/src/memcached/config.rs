@@ -62,7 +62,7 @@ pub(super) struct MemcachedConfig {
     /// The server that is started. `memcached`: memcached itself. `innodb`: MySQL 5.6 of 2013 (GPL v2, no longer
     /// maintained) with its memcached plugin, which keeps values in a column of a table. `twemproxy`: `nodes` memcached
     /// and a proxy before them that places the keys.
-    pub(super) server: Program,
+    pub(super) server: MemcachedProgram,
     /// Memory for the items of each server that is started, as memcached's -m: `64m`, `1g`. A bare number below
     /// 65536 is mebibytes, as for memcached itself.
     pub(super) m: ByteSize,
@@ -113,14 +113,14 @@ pub(super) struct MemcachedConfig {
 /// The server that is started, as the URL names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Program {
+pub(super) enum MemcachedProgram {
     #[default]
     Memcached,
     Innodb,
     Twemproxy,
 }
 
-impl Program {
+impl MemcachedProgram {
     /// The server as the option names it.
     pub(super) fn as_str(self) -> &'static str {
         match self {
@@ -163,7 +163,7 @@ impl Default for MemcachedConfig {
     /// The servers' own defaults, and libmemcached's timeout.
     fn default() -> Self {
         Self {
-            server: Program::Memcached,
+            server: MemcachedProgram::Memcached,
             m: ByteSize(64 * MIB),
             item_size: ByteSize(MIB),
             server_threads: 4,
@@ -228,11 +228,11 @@ impl MemcachedConfig {
     /// Refuses options that the server to start does not have.
     fn check_server(&self, url: &StoreUrl) -> Result<()> {
         let refuse = |reason: String| Err(Error::InvalidOptions { engine: SCHEME, reason });
-        let is_innodb = self.server == Program::Innodb;
+        let is_innodb = self.server == MemcachedProgram::Innodb;
         let has_not: &[&str] = match self.server {
-            Program::Memcached => &FOR_INNODB,
-            Program::Innodb => &NOT_FOR_INNODB,
-            Program::Twemproxy => &[&FOR_INNODB[..], &NOT_FOR_TWEMPROXY].concat(),
+            MemcachedProgram::Memcached => &FOR_INNODB,
+            MemcachedProgram::Innodb => &NOT_FOR_INNODB,
+            MemcachedProgram::Twemproxy => &[&FOR_INNODB[..], &NOT_FOR_TWEMPROXY].concat(),
         };
         if let Some(name) = has_not.iter().find(|name| url.option(name).is_some()) {
             let server = self.server.as_str();
@@ -240,7 +240,7 @@ impl MemcachedConfig {
                 "option `{name}` means nothing for server={server}; leave it out"
             ));
         }
-        if self.server != Program::Memcached && self.protocol == Protocol::Meta {
+        if self.server != MemcachedProgram::Memcached && self.protocol == Protocol::Meta {
             let server = self.server.as_str();
             return refuse(format!("option `protocol`: server={server} speaks text only"));
         }

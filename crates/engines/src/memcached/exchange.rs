@@ -10,7 +10,7 @@ use super::connection::{Connection, Wire};
 
 /// The header of a value.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Header {
+pub(super) struct AnswerHeader {
     /// Length of the value.
     pub(super) len: usize,
     /// Metadata of the value.
@@ -129,7 +129,7 @@ impl Connection {
 pub(super) fn text_header(
     input: &[u8],
     place: impl FnOnce(&[u8]) -> Option<usize>,
-) -> Parse<'_, Option<Header>> {
+) -> Parse<'_, Option<AnswerHeader>> {
     text::get::parse_reply(input)?.and_then(|reply| match reply {
         text::get::GetReply::End => Ok(None),
         text::get::GetReply::Value(value) => {
@@ -140,7 +140,7 @@ pub(super) fn text_header(
 }
 
 /// Reads the answer to `mg` up to its value; `None` is a miss.
-pub(super) fn meta_header(input: &[u8]) -> Parse<'_, Option<Header>> {
+pub(super) fn meta_header(input: &[u8]) -> Parse<'_, Option<AnswerHeader>> {
     if let Some((len, flags, header_len)) = meta::get::parse_hit(input) {
         return Ok(Parsed::Complete(Ok(Some(meta_value(len, flags))), header_len));
     }
@@ -152,20 +152,20 @@ pub(super) fn meta_header(input: &[u8]) -> Parse<'_, Option<Header>> {
     })
 }
 
-fn text_value(header: text::get::ValueHeader<'_>, place: usize) -> Header {
+fn text_value(header: text::get::ValueHeader<'_>, place: usize) -> AnswerHeader {
     let version = known(header.version);
     let meta = Meta { flags: header.flags, version, ttl: Remaining::Unknown };
-    Header { len: header.len, meta, place }
+    AnswerHeader { len: header.len, meta, place }
 }
 
-fn meta_value(len: usize, flags: meta::ReplyFlags) -> Header {
+fn meta_value(len: usize, flags: meta::ReplyFlags) -> AnswerHeader {
     let ttl = match flags.ttl_s.map(u64::try_from) {
         None => Remaining::Unknown,
         Some(Err(_)) => Remaining::Forever,
         Some(Ok(seconds)) => Remaining::For(Duration::from_secs(seconds)),
     };
     let meta = Meta { flags: flags.flags, version: known(flags.version), ttl };
-    Header { len, meta, place: 0 }
+    AnswerHeader { len, meta, place: 0 }
 }
 
 /// A server that keeps no versions sends 0, which is no version.

@@ -10,7 +10,7 @@ use larder_protocol::ketama::DEFAULT_PORT;
 use larder_store::{ByteSize, Error, Result};
 
 use super::address::Node;
-use super::config::{CHUNK_MAX, MIB, MemcachedConfig, Program};
+use super::config::{CHUNK_MAX, MIB, MemcachedConfig, MemcachedProgram};
 use super::{RECIPE, SCHEME, innodb, survey, twemproxy};
 use crate::network::{self, SOCKET_FILE};
 use larder_host::managed::{self, Account, Server};
@@ -42,12 +42,12 @@ pub(super) struct Started {
 /// Starts the servers that the options name, and waits until they answer.
 pub(super) fn start(config: &MemcachedConfig) -> Result<Started> {
     match config.server {
-        Program::Memcached => {
+        MemcachedProgram::Memcached => {
             let (servers, nodes) = start_nodes(config)?.into_iter().unzip();
             Ok(Started { servers, nodes, ..Started::default() })
         }
-        Program::Innodb => innodb::start(config),
-        Program::Twemproxy => twemproxy::start(config),
+        MemcachedProgram::Innodb => innodb::start(config),
+        MemcachedProgram::Twemproxy => twemproxy::start(config),
     }
 }
 

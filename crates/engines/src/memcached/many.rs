@@ -6,7 +6,7 @@ use larder_protocol::{meta, text};
 use larder_store::{Meta, Result};
 
 use super::connection::{Connection, Wire};
-use super::exchange::{Header, meta_header, text_header};
+use super::exchange::{AnswerHeader, meta_header, text_header};
 
 /// A request is not longer than this, so that a node has read all of it before its answers fill the connection: two
 /// sides that each wait for the other to read would wait for ever. Longer batches take several requests.
@@ -136,7 +136,7 @@ impl Connection {
     fn answer_value(
         &mut self,
         index: usize,
-        header: &Header,
+        header: &AnswerHeader,
         large: &mut Vec<u8>,
         hit: &mut dyn FnMut(usize, &[u8], Meta),
     ) -> Result<()> {

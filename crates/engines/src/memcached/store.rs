@@ -13,7 +13,7 @@ use larder_store::{
 
 use super::abilities::Abilities;
 use super::address::Node;
-use super::config::{Connect, Distribution, MemcachedConfig, Program, Protocol};
+use super::config::{Connect, Distribution, MemcachedConfig, MemcachedProgram, Protocol};
 use super::connection::{Connection, Terms, Wire};
 use super::managed::Started;
 use super::session::MemcachedSession;
@@ -109,7 +109,7 @@ impl Shared {
         }
         let wire = match config.protocol {
             Protocol::Text => Wire::Text,
-            _ if config.server != Program::Memcached => Wire::Text,
+            _ if config.server != MemcachedProgram::Memcached => Wire::Text,
             Protocol::Auto if !told.iter().all(|survey| survey.speaks_meta) => Wire::Text,
             Protocol::Auto | Protocol::Meta => Wire::Meta,
         };
@@ -212,8 +212,8 @@ impl Shared {
             .collect();
         let mut settings = BTreeMap::new();
         let read_back = match config.server {
-            Program::Innodb => &READ_BACK_OF_INNODB[..],
-            Program::Memcached | Program::Twemproxy => &READ_BACK,
+            MemcachedProgram::Innodb => &READ_BACK_OF_INNODB[..],
+            MemcachedProgram::Memcached | MemcachedProgram::Twemproxy => &READ_BACK,
         };
         for name in read_back.iter().copied() {
             let values = told.iter().map(|(node, survey)| (*node, survey.settings.get(name)));
@@ -242,7 +242,7 @@ impl Shared {
         let versions = told.iter().map(|(node, survey)| (*node, survey.version.as_ref()));
         let version = agreed(versions);
         let version = match (version, started.version) {
-            (Some(number), Some(words)) if config.server == Program::Innodb => {
+            (Some(number), Some(words)) if config.server == MemcachedProgram::Innodb => {
                 Some(format!("{number} {words}"))
             }
             (Some(number), Some(words)) => Some(format!("{words}, memcached {number}")),
@@ -256,8 +256,8 @@ impl Shared {
             version,
             settings,
             durability: match config.server {
-                Program::Innodb => innodb::durability(config, is_memory),
-                Program::Memcached | Program::Twemproxy => Durability::Volatile,
+                MemcachedProgram::Innodb => innodb::durability(config, is_memory),
+                MemcachedProgram::Memcached | MemcachedProgram::Twemproxy => Durability::Volatile,
             },
             data_paths: started.data.into_iter().collect(),
             file_system,

@@ -74,7 +74,7 @@ pub(super) struct Shared {
     pub(super) max_value_len: usize,
     pub(super) counters: Counters,
     stripes: Box<[Mutex<u64>]>,
-    dropped: Arc<Dropped>,
+    dropped: Arc<DroppedByMoka>,
     held: Arc<Held>,
     max_weight: u32,
     /// The weight above which the cache is swept.
@@ -90,14 +90,14 @@ fn weight(key: &[u8], entry: &Entry, most: u32) -> u32 {
 
 /// The entries that moka dropped by itself.
 #[derive(Debug, Default)]
-struct Dropped {
+struct DroppedByMoka {
     evictions: AtomicU64,
     expirations: AtomicU64,
 }
 
 impl Shared {
     fn new(config: MokaConfig) -> Self {
-        let dropped = Arc::<Dropped>::default();
+        let dropped = Arc::<DroppedByMoka>::default();
         let held = Arc::<Held>::default();
         let (counts, holds) = (Arc::clone(&dropped), Arc::clone(&held));
         // An entry heavier than moka can count must not come in. A key that does not fit on top of the largest value

@@ -67,7 +67,7 @@ pub(super) struct MongodbConfig {
     pub(super) via: Option<Via>,
     /// Which server is started: `mongod`, or `stand-in`, a mongo-java-server, whose speed says nothing of MongoDB's.
     /// Without it: `mongod` where it is installed.
-    pub(super) server: Option<Program>,
+    pub(super) server: Option<MongodbProgram>,
     /// Memory of a server that is started: the cache of `mongod`, at least 256m, or the heap of the stand-in.
     pub(super) memory: Option<ByteSize>,
     /// How often a `mongod` that is started writes its data from memory to its files, as its `--syncdelay`; `0` is
@@ -129,7 +129,7 @@ pub(super) struct MongodbConfig {
 /// Which server is started, as the URL names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Program {
+pub(super) enum MongodbProgram {
     Mongod,
     StandIn,
 }
@@ -234,9 +234,9 @@ impl MongodbConfig {
     }
 
     /// Refuses less memory than the server needs to start.
-    pub(super) fn check_memory(&self, program: Program) -> Result<()> {
+    pub(super) fn check_memory(&self, program: MongodbProgram) -> Result<()> {
         match self.memory {
-            Some(memory) if program == Program::Mongod && memory < LEAST_CACHE => {
+            Some(memory) if program == MongodbProgram::Mongod && memory < LEAST_CACHE => {
                 Err(Error::InvalidOptions {
                     engine: SCHEME,
                     reason: format!(
@@ -250,9 +250,9 @@ impl MongodbConfig {
     }
 
     /// Refuses a delay for the stand-in, which has no files to write.
-    pub(super) fn check_sync_delay(&self, program: Program) -> Result<()> {
+    pub(super) fn check_sync_delay(&self, program: MongodbProgram) -> Result<()> {
         match self.sync_delay {
-            Some(delay) if program == Program::StandIn && !delay.0.is_zero() => {
+            Some(delay) if program == MongodbProgram::StandIn && !delay.0.is_zero() => {
                 Err(Error::InvalidOptions {
                     engine: SCHEME,
                     reason: format!(
@@ -366,23 +366,23 @@ mod tests {
     #[test]
     fn mongod_wants_a_cache_that_is_large_enough() {
         let small = read("mongodb:?memory=100m").unwrap();
-        let message = small.check_memory(Program::Mongod).unwrap_err().to_string();
+        let message = small.check_memory(MongodbProgram::Mongod).unwrap_err().to_string();
         let expected = "option `memory`: 100 MiB is less than the cache of mongod takes, 256 MiB";
         assert!(message.contains(expected), "{message}");
-        small.check_memory(Program::StandIn).unwrap();
-        read("mongodb:?memory=256m").unwrap().check_memory(Program::Mongod).unwrap();
+        small.check_memory(MongodbProgram::StandIn).unwrap();
+        read("mongodb:?memory=256m").unwrap().check_memory(MongodbProgram::Mongod).unwrap();
     }
 
     #[test]
     fn the_stand_in_takes_no_delay_but_never() {
         let often = read("mongodb:?sync_delay=10s").unwrap();
-        often.check_sync_delay(Program::Mongod).unwrap();
-        let message = often.check_sync_delay(Program::StandIn).unwrap_err().to_string();
+        often.check_sync_delay(MongodbProgram::Mongod).unwrap();
+        let message = often.check_sync_delay(MongodbProgram::StandIn).unwrap_err().to_string();
         let expected = "option `sync_delay`: 10s is not supported by the stand-in";
         assert!(message.contains(expected), "{message}");
         let never = read("mongodb:?sync_delay=0").unwrap();
-        never.check_sync_delay(Program::StandIn).unwrap();
-        never.check_sync_delay(Program::Mongod).unwrap();
+        never.check_sync_delay(MongodbProgram::StandIn).unwrap();
+        never.check_sync_delay(MongodbProgram::Mongod).unwrap();
     }
 
     #[test]

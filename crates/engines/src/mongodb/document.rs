@@ -35,7 +35,7 @@ pub(super) const TAG: &str = "tag";
 
 /// The metadata with which an entry is stored.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Terms<'a> {
+pub(super) struct EntryMetadata<'a> {
     pub(super) version: i64,
     pub(super) flags: u32,
     /// Milliseconds since 1970 at which it expires.
@@ -72,7 +72,7 @@ pub(super) fn behind(prefix: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// The document of an entry.
-pub(super) fn of(key: &[u8], value: &[u8], terms: &Terms<'_>) -> RawDocumentBuf {
+pub(super) fn of(key: &[u8], value: &[u8], terms: &EntryMetadata<'_>) -> RawDocumentBuf {
     let mut document = RawDocumentBuf::new();
     document.append_ref(ID, text(key).as_str());
     document.append_ref(VALUE, RawBinaryRef { subtype: BinarySubtype::Generic, bytes: value });
@@ -175,7 +175,8 @@ mod tests {
     #[test]
     fn the_longest_key_and_tag_leave_room_for_the_largest_value() {
         let tag = [0xff; larder_store::MAX_TAG_LEN];
-        let terms = Terms { version: -1, flags: u32::MAX, deadline_ms: Some(1), tag: Some(&tag) };
+        let terms =
+            EntryMetadata { version: -1, flags: u32::MAX, deadline_ms: Some(1), tag: Some(&tag) };
         let document = of(&[0xff; MAX_KEY_LEN], &[7; 1000], &terms);
         assert!(document.as_bytes().len() - 1000 <= OVERHEAD / 2, "{}", document.as_bytes().len());
         let found = Found::read(&document).unwrap();

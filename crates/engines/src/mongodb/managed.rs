@@ -11,7 +11,7 @@ use larder_host::scratch::ScratchDir;
 use larder_store::{Error, Result, StoreUrl};
 
 use super::address::Target;
-use super::config::{MongodbConfig, Program};
+use super::config::{MongodbConfig, MongodbProgram};
 use super::link::Link;
 use super::{JAVA, MONGOD, SCHEME, STAND_IN, survey};
 use crate::certificate::Certificates;
@@ -46,18 +46,18 @@ pub(super) fn start(url: &StoreUrl, config: &MongodbConfig) -> Result<Started> {
     config.check_sync_delay(program)?;
     let launch = Launch { url, config, file };
     match program {
-        Program::StandIn => launch.stand_in(),
-        Program::Mongod => managed::on_free_port(|| launch.mongod()),
+        MongodbProgram::StandIn => launch.stand_in(),
+        MongodbProgram::Mongod => managed::on_free_port(|| launch.mongod()),
     }
 }
 
 /// Which server is started: the named one, or the first that is installed.
-fn choose(config: &MongodbConfig) -> Result<(Program, PathBuf)> {
-    let mongod = || managed::find(SCHEME, &MONGOD).map(|file| (Program::Mongod, file));
-    let stand_in = || managed::find(SCHEME, &STAND_IN).map(|file| (Program::StandIn, file));
+fn choose(config: &MongodbConfig) -> Result<(MongodbProgram, PathBuf)> {
+    let mongod = || managed::find(SCHEME, &MONGOD).map(|file| (MongodbProgram::Mongod, file));
+    let stand_in = || managed::find(SCHEME, &STAND_IN).map(|file| (MongodbProgram::StandIn, file));
     match config.server {
-        Some(Program::Mongod) => mongod(),
-        Some(Program::StandIn) => stand_in(),
+        Some(MongodbProgram::Mongod) => mongod(),
+        Some(MongodbProgram::StandIn) => stand_in(),
         None => mongod().or_else(|_| stand_in()).map_err(|_| Error::Unavailable {
             engine: SCHEME,
             what: format!(

@@ -9,7 +9,9 @@ use larder_store::{Error, Groups, Meta, Result, Session, SetMode, SetOptions, Se
 use mongodb::bson::spec::BinarySubtype;
 use mongodb::bson::{Binary, Bson, Document, doc};
 
-use super::document::{self, EXPIRES, Found, ID, MAX_KEY_LEN, Terms, VALUE, VERSION, live, text};
+use super::document::{
+    self, EXPIRES, EntryMetadata, Found, ID, MAX_KEY_LEN, VALUE, VERSION, live, text,
+};
 use super::link::Link;
 use super::store::{Shared, too_long};
 use super::unacknowledged::Outbox;
@@ -72,7 +74,8 @@ impl MongodbSession {
         check(key)?;
         self.check_len(key, value.len(), options.mode)?;
         let deadline_ms = self.shared.deadline_ms(options.ttl);
-        let terms = Terms { version: self.next_version(), flags: options.flags, deadline_ms, tag };
+        let terms =
+            EntryMetadata { version: self.next_version(), flags: options.flags, deadline_ms, tag };
         let entry = document::of(key, value, &terms);
         if let (SetMode::Set, Some(outbox)) = (options.mode, &mut self.outbox) {
             let target = &self.shared.target;

@@ -20,7 +20,7 @@ use super::config::MongodbConfig;
 use super::document::{MAX_KEY_LEN, OVERHEAD};
 use super::link::Link;
 use super::session::MongodbSession;
-use super::survey::{self, Indexes, Kind, Survey};
+use super::survey::{self, Indexes, ServerKind, Survey};
 use super::{SCHEME, managed, unacknowledged};
 use crate::counters::{Counters, Requests};
 use crate::network;
@@ -161,11 +161,11 @@ impl Shared {
             tell(name, Some(index.clone()));
         }
         let delay = config.sync_delay.map(|delay| match survey.kind {
-            Kind::StandIn => NO_FILES.into(),
+            ServerKind::StandIn => NO_FILES.into(),
             _ => delay.to_string(),
         });
         tell("sync_delay", delay);
-        if survey.kind == Kind::StandIn {
+        if survey.kind == ServerKind::StandIn {
             tell("stand_in", Some(NO_FIGURE.into()));
             tell("ttl_index", Some("none: the stand-in removes no expired entries".into()));
         }

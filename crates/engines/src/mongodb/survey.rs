@@ -22,7 +22,7 @@ pub(super) const STAND_IN: &str = "mongo-java-server";
 #[derive(Debug)]
 pub(super) struct Survey {
     /// Which program speaks MongoDB's protocol.
-    pub(super) kind: Kind,
+    pub(super) kind: ServerKind,
     /// Its version, with its name where that is not MongoDB.
     pub(super) version: Option<String>,
     /// Its storage engine, where it tells.
@@ -39,7 +39,7 @@ pub(super) struct Survey {
 
 /// Which program speaks MongoDB's protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ServerKind {
     Mongodb,
     FerretDb,
     /// One that is for tests.
@@ -76,14 +76,14 @@ impl Survey {
     /// The durability of an acknowledged write there.
     pub(super) fn durability(&self, journal: Option<bool>) -> Durability {
         match (self.kind, self.storage_engine.as_deref(), journal) {
-            (Kind::StandIn, _, _) | (_, Some("inMemory" | "ephemeralForTest"), _) => {
+            (ServerKind::StandIn, _, _) | (_, Some("inMemory" | "ephemeralForTest"), _) => {
                 Durability::Volatile
             }
             // Its storage engine has settings of its own, which it does not tell.
-            (Kind::FerretDb, _, _) => Durability::OsCache,
-            (Kind::Mongodb, _, Some(true)) => Durability::FsyncEach,
+            (ServerKind::FerretDb, _, _) => Durability::OsCache,
+            (ServerKind::Mongodb, _, Some(true)) => Durability::FsyncEach,
             // The journal is synced ten times a second, and a majority waits for it by itself.
-            (Kind::Mongodb, _, _) => Durability::FsyncBatch,
+            (ServerKind::Mongodb, _, _) => Durability::FsyncBatch,
         }
     }
 }
@@ -105,16 +105,19 @@ impl Survey {
 }
 
 /// The kind of a server, and its version.
-fn named(build: &Document, status: &Document) -> (Kind, Option<String>) {
+fn named(build: &Document, status: &Document) -> (ServerKind, Option<String>) {
     let version = build.get_str("version").ok();
     let ferret = build.get_str("ferretdbVersion").ok();
     let ferret = ferret.or_else(|| build.get_document("ferretdb").ok()?.get_str("version").ok());
     if let Some(ferret) = ferret {
-        return (Kind::FerretDb, Some(format!("FerretDB {}", ferret.trim_start_matches('v'))));
+        return (
+            ServerKind::FerretDb,
+            Some(format!("FerretDB {}", ferret.trim_start_matches('v'))),
+        );
     }
     match status.get_str("process") {
-        Ok("java") => (Kind::StandIn, Some(STAND_IN.into())),
-        _ => (Kind::Mongodb, version.map(String::from)),
+        Ok("java") => (ServerKind::StandIn, Some(STAND_IN.into())),
+        _ => (ServerKind::Mongodb, version.map(String::from)),
     }
 }
 
@@ -161,12 +164,12 @@ const TAG_INDEX: &str = "larder_tag";
 /// documents that has such a field.
 pub(super) fn prepare(link: &Link, is_managed: bool) -> Result<Indexes> {
     match look(link, is_managed)? {
-        Standing::Ours => index(link),
-        Standing::Empty => {
+        CollectionOwner::Ours => index(link),
+        CollectionOwner::Empty => {
             let reason = "none: larder did not make the collection";
             Ok([("ttl_index", reason.into()), ("tag_index", reason.into())])
         }
-        Standing::Theirs => {
+        CollectionOwner::Theirs => {
             let reason = format!(
                 "option `collection`: `{}.{}` holds documents that larder did not make; name another by `collection=`",
                 link.database().name(),
@@ -178,7 +181,7 @@ pub(super) fn prepare(link: &Link, is_managed: bool) -> Result<Indexes> {
 }
 
 /// Whose a collection is.
-enum Standing {
+enum CollectionOwner {
     /// Made by larder, now or earlier.
     Ours,
     /// Made by another program, and empty.
@@ -188,7 +191,7 @@ enum Standing {
 }
 
 /// Looks whose the collection is, and makes it where it is missing.
-fn look(link: &Link, is_managed: bool) -> Result<Standing> {
+fn look(link: &Link, is_managed: bool) -> Result<CollectionOwner> {
     let (database, collection) = (link.database(), link.collection());
     let name = collection.name();
     let names = link
@@ -200,28 +203,28 @@ fn look(link: &Link, is_managed: bool) -> Result<Standing> {
     };
     if !may_be_there {
         match link.attempt(async { database.create_collection(name).await })? {
-            Ok(()) => return Ok(Standing::Ours),
+            Ok(()) => return Ok(CollectionOwner::Ours),
             Err(error) if refusal::is_there(&error) => {}
             Err(error) => return Err(link.failed(&error)),
         }
     }
     if is_managed {
-        return Ok(Standing::Ours);
+        return Ok(CollectionOwner::Ours);
     }
     match link.attempt(async { collection.list_index_names().await })? {
         Ok(names) if names.iter().any(|name| [EXPIRES_INDEX, TAG_INDEX].contains(&&**name)) => {
-            return Ok(Standing::Ours);
+            return Ok(CollectionOwner::Ours);
         }
         // The user may not list collections, and this one does not exist: it is created with its indexes.
-        Err(error) if refusal::is_missing(&error) => return Ok(Standing::Ours),
+        Err(error) if refusal::is_missing(&error) => return Ok(CollectionOwner::Ours),
         Ok(_) => {}
         // A user that may not see the indexes cannot know.
         Err(error) if is_forbidden(&error) => {}
         Err(error) => return Err(link.failed(&error)),
     }
-    let mut standing = Standing::Empty;
+    let mut standing = CollectionOwner::Empty;
     link.find(doc! {}, Some(1), &mut |_| {
-        standing = Standing::Theirs;
+        standing = CollectionOwner::Theirs;
         Ok(())
     })?;
     Ok(standing)
@@ -246,7 +249,7 @@ fn index(link: &Link) -> Result<Indexes> {
 mod tests {
     use super::*;
 
-    fn told(kind: Kind, storage_engine: Option<&str>) -> Survey {
+    fn told(kind: ServerKind, storage_engine: Option<&str>) -> Survey {
         let storage_engine = storage_engine.map(String::from);
         let (version, set_name, pid) = (None, None, None);
         let (is_writable, largest_document) = (true, 1);
@@ -255,10 +258,10 @@ mod tests {
 
     #[test]
     fn unacknowledged_writes_need_a_server_that_stands_alone() {
-        let alone = told(Kind::Mongodb, None);
+        let alone = told(ServerKind::Mongodb, None);
         alone.check_unacknowledged("h1:1").unwrap();
-        let secondary = Survey { is_writable: false, ..told(Kind::Mongodb, None) };
-        let member = Survey { set_name: Some("rs0".into()), ..told(Kind::Mongodb, None) };
+        let secondary = Survey { is_writable: false, ..told(ServerKind::Mongodb, None) };
+        let member = Survey { set_name: Some("rs0".into()), ..told(ServerKind::Mongodb, None) };
         for (survey, what) in [
             (secondary, "h1:1 takes no writes"),
             (member, "h1:1 is a member of the replica set `rs0`"),
@@ -271,12 +274,12 @@ mod tests {
     #[test]
     fn durability_follows_from_the_journal() {
         for (kind, storage_engine, journal, durability) in [
-            (Kind::Mongodb, Some("wiredTiger"), None, Durability::FsyncBatch),
-            (Kind::Mongodb, Some("wiredTiger"), Some(true), Durability::FsyncEach),
-            (Kind::Mongodb, Some("inMemory"), Some(true), Durability::Volatile),
-            (Kind::Mongodb, None, Some(false), Durability::FsyncBatch),
-            (Kind::StandIn, None, Some(true), Durability::Volatile),
-            (Kind::FerretDb, None, Some(true), Durability::OsCache),
+            (ServerKind::Mongodb, Some("wiredTiger"), None, Durability::FsyncBatch),
+            (ServerKind::Mongodb, Some("wiredTiger"), Some(true), Durability::FsyncEach),
+            (ServerKind::Mongodb, Some("inMemory"), Some(true), Durability::Volatile),
+            (ServerKind::Mongodb, None, Some(false), Durability::FsyncBatch),
+            (ServerKind::StandIn, None, Some(true), Durability::Volatile),
+            (ServerKind::FerretDb, None, Some(true), Durability::OsCache),
         ] {
             assert_eq!(told(kind, storage_engine).durability(journal), durability, "{kind:?}");
         }
@@ -286,19 +289,19 @@ mod tests {
     fn a_server_that_speaks_for_mongodb_is_called_by_its_name() {
         let mongodb = doc! { "version": "7.0.14" };
         for (build, status, kind, version) in [
-            (mongodb.clone(), doc! { "process": "mongod" }, Kind::Mongodb, "7.0.14"),
-            (mongodb.clone(), doc! {}, Kind::Mongodb, "7.0.14"),
-            (mongodb, doc! { "process": "java" }, Kind::StandIn, "mongo-java-server"),
+            (mongodb.clone(), doc! { "process": "mongod" }, ServerKind::Mongodb, "7.0.14"),
+            (mongodb.clone(), doc! {}, ServerKind::Mongodb, "7.0.14"),
+            (mongodb, doc! { "process": "java" }, ServerKind::StandIn, "mongo-java-server"),
             (
                 doc! { "version": "7.0.42", "ferretdbVersion": "v1.24.0" },
                 doc! { "process": "ferretdb" },
-                Kind::FerretDb,
+                ServerKind::FerretDb,
                 "FerretDB 1.24.0",
             ),
             (
                 doc! { "version": "7.0.77", "ferretdb": { "version": "v2.1.0" } },
                 doc! {},
-                Kind::FerretDb,
+                ServerKind::FerretDb,
                 "FerretDB 2.1.0",
             ),
         ] {

@@ -9,7 +9,7 @@ use larder_store::{Error, Result, StoreUrl};
 use mysql::{Opts, OptsBuilder, SslOpts};
 
 use super::SCHEME;
-use super::config::{MysqlConfig, Socket, SslMode, names_server};
+use super::config::{MysqlConfig, SocketOption, SslMode, names_server};
 use crate::authorities;
 use crate::network::{self, Place};
 
@@ -46,7 +46,7 @@ impl Address {
             return Ok(None);
         }
         let place = match (&config.socket, url.hosts()) {
-            (Socket::At(path), _) => Place::Unix(path.into()),
+            (SocketOption::At(path), _) => Place::Unix(path.into()),
             (_, [host]) => {
                 let (host, port) = network::host_and_port(url, host, DEFAULT_PORT)?;
                 Place::Tcp(host.into(), port)

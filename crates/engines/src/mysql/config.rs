@@ -38,10 +38,10 @@ pub(super) struct MysqlConfig {
     /// little shorter.
     pub(super) packet: ByteSize,
     /// Which server is started: `mariadb` or `mysql`.
-    pub(super) server: Program,
+    pub(super) server: MysqlProgram,
     /// `on`: the server that is started listens on a Unix socket instead of a port of 127.0.0.1. A path: the socket of
     /// a server that runs already, for which the URL names user and database: `mysql://user@localhost/db`.
-    pub(super) socket: Socket,
+    pub(super) socket: SocketOption,
     /// Encrypt the connections to a server that is started, which gets a certificate of its own.
     pub(super) tls: bool,
     /// How connections to a server that runs already are encrypted. `DISABLED`: never. `PREFERRED`: where the server
@@ -92,7 +92,7 @@ impl Flush {
 /// Which server is started, as the URL names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Program {
+pub(super) enum MysqlProgram {
     #[default]
     Mariadb,
     Mysql,
@@ -102,14 +102,14 @@ pub(super) enum Program {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
-pub(super) enum Socket {
+pub(super) enum SocketOption {
     #[default]
     Off,
     On,
     At(String),
 }
 
-impl TryFrom<String> for Socket {
+impl TryFrom<String> for SocketOption {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -122,12 +122,12 @@ impl TryFrom<String> for Socket {
     }
 }
 
-impl From<Socket> for String {
-    fn from(socket: Socket) -> Self {
+impl From<SocketOption> for String {
+    fn from(socket: SocketOption) -> Self {
         match socket {
-            Socket::Off => "off".into(),
-            Socket::On => "on".into(),
-            Socket::At(path) => path,
+            SocketOption::Off => "off".into(),
+            SocketOption::On => "on".into(),
+            SocketOption::At(path) => path,
         }
     }
 }
@@ -197,8 +197,8 @@ impl Default for MysqlConfig {
             flush: Flush::Each,
             buffer_pool: ByteSize(128 * MIB),
             packet: ByteSize(64 * MIB),
-            server: Program::Mariadb,
-            socket: Socket::Off,
+            server: MysqlProgram::Mariadb,
+            socket: SocketOption::Off,
             tls: false,
             ssl_mode: SslMode::Preferred,
             ssl_ca: None,
@@ -231,7 +231,7 @@ impl MysqlConfig {
                     "option `{name}` is for servers that larder starts; {instead}, or leave out the option"
                 ));
             }
-            if self.socket == Socket::On {
+            if self.socket == SocketOption::On {
                 return Err(
                     "option `socket`: name the path of the socket, or leave out the host".into()
                 );
@@ -242,7 +242,7 @@ impl MysqlConfig {
                     "option `{name}` is for servers that the URL names; name a host, or leave out the option"
                 ));
             }
-            if matches!(self.socket, Socket::At(_)) {
+            if matches!(self.socket, SocketOption::At(_)) {
                 return Err(
                     "option `socket`: name user and database too: mysql://user@localhost/database"
                         .into(),
@@ -277,7 +277,7 @@ impl MysqlConfig {
     }
 
     fn check_encryption(&self) -> Result<(), String> {
-        if self.socket != Socket::Off && (self.tls || self.ssl_mode > SslMode::Preferred) {
+        if self.socket != SocketOption::Off && (self.tls || self.ssl_mode > SslMode::Preferred) {
             return Err("option `socket`: a socket of this machine takes no TLS".into());
         }
         if self.ssl_ca.is_some() && !self.ssl_mode.verifies() {
@@ -333,11 +333,11 @@ mod tests {
     #[test]
     fn a_socket_is_asked_for_or_named() {
         for (url, socket) in [
-            ("mysql:", Socket::Off),
-            ("mysql:?socket", Socket::On),
-            ("mysql:?socket=off", Socket::Off),
-            ("mysql://me@localhost/x?socket=/run/s", Socket::At("/run/s".into())),
-            ("mysql:///x?socket=/run/s", Socket::At("/run/s".into())),
+            ("mysql:", SocketOption::Off),
+            ("mysql:?socket", SocketOption::On),
+            ("mysql:?socket=off", SocketOption::Off),
+            ("mysql://me@localhost/x?socket=/run/s", SocketOption::At("/run/s".into())),
+            ("mysql:///x?socket=/run/s", SocketOption::At("/run/s".into())),
         ] {
             assert_eq!(read(url).unwrap().socket, socket, "{url}");
         }

@@ -207,26 +207,27 @@ impl Connection for MysqlConnection {
         row: &mut dyn FnMut(&dyn Row) -> Result<()>,
     ) -> Result<()> {
         let read = self.execute(statement, values, |mut answer, address| {
-            answer
-                .try_for_each(|found| row(&Found { row: found?, address }).map_err(Failure::Reader))
+            answer.try_for_each(|found| {
+                row(&AnswerRow { row: found?, address }).map_err(Failure::Reader)
+            })
         });
         read.map_err(|failure| self.in_words(failure))
     }
 }
 
 /// A row of an answer.
-struct Found<'a> {
+struct AnswerRow<'a> {
     row: mysql::Row,
     address: &'a Address,
 }
 
-impl Found<'_> {
+impl AnswerRow<'_> {
     fn unexpected(&self, column: usize) -> Error {
         refusal::protocol(self.address, format!("no such value in column {column} of a row"))
     }
 }
 
-impl Row for Found<'_> {
+impl Row for AnswerRow<'_> {
     fn bytes(&self, column: usize) -> Result<&[u8]> {
         match self.row.as_ref(column) {
             Some(mysql::Value::Bytes(bytes)) => Ok(bytes),

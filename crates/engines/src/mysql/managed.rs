@@ -11,7 +11,7 @@ use larder_host::scratch::ScratchDir;
 use larder_store::{Error, Recipe, Result};
 
 use super::address::Address;
-use super::config::{MysqlConfig, Program, Socket};
+use super::config::{MysqlConfig, MysqlProgram, SocketOption};
 use super::connection::MysqlConnection;
 use super::{MARIADB, MYSQL, SCHEME};
 use crate::certificate::Certificates;
@@ -51,8 +51,8 @@ pub(super) fn tables(server: &Server) -> PathBuf {
 
 fn attempt_start(config: &MysqlConfig) -> Result<(Server, Address)> {
     let program = match config.server {
-        Program::Mariadb => managed::find(SCHEME, &MARIADB)?,
-        Program::Mysql => find_mysql()?,
+        MysqlProgram::Mariadb => managed::find(SCHEME, &MARIADB)?,
+        MysqlProgram::Mysql => find_mysql()?,
     };
     let directory = ScratchDir::create(SCHEME)?;
     let path = directory.path().to_owned();
@@ -67,7 +67,7 @@ fn attempt_start(config: &MysqlConfig) -> Result<(Server, Address)> {
     for (name, text) in &files {
         managed::write_private(SCHEME, &path.join(name), text, account.as_ref())?;
     }
-    let place = if config.socket == Socket::On {
+    let place = if config.socket == SocketOption::On {
         let socket = network::socket_path(SCHEME, &path)?;
         Place::Unix(socket)
     } else {
@@ -108,7 +108,7 @@ fn install(
     let data = format!("--datadir={}", directory.path().join(DATA).display());
     let temporary = temporary(directory.path());
     let mut command = match config.server {
-        Program::Mariadb => {
+        MysqlProgram::Mariadb => {
             let mut command = Command::new(managed::find(SCHEME, &INSTALLER)?);
             command.args(["--no-defaults", &data, &temporary]).args([
                 "--auth-root-authentication-method=normal",
@@ -119,7 +119,7 @@ fn install(
             ]);
             command
         }
-        Program::Mysql => {
+        MysqlProgram::Mysql => {
             let mut command = Command::new(program);
             command.args(["--no-defaults", &data, &temporary, "--initialize-insecure"]);
             command

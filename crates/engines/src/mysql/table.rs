@@ -33,7 +33,7 @@ const ATTEMPTS: usize = 10;
 
 /// The table, found or made.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct OpenTable {
     /// Whether this store made the table.
     pub(super) is_new: bool,
     /// The longest key that the table takes.
@@ -46,13 +46,13 @@ pub(super) fn prepare(
     address: &Address,
     table: &str,
     create: &[String],
-) -> Result<Found> {
+) -> Result<OpenTable> {
     if let Some(key_len) = look_at(connection, address, table)? {
-        return Ok(Found { is_new: false, key_len });
+        return Ok(OpenTable { is_new: false, key_len });
     }
     let is_new = make(connection, create)?;
     match look_at(connection, address, table)? {
-        Some(key_len) => Ok(Found { is_new, key_len }),
+        Some(key_len) => Ok(OpenTable { is_new, key_len }),
         None => Err(refusal::protocol(address, format!("its new table `{table}` is missing"))),
     }
 }
@@ -63,7 +63,7 @@ pub(super) fn prepare_and_hold(
     address: &Address,
     table: &str,
     create: &[String],
-) -> Result<(Found, MysqlConnection)> {
+) -> Result<(OpenTable, MysqlConnection)> {
     // A transaction that has named a table holds the table's metadata lock until it ends. At this level of isolation
     // the transaction keeps no old rows.
     let greeting = [

@@ -21,7 +21,7 @@ use super::address::Peer;
 use super::store::Shared;
 use super::{SCHEME, refusal};
 use crate::sql::connection::{Connection, Row, Statement, Value};
-use crate::sql::places::Kind;
+use crate::sql::places::ArgumentType;
 
 /// How often a statement is tried that the server gives up because of another transaction.
 const ATTEMPTS: usize = 5;
@@ -205,21 +205,21 @@ async fn next(
     poll_fn(|cx| rows.as_mut().poll_next(cx)).await.transpose()
 }
 
-fn type_of(kind: Kind) -> Type {
+fn type_of(kind: ArgumentType) -> Type {
     match kind {
-        Kind::Bytes => Type::BYTEA,
-        Kind::Integer => Type::INT8,
-        Kind::Array => Type::BYTEA_ARRAY,
+        ArgumentType::Bytes => Type::BYTEA,
+        ArgumentType::Integer => Type::INT8,
+        ArgumentType::Array => Type::BYTEA_ARRAY,
     }
 }
 
 /// A value for the driver.
-fn parameter<'v>(value: &'v Value<'_>, kind: Kind) -> &'v (dyn ToSql + Sync) {
+fn parameter<'v>(value: &'v Value<'_>, kind: ArgumentType) -> &'v (dyn ToSql + Sync) {
     match (value, kind) {
         (Value::Bytes(bytes), _) => bytes,
         (Value::Integer(number), _) => number,
         (Value::Many(many), _) => many,
-        (Value::Null, Kind::Integer) => &None::<i64>,
+        (Value::Null, ArgumentType::Integer) => &None::<i64>,
         (Value::Null, _) => &None::<&[u8]>,
     }
 }

@@ -19,7 +19,7 @@ use crate::authorities;
 
 /// The certificates that a connection trusts, and for which host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Trust {
+enum TlsTrust {
     /// Every certificate: the connection is encrypted, but the server is not authenticated.
     Anybody,
     /// A certificate of a known authority, for any host.
@@ -31,15 +31,15 @@ enum Trust {
 /// The TLS that the options ask for; without TLS the driver does not use it.
 pub(super) fn connector(config: &PostgresqlConfig) -> Result<MakeRustlsConnect> {
     let trust = match config.sslmode {
-        SslMode::VerifyFull => Trust::Host,
-        SslMode::VerifyCa => Trust::Authority,
+        SslMode::VerifyFull => TlsTrust::Host,
+        SslMode::VerifyCa => TlsTrust::Authority,
         // As in libpq.
-        SslMode::Require if config.sslrootcert.is_some() => Trust::Authority,
-        _ => Trust::Anybody,
+        SslMode::Require if config.sslrootcert.is_some() => TlsTrust::Authority,
+        _ => TlsTrust::Anybody,
     };
     let authorities = match (&config.sslrootcert, trust) {
         (Some(path), _) => certificates(&authorities::read(SCHEME, "sslrootcert", path)?),
-        (None, Trust::Anybody) => Vec::new(),
+        (None, TlsTrust::Anybody) => Vec::new(),
         (None, _) => rustls_native_certs::load_native_certs().certs,
     };
     connector_of(trust, authorities)
@@ -47,7 +47,7 @@ pub(super) fn connector(config: &PostgresqlConfig) -> Result<MakeRustlsConnect> 
 
 /// The TLS that trusts only this authority, whose certificate is in PEM.
 pub(super) fn trusting(authority: &str) -> Result<MakeRustlsConnect> {
-    connector_of(Trust::Host, certificates(authority.as_bytes()))
+    connector_of(TlsTrust::Host, certificates(authority.as_bytes()))
 }
 
 /// The certificates of a text in PEM.
@@ -56,7 +56,7 @@ fn certificates(pem: &[u8]) -> Vec<CertificateDer<'static>> {
 }
 
 fn connector_of(
-    trust: Trust,
+    trust: TlsTrust,
     authorities: Vec<CertificateDer<'static>>,
 ) -> Result<MakeRustlsConnect> {
     let failed = |error: &dyn std::fmt::Display| Error::Unavailable {
@@ -70,10 +70,10 @@ fn connector_of(
         .map_err(|error| failed(&error))?;
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(authorities);
-    let config = if trust == Trust::Host {
+    let config = if trust == TlsTrust::Host {
         builder.with_root_certificates(roots).with_no_client_auth()
     } else {
-        let authorities = if trust == Trust::Anybody {
+        let authorities = if trust == TlsTrust::Anybody {
             None
         } else {
             let roots = Arc::new(roots);

@@ -30,14 +30,14 @@ pub(super) struct Node {
 #[derive(Debug, Clone)]
 pub(super) struct Greeting {
     redis: RedisConnectionInfo,
-    tls: Option<Trust>,
+    tls: Option<TrustedCertificates>,
     /// The relay before each node, by the node's address as a person writes it; empty without relays.
     relays: Vec<(String, SocketAddr)>,
 }
 
 /// The certificates that a connection trusts.
 #[derive(Debug, Clone)]
-struct Trust {
+struct TrustedCertificates {
     /// Certificates of authorities, in PEM; without them, this system's authorities.
     authorities: Option<Vec<u8>>,
     /// Whether every certificate is trusted.
@@ -71,13 +71,14 @@ impl Greeting {
         }
         let authorities =
             config.ca.as_deref().map(|path| authorities::read(SCHEME, "ca", path)).transpose()?;
-        let trust = Trust { authorities, anybody: config.insecure };
+        let trust = TrustedCertificates { authorities, anybody: config.insecure };
         Ok(Self { redis, tls: config.is_encrypted().then_some(trust), relays: Vec::new() })
     }
 
     /// The same greeting, where only this authority is trusted.
     pub(super) fn trusting(mut self, authority: String) -> Self {
-        self.tls = Some(Trust { authorities: Some(authority.into()), anybody: false });
+        self.tls =
+            Some(TrustedCertificates { authorities: Some(authority.into()), anybody: false });
         self
     }
 

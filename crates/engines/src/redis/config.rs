@@ -33,7 +33,7 @@ pub(super) struct RedisConfig {
     /// Start the server on a Unix socket instead of a port of 127.0.0.1.
     pub(super) socket: bool,
     /// Which server is started: `redis`, or `valkey`, which `valkey:` starts too.
-    pub(super) server: Option<Program>,
+    pub(super) server: Option<RedisProgram>,
     /// Threads that read and write the sockets of a server that is started, as its `io-threads`.
     pub(super) io_threads: u16,
     /// Encrypt the connections, as `rediss://` and `valkeys://` do too. A server that is started gets a certificate of
@@ -99,7 +99,7 @@ pub(super) enum AppendOnly {
 /// Which server is started, as the URL names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Program {
+pub(super) enum RedisProgram {
     Redis,
     Valkey,
 }
@@ -167,7 +167,7 @@ impl RedisConfig {
             config.tls = Some(true);
         }
         if matches!(url.scheme(), "valkey" | "valkeys") {
-            config.server.get_or_insert(Program::Valkey);
+            config.server.get_or_insert(RedisProgram::Valkey);
         }
         if !config.is_encrypted() && given(&FOR_NAMED).is_some() {
             return invalid("options `ca` and `insecure` are for TLS; write `rediss://`".into());
@@ -231,9 +231,9 @@ mod tests {
             ("redis:", false, None),
             ("redis:?tls=on", true, None),
             ("rediss:", true, None),
-            ("valkey:", false, Some(Program::Valkey)),
-            ("valkeys:", true, Some(Program::Valkey)),
-            ("valkey:?server=redis", false, Some(Program::Redis)),
+            ("valkey:", false, Some(RedisProgram::Valkey)),
+            ("valkeys:", true, Some(RedisProgram::Valkey)),
+            ("valkey:?server=redis", false, Some(RedisProgram::Redis)),
         ] {
             let config = read(url).unwrap();
             assert_eq!((config.is_encrypted(), config.server), (encrypted, server), "{url}");

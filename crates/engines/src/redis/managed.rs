@@ -11,7 +11,7 @@ use larder_store::{Result, StoreUrl};
 
 use super::address::{Greeting, Node};
 
-use super::config::{AppendOnly, Program, RedisConfig};
+use super::config::{AppendOnly, RedisConfig, RedisProgram};
 use super::{RECIPE, SCHEME, VALKEY, cluster, survey};
 use crate::certificate::Certificates;
 use crate::network::{self, SOCKET_FILE};
@@ -82,7 +82,7 @@ impl Launch<'_> {
 
     fn attempt(&self) -> Result<(Server, Node)> {
         let Self { config, greeting, .. } = *self;
-        let recipe = if config.server == Some(Program::Valkey) { VALKEY } else { RECIPE };
+        let recipe = if config.server == Some(RedisProgram::Valkey) { VALKEY } else { RECIPE };
         let program = managed::find(SCHEME, &recipe)?;
         let directory = ScratchDir::create(SCHEME)?;
         let account = Account::for_server(&["redis", "valkey", "nobody"], directory.path());

@@ -2,7 +2,7 @@
 
 use larder_store::Result;
 
-use super::places::Kind;
+use super::places::ArgumentType;
 
 /// One connection to a database, which keeps its statements prepared.
 ///
@@ -51,7 +51,7 @@ pub struct Placeholder {
     /// The place of the value among those that come with the statement.
     pub value: usize,
     /// The type of the value, unless it is NULL.
-    pub kind: Kind,
+    pub kind: ArgumentType,
 }
 
 impl Statement {
@@ -64,7 +64,7 @@ impl Statement {
     }
 
     /// The types of the placeholders, for a driver that declares them.
-    pub fn kinds(&self) -> impl ExactSizeIterator<Item = Kind> {
+    pub fn kinds(&self) -> impl ExactSizeIterator<Item = ArgumentType> {
         self.placeholders.iter().map(|placeholder| placeholder.kind)
     }
 }

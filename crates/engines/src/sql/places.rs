@@ -9,7 +9,7 @@ use super::connection::{Placeholder, Statement};
 
 /// The arguments of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Argument {
     /// The key of the entry.
     Key,
     /// Many keys: always the last of the values.
@@ -28,9 +28,9 @@ pub(super) enum Place {
     Tag,
     /// The time.
     Now,
-    /// The smallest key of a range; [`Place::Below`] is the smallest key above the range.
+    /// The smallest key of a range; [`Argument::Below`] is the smallest key above the range.
     From,
-    /// See [`Place::From`].
+    /// See [`Argument::From`].
     Below,
     /// The largest number of rows, or of bytes.
     Limit,
@@ -38,7 +38,7 @@ pub(super) enum Place {
 
 /// The type of the value in a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ArgumentType {
     /// A string of bytes.
     Bytes,
     /// A number of 64 bits.
@@ -47,7 +47,7 @@ pub enum Kind {
     Array,
 }
 
-impl Place {
+impl Argument {
     const ALL: [Self; 12] = [
         Self::Key,
         Self::Keys,
@@ -85,11 +85,11 @@ impl Place {
         Self::ALL.into_iter().find(|place| place.name() == name)
     }
 
-    fn kind(self) -> Kind {
+    fn kind(self) -> ArgumentType {
         match self {
-            Self::Key | Self::Value | Self::Tag | Self::From | Self::Below => Kind::Bytes,
-            Self::Keys => Kind::Array,
-            _ => Kind::Integer,
+            Self::Key | Self::Value | Self::Tag | Self::From | Self::Below => ArgumentType::Bytes,
+            Self::Keys => ArgumentType::Array,
+            _ => ArgumentType::Integer,
         }
     }
 }
@@ -103,7 +103,7 @@ pub enum Style {
     Unnumbered,
 }
 
-/// The text in place of [`Place::Keys`].
+/// The text in place of [`Argument::Keys`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keys {
     /// One placeholder, for an array.
@@ -115,10 +115,10 @@ pub(super) enum Keys {
 }
 
 /// Renders a statement whose values come in the order of `places`.
-pub(super) fn render(style: Style, places: &[Place], keys: Keys, template: &str) -> Statement {
+pub(super) fn render(style: Style, places: &[Argument], keys: Keys, template: &str) -> Statement {
     let mut sql = String::with_capacity(template.len());
     let mut placeholders = Vec::new();
-    let mut put = |sql: &mut String, value: usize, kind: Kind| {
+    let mut put = |sql: &mut String, value: usize, kind: ArgumentType| {
         if let Style::Unnumbered = style {
             placeholders.push(Placeholder { value, kind });
         }
@@ -133,21 +133,21 @@ pub(super) fn render(style: Style, places: &[Place], keys: Keys, template: &str)
         sql.push_str(text);
         let end = behind.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(behind.len());
         let (name, behind) = behind.split_at(end);
-        let named = Place::named(name);
+        let named = Argument::named(name);
         let value = places.iter().position(|place| Some(*place) == named);
         let (Some(place), Some(value)) = (named, value) else {
             unreachable!("a statement has no place `:{name}`: {template}");
         };
         match keys {
-            Keys::List(n_keys) | Keys::Pairs(n_keys) if place == Place::Keys => {
+            Keys::List(n_keys) | Keys::Pairs(n_keys) if place == Argument::Keys => {
                 for key in 0..n_keys {
                     sql.push_str(if key == 0 { "" } else { ", " });
                     if let Keys::Pairs(_) = keys {
                         let _ = write!(sql, "({key}, ");
-                        put(&mut sql, value + key, Kind::Bytes);
+                        put(&mut sql, value + key, ArgumentType::Bytes);
                         sql.push(')');
                     } else {
-                        put(&mut sql, value + key, Kind::Bytes);
+                        put(&mut sql, value + key, ArgumentType::Bytes);
                     }
                 }
             }
@@ -163,10 +163,10 @@ pub(super) fn render(style: Style, places: &[Place], keys: Keys, template: &str)
 }
 
 /// The placeholders of a statement that numbers them: the values, each once.
-fn numbered(places: &[Place], keys: Keys) -> Vec<Placeholder> {
+fn numbered(places: &[Argument], keys: Keys) -> Vec<Placeholder> {
     let kinds = places.iter().flat_map(|place| match keys {
-        Keys::List(n_keys) | Keys::Pairs(n_keys) if *place == Place::Keys => {
-            vec![Kind::Bytes; n_keys]
+        Keys::List(n_keys) | Keys::Pairs(n_keys) if *place == Argument::Keys => {
+            vec![ArgumentType::Bytes; n_keys]
         }
         _ => vec![place.kind()],
     });
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
     use crate::sql::connection::Value;
 
-    const PLACES: &[Place] = &[Place::Now, Place::Keys];
+    const PLACES: &[Argument] = &[Argument::Now, Argument::Keys];
     const TEMPLATE: &str = "SELECT 1 WHERE key IN (:keys) AND (a > :now OR b > :now)";
 
     fn order(statement: &Statement) -> Vec<Value<'static>> {
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(pairs.sql, "VALUES (0, ?2), (1, ?3)");
         let array = render(Style::Numbered('$'), PLACES, Keys::Array, TEMPLATE);
         assert_eq!(array.sql, "SELECT 1 WHERE key IN ($2) AND (a > $1 OR b > $1)");
-        assert_eq!(array.kinds().collect::<Vec<_>>(), [Kind::Integer, Kind::Array]);
+        assert_eq!(array.kinds().collect::<Vec<_>>(), [ArgumentType::Integer, ArgumentType::Array]);
     }
 
     #[test]
@@ -203,7 +203,12 @@ mod tests {
         let two = render(Style::Unnumbered, PLACES, Keys::List(2), TEMPLATE);
         assert_eq!(two.sql, "SELECT 1 WHERE key IN (?, ?) AND (a > ? OR b > ?)");
         assert_eq!(order(&two), [1, 2, 0, 0].map(Value::Integer));
-        let kinds = [Kind::Bytes, Kind::Bytes, Kind::Integer, Kind::Integer];
+        let kinds = [
+            ArgumentType::Bytes,
+            ArgumentType::Bytes,
+            ArgumentType::Integer,
+            ArgumentType::Integer,
+        ];
         assert_eq!(two.kinds().collect::<Vec<_>>(), kinds);
     }
 

@@ -7,7 +7,7 @@
 
 use super::connection::Statement;
 use super::dialect::{Dialect, Further, Lookup, Names, Upsert};
-use super::places::{Keys, Place, render};
+use super::places::{Argument, Keys, render};
 
 /// The statements on one table. The values of each are given in brackets, in their order. Statements that read give the
 /// columns value, flags, version, deadline, and then key if they may find many entries.
@@ -65,7 +65,7 @@ impl Statements {
     /// The statements on a table. The table's name needs no escapes in quotes and has no dot; `options` are the
     /// dialect's options for making a table.
     pub fn new(dialect: &Dialect, table: &str, options: &str) -> Self {
-        Writer { dialect, names: dialect.names(table), n_prepared: 0 }.statements(options)
+        StatementWriter { dialect, names: dialect.names(table), n_prepared: 0 }.statements(options)
     }
 }
 
@@ -76,8 +76,14 @@ const COLUMNS: &str = "value, flags, version, deadline_ms";
 const LIVE: &str = "(deadline_ms IS NULL OR deadline_ms > :now)";
 
 /// The values of an entry that is stored.
-const ENTRY: [Place; 6] =
-    [Place::Key, Place::Value, Place::Version, Place::Deadline, Place::Flags, Place::Tag];
+const ENTRY: [Argument; 6] = [
+    Argument::Key,
+    Argument::Value,
+    Argument::Version,
+    Argument::Deadline,
+    Argument::Flags,
+    Argument::Tag,
+];
 
 /// Reads the entries for which a condition holds.
 fn many(Names { table, key, .. }: &Names, condition: &str) -> String {
@@ -90,13 +96,13 @@ fn powers(largest: usize) -> impl Iterator<Item = usize> {
 }
 
 /// Writes statements, and numbers them.
-struct Writer<'d> {
+struct StatementWriter<'d> {
     dialect: &'d Dialect,
     names: Names,
     n_prepared: usize,
 }
 
-impl Writer<'_> {
+impl StatementWriter<'_> {
     fn statements(mut self, options: &str) -> Statements {
         let Names { table, key, .. } = &self.names;
         let (table, key) = (table.clone(), key.clone());
@@ -114,41 +120,42 @@ impl Writer<'_> {
         let there = format!("WHERE {key} = :key AND {LIVE}");
         let fits = "AND length(value) <= :limit";
         let (behind, before) = (joined("value", ":value"), joined(":value", "value"));
-        let joining = [Place::Key, Place::Value, Place::Version, Place::Now, Place::Limit];
-        let only_if = |last: &[Place]| [&ENTRY, last].concat();
+        let joining =
+            [Argument::Key, Argument::Value, Argument::Version, Argument::Now, Argument::Limit];
+        let only_if = |last: &[Argument]| [&ENTRY, last].concat();
         Statements {
             create,
-            get: self.one(&[Place::Key, Place::Now], &format!("SELECT {COLUMNS} {one}")),
+            get: self.one(&[Argument::Key, Argument::Now], &format!("SELECT {COLUMNS} {one}")),
             get_many: self.get_many(),
-            get_from: self.write(&[Place::Now, Place::From], &from),
-            get_between: self.write(&[Place::Now, Place::From, Place::Below], &between),
-            get_tag: self.write(&[Place::Tag, Place::Now], &tagged),
-            version: self.one(&[Place::Key, Place::Now], &format!("SELECT version {one}")),
+            get_from: self.write(&[Argument::Now, Argument::From], &from),
+            get_between: self.write(&[Argument::Now, Argument::From, Argument::Below], &between),
+            get_tag: self.write(&[Argument::Tag, Argument::Now], &tagged),
+            version: self.one(&[Argument::Key, Argument::Now], &format!("SELECT version {one}")),
             set: self.upsert(&ENTRY, None),
-            add: self.upsert(&only_if(&[Place::Now]), Some("deadline_ms <= :now")),
+            add: self.upsert(&only_if(&[Argument::Now]), Some("deadline_ms <= :now")),
             replace: self
-                .write(&only_if(&[Place::Now]), &format!("{update} :value, {entry} {there}")),
+                .write(&only_if(&[Argument::Now]), &format!("{update} :value, {entry} {there}")),
             cas: self.write(
-                &only_if(&[Place::Now, Place::Only]),
+                &only_if(&[Argument::Now, Argument::Only]),
                 &format!("{update} :value, {entry} {there} AND version = :only"),
             ),
             set_value: self.write(
-                &[Place::Key, Place::Value, Place::Version, Place::Now, Place::Only],
+                &[Argument::Key, Argument::Value, Argument::Version, Argument::Now, Argument::Only],
                 &format!("{update} :value {there} AND version = :only"),
             ),
             append: self.write(&joining, &format!("{update} {behind} {there} {fits}")),
             prepend: self.write(&joining, &format!("{update} {before} {there} {fits}")),
             touch: self.write(
-                &[Place::Key, Place::Deadline, Place::Now],
+                &[Argument::Key, Argument::Deadline, Argument::Now],
                 &format!("UPDATE {table} SET deadline_ms = :deadline {there}"),
             ),
-            delete: self.write(&[Place::Key, Place::Now], &format!("DELETE {one}")),
+            delete: self.write(&[Argument::Key, Argument::Now], &format!("DELETE {one}")),
             delete_tag: self.write(
-                &[Place::Tag, Place::Now],
+                &[Argument::Tag, Argument::Now],
                 &format!("DELETE FROM {table} WHERE tag = :tag AND {LIVE}"),
             ),
             clear: self.write(&[], &clear),
-            expire: self.write(&[Place::Now, Place::Limit], &expire),
+            expire: self.write(&[Argument::Now, Argument::Limit], &expire),
             count: self.one(&[], &format!("SELECT count(*) FROM {table}")),
             lookup: self.dialect.lookup,
             counts_found,
@@ -156,16 +163,16 @@ impl Writer<'_> {
         }
     }
 
-    fn write(&mut self, places: &[Place], template: &str) -> Statement {
+    fn write(&mut self, places: &[Argument], template: &str) -> Statement {
         self.write_for(places, Keys::Array, template)
     }
 
     /// A statement that finds at most one row.
-    fn one(&mut self, places: &[Place], template: &str) -> Statement {
+    fn one(&mut self, places: &[Argument], template: &str) -> Statement {
         Statement { finds_one: true, ..self.write(places, template) }
     }
 
-    fn write_for(&mut self, places: &[Place], keys: Keys, template: &str) -> Statement {
+    fn write_for(&mut self, places: &[Argument], keys: Keys, template: &str) -> Statement {
         let id = self.n_prepared;
         self.n_prepared += 1;
         Statement { id, ..render(self.dialect.style, places, keys, template) }
@@ -191,7 +198,7 @@ impl Writer<'_> {
                 (powers(most).map(Keys::Pairs).collect(), template)
             }
         };
-        let places = [Place::Now, Place::Keys];
+        let places = [Argument::Now, Argument::Keys];
         keys.into_iter().map(|keys| self.write_for(&places, keys, &template)).collect()
     }
 
@@ -201,7 +208,7 @@ impl Writer<'_> {
     }
 
     /// Stores an entry; replaces an existing row only if `condition` holds for that row.
-    fn upsert(&mut self, places: &[Place], condition: Option<&str>) -> Statement {
+    fn upsert(&mut self, places: &[Argument], condition: Option<&str>) -> Statement {
         let Names { table, key, .. } = &self.names;
         let Further { columns, inserted, updated } = self.dialect.further;
         let insert = format!(

@@ -42,7 +42,7 @@ pub(super) struct Shared {
     config: SqliteConfig,
     pub(super) table: Arc<Table>,
     pub(super) eviction: Eviction,
-    pub(super) upkeep: Upkeep,
+    pub(super) upkeep: WriteState,
     page_size: u64,
     connections: AtomicU64,
     _place: Place,
@@ -71,7 +71,7 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     let shared = Arc::new(Shared {
         table: Arc::new(Table::new(SCHEME, statements, limits)),
         eviction: Eviction::new(&config.namespace),
-        upkeep: Upkeep::new(config.size.0, page_size, log, config.timeout.0),
+        upkeep: WriteState::new(config.size.0, page_size, log, config.timeout.0),
         page_size,
         path,
         config,

@@ -34,8 +34,8 @@ const SMALL_WRITE_BYTES: u64 = 8 << 10;
 
 /// The state that the writing sessions of a process share.
 #[derive(Debug)]
-pub(super) struct Upkeep {
-    turn: Mutex<Turn>,
+pub(super) struct WriteState {
+    turn: Mutex<WriteTurn>,
     /// Whether the session that has the turn waits for readers.
     readers_stand_back: AtomicBool,
     /// Bytes that the pages in use may take, and bytes of one page.
@@ -47,24 +47,24 @@ pub(super) struct Upkeep {
 
 /// The turn to write, held by the session that writes.
 #[derive(Debug, Default)]
-pub(super) struct Turn {
+pub(super) struct WriteTurn {
     n_writes: u64,
     /// Bytes written since the last check of the pages in use, and of the length of the log.
     since_room: u64,
     since_log: u64,
 }
 
-impl Upkeep {
+impl WriteState {
     pub(super) fn new(size: u64, page_size: u64, log: PathBuf, timeout: Duration) -> Self {
         // The first write checks the pages in use, because another process may have written them.
-        let turn = Turn { since_room: size, ..Turn::default() };
+        let turn = WriteTurn { since_room: size, ..WriteTurn::default() };
         let readers_stand_back = AtomicBool::new(false);
         Self { turn: Mutex::new(turn), readers_stand_back, size, page_size, log, timeout }
     }
 
     /// Waits for the turn to write. Sessions of one process queue here, because SQLite's own way to wait is to
     /// sleep and ask again.
-    pub(super) fn turn(&self) -> MutexGuard<'_, Turn> {
+    pub(super) fn turn(&self) -> MutexGuard<'_, WriteTurn> {
         // The counts only decide when to check, so a panic elsewhere does not spoil them.
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -79,7 +79,7 @@ impl Upkeep {
     /// The upkeep that is due after a write of an entry of this length.
     pub(super) fn after_write(
         &self,
-        turn: &mut Turn,
+        turn: &mut WriteTurn,
         writer: Writer<'_>,
         entry_len: usize,
     ) -> Result<()> {

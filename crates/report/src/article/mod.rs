@@ -24,7 +24,7 @@ const ANNOUNCED: &str = "announced";
 
 /// Figures of one kind at one place, one row for each target.
 #[derive(Debug)]
-pub(crate) struct Block {
+pub(crate) struct FigureBlock {
     /// The kind of the figures, and their place.
     pub(crate) caption: String,
     pub(crate) rows: Vec<FigureRow>,
@@ -125,8 +125,8 @@ fn checks_text(checks: &ArticleChecks) -> String {
 }
 
 /// The figures in blocks, in the order of the article.
-pub(crate) fn blocks(article: &Article) -> Vec<Block> {
-    let mut blocks: Vec<Block> = Vec::new();
+pub(crate) fn blocks(article: &Article) -> Vec<FigureBlock> {
+    let mut blocks: Vec<FigureBlock> = Vec::new();
     let mut counted: Vec<Option<String>> = Vec::new();
     for figure in &article.figures {
         let (caption, row) = (caption(figure), row(figure));
@@ -134,7 +134,7 @@ pub(crate) fn blocks(article: &Article) -> Vec<Block> {
             blocks[at].rows.push(row);
             counted[at] = counted[at].take().or_else(|| counted_here(figure));
         } else {
-            blocks.push(Block { caption, rows: vec![row] });
+            blocks.push(FigureBlock { caption, rows: vec![row] });
             counted.push(counted_here(figure));
         }
     }

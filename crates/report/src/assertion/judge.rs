@@ -1,7 +1,7 @@
 //! Judges a run by an assertion.
 
 use super::limit::{Limit, THOUSANDS, scaled};
-use super::metric::Figure;
+use super::metric::Measured;
 use super::{Assertion, Selector};
 use crate::findings::said_of;
 use crate::model::{Cell, PointValue, Run};
@@ -89,14 +89,14 @@ impl Assertion {
         }
     }
 
-    fn holds(&self, cell: &Cell, figure: Figure) -> bool {
+    fn holds(&self, cell: &Cell, figure: Measured) -> bool {
         match self.limit {
             Limit::Figure(limit) => self.comparator.holds(figure.value, limit),
             Limit::ShareOfOperations(limit) => self.comparator.holds(share(cell, figure), limit),
         }
     }
 
-    fn said(&self, cell: &Cell, figure: Figure) -> String {
+    fn said(&self, cell: &Cell, figure: Measured) -> String {
         match self.limit {
             Limit::Figure(_) => format!("{} is {}", self.metric.name, self.metric.told(figure)),
             Limit::ShareOfOperations(_) => {
@@ -134,7 +134,7 @@ impl Assertion {
 
 /// Some of the operations as a share of all.
 #[expect(clippy::cast_precision_loss, reason = "a share to be compared with one of few digits")]
-fn share(cell: &Cell, figure: Figure) -> f64 {
+fn share(cell: &Cell, figure: Measured) -> f64 {
     if cell.counts.ops == 0 { 0.0 } else { figure.value / cell.counts.ops as f64 }
 }
 

@@ -15,12 +15,12 @@ pub(super) struct Metric {
     pub(super) kind: Kind,
     /// The quantile, for a percentile.
     pub(super) quantile: Option<f64>,
-    of: fn(&Cell, Option<&Target>) -> Result<Figure, String>,
+    of: fn(&Cell, Option<&Target>) -> Result<Measured, String>,
 }
 
 /// A figure with its interval, where that is known.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Figure {
+pub(super) struct Measured {
     pub(super) value: f64,
     pub(super) ci95: Option<[f64; 2]>,
 }
@@ -56,7 +56,7 @@ pub(super) const METRICS: [Metric; 18] = [
     metric("disk", Kind::Size, |cell, _| size(cell.disk_bytes, "disk")),
 ];
 
-type Of = fn(&Cell, Option<&Target>) -> Result<Figure, String>;
+type Of = fn(&Cell, Option<&Target>) -> Result<Measured, String>;
 
 const fn metric(name: &'static str, kind: Kind, of: Of) -> Metric {
     Metric { name, kind, quantile: None, of }
@@ -80,7 +80,7 @@ impl Metric {
     }
 
     /// The figure of a cell, or the reason why it has none.
-    pub(super) fn of(&self, cell: &Cell, target: Option<&Target>) -> Result<Figure, String> {
+    pub(super) fn of(&self, cell: &Cell, target: Option<&Target>) -> Result<Measured, String> {
         (self.of)(cell, target)
     }
 
@@ -120,7 +120,7 @@ impl Metric {
     }
 
     /// A figure as text, with its interval.
-    pub(super) fn told(&self, Figure { value, ci95 }: Figure) -> String {
+    pub(super) fn told(&self, Measured { value, ci95 }: Measured) -> String {
         let Some(ci95) = ci95 else { return self.shown(value) };
         let [low, high] = ci95.map(|end| self.shown(end));
         format!("{} (95 % interval {low} to {high})", self.shown(value))
@@ -140,8 +140,8 @@ impl std::fmt::Debug for Metric {
     }
 }
 
-fn exact(value: f64) -> Figure {
-    Figure { value, ci95: None }
+fn exact(value: f64) -> Measured {
+    Measured { value, ci95: None }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a figure to be compared with one of few digits")]
@@ -150,7 +150,7 @@ fn real(number: u64) -> f64 {
 }
 
 /// Operations a second. Where many of them missed there are two figures, and the assertion must name one.
-fn rate(cell: &Cell, target: Option<&Target>) -> Result<Figure, String> {
+fn rate(cell: &Cell, target: Option<&Target>) -> Result<Measured, String> {
     if let Some(found) = cell.found_ratio().filter(|found| *found < 1.0 - LIKE_HITS) {
         let missed = figures::percent(1.0 - found);
         let hits = if cell.operation.reads() { " or hits_per_s" } else { "" };
@@ -161,19 +161,19 @@ fn rate(cell: &Cell, target: Option<&Target>) -> Result<Figure, String> {
     answered(cell, target)
 }
 
-fn answered(cell: &Cell, _: Option<&Target>) -> Result<Figure, String> {
+fn answered(cell: &Cell, _: Option<&Target>) -> Result<Measured, String> {
     let value = cell.rate().ok_or("the cell has no rate")?;
-    Ok(Figure { value, ci95: cell.rate_ci95() })
+    Ok(Measured { value, ci95: cell.rate_ci95() })
 }
 
-fn hits_per_s(cell: &Cell, _: Option<&Target>) -> Result<Figure, String> {
+fn hits_per_s(cell: &Cell, _: Option<&Target>) -> Result<Measured, String> {
     if !cell.operation.reads() {
         return Err(format!("{} does not read", cell.operation));
     }
     Ok(exact(cell.hits_per_s.ok_or("the cell has no rate of hits")?))
 }
 
-fn hit_ratio(cell: &Cell, _: Option<&Target>) -> Result<Figure, String> {
+fn hit_ratio(cell: &Cell, _: Option<&Target>) -> Result<Measured, String> {
     if !cell.operation.reads() {
         return Err(format!("{} does not read", cell.operation));
     }
@@ -190,12 +190,12 @@ fn percentile(
     quantile: f64,
     of: fn(&Latency) -> u64,
     interval: fn(&LatencyIntervals) -> [f64; 2],
-) -> Result<Figure, String> {
+) -> Result<Measured, String> {
     let value = real(of(latency(cell)?));
     if !tells(cell, quantile) {
         return Err(UNTOLD_MEANS.to_owned());
     }
-    Ok(Figure { value, ci95: cell.latency_ns_ci95.as_ref().map(interval) })
+    Ok(Measured { value, ci95: cell.latency_ns_ci95.as_ref().map(interval) })
 }
 
 fn cpu(cell: &Cell, seconds: Option<f64>, whose: &str) -> Result<f64, String> {
@@ -203,7 +203,7 @@ fn cpu(cell: &Cell, seconds: Option<f64>, whose: &str) -> Result<f64, String> {
     told.ok_or_else(|| format!("the CPU time of {whose} is not known"))
 }
 
-fn size(bytes: Option<u64>, what: &str) -> Result<Figure, String> {
+fn size(bytes: Option<u64>, what: &str) -> Result<Measured, String> {
     let bytes = bytes.ok_or_else(|| format!("the use of {what} is not known"))?;
     Ok(exact(real(bytes)))
 }

@@ -3,7 +3,7 @@
 use super::axis;
 use super::model::{Absent, Series, Shape, Unit};
 use super::subject::Picture;
-use super::sweep::{Place, Slice, Sweep};
+use super::sweep::{AlongAxis, Place, Sweep};
 use crate::model::{Run, Target};
 use crate::ranking::{Group, Row, Standing};
 
@@ -34,7 +34,7 @@ impl Figure {
 pub(super) fn swept(
     run: &Run,
     sweep: &Sweep<'_>,
-    slice: &Slice<'_>,
+    slice: &AlongAxis<'_>,
     (label, unit): (&str, Unit),
     read: Read<'_>,
 ) -> Picture {
@@ -81,7 +81,7 @@ pub(super) fn part(
 
 /// A part of bars: one figure of those targets that can have it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Part {
+pub(super) struct BarPart {
     pub(super) name: &'static str,
     /// Its colour; `None` where it is the only part.
     pub(super) colour: Option<usize>,
@@ -90,9 +90,13 @@ pub(super) struct Part {
 }
 
 /// Bars of parts. A target without some parts is listed with these, and a target without any as having no bar.
-pub(super) fn stacked(run: &Run, group: &Group<'_>, parts: &[Part]) -> (Vec<Series>, Vec<Absent>) {
+pub(super) fn stacked(
+    run: &Run,
+    group: &Group<'_>,
+    parts: &[BarPart],
+) -> (Vec<Series>, Vec<Absent>) {
     let (mut all, mut lacking): (Vec<Series>, Vec<Absent>) = (Vec::new(), Vec::new());
-    for Part { name, colour, concerns, read } in parts {
+    for BarPart { name, colour, concerns, read } in parts {
         let (series, absent) = part(run, group, name, read);
         all.extend(series.into_iter().map(|series| Series { colour: *colour, ..series }));
         for one in absent.into_iter().filter(|one| concerns(&run.targets[one.target])) {

@@ -4,7 +4,7 @@ use super::family::Family;
 use super::marks::{Figure, swept};
 use super::model::{Chart, Ratios, Unit};
 use super::subject::Subject;
-use super::sweep::{Slice, Sweep};
+use super::sweep::{AlongAxis, Sweep};
 use crate::model::Run;
 use crate::ranking::groups;
 
@@ -24,7 +24,7 @@ const PACED: &str = "Operations came at a given rate: all targets that keep up r
 /// A chart for each operation.
 pub(super) fn charts(run: &Run) -> Vec<Chart> {
     let (sweep, groups) = (Sweep::of(run), groups(run));
-    let chart = |slice: &Slice<'_>| {
+    let chart = |slice: &AlongAxis<'_>| {
         let misses = slice.places.iter().flat_map(|place| &place.group.rows).any(|row| row.misses);
         let what = if misses { "requests answered per second" } else { "operations per second" };
         let picture = swept(run, &sweep, slice, (what, Unit::Rate), &|row| {
@@ -44,7 +44,7 @@ pub(super) fn charts(run: &Run) -> Vec<Chart> {
 }
 
 /// The run's comparisons of these rates; an open loop compares other figures.
-fn ratios(run: &Run, slice: &Slice<'_>) -> Ratios {
+fn ratios(run: &Run, slice: &AlongAxis<'_>) -> Ratios {
     let is_line = slice.places.len() > 1;
     let number = |url: &str| run.targets.iter().position(|target| target.url == url);
     let mut ratios = Ratios::default();

@@ -2,7 +2,7 @@
 
 use super::axis;
 use super::family::Family;
-use super::marks::{Figure, Part, stacked};
+use super::marks::{BarBarPart, Figure, stacked};
 use super::model::{Chart, Shape, Unit};
 use super::subject::{Picture, Subject};
 use super::sweep::point_label;
@@ -17,7 +17,7 @@ struct Cost {
     reading: &'static str,
     label: &'static str,
     unit: Unit,
-    parts: &'static [Part],
+    parts: &'static [BarPart],
 }
 
 const COSTS: [Cost; 3] = [
@@ -29,8 +29,8 @@ const COSTS: [Cost; 3] = [
         label: "CPU time per operation",
         unit: Unit::Nanoseconds,
         parts: &[
-            Part { name: "client", colour: Some(0), concerns: |_| true, read: client_cpu },
-            Part { name: "server", colour: Some(4), concerns: has_server, read: server_cpu },
+            BarPart { name: "client", colour: Some(0), concerns: |_| true, read: client_cpu },
+            BarPart { name: "server", colour: Some(4), concerns: has_server, read: server_cpu },
         ],
     },
     Cost {
@@ -40,7 +40,7 @@ const COSTS: [Cost; 3] = [
                   engine the growth of this process.",
         label: "memory resident",
         unit: Unit::Bytes,
-        parts: &[Part {
+        parts: &[BarPart {
             name: "memory",
             colour: None,
             concerns: |_| true,
@@ -53,7 +53,7 @@ const COSTS: [Cost; 3] = [
         reading: "Less is better. The size of the files when the operations were done.",
         label: "disk",
         unit: Unit::Bytes,
-        parts: &[Part {
+        parts: &[BarPart {
             name: "disk",
             colour: None,
             concerns: |_| true,

@@ -22,7 +22,7 @@ pub(super) struct Sweep<'a> {
 
 /// The groups of one operation that differ only along the axis.
 #[derive(Debug)]
-pub(super) struct Slice<'a> {
+pub(super) struct AlongAxis<'a> {
     pub(super) operation: Operation,
     /// The other coordinates as text; empty where there are none.
     pub(super) label: String,
@@ -66,17 +66,22 @@ impl<'a> Sweep<'a> {
     }
 
     /// The groups, sorted into charts.
-    pub(super) fn slices(&self, groups: &'a [Group<'a>]) -> Vec<Slice<'a>> {
-        let mut slices: Vec<Slice<'a>> = Vec::new();
+    pub(super) fn slices(&self, groups: &'a [Group<'a>]) -> Vec<AlongAxis<'a>> {
+        let mut slices: Vec<AlongAxis<'a>> = Vec::new();
         for group in groups {
             let label = distinct_label(self.run, group.point, &self.others);
             let place = self.place(group);
-            let mine =
-                |slice: &&mut Slice<'_>| slice.operation == group.operation && slice.label == label;
+            let mine = |slice: &&mut AlongAxis<'_>| {
+                slice.operation == group.operation && slice.label == label
+            };
             match slices.iter_mut().find(mine) {
                 Some(slice) => slice.places.push(place),
                 None => {
-                    slices.push(Slice { operation: group.operation, label, places: vec![place] });
+                    slices.push(AlongAxis {
+                        operation: group.operation,
+                        label,
+                        places: vec![place],
+                    });
                 }
             }
         }

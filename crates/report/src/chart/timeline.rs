@@ -17,7 +17,7 @@ const MAX_PLACES: usize = 256;
 const ALL_PLACES: usize = 8192;
 
 /// The shown figure of a bin.
-struct Figured {
+struct TimelineFigure {
     name: &'static str,
     what: &'static str,
     reading: &'static str,
@@ -28,8 +28,8 @@ struct Figured {
     of: fn(&Bin) -> Option<f64>,
 }
 
-const FIGURES: [Figured; 2] = [
-    Figured {
+const FIGURES: [TimelineFigure; 2] = [
+    TimelineFigure {
         name: "slowest operation",
         what: "slowest operation over time",
         reading: "Lower is better. The slowest operation that ended in each stretch of the measured time; the rounds \
@@ -39,7 +39,7 @@ const FIGURES: [Figured; 2] = [
         unit: Unit::Nanoseconds,
         of: |bin| (bin.max_ns > 0).then_some(as_number(bin.max_ns)),
     },
-    Figured {
+    TimelineFigure {
         name: "rate",
         what: "rate over time",
         reading: "Higher is better. Operations that ended in each stretch of the measured time, also the failed \
@@ -73,7 +73,7 @@ struct Phase {
 pub(super) fn charts(run: &Run) -> Vec<Chart> {
     let recorded = run.cells.iter().filter(|cell| timelines(cell).next().is_some()).count();
     let places = (ALL_PLACES / recorded.max(1)).clamp(MIN_PLACES, MAX_PLACES);
-    let chart = |group: &Group<'_>, figured: &Figured| {
+    let chart = |group: &Group<'_>, figured: &TimelineFigure| {
         let point = point_label(run, group.point);
         let subject = Subject::new(Family::Timeline, group.operation, &point);
         let picture = figured.picture(run, group, places);
@@ -87,7 +87,7 @@ pub(super) fn charts(run: &Run) -> Vec<Chart> {
     groups(run).iter().flat_map(of_group).collect()
 }
 
-impl Figured {
+impl TimelineFigure {
     fn reading(&self, run: &Run, group: &Group<'_>) -> String {
         let shared = |cell| {
             timelines(cell).any(|(sample, timeline)| phase(run, cell, sample, timeline).share < 1.0)

@@ -35,7 +35,7 @@ const SERVERS: Whose = Whose {
 };
 
 /// The quantity that is shown.
-struct Figured {
+struct UsageFigure {
     name: &'static str,
     what: &'static str,
     unit: Unit,
@@ -43,8 +43,8 @@ struct Figured {
     of: fn(&Usage, usize, usize) -> Option<f64>,
 }
 
-const FIGURES: [Figured; 4] = [
-    Figured {
+const FIGURES: [UsageFigure; 4] = [
+    UsageFigure {
         name: "CPU",
         what: "processors in use",
         unit: Unit::Number,
@@ -54,13 +54,13 @@ const FIGURES: [Figured; 4] = [
             Some((cpu(to)? - cpu(from)?).max(0.0) / length(usage, from, to)?)
         },
     },
-    Figured {
+    UsageFigure {
         name: "memory",
         what: "memory resident",
         unit: Unit::Bytes,
         of: |usage, _, to| known(&usage.rss_bytes, to).map(number),
     },
-    Figured {
+    UsageFigure {
         name: "disk",
         what: "bytes a second from and to disks",
         unit: Unit::Bytes,
@@ -68,7 +68,7 @@ const FIGURES: [Figured; 4] = [
             both(usage, [&usage.disk_read_bytes, &usage.disk_written_bytes], from, to)
         },
     },
-    Figured {
+    UsageFigure {
         name: "wire",
         what: "bytes a second over the wire",
         unit: Unit::Bytes,
@@ -87,7 +87,7 @@ pub(super) fn charts(run: &Run) -> Vec<Chart> {
     [&CLIENT, &SERVERS].into_iter().flat_map(of_one).collect()
 }
 
-fn chart(run: &Run, whose: &Whose, figured: &Figured, places: usize) -> Option<Chart> {
+fn chart(run: &Run, whose: &Whose, figured: &UsageFigure, places: usize) -> Option<Chart> {
     let client = run.usage.iter().find(|usage| usage.of == UsageOf::Client)?;
     let start = *client.at_s.first()?;
     let (mut lines, mut absent) = (Vec::new(), Vec::new());
@@ -136,7 +136,7 @@ fn marks(
     usage: &Usage,
     client: &Usage,
     (target, start): (usize, f64),
-    figured: &Figured,
+    figured: &UsageFigure,
     places: usize,
 ) -> Vec<(f64, Option<Figure>)> {
     let stretches = usage.at_s.len().saturating_sub(1);

@@ -20,11 +20,11 @@ pub(super) const HEADS: [&str; 9] =
 pub(super) struct Block {
     pub(super) operation: Operation,
     pub(super) measure: &'static str,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<ChangeRow>,
 }
 
 /// A line of a table.
-pub(super) struct Row {
+pub(super) struct ChangeRow {
     /// The place in the sweep; empty without a sweep.
     pub(super) place: String,
     pub(super) name: String,
@@ -74,7 +74,7 @@ fn caption(measure: DiffMeasure) -> &'static str {
     }
 }
 
-fn row(change: &Change, swept: &[&str]) -> Row {
+fn row(change: &Change, swept: &[&str]) -> ChangeRow {
     let Change { cell, measure, old, new, .. } = change;
     let n = if old.rounds == new.rounds {
         old.rounds.to_string()
@@ -83,7 +83,7 @@ fn row(change: &Change, swept: &[&str]) -> Row {
     };
     let p = if change.p < 0.001 { "<0.001".to_owned() } else { format!("{:.3}", change.p) };
     let (value, word) = changed(change);
-    Row {
+    ChangeRow {
         place: label(&cell.point, swept),
         name: cell.name.clone(),
         columns: [

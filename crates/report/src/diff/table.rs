@@ -1,7 +1,7 @@
 //! A difference in the terminal.
 
 use super::shown::{Block, HEADS, blocks, header, left_out, rule, warning};
-use crate::grid::{ALWAYS, Column, Grid, Piece};
+use crate::grid::{ALWAYS, Grid, GridGridColumn, Piece};
 use crate::model::{ChangeVerdict, Diff};
 use crate::page::Page;
 use crate::style::{BAD, BEST, FAINT, PLACE, PLAIN, STRONG, Style};
@@ -40,7 +40,7 @@ fn write(page: &mut Page, block: &Block, names: usize, style: Style) {
     let left = |at: usize| at == 5;
     let columns = IMPORTANCE.iter().enumerate();
     let columns =
-        columns.map(|(at, importance)| Column { importance: *importance, left: left(at) });
+        columns.map(|(at, importance)| GridColumn { importance: *importance, left: left(at) });
     let mut grid = Grid::new(columns.collect(), names);
     let title = Piece::new(format!("{} {}", block.operation, block.measure), STRONG);
     grid.push(std::iter::once(title).chain(HEADS.map(|head| Piece::new(head, FAINT))).collect());

@@ -5,8 +5,8 @@ use maud::{Markup, html};
 use super::text::{capital, with_names};
 use super::view::View;
 use crate::article::{
-    Block, Clocks, HEADS, Matrix, Said, WAITING, blocks, conclusions, facts, heading, how_decided,
-    matrices, said,
+    Clocks, FigureBlock, HEADS, Matrix, Said, WAITING, blocks, conclusions, facts, heading,
+    how_decided, matrices, said,
 };
 use crate::figures;
 use crate::model::{Article, ClaimVerdict};
@@ -69,7 +69,7 @@ pub(super) fn class(verdict: ClaimVerdict) -> &'static str {
     }
 }
 
-fn figures_of(block: &Block) -> Markup {
+fn figures_of(block: &FigureBlock) -> Markup {
     html! {
         h3 { (capital(&block.caption)) }
         div.scroll tabindex="0" role="region" aria-label=(block.caption) {

@@ -3,7 +3,7 @@
 use super::{Tally, answer, fired, took};
 use crate::figures::seconds;
 use crate::findings::said_of;
-use crate::grid::{ALWAYS, Column, Grid, Piece};
+use crate::grid::{ALWAYS, Grid, GridGridColumn, Piece};
 use crate::model::{Entry, Index, Run, Severity};
 use crate::page::Page;
 use crate::style::{BAD, BEST, DOUBT, FAINT, PLAIN, STRONG, Style};
@@ -21,7 +21,7 @@ pub(super) fn render(index: &Index, style: Style) -> String {
         page.paragraph(2, PLAIN, &sentence);
     }
     page.blank();
-    let column = |importance| Column { importance, left: false };
+    let column = |importance| GridColumn { importance, left: false };
     let columns = [ALWAYS, ALWAYS, ALWAYS, 2, 1, 3];
     let mut grid = Grid::new(columns.map(column).to_vec(), 0);
     let heads = HEADS.map(|head| Piece::new(head, FAINT));

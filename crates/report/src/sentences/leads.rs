@@ -10,13 +10,13 @@ use crate::ranking::{Group, Pair, Row, pair};
 struct Lead<'a> {
     /// The fastest and those that cannot be told apart from it, sorted by name, so that equal sets compare equal.
     names: Vec<&'a str>,
-    kind: Kind<'a>,
+    kind: LeadKind<'a>,
     /// The least lead of a leader over one of the others; `None` where a leader does not lead one of them.
     margin: Option<Pair>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind<'a> {
+enum LeadKind<'a> {
     /// A target told apart from all others, or several told apart from all but each other.
     Leads,
     /// The fastest, named. Others cannot be told apart from it, but some of them from each other.
@@ -76,7 +76,7 @@ fn lead<'a>(run: &Run, group: &Group<'a>) -> Option<Lead<'a>> {
         return None;
     }
     let Some((best, others)) = ranked.split_first() else {
-        return Some(Lead { names: Vec::new(), kind: Kind::Nobody, margin: None });
+        return Some(Lead { names: Vec::new(), kind: LeadKind::Nobody, margin: None });
     };
     let (mut leaders, mut behind) = (vec![*best], Vec::new());
     for other in others {
@@ -94,10 +94,10 @@ fn lead<'a>(run: &Run, group: &Group<'a>) -> Option<Lead<'a>> {
     // Ties are not transitive: two targets that are each tied with the best may differ.
     let split = leaders.iter().enumerate().any(|(i, a)| leaders[..i].iter().any(|b| decided(a, b)));
     let kind = match (others.len(), behind.len()) {
-        (0, _) => Kind::Alone,
-        _ if split => Kind::Fastest(best.name),
-        (_, 0) => Kind::AllTied,
-        _ => Kind::Leads,
+        (0, _) => LeadKind::Alone,
+        _ if split => LeadKind::Fastest(best.name),
+        (_, 0) => LeadKind::AllTied,
+        _ => LeadKind::Leads,
     };
     let gaps: Option<Vec<Pair>> = leaders
         .iter()
@@ -113,18 +113,18 @@ fn part(stretch: &[Lead<'_>], place: &str) -> String {
     let first = &stretch[0];
     let names = list(&first.names);
     match first.kind {
-        Kind::Leads if first.names.len() == 1 => {
+        LeadKind::Leads if first.names.len() == 1 => {
             format!("{names} leads {place}{}", margin(stretch))
         }
-        Kind::Leads => format!("{names} share the lead {place}{}", margin(stretch)),
-        Kind::Fastest(best) => {
+        LeadKind::Leads => format!("{names} share the lead {place}{}", margin(stretch)),
+        LeadKind::Fastest(best) => {
             let tied: Vec<&str> =
                 first.names.iter().copied().filter(|name| *name != best).collect();
             format!("{best} is fastest {place}, but {} cannot be told apart from it", list(&tied))
         }
-        Kind::AllTied => format!("{names} cannot be told apart {place}"),
-        Kind::Alone => format!("only {names} has a result {place}"),
-        Kind::Nobody => format!("no target has a result {place}"),
+        LeadKind::AllTied => format!("{names} cannot be told apart {place}"),
+        LeadKind::Alone => format!("only {names} has a result {place}"),
+        LeadKind::Nobody => format!("no target has a result {place}"),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::ranking::{Group, Row, groups, pair};
 
 /// The verdict on the lead at one point.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Lead<'a> {
+enum LeadVerdict<'a> {
     /// The target is told apart from all others; several are told apart from all but each other.
     Leads(Vec<&'a str>),
     /// All targets are tied.
@@ -68,7 +68,7 @@ fn most_hits(run: &Run, curve: &HitCurve, groups: &[Group<'_>]) -> Option<String
 
 /// The fastest targets, and the number of points of each.
 fn fastest(run: &Run, groups: &[Group<'_>]) -> String {
-    let mut leads: Vec<(Lead<'_>, usize)> = Vec::new();
+    let mut leads: Vec<(LeadVerdict<'_>, usize)> = Vec::new();
     for group in groups {
         let lead = lead(run, group);
         match leads.iter_mut().find(|(known, _)| *known == lead) {
@@ -78,7 +78,7 @@ fn fastest(run: &Run, groups: &[Group<'_>]) -> String {
     }
     leads.sort_by_key(|(_, points)| std::cmp::Reverse(*points));
     let by = match (leads.as_slice(), groups) {
-        ([(Lead::Leads(names), _)], [group]) if names.len() == 1 => margin(run, group),
+        ([(LeadVerdict::Leads(names), _)], [group]) if names.len() == 1 => margin(run, group),
         _ => String::new(),
     };
     let best = if groups.iter().any(Group::is_paced) { "lowest p99" } else { "highest rate" };
@@ -90,39 +90,43 @@ fn fastest(run: &Run, groups: &[Group<'_>]) -> String {
             points => format!(" at {points} of {all} points"),
         };
         match lead {
-            Lead::Leads(names) if names.len() == 1 => format!("{} leads{at}{by}", names[0]),
-            Lead::Leads(names) => format!("{} share the lead{at}", list(names)),
-            Lead::Tied(names) => format!("{} cannot be told apart{at}", list(names)),
-            Lead::Seems(name) => format!("{name} has the {best}{at}"),
-            Lead::Alone(name) => format!("{name} has the only result to compare{at}"),
-            Lead::Nobody => format!("no target has a result{at}"),
+            LeadVerdict::Leads(names) if names.len() == 1 => format!("{} leads{at}{by}", names[0]),
+            LeadVerdict::Leads(names) => format!("{} share the lead{at}", list(names)),
+            LeadVerdict::Tied(names) => format!("{} cannot be told apart{at}", list(names)),
+            LeadVerdict::Seems(name) => format!("{name} has the {best}{at}"),
+            LeadVerdict::Alone(name) => format!("{name} has the only result to compare{at}"),
+            LeadVerdict::Nobody => format!("no target has a result{at}"),
         }
     });
     let parts = parts.collect::<Vec<_>>().join("; ");
     match no_verdict(run) {
         Some(few) => format!("{parts}; {}", rounds_needed(few.rounds, few.needed)),
-        None if leads.iter().any(|(lead, _)| matches!(lead, Lead::Seems(_))) => {
+        None if leads.iter().any(|(lead, _)| matches!(lead, LeadVerdict::Seems(_))) => {
             format!("{parts}; without a verdict there")
         }
         None => parts,
     }
 }
 
-fn lead<'a>(run: &Run, group: &Group<'a>) -> Lead<'a> {
+fn lead<'a>(run: &Run, group: &Group<'a>) -> LeadVerdict<'a> {
     let ranked: Vec<&Row<'a>> = group.ranked().collect();
     match ranked.as_slice() {
-        [] => Lead::Nobody,
-        [only] => Lead::Alone(only.name),
+        [] => LeadVerdict::Nobody,
+        [only] => LeadVerdict::Alone(only.name),
         [best, second, ..] => {
             let verdict = between(run, group, best, second);
             if no_verdict(run).is_some() || matches!(verdict, None | Some(Verdict::Undecided)) {
-                return Lead::Seems(best.name);
+                return LeadVerdict::Seems(best.name);
             }
             let leaders = ranked.iter().filter(|row| row.leads).map(|row| row.name);
             let mut leaders: Vec<&str> = leaders.collect();
             // Sorted, so that equal sets compare equal.
             leaders.sort_unstable();
-            if leaders.len() == ranked.len() { Lead::Tied(leaders) } else { Lead::Leads(leaders) }
+            if leaders.len() == ranked.len() {
+                LeadVerdict::Tied(leaders)
+            } else {
+                LeadVerdict::Leads(leaders)
+            }
         }
     }
 }

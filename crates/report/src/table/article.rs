@@ -2,8 +2,8 @@
 
 use crate::article::{HEADS, WAITING, blocks, conclusions, facts, heading, matrices, said};
 use crate::findings::said_of;
-use crate::grid::{ALWAYS, Column, Grid, Piece};
-use crate::matrix::{Block, write_beside};
+use crate::grid::{ALWAYS, Grid, GridGridColumn, Piece};
+use crate::matrix::{CaptionedMatrix, write_beside};
 use crate::model::{Article, ClaimVerdict, Run};
 use crate::page::Page;
 use crate::percentiles::{heads, percentiles};
@@ -31,7 +31,7 @@ fn write_figures(page: &mut Page, article: &Article, style: Style) {
     for block in blocks(article) {
         page.blank();
         page.paragraph(2, STRONG, &block.caption);
-        let column = |importance| Column { importance, left: false };
+        let column = |importance| GridColumn { importance, left: false };
         let mut grid = Grid::new(vec![column(ALWAYS), column(ALWAYS), column(1)], 0);
         let heads = HEADS.map(|head| Piece::new(head, FAINT));
         grid.push(std::iter::once(Piece::plain("")).chain(heads).collect());
@@ -57,7 +57,7 @@ fn write_percentiles(page: &mut Page, run: &Run, style: Style) {
         page.paragraph(2, STRONG, &table.caption);
         // Without room for all columns the least goes first, because it is the same for every percentile.
         let importances = [1, 2, 3, 4, ALWAYS];
-        let columns = importances.map(|importance| Column { importance, left: false });
+        let columns = importances.map(|importance| GridColumn { importance, left: false });
         let mut grid = Grid::new(columns.to_vec(), 0);
         let heads = heads().map(|head| Piece::new(head, FAINT));
         grid.push(std::iter::once(Piece::plain("")).chain(heads).collect());
@@ -102,7 +102,7 @@ pub(crate) fn write_matrices(page: &mut Page, article: &Article, style: Style) {
     for clocks in &matrices {
         page.blank();
         page.paragraph(2, STRONG, &clocks.place);
-        let blocks = clocks.matrices.iter().map(|matrix| Block {
+        let blocks = clocks.matrices.iter().map(|matrix| CaptionedMatrix {
             caption: matrix.caption.to_owned(),
             look: FAINT,
             rated: &matrix.rated,

@@ -1,6 +1,6 @@
 //! Hit ratios by capacity, in the terminal's report.
 
-use crate::grid::{ALWAYS, Column, Grid, Piece};
+use crate::grid::{ALWAYS, Grid, GridGridColumn, Piece};
 use crate::hit_ratio::{HIT_RATIOS, HitTable, NO_RATIO, READING, hit_tables, reasons};
 use crate::model::Run;
 use crate::page::Page;
@@ -29,7 +29,7 @@ pub(super) fn write(page: &mut Page, run: &Run, style: Style) {
 }
 
 fn grid(table: &HitTable) -> Grid {
-    let columns = table.columns.iter().map(|_| Column { importance: ALWAYS, left: false });
+    let columns = table.columns.iter().map(|_| GridColumn { importance: ALWAYS, left: false });
     let mut grid = Grid::new(columns.collect(), 0);
     let heads = table.columns.iter().map(|capacity| Piece::new(capacity.as_str(), FAINT));
     grid.push(std::iter::once(Piece::plain("")).chain(heads).collect());

@@ -18,7 +18,7 @@ use crate::told::{UNTOLD, UNTOLD_MEANS};
 const MARK: &str = "✗ ";
 
 /// A printed line: a row of the grid, or a text that runs across it.
-enum Line<'a> {
+enum PrintedLine<'a> {
     /// The next row of the grid.
     Row,
     /// The next row of the grid, with a rule below it: the lower line of the heads.
@@ -37,7 +37,7 @@ enum Line<'a> {
 struct Table<'a> {
     columns: Vec<&'static Column>,
     grid: Grid,
-    lines: Vec<Line<'a>>,
+    lines: Vec<PrintedLine<'a>>,
 }
 
 /// Writes the tables, then the meaning of their marks and the columns that did not fit.
@@ -60,14 +60,17 @@ fn table<'a>(run: &Run, groups: &'a [Group<'_>], names: usize) -> Table<'a> {
     let columns = shown_columns(run, groups);
     let widths = columns
         .iter()
-        .map(|column| grid::Column { importance: importance(column, groups), left: column.words })
+        .map(|column| grid::GridColumn {
+            importance: importance(column, groups),
+            left: column.words,
+        })
         .collect();
     let mut table = Table { columns, grid: Grid::new(widths, names), lines: Vec::new() };
     let swept = run.swept();
     table.push_heads(groups[0].operation);
     for group in groups {
         if !swept.is_empty() {
-            table.lines.push(Line::Place(label(group.point, &swept)));
+            table.lines.push(PrintedLine::Place(label(group.point, &swept)));
         }
         for row in group.shown(&swept) {
             table.push_row(row);
@@ -103,7 +106,7 @@ impl<'a> Table<'a> {
             let row = std::iter::once(Piece::new(name, STRONG)).chain(heads).collect();
             self.grid.push(row);
         }
-        self.lines.extend([Line::Row, Line::Heads]);
+        self.lines.extend([PrintedLine::Row, PrintedLine::Heads]);
     }
 
     fn push_row(&mut self, row: &'a Row<'_>) {
@@ -113,7 +116,7 @@ impl<'a> Table<'a> {
         };
         if let Standing::Empty(reason) = row.standing {
             self.grid.push(vec![name]);
-            self.lines.push(Line::Empty(reason));
+            self.lines.push(PrintedLine::Empty(reason));
             return;
         }
         let figures = self.columns.iter().map(|column| match (column.text)(row) {
@@ -121,9 +124,9 @@ impl<'a> Table<'a> {
             None => Piece::new(column.otherwise, FAINT),
         });
         self.grid.push(std::iter::once(name).chain(figures).collect());
-        self.lines.push(Line::Row);
-        self.lines.extend(row.withheld().map(Line::Withheld));
-        self.lines.extend(row.unlike().map(Line::Unlike));
+        self.lines.push(PrintedLine::Row);
+        self.lines.extend(row.withheld().map(PrintedLine::Withheld));
+        self.lines.extend(row.unlike().map(PrintedLine::Unlike));
     }
 }
 
@@ -138,20 +141,22 @@ fn look(column: &Column, row: &Row<'_>) -> Look {
     }
 }
 
-fn write_lines(page: &mut Page, laid: &Laid, lines: Vec<Line<'_>>, style: Style) {
+fn write_lines(page: &mut Page, laid: &Laid, lines: Vec<PrintedLine<'_>>, style: Style) {
     let mut rows = laid.lines.iter();
     let mut row = || rows.next().map_or("", String::as_str);
     for line in lines {
         match line {
-            Line::Place(place) => page.paragraph(0, PLACE, &place),
-            Line::Unlike(reason) => page.paragraph(4, DOUBT, reason),
-            Line::Withheld(why) => page.paragraph(4, BAD, &format!("no result: {why}")),
-            Line::Empty(reason) => page.entry(0, (row(), laid.indent - 2, PLAIN), DOUBT, reason),
-            Line::Heads => {
+            PrintedLine::Place(place) => page.paragraph(0, PLACE, &place),
+            PrintedLine::Unlike(reason) => page.paragraph(4, DOUBT, reason),
+            PrintedLine::Withheld(why) => page.paragraph(4, BAD, &format!("no result: {why}")),
+            PrintedLine::Empty(reason) => {
+                page.entry(0, (row(), laid.indent - 2, PLAIN), DOUBT, reason)
+            }
+            PrintedLine::Heads => {
                 page.raw(row());
                 page.raw(&style.paint(FAINT, &"─".repeat(laid.width)));
             }
-            Line::Row => {
+            PrintedLine::Row => {
                 // The upper line of the heads may have nothing to say.
                 let row = row();
                 if !row.is_empty() {

@@ -15,7 +15,7 @@ const COLUMNS: &str = "keys,requests";
 
 /// The content of `CacheLib`'s `pop.json`: numbers of keys, each with the number of their requests.
 #[derive(Deserialize)]
-struct CacheLib {
+struct PopularityJson {
     #[serde(rename = "popularityBuckets")]
     keys: Vec<f64>,
     #[serde(rename = "popularityWeights")]
@@ -30,12 +30,12 @@ struct CacheLib {
 pub struct Popularity {
     path: PathBuf,
     /// The most frequent keys first; the last entry is all keys and all requests.
-    upto: Arc<[Share]>,
+    upto: Arc<[UpTo]>,
 }
 
 /// The most frequent keys and their requests, each as a share of all, from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Share {
+struct UpTo {
     keys: f64,
     requests: f64,
 }
@@ -71,15 +71,15 @@ impl Popularity {
 
     /// The last share for which `holds` is true, and the next; at the end, the last two.
     #[inline]
-    fn around(&self, holds: impl Fn(&Share) -> bool) -> (Share, Share) {
+    fn around(&self, holds: impl Fn(&UpTo) -> bool) -> (UpTo, UpTo) {
         let at = self.upto.partition_point(holds).min(self.upto.len() - 1);
-        let none = Share { keys: 0.0, requests: 0.0 };
+        let none = UpTo { keys: 0.0, requests: 0.0 };
         (if at == 0 { none } else { self.upto[at - 1] }, self.upto[at])
     }
 }
 
 /// Groups of keys and their requests as shares, the most frequent keys first.
-fn cumulated(mut groups: Vec<(f64, f64)>) -> Result<Arc<[Share]>, String> {
+fn cumulated(mut groups: Vec<(f64, f64)>) -> Result<Arc<[UpTo]>, String> {
     let is_number = |(keys, requests): &(f64, f64)| {
         keys.is_finite() && requests.is_finite() && *keys > 0.0 && *requests >= 0.0
     };
@@ -98,13 +98,13 @@ fn cumulated(mut groups: Vec<(f64, f64)>) -> Result<Arc<[Share]>, String> {
     let mut upto = (0.0, 0.0);
     let add = |(keys, requests)| {
         upto = (upto.0 + keys, upto.1 + requests);
-        Share { keys: upto.0 / all.0, requests: upto.1 / all.1 }
+        UpTo { keys: upto.0 / all.0, requests: upto.1 / all.1 }
     };
     Ok(groups.into_iter().map(add).collect())
 }
 
 fn cachelib(text: &str) -> Result<Vec<(f64, f64)>, String> {
-    let CacheLib { keys, requests } =
+    let PopularityJson { keys, requests } =
         serde_json::from_str(text).map_err(|error| error.to_string())?;
     if keys.len() != requests.len() {
         let (keys, requests) = (keys.len(), requests.len());

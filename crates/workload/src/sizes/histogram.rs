@@ -18,7 +18,7 @@ const COLUMNS: &str = "size,weight";
 /// The content of `CacheLib`'s `sizes.json`: as many weights as sizes, or one less. With one less, each weight is for
 /// the range from a size to before the next.
 #[derive(Deserialize)]
-struct CacheLib {
+struct SizesJson {
     #[serde(rename = "valSizeRange")]
     sizes: Vec<f64>,
     #[serde(rename = "valSizeRangeProbability")]
@@ -33,7 +33,7 @@ pub(super) fn read(path: &Path) -> Result<Table, String> {
 }
 
 fn cachelib(text: &str) -> Result<Vec<Bucket>, String> {
-    let CacheLib { sizes, weights } =
+    let SizesJson { sizes, weights } =
         serde_json::from_str(text).map_err(|error| error.to_string())?;
     let sizes: Vec<u32> = sizes.into_iter().map(checked).collect::<Result<_, _>>()?;
     if sizes.len() == weights.len() {

@@ -20,7 +20,7 @@ use clap::Args;
 use larder_segment::{Refused, Survey};
 use larder_store::StoreUrl;
 
-use self::look::Look;
+use self::look::PageLook;
 use self::users::{Holder, Users};
 use super::print;
 use crate::catalog::CATALOG;
@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let text = if arguments.format == "json" {
         format!("{:#}\n", json::of(&seen))
     } else {
-        page(&seen, Look::of_stdout())
+        page(&seen, PageLook::of_stdout())
     };
     print(text.as_bytes())?;
     Ok(Exit::Done)
@@ -86,7 +86,7 @@ struct Seen {
     survey: Survey,
 }
 
-fn page(seen: &Seen, look: Look) -> String {
+fn page(seen: &Seen, look: PageLook) -> String {
     let survey = &seen.survey;
     let parts = [
         facts::text(seen, look),

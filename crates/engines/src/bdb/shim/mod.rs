@@ -23,7 +23,7 @@ const ENTRIES: &CStr = c"entries.db";
 
 /// How an environment is opened.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Terms {
+pub(super) struct EnvironmentOptions {
     /// Bytes of the cache.
     pub(super) cache: u64,
     /// The event that a commit waits for.
@@ -36,7 +36,7 @@ pub(super) struct Terms {
 
 /// One of the databases of a store.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Table {
+pub(super) enum Database {
     /// Key to record.
     Entries,
     /// Deadline and key, in this order: always a B-tree.
@@ -75,7 +75,7 @@ impl Loaded {
     }
 
     /// Opens the environment in a folder that no other process has open, and recovers it to its last commit.
-    pub(super) fn open(self, folder: &CStr, terms: Terms) -> Outcome<Bdb> {
+    pub(super) fn open(self, folder: &CStr, terms: EnvironmentOptions) -> Outcome<Bdb> {
         let Self(shim) = self;
         let sync = match terms.sync {
             Sync::Off => 0,
@@ -209,10 +209,10 @@ impl Bdb {
         }
     }
 
-    fn table(&self, table: Table) -> Handle {
+    fn table(&self, table: Database) -> Handle {
         match table {
-            Table::Entries => self.entries.as_ptr(),
-            Table::Expiry => self.expiry.as_ptr(),
+            Database::Entries => self.entries.as_ptr(),
+            Database::Expiry => self.expiry.as_ptr(),
         }
     }
 }
@@ -267,16 +267,16 @@ impl Transaction<'_> {
     }
 
     /// Stores a record.
-    pub(super) fn put(&self, table: Table, key: &[u8], value: &[u8]) -> Outcome<()> {
+    pub(super) fn put(&self, table: Database, key: &[u8], value: &[u8]) -> Outcome<()> {
         self.put_part(table, key, value, 0)
     }
 
     /// Replaces the beginning of the record of an existing entry.
     pub(super) fn put_head(&self, key: &[u8], head: &[u8]) -> Outcome<()> {
-        self.put_part(Table::Entries, key, head, length(head))
+        self.put_part(Database::Entries, key, head, length(head))
     }
 
-    fn put_part(&self, table: Table, key: &[u8], value: &[u8], head: u32) -> Outcome<()> {
+    fn put_part(&self, table: Database, key: &[u8], value: &[u8], head: u32) -> Outcome<()> {
         let (shim, db) = (self.bdb.shim, self.bdb.table(table));
         // SAFETY: database and transaction are open, and key and value are memory of the given lengths, which is only
         // read.
@@ -295,7 +295,7 @@ impl Transaction<'_> {
     }
 
     /// Removes a record; `false` when it is missing.
-    pub(super) fn delete(&self, table: Table, key: &[u8]) -> Outcome<bool> {
+    pub(super) fn delete(&self, table: Database, key: &[u8]) -> Outcome<bool> {
         let (shim, db) = (self.bdb.shim, self.bdb.table(table));
         // SAFETY: database and transaction are open, and key is memory of the given length.
         shim.check_found(unsafe { (shim.delete)(db, self.txn.as_ptr(), key.as_ptr(), length(key)) })
@@ -303,7 +303,7 @@ impl Transaction<'_> {
 
     /// Copies the first key of the expiry index into `key`, which must be large enough; `None` when the index is empty.
     pub(super) fn first_to_expire<'k>(&self, key: &'k mut [u8]) -> Outcome<Option<&'k [u8]>> {
-        let (shim, db) = (self.bdb.shim, self.bdb.table(Table::Expiry));
+        let (shim, db) = (self.bdb.shim, self.bdb.table(Database::Expiry));
         let mut len = 0;
         // SAFETY: database and transaction are open, the database is a B-tree, and key is memory of the given length.
         let code = unsafe {
@@ -313,7 +313,7 @@ impl Transaction<'_> {
     }
 
     /// Removes every record.
-    pub(super) fn truncate(&self, table: Table) -> Outcome<()> {
+    pub(super) fn truncate(&self, table: Database) -> Outcome<()> {
         let (shim, db) = (self.bdb.shim, self.bdb.table(table));
         // SAFETY: database and transaction are open, and the transaction has no open cursor.
         shim.check(unsafe { (shim.truncate)(db, self.txn.as_ptr()) })

@@ -21,16 +21,16 @@ const THICK: f64 = 15.0;
 const MAX_NAME: usize = 32;
 
 /// A part of the bar of a target.
-struct Piece<'a> {
+struct BarPiece<'a> {
     series: &'a Series,
     figure: f64,
     ci95: Option<[f64; 2]>,
 }
 
 /// The content of one row.
-struct Line<'a> {
+struct BarRow<'a> {
     target: usize,
-    pieces: Vec<Piece<'a>>,
+    pieces: Vec<BarPiece<'a>>,
     /// Whether this is the first row of its target.
     is_first: bool,
 }
@@ -64,7 +64,7 @@ pub(super) fn draw(canvas: &mut Canvas, chart: &Chart, top: f64) -> f64 {
         let (x, _) = plot.at(tick.at, 0.0);
         canvas.line((x, plot.top), (x, plot.bottom()), Stroke::of(Paint::Line, 1.0));
     }
-    for (number, Line { target, pieces, is_first }) in lines.iter().enumerate() {
+    for (number, BarRow { target, pieces, is_first }) in lines.iter().enumerate() {
         let (target, row) = (*target, pieces);
         let y = plot.top + ROW * (index(number) + 0.5) + 3.0;
         if *is_first {
@@ -82,20 +82,20 @@ pub(super) fn draw(canvas: &mut Canvas, chart: &Chart, top: f64) -> f64 {
 }
 
 /// The rows from top to bottom: one for each target, or one for each span.
-fn lines(chart: &Chart) -> Vec<Line<'_>> {
-    let of_target = |target: &usize| -> Vec<Line<'_>> {
+fn lines(chart: &Chart) -> Vec<BarRow<'_>> {
+    let of_target = |target: &usize| -> Vec<BarRow<'_>> {
         let (target, pieces) = (*target, pieces(chart, *target));
         if !chart.family.manner().has_spans || pieces.is_empty() {
-            return vec![Line { target, pieces, is_first: true }];
+            return vec![BarRow { target, pieces, is_first: true }];
         }
         let each = pieces.into_iter().enumerate();
-        each.map(|(n, piece)| Line { target, pieces: vec![piece], is_first: n == 0 }).collect()
+        each.map(|(n, piece)| BarRow { target, pieces: vec![piece], is_first: n == 0 }).collect()
     };
     chart.order.iter().flat_map(of_target).collect()
 }
 
 /// The figures of a target, in the order of the parts.
-fn pieces(chart: &Chart, target: usize) -> Vec<Piece<'_>> {
+fn pieces(chart: &Chart, target: usize) -> Vec<BarPiece<'_>> {
     let piece = |series: &'_ Series| {
         let at = series.x.iter().position(|x| x.total_cmp(&index(target)).is_eq())?;
         let bound = |bounds: &[Option<f64>]| bounds.get(at).copied().flatten();
@@ -103,10 +103,10 @@ fn pieces(chart: &Chart, target: usize) -> Vec<Piece<'_>> {
         Some((series.y[at]?, ci95))
     };
     let known = chart.series.iter().filter_map(|series| Some((series, piece(series)?)));
-    known.map(|(series, (figure, ci95))| Piece { series, figure, ci95 }).collect()
+    known.map(|(series, (figure, ci95))| BarPiece { series, figure, ci95 }).collect()
 }
 
-fn total(row: &[Piece<'_>]) -> f64 {
+fn total(row: &[BarPiece<'_>]) -> f64 {
     row.iter().map(|piece| piece.figure).sum()
 }
 
@@ -128,13 +128,13 @@ fn legend(canvas: &mut Canvas, chart: &Chart, top: f64) -> f64 {
     if known.is_empty() { top } else { top + 24.0 }
 }
 
-fn name(chart: &Chart, target: usize, row: &[Piece<'_>]) -> String {
+fn name(chart: &Chart, target: usize, row: &[BarPiece<'_>]) -> String {
     let withheld = row.iter().any(|piece| piece.series.withheld.is_some() && !piece.series.unlike);
     let sign = if withheld { WITHHELD } else { "" };
     format!("{sign}{}", shorten(&chart.x.categories[target], MAX_NAME))
 }
 
-fn label(canvas: &mut Canvas, chart: &Chart, target: usize, row: &[Piece<'_>], y: f64) {
+fn label(canvas: &mut Canvas, chart: &Chart, target: usize, row: &[BarPiece<'_>], y: f64) {
     canvas.mark(mark(target), (EDGE + 5.0, y), target, false);
     let look = Text::at(EDGE + 18.0, y + 4.0, SMALL);
     canvas.write(if row.is_empty() { look.soft() } else { look }, &name(chart, target, row));
@@ -145,7 +145,7 @@ fn bar(
     canvas: &mut Canvas,
     chart: &Chart,
     target: usize,
-    row: &[Piece<'_>],
+    row: &[BarPiece<'_>],
     y: f64,
     place: &dyn Fn(f64) -> f64,
 ) {
@@ -177,7 +177,7 @@ fn dot(
     canvas: &mut Canvas,
     chart: &Chart,
     target: usize,
-    row: &[Piece<'_>],
+    row: &[BarPiece<'_>],
     y: f64,
     place: &dyn Fn(f64) -> f64,
 ) {
@@ -197,7 +197,7 @@ fn dot(
 
 fn whisker(
     canvas: &mut Canvas,
-    piece: &Piece<'_>,
+    piece: &BarPiece<'_>,
     y: f64,
     paint: Paint,
     place: &dyn Fn(f64) -> f64,
@@ -208,10 +208,10 @@ fn whisker(
 }
 
 /// The figure of a row as text: of shares the first part, of sums the sum, of a span its three figures.
-fn said(chart: &Chart, row: &[Piece<'_>]) -> String {
+fn said(chart: &Chart, row: &[BarPiece<'_>]) -> String {
     match row {
         [] => String::new(),
-        [Piece { series, figure: mean, ci95: Some([low, high]) }]
+        [BarPiece { series, figure: mean, ci95: Some([low, high]) }]
             if chart.family.manner().has_spans =>
         {
             let [low, mean, high] = [*low, *mean, *high].map(|ns| figure(chart.y.unit, ns));
@@ -227,7 +227,7 @@ fn said(chart: &Chart, row: &[Piece<'_>]) -> String {
 fn write_said(
     canvas: &mut Canvas,
     chart: &Chart,
-    (target, row): (usize, &[Piece<'_>]),
+    (target, row): (usize, &[BarPiece<'_>]),
     y: f64,
     plot: &Plot,
     place: &dyn Fn(f64) -> f64,

@@ -10,7 +10,7 @@ use crate::ranking::Row;
 use crate::told::{UNTOLD, tells, told};
 
 /// A figure as a cell shows it.
-pub(super) struct Figure {
+pub(super) struct PageFigure {
     pub(super) text: String,
     /// Its interval, in the same unit.
     pub(super) interval: Option<String>,
@@ -19,12 +19,12 @@ pub(super) struct Figure {
 }
 
 /// A column of figures.
-pub(super) struct Column {
+pub(super) struct PageColumn {
     /// The heading that several columns share.
     pub(super) family: &'static str,
     pub(super) head: &'static str,
     /// The figure of a row, or the reason why it is missing.
-    pub(super) figure: fn(&Row<'_>) -> Result<Figure, &'static str>,
+    pub(super) figure: fn(&Row<'_>) -> Result<PageFigure, &'static str>,
 }
 
 /// The family of latencies; in an open loop from the instant at which operations were due.
@@ -35,42 +35,46 @@ pub(super) const RESPONSE: &str = "response time";
 const NOT_KNOWN: &str = "not known";
 
 /// From left to right, after the rate: answers, latencies, costs.
-pub(super) const COLUMNS: &[Column] = &[
-    Column { family: "answers", head: "hits", figure: hits },
-    Column { family: "answers", head: "hits/s", figure: hits_per_s },
-    Column { family: "answers", head: "misses", figure: misses },
-    Column { family: "answers", head: "wrong", figure: wrong },
-    Column {
+pub(super) const COLUMNS: &[PageColumn] = &[
+    PageColumn { family: "answers", head: "hits", figure: hits },
+    PageColumn { family: "answers", head: "hits/s", figure: hits_per_s },
+    PageColumn { family: "answers", head: "misses", figure: misses },
+    PageColumn { family: "answers", head: "wrong", figure: wrong },
+    PageColumn {
         family: "answers",
         head: "errors",
         figure: |row| Ok(counted(row.cell.counts.errors, true)),
     },
-    Column {
+    PageColumn {
         family: LATENCY,
         head: "p50",
         figure: |row| latency(row, 0.5, |l| l.p50, |i| Some(i.p50)),
     },
-    Column {
+    PageColumn {
         family: LATENCY,
         head: "p99",
         figure: |row| latency(row, 0.99, |l| l.p99, |i| Some(i.p99)),
     },
-    Column {
+    PageColumn {
         family: LATENCY,
         head: "p99.9",
         figure: |row| latency(row, 0.999, |l| l.p999, |i| Some(i.p999)),
     },
-    Column { family: LATENCY, head: "max", figure: |row| latency(row, 1.0, |l| l.max, |_| None) },
+    PageColumn {
+        family: LATENCY,
+        head: "max",
+        figure: |row| latency(row, 1.0, |l| l.max, |_| None),
+    },
     // The two views of an open loop; the response time is in the columns before.
-    Column { family: "service time", head: "service p99.9", figure: begun },
-    Column {
+    PageColumn { family: "service time", head: "service p99.9", figure: begun },
+    PageColumn {
         family: "CPU per operation",
         head: "client",
         figure: |row| cpu(row.cell, row.cell.client_cpu_s, NOT_KNOWN),
     },
-    Column { family: "CPU per operation", head: "server", figure: server_cpu },
-    Column { family: "space", head: "memory", figure: memory },
-    Column { family: "space", head: "disk", figure: disk },
+    PageColumn { family: "CPU per operation", head: "server", figure: server_cpu },
+    PageColumn { family: "space", head: "memory", figure: memory },
+    PageColumn { family: "space", head: "disk", figure: disk },
 ];
 
 /// The head of the first column that a text names as a separate word.
@@ -81,14 +85,14 @@ pub(in crate::html) fn named_in(text: &str) -> Option<&'static str> {
     Some(column.head)
 }
 
-impl Column {
+impl PageColumn {
     /// Whether it has a figure for any of these rows.
     pub(super) fn concerns(&self, rows: &[&Row<'_>]) -> bool {
         rows.iter().any(|row| row.rate().is_some() && (self.figure)(row).is_ok())
     }
 }
 
-impl Figure {
+impl PageFigure {
     fn plain(text: String) -> Self {
         Self { text, interval: None, fault: false }
     }
@@ -102,10 +106,10 @@ impl Figure {
 }
 
 /// The rate with its interval.
-pub(super) fn rate(row: &Row<'_>) -> Option<Figure> {
+pub(super) fn rate(row: &Row<'_>) -> Option<PageFigure> {
     let rate = row.rate()?;
     let interval = row.rate_ci95().map(|ci95| bracketed(&figures::rate_interval(rate, ci95)));
-    Some(Figure { interval, ..Figure::plain(figures::rate(rate)) })
+    Some(PageFigure { interval, ..PageFigure::plain(figures::rate(rate)) })
 }
 
 /// The interval at the end of a figure with one.
@@ -113,34 +117,34 @@ fn bracketed(figure: &str) -> String {
     figure.split_once('[').map_or(figure, |(_, interval)| interval.trim_end_matches(']')).to_owned()
 }
 
-fn hits(row: &Row<'_>) -> Result<Figure, &'static str> {
+fn hits(row: &Row<'_>) -> Result<PageFigure, &'static str> {
     row.cell
         .hit_ratio()
-        .map(|ratio| Figure::plain(figures::percent(ratio)))
+        .map(|ratio| PageFigure::plain(figures::percent(ratio)))
         .ok_or("no read answered")
 }
 
 /// Where operations missed, fewer hit than were answered.
-fn hits_per_s(row: &Row<'_>) -> Result<Figure, &'static str> {
+fn hits_per_s(row: &Row<'_>) -> Result<PageFigure, &'static str> {
     let hits = row.cell.hits_per_s.filter(|_| row.misses).ok_or("no misses")?;
-    Ok(Figure::plain(figures::rate(hits)))
+    Ok(PageFigure::plain(figures::rate(hits)))
 }
 
 /// A key that a delete or a touch did not find is a miss as well.
-fn misses(row: &Row<'_>) -> Result<Figure, &'static str> {
+fn misses(row: &Row<'_>) -> Result<PageFigure, &'static str> {
     match row.cell.operation {
         Operation::Set => Err("writes only"),
         _ => Ok(counted(row.cell.counts.misses, false)),
     }
 }
 
-fn wrong(row: &Row<'_>) -> Result<Figure, &'static str> {
+fn wrong(row: &Row<'_>) -> Result<PageFigure, &'static str> {
     let number = row.cell.counts.wrong;
     if row.cell.operation.reads() { Ok(counted(number, true)) } else { Err("reads no value") }
 }
 
-fn counted(number: u64, fault: bool) -> Figure {
-    Figure { fault: fault && number > 0, ..Figure::plain(grouped(number)) }
+fn counted(number: u64, fault: bool) -> PageFigure {
+    PageFigure { fault: fault && number > 0, ..PageFigure::plain(grouped(number)) }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "three figures are shown")]
@@ -149,31 +153,35 @@ fn latency(
     quantile: f64,
     figure: fn(&Latency) -> u64,
     interval: fn(&LatencyIntervals) -> Option<[f64; 2]>,
-) -> Result<Figure, &'static str> {
+) -> Result<PageFigure, &'static str> {
     row.cell.latency_ns.as_ref().ok_or(NOT_KNOWN)?;
     let value = told(row.cell, quantile, figure).ok_or(UNTOLD)? as f64;
     let ci95 = row.cell.latency_ns_ci95.as_ref().and_then(interval);
     let interval = ci95.map(|ci95| bracketed(&figures::nanoseconds_interval(value, ci95)));
-    Ok(Figure { interval, ..Figure::plain(figures::nanoseconds(value)) })
+    Ok(PageFigure { interval, ..PageFigure::plain(figures::nanoseconds(value)) })
 }
 
 /// The slowest operations of an open loop, from the instant at which they really began.
 #[expect(clippy::cast_precision_loss, reason = "three figures are shown")]
-fn begun(row: &Row<'_>) -> Result<Figure, &'static str> {
+fn begun(row: &Row<'_>) -> Result<PageFigure, &'static str> {
     let service =
         row.cell.paced.as_ref().and_then(|paced| paced.service_ns).ok_or("no rate given")?;
     if !tells(row.cell, 0.999) {
         return Err(UNTOLD);
     }
-    Ok(Figure::plain(figures::nanoseconds(service.p999 as f64)))
+    Ok(PageFigure::plain(figures::nanoseconds(service.p999 as f64)))
 }
 
-fn cpu(cell: &Cell, seconds: Option<f64>, otherwise: &'static str) -> Result<Figure, &'static str> {
+fn cpu(
+    cell: &Cell,
+    seconds: Option<f64>,
+    otherwise: &'static str,
+) -> Result<PageFigure, &'static str> {
     let each = nanoseconds_per_operation(cell, seconds).ok_or(otherwise)?;
-    Ok(Figure::plain(figures::nanoseconds(each)))
+    Ok(PageFigure::plain(figures::nanoseconds(each)))
 }
 
-fn server_cpu(row: &Row<'_>) -> Result<Figure, &'static str> {
+fn server_cpu(row: &Row<'_>) -> Result<PageFigure, &'static str> {
     let otherwise = match ownership(row) {
         Some("embedded") => "no server",
         Some("external") => "not our server",
@@ -182,19 +190,19 @@ fn server_cpu(row: &Row<'_>) -> Result<Figure, &'static str> {
     cpu(row.cell, row.cell.server_cpu_s, otherwise)
 }
 
-fn memory(row: &Row<'_>) -> Result<Figure, &'static str> {
+fn memory(row: &Row<'_>) -> Result<PageFigure, &'static str> {
     // For an embedded engine it is the growth of the process.
     let otherwise = match ownership(row) {
         Some("embedded") => "no growth seen",
         _ => NOT_KNOWN,
     };
-    row.cell.rss_bytes.map(|size| Figure::plain(figures::bytes(size))).ok_or(otherwise)
+    row.cell.rss_bytes.map(|size| PageFigure::plain(figures::bytes(size))).ok_or(otherwise)
 }
 
-fn disk(row: &Row<'_>) -> Result<Figure, &'static str> {
+fn disk(row: &Row<'_>) -> Result<PageFigure, &'static str> {
     let durability = row.target.and_then(|target| target.durability.as_deref());
     let otherwise = if durability == Some("volatile") { "in memory" } else { NOT_KNOWN };
-    row.cell.disk_bytes.map(|size| Figure::plain(figures::bytes(size))).ok_or(otherwise)
+    row.cell.disk_bytes.map(|size| PageFigure::plain(figures::bytes(size))).ok_or(otherwise)
 }
 
 fn ownership<'a>(row: &Row<'a>) -> Option<&'a str> {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use maud::{Markup, html};
 
-use super::columns::{COLUMNS, Column, LATENCY, RESPONSE, rate};
+use super::columns::{COLUMNS, LATENCY, PageColumn, RESPONSE, rate};
 use crate::columns;
 use crate::figures;
 use crate::html::checks::word;
@@ -25,8 +25,8 @@ const CLASSES: [(&str, &str); 5] = [
 ];
 
 /// The columns of a group's table beyond the figures.
-struct Shape<'a> {
-    columns: Vec<&'static Column>,
+struct TableForm<'a> {
+    columns: Vec<&'static PageColumn>,
     /// The classes of durability that stand apart; empty where all stand together.
     classes: Vec<&'a str>,
     ties: bool,
@@ -40,7 +40,7 @@ struct Shape<'a> {
 /// A group as a table.
 pub(super) fn table(view: &View<'_>, group: &Group<'_>) -> Markup {
     let rows: Vec<&Row<'_>> = group.shown(&view.swept).collect();
-    let shape = Shape {
+    let shape = TableForm {
         columns: COLUMNS.iter().filter(|column| column.concerns(&rows)).collect(),
         classes: classes(group.operation, &rows),
         ties: rows.iter().any(|row| !row.ties.is_empty() || row.is_withheld()),
@@ -68,7 +68,7 @@ pub(super) fn table(view: &View<'_>, group: &Group<'_>) -> Markup {
     }
 }
 
-impl Shape<'_> {
+impl TableForm<'_> {
     /// The columns of the rate.
     fn of_rate(&self) -> usize {
         2 + usize::from(self.paced) + usize::from(self.ties)
@@ -139,7 +139,7 @@ pub(in crate::html) fn pips() -> Markup {
     }
 }
 
-fn heads(shape: &Shape<'_>) -> Markup {
+fn heads(shape: &TableForm<'_>) -> Markup {
     let families = || shape.columns.chunk_by(|a, b| a.family == b.family);
     html! {
         thead {
@@ -167,7 +167,7 @@ fn heads(shape: &Shape<'_>) -> Markup {
     }
 }
 
-fn line(view: &View<'_>, row: &Row<'_>, shape: &Shape<'_>) -> Markup {
+fn line(view: &View<'_>, row: &Row<'_>, shape: &TableForm<'_>) -> Markup {
     html! {
         tr id=[view.row_anchor(row.cell)] class=[those(&[("leads", row.leads), ("withheld", row.is_withheld())])] {
             th scope="row" { (marks::of_target(view.number(&row.cell.target))) " " (row.name) }
@@ -184,7 +184,7 @@ fn line(view: &View<'_>, row: &Row<'_>, shape: &Shape<'_>) -> Markup {
     }
 }
 
-fn figures(row: &Row<'_>, shape: &Shape<'_>) -> Markup {
+fn figures(row: &Row<'_>, shape: &TableForm<'_>) -> Markup {
     html! {
         td.first.rate { @if let Some(rate) = rate(row) { (rate.markup()) } }
         @if shape.paced { td { (row.cell.paced.as_ref().map(|paced| figures::rate(paced.offered_per_s)).unwrap_or_default()) } }
