@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 use std::io::Write;
 use std::path::Path;
 
+use larder_workload::Access;
 use larder_workload::trace::{
-    Access, FORMATS, MAX_OPS, Trace, TraceFault, TraceOp, TraceSource, TraceStats,
+    FORMATS, MAX_OPS, Trace, TraceFault, TraceOp, TraceSource, TraceStats,
 };
 use proptest::prelude::*;
 
