@@ -13,7 +13,7 @@ use crate::columns::TIED as TIE;
 use crate::figures;
 use crate::findings::said_of;
 use crate::format::Format;
-use crate::grid::{ALWAYS, Grid, GridGridColumn, Piece};
+use crate::grid::{ALWAYS, Grid, GridColumn, Piece};
 use crate::model::{Run, Verdict};
 use crate::page::Page;
 use crate::points::label;

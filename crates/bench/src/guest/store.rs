@@ -24,7 +24,7 @@ use super::interpreter::{INTERPRETER, Interpreter};
 use super::process::GuestProcess;
 use super::reply::{Opened, PROTOCOL};
 use super::session::GuestSession;
-use super::tier::{GuestCache, SIZE, ServerServerAccess};
+use super::tier::{GuestCache, SIZE, ServerAccess};
 use super::{Cache, Keeps, Launch, find};
 
 /// The largest value that is expected without a plan, in bytes.

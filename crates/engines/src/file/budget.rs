@@ -23,7 +23,7 @@ use super::folder::Folder;
 use super::lock::Locks;
 use super::name::Name;
 use super::sys::{self, FileStat};
-use super::usage::Usage;
+use super::usage::SharedUsage;
 use super::walk::walk;
 use larder_host::disk;
 

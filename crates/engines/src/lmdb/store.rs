@@ -15,7 +15,7 @@ use super::databases::Databases;
 use super::environment::Environment;
 use super::session::LmdbSession;
 use super::usage;
-use super::writer::Limits;
+use super::writer::NamespaceLimits;
 use crate::counters::{Counters, Dropped};
 use larder_host::disk;
 use larder_host::scratch::Place;

@@ -8,7 +8,7 @@ use heed::RwTxn;
 
 use super::databases::Databases;
 use super::record::{Record, RecordHeader, Terms, entry_bytes};
-use super::usage::Usage;
+use super::usage::UsageRecord;
 
 /// How many expired entries a write removes at most. Each write adds at most one, so expired entries never pile up.
 const EXPIRED_PER_WRITE: usize = 16;

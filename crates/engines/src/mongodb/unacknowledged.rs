@@ -187,12 +187,12 @@ pub(super) fn destination(destinations: Vec<Destination>) -> Result<Destination>
 mod tests {
     use mongodb::bson::RawDocument;
 
-    use super::super::document::{self, Terms};
+    use super::super::document::{self, EntryMetadata};
     use super::*;
 
     #[test]
     fn a_set_is_one_message_that_wants_no_answer() {
-        let terms = Terms { version: 7, flags: 0, deadline_ms: None, tag: None };
+        let terms = EntryMetadata { version: 7, flags: 0, deadline_ms: None, tag: None };
         let entry = document::of(b"key", b"value", &terms);
         let mut message = Vec::new();
         let command = replacement("base", "entries", &entry).unwrap();

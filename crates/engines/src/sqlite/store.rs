@@ -15,7 +15,7 @@ use super::config::{MAX_KEY_LEN, SqliteConfig, Sync};
 use super::connection::SqliteConnection;
 use super::eviction::{Eviction, pages_in_use};
 use super::file;
-use super::upkeep::Upkeep;
+use super::upkeep::WriteState;
 use crate::sql::dialect::SQLITE;
 use crate::sql::session::SqlSession;
 use crate::sql::statements::Statements;

@@ -2,7 +2,7 @@
 
 use super::axis;
 use super::family::Family;
-use super::marks::{BarBarPart, Figure, stacked};
+use super::marks::{BarPart, Figure, stacked};
 use super::model::{Chart, Shape, Unit};
 use super::subject::{Picture, Subject};
 use super::sweep::point_label;

@@ -1,7 +1,7 @@
 //! A difference in the terminal.
 
 use super::shown::{Block, HEADS, blocks, header, left_out, rule, warning};
-use crate::grid::{ALWAYS, Grid, GridGridColumn, Piece};
+use crate::grid::{ALWAYS, Grid, GridColumn, Piece};
 use crate::model::{ChangeVerdict, Diff};
 use crate::page::Page;
 use crate::style::{BAD, BEST, FAINT, PLACE, PLAIN, STRONG, Style};

@@ -3,7 +3,7 @@
 use super::{Tally, answer, fired, took};
 use crate::figures::seconds;
 use crate::findings::said_of;
-use crate::grid::{ALWAYS, Grid, GridGridColumn, Piece};
+use crate::grid::{ALWAYS, Grid, GridColumn, Piece};
 use crate::model::{Entry, Index, Run, Severity};
 use crate::page::Page;
 use crate::style::{BAD, BEST, DOUBT, FAINT, PLAIN, STRONG, Style};

@@ -2,7 +2,7 @@
 
 use crate::article::{HEADS, WAITING, blocks, conclusions, facts, heading, matrices, said};
 use crate::findings::said_of;
-use crate::grid::{ALWAYS, Grid, GridGridColumn, Piece};
+use crate::grid::{ALWAYS, Grid, GridColumn, Piece};
 use crate::matrix::{CaptionedMatrix, write_beside};
 use crate::model::{Article, ClaimVerdict, Run};
 use crate::page::Page;

@@ -1,6 +1,6 @@
 //! Hit ratios by capacity, in the terminal's report.
 
-use crate::grid::{ALWAYS, Grid, GridGridColumn, Piece};
+use crate::grid::{ALWAYS, Grid, GridColumn, Piece};
 use crate::hit_ratio::{HIT_RATIOS, HitTable, NO_RATIO, READING, hit_tables, reasons};
 use crate::model::Run;
 use crate::page::Page;

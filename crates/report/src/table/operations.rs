@@ -150,7 +150,7 @@ fn write_lines(page: &mut Page, laid: &Laid, lines: Vec<PrintedLine<'_>>, style:
             PrintedLine::Unlike(reason) => page.paragraph(4, DOUBT, reason),
             PrintedLine::Withheld(why) => page.paragraph(4, BAD, &format!("no result: {why}")),
             PrintedLine::Empty(reason) => {
-                page.entry(0, (row(), laid.indent - 2, PLAIN), DOUBT, reason)
+                page.entry(0, (row(), laid.indent - 2, PLAIN), DOUBT, reason);
             }
             PrintedLine::Heads => {
                 page.raw(row());
