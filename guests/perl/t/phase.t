@@ -5,7 +5,7 @@ use lib "$FindBin::Bin/lib", "$FindBin::Bin/..";
 
 use File::Temp ();
 use Test::More;
-use Time::HiRes qw(sleep);
+use Time::HiRes qw(clock_gettime sleep CLOCK_MONOTONIC);
 
 use TestPlan            ();
 use Larder::Cache       ();
@@ -29,7 +29,7 @@ package Refusing {    ## no critic (RequireFilenameMatchesPackage)
     }
 }
 
-# The result of a phase of ten sets.
+# The result of a phase of ten sets, and the time that it took by this test's clock.
 sub ten_sets ($cache) {
     my $folder = File::Temp->newdir;
     my $plan   = TestPlan->new("$folder", keys => ['key']);
@@ -38,14 +38,16 @@ sub ten_sets ($cache) {
     my $loaded = Larder::Plan->read_from($plan->write);
     my $phase  = Larder::Phase->new(plan => $loaded, cache => $cache, judge => Larder::Judge->new($loaded),
         phase => 0, process => 0);
+    my $began = clock_gettime(CLOCK_MONOTONIC);
     $phase->run(sub { });
+    my $took_ns = (clock_gettime(CLOCK_MONOTONIC) - $began) * 1e9;
     $phase->write_result("$folder");
-    return Larder::Plan::read_json("$folder/ran-0-0.json");
+    return (Larder::Plan::read_json("$folder/ran-0-0.json"), $took_ns);
 }
 
-my $refused = ten_sets(bless {}, 'Refusing');
+my ($refused, $took_ns) = ten_sets(bless {}, 'Refusing');
 is_deeply $refused->{operations}{set}{errors_by_kind}, { other => 10 }, 'each refusal is explained';
-cmp_ok $refused->{wall_ns}, '<', 50_000_000, 'while the clock stands still';
+cmp_ok $refused->{wall_ns}, '<', $took_ns - 10 * 50_000_000 + 1_000_000, 'while the clock stands still';
 
 # A cache that does not delete.
 package Stubborn {    ## no critic (RequireFilenameMatchesPackage)

@@ -71,12 +71,12 @@ SKIP: {
         $guest->ask('load ' . $plan->write);
         $guest->send("run 0\n");
         ok $guest->answer->{alive} > 0, 'while they work it does';
-        sleep 0.6;
         $server->pause;
-        ok $guest->answer->{alive} > 0, 'what they did until then it tells';
-        ok !$guest->answers_within(2.5), 'and then no more';
+        my $told = 0;
+        $told++ while $told < 10 && $guest->answers_within(2.5) && $guest->answer->{alive};
+        cmp_ok $told, '<', 10, 'what they did until then it tells, and then no more';
         $server->resume;
-        ok $guest->answers_within(2.5), 'until they go on';
+        ok $guest->answers_within(300), 'until they go on';
     };
 }
 

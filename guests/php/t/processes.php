@@ -30,7 +30,7 @@ function childrenOf(int $pid): array
 
 function isGone(int $pid): bool
 {
-    for ($n = 0; $n < 300; $n++) {
+    for ($n = 0; $n < 30_000; $n++) {
         if (preg_match('/\) Z/', (string) @file_get_contents("/proc/$pid/stat") ?: ') Z') === 1) {
             return true;
         }
@@ -50,7 +50,7 @@ test('children end between two operations, so that none leaves the memory locked
         $guest->ask('load ' . $plan->write());
         matches($guest->ask('run 0')['error'] ?? null, '/^process 1 of 3: gave up after 100 failures/', 'one gives up');
         $guest->send("set 1 1 -\nxy");
-        ok($guest->answersWithin(5), 'and the cache can be asked');
+        ok($guest->answersWithin(300), 'and the cache can be asked');
         same($guest->answer(), ['stored' => true], 'as before');
     }
 });
@@ -80,11 +80,12 @@ if ($server !== null) {
         $guest->ask('load ' . $plan->write());
         $guest->send("run 0\n");
         ok($guest->answer()['alive'] > 0, 'while they work it does');
-        usleep(600_000);
         $server->pause();
-        ok($guest->answer()['alive'] > 0, 'what they did until then it tells');
-        ok(!$guest->answersWithin(2.5), 'and then no more');
+        for ($told = 0; $told < 10 && $guest->answersWithin(2.5); $told++) {
+            $guest->answer();
+        }
+        ok($told < 10, 'what they did until then it tells, and then no more', $told);
         $server->resume();
-        ok($guest->answersWithin(2.5), 'until they go on');
+        ok($guest->answersWithin(300), 'until they go on');
     });
 }

@@ -231,6 +231,29 @@ class Memcached:
     def resume(self) -> None:
         self._process.send_signal(signal.SIGCONT)
 
+    def wait_for_client(self) -> None:
+        """Waits until a client waits at the paused server, which has not accepted its connection.
+
+        A client whose request timed out connects anew, and waits here.
+        """
+        self._wait_for_bytes("0A")
+
+    def wait_for_request(self) -> None:
+        """Waits until a request lies unread in one of the paused server's connections."""
+        self._wait_for_bytes("01")
+
+    def _wait_for_bytes(self, state: str) -> None:
+        """Waits until something lies in the receive queue of a socket of the server's port in this state."""
+        port = f"{int(self.address.rpartition(':')[2]):04X}"
+        deadline = time.monotonic() + 300
+        while time.monotonic() < deadline:
+            for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+                _, local, _, its_state, queues, *_ = line.split()
+                if local.endswith(f":{port}") and its_state == state and int(queues.partition(":")[2], 16) > 0:
+                    return
+            time.sleep(0.002)
+        raise TimeoutError(f"within 5 minutes nothing waits at {self.address}")
+
     def kill(self) -> None:
         self._process.kill()
         self._process.wait()

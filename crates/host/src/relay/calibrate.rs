@@ -100,21 +100,29 @@ pub(super) fn calibrate(
     through: SocketAddr,
     hold: &mut dyn FnMut(Duration, Duration) -> io::Result<()>,
 ) -> io::Result<Added> {
-    let searched = delay.min(LONGEST_SEARCHED);
     let patience = delay * 2 + Duration::from_secs(5);
     let mut past = connect(echo.local_addr()?, echo, patience)?;
     let mut through = connect(through, echo, patience)?;
+    settle(delay, &mut |delay, held, time| {
+        hold(delay, held)?;
+        measure(&mut through, &mut past, delay, time)
+    })
+}
+
+/// As [`calibrate`], where `measure` gives the relay its order (the delay, and how long to hold a request), and measures
+/// it for a time.
+fn settle(
+    delay: Duration,
+    measure: &mut dyn FnMut(Duration, Duration, Duration) -> io::Result<Added>,
+) -> io::Result<Added> {
+    let searched = delay.min(LONGEST_SEARCHED);
     let mut cost = None;
     for _ in 0..N_SEARCHES {
         let held = searched.saturating_sub(cost.unwrap_or_default());
-        hold(searched, held)?;
-        let added = measure(&mut through, &mut past, searched, SEARCH)?.median;
-        let beyond = added.saturating_sub(held);
+        let beyond = measure(searched, held, SEARCH)?.median.saturating_sub(held);
         cost = Some(cost.map_or(beyond, |cost: Duration| cost.min(beyond)));
     }
-    let cost = cost.unwrap_or_default();
-    hold(delay, delay.saturating_sub(cost))?;
-    measure(&mut through, &mut past, delay, PROOF)
+    measure(delay, delay.saturating_sub(cost.unwrap_or_default()), PROOF)
 }
 
 /// Makes round trips for this long, and returns by how much those through the relay are longer than the others.
@@ -228,6 +236,31 @@ mod tests {
             let text = added.to_string();
             assert!(text.ends_with(&format!("at p99{off}; at real-time priority")), "{text}");
         }
+    }
+
+    /// What a relay adds at the median that costs this much at each measurement.
+    fn settled(delay: Duration, costs: [Duration; N_SEARCHES + 1]) -> Duration {
+        let mut costs = costs.into_iter();
+        let measure = &mut |asked, held, _| {
+            let median = held + costs.next().unwrap();
+            Ok(Added { asked, median, p99: median, n_round_trips: 100, is_realtime: false })
+        };
+        let added = settle(delay, measure).unwrap();
+        assert_eq!((added.asked, costs.next()), (delay, None));
+        added.median
+    }
+
+    #[test]
+    fn the_median_of_the_added_delay_is_the_delay_asked_for() {
+        let micros = Duration::from_micros;
+        for delay in [micros(500), micros(2000), micros(50_000)] {
+            assert_eq!(settled(delay, [micros(120); 4]), delay);
+            // Other work of the machine slows two of the searches down.
+            let busy = [micros(900), micros(120), micros(3000), micros(120)];
+            assert_eq!(settled(delay, busy), delay);
+        }
+        // The relay cannot take off more than it holds.
+        assert_eq!(settled(micros(100), [micros(120); 4]), micros(120));
     }
 
     #[test]

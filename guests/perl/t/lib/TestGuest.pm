@@ -159,6 +159,51 @@ sub pause ($self) {
 
 sub resume ($self) { return kill CONT => $self->{pid} }
 
+# Waits until this many clients wait at the paused server: it has not accepted their connections. A client whose request
+# timed out connects anew, so each such client waits here.
+sub wait_for_clients ($self, $count) {
+    my $listens = sprintf '%04X', (split /:/, $self->{address})[1];
+    return _until("$count clients wait", sub { return _queued(qr/:$listens \S+ 0A/) >= $count });
+}
+
+# Waits until a request lies unread in one of the paused server's connections.
+sub wait_for_request ($self) {
+    my $port = sprintf '%04X', (split /:/, $self->{address})[1];
+    return _until('a request has arrived', sub { return _queued(qr/:$port \S+ 01/) > 0 });
+}
+
+# Waits until the server has answered a get.
+sub wait_for_gets ($self) {
+    my $before = $self->_gets;
+    return _until('a get is answered', sub { return $self->_gets > $before });
+}
+
+sub _gets ($self) {
+    my $stream = IO::Socket::INET->new(PeerAddr => $self->{address}) or die "cannot connect: $@\n";
+    print {$stream} "stats\r\nquit\r\n";
+    my ($gets) = map { /^STAT cmd_get (\d+)/ } readline $stream;
+    return $gets;
+}
+
+# What lies in the receive queues of the sockets with such a local port and state.
+sub _queued ($socket) {
+    open my $file, '<', '/proc/net/tcp' or die "cannot read the sockets: $!\n";
+    my $sum = 0;
+    while (my $line = readline $file) {
+        $sum += hex $1 if $line =~ /^\s*\d+: \w+$socket \w+:(\w+)/;
+    }
+    return $sum;
+}
+
+sub _until ($what, $is_so) {
+    my $deadline = time + 300;
+    while (!$is_so->()) {
+        die "within 5 minutes not so: $what\n" if time > $deadline;
+        sleep 0.002;
+    }
+    return;
+}
+
 sub _line ($path) {
     open my $file, '<', $path or die "cannot open $path: $!\n";
     return readline $file;

@@ -77,6 +77,22 @@ final class TestServer
         posix_kill($this->pid, SIGCONT);
     }
 
+    /**
+     * Waits until a client waits at the paused server, which has not accepted its connection. A client whose request
+     * timed out connects anew, and waits here.
+     */
+    public function waitForClient(): void
+    {
+        $listens = sprintf('%04X', (int) explode(':', $this->address)[1]);
+        for ($deadline = time() + 300; time() < $deadline; usleep(2_000)) {
+            $sockets = (string) file_get_contents('/proc/net/tcp');
+            if (preg_match("/^ *\\d+: \\w+:$listens \\S+ 0A \\w+:(\\w+)/m", $sockets, $found) === 1 && hexdec($found[1]) > 0) {
+                return;
+            }
+        }
+        throw new RuntimeException("no client waits at $this->address");
+    }
+
     public function kill(): void
     {
         if ($this->program !== null) {
