@@ -9,7 +9,7 @@ use larder_store::{Capabilities, Catalog, Error, Session, Store, StoreUrl};
 use libtest_mimic::Failed;
 
 use super::case::Subject;
-use super::retrying::retrying;
+use super::retrying::Sessions;
 use crate::patient::patient;
 
 /// The byte limit of stores that are opened with one: small enough to be filled quickly, large enough for a real
@@ -21,6 +21,8 @@ pub(super) struct Target {
     catalog: Catalog,
     url: String,
     open: OnceLock<Result<Open, Refusal>>,
+    /// The sessions of the shared store, and of every other store with the same path or host.
+    sessions: Sessions,
 }
 
 struct Open {
@@ -48,7 +50,7 @@ impl From<Error> for Refusal {
 
 impl Target {
     pub(super) fn new(catalog: Catalog, url: &str) -> Self {
-        Self { catalog, url: url.into(), open: OnceLock::new() }
+        Self { catalog, url: url.into(), open: OnceLock::new(), sessions: Sessions::default() }
     }
 
     /// The facts about the store; the first call opens it.
@@ -60,7 +62,7 @@ impl Target {
         self.open.get_or_init(|| {
             let url = patient(&self.catalog, StoreUrl::parse(&self.url)?);
             let engine = self.catalog.find(url.scheme())?;
-            let store = retrying(self.catalog.open(&url)?);
+            let store = self.sessions.retrying(self.catalog.open(&url)?);
             let (capabilities, info) = (store.capabilities(), store.info());
             let unchecked = info.settings.get("writes").is_some_and(|how| how == "unchecked");
             let bounded = match engine.capacity_option {
@@ -83,12 +85,14 @@ impl Target {
 pub(super) struct Fixture {
     target: Arc<Target>,
     case: &'static str,
+    /// The sessions of the stores that this case opens for itself.
+    sessions: Sessions,
 }
 
 impl Fixture {
     /// The fixture of a case whose target has an open store.
     pub(super) fn new(target: Arc<Target>, case: &'static str) -> Self {
-        Self { target, case }
+        Self { target, case, sessions: Sessions::default() }
     }
 
     fn open(&self) -> Result<&Open, Failed> {
@@ -128,7 +132,7 @@ impl Fixture {
     pub(super) fn bounded(&self) -> Result<Arc<dyn Store>, Failed> {
         let option = self.open()?.subject.engine.capacity_option.ok_or("takes no byte limit")?;
         let url = StoreUrl::parse(&self.target.url)?.or_option(option, &SMALL_LIMIT.to_string());
-        Ok(retrying(self.target.catalog.open(&patient(&self.target.catalog, url))?))
+        Ok(self.open_parsed(url)?)
     }
 
     /// The URL with these options added.
@@ -147,8 +151,17 @@ impl Fixture {
 
     /// Opens any URL with the catalog of the suite.
     pub(super) fn open_url(&self, url: &str) -> larder_store::Result<Arc<dyn Store>> {
-        let url = StoreUrl::parse(url)?;
-        self.target.catalog.open(&patient(&self.target.catalog, url)).map(retrying)
+        self.open_parsed(StoreUrl::parse(url)?)
+    }
+
+    fn open_parsed(&self, url: StoreUrl) -> larder_store::Result<Arc<dyn Store>> {
+        let own = StoreUrl::parse(&self.target.url)?;
+        let has_place =
+            !own.hosts().is_empty() || !own.path().is_empty() || !own.tiers().is_empty();
+        let is_shared = has_place && (url.hosts(), url.path()) == (own.hosts(), own.path());
+        let sessions = if is_shared { &self.target.sessions } else { &self.sessions };
+        let store = self.target.catalog.open(&patient(&self.target.catalog, url))?;
+        Ok(sessions.retrying(store))
     }
 }
 

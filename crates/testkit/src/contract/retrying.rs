@@ -1,9 +1,11 @@
-//! A store whose sessions retry operations that find a lock taken.
+//! A store whose sessions retry operations that find a lock taken by another session.
 //!
 //! Cases run beside each other, on machines that may be busy. A thread may be kept from working while it holds a lock
 //! of the shared store. The result is [`Error::Busy`], with nothing done, and does not concern the promise of the case.
+//! Where no other session has the entries open, no session can hold a lock, and [`Error::Busy`] is a failure.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use larder_store::{
@@ -14,63 +16,118 @@ use larder_store::{
 /// The attempts of an operation: each attempt has waited as long as the engine waits.
 const ATTEMPTS: u32 = 50;
 
-/// The same store, with sessions that retry.
-pub(super) fn retrying(store: Arc<dyn Store>) -> Arc<dyn Store> {
-    Arc::new(Retrying(store))
+/// The sessions that have the same entries open, through one store or several.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Sessions(Arc<Counts>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    opened: AtomicUsize,
+    closed: AtomicUsize,
+}
+
+impl Sessions {
+    /// The same store, with sessions that retry and count among these.
+    pub(super) fn retrying(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
+        Arc::new(Retrying { store, sessions: self.clone() })
+    }
+
+    fn count(&self) -> Counted {
+        self.0.opened.fetch_add(1, Ordering::SeqCst);
+        Counted(self.clone())
+    }
+
+    fn opened(&self) -> usize {
+        self.0.opened.load(Ordering::SeqCst)
+    }
+
+    fn closed(&self) -> usize {
+        self.0.closed.load(Ordering::SeqCst)
+    }
+
+    /// The result of an operation once no lock of another session blocks it.
+    fn when_free<T>(&self, mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
+        for _ in 1..ATTEMPTS {
+            let closed_before = self.closed();
+            match attempt() {
+                // Another session has been open for at least a part of the attempt.
+                Err(Error::Busy { .. }) if self.opened() - closed_before > 1 => {}
+                done => return done,
+            }
+        }
+        attempt()
+    }
 }
 
 /// A store whose sessions retry.
 #[derive(Debug)]
-struct Retrying(Arc<dyn Store>);
+struct Retrying {
+    store: Arc<dyn Store>,
+    sessions: Sessions,
+}
 
 impl Store for Retrying {
     fn info(&self) -> StoreInfo {
-        self.0.info()
+        self.store.info()
     }
 
     fn capabilities(&self) -> Capabilities {
-        self.0.capabilities()
+        self.store.capabilities()
     }
 
     fn session(&self) -> Result<Box<dyn Session>> {
-        Ok(Box::new(RetryingSession(self.0.session()?)))
+        let counted = self.sessions.count();
+        Ok(Box::new(RetryingSession { session: self.store.session()?, counted }))
     }
 
     fn stats(&self) -> Result<Stats> {
-        self.0.stats()
+        self.store.stats()
     }
 
     fn external_stats(&self) -> Result<Vec<Stats>> {
-        self.0.external_stats()
+        self.store.external_stats()
     }
 
     fn counters(&self) -> Result<Vec<Counter>> {
-        self.0.counters()
+        self.store.counters()
     }
 
     fn tiers(&self) -> Vec<TierStats> {
-        self.0.tiers()
+        self.store.tiers()
     }
 }
 
 /// A session that retries.
-struct RetryingSession(Box<dyn Session>);
+struct RetryingSession {
+    session: Box<dyn Session>,
+    // Dropped last, because a session may hold a lock until it is closed.
+    counted: Counted,
+}
+
+/// A session among its kind, from before it is opened until after it is closed.
+struct Counted(Sessions);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.0.closed.fetch_add(1, Ordering::SeqCst);
+    }
+}
 
 impl Session for RetryingSession {
     fn engine(&self) -> &'static str {
-        self.0.engine()
+        self.session.engine()
     }
 
     fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
-        when_free(|| self.0.get(key, value))
+        self.counted.0.when_free(|| self.session.get(key, value))
     }
 
     fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {
         let mut found = Vec::new();
-        when_free(|| {
+        self.counted.0.when_free(|| {
             // An attempt that ends early has already passed on some keys.
             found.clear();
-            self.0.get_many(keys, &mut |i, value, meta| found.push((i, value.to_vec(), meta)))
+            self.session.get_many(keys, &mut |i, value, meta| found.push((i, value.to_vec(), meta)))
         })?;
         for (i, value, meta) in found {
             hit(i, &value, meta);
@@ -79,41 +136,56 @@ impl Session for RetryingSession {
     }
 
     fn set(&mut self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<SetOutcome> {
-        when_free(|| self.0.set(key, value, options))
+        self.counted.0.when_free(|| self.session.set(key, value, options))
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
-        when_free(|| self.0.delete(key))
+        self.counted.0.when_free(|| self.session.delete(key))
     }
 
     fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
-        when_free(|| self.0.touch(key, ttl))
+        self.counted.0.when_free(|| self.session.touch(key, ttl))
     }
 
     fn incr(&mut self, key: &[u8], delta: i64) -> Result<Option<u64>> {
-        when_free(|| self.0.incr(key, delta))
+        self.counted.0.when_free(|| self.session.incr(key, delta))
     }
 
     fn clear(&mut self) -> Result<()> {
-        when_free(|| self.0.clear())
+        self.counted.0.when_free(|| self.session.clear())
     }
 
     fn settle(&mut self) -> Result<()> {
-        self.0.settle()
+        self.session.settle()
     }
 
     fn groups(&mut self) -> Option<&mut dyn Groups> {
-        self.0.groups()
+        self.session.groups()
     }
 }
 
-/// The result of an operation once no lock blocks it.
-fn when_free<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
-    for _ in 1..ATTEMPTS {
-        match attempt() {
-            Err(Error::Busy { .. }) => {}
-            done => return done,
+#[cfg(test)]
+mod tests {
+    use larder_store::StoreUrl;
+
+    use super::*;
+    use crate::stores::ENGINES;
+
+    #[test]
+    fn a_lock_is_waited_for_only_beside_another_session() {
+        let sessions = Sessions::default();
+        let url = StoreUrl::parse("fails:?every=2").unwrap();
+        let store = sessions.retrying(ENGINES.open(&url).unwrap());
+        let mut session = store.session().unwrap();
+        let set = |session: &mut dyn Session| session.set(b"key", b"x", &SetOptions::default());
+        set(&mut *session).unwrap();
+        assert!(matches!(set(&mut *session), Err(Error::Busy { .. })));
+        let other = store.session().unwrap();
+        for _ in 0..10 {
+            set(&mut *session).unwrap();
         }
+        drop(other);
+        let alone: Vec<_> = (0..2).map(|_| set(&mut *session)).collect();
+        assert!(alone.iter().any(Result::is_err), "{alone:?}");
     }
-    attempt()
 }
