@@ -22,10 +22,15 @@ pub fn rate(per_second: f64) -> String {
 
 /// A rate with its interval in the same unit: `1.24 M/s [1.22–1.26]`.
 pub fn rate_interval(per_second: f64, ci95: [f64; 2]) -> String {
-    let (size, unit) = rate_unit(per_second);
+    format!("{} [{}]", rate(per_second), rate_bounds(per_second, ci95))
+}
+
+/// The ends of a rate's interval, in the unit of the rate: `1.22–1.26`.
+pub(crate) fn rate_bounds(per_second: f64, ci95: [f64; 2]) -> String {
+    let (size, _) = rate_unit(per_second);
     let decimals = decimals(per_second / size, 3);
     let [low, high] = ci95.map(|bound| format!("{:.decimals$}", bound / size));
-    format!("{} {unit}/s [{low}–{high}]", significant(per_second / size, 3))
+    format!("{low}–{high}")
 }
 
 /// An interval with an arm longer than the other by this factor is lopsided.
@@ -85,11 +90,16 @@ pub fn nanoseconds(value: f64) -> String {
 
 /// A span of time with its interval in the same unit: `12.3 µs [12.1–12.6]`.
 pub fn nanoseconds_interval(value: f64, ci95: [f64; 2]) -> String {
+    format!("{} [{}]", nanoseconds(value), nanoseconds_bounds(value, ci95))
+}
+
+/// The ends of a span's interval, in the unit of the span: `12.1–12.6`.
+pub(crate) fn nanoseconds_bounds(value: f64, ci95: [f64; 2]) -> String {
     let (size, _) = unit_of(value, &TIMES);
     let whole = size <= 1.0 && value.fract() == 0.0;
     let decimals = if whole { 0 } else { decimals(value / size, 3) };
     let [low, high] = ci95.map(|bound| format!("{:.decimals$}", bound / size));
-    format!("{} [{low}–{high}]", nanoseconds(value))
+    format!("{low}–{high}")
 }
 
 /// The length of a run, given in seconds: `42.0 s`, `2 min 14 s`, `1 h 3 min`.

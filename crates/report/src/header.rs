@@ -93,13 +93,18 @@ fn common_facts(run: &Run) -> Option<String> {
 
 /// The rounds behind the figures: `5 rounds`, `2 to 5 rounds`.
 pub(crate) fn rounds(run: &Run) -> String {
-    let measured = || run.cells.iter().map(|cell| cell.rounds as usize).filter(|n| *n > 0);
-    let (least, most) = (measured().min().unwrap_or(0), measured().max().unwrap_or(0));
+    let (least, most) = n_rounds(run);
     if least == most {
         count(most, "round")
     } else {
         format!("{least} to {}", count(most, "round"))
     }
+}
+
+/// The least and the largest number of rounds behind a figure.
+pub(crate) fn n_rounds(run: &Run) -> (usize, usize) {
+    let measured = || run.cells.iter().map(|cell| cell.rounds as usize).filter(|n| *n > 0);
+    (measured().min().unwrap_or(0), measured().max().unwrap_or(0))
 }
 
 fn what_ran(run: &Run) -> String {

@@ -101,7 +101,7 @@ fn published(run: &Run, article: &Article) -> String {
         text.push_str("| --- | ---: | ---: | ---: | --- |");
         for row in &block.rows {
             let name = format!("{}{}", if row.doubtful { "✗ " } else { "" }, escaped(&row.target));
-            let figures = [&row.published, &row.here, &row.ratio].map(|text| escaped(text));
+            let figures = [&row.published, &row.here(), &row.ratio].map(|text| escaped(text));
             let remark = escaped(row.remark.as_deref().unwrap_or_default());
             text.push('\n');
             text.push_str(&pipes(&[&[name], &figures[..], &[remark]].concat()));

@@ -8,9 +8,11 @@ mod said;
 pub(crate) use matrix::{Clocks, Matrix, WAITING, matrices};
 pub(crate) use said::{Said, said};
 
+use std::fmt;
+
 use larder_store::ByteSize;
 
-use crate::figures::{list, nanoseconds, nanoseconds_interval, rate, rate_interval, ratio};
+use crate::figures::{list, nanoseconds, nanoseconds_bounds, rate, rate_bounds, ratio};
 use crate::model::{
     Article, ArticleChecks, ArticleFigure, ArticleForm, ClaimVerdict, Clock, Measure, Point,
     Verdict,
@@ -35,13 +37,35 @@ pub(crate) struct FigureBlock {
 pub(crate) struct FigureRow {
     pub(crate) target: String,
     pub(crate) published: String,
-    /// The figure of this run; empty without one.
-    pub(crate) here: String,
+    /// The figure of this run.
+    pub(crate) here: Option<Here>,
     pub(crate) ratio: String,
     /// The reason why this run has no figure, or why the figure is no result.
     pub(crate) remark: Option<String>,
     /// Whether the figure of this run is no result.
     pub(crate) doubtful: bool,
+}
+
+impl FigureRow {
+    /// The figure of this run with its interval; empty without one.
+    pub(crate) fn here(&self) -> String {
+        self.here.as_ref().map(Here::to_string).unwrap_or_default()
+    }
+}
+
+/// A figure of this run.
+#[derive(Debug)]
+pub(crate) struct Here {
+    pub(crate) figure: String,
+    /// The ends of its interval.
+    pub(crate) interval: Option<String>,
+}
+
+impl fmt::Display for Here {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.figure)?;
+        self.interval.iter().try_for_each(|interval| write!(f, " [{interval}]"))
+    }
 }
 
 /// The heading of everything about an article.
@@ -224,13 +248,13 @@ fn row(figure: &ArticleFigure) -> FigureRow {
         published: [figure.published, figure.published_to]
             .into_iter()
             .flatten()
-            .map(|published| text(figure.measure, published, None))
+            .map(|published| text(figure.measure, published))
             .reduce(|from, to| format!("{from} to {to}"))
             .unwrap_or_else(|| ANNOUNCED.to_owned()),
-        here: figure
-            .here
-            .map(|here| text(figure.measure, here, figure.here_ci95))
-            .unwrap_or_default(),
+        here: figure.here.map(|here| Here {
+            figure: text(figure.measure, here),
+            interval: figure.here_ci95.and_then(|ci95| bounds(figure.measure, here, ci95)),
+        }),
         // Misses have no ratio, because the numbers of iterations differ.
         ratio: figure
             .ratio
@@ -242,33 +266,35 @@ fn row(figure: &ArticleFigure) -> FigureRow {
     }
 }
 
-fn text(measure: Measure, value: f64, ci95: Option<[f64; 2]>) -> String {
-    let span = |ns: f64| match ci95 {
-        Some(ci95) => nanoseconds_interval(value * ns, ci95.map(|bound| bound * ns)),
-        None => nanoseconds(value * ns),
-    };
+fn text(measure: Measure, value: f64) -> String {
     match measure {
-        Measure::Wall | Measure::Cpu | Measure::CpuUser | Measure::CpuSystem => span(1e9),
-        Measure::UsPerOp | Measure::ClientCpuUs | Measure::ServerCpuUs => span(1e3),
-        Measure::OpsPerS | Measure::CpuOpsPerS => match ci95 {
-            Some(ci95) => rate_interval(value, ci95),
-            None => rate(value),
-        },
+        Measure::Wall | Measure::Cpu | Measure::CpuUser | Measure::CpuSystem => {
+            nanoseconds(value * 1e9)
+        }
+        Measure::UsPerOp | Measure::ClientCpuUs | Measure::ServerCpuUs => nanoseconds(value * 1e3),
+        Measure::OpsPerS | Measure::CpuOpsPerS => rate(value),
         Measure::Misses => format!("{value:.0}"),
-        Measure::RssBytes => memory(value, ci95),
+        Measure::RssBytes => memory(value),
     }
 }
 
-/// Memory with its interval.
+/// The ends of a figure's interval; misses have no interval.
+fn bounds(measure: Measure, value: f64, ci95: [f64; 2]) -> Option<String> {
+    let span = |ns: f64| nanoseconds_bounds(value * ns, ci95.map(|bound| bound * ns));
+    match measure {
+        Measure::Wall | Measure::Cpu | Measure::CpuUser | Measure::CpuSystem => Some(span(1e9)),
+        Measure::UsPerOp | Measure::ClientCpuUs | Measure::ServerCpuUs => Some(span(1e3)),
+        Measure::OpsPerS | Measure::CpuOpsPerS => Some(rate_bounds(value, ci95)),
+        Measure::Misses => None,
+        Measure::RssBytes => Some(ci95.map(memory).join(", ")),
+    }
+}
+
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "bytes, which are never negative"
 )]
-fn memory(bytes: f64, ci95: Option<[f64; 2]>) -> String {
-    let size = |bytes: f64| ByteSize(bytes as u64).to_string();
-    match ci95 {
-        Some([low, high]) => format!("{} [{}, {}]", size(bytes), size(low), size(high)),
-        None => size(bytes),
-    }
+fn memory(bytes: f64) -> String {
+    ByteSize(bytes as u64).to_string()
 }

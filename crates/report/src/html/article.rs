@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::text::{capital, with_names};
 use super::view::View;
 use crate::article::{
-    Clocks, FigureBlock, HEADS, Matrix, Said, WAITING, blocks, conclusions, facts, heading,
+    Clocks, FigureBlock, HEADS, Here, Matrix, Said, WAITING, blocks, conclusions, facts, heading,
     how_decided, matrices, said,
 };
 use crate::figures;
@@ -81,7 +81,7 @@ fn figures_of(block: &FigureBlock) -> Markup {
                 tbody { @for row in &block.rows { tr {
                     th scope="row" { (row.target) @if let Some(remark) = &row.remark { small { (remark) } } }
                     td { (row.published) }
-                    td { (here(&row.here, row.doubtful)) }
+                    td { @if let Some(figure) = &row.here { (here(figure, row.doubtful)) } }
                     td { (row.ratio) }
                 } } }
             }
@@ -108,14 +108,10 @@ fn up_to_percentiles(table: &Percentiles) -> Markup {
 }
 
 /// A figure, with its interval below.
-fn here(text: &str, doubtful: bool) -> Markup {
-    let (figure, interval) = match text.split_once(" [") {
-        Some((figure, interval)) => (figure, Some(interval)),
-        None => (text, None),
-    };
+fn here(here: &Here, doubtful: bool) -> Markup {
     html! {
-        @if doubtful { s { (figure) } } @else { (figure) }
-        @if let Some(interval) = interval { small { "[" (interval) } }
+        @if doubtful { s { (here.figure) } } @else { (here.figure) }
+        @if let Some(interval) = &here.interval { small { "[" (interval) "]" } }
     }
 }
 

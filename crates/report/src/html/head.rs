@@ -7,7 +7,7 @@ use super::text::grouped;
 use super::view::View;
 use crate::figures::{list, seconds};
 use crate::findings::tally;
-use crate::header::{CUSTOM, machine, to_the_second, warning};
+use crate::header::{CUSTOM, machine, n_rounds, to_the_second, warning};
 use crate::model::{Run, Severity, Target};
 use crate::verified::{Verified, keeps, verified};
 
@@ -84,9 +84,11 @@ fn tiles(view: &View<'_>) -> Vec<(&'static str, String, String)> {
     }
     let operations: Vec<&str> = view.by_operation().map(|of| of[0].operation.as_str()).collect();
     tiles.push(("Operations", operations.join(", "), String::new()));
-    let rounds = view.rounds();
-    let rounds = rounds.split_once(" round").map_or(rounds.as_str(), |(number, _)| number);
-    tiles.push(("Rounds", rounds.to_owned(), format!("in {}", seconds(run.duration_s))));
+    let rounds = match n_rounds(run) {
+        (least, most) if least == most => most.to_string(),
+        (least, most) => format!("{least} to {most}"),
+    };
+    tiles.push(("Rounds", rounds, format!("in {}", seconds(run.duration_s))));
     tiles
 }
 

@@ -1,7 +1,6 @@
 //! The input of every section of the page: the run, the results derived from it once, and the anchors for links between
 //! sections.
 
-use crate::header::rounds;
 use crate::model::{Cell, Check, Operation, Point, Run, Severity};
 use crate::points::{distinct_label, distinct_short_label, points};
 use crate::ranking::{Group, groups};
@@ -38,11 +37,6 @@ impl<'a> View<'a> {
     /// A point by its values, where that is clear.
     pub(super) fn short_label(&self, point: &Point) -> String {
         distinct_short_label(self.run, point, &self.swept)
-    }
-
-    /// The rounds behind the figures.
-    pub(super) fn rounds(&self) -> String {
-        rounds(self.run)
     }
 
     /// The number of a target, which gives its colour and mark; `None` where the run does not list it.

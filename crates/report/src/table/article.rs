@@ -36,7 +36,7 @@ fn write_figures(page: &mut Page, article: &Article, style: Style) {
         let heads = HEADS.map(|head| Piece::new(head, FAINT));
         grid.push(std::iter::once(Piece::plain("")).chain(heads).collect());
         for row in &block.rows {
-            let here = Piece::new(row.here.as_str(), if row.doubtful { BAD } else { STRONG });
+            let here = Piece::new(row.here(), if row.doubtful { BAD } else { STRONG });
             grid.push(vec![
                 named(&row.target, row.doubtful),
                 Piece::plain(row.published.as_str()),

@@ -108,13 +108,8 @@ impl PageFigure {
 /// The rate with its interval.
 pub(super) fn rate(row: &Row<'_>) -> Option<PageFigure> {
     let rate = row.rate()?;
-    let interval = row.rate_ci95().map(|ci95| bracketed(&figures::rate_interval(rate, ci95)));
+    let interval = row.rate_ci95().map(|ci95| figures::rate_bounds(rate, ci95));
     Some(PageFigure { interval, ..PageFigure::plain(figures::rate(rate)) })
-}
-
-/// The interval at the end of a figure with one.
-fn bracketed(figure: &str) -> String {
-    figure.split_once('[').map_or(figure, |(_, interval)| interval.trim_end_matches(']')).to_owned()
 }
 
 fn hits(row: &Row<'_>) -> Result<PageFigure, &'static str> {
@@ -157,7 +152,7 @@ fn latency(
     row.cell.latency_ns.as_ref().ok_or(NOT_KNOWN)?;
     let value = told(row.cell, quantile, figure).ok_or(UNTOLD)? as f64;
     let ci95 = row.cell.latency_ns_ci95.as_ref().and_then(interval);
-    let interval = ci95.map(|ci95| bracketed(&figures::nanoseconds_interval(value, ci95)));
+    let interval = ci95.map(|ci95| figures::nanoseconds_bounds(value, ci95));
     Ok(PageFigure { interval, ..PageFigure::plain(figures::nanoseconds(value)) })
 }
 
