@@ -1,5 +1,7 @@
 //! The beginning of a region's own time, and how it goes on when the machine was down.
 
+use std::sync::atomic::Ordering;
+
 use crate::cache::Cache;
 use crate::clock;
 use crate::memory::Memory;
@@ -35,17 +37,22 @@ impl Cache {
         self.read_epoch();
     }
 
-    /// Goes on with the time of a region that was left in an earlier run of the machine; `false` where nobody knows how long
-    /// ago that was, because the clock of the day went back. In this run it goes on by itself.
-    pub(crate) fn go_on_with_time(&self, run: Option<u64>) -> bool {
+    /// Goes on with the time of a region that was left in an earlier run of the machine. In this run it goes on by itself.
+    ///
+    /// Where the clock of the day went back, nobody knows how long ago that was, nor which entries have expired meanwhile.
+    /// These are forgotten before the region says that its time holds in this run: a process killed in between leaves the
+    /// same to the next.
+    pub(crate) fn go_on_with_time(&self, run: Option<u64>) {
         let memory = &self.memory;
         if run.is_some_and(|run| memory.load(EPOCH_RUN) == run) {
-            return true;
+            return;
         }
         let down = clock::wall_ms().checked_sub(memory.load(LEFT_WALL));
+        if down.is_none() {
+            self.forget_all();
+        }
         let left = memory.load(LEFT_AT).clamp(FIRST, FOREVER);
         self.set_epoch(left.saturating_add(down.unwrap_or(0)).min(FOREVER), run);
-        down.is_some()
     }
 
     /// What the region says is read once: nobody changes it while it is open.
@@ -56,6 +63,7 @@ impl Cache {
     fn set_epoch(&self, now: u64, run: Option<u64>) {
         let memory: &Memory = &self.memory;
         memory.store(EPOCH, clock::now_ms().wrapping_sub(now));
-        memory.store(EPOCH_RUN, run.unwrap_or(0));
+        // A process killed before this has said nothing yet.
+        memory.word(EPOCH_RUN).store(run.unwrap_or(0), Ordering::Release);
     }
 }

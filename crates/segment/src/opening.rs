@@ -16,7 +16,7 @@ use crate::file::{self, Lock, io_error};
 use crate::grow::GROWN;
 use crate::layout::{BUCKET, LOCK, SUPERBLOCK};
 use crate::lock;
-use crate::memory::Memory;
+use crate::memory::{Memory, fence};
 use crate::owner::Owner;
 use crate::session::lock_within;
 use crate::superblock::{BOOT, CLEARED, CLOSED, LEFT_AT, Left, Superblock, renewing};
@@ -101,10 +101,7 @@ impl Cache {
         }
         let boot = self.memory.word(BOOT);
         boot.store(run.map_or(0, renewing), Ordering::Release);
-        if !self.go_on_with_time(run) {
-            // Nobody can say what has expired meanwhile.
-            self.forget_all();
-        }
+        self.go_on_with_time(run);
         self.write_superblock(path)?;
         self.make_locks();
         self.finish_intents();
@@ -123,7 +120,12 @@ impl Cache {
     ///
     /// The superblock may be older than segments are, so these say how often the region was cleared at least. And a segment's
     /// word may be older than slots are, which would mean the segment again once it is begun; so there are none left.
-    fn forget_all(&self) {
+    ///
+    /// The slots go first, and only then the buckets that the index has grown by: a slot that a killed splitter left in its old
+    /// bucket must not be looked at again if this process is killed, too.
+    pub(crate) fn forget_all(&self) {
+        #[cfg(test)]
+        tests::forgets();
         let geometry = &self.places.geometry;
         let cleared = self.memory.load(CLEARED);
         let mut later = 0;
@@ -134,11 +136,6 @@ impl Cache {
                 let ahead = of.wrapping_sub(cleared) & 0xffff_ffff;
                 later = later.max(if ahead < 1 << 31 { ahead } else { 0 });
             }
-            // Nothing of it is in segments any more.
-            self.memory.store(partition.base + GROWN, 0);
-            for place in 0..geometry.segments {
-                self.memory.store(partition.directory_at(place), 0);
-            }
             for bucket in 0..geometry.buckets {
                 for slot in self.memory.line(partition.index() + bucket * BUCKET) {
                     if slot.load(Ordering::Relaxed) != 0 {
@@ -146,8 +143,14 @@ impl Cache {
                     }
                 }
             }
+            self.memory.word(partition.base + GROWN).store(0, Ordering::Release);
+            // Nothing of the index is in segments any more.
+            fence(Ordering::Release);
+            for place in 0..geometry.segments {
+                self.memory.store(partition.directory_at(place), 0);
+            }
         }
-        self.memory.store(CLEARED, cleared.wrapping_add(later + 1));
+        self.memory.word(CLEARED).store(cleared.wrapping_add(later + 1), Ordering::Release);
     }
 
     pub(crate) fn make_locks(&self) {
@@ -228,4 +231,48 @@ fn note_closed(file: &File, epoch: u64) -> io::Result<()> {
         file.write_all_at(&CLOSED.to_ne_bytes(), BOOT as u64)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::panic::catch_unwind;
+
+    use super::*;
+    use crate::superblock::{EPOCH_RUN, LEFT_WALL};
+    use crate::{Options, Set};
+
+    thread_local! {
+        /// This thread is killed where it begins to forget a region.
+        static IS_KILLED_THEN: Cell<bool> = const { Cell::new(false) };
+    }
+
+    pub(super) fn forgets() {
+        assert!(!IS_KILLED_THEN.take(), "killed");
+    }
+
+    /// A file with one key, closed in another run of the machine at a time of the day that is still to come.
+    fn left_in_the_future(path: &Path) {
+        let cache = Cache::open(path, &Options::of_size(1 << 20)).unwrap();
+        let set = Set { ttl: Some(Duration::from_hours(1)), ..Set::default() };
+        cache.session().set(b"key", b"value", &set).unwrap();
+        drop(cache);
+        let file = File::options().write(true).open(path).unwrap();
+        for (at, word) in [(EPOCH_RUN, 0), (LEFT_WALL, u64::MAX)] {
+            file.write_all_at(&u64::to_ne_bytes(word), at as u64).unwrap();
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "maps a file")]
+    fn a_process_that_is_killed_before_it_forgets_a_region_leaves_that_to_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cache");
+        left_in_the_future(&path);
+        IS_KILLED_THEN.set(true);
+        assert!(catch_unwind(|| Cache::existing(&path)).is_err());
+        let cache = Cache::existing(&path).unwrap().unwrap();
+        let found = cache.session().get(b"key", &mut Vec::new());
+        assert!(found.is_none(), "nobody knows whether it has expired");
+    }
 }
