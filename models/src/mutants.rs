@@ -89,8 +89,8 @@ const MUTANTS: &[Mutant] = &[
             },
             Change {
                 file: "locked.rs",
-                is: "        if is_there {\n",
-                becomes: "        self.append(room, &header, entry);\n        if is_there {\n",
+                is: "        if !is_there {\n",
+                becomes: "        self.append(room, &header, entry);\n        if !is_there {\n",
             },
         ],
     },

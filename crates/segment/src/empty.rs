@@ -206,11 +206,14 @@ impl Locked<'_> {
         let into = self.active(queue, class, bytes).or_else(|| self.begin(queue, class))?;
         let at = self.append(into, &header, &entry);
         let slot = self.slot_of(hash, into.segment, at, uses);
+        // Before its slot points there, as in `store`.
+        self.count_alive(into.segment, &header);
         if exchange(present.word, present.slot, slot) {
             self.died(present);
-            self.count_alive(into.segment, &header);
+        } else {
+            // It was deleted by one who did not wait for the lock.
+            self.count_dead(into.segment, &header);
         }
-        // Otherwise it was deleted by one who did not wait for the lock.
         Some(())
     }
 }

@@ -239,12 +239,14 @@ impl<'c> Locked<'c> {
         }
         // A crash must not let an older token succeed, nor leave a value that was deleted meanwhile.
         self.intend_to_store(hash);
+        // Before its slot is there: a segment with fewer records alive than are noted stays, one with more would be given back.
+        self.count_alive(segment, &header);
         let is_there = self.publish(hash, slot, older, takes, token.map(|_| seen));
         #[cfg(test)]
         tests::published(&self.partition, hash);
         let before = self.partition.note_change(hash);
-        if is_there {
-            self.count_alive(segment, &header);
+        if !is_there {
+            self.count_dead(segment, &header);
         }
         let is_late = is_late(before);
         let version = header.whole_version(|| self.partition.version_of(segment, slot));
@@ -347,14 +349,18 @@ impl<'c> Locked<'c> {
             return true;
         }
         if takes == Takes::Any {
-            self.place_for(hash).store(slot.0, Ordering::Release);
+            let (word, evicted) = self.place_for(hash);
+            word.store(slot.0, Ordering::Release);
+            if let Some(evicted) = evicted {
+                self.forget(word, evicted);
+            }
         }
         takes == Takes::Any
     }
 
-    /// A slot of the index that a key may take: an empty one of the emptier bucket, one that means nothing any more, or one
-    /// that is emptied for it.
-    fn place_for(&mut self, hash: u64) -> &'c AtomicU64 {
+    /// A slot of the index that a key may take: an empty one of the emptier bucket, one that means nothing any more, or the one
+    /// of the entry that is used least, which is evicted.
+    fn place_for(&mut self, hash: u64) -> (&'c AtomicU64, Option<Slot>) {
         let memory = self.partition.memory;
         let of_index = |bucket| self.of_index(bucket).unwrap_or(self.partition.index());
         let lines = self.partition.buckets_of(hash).map(|bucket| memory.line(of_index(bucket)));
@@ -381,12 +387,12 @@ impl<'c> Locked<'c> {
                 })
             };
             if let Some(word) = lines.into_iter().zip(numbers).find_map(is_left) {
-                return word;
+                return (word, None);
             }
             self.is_crowded = true;
         }
         if let Some(word) = line.get(empty.trailing_zeros() as usize) {
-            return word;
+            return (word, None);
         }
         let order = |slot: Slot| {
             let segment = self.partition.segment_of(slot).unwrap_or(0);
@@ -394,12 +400,11 @@ impl<'c> Locked<'c> {
         };
         let least = |word: &&AtomicU64| (slot_of(word).uses(), order(slot_of(word)));
         let word = all().min_by_key(least).unwrap_or(&lines[0][0]);
-        self.forget(slot_of(word));
-        word
+        (word, Some(slot_of(word)))
     }
 
-    /// An entry is about to lose its slot: what is counted of its segment.
-    fn forget(&mut self, slot: Slot) {
+    /// An entry has lost its slot: what is counted of its segment, and the chunks of its value.
+    fn forget(&mut self, word: &'c AtomicU64, slot: Slot) {
         let Some(segment) = self.partition.segment_of(slot) else { return };
         let at = self.partition.base + slot.at();
         let header = Header::read(self.partition.memory, at, self.partition.end_of(segment));
@@ -410,9 +415,8 @@ impl<'c> Locked<'c> {
                 let (memory, mut key) = (self.partition.memory, Vec::new());
                 memory.copy_out(at + header.len(), header.key_len, &mut key);
                 let hash = self.partition.places.hash(&key) ^ header.space(memory, at).mix();
-                let present = self.find_at(hash, at, &header);
-                let chunks = present.and_then(|present| self.chunks_of(hash, &present));
-                if let Some(chunks) = chunks {
+                let present = self.present((word, slot), segment, header);
+                if let Some(chunks) = self.chunks_of(hash, &present) {
                     self.doom(hash, chunks);
                 }
             }
@@ -453,6 +457,7 @@ pub(crate) fn shape_of(entry: &Entry<'_>) -> Header {
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
 
     use super::*;
     use crate::session::alive;
@@ -461,9 +466,12 @@ mod tests {
     thread_local! {
         /// A change of the key that falls between the entry's slot and the second look at the key's changes.
         static IS_CHANGED_THEN: Cell<bool> = const { Cell::new(false) };
+        /// The writer is killed when the entry has its slot.
+        static IS_KILLED_THEN: Cell<bool> = const { Cell::new(false) };
     }
 
     pub(super) fn published(partition: &Partition<'_>, hash: u64) {
+        assert!(!IS_KILLED_THEN.take(), "killed");
         if IS_CHANGED_THEN.take() {
             partition.note_change(hash);
         }
@@ -525,5 +533,24 @@ mod tests {
             let mut found = Vec::new();
             assert_eq!(session.get(key, &mut found).is_none(), is_made_of_it, "{found:?}");
         }
+    }
+
+    #[test]
+    fn an_entry_whose_writer_was_killed_stays_when_its_neighbours_go() {
+        let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
+        let mut session = cache.session();
+        IS_KILLED_THEN.set(true);
+        let killed = || _ = cache.session().set(b"key", b"value", &Set::default());
+        assert!(catch_unwind(AssertUnwindSafe(killed)).is_err());
+        session.set(b"neighbour", b"value", &Set::default()).unwrap();
+        session.delete(b"neighbour").unwrap();
+        let mut locked = session.lock(cache.places.hash(b"key")).unwrap();
+        let segment = locked.find(cache.places.hash(b"key"), b"key", Space::ROOT).unwrap().segment;
+        assert!(locked.is_active(segment));
+        locked.begin(SMALL, 0).unwrap();
+        locked.give_back();
+        drop(locked);
+        assert!(session.get(b"key", &mut Vec::new()).is_some());
+        assert_eq!(cache.stats().items, 1);
     }
 }
