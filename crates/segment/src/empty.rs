@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::cut::Chunks;
 use crate::index::exchange;
 use crate::locked::{Entry, Locked, MAIN, Present, SMALL};
 use crate::namespace::Space;
@@ -32,6 +33,8 @@ struct Record {
 enum Fate {
     /// It was dead before.
     Dead,
+    /// It stays where it is.
+    Left,
     Dropped,
     /// It was written anew, and has so many bytes.
     Copied(usize),
@@ -51,7 +54,10 @@ impl Locked<'_> {
                 self.next_records(&mut victim, &mut keys, &mut records);
             }
             if records.is_empty() {
-                self.set_free(victim.segment);
+                match victim.keeps {
+                    Keeps::InPlace => self.note_purged(victim.segment),
+                    _ => self.set_free(victim.segment),
+                }
                 return true;
             }
             let is_of_main = victim.keeps == Keeps::Used && self.state(victim.segment).0 == MAIN;
@@ -116,11 +122,14 @@ impl Locked<'_> {
     ) -> Option<Fate> {
         let Record { hash, space, at, header, .. } = *record;
         let Some(present) = self.find_at(hash, at, &header) else { return Some(Fate::Dead) };
+        if keeps == Keeps::InPlace && !self.was_cleared(record, key) {
+            return Some(Fate::Left);
+        }
         let (queue, class) = self.state(present.segment);
         let uses = present.slot.uses();
         let (into, left) = match keeps {
             Keeps::All => (Some(queue), uses),
-            Keeps::Nothing => (None, uses),
+            Keeps::Nothing | Keeps::InPlace => (None, uses),
             Keeps::Used => {
                 let is_used = uses >= self.uses_to_stay();
                 (is_used.then_some(MAIN), uses.saturating_sub(1))
@@ -152,6 +161,13 @@ impl Locked<'_> {
         }
         self.remove(&present);
         Some(Fate::Dropped)
+    }
+
+    /// Whether a record is of a namespace that was cleared since: an entry, or a chunk of one.
+    fn was_cleared(&self, record: &Record, key: &[u8]) -> bool {
+        let of_chunk = || Chunks::of_key(key).map_or(Space::ROOT, |(_, _, space)| space);
+        let space = if record.header.is_item() { record.space } else { of_chunk() };
+        space.was_cleared(self.partition.memory)
     }
 
     /// Reads the value of a record that is to be written anew; `false` where it is damaged.

@@ -16,7 +16,7 @@ use crate::memory::{Memory, size};
 use crate::record::kind;
 use crate::session::{PATIENCE, lock_within};
 use crate::tally::Count;
-use crate::upkeep::CLEARED_BEFORE;
+use crate::upkeep::{CLEARED_BEFORE, PURGED};
 use crate::{Refused, Session};
 
 /// Where the table begins: `generation, seal, name` for each, the rest of the superblock's page.
@@ -160,13 +160,14 @@ fn renew(memory: &Memory, number: u8) {
     memory.word(entry_at(number)).fetch_add(1, Ordering::SeqCst);
 }
 
-/// Takes the entries of a namespace away. Each partition notes which segments may hold some of them, so that these make room
-/// first. The note is a hint, and so no lock is taken for it.
+/// Takes the entries of a namespace away. Each partition notes which segments may hold some of them, so that their records are
+/// taken away before others are evicted. The note is a hint, and so no lock is taken for it.
 pub(crate) fn clear(cache: &Cache, number: u8) {
     renew(cache.memory(), number);
     for partition in 0..cache.places.geometry.partitions {
         let base = cache.partition(partition).base;
         let begun = cache.memory().load(Count::Begun.at(base));
+        cache.memory().store(base + PURGED, 0);
         cache.memory().store(base + CLEARED_BEFORE, begun);
     }
 }

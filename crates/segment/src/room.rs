@@ -12,7 +12,7 @@ use crate::partition::{FILL, LATEST, ORDER, STATE};
 use crate::record::FOREVER;
 use crate::slot::Slot;
 use crate::tally::Count;
-use crate::upkeep::{CLEARED_BEFORE, Keeps, NEEDED, Victim, Work, Worked};
+use crate::upkeep::{CLEARED_BEFORE, Keeps, NEEDED, PURGED, Victim, Work, Worked};
 
 /// Of so many segments one is for entries that are new.
 const SMALL_SHARE: usize = 10;
@@ -27,7 +27,8 @@ const LOOK_AT_MAIN: u64 = 8;
 
 /// After so many segments whose dead records were to make room, live ones do: what is noted of them is wrong.
 const VAIN_OF_DEAD: u64 = 16;
-/// After so many segments from before a namespace was cleared, others are chosen as if it had not been.
+/// After so many segments from before a namespace was cleared, others are chosen as if it had not been: a set does not wait
+/// until all are looked through.
 const VAIN_OF_CLEARED: u64 = 3;
 
 /// A segment is emptied for its dead records where at most so many of a hundred of its bytes are alive. More of them would be
@@ -213,8 +214,7 @@ impl Locked<'_> {
         self.fill_main();
         let (vain, vain_of_dead) = self.vain();
         let dead = if vain_of_dead < VAIN_OF_DEAD { self.mostly_dead() } else { None };
-        let dead =
-            dead.or_else(|| self.of_before_clear().filter(|_| vain_of_dead < VAIN_OF_CLEARED));
+        let cleared = || self.of_before_clear().filter(|_| vain_of_dead < VAIN_OF_CLEARED);
         let most = self.geometry_segments() as u64;
         let newest = || {
             let oldest = self.oldest_of(SMALL, false).filter(|_| vain < most + VAIN_OF_NEW);
@@ -225,6 +225,8 @@ impl Locked<'_> {
             (self.least_used()?, Keeps::Nothing)
         } else if let Some(segment) = dead {
             (segment, Keeps::All)
+        } else if let Some(segment) = cleared() {
+            (segment, Keeps::InPlace)
         } else if vain < most {
             (self.oldest()?, Keeps::Used)
         } else if let Some(segment) = newest() {
@@ -232,7 +234,7 @@ impl Locked<'_> {
         } else {
             (self.oldest()?, Keeps::Nothing)
         };
-        let is_dead = u64::from(keeps == Keeps::All);
+        let is_dead = u64::from(matches!(keeps, Keeps::All | Keeps::InPlace));
         self.set_vain(vain + 1 - is_dead, vain_of_dead + is_dead);
         if self.is_active(segment) {
             let (queue, class) = self.state(segment);
@@ -282,11 +284,22 @@ impl Locked<'_> {
 
     /// The oldest segment that may hold entries of a namespace from before it was cleared.
     fn of_before_clear(&self) -> Option<usize> {
-        let before = self.partition.memory.load(self.partition.base + CLEARED_BEFORE);
+        let load = |at| self.partition.memory.load(self.partition.base + at);
+        let (purged, before) = (load(PURGED), load(CLEARED_BEFORE));
+        let may_hold = |order: u64| purged < order && order <= before;
         let of = (0..self.geometry_segments())
             .filter(|segment| matches!(self.state(*segment).0, SMALL | MAIN))
-            .filter(|segment| self.order(*segment) <= before && !self.is_active(*segment));
+            .filter(|segment| may_hold(self.order(*segment)) && !self.is_active(*segment));
         of.min_by_key(|segment| self.order(*segment))
+    }
+
+    /// The records of cleared namespaces are gone from a segment. Where another namespace was cleared meanwhile, older segments
+    /// may hold some of its entries, and nothing is noted.
+    pub(crate) fn note_purged(&self, segment: usize) {
+        if self.of_before_clear() == Some(segment) {
+            self.partition.memory.store(self.partition.base + PURGED, self.order(segment));
+        }
+        self.forget_victim(segment);
     }
 
     /// The oldest segment of the small queue where that has more than its share, otherwise of the main one.

@@ -8,6 +8,7 @@ use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
 use crate::cache::Cache;
+use crate::changes::FREE_WORD;
 use crate::layout::UPKEEP;
 use crate::locked::{Locked, MAIN, SMALL};
 use crate::memory::size;
@@ -20,6 +21,8 @@ const VAIN: usize = UPKEEP + 8;
 const SWEPT: usize = UPKEEP + 16;
 /// Up to this order segments may hold entries of a namespace from before it was cleared.
 pub(crate) const CLEARED_BEFORE: usize = UPKEEP + 32;
+/// And up to this order these were taken away. It lies behind the words of the intent.
+pub(crate) const PURGED: usize = FREE_WORD;
 const LARGE_FROM: usize = UPKEEP + 40;
 const LARGE_TO: usize = UPKEEP + 48;
 const KEPT_OF_MAIN: usize = UPKEEP + 56;
@@ -60,6 +63,8 @@ pub(crate) enum Keeps {
     Nothing,
     /// All that is alive: its dead records are what is in the way.
     All,
+    /// No record is written anew: those of cleared namespaces are taken away, and the others stay where they are.
+    InPlace,
 }
 
 /// The segment that is being emptied.
@@ -179,6 +184,7 @@ impl Locked<'_> {
         let keeps = match note >> 32 & 0xff {
             0 => Keeps::Used,
             1 => Keeps::Nothing,
+            3 => Keeps::InPlace,
             _ => Keeps::All,
         };
         is_right.then_some(Victim { segment, keeps, at })

@@ -69,7 +69,7 @@ impl Locked<'_> {
             Looked::Gone => {
                 let age = written_at(self.now).wrapping_sub(chunk.found.header.flags);
                 let is_pending = age < PENDING_MS
-                    && keeps != Keeps::Nothing
+                    && matches!(keeps, Keeps::Used | Keeps::All)
                     && !space.was_cleared(self.partition.memory);
                 return is_pending.then_some(queue);
             }
@@ -78,7 +78,7 @@ impl Locked<'_> {
         let is_used = head.slot.uses() >= self.uses_to_stay();
         let is_kept = match keeps {
             Keeps::All => true,
-            Keeps::Nothing => false,
+            Keeps::Nothing | Keeps::InPlace => false,
             // Once the entry was written anew, what it was read before no longer stands in its slot.
             Keeps::Used if queue == MAIN => is_used || head.moved > begun,
             Keeps::Used => is_used || head.is_in_main,

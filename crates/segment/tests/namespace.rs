@@ -123,6 +123,48 @@ fn what_was_cleared_gives_way_to_the_same_keys_and_to_others() {
     assert!(moved < 100, "{moved} moved: what was cleared is not kept");
 }
 
+/// Entries of a small namespace lie among those of no namespace, which are in use or are not. The sets that follow need twice
+/// the room of the small one: how many entries they move, and how many of the others are there then.
+fn moved_for_room(is_in_use: bool, is_cleared: bool) -> (u64, usize) {
+    let cache = Cache::private(&Options::of_size(4 << 20)).expect("a region");
+    let small = cache.namespace("small").expect("a name");
+    let (mut of_small, mut root) = (small.session(), cache.session());
+    let all = 16_500_u32;
+    for key in 0..all {
+        set(&mut root, &key.to_le_bytes(), &[1; 200]);
+        if key % 20 == 0 {
+            set(&mut of_small, &key.to_le_bytes(), &[2; 200]);
+        }
+    }
+    if is_in_use {
+        (0..all).for_each(|key| drop(found(&mut root, &key.to_le_bytes())));
+    }
+    if is_cleared {
+        small.clear();
+    }
+    let before = cache.stats().moved;
+    for key in 0..all / 10 {
+        set(&mut root, &(all + key).to_le_bytes(), &[3; 200]);
+    }
+    let moved = cache.stats().moved - before;
+    let there = (0..all).filter(|key| found(&mut root, &key.to_le_bytes()).is_some());
+    (moved, there.count())
+}
+
+#[test]
+fn what_is_left_of_a_cleared_namespace_moves_no_more_of_others_than_eviction_does() {
+    for is_in_use in [false, true] {
+        let (moved, there) = moved_for_room(is_in_use, false);
+        let (cleared, left) = moved_for_room(is_in_use, true);
+        let most = moved + moved / 10 + 50;
+        assert!(
+            cleared <= most,
+            "{cleared} moved after the clear, {moved} without it: {is_in_use}"
+        );
+        assert!(left >= there, "{left} there after the clear, {there} without it: {is_in_use}");
+    }
+}
+
 #[test]
 fn a_token_from_before_a_clear_is_worth_nothing_where_the_key_was_deleted() {
     let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
