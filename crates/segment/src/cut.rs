@@ -257,7 +257,7 @@ impl Session {
 
     /// Takes the chunks of a value away that nobody is told of any more.
     pub(crate) fn drop_chunks(&self, hash: u64, chunks: &[u8], patience: Duration) {
-        self.cache.drop_chunks(hash, chunks, patience);
+        self.cache.drop_chunks(hash, chunks, (patience, &|| false));
     }
 }
 
@@ -265,23 +265,33 @@ impl Cache {
     /// Takes away what is left of values of which a part was evicted or replaced. A writer waits for nobody to do it: of
     /// what is left over, each chunk goes when its segment is emptied.
     pub(crate) fn drop_doomed(&self, doomed: Vec<Doomed>) {
+        self.drop_doomed_until(doomed, &|| false);
+    }
+
+    /// The same where chunks are left over once the time is over. Each hold of a lock is for one entry or chunk.
+    pub(crate) fn drop_doomed_until(&self, doomed: Vec<Doomed>, is_over: &dyn Fn() -> bool) {
         for Doomed { hash, chunks } in doomed {
             if let Ok(mut locked) = lock_within(self, self.partition_for(hash), Duration::ZERO)
                 && let Some(list) = Chunks::of(self, &chunks)
             {
                 locked.evict_head(hash, list.number);
             }
-            self.drop_chunks(hash, &chunks, Duration::ZERO);
+            self.drop_chunks(hash, &chunks, (Duration::ZERO, is_over));
         }
     }
 
     /// Takes the chunks of a value away that nobody is told of any more. Those whose lock is not had in time go when their
     /// segments are emptied; once it has waited in vain it waits for no other.
-    fn drop_chunks(&self, hash: u64, chunks: &[u8], mut patience: Duration) {
+    fn drop_chunks(
+        &self,
+        hash: u64,
+        chunks: &[u8],
+        (mut patience, is_over): (Duration, &dyn Fn() -> bool),
+    ) {
         let Some(chunks) = Chunks::of(self, chunks) else { return };
         let mut missing = 0;
         for chunk in 0..chunks.count() {
-            if missing == MISSING {
+            if missing == MISSING || is_over() {
                 return;
             }
             missing += 1;

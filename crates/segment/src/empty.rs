@@ -18,6 +18,8 @@ const VAIN_FOR_MORE: u64 = 4;
 /// So many entries of a segment that is emptied have their slots looked for at once: the lines of the index are on their way
 /// together.
 const AHEAD: usize = 16;
+/// No further key is read once those have so many bytes: the longest one has 64 KiB.
+pub(crate) const KEYS_AHEAD: usize = 8 << 10;
 
 /// A record of a segment that is emptied: the hash of its key, and where that is among the keys that were copied.
 struct Record {
@@ -51,7 +53,8 @@ impl Locked<'_> {
             // Where no record is alive, none is looked at.
             if self.fill(victim.segment).1 > 0 {
                 keys.clear();
-                self.next_records(&mut victim, &mut keys, &mut records);
+                let most = (AHEAD, KEYS_AHEAD.min(self.left.copied()));
+                self.next_records(&mut victim, (&mut keys, &mut records), most);
             }
             if records.is_empty() {
                 match victim.keeps {
@@ -61,9 +64,10 @@ impl Locked<'_> {
                 return true;
             }
             let is_of_main = victim.keeps == Keeps::Used && self.state(victim.segment).0 == MAIN;
-            let (mut n, mut copied, mut kept, mut alive) = (0, 0, 0, 0);
+            let (mut n, mut copied, mut kept, mut alive) = (0, keys.len(), 0, 0);
             for record in records.drain(..) {
-                if work.is_copied(copied) || self.left.is_copied(copied) {
+                // One at least, however long its key is.
+                if n > 0 && (work.is_copied(copied) || self.left.is_copied(copied)) {
                     victim.at = record.at - self.partition.start_of(victim.segment);
                     break;
                 }
@@ -92,13 +96,19 @@ impl Locked<'_> {
         }
     }
 
-    /// Reads the next few records of a segment, and their keys.
-    fn next_records(&self, victim: &mut Victim, keys: &mut Vec<u8>, records: &mut Vec<Record>) {
+    /// Reads the next few records of a segment, and their keys; no more than so many, nor any after so many bytes of keys.
+    fn next_records(
+        &self,
+        victim: &mut Victim,
+        (keys, records): (&mut Vec<u8>, &mut Vec<Record>),
+        (most, most_bytes): (usize, usize),
+    ) {
         let memory = self.partition.memory;
         let start = self.partition.start_of(victim.segment);
         let end = self.fill(victim.segment).0.min(self.partition.places.geometry.segment_len);
         let end = start + end.max(victim.at);
-        while records.len() < AHEAD
+        while records.len() < most
+            && (records.is_empty() || keys.len() < most_bytes)
             && let Some(header) = Header::read(memory, start + victim.at, end)
         {
             let (at, from) = (start + victim.at, keys.len());
@@ -106,6 +116,8 @@ impl Locked<'_> {
             let space = header.space(memory, at);
             let hash = self.partition.places.hash(&keys[from..]) ^ space.mix();
             self.partition.prefetch_index(hash);
+            #[cfg(test)]
+            crate::upkeep::tests::note(1, header.key_len);
             records.push(Record { hash, space, key: from..keys.len(), at, header });
             victim.at += header.record_len();
         }
@@ -181,14 +193,15 @@ impl Locked<'_> {
     }
 
     /// How often the first few records of a segment that are alive were used, on average, in sixteenths.
-    pub(crate) fn uses_in(&self, segment: usize, n: usize) -> u64 {
+    pub(crate) fn uses_in(&mut self, segment: usize, n: usize) -> u64 {
         let mut victim = Victim { segment, keeps: Keeps::All, at: 0 };
         let (mut keys, mut records) = (Vec::new(), Vec::with_capacity(AHEAD));
-        self.next_records(&mut victim, &mut keys, &mut records);
+        self.next_records(&mut victim, (&mut keys, &mut records), (n, KEYS_AHEAD));
+        self.spend(&mut Work::most(), (records.len(), 0, keys.len()));
         let uses = records.iter().filter_map(|Record { hash, at, header, .. }| {
             self.find_at(*hash, *at, header).map(|present| present.slot.uses())
         });
-        let (n, sum) = uses.take(n).fold((0, 0), |(n, sum), uses| (n + 1, sum + uses));
+        let (n, sum) = uses.fold((0, 0), |(n, sum), uses| (n + 1, sum + uses));
         sum * 16 / n.max(1)
     }
 
@@ -221,6 +234,8 @@ impl Locked<'_> {
         let bytes = header.record_len();
         let into = self.active(queue, class, bytes).or_else(|| self.begin(queue, class))?;
         let at = self.append(into, &header, &entry);
+        #[cfg(test)]
+        crate::upkeep::tests::note(0, bytes);
         let slot = self.slot_of(hash, into.segment, at, uses);
         // Before its slot points there, as in `store`.
         self.count_alive(into.segment, &header);

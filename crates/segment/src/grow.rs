@@ -5,6 +5,7 @@
 //! the word is stored that says how far the index has grown; then the slots go from the old bucket. A process killed in
 //! between leaves slots in a bucket in which nobody looks for them.
 
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 use crate::index::exchange;
@@ -110,10 +111,11 @@ impl Partition<'_> {
         }
     }
 
-    /// Whether the index has grown into a segment.
-    pub(crate) fn is_of_index(&self, segment: usize) -> bool {
-        let of = |place: usize| self.memory.load(self.directory_at(place));
-        (0..self.places.geometry.segments).any(|place| of(place) == segment as u64 + 1)
+    /// The segments that the index has grown into.
+    pub(crate) fn segments_of_index(&self) -> HashSet<usize> {
+        let segment = |place: usize| size(self.memory.load(self.directory_at(place)));
+        let places = 0..self.places.geometry.segments;
+        places.map_while(|place| segment(place).checked_sub(1)).collect()
     }
 }
 

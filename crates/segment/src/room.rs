@@ -40,14 +40,21 @@ const LARGE: usize = 2048;
 /// Header and padding of a record, on average, with the version of one that was moved.
 const BESIDE: usize = 26;
 
-/// Where the least used segment is looked for, so many are looked at, and of each so many records.
-const SAMPLED_SEGMENTS: usize = 64;
+/// Where the least used segment is looked for, so many are looked at, and of each so many records; others the next time.
+const SAMPLED_SEGMENTS: usize = 32;
 const SAMPLED_RECORDS: usize = 4;
 
+/// So many segments are given back under one hold of a lock, and each counts as much as so many records.
+const GIVEN_AT_ONCE: usize = 8;
+const RECORDS_FOR_GIVEN: usize = 4;
+
 /// A slot that outlived its records is taken for one that is right again after 2^16 more uses of its segment. So a part of
-/// the index is swept each time that a segment has been used so often, and all of it in so many times at most.
-const SWEEP_EACH: u64 = 16;
-const SWEEPS: usize = 1024;
+/// the index is swept as segments are used: all of it in a quarter of that, in pieces as small as can be.
+const SWEEPS: usize = 1 << 14;
+/// A bucket at least is swept each time that a segment has been used so often.
+const SWEEP_EACH: usize = 16;
+/// So many buckets count as much as one record.
+const BUCKETS_FOR_RECORD: usize = 8;
 
 /// The place of the next record: a segment with room for it, and where that one's records end. The end was checked once and
 /// is not read again, because a neighbour may write into the region.
@@ -122,17 +129,23 @@ impl Locked<'_> {
         word.store((self.moment.cleared & 0xffff_ffff) << 32 | times, Ordering::Release);
         // Nothing of what is written into it may be seen before the word is.
         fence(Ordering::SeqCst);
-        if times.is_multiple_of(SWEEP_EACH) {
-            self.sweep();
-        }
+        self.sweep(size(times));
     }
 
-    /// Empties slots of the next part of the index that mean nothing any more. A process killed before the place is noted
-    /// leaves the same part to the next.
-    fn sweep(&self) {
+    /// Empties slots of the next part of the index that mean nothing any more, after a segment was used so often. A process
+    /// killed before the place is noted leaves the same part to the next.
+    fn sweep(&mut self, times: usize) {
         let buckets = self.partition.grown().buckets(self.partition.places.geometry.buckets);
+        let each = (SWEEPS / buckets).clamp(1, SWEEP_EACH);
+        if !times.is_multiple_of(each) {
+            return;
+        }
+        let part = (buckets * each).div_ceil(SWEEPS);
+        self.spend(&mut Work::most(), (part / BUCKETS_FOR_RECORD, 0, 0));
         let first = self.swept().min(buckets);
-        let end = first.saturating_add(buckets.div_ceil(SWEEPS)).min(buckets);
+        let end = first.saturating_add(part).min(buckets);
+        #[cfg(test)]
+        crate::upkeep::tests::note(part / BUCKETS_FOR_RECORD, 0);
         for bucket in first..end {
             let at = self.partition.any_bucket_at(bucket).and_then(|at| self.of_index(at));
             let Some(at) = at else { continue };
@@ -153,12 +166,12 @@ impl Locked<'_> {
         (0..self.geometry_segments()).filter(|segment| self.state(*segment).0 == FREE)
     }
 
-    /// Gives back every segment of which nothing can be read any more: it has expired, was cleared, or was deleted.
+    /// Gives a few segments back of which nothing can be read any more: all was deleted, has expired or was cleared.
     pub(crate) fn give_back(&mut self) -> bool {
-        let mut any = false;
+        let (mut given, of_index) = (0, self.partition.segments_of_index());
         for segment in 0..self.geometry_segments() {
             let queue = self.state(segment).0;
-            if queue == FREE || queue == INDEX && self.partition.is_of_index(segment) {
+            if queue == FREE || queue == INDEX && of_index.contains(&segment) {
                 continue;
             }
             let (end, alive) = self.fill(segment);
@@ -170,10 +183,14 @@ impl Locked<'_> {
                     self.count(Count::Expired, alive.saturating_sub(self.alive(segment).0));
                 }
                 self.set_free(segment);
-                any = true;
+                given += 1;
+                if given == GIVEN_AT_ONCE {
+                    break;
+                }
             }
         }
-        any
+        self.spend(&mut Work::most(), (given * RECORDS_FOR_GIVEN, 0, 0));
+        given > 0
     }
 
     pub(crate) fn set_free(&mut self, segment: usize) {
@@ -185,6 +202,8 @@ impl Locked<'_> {
         self.uncount(Count::Items, alive.saturating_sub(others));
         self.uncount(Count::Bytes, bytes);
         self.renew(segment);
+        #[cfg(test)]
+        crate::upkeep::tests::note(RECORDS_FOR_GIVEN, 0);
         memory.store(state, FREE << 56);
         // A process killed in between leaves no segment that is written from its beginning again in the same life.
         fence(Ordering::Release);
@@ -324,17 +343,28 @@ impl Locked<'_> {
         self.partition.memory.load(self.partition.note_at(segment, ORDER))
     }
 
-    /// The segment of which a few records were used least, of some segments. The large value that was stored last goes last.
-    fn least_used(&self) -> Option<usize> {
+    /// The segment of which a few records were used least, of some segments: as many as one hold of the lock has room for. The
+    /// large value that was stored last goes last.
+    fn least_used(&mut self) -> Option<usize> {
         let all = self.geometry_segments();
-        let used = (0..all).step_by(all.div_ceil(SAMPLED_SEGMENTS)).filter(|segment| {
-            matches!(self.state(*segment).0, SMALL | MAIN) && !self.is_active(*segment)
-        });
-        let large = self.large();
-        used.min_by_key(|segment| {
-            let (uses, order) = (self.uses_in(*segment, SAMPLED_RECORDS), self.order(*segment));
-            (large.contains(&order) && self.state(*segment).0 == SMALL, uses, order)
-        })
+        let begun = size(self.partition.memory.load(Count::Begun.at(self.partition.base)));
+        let (large, mut least) = (self.large(), None);
+        let some = (0..all).step_by(all.div_ceil(SAMPLED_SEGMENTS));
+        for segment in some.map(|segment| (segment + begun % all) % all) {
+            if !matches!(self.state(segment).0, SMALL | MAIN) || self.is_active(segment) {
+                continue;
+            }
+            let (uses, order) = (self.uses_in(segment, SAMPLED_RECORDS), self.order(segment));
+            let is_last = large.contains(&order) && self.state(segment).0 == SMALL;
+            let rank = (is_last, uses, order);
+            if least.is_none_or(|(before, _)| rank < before) {
+                least = Some((rank, segment));
+            }
+            if self.left.is_done() {
+                break;
+            }
+        }
+        least.map(|(_, segment)| segment)
     }
 
     /// Whether an entry may go to the main queue that was evicted not long ago.

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use crate::cache::Cache;
 use crate::changes::FREE_WORD;
 use crate::layout::UPKEEP;
-use crate::locked::{Locked, MAIN, SMALL};
+use crate::locked::{FREE, Locked, MAIN, SMALL};
 use crate::memory::size;
-use crate::partition::{ORDER, Partition};
+use crate::partition::{ORDER, Partition, STATE};
 use crate::session::lock_within;
 
 /// Words of the upkeep.
@@ -45,7 +45,7 @@ const MOST_RECORDS: usize = 256;
 const MOST_COPIED: usize = 96 << 10;
 /// A choice among so many segments counts as much as one record.
 const SEGMENTS_FOR_RECORD: usize = 16;
-/// Bytes that are looked at under one hold of a lock in idle time.
+/// Bytes that are looked at, and copied, under one hold of a lock in idle time.
 const IDLE: usize = 32 << 10;
 
 /// Free segments that a new one is begun with: itself, and one for the records that are written anew.
@@ -94,6 +94,16 @@ impl Work {
 
     fn of(looked: usize) -> Self {
         Self { records: MOST_RECORDS, looked, copied: MOST_COPIED }
+    }
+
+    /// A step in idle time, for which sets may wait.
+    fn idle() -> Self {
+        Self { copied: IDLE, ..Self::of(IDLE) }
+    }
+
+    /// The bytes that may still be copied.
+    pub(crate) fn copied(&self) -> usize {
+        self.copied
     }
 
     pub(crate) fn is_done(&self) -> bool {
@@ -157,6 +167,9 @@ impl Locked<'_> {
                     Some(true) => {}
                 }
             }
+            if work.is_done() || self.left.is_done() {
+                return Worked::More;
+            }
             if !self.step(work) {
                 return Worked::More;
             }
@@ -167,8 +180,6 @@ impl Locked<'_> {
     pub(crate) fn spend(&mut self, work: &mut Work, spent: (usize, usize, usize)) {
         work.spend(spent);
         self.left.spend(spent);
-        #[cfg(test)]
-        tests::note(spent);
     }
 
     /// The segment that is being emptied. A note that cannot be right is of none.
@@ -258,6 +269,15 @@ impl Locked<'_> {
 }
 
 impl Partition<'_> {
+    /// Whether idle time has work to do here, as far as can be told without the lock.
+    fn may_have_work(&self) -> bool {
+        let segments = 0..self.places.geometry.segments;
+        let is_free =
+            |segment: &usize| self.memory.load(self.note_at(*segment, STATE)) >> 56 == FREE;
+        self.memory.load(self.base + VICTIM) != 0
+            || segments.filter(is_free).nth(KEPT_WHEN_IDLE - 1).is_none()
+    }
+
     pub(crate) fn is_main_in_use(&self) -> bool {
         self.memory.load(self.base + KEPT_OF_MAIN) >= NEARLY_ALL
     }
@@ -275,33 +295,40 @@ pub(crate) enum Worked {
 }
 
 impl Cache {
-    /// Makes room ahead of time, for so long at most, so that sets to come need not; whether there is more to do.
+    /// Makes room ahead of time, so that sets to come need not; whether there is more to do. No step begins once `budget` has
+    /// passed.
     ///
-    /// A server calls it while it has nothing else to do. It waits for nobody, and holds no lock for longer than a copy of
-    /// 32 KiB takes. Where it is never called, sets do the same, a little each.
+    /// A server calls it while it has nothing else to do. A partition whose lock another one holds is left for the next call. A
+    /// step holds a lock for as long as it takes to look at 256 records, or to copy 32 KiB, a record and its key. Where nobody
+    /// calls it, sets do the same, a little each.
     pub fn maintain(&self, budget: Duration) -> bool {
         let began = Instant::now();
+        let is_over = || began.elapsed() >= budget;
         let mut is_more = false;
         for partition in 0..self.places.geometry.partitions {
-            loop {
-                if began.elapsed() >= budget {
-                    return true;
-                }
-                let locked = lock_within(self, self.partition(partition), Duration::ZERO);
-                let Ok(mut locked) = locked else {
-                    is_more = true;
-                    break;
-                };
-                let is_done = locked.work(&mut Work::of(IDLE), KEPT_WHEN_IDLE) != Worked::More;
-                let doomed = std::mem::take(&mut locked.doomed);
-                drop(locked);
-                self.drop_doomed(doomed);
-                if is_done {
-                    break;
-                }
+            is_more |= self.maintain_one(self.partition(partition), &is_over);
+            if is_more && is_over() {
+                break;
             }
         }
         is_more
+    }
+
+    fn maintain_one(&self, partition: Partition<'_>, is_over: &dyn Fn() -> bool) -> bool {
+        while partition.may_have_work() {
+            if is_over() {
+                return true;
+            }
+            let Ok(mut locked) = lock_within(self, partition, Duration::ZERO) else { return true };
+            let worked = locked.work(&mut Work::idle(), KEPT_WHEN_IDLE);
+            let doomed = std::mem::take(&mut locked.doomed);
+            drop(locked);
+            self.drop_doomed_until(doomed, is_over);
+            if worked != Worked::More {
+                return false;
+            }
+        }
+        false
     }
 }
 
@@ -310,10 +337,12 @@ pub(crate) mod tests {
     use std::cell::Cell;
 
     use super::*;
+    use crate::empty::KEYS_AHEAD as KEYS;
     use crate::{Options, Session, Set};
 
     thread_local! {
-        /// Records that were looked at under this hold of a lock and bytes that were copied, and the most under any.
+        /// Records that were looked at under this hold of a lock and bytes that were copied, keys among them, and the most
+        /// under any.
         static HOLD: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
         static MOST: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
     }
@@ -322,7 +351,8 @@ pub(crate) mod tests {
         HOLD.set((0, 0));
     }
 
-    pub(super) fn note((records, _, copied): (usize, usize, usize)) {
+    /// Records were looked at, or as much was done, and bytes were copied.
+    pub(crate) fn note(records: usize, copied: usize) {
         let (all, bytes) = HOLD.get();
         let hold = (all + records, bytes + copied);
         HOLD.set(hold);
@@ -369,7 +399,71 @@ pub(crate) mod tests {
         let (records, copied) = MOST.get();
         assert!(records > MOST_RECORDS / 2, "{records}: nothing was emptied");
         assert!(records < MOST_RECORDS + 32, "{records} records under one hold of a lock");
-        let longest = geometry.longest_record();
+        let longest = geometry.longest_record() + 250;
         assert!(copied < MOST_COPIED + longest, "{copied} bytes copied under one hold of a lock");
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "takes an interpreter minutes")]
+    fn no_hold_of_a_lock_reads_many_keys_of_the_greatest_length() {
+        let max_key = 1 << 16;
+        let cache =
+            crate::Cache::private(&Options { max_key, ..Options::of_size(32 << 20) }).unwrap();
+        let mut session = cache.session();
+        for idle in [false, true] {
+            MOST.set((0, 0));
+            for number in 0..2000_u64 {
+                let mut key = vec![9; max_key];
+                key[..8].copy_from_slice(&number.to_le_bytes());
+                session.set(&key, b"value", &Set::default()).unwrap();
+                session.get(&key, &mut Vec::new());
+                if idle {
+                    // The sets are not what is looked at here.
+                    let before = MOST.replace((0, 0));
+                    while cache.maintain(Duration::from_millis(1)) {}
+                    let (_, copied) = MOST.replace(before);
+                    assert!(copied < IDLE + KEYS + 3 * max_key, "{copied} bytes in idle time");
+                }
+            }
+            let copied = MOST.get().1;
+            assert!(copied > max_key, "nothing was emptied");
+            assert!(copied < MOST_COPIED + 3 * max_key, "{copied} bytes under one hold of a lock");
+        }
+        assert!(cache.stats().evictions() > 500, "{:?}", cache.stats());
+    }
+
+    /// All segments of a region that was cleared may be given back.
+    #[test]
+    #[cfg_attr(miri, ignore = "takes an interpreter minutes")]
+    fn no_hold_of_a_lock_gives_all_segments_back() {
+        let cache = crate::Cache::private(&Options::of_size(8 << 20)).unwrap();
+        let mut session = cache.session();
+        for round in 0..4 {
+            for key in 0..80_000 {
+                set(&mut session, key, 100, None);
+            }
+            cache.clear();
+            MOST.set((0, 0));
+            for key in 0..20_000 {
+                set(&mut session, key + round, 100, None);
+            }
+            assert!(MOST.get().0 < MOST_RECORDS / 2, "{:?}", MOST.get());
+        }
+    }
+
+    #[test]
+    fn idle_time_waits_for_nobody_and_says_whether_there_is_more_to_do() {
+        let cache = crate::Cache::private(&Options::of_size(1 << 20)).unwrap();
+        assert!(!cache.maintain(Duration::ZERO), "an empty region");
+        let mut session = cache.session();
+        for key in 0..20_000 {
+            set(&mut session, key, 100, None);
+        }
+        assert!(cache.maintain(Duration::ZERO), "a full one");
+        let held = session.lock(0).unwrap();
+        assert!(cache.maintain(Duration::from_secs(9)), "a lock that is held");
+        drop(held);
+        assert!(!cache.maintain(Duration::from_secs(9)));
+        assert!(!cache.maintain(Duration::ZERO), "all is done");
     }
 }
