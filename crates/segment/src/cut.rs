@@ -23,7 +23,8 @@ use crate::superblock::CUTS;
 /// Header and key of a chunk, with room to spare.
 const BESIDE: usize = 80;
 
-/// A value is large that takes a quarter of the small queue, which is a tenth of the region.
+/// A value is large that takes a quarter of the small queue, which is a tenth of the region; or half a segment of each
+/// partition.
 const LARGE_SHARE: usize = 40;
 
 /// The bytes of a chunk's key.
@@ -166,6 +167,9 @@ impl Session {
         entry: &locked::Entry<'_>,
         condition: Condition,
     ) -> Result<Option<Outcome>, Failed> {
+        if let Some(refused) = self.refusal_of_chunks(entry, condition)? {
+            return Ok(Some(refused));
+        }
         let number = number(&self.cache, entry.hash);
         let chunks = Chunks::cut(&self.cache, (number, entry.space.word), entry.value.len());
         let (partition, moment) = (self.partition(entry.hash), self.cache.moment());
@@ -194,8 +198,11 @@ impl Session {
         chunks: Chunks,
         kind: u8,
     ) -> Result<(), Failed> {
-        let partitions = self.cache.places.geometry.partitions as u64;
-        let is_large = entry.value.len() > self.cache.size() / LARGE_SHARE;
+        let geometry = &self.cache.places.geometry;
+        let partitions = geometry.partitions as u64;
+        // Where the main queue is in use, the small one has room for little more than a segment of each partition.
+        let most = geometry.partitions * geometry.segment_len / 2;
+        let is_large = entry.value.len() > most.min(self.cache.size() / LARGE_SHARE);
         for (chunk, value) in (0..).zip(entry.value.chunks(size(chunks.each))) {
             let key = chunks.key(entry.hash, chunk);
             let of = locked::Entry {
@@ -419,6 +426,28 @@ mod tests {
             assert_eq!(size(chunks.count()), len.div_ceil(most), "{len}");
             let last = chunks.len - chunks.count().saturating_sub(1) * chunks.each;
             assert!(last + 8 * chunks.count() >= chunks.each.min(chunks.len), "{chunks:?}");
+        }
+    }
+
+    /// Where all of the region is in use, new entries have little room until they are read.
+    #[test]
+    #[cfg_attr(miri, ignore = "takes an interpreter minutes")]
+    fn values_of_any_size_are_there_after_their_set_in_a_region_in_full_use() {
+        let size = 4 << 20;
+        for part in [20, 41, 60, 100, 200, 400] {
+            let cache = Cache::private(&Options::of_size(size)).unwrap();
+            let (mut session, mut lost) = (cache.session(), 0);
+            for round in 0..60_u8 {
+                for key in 0..28_000_u64 {
+                    let key = key.to_le_bytes();
+                    if session.get(&key, &mut Vec::new()).is_none() {
+                        session.set(&key, &value(1, 100), &Set::default()).unwrap();
+                    }
+                }
+                session.set(&[round], &value(round, size / part), &Set::default()).unwrap();
+                lost += u32::from(session.get(&[round], &mut Vec::new()).is_none());
+            }
+            assert_eq!(lost, 0, "of 60 values of a {part}th: {:?}", cache.stats());
         }
     }
 

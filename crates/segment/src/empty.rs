@@ -143,7 +143,7 @@ impl Locked<'_> {
             Keeps::All => (Some(queue), uses),
             Keeps::Nothing | Keeps::InPlace => (None, uses),
             Keeps::Used => {
-                let is_used = uses >= self.uses_to_stay();
+                let is_used = uses >= self.uses_to_stay() || self.spared == Some(hash);
                 (is_used.then_some(MAIN), uses.saturating_sub(1))
             }
         };

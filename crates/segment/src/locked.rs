@@ -44,6 +44,8 @@ pub(crate) struct Locked<'c> {
     is_crowded: bool,
     /// The record that is stored is a chunk of a large value, and whether it is the first one in this partition.
     pub(crate) is_of_large: Option<bool>,
+    /// The hash of the key that is about to be stored, whose older entry is not evicted to make room for the new one.
+    pub(crate) spared: Option<u64>,
     /// The work for others' room that may still be done under this hold of the lock.
     pub(crate) left: Work,
     /// What is to be done once the lock is free.
@@ -116,6 +118,7 @@ impl<'c> Locked<'c> {
             held,
             is_crowded: false,
             is_of_large: None,
+            spared: None,
             left: Work::most(),
             doomed: Vec::new(),
         };
@@ -215,8 +218,9 @@ impl<'c> Locked<'c> {
             older = known;
             active
         } else {
+            self.spared = known.map(|_| hash);
             let room = self.make_room((queue, class), bytes)?;
-            // That may have moved the older one, or evicted it.
+            // That may have moved the older one.
             moved = known.and_then(|_| self.find(entry.hash, entry.key, entry.space));
             older = moved.as_ref();
             room

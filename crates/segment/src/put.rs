@@ -68,19 +68,10 @@ impl Session {
         entry: &locked::Entry<'_>,
         condition: Condition,
     ) -> Result<Option<Outcome>, Failed> {
-        let mut present = alive(&mut locked, (entry.hash, entry.key, entry.space));
-        if condition == Condition::Absent
-            && let Some(damaged) = present
-            && locked.is_damaged(entry.hash, &damaged)
-        {
-            // To all who read it is not there.
-            locked.remove(&damaged);
-            present = None;
-        }
-        let refused = self.refusal(&locked, condition, entry, present.as_ref());
-        if let Some(refused) = refused {
-            return Ok(Some(refused));
-        }
+        let present = match self.present_for(&mut locked, entry, condition) {
+            Ok(present) => present,
+            Err(refused) => return Ok(Some(refused)),
+        };
         // The other conditions hold as well where the older one is gone by now.
         let (takes, gone) = match condition {
             Condition::Present => (Takes::Older, Outcome::NotStored),
@@ -92,20 +83,51 @@ impl Session {
             _ => None,
         };
         let stored = locked.store(entry, present.as_ref(), takes, token);
-        let Some(stored) = self.stored(stored, entry.value.len())? else {
-            self.release(locked);
-            return Ok(None);
-        };
+        let stored = self.stored(stored, entry.value.len());
+        self.release(locked);
+        let Some(stored) = stored? else { return Ok(None) };
+        self.cache.drop_doomed(stored.doomed);
         if stored.is_late {
             self.count(Of::RefusedFills);
         }
-        drop(locked);
-        self.cache.drop_doomed(stored.doomed);
         Ok(Some(match (stored.is_late, stored.is_there) {
             (true, _) => Outcome::NotStored,
             (false, true) => Outcome::Stored(stored.version),
             (false, false) => gone,
         }))
+    }
+
+    /// Why a value in chunks is not stored, as far as that is known before its chunks are: room for them may take the older
+    /// value's.
+    pub(crate) fn refusal_of_chunks(
+        &self,
+        entry: &locked::Entry<'_>,
+        condition: Condition,
+    ) -> Result<Option<Outcome>, Failed> {
+        if condition == Condition::None {
+            return Ok(None);
+        }
+        let mut locked = self.lock(entry.hash)?;
+        Ok(self.present_for(&mut locked, entry, condition).err())
+    }
+
+    /// The older entry of a key that is stored under a condition, or the outcome where that does not hold.
+    fn present_for<'c>(
+        &self,
+        locked: &mut Locked<'c>,
+        entry: &locked::Entry<'_>,
+        condition: Condition,
+    ) -> Result<Option<Present<'c>>, Outcome> {
+        let mut present = alive(locked, (entry.hash, entry.key, entry.space));
+        if condition == Condition::Absent
+            && let Some(damaged) = present
+            && locked.is_damaged(entry.hash, &damaged)
+        {
+            // To all who read it is not there.
+            locked.remove(&damaged);
+            present = None;
+        }
+        self.refusal(locked, condition, entry, present.as_ref()).map_or(Ok(present), Err)
     }
 
     /// What was stored, or `None` where room is not made yet.
@@ -154,5 +176,93 @@ impl Session {
             }
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::namespace::Space;
+    use crate::record::FOREVER;
+    use crate::{Cache, Options, Set};
+
+    /// A region in which a key was stored after and before so many others, and nobody has read any. It is `None` where the key is gone.
+    fn with_key_between(before: u32, others: u32) -> Option<(Session, u64)> {
+        let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
+        let mut session = cache.session();
+        for number in 0..before {
+            session.set(&number.to_le_bytes(), &[7; 1000], &Set::default()).unwrap();
+        }
+        session.set(b"key", &[1; 100], &Set::default()).unwrap();
+        for number in before..before + others {
+            session.set(&number.to_le_bytes(), &[7; 1000], &Set::default()).unwrap();
+        }
+        let hash = cache.places.hash(b"key");
+        let is_there = session.lock(hash).unwrap().find(hash, b"key", Space::ROOT).is_some();
+        is_there.then_some((session, hash))
+    }
+
+    /// The room for a large value is not made before it is known that the value is stored.
+    #[test]
+    #[cfg_attr(miri, ignore = "takes an interpreter minutes")]
+    fn a_large_value_that_is_refused_leaves_the_older_one() {
+        let large = vec![2; 250_000];
+        let mut tried = 0;
+        for others in (700..1000).step_by(10) {
+            for (condition, wanted) in
+                [(Condition::Absent, Outcome::NotStored), (Condition::Version(1), Outcome::Exists)]
+            {
+                let Some((mut session, _)) = with_key_between(50, others) else { continue };
+                let set = Set { condition, ..Set::default() };
+                assert_eq!(session.set(b"key", &large, &set), Ok(wanted), "after {others}");
+                let mut found = Vec::new();
+                assert!(session.get(b"key", &mut found).is_some(), "after {others}");
+                assert_eq!(found, [1; 100]);
+                tried += 1;
+            }
+        }
+        assert!(tried > 10, "{tried}");
+    }
+
+    /// A set that gives the lock back to go on later may not have it again.
+    #[test]
+    #[cfg_attr(miri, ignore = "takes an interpreter minutes")]
+    fn a_set_that_makes_room_first_leaves_the_older_value_meanwhile() {
+        let mut yet = 0;
+        for others in 0..150 {
+            let Some((session, hash)) = with_key_between(1200, others) else { continue };
+            let key = &b"key"[..];
+            let value = [2; 4000];
+            let entry = locked::Entry {
+                hash,
+                space: Space::ROOT,
+                key,
+                value: &value,
+                kind: 0,
+                flags: 0,
+                expiry: FOREVER,
+                version: None,
+            };
+            let mut locked = session.lock(hash).unwrap();
+            for class in 1..crate::layout::CLASSES {
+                // One stays free for records that are written anew.
+                if locked.free().nth(1).is_some() {
+                    locked.begin(crate::locked::SMALL, class).unwrap();
+                }
+            }
+            drop(locked);
+            for _ in 0..200 {
+                let mut locked = session.lock(hash).unwrap();
+                // Less than a segment is left of what this hold may do.
+                locked.left = crate::upkeep::Work::few();
+                let present = locked.find(hash, key, Space::ROOT);
+                assert!(present.is_some(), "after {others}");
+                if locked.store(&entry, present.as_ref(), Takes::Any, None).is_ok() {
+                    break;
+                }
+                yet += 1;
+            }
+        }
+        assert!(yet > 10, "{yet}");
     }
 }

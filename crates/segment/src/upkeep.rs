@@ -101,6 +101,11 @@ impl Work {
         Self { copied: IDLE, ..Self::of(IDLE) }
     }
 
+    #[cfg(test)]
+    pub(crate) fn few() -> Self {
+        Self { records: 4, ..Self::most() }
+    }
+
     /// The bytes that may still be copied.
     pub(crate) fn copied(&self) -> usize {
         self.copied

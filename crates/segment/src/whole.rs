@@ -75,7 +75,7 @@ impl Locked<'_> {
             }
             Looked::Unknown => return Some(queue),
         };
-        let is_used = head.slot.uses() >= self.uses_to_stay();
+        let is_used = head.slot.uses() >= self.uses_to_stay() || self.spared == Some(hash);
         let is_kept = match keeps {
             Keeps::All => true,
             Keeps::Nothing | Keeps::InPlace => false,
