@@ -19,11 +19,13 @@ use crate::{Refused, Session, Stats, Survey, clock, epoch, fork, stats, survey};
 /// The settings of a new region. A region that is there already keeps its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// Bytes of the whole region.
+    /// Bytes of the whole region. Values that lie in chunks and can be found fill 85 to 93 % of 4 MiB and more, 80 to 88 % of
+    /// 2 MiB, and 75 to 82 % of 1 MiB.
     pub size: usize,
     /// Bytes of key and value that entries have about: the index has a slot for each.
     pub item: usize,
-    /// The longest key, to 64 KiB.
+    /// The longest key, to 64 KiB. A segment has room for four of these and as much of values. Where a key may take a 256th of
+    /// the region or more, segments are so few that values in chunks fill only 59 to 68 % of it.
     pub max_key: usize,
     /// The largest value; `None` is a quarter of the region.
     pub max_value: Option<usize>,

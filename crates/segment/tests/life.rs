@@ -121,7 +121,14 @@ fn found_bytes(session: &mut Session, n: u64) -> usize {
 #[test]
 fn nearly_all_of_the_region_belongs_to_large_values_that_can_be_found() {
     let size = 16 << 20;
-    for (item, longest) in [(16_000, 40_000), (112, 40_000), (16_000, 300_000), (112, 500_000)] {
+    for (item, longest) in [
+        (16_000, 40_000),
+        (112, 40_000),
+        (16_000, 300_000),
+        (112, 500_000),
+        (160_000, 800_000),
+        (4 << 20, 2_000_000),
+    ] {
         let cache = Cache::private(&Options { item, ..Options::of_size(size) }).unwrap();
         let (mut session, mut random) = (cache.session(), Random(longest));
         let keys = 4 * size as u64 * 2 / longest;
