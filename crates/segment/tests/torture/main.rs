@@ -31,6 +31,7 @@ mod work;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use larder_segment::Options;
@@ -48,9 +49,40 @@ const KEYS: usize = 4096;
 /// Keys whose values are numbers, which all workers add to.
 const COUNTERS: usize = 64;
 
-/// A region that the keys' values do not all fit in, of several partitions.
-const OPTIONS: Options =
-    Options { size: 9 << 20, item: 2048, max_key: 250, max_value: Some(1 << 20) };
+/// A region that is tortured, and the lengths of the values in it.
+struct Mode {
+    options: Options,
+    /// Values that lie in one record are shorter than this and 24 bytes.
+    short: u64,
+    /// The bytes of an entry of a long list.
+    entry: usize,
+}
+
+/// Regions that the keys' values do not all fit in.
+const MODES: [Mode; 2] = [
+    // Of several partitions.
+    Mode {
+        options: Options { size: 9 << 20, item: 2048, max_key: 250, max_value: Some(1 << 20) },
+        short: 2000,
+        entry: 4096,
+    },
+    // One partition, whose index has to grow. Many values lie in chunks, and are large for a region of this size.
+    Mode {
+        options: Options { size: 1 << 20, item: 16_000, max_key: 250, max_value: None },
+        short: 60,
+        entry: 1024,
+    },
+];
+
+/// The number of the mode, in the environment of a worker.
+const MODE: &str = "LARDER_TORTURE_MODE";
+
+/// The number of the present mode.
+static PRESENT: AtomicUsize = AtomicUsize::new(0);
+
+fn mode() -> &'static Mode {
+    &MODES[PRESENT.load(Ordering::Relaxed)]
+}
 
 /// The seconds of the short form, and of that with each of the others.
 const SHORT: u64 = 6;
@@ -62,7 +94,9 @@ const NUMBER: &str = "LARDER_TORTURE_NUMBER";
 
 fn main() -> ExitCode {
     if let Some(folder) = std::env::var_os(FOLDER) {
-        let number: usize = std::env::var(NUMBER).unwrap().parse().unwrap();
+        let number_of = |name| std::env::var(name).unwrap().parse().unwrap();
+        let number = number_of(NUMBER);
+        PRESENT.store(number_of(MODE), Ordering::Relaxed);
         work::work(Path::new(&folder), number);
     }
     let asked = std::env::var("LARDER_TORTURE").ok();

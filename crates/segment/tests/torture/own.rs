@@ -6,22 +6,32 @@
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use larder_segment::{Cache, Options, Set};
+use larder_segment::{Cache, Options, Queue, Set};
 
 use crate::ledger::{Ledger, Tally};
 use crate::run::{Outcome, Run};
 use crate::sources::Programs;
 use crate::stopwatch::waited_of;
 use crate::work::Worker;
-use crate::{FOLDER, NUMBER, OPTIONS, support, table};
+use crate::{FOLDER, MODE, MODES, NUMBER, PRESENT, mode, support, table};
 
 /// For so long nobody is alone with the file.
 const TOGETHER: Duration = Duration::from_millis(2500);
 
-/// Tortures it for so long.
+/// Tortures it for so long, in each mode for its share.
 pub(crate) fn torture(how_long: Duration) -> Outcome {
+    let mut all = Outcome::default();
+    for number in (0..MODES.len()).rev() {
+        PRESENT.store(number, Ordering::Relaxed);
+        all.add(torture_one(how_long / 2));
+    }
+    all
+}
+
+fn torture_one(how_long: Duration) -> Outcome {
     let folder = support::folder();
     let (outcome, seconds) = (run(folder.path(), how_long), how_long.as_secs());
     let count = |of: Tally| outcome.count(of);
@@ -40,12 +50,20 @@ pub(crate) fn torture(how_long: Duration) -> Outcome {
 fn command(folder: &Path, number: usize) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.env(FOLDER, folder).env(NUMBER, number.to_string());
+    command.env(MODE, PRESENT.load(Ordering::Relaxed).to_string());
     command
+}
+
+/// Whether the index has grown into segments.
+fn is_index_grown(cache: &Cache) -> bool {
+    let partitions = cache.survey().partitions;
+    partitions.iter().flat_map(|of| &of.segments).any(|segment| segment.queue == Queue::Index)
 }
 
 fn run(folder: &Path, how_long: Duration) -> Outcome {
     let (path, ledger, began) = (folder.join("cache"), Ledger::open(folder), Instant::now());
-    let mut cache = Cache::open(&path, &OPTIONS).unwrap();
+    let mut cache = Cache::open(&path, &mode().options).unwrap();
+    let mut is_grown = false;
     let mut run = Run::new(Box::new(Programs::new(|number| command(folder, number))), ledger);
     run.herd.sampler.seen().cache = Some(Arc::clone(&cache));
     run.start_all();
@@ -61,10 +79,10 @@ fn run(folder: &Path, how_long: Duration) -> Outcome {
         run.herd.sampler.seen().cache = None;
         drop(cache);
         // Nobody else has it open, so that this makes the locks anew.
-        cache = Cache::open(&path, &Options { size: 16 << 20, ..OPTIONS }).unwrap();
-        assert_eq!(cache.size(), OPTIONS.size);
+        cache = Cache::open(&path, &Options { size: 16 << 20, ..mode().options }).unwrap();
+        assert_eq!(cache.size(), mode().options.size);
         let partitions = cache.shape()[0].1;
-        assert!(partitions > 1, "a region of one lock");
+        is_grown |= is_index_grown(&cache);
         assert_eq!((0..partitions).find_map(|partition| cache.holder(partition)), None);
         Worker::open(folder, 0).check_all();
         run.herd.sampler.seen().cache = Some(Arc::clone(&cache));
@@ -75,6 +93,9 @@ fn run(folder: &Path, how_long: Duration) -> Outcome {
     println!("{}", table::ours(&outcome, &stats));
     assert_eq!(stats.damaged, 0, "entries were damaged");
     assert!(stats.evictions() > 0, "the region never was full");
+    let is_small = cache.shape()[0].1 == 1;
+    assert!(!is_small || is_grown, "the index has not grown");
+    assert!(is_small || PRESENT.load(Ordering::Relaxed) == 0, "a region of several locks");
     // It still works.
     let mut session = cache.session();
     session.set(b"after", b"all", &Set::default()).unwrap();

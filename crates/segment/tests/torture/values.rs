@@ -1,6 +1,6 @@
 //! Names of keys, their kinds, and the form of their values.
 
-use crate::{KEYS, WORKERS};
+use crate::{KEYS, WORKERS, mode};
 
 /// The use of a key. Each worker has keys of all kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ fn length(key: usize, version: u64) -> u64 {
     match mixed % 8 {
         0 if is_long(key) => 20_000 + mixed % 60_000,
         1..4 if is_long(key) => 4000 + mixed % 6000,
-        _ => 24 + mixed % 2000,
+        _ => 24 + mixed % mode().short,
     }
 }
 
@@ -70,5 +70,5 @@ pub(crate) fn fill(key: usize, version: u64, value: &mut Vec<u8>) {
 
 /// The bytes of an entry of a list.
 pub(crate) fn entry_len(key: usize) -> usize {
-    if is_long(key) { 4096 } else { 16 }
+    if is_long(key) { mode().entry } else { 16 }
 }

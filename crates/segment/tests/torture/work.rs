@@ -11,7 +11,7 @@ use larder_segment::{Cache, Condition, Failed, Options, Outcome, Session, Set};
 use crate::ledger::{ANY, Ledger, Now, Tally};
 use crate::stopwatch::Stopwatch;
 use crate::values::{Kind, fill, kind, name, of_kind};
-use crate::{COUNTERS, KEYS, OPTIONS, WORKERS, random};
+use crate::{COUNTERS, KEYS, WORKERS, mode, random};
 
 /// After so many operations, at most, it opens the file anew.
 const REOPENED: u64 = 1 << 14;
@@ -55,13 +55,14 @@ enum What {
     Touch(usize),
     Fill(usize),
     Count(usize),
+    Maintain,
     Clear,
 }
 
 impl What {
     fn key(self) -> u64 {
         match self {
-            Self::GetMany | Self::Clear => ANY,
+            Self::GetMany | Self::Maintain | Self::Clear => ANY,
             Self::Count(counter) => (KEYS + counter) as u64,
             Self::Get(key)
             | Self::Set(key)
@@ -77,7 +78,7 @@ impl What {
 impl Worker {
     pub(crate) fn open(folder: &Path, number: usize) -> Self {
         let path = folder.join("cache");
-        let session = Cache::open(&path, &OPTIONS).unwrap().session();
+        let session = Cache::open(&path, &mode().options).unwrap().session();
         Self {
             session,
             ledger: Ledger::open(folder),
@@ -107,8 +108,8 @@ impl Worker {
         let little = Cache::private(&Options::of_size(1 << 20)).unwrap();
         self.session = little.session();
         let size = [1 << 20, 8 << 20, 64 << 20][self.any() % 3];
-        let cache = Cache::open(&self.path, &Options { size, ..OPTIONS }).unwrap();
-        assert_eq!(cache.size(), OPTIONS.size, "opened as {size}");
+        let cache = Cache::open(&self.path, &Options { size, ..mode().options }).unwrap();
+        assert_eq!(cache.size(), mode().options.size, "opened as {size}");
         self.session = cache.session();
         self.ledger.add(self.number, Tally::Opened);
     }
@@ -125,6 +126,7 @@ impl Worker {
             1100..1400 => What::Fill(of_kind(any, Kind::Filled)),
             1400..1600 => What::Count(any % COUNTERS),
             1600..1700 => What::GetMany,
+            1700..1750 => What::Maintain,
             _ => What::Get(any),
         }
     }
@@ -138,6 +140,11 @@ impl Worker {
             }
             What::GetMany => {
                 self.get_many();
+                Ok(())
+            }
+            What::Maintain => {
+                let budget = Duration::from_micros(self.any() as u64 % 1000);
+                self.session.cache().maintain(budget);
                 Ok(())
             }
             What::Clear => {
