@@ -66,7 +66,7 @@ const LEAST_SEGMENTS: usize = 32;
 /// A segment has room for so many entries of the size that is expected, since the last one seldom fits in what is left; but
 /// for that there are never fewer segments than about these. Three are kept free, and of two or three others a part is.
 const ITEMS_WANTED: usize = 8;
-const FEWEST_SEGMENTS: usize = 64;
+const FEWEST_SEGMENTS: usize = 128;
 /// A partition is split where both halves keep so many bytes.
 const LEAST_PARTITION: usize = 4 << 20;
 /// Writers seldom meet in one of so many partitions.
