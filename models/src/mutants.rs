@@ -67,7 +67,7 @@ const MUTANTS: &[Mutant] = &[
         name: "no_release_of_slots",
         changes: &[
             Change {
-                file: "locked.rs",
+                file: "store.rs",
                 is: ".store(slot.0, Ordering::Release);",
                 becomes: ".store(slot.0, Ordering::Relaxed);",
             },
@@ -76,19 +76,19 @@ const MUTANTS: &[Mutant] = &[
                 is: "other.0, Ordering::AcqRel,",
                 becomes: "other.0, Ordering::Relaxed,",
             },
-            Change { file: "locked.rs", is: "fence(Ordering::Release);", becomes: "" },
+            Change { file: "store.rs", is: "fence(Ordering::Release);", becomes: "" },
         ],
     },
     Mutant {
         name: "slots_before_records",
         changes: &[
             Change {
-                file: "locked.rs",
+                file: "store.rs",
                 is: "let (segment, at) = (room.segment, self.append(room, &header, entry));",
                 becomes: "let (segment, at) = (room.segment, self.partition.start_of(room.segment) + room.end);",
             },
             Change {
-                file: "locked.rs",
+                file: "store.rs",
                 is: "        if !is_there {\n",
                 becomes: "        self.append(room, &header, entry);\n        if !is_there {\n",
             },
@@ -97,7 +97,7 @@ const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "no_look_after_a_fill",
         changes: &[Change {
-            file: "locked.rs",
+            file: "store.rs",
             is: "if is_late && is_there {",
             becomes: "if is_late && false {",
         }],

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::cut::Chunks;
+use crate::chunks::Chunks;
 use crate::index::exchange;
 use crate::locked::{Entry, Locked, MAIN, Present, SMALL};
 use crate::namespace::Space;

@@ -15,6 +15,7 @@ use crate::namespace::{self, Space};
 use crate::partition::{Found, Moment, Partition};
 use crate::record::kind;
 use crate::stats::Of;
+use crate::store;
 use crate::tally::Count;
 
 /// How long a writer waits for one holder of a partition's lock that does not let go. Others hold it for microseconds, unless
@@ -234,7 +235,7 @@ impl Session {
 
     /// Whether an entry has room in one record.
     pub(crate) fn fits(&self, entry: &locked::Entry<'_>) -> bool {
-        let (len, geometry) = (locked::shape_of(entry).record_len(), self.cache.places.geometry);
+        let (len, geometry) = (store::shape_of(entry).record_len(), self.cache.places.geometry);
         // Of one whose key is the longer part, cutting the value would change little.
         let is_most_key = entry.value.len() <= entry.key.len();
         len <= geometry.longest_record() || is_most_key && len <= geometry.segment_len / 2

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::cut::{Chunks, LIST, written_at};
+use crate::chunks::{Chunks, LIST, written_at};
 use crate::index::is_still;
 use crate::locked::{Doomed, Locked, MAIN, Present};
 use crate::memory::fence;
