@@ -417,7 +417,7 @@ pub(crate) mod tests {
         let mut session = cache.session();
         for idle in [false, true] {
             MOST.set((0, 0));
-            for number in 0..2000_u64 {
+            for number in 0..800_u64 {
                 let mut key = vec![9; max_key];
                 key[..8].copy_from_slice(&number.to_le_bytes());
                 session.set(&key, b"value", &Set::default()).unwrap();
@@ -434,7 +434,7 @@ pub(crate) mod tests {
             assert!(copied > max_key, "nothing was emptied");
             assert!(copied < MOST_COPIED + 3 * max_key, "{copied} bytes under one hold of a lock");
         }
-        assert!(cache.stats().evictions() > 500, "{:?}", cache.stats());
+        assert!(cache.stats().evictions() > 200, "{:?}", cache.stats());
     }
 
     /// All segments of a region that was cleared may be given back.
