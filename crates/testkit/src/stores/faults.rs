@@ -21,7 +21,7 @@ pub(super) enum Fault {
     Stale { every: u64 },
     Undead { every: u64 },
     Stays,
-    Fails { every: u64 },
+    Fails { every: u64, after: u64 },
     Drowns { after: u64 },
     Sleeps { time: Duration, spread: Duration },
     Spins(Duration),
@@ -55,7 +55,9 @@ impl Fault {
     /// Whether this operation fails.
     pub(super) fn fail(self, engine: &'static str, operations: u64) -> Result<()> {
         match self {
-            Self::Fails { every } if operations.is_multiple_of(every) => {
+            Self::Fails { every, after }
+                if operations >= after && operations.is_multiple_of(every) =>
+            {
                 Err(Error::Busy { engine, what: format!("each {every}th operation fails") })
             }
             _ => Ok(()),
@@ -183,6 +185,22 @@ impl Default for EveryOptions {
     }
 }
 
+/// The options of `fails:`.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct FailOptions {
+    /// How often an operation fails: each n-th. At least 1.
+    every: u64,
+    /// The number of operations before the first that fails.
+    after: u64,
+}
+
+impl Default for FailOptions {
+    fn default() -> Self {
+        Self { every: 10, after: 0 }
+    }
+}
+
 /// The options of `truncates:`.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -258,6 +276,10 @@ const TIRING: Duration = Duration::from_micros(5);
 /// Checks `every`, which is a divisor.
 fn every(engine: &'static str, url: &larder_store::StoreUrl) -> Result<u64> {
     let EveryOptions { every } = url.options(engine)?;
+    divisor(engine, every)
+}
+
+fn divisor(engine: &'static str, every: u64) -> Result<u64> {
     if every == 0 {
         let reason = "option `every`: `0` is not a whole number from 1".into();
         return Err(Error::InvalidOptions { engine, reason });
@@ -326,8 +348,12 @@ pub(super) const FAILS: Engine = engine(
     "fails",
     "fails:?every=10",
     "Answers some operations with an error",
-    || schemars::schema_for!(EveryOptions),
-    |url, _| Ok(MapStore::open("fails", url, Fault::Fails { every: every("fails", url)? })),
+    || schemars::schema_for!(FailOptions),
+    |url, _| {
+        let FailOptions { every, after } = url.options("fails")?;
+        let every = divisor("fails", every)?;
+        Ok(MapStore::open("fails", url, Fault::Fails { every, after }))
+    },
 );
 
 pub(super) const DROWNS: Engine = engine(
