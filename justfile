@@ -62,6 +62,19 @@ gallery:
         --screenshot=docs/gallery/quick.png "file://$PWD/docs/gallery/quick.html"
     rm -r "$runs"
 
+# Run all articles in both forms on an idle machine, two hours or more, and show them in docs/articles.md
+articles-page:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    cargo build --release --locked
+    runs=$(mktemp -d)
+    # The run is started by its name and in its folder, so that the page names no folder of this machine.
+    PATH=$(realpath "${CARGO_TARGET_DIR:-target}/release"):$PATH
+    # The exit code tells of targets that cannot run, as XCache on a PHP of today.
+    (cd "$runs" && larder compare --quiet --scenario all-articles --output all >/dev/null) || true
+    ./docs/articles/show "$runs/all"
+    rm -r "$runs"
+
 # Write the generated files again: docs/engines.md, docs/checks.md, docs/run.schema.json
 generate:
     LARDER_BLESS=1 cargo test --quiet -p larder --test generated

@@ -6,7 +6,8 @@
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
 use std::fmt::Write;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Command};
@@ -14,9 +15,11 @@ use larder_analysis::check::CHECKS;
 use larder_bench::guest;
 use larder_bench::{BUILT_IN, BUILT_IN_SETS, MADE, Made};
 use larder_engines::ENGINES;
+use larder_report::{Run, digest};
 use larder_store::{Catalog, Engine, Medium, Recipe, Source};
 use larder_workload::WorkloadSpec;
 use larder_workload::trace::FORMATS;
+use liblzma::read::XzDecoder;
 
 const HEAD: &str = "<!-- Made from the code by crates/cli/tests/generated.rs. Do not edit; run `just generate`. -->\n";
 
@@ -91,6 +94,39 @@ fn the_page_on_checks_is_up_to_date() {
             .unwrap();
     }
     compare("docs/checks.md", &page);
+}
+
+/// The marks around the part of an article that is made from its runs.
+const RUNS: &str = "<!-- runs: ";
+const END_OF_RUNS: &str = "<!-- end of runs -->";
+
+/// `docs/articles/<article>-<form>.json.xz` are the runs, made by `just articles-page`.
+#[test]
+fn the_page_on_articles_shows_its_runs() {
+    let page = fs::read_to_string(path("docs/articles.md")).unwrap();
+    let mut parts = page.split(RUNS);
+    let mut made = parts.next().unwrap().to_owned();
+    for part in parts {
+        let (name, _) = part.split_once(" -->").unwrap();
+        let (_, rest) = part.split_once(END_OF_RUNS).unwrap();
+        let runs = committed_runs(name);
+        let digest = digest(&runs.iter().collect::<Vec<_>>());
+        assert!(!digest.is_empty(), "{name}: no run of it is committed");
+        write!(made, "{RUNS}{name} -->\n\n{digest}\n{END_OF_RUNS}{rest}").unwrap();
+    }
+    compare("docs/articles.md", &made);
+}
+
+/// The runs of an article, corrected and as published, as far as they are committed.
+fn committed_runs(article: &str) -> Vec<Run> {
+    let files =
+        ["corrected", "published"].map(|form| format!("docs/articles/{article}-{form}.json.xz"));
+    let runs = files.iter().filter_map(|file| File::open(path(file)).ok()).map(|file| {
+        let mut text = String::new();
+        XzDecoder::new(file).read_to_string(&mut text).unwrap();
+        Run::from_json(&text).unwrap()
+    });
+    runs.collect()
 }
 
 /// About the size that `builtin:page` promises.

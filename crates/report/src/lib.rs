@@ -55,7 +55,7 @@ pub use findings::{Finding, findings, tally};
 pub use format::{Format, render};
 pub use header::machine;
 pub use held::{Above, beats_itself, held_above};
-pub use index::{index_formats, render_index};
+pub use index::{digest, index_formats, render_index};
 pub use json::schema;
 pub use limits::{NOT_SHOWN, not_shown};
 pub use model::{

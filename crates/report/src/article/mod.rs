@@ -214,7 +214,8 @@ pub(crate) fn clock(clock: Clock) -> &'static str {
     }
 }
 
-fn caption(figure: &ArticleFigure) -> String {
+/// The kind of a figure, and its place.
+pub(crate) fn caption(figure: &ArticleFigure) -> String {
     let of = figure.iterations.map(|n| format!(" of {n} iterations")).unwrap_or_default();
     let what = match figure.measure {
         Measure::Wall => format!("wall clock{of}"),
@@ -236,7 +237,8 @@ fn caption(figure: &ArticleFigure) -> String {
     format!("{}: {what}", place_at(part, operation, &figure.at))
 }
 
-fn row(figure: &ArticleFigure) -> FigureRow {
+/// A figure in texts.
+pub(crate) fn row(figure: &ArticleFigure) -> FigureRow {
     let doubts = || format!("no result: {}", figure.doubts.join(", "));
     let doubtful = !figure.doubts.is_empty() && figure.here.is_some();
     FigureRow {

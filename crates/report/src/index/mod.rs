@@ -3,6 +3,7 @@
 //! The terminal, Markdown and the page show the same sentences, each in its own form.
 
 mod asked;
+mod digest;
 mod markdown;
 mod table;
 
@@ -17,6 +18,7 @@ use crate::sentences::{Role, sentences};
 use crate::style::Style;
 use asked::statements;
 pub(crate) use asked::{Asked, asked};
+pub use digest::digest;
 pub(crate) use table::time;
 
 /// Makes the text of a set.
