@@ -225,7 +225,6 @@ mod tests {
     use std::sync::atomic::Ordering;
 
     use super::*;
-    use crate::record::FOREVER;
     use crate::superblock::CUTS;
     use crate::{Options, Set};
 
@@ -274,9 +273,7 @@ mod tests {
     }
 
     fn entry<'e>(session: &Session, key: &'e [u8], value: &'e [u8]) -> locked::Entry<'e> {
-        let (hash, space) = (session.cache.places.hash(key), Space::ROOT);
-        let expiry = FOREVER;
-        locked::Entry { hash, space, key, value, kind: 0, flags: 0, expiry, version: None }
+        locked::Entry::lasting(session.cache.places.hash(key), key, value)
     }
 
     /// Stores an entry that tells of parts, as a file may have it of which somebody else wrote a part.

@@ -197,7 +197,7 @@ impl Locked<'_> {
         let mut victim = Victim { segment, keeps: Keeps::All, at: 0 };
         let (mut keys, mut records) = (Vec::new(), Vec::with_capacity(AHEAD));
         self.next_records(&mut victim, (&mut keys, &mut records), (n, KEYS_AHEAD));
-        self.spend(&mut Work::most(), (records.len(), 0, keys.len()));
+        self.left.spend((records.len(), 0, keys.len()));
         let uses = records.iter().filter_map(|Record { hash, at, header, .. }| {
             self.find_at(*hash, *at, header).map(|present| present.slot.uses())
         });

@@ -96,6 +96,15 @@ pub(crate) struct Entry<'e> {
     pub(crate) version: Option<u64>,
 }
 
+#[cfg(test)]
+impl<'e> Entry<'e> {
+    /// An entry of no namespace that stays.
+    pub(crate) fn lasting(hash: u64, key: &'e [u8], value: &'e [u8]) -> Self {
+        let (space, expiry) = (Space::ROOT, crate::record::FOREVER);
+        Self { hash, space, key, value, kind: 0, flags: 0, expiry, version: None }
+    }
+}
+
 impl<'c> Locked<'c> {
     pub(crate) fn new(partition: Partition<'c>, held: Held<'c>, moment: Moment) -> Self {
         #[cfg(test)]

@@ -183,7 +183,6 @@ impl Session {
 mod tests {
     use super::*;
     use crate::namespace::Space;
-    use crate::record::FOREVER;
     use crate::{Cache, Options, Set};
 
     /// A region in which a key was stored after and before so many others, and nobody has read any. It is `None` where the key is gone.
@@ -233,16 +232,7 @@ mod tests {
             let Some((session, hash)) = with_key_between(1200, others) else { continue };
             let key = &b"key"[..];
             let value = [2; 4000];
-            let entry = locked::Entry {
-                hash,
-                space: Space::ROOT,
-                key,
-                value: &value,
-                kind: 0,
-                flags: 0,
-                expiry: FOREVER,
-                version: None,
-            };
+            let entry = locked::Entry::lasting(hash, key, &value);
             let mut locked = session.lock(hash).unwrap();
             for class in 1..crate::layout::CLASSES {
                 // One stays free for records that are written anew.

@@ -141,11 +141,12 @@ impl Locked<'_> {
             return;
         }
         let part = (buckets * each).div_ceil(SWEEPS);
-        self.spend(&mut Work::most(), (part / BUCKETS_FOR_RECORD, 0, 0));
+        let records = part / BUCKETS_FOR_RECORD;
+        self.left.spend((records, 0, 0));
         let first = self.swept().min(buckets);
         let end = first.saturating_add(part).min(buckets);
         #[cfg(test)]
-        crate::upkeep::tests::note(part / BUCKETS_FOR_RECORD, 0);
+        crate::upkeep::tests::note(records, 0);
         for bucket in first..end {
             let at = self.partition.any_bucket_at(bucket).and_then(|at| self.of_index(at));
             let Some(at) = at else { continue };
@@ -189,7 +190,7 @@ impl Locked<'_> {
                 }
             }
         }
-        self.spend(&mut Work::most(), (given * RECORDS_FOR_GIVEN, 0, 0));
+        self.left.spend((given * RECORDS_FOR_GIVEN, 0, 0));
         given > 0
     }
 

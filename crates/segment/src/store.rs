@@ -289,16 +289,7 @@ mod tests {
         let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
         let session = cache.session();
         let (hash, key, space) = (cache.places.hash(b"key"), &b"key"[..], Space::ROOT);
-        let shape = Entry {
-            hash,
-            space,
-            key,
-            value: b"filled",
-            kind: 0,
-            flags: 0,
-            expiry: FOREVER,
-            version: None,
-        };
+        let shape = Entry::lasting(hash, key, b"filled");
         for is_late in [true, false] {
             let token = session.token(key).changes;
             let mut locked = session.lock(hash).unwrap();
@@ -316,16 +307,7 @@ mod tests {
         let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
         let mut session = cache.session();
         let (hash, key, space) = (cache.places.hash(b"key"), &b"key"[..], Space::ROOT);
-        let entry = Entry {
-            hash,
-            space,
-            key,
-            value: b"new",
-            kind: 0,
-            flags: 0,
-            expiry: FOREVER,
-            version: None,
-        };
+        let entry = Entry::lasting(hash, key, b"new");
         for is_made_of_it in [true, false] {
             session.set(key, b"old", &Set::default()).unwrap();
             let (partition, moment) = (cache.partition_for(hash), cache.moment());

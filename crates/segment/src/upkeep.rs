@@ -120,7 +120,7 @@ impl Work {
         bytes >= self.copied
     }
 
-    fn spend(&mut self, (records, looked, copied): (usize, usize, usize)) {
+    pub(crate) fn spend(&mut self, (records, looked, copied): (usize, usize, usize)) {
         self.records = self.records.saturating_sub(records);
         self.looked = self.looked.saturating_sub(looked);
         self.copied = self.copied.saturating_sub(copied);

@@ -198,7 +198,6 @@ mod tests {
     use crate::Options;
     use crate::cache::Cache;
     use crate::locked::{self, Takes};
-    use crate::record::FOREVER;
 
     thread_local! {
         /// What others do after a look for an entry has read how far the index has grown.
@@ -224,16 +223,7 @@ mod tests {
         let key = keys.into_iter().find(is_moved).unwrap();
         let (hash, list) = (cache.places.hash(&key), [number, 0, 0, 0]);
         let value: Vec<u8> = list.into_iter().flat_map(u64::to_ne_bytes).collect();
-        let head = locked::Entry {
-            hash,
-            space: Space::ROOT,
-            key: &key,
-            value: &value,
-            kind: kind::CUT,
-            flags: 0,
-            expiry: FOREVER,
-            version: None,
-        };
+        let head = locked::Entry { kind: kind::CUT, ..locked::Entry::lasting(hash, &key, &value) };
         cache.session().lock(hash).unwrap().store(&head, None, Takes::Any, None).unwrap();
         (cache, hash)
     }
