@@ -55,6 +55,15 @@ fn unbroken(text: &str) -> Vec<String> {
     pieces
 }
 
+/// The text with a capital at its beginning.
+pub(crate) fn capital(text: &str) -> String {
+    let mut characters = text.chars();
+    characters
+        .next()
+        .map(|first| first.to_uppercase().chain(characters).collect())
+        .unwrap_or_default()
+}
+
 /// The number of leading words that belong on one line: a number and its unit, or `p = 0.034`.
 pub(crate) fn together(words: &[&str]) -> usize {
     match words {

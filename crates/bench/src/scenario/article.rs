@@ -145,8 +145,7 @@ impl ArticleSpec {
         if let Some(to) = figure.published_to.filter(|to| !above(*to)) {
             return Err(format!("published_to = {to}: give the upper end of the measured span"));
         }
-        let has_most =
-            matches!(figure.measure, Measure::OpsPerS | Measure::CpuOpsPerS | Measure::RssBytes);
+        let has_most = figure.measure.is_rate() || figure.measure == Measure::RssBytes;
         if figure.peak && (figure.at.is_some() || !has_most) {
             return Err("`peak` is the best rate of a sweep, or the most memory: leave out `at`, and take one of \
                         these measures"

@@ -150,22 +150,25 @@ fn checks_text(checks: &ArticleChecks) -> String {
 
 /// The figures in blocks, in the order of the article.
 pub(crate) fn blocks(article: &Article) -> Vec<FigureBlock> {
-    let mut blocks: Vec<FigureBlock> = Vec::new();
-    let mut counted: Vec<Option<String>> = Vec::new();
+    let block = |(caption, figures): (String, Vec<&ArticleFigure>)| {
+        let counted = figures.iter().find_map(|figure| counted_here(figure)).unwrap_or_default();
+        let rows = figures.into_iter().map(row).collect();
+        FigureBlock { caption: caption + &counted, rows }
+    };
+    by_caption(article).into_iter().map(block).collect()
+}
+
+/// Figures of one kind at one place, by a caption that tells both.
+pub(crate) fn by_caption(article: &Article) -> Vec<(String, Vec<&ArticleFigure>)> {
+    let mut all: Vec<(String, Vec<&ArticleFigure>)> = Vec::new();
     for figure in &article.figures {
-        let (caption, row) = (caption(figure), row(figure));
-        if let Some(at) = blocks.iter().position(|block| block.caption == caption) {
-            blocks[at].rows.push(row);
-            counted[at] = counted[at].take().or_else(|| counted_here(figure));
-        } else {
-            blocks.push(FigureBlock { caption, rows: vec![row] });
-            counted.push(counted_here(figure));
+        let caption = caption(figure);
+        match all.iter_mut().find(|(known, _)| *known == caption) {
+            Some((_, figures)) => figures.push(figure),
+            None => all.push((caption, vec![figure])),
         }
     }
-    for (block, counted) in blocks.iter_mut().zip(counted) {
-        block.caption.extend(counted);
-    }
-    blocks
+    all
 }
 
 /// How the figures beside a conclusion are read.
@@ -214,8 +217,7 @@ pub(crate) fn clock(clock: Clock) -> &'static str {
     }
 }
 
-/// The kind of a figure, and its place.
-pub(crate) fn caption(figure: &ArticleFigure) -> String {
+fn caption(figure: &ArticleFigure) -> String {
     let of = figure.iterations.map(|n| format!(" of {n} iterations")).unwrap_or_default();
     let what = match figure.measure {
         Measure::Wall => format!("wall clock{of}"),

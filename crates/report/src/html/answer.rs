@@ -8,12 +8,13 @@ use super::checks;
 use super::grid;
 use super::podium::podium;
 use super::tables::hit_curves;
-use super::text::{capital, sentence};
+use super::text::sentence;
 use super::view::View;
 use crate::figures;
 use crate::hit_ratio::HIT_RATIOS;
 use crate::ranking::Group;
 use crate::sentences::{Role, Sentence, in_short as in_short_sentences, sentences};
+use crate::text::capital;
 
 /// More sentences about single points than this are folded.
 const SENTENCES_SHOWN: usize = 6;

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::text::{capital, with_names};
+use super::text::with_names;
 use super::view::View;
 use crate::article::{
     Clocks, FigureBlock, HEADS, Here, Matrix, Said, WAITING, blocks, conclusions, facts, heading,
@@ -11,6 +11,7 @@ use crate::article::{
 use crate::figures;
 use crate::model::{Article, ClaimVerdict};
 use crate::percentiles::{Percentiles, heads, percentiles};
+use crate::text::capital;
 
 pub(super) fn section(view: &View<'_>, article: &Article) -> Markup {
     let said = said(article);

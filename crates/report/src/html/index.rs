@@ -7,7 +7,6 @@ use maud::{Markup, PreEscaped, html};
 use super::article::class;
 use super::assets::INDEX;
 use super::environment::{facts, machine};
-use super::text::capital;
 use super::view::View;
 use super::{contents, head, marks, not_shown_section, page};
 use crate::article;
@@ -20,6 +19,7 @@ use crate::index::{
     question, time, title, took,
 };
 use crate::model::{Entry, Index, Run, Severity};
+use crate::text::capital;
 
 /// The whole page.
 pub(crate) fn render(index: &Index) -> String {

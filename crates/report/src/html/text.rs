@@ -3,7 +3,7 @@
 use maud::{Markup, PreEscaped, html};
 
 use crate::model::Run;
-use crate::text::together;
+use crate::text::{capital, together};
 
 /// A text of the report as a sentence of the page. A name at its beginning stays unchanged.
 pub(super) fn sentence(run: &Run, text: &str) -> Markup {
@@ -58,15 +58,6 @@ fn unbroken(text: &str) -> Markup {
             @if *together { span.nb { (piece) } } @else { (piece) }
         }
     }
-}
-
-/// The text with a capital at its beginning.
-pub(super) fn capital(text: &str) -> String {
-    let mut characters = text.chars();
-    characters
-        .next()
-        .map(|first| first.to_uppercase().chain(characters).collect())
-        .unwrap_or_default()
 }
 
 /// A whole number in groups of three.

@@ -67,7 +67,7 @@ impl Asked<'_> {
     }
 }
 
-fn in_words(form: ArticleForm) -> &'static str {
+pub(super) fn in_words(form: ArticleForm) -> &'static str {
     match form {
         ArticleForm::Corrected => "with the mistakes corrected",
         ArticleForm::Published => "as published",

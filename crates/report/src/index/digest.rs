@@ -1,11 +1,13 @@
 //! One article in short, for a page about it: figures of the article beside those of a run, and its conclusions.
 
+use super::asked::in_words;
 use super::{Asked, by_verdict};
-use crate::article::{caption, row};
+use crate::article::{by_caption, row};
 use crate::figures::{count, ratio, seconds};
 use crate::header::{machine, to_the_second};
 use crate::markdown::{escaped, pipes};
-use crate::model::{Article, ArticleFigure, ArticleForm, Measure, Run};
+use crate::model::{Article, ArticleFigure, Measure, Run};
+use crate::text::capital;
 
 /// The tables of a digest, and the rows of each. A page has two screens for an article.
 const TABLES: usize = 3;
@@ -29,10 +31,7 @@ pub fn digest(runs: &[&Run]) -> String {
 
 /// When and how long a run repeated the article, in which form, and how it was cut.
 fn head(run: &Run, article: &Article) -> String {
-    let form = match article.form {
-        ArticleForm::Corrected => "With the mistakes corrected",
-        ArticleForm::Published => "As published",
-    };
+    let form = capital(in_words(article.form));
     let load = run.environment.load.map(|load| format!(", load {load:.1}")).unwrap_or_default();
     let cut =
         article.cut.as_ref().map_or_else(String::new, |cut| format!(" Cut: {}.", escaped(cut)));
@@ -41,18 +40,14 @@ fn head(run: &Run, article: &Article) -> String {
 
 /// The first tables with at least two targets that have a published figure and one here.
 fn tables(article: &Article) -> Vec<String> {
-    let mut tables: Vec<(String, Vec<&ArticleFigure>)> = Vec::new();
-    let counts = |figure: &&ArticleFigure| {
+    let counts = |figure: &ArticleFigure| {
         figure.published.is_some() && figure.here.is_some() && figure.measure != Measure::Misses
     };
-    for figure in article.figures.iter().filter(counts) {
-        let caption = caption(figure);
-        match tables.iter_mut().find(|(known, _)| *known == caption) {
-            Some((_, rows)) => rows.push(figure),
-            None => tables.push((caption, vec![figure])),
-        }
+    let mut tables = by_caption(article);
+    for (_, figures) in &mut tables {
+        figures.retain(|figure| counts(figure));
     }
-    tables.retain(|(_, rows)| rows.len() > 1);
+    tables.retain(|(_, figures)| figures.len() > 1);
     let left_out = tables.len().saturating_sub(TABLES);
     let shown = tables.iter().take(TABLES).map(|(caption, rows)| table(caption, rows));
     let more = (left_out > 0).then(|| {
@@ -68,7 +63,6 @@ fn table(caption: &str, rows: &[&ArticleFigure]) -> String {
     let mut lines = vec![pipes(&heads), "|---|---:|---:|---:|---:|".to_owned()];
     for figure in rows.iter().take(ROWS) {
         let texts = row(figure);
-        let shown = texts.here.map(|here| here.to_string()).unwrap_or_default();
         let to =
             |value: Option<f64>, best: f64| value.map(|is| ratio(is / best)).unwrap_or_default();
         let doubt = if figure.doubts.is_empty() { "" } else { " (no result)" };
@@ -76,7 +70,7 @@ fn table(caption: &str, rows: &[&ArticleFigure]) -> String {
             escaped(&figure.target),
             escaped(&texts.published),
             to(figure.published, published),
-            escaped(&shown) + doubt,
+            escaped(&texts.here()) + doubt,
             to(figure.here, here),
         ]));
     }
@@ -85,9 +79,8 @@ fn table(caption: &str, rows: &[&ArticleFigure]) -> String {
 
 /// The best figure of a table: the highest rate, or the least of anything else.
 fn best(rows: &[&ArticleFigure], of: impl Fn(&ArticleFigure) -> Option<f64>) -> f64 {
-    let is_rate =
-        |row: &&ArticleFigure| matches!(row.measure, Measure::OpsPerS | Measure::CpuOpsPerS);
-    let better = if rows.iter().any(is_rate) { f64::max } else { f64::min };
+    let is_rate = rows.iter().any(|row| row.measure.is_rate());
+    let better = if is_rate { f64::max } else { f64::min };
     rows.iter().filter_map(|row| of(row)).reduce(better).unwrap_or(1.0)
 }
 
@@ -95,8 +88,7 @@ fn best(rows: &[&ArticleFigure], of: impl Fn(&ArticleFigure) -> Option<f64>) -> 
 fn conclusions(heading: &str, asked: &[Asked<'_>]) -> String {
     let mut lines = vec![format!("**{heading}:**\n")];
     for one in asked {
-        let why: Vec<&str> = one.said.claim.reason.iter().map(String::as_str).collect();
-        let why = if why.is_empty() { String::new() } else { format!(": {}", why.join("; ")) };
+        let why = one.said.claim.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
         let line = one.said.claim.line.map(|line| format!(" (line {line})")).unwrap_or_default();
         let says = one.said.says();
         let says = says.strip_suffix('.').unwrap_or(&says);

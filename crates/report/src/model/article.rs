@@ -202,6 +202,11 @@ impl Measure {
     pub fn is_total(self) -> bool {
         matches!(self, Self::Wall | Self::Cpu | Self::CpuUser | Self::CpuSystem)
     }
+
+    /// Whether it is iterations per second, of which more are better.
+    pub fn is_rate(self) -> bool {
+        matches!(self, Self::OpsPerS | Self::CpuOpsPerS)
+    }
 }
 
 /// A published conclusion, with the verdict of this run.
