@@ -364,9 +364,10 @@ fn provision(
         TargetSlot::Open(_) => None,
         TargetSlot::Closed(planned, reason) => Some((planned, reason)),
     });
+    let is_any_open = slots.iter().any(|slot| slot.open().is_some());
     // A scenario names targets that a machine may lack, and a capacity may be too small for a target.
     let must_run = plan.targets.iter().all(|target| target.typed && target.capacity.is_none());
-    if must_run && closed.clone().count() == slots.len() && !stop.load(Ordering::Relaxed) {
+    if must_run && !is_any_open && !stop.load(Ordering::Relaxed) {
         let told = closed.map(|(planned, reason)| format!("{} cannot run: {reason}", planned.name));
         return Err(crate::Error::NoTarget(told.collect::<Vec<_>>().join("; and ")));
     }

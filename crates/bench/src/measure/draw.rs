@@ -375,6 +375,7 @@ mod tests {
     use larder_workload::{Distribution, Lengths, Picker, Sizes};
 
     use super::*;
+    use crate::measure::READS;
 
     /// The keys of work that needs no group and no trace.
     fn without_groups(picker: &Picker) -> KeySource<'_> {
@@ -413,10 +414,9 @@ mod tests {
         let values = Values::random(Sizes::Drawn("8".parse().unwrap()), 8, 0.0, 1);
         let state = KeyState::new(n_keys, 0);
         let picker = Picker::new(Distribution::Sequential, n_keys, 1);
-        let ratio = Ratio { sets: 0, gets: 1, deletes: 0 };
         let own = n_keys / applications.unwrap_or(threads);
         let plan = DrawPlan {
-            work: &Work::Drawn { ratio, read: Access::Get, fills_next: false },
+            work: &Work::Drawn { ratio: READS, read: Access::Get, fills_next: false },
             source: KeySource { applications, ..without_groups(&picker) },
             keys: &keys,
             values: &values,

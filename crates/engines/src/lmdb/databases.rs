@@ -25,7 +25,7 @@ const FORMAT_WITHOUT_TAGS: &[u8] = b"1";
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Databases {
     /// LMDB's own directory of databases. Every write changes it anyway, so the namespace's
-    /// [`UsageRecord`](super::usage::Usage) is kept there.
+    /// [`UsageRecord`](super::usage::UsageRecord) is kept there.
     pub(super) main: Database<'static, Str, Bytes>,
     /// Key to record.
     pub(super) entries: Database<'static, Bytes, Bytes>,
