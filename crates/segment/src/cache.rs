@@ -8,8 +8,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::file::{self, io_error};
-use crate::layout::{Geometry, STATS_LINE, SUPERBLOCK};
+use crate::layout::{Geometry, STATS_LINE};
 use crate::memory::{Memory, size};
+use crate::namespace::Member;
 use crate::opening::Open;
 use crate::partition::{Moment, Partition, Places};
 use crate::record::{FOREVER, MAX_KEY};
@@ -29,16 +30,19 @@ pub struct Options {
     pub max_key: usize,
     /// The largest value; `None` is a quarter of the region.
     pub max_value: Option<usize>,
+    /// The most namespaces that the region has at once, to one for each KiB and 65,535; each takes 64 bytes. `None` is one for
+    /// each 64 KiB, but at least 64 and at most 4,096.
+    pub namespaces: Option<usize>,
 }
 
 impl Options {
     /// A region of this size for entries of about a hundred bytes.
     pub fn of_size(size: usize) -> Self {
-        Self { size, item: 112, max_key: 250, max_value: None }
+        Self { size, item: 112, max_key: 250, max_value: None, namespaces: None }
     }
 
     fn superblock(&self) -> Result<Superblock, Refused> {
-        let geometry = Geometry::of(self.size, self.item.max(1), self.max_key)?;
+        let geometry = Geometry::of(self)?;
         let limit = |what, asked, most| {
             if asked > most { Err(Refused::Limit { what, asked, most }) } else { Ok(asked as u64) }
         };
@@ -159,10 +163,11 @@ impl Cache {
     }
 
     /// The same; of a namespace, or of what is in none.
-    pub(crate) fn session_of(self: &Arc<Self>, namespace: Option<u8>) -> Session {
+    pub(crate) fn session_of(self: &Arc<Self>, namespace: Option<Member>) -> Session {
         let number = size(self.memory.word(SESSIONS).fetch_add(1, Ordering::Relaxed));
-        let line = number % self.places.geometry.stats_lines;
-        Session::new(Arc::clone(self), SUPERBLOCK + line * STATS_LINE, namespace)
+        let geometry = &self.places.geometry;
+        let line = geometry.stats_at() + number % geometry.stats_lines * STATS_LINE;
+        Session::new(Arc::clone(self), line, namespace)
     }
 
     /// Takes every entry away at once, of all namespaces. Their bytes are given back as room is asked for.

@@ -29,8 +29,6 @@ const INTENT: usize = WORDS;
 const HASH: usize = WORDS + 8;
 const SEEN: usize = WORDS + 16;
 const SLOT: usize = WORDS + 24;
-/// Behind the intent: see `upkeep.rs`.
-pub(crate) const FREE_WORD: usize = WORDS + 32;
 const STORES: u64 = 1;
 const FILLS: u64 = 2;
 

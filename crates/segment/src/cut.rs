@@ -54,7 +54,7 @@ impl Session {
         condition: Condition,
     ) -> Result<Outcome, Failed> {
         for _ in 0..TRIES {
-            let entry = locked::Entry { space: self.space(), ..*entry };
+            let entry = locked::Entry { space: self.space_to_write()?, ..*entry };
             if let Some(outcome) = self.put_cut(&entry, condition)? {
                 return Ok(outcome);
             }

@@ -149,7 +149,7 @@ impl Locked<'_> {
         };
         let into = if header.is_item() { into } else { self.chunk_into(key, &present, keeps) };
         let item = u64::from(header.is_item());
-        if space.was_cleared(self.partition.memory) {
+        if space.was_cleared(&self.partition) {
             // Nobody finds it any more.
         } else if header.has_expired(|| self.now) {
             self.count(Count::Expired, item);
@@ -179,7 +179,7 @@ impl Locked<'_> {
     fn was_cleared(&self, record: &Record, key: &[u8]) -> bool {
         let of_chunk = || Chunks::of_key(key).map_or(Space::ROOT, |(_, _, space)| space);
         let space = if record.header.is_item() { record.space } else { of_chunk() };
-        space.was_cleared(self.partition.memory)
+        space.was_cleared(&self.partition)
     }
 
     /// Reads the value of a record that is to be written anew; `false` where it is damaged.

@@ -96,12 +96,20 @@ pub enum Refused {
         /// The length of the longest.
         most: usize,
     },
-    /// Every namespace that a region can have is there.
+    /// The region has no room for one more namespace.
     #[error(
-        "the region has {most} namespaces, as many as it can have: take one of them, or another region"
+        "the region has room for {most} namespaces, and none for this one: remove one, or take one of them or another region"
     )]
     Namespaces {
-        /// How many it can have.
+        /// How many it has room for.
+        most: usize,
+    },
+    /// A region of this size cannot have room for so many namespaces.
+    #[error("room for {asked} namespaces: a region of this size has it for {most} at most")]
+    TooManyNamespaces {
+        /// The requested number.
+        asked: usize,
+        /// The largest there is.
         most: usize,
     },
     /// Another process has a lock without which the region cannot be opened, or a namespace cannot be made.
@@ -153,6 +161,9 @@ pub enum Failed {
         /// The most that the cache takes.
         most: usize,
     },
+    /// The session's namespace was removed.
+    #[error("the namespace was removed: ask for it again")]
+    Removed,
 }
 
 /// What is known of a lock that was not had.

@@ -9,15 +9,12 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 use crate::index::exchange;
-use crate::layout::{BUCKET, BUCKET_SLOTS, Geometry, UPKEEP};
+use crate::layout::{BUCKET, BUCKET_SLOTS, GROWTH, Geometry};
 use crate::locked::{INDEX, Locked};
 use crate::memory::{AtomicU64, fence, size};
 use crate::partition::{FILL, Partition, STATE};
 use crate::slot::Slot;
 use crate::upkeep::KEPT;
-
-/// The word that says how far the index has grown, in a partition.
-pub(crate) const GROWN: usize = UPKEEP + 24;
 
 /// So many bits of a tag choose a bucket at most: the others are left to tell keys apart.
 const MOST_DOUBLINGS: u32 = 6;
@@ -64,7 +61,7 @@ impl Partition<'_> {
     /// How far the index has grown.
     #[inline]
     pub(crate) fn grown(&self) -> Grown {
-        Grown(self.memory.word(self.base + GROWN).load(Ordering::Acquire))
+        Grown(self.memory.word(self.base + GROWTH).load(Ordering::Acquire))
     }
 
     /// Where the bucket of this number is in which a slot with this tag is looked for; `None` where the index has not grown
@@ -168,7 +165,7 @@ impl Locked<'_> {
         let is_last = split + 1 == first << doublings;
         let next =
             if is_last { Grown::of(doublings + 1, 0) } else { Grown::of(doublings, split + 1) };
-        partition.memory.word(partition.base + GROWN).store(next.0, Ordering::Release);
+        partition.memory.word(partition.base + GROWTH).store(next.0, Ordering::Release);
         for ((from, to), copy) in old.iter().zip(new).zip(copies) {
             // Where the old slot is gone by now, a delete took it away, and the copy must not bring it back.
             if !copy.is_empty() && !exchange(from, copy, Slot::EMPTY) {

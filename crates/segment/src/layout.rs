@@ -1,9 +1,9 @@
 //! Where everything lies: the geometry of a region, and the offsets that follow from it.
 //!
 //! ```text
-//! superblock and names 4 KiB | lines of counters, 128 bytes a session | partition 0 | partition 1 | …
+//! superblock 4 KiB | namespaces, 64 bytes each | lines of counters, 128 bytes a session | partition 0 | partition 1 | …
 //!
-//! partition: lock 64 | words 64 | upkeep 64 | active segments 128 | counters 128 | changes 8 KiB
+//! partition: lock 64 | words 64 | upkeep 64 | growth 64 | active segments 128 | counters 128 | changes 8 KiB
 //!            | a word a segment | four words of notes a segment | a time a segment
 //!            | segments of the index, a word a segment | ghosts | index | segments
 //! ```
@@ -11,9 +11,9 @@
 //! All of it scales with the region: few partitions, of segments of 16 KiB, in one of 1 MiB; in a large one enough partitions
 //! that writers seldom meet.
 
-use crate::Refused;
-use crate::lock;
+use crate::namespace::{self, MOST_NAMESPACES};
 use crate::record::MAX_KEY;
+use crate::{Options, Refused, lock};
 
 /// The superblock's bytes.
 pub(crate) const SUPERBLOCK: usize = 4096;
@@ -45,7 +45,9 @@ pub(crate) const LOCK: usize = 0;
 pub(crate) const WORDS: usize = lock::LEN;
 /// The words of the upkeep: see `upkeep.rs`.
 pub(crate) const UPKEEP: usize = WORDS + 64;
-pub(crate) const ACTIVE: usize = UPKEEP + 64;
+/// How far the index has grown: every read looks at it, so nothing beside it is written.
+pub(crate) const GROWTH: usize = UPKEEP + 64;
+pub(crate) const ACTIVE: usize = GROWTH + 64;
 pub(crate) const COUNTERS: usize = ACTIVE + 2 * CLASSES * 8;
 pub(crate) const CHANGES: usize = COUNTERS + 128;
 pub(crate) const SEGMENT_WORDS: usize = CHANGES + CHANGE_COUNTERS * 8;
@@ -86,6 +88,12 @@ const LEAST_ITEM: usize = 8;
 const ITEM_SHARE: usize = 4;
 /// Header and padding of an entry, on average.
 const BESIDE_ITEM: usize = 20;
+/// A region has room for one namespace for each of so many bytes, unless another number is asked for: a thousandth of the
+/// region, and of a large one less. No more can be asked for than one for each of `NAMED_SHARE` bytes, a sixteenth.
+const NAMED_EACH: usize = 64 << 10;
+const LEAST_NAMED: usize = 64;
+const MOST_NAMED: usize = 4096;
+const NAMED_SHARE: usize = 1 << 10;
 
 /// How a region is divided. What a file says of itself, so nothing of it is trusted before [`Geometry::checked`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,16 +106,24 @@ pub(crate) struct Geometry {
     /// Ghosts, four to a word.
     pub(crate) ghosts: usize,
     pub(crate) stats_lines: usize,
+    /// The most namespaces.
+    pub(crate) namespaces: usize,
 }
 
 impl Geometry {
     /// The index grows into no more than this part of the segments.
     pub(crate) const INDEX_SHARE: (usize, usize) = (3, 8);
 
-    /// Divides `size` bytes for entries of about `item` bytes, keys included, of which the longest have `max_key`.
-    pub(crate) fn of(size: usize, item: usize, max_key: usize) -> Result<Self, Refused> {
+    /// Divides a region.
+    pub(crate) fn of(options: &Options) -> Result<Self, Refused> {
+        let Options { size, item, max_key, namespaces, .. } = *options;
         if size < LEAST_SIZE {
             return Err(Refused::TooSmall { size, least: LEAST_SIZE });
+        }
+        let named = MOST_NAMESPACES.min(size / NAMED_SHARE);
+        let namespaces = namespaces.unwrap_or((size / NAMED_EACH).clamp(LEAST_NAMED, MOST_NAMED));
+        if size <= LARGEST_SIZE && namespaces > named {
+            return Err(Refused::TooManyNamespaces { asked: namespaces, most: named });
         }
         let limits = [("regions", size, LARGEST_SIZE), ("keys", max_key, Self::longest_key(size))];
         for (what, asked, most) in limits {
@@ -117,7 +133,8 @@ impl Geometry {
         }
         let item = item.clamp(LEAST_ITEM, size / ITEM_SHARE);
         let stats_lines = (size / (64 << 10)).clamp(16, 256);
-        let all = size - SUPERBLOCK - stats_lines * STATS_LINE;
+        let namespaces = namespaces.max(1);
+        let all = size - SUPERBLOCK - namespaces * namespace::ENTRY - stats_lines * STATS_LINE;
         // A record of the longest key has room for as much of a value.
         let for_keys = (4 * max_key).next_power_of_two();
         let coarsest = previous_power_of_two(all / FEWEST_SEGMENTS);
@@ -134,8 +151,16 @@ impl Geometry {
         let buckets = wanted.clamp(of(LEAST_INDEX), of(LARGEST_INDEX));
         let ghosted = wanted.clamp(of(LEAST_INDEX), of(LARGEST_GHOSTED));
         let ghosts = (ghosted * BUCKET_SLOTS / 2).next_multiple_of(4 * BUCKET_SLOTS);
-        let mut geometry =
-            Self { size, partitions, segments: 0, segment_len, buckets, ghosts, stats_lines };
+        let mut geometry = Self {
+            size,
+            partitions,
+            segments: 0,
+            segment_len,
+            buckets,
+            ghosts,
+            stats_lines,
+            namespaces,
+        };
         geometry.segments =
             (each - geometry.segments_at().next_multiple_of(64)) / (segment_len + 8 * (3 + NOTES));
         while geometry.end() > size {
@@ -155,6 +180,7 @@ impl Geometry {
             && (1..1 << 36).contains(&self.ghosts)
             && self.ghosts.is_multiple_of(4)
             && (1..=1 << 12).contains(&self.stats_lines)
+            && (1..=MOST_NAMESPACES).contains(&self.namespaces)
             && (self.segments <= 2 * SEGMENTS_WANTED || self.segment_len == LARGEST_SEGMENT)
             && self.partition_len() <= LONGEST_PARTITION
             && self.end() <= self.size;
@@ -192,8 +218,13 @@ impl Geometry {
         (self.segments_at() + self.segments * self.segment_len).next_multiple_of(64)
     }
 
+    /// Where the lines of counters are, in the region.
+    pub(crate) fn stats_at(&self) -> usize {
+        SUPERBLOCK + self.namespaces * namespace::ENTRY
+    }
+
     pub(crate) fn partition_at(&self, partition: usize) -> usize {
-        SUPERBLOCK + self.stats_lines * STATS_LINE + partition * self.partition_len()
+        self.stats_at() + self.stats_lines * STATS_LINE + partition * self.partition_len()
     }
 
     fn end(&self) -> usize {
@@ -225,13 +256,17 @@ fn previous_power_of_two(n: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Cache, Condition, Options, Set};
+    use crate::{Cache, Condition, Set};
+
+    fn divided(size: usize, item: usize, max_key: usize) -> Result<Geometry, Refused> {
+        Geometry::of(&Options { item, max_key, ..Options::of_size(size) })
+    }
 
     #[test]
     fn it_scales_from_a_mebibyte_to_a_tebibyte_and_wastes_little() {
         for shift in 20..=40 {
             for size in [1 << shift, (1 << shift) + 12345, (1 << shift) * 19 / 10] {
-                let geometry = Geometry::of(size, 112, 250).unwrap();
+                let geometry = divided(size, 112, 250).unwrap();
                 let segments = geometry.partitions * geometry.segments * geometry.segment_len;
                 assert!(geometry.segments >= 32, "{geometry:?}");
                 assert!(segments * 100 / size >= 85, "{} % of {geometry:?}", segments * 100 / size);
@@ -239,12 +274,12 @@ mod tests {
             }
         }
         for size in [16 << 20, 1 << 30] {
-            let geometry = Geometry::of(size, 112, MAX_KEY).unwrap();
+            let geometry = divided(size, 112, MAX_KEY).unwrap();
             assert!(geometry.segment_len / 2 >= 2 * MAX_KEY, "{geometry:?}");
         }
-        let small = Geometry::of(LEAST_SIZE, 112, 250).unwrap();
+        let small = divided(LEAST_SIZE, 112, 250).unwrap();
         assert_eq!((small.partitions, small.segment_len), (1, LEAST_SEGMENT));
-        assert!(matches!(Geometry::of(LEAST_SIZE - 1, 112, 250), Err(Refused::TooSmall { .. })));
+        assert!(matches!(divided(LEAST_SIZE - 1, 112, 250), Err(Refused::TooSmall { .. })));
     }
 
     #[test]
@@ -254,7 +289,7 @@ mod tests {
             for size in [size - size / 8 * usize::from(shift > 20), size] {
                 for item in [1, 10, 112, 1 << 10, 100_000, 130_000, 1 << 20, 10 << 20, 100 << 20] {
                     for max_key in of_keys(size) {
-                        let geometry = Geometry::of(size, item, max_key)
+                        let geometry = divided(size, item, max_key)
                             .unwrap_or_else(|why| panic!("{size} of {item}, {max_key}: {why}"));
                         check(&geometry, item, max_key);
                     }
@@ -309,7 +344,7 @@ mod tests {
 
     #[test]
     fn what_no_region_can_have_is_refused_by_its_limit() {
-        let limit = |size, item, max_key| match Geometry::of(size, item, max_key) {
+        let limit = |size, item, max_key| match divided(size, item, max_key) {
             Err(Refused::Limit { what, asked, most }) => (what, asked, most),
             other => panic!("{other:?}"),
         };
@@ -319,23 +354,23 @@ mod tests {
         for size in [(1 << 41) + 1, 2100 << 30, 2200 << 30, all / 4, all] {
             assert_eq!(limit(size, 112, 250), ("regions", size, 1 << 41));
         }
-        let small = Geometry::of(LEAST_SIZE - 1, all, all);
+        let small = divided(LEAST_SIZE - 1, all, all);
         assert!(matches!(small, Err(Refused::TooSmall { .. })));
     }
 
     #[test]
     fn entries_larger_than_any_can_be_are_expected_to_be_the_largest() {
         for size in [1 << 20, 4 << 20, 64 << 20] {
-            let largest = Geometry::of(size, size / 4, 250).unwrap();
+            let largest = divided(size, size / 4, 250).unwrap();
             for item in [size / 2, size, 10 * size, usize::MAX / 4, usize::MAX] {
-                assert_eq!(Geometry::of(size, item, 250).unwrap(), largest);
+                assert_eq!(divided(size, item, 250).unwrap(), largest);
             }
         }
     }
 
     #[test]
     fn a_partition_longer_than_places_reach_is_refused() {
-        let sound = Geometry::of(LARGEST_SIZE, 112, 250).unwrap();
+        let sound = divided(LARGEST_SIZE, 112, 250).unwrap();
         assert!(sound.partition_len() <= LONGEST_PARTITION);
         let slack = LONGEST_PARTITION - sound.segments_at();
         let longer = Geometry { size: 1 << 45, segments: slack / sound.segment_len + 1, ..sound };
@@ -345,7 +380,7 @@ mod tests {
 
     #[test]
     fn what_reaches_beyond_the_region_is_refused() {
-        let sound = Geometry::of(8 << 20, 112, 250).unwrap();
+        let sound = divided(8 << 20, 112, 250).unwrap();
         for wrong in [
             Geometry { partitions: 3, ..sound },
             Geometry { partitions: 1 << 40, ..sound },
@@ -355,6 +390,8 @@ mod tests {
             Geometry { buckets: 1 << 31, ..sound },
             Geometry { ghosts: 0, ..sound },
             Geometry { stats_lines: 0, ..sound },
+            Geometry { namespaces: 0, ..sound },
+            Geometry { namespaces: MOST_NAMESPACES + 1, ..sound },
             Geometry { size: sound.size / 2, ..sound },
         ] {
             assert!(matches!(wrong.checked(), Err(Refused::Geometry)), "{wrong:?}");

@@ -1,8 +1,11 @@
 //! Namespaces: several applications with keys of their own in one region.
 //!
-//! A table in the superblock's page has their names. A key is one of the namespace whose number stands in its record, and of
-//! that number's generation: clearing a namespace adds one to it, and what was stored before is as if it had expired. The
-//! hash of a key has the number in it and not the generation, so that the counter of its changes outlives a clear.
+//! A table behind the superblock has their names. A name lies in one of two windows of the table that its hash chooses. A key is one of the namespace whose number stands in its record, and of that number's generation: clearing a
+//! namespace adds one to the generation, and what was stored before is as if it had expired. The hash of a key has the number
+//! in it and not the generation, so that the counter of its changes outlives a clear.
+//!
+//! A removed namespace gives its number back. A session remembers the seal of the name that it was opened for, and looks at
+//! the generation first and at the seal after that: where the seal is another one by then, the session has no namespace.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,32 +14,37 @@ use std::time::Duration;
 use rapidhash::v3::rapidhash_v3;
 
 use crate::cache::Cache;
-use crate::layout::SUPERBLOCK;
+use crate::layout::{Geometry, SUPERBLOCK};
+use crate::lock::Held;
 use crate::memory::{Memory, size};
+use crate::partition::Partition;
 use crate::record::kind;
 use crate::session::{PATIENCE, lock_within};
 use crate::tally::Count;
 use crate::upkeep::{CLEARED_BEFORE, PURGED};
 use crate::{Refused, Session};
 
-/// Where the table begins: `generation, seal, name` for each, the rest of the superblock's page.
-const TABLE: usize = 1024;
-const ENTRY: usize = 64;
+/// An entry of the table: `generation, seal, name`.
+pub(crate) const ENTRY: usize = 64;
 const SEAL: usize = 8;
 const NAME: usize = 16;
 
 /// The longest name of a namespace, in bytes.
 pub const LONGEST_NAMESPACE: usize = ENTRY - NAME;
 
-/// How many namespaces a region has at most.
-pub const MOST_NAMESPACES: usize = (SUPERBLOCK - TABLE) / ENTRY;
+/// The most namespaces that any region can have: a record has two bytes for the number, and one of these is nobody's.
+pub const MOST_NAMESPACES: usize = 0xffff;
+
+/// A window has so many entries, so that not all of a long table are looked at. A new name takes the emptier one of its two:
+/// four fifths of a long table are taken before a name finds no place.
+const WINDOW: usize = 32;
 
 /// Which keys a key may be the same as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Space {
     /// [`kind::CHUNK`], [`kind::NAMED`], or neither.
     pub(crate) kind: u8,
-    /// Of a namespace: `generation 56 | number 8`.
+    /// Of a namespace: `generation 48 | number 16`.
     pub(crate) word: u64,
 }
 
@@ -46,11 +54,14 @@ impl Space {
     /// Chunks of values that were cut.
     pub(crate) const CHUNKS: Self = Self { kind: kind::CHUNK, word: 0 };
 
+    /// Keys of a namespace that was removed: no record has this number.
+    pub(crate) const REMOVED: Self = Self { kind: kind::NAMED, word: MOST_NAMESPACES as u64 };
+
     /// A namespace as it is now.
     #[inline]
-    pub(crate) fn now(memory: &Memory, number: u8) -> Self {
+    fn now(memory: &Memory, number: u16) -> Self {
         let generation = memory.word(entry_at(number)).load(Ordering::Acquire);
-        Self { kind: kind::NAMED, word: generation << 8 | u64::from(number) }
+        Self { kind: kind::NAMED, word: generation << 16 | u64::from(number) }
     }
 
     /// The number by which the check of a record is changed.
@@ -66,9 +77,13 @@ impl Space {
     }
 
     #[inline]
-    fn number(self) -> u8 {
-        let [number, ..] = self.word.to_le_bytes();
-        number
+    fn number(self) -> u16 {
+        let [low, high, ..] = self.word.to_le_bytes();
+        u16::from_le_bytes([low, high])
+    }
+
+    fn generation(self) -> u64 {
+        self.word >> 16
     }
 
     /// The number by which the hash of a key's bytes is changed, so that one key is in other places in each namespace.
@@ -80,10 +95,35 @@ impl Space {
         (u64::from(self.number()) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
-    /// Whether its namespace was cleared since, or is none that there can be.
-    pub(crate) fn was_cleared(self, memory: &Memory) -> bool {
-        let is_one = || usize::from(self.number()) < MOST_NAMESPACES;
-        self.kind & kind::NAMED != 0 && !(is_one() && Self::now(memory, self.number()) == self)
+    /// Whether its namespace was cleared or removed since, or is none that there can be.
+    pub(crate) fn was_cleared(self, partition: &Partition<'_>) -> bool {
+        let is_one = || usize::from(self.number()) < partition.places.geometry.namespaces;
+        let is_now = || Self::now(partition.memory, self.number()) == self;
+        self.kind & kind::NAMED != 0 && !(is_one() && is_now())
+    }
+}
+
+/// The namespace of a session: its number, and the seal of its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Member {
+    number: u16,
+    seal: u64,
+}
+
+impl Member {
+    /// The keys of the namespace as it is now; [`Space::REMOVED`] where it was removed.
+    #[inline]
+    pub(crate) fn space(self, memory: &Memory) -> Space {
+        // In this order: a number is given to another name only after its generation was changed twice, each time after its
+        // seal was.
+        let space = Space::now(memory, self.number);
+        let seal = memory.word(entry_at(self.number) + SEAL).load(Ordering::Relaxed);
+        if seal == self.seal { space } else { Space::REMOVED }
+    }
+
+    /// The number by which the hashes of its keys are changed.
+    pub(crate) fn mix(self) -> u64 {
+        Space { kind: kind::NAMED, word: u64::from(self.number) }.mix()
     }
 }
 
@@ -91,25 +131,25 @@ impl Space {
 #[derive(Debug, Clone)]
 pub struct Namespace {
     cache: Arc<Cache>,
-    number: u8,
+    member: Member,
 }
 
 impl Namespace {
     /// A handle for one thread, which finds and changes only keys of this namespace.
     pub fn session(&self) -> Session {
-        self.cache.session_of(Some(self.number))
+        self.cache.session_of(Some(self.member))
     }
 
     /// Takes every entry of this namespace away at once, and no other. Their bytes are counted until room is asked for, or
     /// their keys are stored again.
     pub fn clear(&self) {
-        clear(&self.cache, self.number);
+        clear(&self.cache, self.member);
     }
 }
 
 impl Cache {
-    /// The namespace of this name, which all who ask for it share. There are [`MOST_NAMESPACES`] at most in a region, and
-    /// none is ever given back.
+    /// The namespace of this name, which all who ask for it share. A region has as many as its
+    /// [`Options::namespaces`](crate::Options::namespaces) say.
     pub fn namespace(self: &Arc<Self>, name: &str) -> Result<Namespace, Refused> {
         self.namespace_within(name, PATIENCE)
     }
@@ -123,47 +163,108 @@ impl Cache {
         if !(1..=LONGEST_NAMESPACE).contains(&name.len()) {
             return Err(Refused::Namespace { len: name.len(), most: LONGEST_NAMESPACE });
         }
-        let (memory, name) = (self.memory(), name.as_bytes());
-        let there = number_of(memory, name);
-        let number = there.map_or_else(|| self.claim(name, patience), Ok)?;
-        Ok(Namespace { cache: Arc::clone(self), number })
+        let there = self.member_of(name.as_bytes());
+        let member = there.map_or_else(|| self.claim(name.as_bytes(), patience), Ok)?;
+        Ok(Namespace { cache: Arc::clone(self), member })
     }
 
     /// The namespace of this name, if anybody has asked for it before.
     pub fn existing_namespace(self: &Arc<Self>, name: &str) -> Option<Namespace> {
-        let number = number_of(self.memory(), name.as_bytes())?;
-        Some(Namespace { cache: Arc::clone(self), number })
+        let member = self.member_of(name.as_bytes())?;
+        Some(Namespace { cache: Arc::clone(self), member })
+    }
+
+    /// Takes a namespace away with all of its entries, and gives its place in the table back; `false` where there is none of
+    /// this name.
+    ///
+    /// Sessions of it find nothing from then on, and their sets fail with [`Failed::Removed`](crate::Failed::Removed). Where
+    /// the name is asked for again, other sessions are needed.
+    pub fn remove_namespace(self: &Arc<Self>, name: &str) -> Result<bool, Refused> {
+        let _held = self.lock_table(PATIENCE)?;
+        let Some(member) = self.member_of(name.as_bytes()) else { return Ok(false) };
+        // A process killed in between leaves a number that is free, whose entries nobody finds: its next name changes the
+        // generation once more.
+        self.memory().word(entry_at(member.number) + SEAL).store(0, Ordering::Release);
+        renew(self.memory(), member.number);
+        note_cleared(self);
+        Ok(true)
     }
 
     /// Gives a name the first number that has none. The name is there before the seal says so: who is killed before has
     /// changed nothing that anybody looks at. What may lie under the number is of an older generation.
-    fn claim(&self, name: &[u8], patience: Duration) -> Result<u8, Refused> {
+    fn claim(&self, name: &[u8], patience: Duration) -> Result<Member, Refused> {
         let memory = self.memory();
-        let held = lock_within(self, self.partition(0), patience);
-        let _held = held.map_err(|_| Refused::Busy)?;
-        if let Some(number) = number_of(memory, name) {
-            return Ok(number);
+        let _held = self.lock_table(patience)?;
+        if let Some(member) = self.member_of(name) {
+            return Ok(member);
         }
-        let is_free = |number: &u8| memory.load(entry_at(*number) + SEAL) == 0;
-        let full = Refused::Namespaces { most: MOST_NAMESPACES };
-        let number = numbers().find(is_free).ok_or(full)?;
+        let is_free = |number: &u16| memory.load(entry_at(*number) + SEAL) == 0;
+        let free = self.windows_of(name).map(|window| window.filter(is_free));
+        let emptier = free.into_iter().max_by_key(|free| free.clone().count());
+        let full = Refused::Namespaces { most: self.places.geometry.namespaces };
+        let number = emptier.and_then(|mut free| free.next()).ok_or(full)?;
         let at = entry_at(number);
         memory.copy_in(at + NAME, name);
         renew(memory, number);
-        memory.word(at + SEAL).store(seal(number, name), Ordering::Release);
-        Ok(number)
+        let member = Member { number, seal: seal(number, name) };
+        memory.word(at + SEAL).store(member.seal, Ordering::Release);
+        Ok(member)
+    }
+
+    /// The lock under which the table is changed.
+    fn lock_table(&self, patience: Duration) -> Result<Held<'_>, Refused> {
+        let held = lock_within(self, self.partition(0), patience);
+        held.map(|locked| locked.held).map_err(|_| Refused::Busy)
+    }
+
+    /// The numbers that a name may have, in the two windows that its hash chooses.
+    fn windows_of(&self, name: &[u8]) -> [impl Iterator<Item = u16> + Clone; 2] {
+        let (all, hash) = (self.places.geometry.namespaces, rapidhash_v3(name));
+        // A short table is one window.
+        let len = if all <= 2 * WINDOW { all } else { WINDOW };
+        [hash >> 32, hash & 0xffff_ffff].map(|half| {
+            let numbers = (size(half) % all..).take(len).map(move |number| number % all);
+            numbers.filter_map(|number| u16::try_from(number).ok())
+        })
+    }
+
+    /// The namespace of a name. An entry that is damaged has none, and is not given to others either.
+    fn member_of(&self, name: &[u8]) -> Option<Member> {
+        let memory = self.memory();
+        self.windows_of(name).into_iter().flatten().find_map(|number| {
+            let at = entry_at(number);
+            let found = memory.word(at + SEAL).load(Ordering::Acquire);
+            // Of most entries the length tells that they are others'.
+            let is_it = found & 0xff == name.len() as u64
+                && found == seal(number, name)
+                && memory.is(at + NAME, name);
+            is_it.then_some(Member { number, seal: found })
+        })
     }
 }
 
 /// Adds one to a generation.
-fn renew(memory: &Memory, number: u8) {
+fn renew(memory: &Memory, number: u16) {
     memory.word(entry_at(number)).fetch_add(1, Ordering::SeqCst);
 }
 
-/// Takes the entries of a namespace away. Each partition notes which segments may hold some of them, so that their records are
-/// taken away before others are evicted. The note is a hint, and so no lock is taken for it.
-pub(crate) fn clear(cache: &Cache, number: u8) {
-    renew(cache.memory(), number);
+/// Takes the entries of a namespace away, unless it was removed. Where another thread clears it just now, that is as good.
+pub(crate) fn clear(cache: &Cache, member: Member) {
+    let memory = cache.memory();
+    let space = member.space(memory);
+    if space == Space::REMOVED {
+        return;
+    }
+    let (word, now) = (memory.word(entry_at(member.number)), space.generation());
+    let next = now.wrapping_add(1);
+    if word.compare_exchange(now, next, Ordering::SeqCst, Ordering::Relaxed).is_ok() {
+        note_cleared(cache);
+    }
+}
+
+/// Each partition notes which segments may hold entries from before a clear, so that their records are taken away before others
+/// are evicted. The note is a hint, and so no lock is taken for it.
+fn note_cleared(cache: &Cache) {
     for partition in 0..cache.places.geometry.partitions {
         let base = cache.partition(partition).base;
         let begun = cache.memory().load(Count::Begun.at(base));
@@ -176,12 +277,12 @@ pub(crate) fn clear(cache: &Cache, number: u8) {
 pub(crate) type Words = [u64; ENTRY / 8];
 
 /// Where the entries of the table are, by number.
-pub(crate) fn table() -> impl Iterator<Item = (u8, usize)> {
-    numbers().map(|number| (number, entry_at(number)))
+pub(crate) fn table(geometry: &Geometry) -> impl Iterator<Item = (u16, usize)> {
+    (0..=u16::MAX).take(geometry.namespaces).map(|number| (number, entry_at(number)))
 }
 
 /// The name that the words of an entry have, and its generation; `None` where it is free or damaged.
-pub(crate) fn named(number: u8, words: &Words) -> Option<(String, u64)> {
+pub(crate) fn named(number: u16, words: &Words) -> Option<(String, u64)> {
     let bytes = words.map(u64::to_ne_bytes).concat();
     let sealed = words[SEAL / 8];
     let name = bytes.get(NAME..NAME + size(sealed & 0xff))?;
@@ -189,26 +290,12 @@ pub(crate) fn named(number: u8, words: &Words) -> Option<(String, u64)> {
     (sealed == seal(number, name.as_bytes())).then_some((name, words[0]))
 }
 
-fn entry_at(number: u8) -> usize {
-    TABLE + usize::from(number) * ENTRY
-}
-
-fn numbers() -> impl Iterator<Item = u8> {
-    (0..).take(MOST_NAMESPACES)
-}
-
-/// The number that has a name. An entry that is damaged has none, and is not given to others either.
-fn number_of(memory: &Memory, name: &[u8]) -> Option<u8> {
-    let has = |number: &u8| {
-        let at = entry_at(*number);
-        memory.word(at + SEAL).load(Ordering::Acquire) == seal(*number, name)
-            && memory.is(at + NAME, name)
-    };
-    numbers().find(has)
+fn entry_at(number: u16) -> usize {
+    SUPERBLOCK + usize::from(number) * ENTRY
 }
 
 /// The mark of an entry that is taken, and whose name is whole; never 0.
-fn seal(number: u8, name: &[u8]) -> u64 {
-    let bytes = [&[number], name].concat();
+fn seal(number: u16, name: &[u8]) -> u64 {
+    let bytes = [&number.to_le_bytes(), name].concat();
     rapidhash_v3(&bytes) << 8 | name.len() as u64
 }

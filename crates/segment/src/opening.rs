@@ -13,8 +13,7 @@ use std::time::Duration;
 
 use crate::cache::Cache;
 use crate::file::{self, Lock, io_error};
-use crate::grow::GROWN;
-use crate::layout::{BUCKET, LOCK, SUPERBLOCK};
+use crate::layout::{BUCKET, GROWTH, LOCK, SUPERBLOCK};
 use crate::lock;
 use crate::memory::{Memory, fence};
 use crate::owner::Owner;
@@ -143,7 +142,7 @@ impl Cache {
                     }
                 }
             }
-            self.memory.word(partition.base + GROWN).store(0, Ordering::Release);
+            self.memory.word(partition.base + GROWTH).store(0, Ordering::Release);
             // Nothing of the index is in segments any more.
             fence(Ordering::Release);
             for place in 0..geometry.segments {

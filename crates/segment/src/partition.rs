@@ -18,7 +18,7 @@ use crate::slot::Slot;
 use crate::{clock, epoch, number};
 
 /// How often a reader looks again where a segment was used anew under its hands.
-const LOOKS: usize = 3;
+pub(crate) const LOOKS: usize = 3;
 
 /// The bits of a version that tell how often a number was changed in place, and whether the value is stale.
 const IN_PLACE_BITS: u32 = 9;

@@ -40,7 +40,8 @@ impl Session {
     ) -> Result<Option<Outcome>, Failed> {
         let locked = self.lock(entry.hash)?;
         // The namespace's generation is read again under the lock: it may have been cleared while this thread waited.
-        self.put_locked(locked, &locked::Entry { space: self.space(), ..*entry }, condition)
+        let space = self.space_to_write()?;
+        self.put_locked(locked, &locked::Entry { space, ..*entry }, condition)
     }
 
     /// Stores the entry of a value in chunks, which are there already; `None` where they were cleared since that moment.

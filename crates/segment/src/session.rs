@@ -11,7 +11,7 @@ use crate::change::joined;
 use crate::layout::LOCK;
 use crate::lock;
 use crate::locked::{self, Locked, Present};
-use crate::namespace::{self, Space};
+use crate::namespace::{self, Member, Space};
 use crate::partition::{Found, Moment, Partition};
 use crate::record::kind;
 use crate::stats::Of;
@@ -29,8 +29,8 @@ pub struct Session {
     pub(crate) cache: Arc<Cache>,
     /// Where its counters are.
     line: usize,
-    /// The number of the namespace that its keys are of, and what their hashes are changed by.
-    namespace: Option<u8>,
+    /// The namespace of its keys, and the number by which their hashes are changed.
+    namespace: Option<Member>,
     mix: u64,
     /// How long it waits for one holder of a lock.
     pub(crate) patience: Duration,
@@ -45,20 +45,30 @@ const LOOKS: usize = 100;
 const AHEAD: usize = 16;
 
 impl Session {
-    pub(crate) fn new(cache: Arc<Cache>, line: usize, namespace: Option<u8>) -> Self {
-        let space = namespace.map_or(Space::ROOT, |number| Space::now(cache.memory(), number));
-        let mix = space.mix();
+    pub(crate) fn new(cache: Arc<Cache>, line: usize, namespace: Option<Member>) -> Self {
+        let mix = namespace.map_or(0, Member::mix);
         Self { cache, line, namespace, mix, patience: PATIENCE, scratch: Vec::new() }
     }
 
     /// The namespace of its keys, now.
     #[inline]
     pub(crate) fn space(&self) -> Space {
-        self.namespace.map_or(Space::ROOT, |number| Space::now(self.cache.memory(), number))
+        self.namespace.map_or(Space::ROOT, |member| member.space(self.cache.memory()))
+    }
+
+    /// The same for a write, which a namespace that was removed cannot have.
+    pub(crate) fn space_to_write(&self) -> Result<Space, Failed> {
+        let space = self.space();
+        if space == Space::REMOVED { Err(Failed::Removed) } else { Ok(space) }
+    }
+
+    /// Whether its namespace was removed: it finds nothing, and its sets fail.
+    pub fn is_removed(&self) -> bool {
+        self.space() == Space::REMOVED
     }
 
     #[inline]
-    fn hash(&self, key: &[u8]) -> u64 {
+    pub(crate) fn hash(&self, key: &[u8]) -> u64 {
         self.cache.places.hash(key) ^ self.mix
     }
 
@@ -161,7 +171,7 @@ impl Session {
         let expiry = self.cache.expiry(set.ttl);
         let entry = locked::Entry {
             hash,
-            space: self.space(),
+            space: self.space_to_write()?,
             key,
             value,
             kind: 0,
@@ -194,7 +204,7 @@ impl Session {
     /// Takes every entry away at once: of its namespace, or, if it is of none, of the whole region.
     pub fn clear(&self) {
         match self.namespace {
-            Some(number) => namespace::clear(&self.cache, number),
+            Some(member) => namespace::clear(&self.cache, member),
             None => self.cache.clear(),
         }
     }
@@ -325,9 +335,11 @@ pub(crate) fn alive<'c>(
     (hash, key, space): (u64, &[u8], Space),
 ) -> Option<Present<'c>> {
     let present = locked.find(hash, key, space)?;
-    if locked.space_of(&present) != space || present.found.header.has_expired(|| locked.now) {
+    let stored_in = locked.space_of(&present);
+    if stored_in.was_cleared(&locked.partition) || present.found.header.has_expired(|| locked.now) {
         locked.remove(&present);
         return None;
     }
-    Some(present)
+    // The number of a namespace that was removed meanwhile may be another one's by now.
+    (stored_in == space).then_some(present)
 }

@@ -1,7 +1,7 @@
 //! The counters of all partitions and sessions.
 
 use crate::cache::Cache;
-use crate::layout::{STATS_LINE, SUPERBLOCK};
+use crate::layout::STATS_LINE;
 use crate::tally::Count;
 
 /// Counters of a session, in a line that no other session writes as long as there are lines.
@@ -64,7 +64,7 @@ impl Stats {
 pub(crate) fn read(cache: &Cache) -> Stats {
     let geometry = &cache.places.geometry;
     let line = |of: Of| -> u64 {
-        let at = |line| SUPERBLOCK + line * STATS_LINE + 8 * of as usize;
+        let at = |line| geometry.stats_at() + line * STATS_LINE + 8 * of as usize;
         (0..geometry.stats_lines)
             .map(|line| cache.memory().load(at(line)))
             .fold(0, u64::wrapping_add)

@@ -1,7 +1,6 @@
 //! The beginning of a region: what it is, and how it is divided.
 //!
-//! Written before anybody else can open the region, and never changed but for the words from [`CLEARED`] on. The rest of
-//! its page is the table of namespaces.
+//! Written before anybody else can open the region, and never changed but for the words from [`CLEARED`] on.
 
 use rapidhash::v3::rapidhash_v3;
 
@@ -13,7 +12,7 @@ use crate::memory::Memory;
 const MAGIC: u64 = u64::from_be_bytes(*b"larderSG");
 
 /// Changes with every change of what a region looks like.
-const FORMAT: u64 = 4;
+const FORMAT: u64 = 5;
 
 /// How often the region was cleared.
 pub(crate) const CLEARED: usize = 256;
@@ -80,7 +79,7 @@ pub(crate) struct Superblock {
 }
 
 /// The words that are summed: magic, format, and what follows.
-const WORDS: usize = 13;
+const WORDS: usize = 14;
 
 impl Superblock {
     fn words(&self) -> [u64; WORDS] {
@@ -93,8 +92,9 @@ impl Superblock {
             of.buckets,
             of.ghosts,
             of.stats_lines,
+            of.namespaces,
         ];
-        let [size, partitions, segments, segment_len, buckets, ghosts, lines] =
+        let [size, partitions, segments, segment_len, buckets, ghosts, lines, namespaces] =
             sizes.map(|n| n as u64);
         [
             MAGIC,
@@ -106,6 +106,7 @@ impl Superblock {
             buckets,
             ghosts,
             lines,
+            namespaces,
             self.seed,
             self.made_ms,
             self.max_key,
@@ -123,8 +124,19 @@ impl Superblock {
 
     /// The content of a superblock, from the first bytes of a file of this length.
     pub(crate) fn read(words: &[u64; WORDS + 1], len: u64) -> Result<Self, Refused> {
-        let [magic, format, size, partitions, segments, segment_len, buckets, ghosts, lines, ..] =
-            *words;
+        let [
+            magic,
+            format,
+            size,
+            partitions,
+            segments,
+            segment_len,
+            buckets,
+            ghosts,
+            lines,
+            namespaces,
+            ..,
+        ] = *words;
         if magic != MAGIC {
             return Err(Refused::Foreign);
         }
@@ -147,14 +159,15 @@ impl Superblock {
             buckets: number(buckets)?,
             ghosts: number(ghosts)?,
             stats_lines: number(lines)?,
+            namespaces: number(namespaces)?,
         };
         let geometry = geometry.checked()?;
-        let (max_key, max_value) = (words[11], words[12]);
+        let [seed, made_ms, max_key, max_value] = [words[10], words[11], words[12], words[13]];
         // Longer keys have no room in a record, and a larger value none in a region.
         if max_key > geometry.segment_len as u64 / 4 || max_value > size / 4 {
             return Err(Refused::Geometry);
         }
-        Ok(Self { geometry, seed: words[9], made_ms: words[10], max_key, max_value })
+        Ok(Self { geometry, seed, made_ms, max_key, max_value })
     }
 }
 

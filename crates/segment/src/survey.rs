@@ -8,8 +8,10 @@ use std::convert::Infallible;
 use std::path::Path;
 
 use crate::file::{self, io_error};
-use crate::grow::{GROWN, Grown};
-use crate::layout::{ACTIVE, BUCKET, BUCKET_SLOTS, CLASSES, LOCK, NOTES, SEGMENT_WORDS, UPKEEP};
+use crate::grow::Grown;
+use crate::layout::{
+    ACTIVE, BUCKET, BUCKET_SLOTS, CLASSES, GROWTH, LOCK, NOTES, SEGMENT_WORDS, UPKEEP,
+};
 use crate::lock::holder_of;
 use crate::locked::{FREE, INDEX, MAIN, SMALL};
 use crate::memory::{Memory, size};
@@ -38,7 +40,7 @@ pub struct Survey {
     pub sessions: u64,
     /// How often all of it was cleared.
     pub cleared: u64,
-    /// Its namespaces, in the order in which they were first asked for.
+    /// Its namespaces, by name.
     pub namespaces: Vec<NamespaceSurvey>,
     /// The way in which its last users left it.
     pub end: End,
@@ -166,7 +168,7 @@ fn look<E>(of: &Superblock, is_open: Option<bool>, read: Read<'_, E>) -> Result<
         Left::Lost => End::Lost,
     };
     let mut namespaces = Vec::new();
-    for (number, at) in namespace::table() {
+    for (number, at) in namespace::table(geometry) {
         let mut words = namespace::Words::default();
         read(at, &mut words)?;
         let named = namespace::named(number, &words);
@@ -176,6 +178,7 @@ fn look<E>(of: &Superblock, is_open: Option<bool>, read: Read<'_, E>) -> Result<
             cleared: generation.saturating_sub(1),
         }));
     }
+    namespaces.sort_by(|one, other| one.name.cmp(&other.name));
     let survey = |partition| {
         let mut words = vec![0; geometry.ghosts_at() / 8];
         let base = geometry.partition_at(partition);
@@ -240,7 +243,7 @@ impl Surveyed<'_> {
     fn buckets(&self) -> usize {
         let (first, segments) =
             (self.superblock.geometry.buckets, self.superblock.geometry.segments);
-        let grown = Grown::of_word(self.word(GROWN)).buckets(first);
+        let grown = Grown::of_word(self.word(GROWTH)).buckets(first);
         grown.min(first + segments * self.superblock.geometry.segment_len / BUCKET)
     }
 

@@ -8,7 +8,6 @@ use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
 use crate::cache::Cache;
-use crate::changes::FREE_WORD;
 use crate::layout::UPKEEP;
 use crate::locked::{FREE, Locked, MAIN, SMALL};
 use crate::memory::size;
@@ -21,8 +20,8 @@ const VAIN: usize = UPKEEP + 8;
 const SWEPT: usize = UPKEEP + 16;
 /// Up to this order segments may hold entries of a namespace from before it was cleared.
 pub(crate) const CLEARED_BEFORE: usize = UPKEEP + 32;
-/// And up to this order these were taken away. It lies behind the words of the intent.
-pub(crate) const PURGED: usize = FREE_WORD;
+/// And up to this order these were taken away.
+pub(crate) const PURGED: usize = UPKEEP + 24;
 const LARGE_FROM: usize = UPKEEP + 40;
 const LARGE_TO: usize = UPKEEP + 48;
 const KEPT_OF_MAIN: usize = UPKEEP + 56;

@@ -70,7 +70,7 @@ impl Locked<'_> {
                 let age = written_at(self.now).wrapping_sub(chunk.found.header.flags);
                 let is_pending = age < PENDING_MS
                     && matches!(keeps, Keeps::Used | Keeps::All)
-                    && !space.was_cleared(self.partition.memory);
+                    && !space.was_cleared(&self.partition);
                 return is_pending.then_some(queue);
             }
             Looked::Unknown => return Some(queue),
@@ -130,7 +130,7 @@ impl Partition<'_> {
                 if !is_still(word, slot) {
                     is_changed = true;
                 } else if let Some(Cut { header, space, is_in_main, begun, chunks }) = found {
-                    if header.has_expired(|| now) || space.was_cleared(self.memory) {
+                    if header.has_expired(|| now) || space.was_cleared(self) {
                         return Looked::Gone;
                     }
                     let moved = if header.version.is_some() { begun } else { 0 };
@@ -184,7 +184,7 @@ impl Partition<'_> {
     }
 
     /// Whether a segment is of the main queue, as far as can be told without the lock.
-    fn is_in_main(&self, segment: usize) -> bool {
+    pub(crate) fn is_in_main(&self, segment: usize) -> bool {
         self.memory.load(self.note_at(segment, STATE)) >> 56 == MAIN
     }
 }

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use larder_segment::{Cache, Options, Session, Set};
 
-const OPTIONS: Options = Options { size: 8 << 20, item: 1024, max_key: 250, max_value: None };
+const OPTIONS: Options =
+    Options { size: 8 << 20, item: 1024, max_key: 250, max_value: None, namespaces: None };
 
 const KEY: &[u8] = b"key";
 

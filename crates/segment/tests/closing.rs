@@ -11,7 +11,8 @@ use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use larder_segment::{Cache, End, Options, Set, Survey};
 use support::folder;
 
-const SMALL: Options = Options { size: 1 << 20, item: 512, max_key: 250, max_value: None };
+const SMALL: Options =
+    Options { size: 1 << 20, item: 512, max_key: 250, max_value: None, namespaces: None };
 
 /// One test after the other: what one of them forks has the files of all open.
 fn alone() -> MutexGuard<'static, ()> {

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use larder_segment::{Cache, Options, Set};
 use support::{Child, folder};
 
-const SMALL: Options = Options { size: 1 << 20, item: 512, max_key: 250, max_value: None };
+const SMALL: Options =
+    Options { size: 1 << 20, item: 512, max_key: 250, max_value: None, namespaces: None };
 
 fn eventually(what: impl Fn() -> bool) {
     let began = Instant::now();

@@ -12,7 +12,8 @@ use std::time::Duration;
 use larder_segment::{Cache, Condition, Options, Outcome, Session, Set, Sum};
 use support::folder;
 
-const SMALL: Options = Options { size: 1 << 20, item: 512, max_key: 250, max_value: None };
+const SMALL: Options =
+    Options { size: 1 << 20, item: 512, max_key: 250, max_value: None, namespaces: None };
 const HOUR: Option<Duration> = Some(Duration::from_hours(1));
 
 /// The bytes that are written behind each other in all segments.

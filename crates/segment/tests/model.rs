@@ -13,7 +13,7 @@ use proptest::prelude::*;
 /// The longest keys that there can be are among them.
 const LONGEST_KEY: usize = 65_535;
 const OPTIONS: Options =
-    Options { size: 32 << 20, item: 112, max_key: LONGEST_KEY, max_value: None };
+    Options { size: 32 << 20, item: 112, max_key: LONGEST_KEY, max_value: None, namespaces: None };
 
 #[derive(Debug, Clone)]
 enum Step {

@@ -8,13 +8,14 @@ use std::path::Path;
 use std::process::Command;
 
 use larder_segment::{
-    Cache, Condition, LONGEST_NAMESPACE, MOST_NAMESPACES, Options, Outcome, Session, Set,
+    Cache, Condition, Failed, LONGEST_NAMESPACE, MOST_NAMESPACES, Options, Outcome, Session, Set,
 };
 use support::folder;
 
-/// Where the table of names is, and the bytes of an entry.
-const TABLE: u64 = 1024;
+/// Where the table of names is, the bytes of an entry, and the entries of a region of a MiB.
+const TABLE: u64 = 4096;
 const ENTRY: u64 = 64;
+const NAMES: u64 = 64;
 
 /// The file that the other process opens.
 const FILE: &str = "LARDER_NAMESPACE_FILE";
@@ -183,15 +184,89 @@ fn names_that_cannot_be_are_refused_in_one_line() {
     let refused = |name: &str| cache.namespace(name).unwrap_err().to_string();
     assert_eq!(refused(""), "a namespace of 0 bytes: its name has 1 to 48");
     assert_eq!(refused(&"n".repeat(49)), "a namespace of 49 bytes: its name has 1 to 48");
-    for number in 0..u8::try_from(MOST_NAMESPACES).unwrap() {
+    for number in 0..64_u8 {
         set(&mut cache.namespace(&number.to_string()).unwrap().session(), b"key", &[number]);
     }
     let full = refused("one more");
-    assert!(full.contains("has 48 namespaces, as many as it can have"), "{full}");
-    for number in 0..u8::try_from(MOST_NAMESPACES).unwrap() {
+    assert!(full.contains("has room for 64 namespaces, and none for this one"), "{full}");
+    for number in 0..64_u8 {
         let mut session = cache.namespace(&number.to_string()).unwrap().session();
         assert_eq!(found(&mut session, b"key").unwrap(), [number]);
     }
+}
+
+#[test]
+fn a_region_has_room_for_as_many_namespaces_as_are_asked_for() {
+    let of = |size, namespaces| {
+        Cache::private(&Options { namespaces: Some(namespaces), ..Options::of_size(size) })
+    };
+    for (size, asked, least) in [(1 << 20, 1, 1), (1 << 20, 1024, 820), (64 << 20, 65_535, 52_000)]
+    {
+        let cache = of(size, asked).unwrap();
+        let there = (0..asked).take_while(|n| cache.namespace(&n.to_string()).is_ok()).count();
+        assert!(there >= least, "{there} of {asked} in {size} bytes");
+        let mut last = cache.namespace(&(there - 1).to_string()).unwrap().session();
+        set(&mut last, b"key", b"value");
+        assert_eq!(found(&mut last, b"key").unwrap(), b"value");
+        assert_eq!(cache.survey().namespaces.len(), there);
+    }
+    for (size, asked, most) in [(1 << 20, 1025, 1024), (1 << 30, MOST_NAMESPACES + 1, 65_535)] {
+        let wanted = format!("a region of this size has it for {most} at most");
+        assert!(of(size, asked).unwrap_err().to_string().contains(&wanted));
+    }
+}
+
+#[test]
+fn a_removed_namespace_gives_its_place_to_another_which_finds_nothing_of_it() {
+    let options = Options { namespaces: Some(1), ..Options::of_size(1 << 20) };
+    let cache = Cache::private(&options).unwrap();
+    let old = cache.namespace("old").unwrap();
+    let mut of_old = old.session();
+    for key in 0..200_u32 {
+        set(&mut of_old, &key.to_le_bytes(), &[1; 1000]);
+    }
+    set(&mut of_old, b"large", &vec![1; 100_000]);
+    assert!(cache.namespace("new").is_err(), "there is room for one");
+    assert!(!cache.remove_namespace("none").unwrap());
+    assert!(cache.remove_namespace("old").unwrap());
+    assert!(!cache.remove_namespace("old").unwrap());
+    assert!(cache.existing_namespace("old").is_none());
+    let new = cache.namespace("new").unwrap();
+    let mut of_new = new.session();
+    assert_eq!(found(&mut of_new, b"large"), None);
+    set(&mut of_new, b"large", b"new");
+
+    // A session of the removed one neither sees nor changes what the other has under its number.
+    assert!(of_old.is_removed() && !of_new.is_removed());
+    assert_eq!(found(&mut of_old, b"large"), None);
+    let mut many = 0;
+    of_old.get_many(&[b"large"], &mut |_, _, _| many += 1);
+    assert_eq!(many, 0);
+    assert_eq!(of_old.delete(b"large"), Ok(false));
+    assert_eq!(of_old.touch(b"large", None), Ok(false));
+    assert_eq!(of_old.expire(b"large"), Ok(false));
+    for value in [&b"old"[..], &[1; 100_000]] {
+        for condition in [Condition::None, Condition::Absent] {
+            let of = Set { condition, ..Set::default() };
+            assert_eq!(of_old.set(b"large", value, &of), Err(Failed::Removed));
+        }
+    }
+    of_old.clear();
+    old.clear();
+    assert_eq!(found(&mut of_new, b"large").unwrap(), b"new");
+    // What is left of it gives way.
+    for key in 0..5000_u32 {
+        set(&mut of_new, &key.to_le_bytes(), &[2; 100]);
+    }
+    assert_eq!(cache.stats().evictions(), 0, "{:?}", cache.stats());
+}
+
+/// Where the entry of a name is in a file.
+fn place_of(path: &Path, name: &[u8]) -> u64 {
+    let bytes = std::fs::read(path).unwrap();
+    let of = |number: &u64| usize::try_from(TABLE + number * ENTRY).unwrap();
+    let has = |number: &u64| bytes[of(number) + 16..].starts_with(name);
+    TABLE + (0..NAMES).find(has).unwrap() * ENTRY
 }
 
 #[test]
@@ -202,27 +277,32 @@ fn a_damaged_table_gives_no_namespace_the_keys_of_another() {
     for name in ["aa", "ab"] {
         set(&mut cache.namespace(name).unwrap().session(), b"key", name.as_bytes());
     }
-    let of = |name| found(&mut cache.namespace(name).unwrap().session(), b"key");
+    let of = |name: &str| found(&mut cache.namespace(name).unwrap().session(), b"key");
     let file = OpenOptions::new().write(true).open(&path).unwrap();
+    let [first, second] = [b"aa", b"ab"].map(|name| place_of(&path, name));
     // The first has the name of the second now, or of nobody.
     for wrong in [&b"ab"[..], b"zz", b"\xff\xff"] {
-        file.write_all_at(wrong, TABLE + 16).unwrap();
+        file.write_all_at(wrong, first + 16).unwrap();
         assert_eq!(of("aa"), None, "{wrong:?}");
         assert_eq!(of("ab").unwrap(), b"ab", "{wrong:?}");
     }
-    file.write_all_at(b"aa", TABLE + 16).unwrap();
+    file.write_all_at(b"aa", first + 16).unwrap();
     assert_eq!(of("aa").unwrap(), b"aa");
     // The first is free for the next, who finds nothing of it.
-    file.write_all_at(&[0; 8], TABLE + 8).unwrap();
-    assert_eq!(of("new"), None);
-    file.write_all_at(&[0xff; 8], TABLE + ENTRY).unwrap();
+    file.write_all_at(&[0; 8], first + 8).unwrap();
+    for name in 0..NAMES - 2 {
+        let name = name.to_string();
+        assert_eq!(of(&name), None);
+    }
+    assert!(cache.remove_namespace("0").unwrap());
+    file.write_all_at(&[0xff; 8], second).unwrap();
     assert_eq!(of("ab"), None);
     set(&mut cache.namespace("ab").unwrap().session(), b"key", b"once more");
     assert_eq!(of("ab").unwrap(), b"once more");
     // And nothing but damage.
-    for at in (TABLE..4096).step_by(8) {
+    for at in (TABLE..TABLE + NAMES * ENTRY).step_by(8) {
         file.write_all_at(&at.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_ne_bytes(), at).unwrap();
     }
-    assert!(cache.namespace("ab").unwrap_err().to_string().contains("48 namespaces"));
+    assert!(cache.namespace("ab").unwrap_err().to_string().contains("64 namespaces"));
     set(&mut cache.session(), b"key", b"of none");
 }

@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 use larder_segment::{Cache, Options, Refused, Set};
 use support::folder;
 
-const SMALL: Options = Options { size: 1 << 20, item: 512, max_key: 250, max_value: None };
+const SMALL: Options =
+    Options { size: 1 << 20, item: 512, max_key: 250, max_value: None, namespaces: None };
 
 /// Where it stands how often the region was cleared, and the run of the machine.
 const CLEARED: u64 = 256;

@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use larder_segment::{Cache, Options, Set};
 use support::folder;
 
-const SMALL: Options = Options { size: 1 << 20, item: 512, max_key: 250, max_value: None };
+const SMALL: Options =
+    Options { size: 1 << 20, item: 512, max_key: 250, max_value: None, namespaces: None };
 
 /// The part of a partition before the words of its segments, on which the notes follow.
 const BEFORE_SEGMENTS: u64 = 8640;

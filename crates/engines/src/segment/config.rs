@@ -23,8 +23,11 @@ pub(crate) struct SegmentConfig {
     pub(crate) max_value: Option<ByteSize>,
     /// The namespace of the keys, a name of up to 48 bytes. A clear removes the entries of this namespace only; stores
     /// with other names have keys of their own. Without it: the keys have no namespace, and a clear empties the whole
-    /// region. A region has up to 48 namespaces.
+    /// region.
     pub(crate) namespace: Option<String>,
+    /// The most namespaces of a new region, up to one for each KiB and 65535. Without it: one for each 64 KiB of `size`,
+    /// from 64 to 4096.
+    pub(crate) namespaces: Option<u16>,
     /// The longest wait of a write for a lock whose holder was stopped or gets no processor. The system may stop a
     /// process with a quota of processor time for a tenth of a second.
     pub(crate) timeout: Span,
@@ -38,6 +41,7 @@ impl Default for SegmentConfig {
             max_key: ByteSize(250),
             max_value: None,
             namespace: None,
+            namespaces: None,
             timeout: Span(Duration::from_millis(250)),
         }
     }
@@ -63,6 +67,7 @@ impl SegmentConfig {
             item: bytes(self.item_size),
             max_key: bytes(self.max_key),
             max_value: self.max_value.map(bytes),
+            namespaces: self.namespaces.map(usize::from),
         }
     }
 }
@@ -79,6 +84,9 @@ pub(crate) fn refused(engine: &'static str, file: Option<&Path>, what: Refused) 
         }
         Refused::Namespace { .. } | Refused::Namespaces { .. } => {
             Error::InvalidOptions { engine, reason: format!("option `namespace`: {what}") }
+        }
+        Refused::TooManyNamespaces { .. } => {
+            Error::InvalidOptions { engine, reason: format!("option `namespaces`: {what}") }
         }
         Refused::Limit { .. } => Error::InvalidOptions { engine, reason: what.to_string() },
         Refused::Busy => Error::Busy { engine, what: what.to_string() },
@@ -113,6 +121,10 @@ mod tests {
             (at("size=1048575"), "option `size`: 1048575 < 1048576 bytes, the smallest"),
             (at("namespace="), "option `namespace`: a namespace of 0 bytes: its name has 1 to 48"),
             (at(&format!("namespace={name}")), "a namespace of 49 bytes"),
+            (
+                at("size=1m&namespaces=1025"),
+                "option `namespaces`: room for 1025 namespaces: a region",
+            ),
             (at("size=1m&max_value=1m"), "values of 1048576 bytes: at most 262144"),
             ("mmap://tmp/cache".into(), "files have a path and no host; write `mmap:/tmp/cache`"),
             ("memory:/tmp/cache".into(), "it is in memory and nowhere else"),

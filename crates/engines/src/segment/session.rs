@@ -13,9 +13,11 @@ use super::config::refused;
 pub(super) struct SegmentSession {
     engine: &'static str,
     inner: larder_segment::Session,
-    /// A namespace that had no entry at the last look. Only a write makes it: a region has few namespaces, and a read
-    /// must not use one up.
-    awaited: Option<Arc<str>>,
+    /// The name of the keys' namespace.
+    namespace: Option<Arc<str>>,
+    /// Whether `inner` is of that namespace. Only a write makes it: a region has few namespaces, and a read must not use
+    /// one up.
+    is_inside: bool,
     /// The longest wait of a write for one holder of a lock.
     timeout: Duration,
 }
@@ -27,7 +29,8 @@ impl SegmentSession {
         namespace: Option<Arc<str>>,
         timeout: Duration,
     ) -> Self {
-        let mut session = Self { engine, inner: cache.session(), awaited: namespace, timeout };
+        let mut session =
+            Self { engine, inner: cache.session(), namespace, is_inside: false, timeout };
         session.inner.set_patience(timeout);
         session.is_there();
         session
@@ -37,18 +40,19 @@ impl SegmentSession {
     fn enter(&mut self, namespace: &Namespace) {
         self.inner = namespace.session();
         self.inner.set_patience(self.timeout);
-        self.awaited = None;
+        self.is_inside = true;
     }
 
     /// Whether the session's namespace can have entries.
     #[inline]
     fn is_there(&mut self) -> bool {
-        self.awaited.is_none() || self.look_for_it()
+        self.namespace.is_none() || self.is_inside && !self.inner.is_removed() || self.look_for_it()
     }
 
+    /// Looks for a namespace that was not there, or that was removed since.
     #[cold]
     fn look_for_it(&mut self) -> bool {
-        let Some(name) = &self.awaited else { return true };
+        let Some(name) = &self.namespace else { return true };
         let Some(namespace) = self.inner.cache().existing_namespace(name) else { return false };
         self.enter(&namespace);
         true
@@ -56,7 +60,9 @@ impl SegmentSession {
 
     /// Makes the session's namespace, unless it exists.
     fn claim(&mut self) -> Result<()> {
-        if let Some(name) = &self.awaited {
+        if !self.is_there()
+            && let Some(name) = &self.namespace
+        {
             let namespace = self.inner.cache().namespace_within(name, self.timeout);
             self.enter(&namespace.map_err(|what| refused(self.engine, None, what))?);
         }
@@ -155,6 +161,7 @@ fn failed(engine: &'static str, why: Failed) -> Error {
         Failed::Busy { .. } => Error::Busy { engine, what: why.to_string() },
         Failed::TooLarge { size, most } => Error::ValueTooLarge { engine, len: size, limit: most },
         Failed::KeyTooLong { size, most } => Error::KeyTooLong { engine, len: size, limit: most },
+        Failed::Removed => Error::Busy { engine, what: why.to_string() },
     }
 }
 
@@ -162,7 +169,7 @@ fn failed(engine: &'static str, why: Failed) -> Error {
 #[cfg(feature = "mmap")]
 mod tests {
     use larder_host::scratch::ScratchDir;
-    use larder_segment::Survey;
+    use larder_segment::{Cache, Survey};
     use larder_store::{SetOptions, StoreUrl};
 
     use crate::ENGINES;
@@ -186,5 +193,22 @@ mod tests {
         assert_eq!(named(), 1);
         assert!(reader.get(b"key", &mut value).unwrap().is_some());
         assert_eq!(value, b"value");
+    }
+
+    #[test]
+    fn a_session_whose_namespace_was_removed_makes_it_anew() {
+        let folder = ScratchDir::create_in("regions", &std::env::temp_dir()).unwrap();
+        let file = folder.path().join("cache");
+        let url = format!("mmap:{}?size=1m&namespace=shop&namespaces=1", file.display());
+        let store = ENGINES.open(&StoreUrl::parse(&url).unwrap()).unwrap();
+        let [mut reader, mut writer] = [(); 2].map(|()| store.session().unwrap());
+        let region = Cache::existing(&file).unwrap().unwrap();
+        let mut value = Vec::new();
+        for _ in 0..2 {
+            writer.set(b"key", b"value", &SetOptions::default()).unwrap();
+            assert!(reader.get(b"key", &mut value).unwrap().is_some());
+            assert!(region.remove_namespace("shop").unwrap());
+            assert!(reader.get(b"key", &mut value).unwrap().is_none());
+        }
     }
 }

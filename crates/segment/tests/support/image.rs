@@ -12,7 +12,8 @@ use larder_segment::{Cache, Condition, Options, Session, Set, Survey};
 use rapidhash::v3::rapidhash_v3;
 
 const SIZE: usize = 1 << 20;
-const OPTIONS: Options = Options { size: SIZE, item: 512, max_key: 250, max_value: None };
+const OPTIONS: Options =
+    Options { size: SIZE, item: 512, max_key: 250, max_value: None, namespaces: None };
 
 /// Keys of the image, more than it has room for.
 const KEYS: u32 = 400;

@@ -68,7 +68,13 @@ const MODES: [Mode; 2] = [
     },
     // One partition, whose index has to grow. Many values lie in chunks, and are large for a region of this size.
     Mode {
-        options: Options { size: 1 << 20, item: 16_000, max_key: 250, max_value: None },
+        options: Options {
+            size: 1 << 20,
+            item: 16_000,
+            max_key: 250,
+            max_value: None,
+            namespaces: None,
+        },
         short: 60,
         entry: 1024,
     },
