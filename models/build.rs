@@ -31,7 +31,7 @@ fn write(mutant: &Mutant, folder: &Path) {
         let path = entry.expect("a source").path();
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
         let (own, to) = match name {
-            "memory.rs" | "futex.rs" => (Path::new("src").join(name), name),
+            "memory.rs" | "futex.rs" | "pages.rs" => (Path::new("src").join(name), name),
             "lib.rs" => (path.clone(), "mod.rs"),
             _ => (path.clone(), name),
         };

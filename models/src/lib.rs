@@ -31,6 +31,7 @@ hold! {
     whoever_dies_leaves_what_others_go_on_from
     one_who_fills_and_dies_and_one_who_deletes
     one_who_touches_and_a_reader
+    a_session_and_one_who_gives_its_number_away
     two_who_take_one_lock
     two_who_take_the_lock_of_a_dead_one
 }
@@ -61,5 +62,6 @@ break_with! {
     with_tokens_that_see_one_change: one_change_is_none one_who_fills_and_one_who_deletes
     with_locks_that_release_nothing: no_release_of_locks two_who_take_one_lock
     with_locks_taken_over_by_a_store: taken_over_by_a_store two_who_take_the_lock_of_a_dead_one
+    with_the_seal_before_the_generation: seal_before_generation a_session_and_one_who_gives_its_number_away
     with_changes_that_bring_back: changes_take_any_slot one_who_changes_and_one_who_deletes
 }

@@ -25,7 +25,11 @@ const BASE: &[Change] = &[
         is: "PATIENCE: Duration = Duration::from_millis(250)",
         becomes: "PATIENCE: Duration = Duration::ZERO",
     },
-    Change { file: "layout.rs", is: "CHANGE_COUNTERS: usize = 1024", becomes: "CHANGE_COUNTERS: usize = 2" },
+    Change {
+        file: "layout.rs",
+        is: "CHANGE_COUNTERS: usize = 1024",
+        becomes: "CHANGE_COUNTERS: usize = 2",
+    },
 ];
 
 /// The unchanged code, and copies with one deliberate error each.
@@ -45,6 +49,14 @@ const MUTANTS: &[Mutant] = &[
             file: "partition.rs",
             is: "if self.segment_word(segment).load(Ordering::Relaxed) != word {",
             becomes: "if false {",
+        }],
+    },
+    Mutant {
+        name: "seal_before_generation",
+        changes: &[Change {
+            file: "namespace.rs",
+            is: "let space = Space::now(memory, self.number);\n        let seal = memory.word(entry_at(self.number) + SEAL).load(Ordering::Relaxed);",
+            becomes: "let seal = memory.word(entry_at(self.number) + SEAL).load(Ordering::Acquire);\n        let space = Space::now(memory, self.number);",
         }],
     },
     Mutant {
@@ -182,6 +194,10 @@ const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "changes_take_any_slot",
-        changes: &[Change { file: "change.rs", is: "Takes::Older, None)", becomes: "Takes::Any, None)" }],
+        changes: &[Change {
+            file: "change.rs",
+            is: "Takes::Older, None)",
+            becomes: "Takes::Any, None)",
+        }],
     },
 ];

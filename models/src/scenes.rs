@@ -31,6 +31,7 @@ const GEOMETRY: Geometry = Geometry {
     buckets: 2,
     ghosts: 4,
     stats_lines: 2,
+    namespaces: 1,
 };
 
 const KEY: &[u8] = b"the key.";
@@ -100,6 +101,32 @@ fn set(session: &mut Session, key: &[u8], value: &[u8]) {
 fn get(session: &mut Session, key: &[u8]) -> Option<Vec<u8>> {
     let mut value = Vec::new();
     session.get(key, &mut value).map(|_| value)
+}
+
+/// A session of a namespace that is removed meanwhile, and whose number another name gets, neither finds nor takes away what
+/// that one stores.
+pub(crate) fn a_session_and_one_who_gives_its_number_away() {
+    explore(1, || {
+        let cache = cache();
+        let mut old = cache.namespace("old").unwrap().session();
+        let of_old = move || {
+            let set = old.set(KEY, ONE, &Set::default());
+            (set, get(&mut old, KEY))
+        };
+        let of_new = move || {
+            let mut is_new = cache.remove_namespace("old").is_ok_and(|removed| removed);
+            let new = cache.namespace("new").ok().filter(|_| is_new);
+            let mut new = new?.session();
+            is_new = matches!(new.set(KEY, TWO, &Set::default()), Ok(Outcome::Stored(_)));
+            is_new.then(|| get(&mut new, KEY))
+        };
+        let ((set, found), news) = at_once(of_old, of_new);
+        assert!(
+            found.is_none_or(|found| set.is_ok() && found == ONE),
+            "found what another one stored"
+        );
+        assert!(news.is_none_or(|found| found.as_deref() == Some(TWO)), "a stranger took it away");
+    });
 }
 
 /// A reader finds one of the two values, never a miss, and finds the new value once its writer has returned.

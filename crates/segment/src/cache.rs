@@ -12,6 +12,7 @@ use crate::layout::{Geometry, STATS_LINE};
 use crate::memory::{Memory, size};
 use crate::namespace::Member;
 use crate::opening::Open;
+use crate::pages::Taken;
 use crate::partition::{Moment, Partition, Places};
 use crate::record::{FOREVER, MAX_KEY};
 use crate::superblock::{BOOT, CLEARED, SESSIONS, Superblock};
@@ -66,6 +67,8 @@ pub struct Cache {
     superblock: Superblock,
     /// By how much its time is behind the time since the machine was started.
     pub(crate) epoch: u64,
+    /// The partitions that have taken large pages.
+    pub(crate) taken: Taken,
     /// Behind the mapping, which is to go first.
     pub(crate) open: Option<Open>,
 }
@@ -135,13 +138,16 @@ impl Cache {
 
     pub(crate) fn of(memory: Memory, superblock: Superblock, open: Option<Open>) -> Self {
         let places = Places::of(superblock.geometry, superblock.seed, open.is_some());
-        Self { memory, places, superblock, epoch: 0, open }
+        let taken = Taken::of(memory.len(), open.is_none());
+        Self { memory, places, superblock, epoch: 0, taken, open }
     }
 
     /// Makes a region of the zeros of a file that has no name yet: none is to have one that the disk does not know.
     fn make_in(file: &File, superblock: Superblock, path: &Path) -> Result<(), Refused> {
         let mapped = |source| io_error(path, "cannot be mapped", source);
         let memory = Memory::of_file(file, superblock.geometry.size).map_err(mapped)?;
+        // Whoever maps the file later has the large pages of now. On a disk there are none.
+        let _ = memory.collapse(0, memory.len());
         let mut cache = Self::of(memory, superblock, None);
         cache.make();
         cache.write_superblock(path)

@@ -50,6 +50,7 @@ mod notes;
 mod number;
 mod opening;
 mod owner;
+mod pages;
 mod partition;
 mod patience;
 mod put;

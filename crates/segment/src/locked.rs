@@ -39,6 +39,8 @@ pub(crate) struct Locked<'c> {
     pub(crate) left: Work,
     /// What is to be done once the lock is free.
     pub(crate) doomed: Vec<Doomed>,
+    /// A segment was begun under this hold of the lock.
+    pub(crate) has_begun: bool,
 }
 
 /// An entry that is there.
@@ -119,6 +121,7 @@ impl<'c> Locked<'c> {
             spared: None,
             left: Work::most(),
             doomed: Vec::new(),
+            has_begun: false,
         };
         if locked.held.owner_died {
             locked.count(Count::Repairs, 1);

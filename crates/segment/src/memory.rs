@@ -7,8 +7,10 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
+
+use crate::pages;
 // The others have them from here, where a model checker puts its own.
 pub(crate) use std::sync::atomic::{AtomicU64, fence};
 
@@ -50,22 +52,13 @@ impl Memory {
     }
 
     fn map(len: usize, flags: i32, fd: i32) -> io::Result<Self> {
-        // SAFETY: a new mapping wherever the kernel likes, of nothing that exists.
-        let base = unsafe {
-            libc::mmap(ptr::null_mut(), len, libc::PROT_READ | libc::PROT_WRITE, flags, fd, 0)
-        };
-        if base == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        // A key's line and its record are on two pages of which neither was needed just now, so fewer and larger ones are
-        // better. It is a wish: the kernel may know no large pages for this mapping.
-        // SAFETY: of the mapping made above, whose contents it does not change.
-        #[cfg(not(miri))]
-        unsafe {
-            libc::madvise(base, len, libc::MADV_HUGEPAGE)
-        };
+        let base = pages::map(len, flags, fd)?;
         let base = NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mapped at zero"))?;
-        Ok(Self { base, len })
+        let memory = Self { base, len };
+        if Self::is_large_at_once(len, fd < 0) {
+            memory.wish_for_large_pages(0, len);
+        }
+        Ok(memory)
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -146,9 +146,13 @@ impl Session {
 
     /// Gives a lock back, and then does what was put off until it is free.
     pub(crate) fn release(&self, mut locked: Locked<'_>) {
-        let doomed = std::mem::take(&mut locked.doomed);
+        let (doomed, has_begun) = (std::mem::take(&mut locked.doomed), locked.has_begun);
+        let partition = locked.partition;
         drop(locked);
         self.cache.drop_doomed(doomed);
+        if has_begun {
+            self.cache.take_large_pages(partition);
+        }
     }
 
     /// Why a condition does not hold.

@@ -119,6 +119,7 @@ impl Locked<'_> {
         fence(Ordering::Release);
         memory.store(self.partition.note_at(segment, STATE), queue << 56 | (class as u64) << 48);
         memory.store(self.active_at(queue, class), segment as u64 + 1);
+        self.has_begun = true;
         Some(Room { segment, end: 0 })
     }
 

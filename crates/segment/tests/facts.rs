@@ -11,7 +11,7 @@ use larder_segment::{Cache, Condition, Cursor, Facts, Options, Session, Set, Sum
 use support::folder;
 
 fn set(session: &mut Session, key: &[u8], value: &[u8]) {
-    session.set(key, value, &Set::default()).unwrap();
+    session.set(key, value, &Set::default()).expect("a free lock");
 }
 
 /// All that one walk finds, in pieces of a few keys.

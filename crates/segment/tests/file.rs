@@ -117,10 +117,11 @@ fn what_is_no_cache_or_is_cut_short_is_refused_and_left_alone() {
     }
     fs::remove_file(&path).unwrap();
     drop(filled(&path));
+    let format = fs::read(&path).unwrap()[8..16].to_vec();
     let file = OpenOptions::new().write(true).open(&path).unwrap();
     file.write_all_at(&1_u64.to_ne_bytes(), 8).unwrap();
     assert!(refused().contains("format 1"), "{}", refused());
-    file.write_all_at(&4_u64.to_ne_bytes(), 8).unwrap();
+    file.write_all_at(&format, 8).unwrap();
     file.write_all_at(&1_u64.to_ne_bytes(), 24).unwrap();
     file.write_all_at(&99_u64.to_ne_bytes(), 32).unwrap();
     assert!(refused().contains("damaged"), "{}", refused());

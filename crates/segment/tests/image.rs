@@ -29,7 +29,7 @@ fn notes_that_make_no_sense_stop_nobody() {
 fn keys_and_values_that_have_no_room_are_refused() {
     let folder = tempfile::tempdir_in("/dev/shm").expect("a folder in memory");
     let made = image::made(folder.path());
-    for (at, limit) in [(88, 4097), (88, u64::MAX), (96, (1 << 18) + 1), (96, u64::MAX)] {
+    for (at, limit) in [(96, 4097), (96, u64::MAX), (104, (1 << 18) + 1), (104, u64::MAX)] {
         let mut bytes = made.clone();
         bytes[at..at + 8].copy_from_slice(&u64::to_ne_bytes(limit));
         image::damage(&mut bytes, &[]);

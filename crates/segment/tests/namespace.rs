@@ -245,7 +245,8 @@ fn a_removed_namespace_gives_its_place_to_another_which_finds_nothing_of_it() {
     assert_eq!(of_old.delete(b"large"), Ok(false));
     assert_eq!(of_old.touch(b"large", None), Ok(false));
     assert_eq!(of_old.expire(b"large"), Ok(false));
-    for value in [&b"old"[..], &[1; 100_000]] {
+    let large = vec![1; 100_000];
+    for value in [&b"old"[..], &large] {
         for condition in [Condition::None, Condition::Absent] {
             let of = Set { condition, ..Set::default() };
             assert_eq!(of_old.set(b"large", value, &of), Err(Failed::Removed));
@@ -263,10 +264,10 @@ fn a_removed_namespace_gives_its_place_to_another_which_finds_nothing_of_it() {
 
 /// Where the entry of a name is in a file.
 fn place_of(path: &Path, name: &[u8]) -> u64 {
-    let bytes = std::fs::read(path).unwrap();
-    let of = |number: &u64| usize::try_from(TABLE + number * ENTRY).unwrap();
+    let bytes = std::fs::read(path).expect("the file");
+    let of = |number: &u64| usize::try_from(TABLE + number * ENTRY).expect("an offset");
     let has = |number: &u64| bytes[of(number) + 16..].starts_with(name);
-    TABLE + (0..NAMES).find(has).unwrap() * ENTRY
+    TABLE + (0..NAMES).find(has).expect("an entry of this name") * ENTRY
 }
 
 #[test]

@@ -158,10 +158,9 @@ fn meta(entry: &Entry) -> Meta {
 
 fn failed(engine: &'static str, why: Failed) -> Error {
     match why {
-        Failed::Busy { .. } => Error::Busy { engine, what: why.to_string() },
+        Failed::Busy { .. } | Failed::Removed => Error::Busy { engine, what: why.to_string() },
         Failed::TooLarge { size, most } => Error::ValueTooLarge { engine, len: size, limit: most },
         Failed::KeyTooLong { size, most } => Error::KeyTooLong { engine, len: size, limit: most },
-        Failed::Removed => Error::Busy { engine, what: why.to_string() },
     }
 }
 

@@ -146,6 +146,8 @@ impl Store for SegmentStore {
             ("lock_repairs", lock_repairs),
             ("damaged", damaged),
         ];
-        Ok(counters.map(|(name, value)| Counter { name, value }).to_vec())
+        let large = self.cache.large_page_bytes().map(|bytes| ("large_page_bytes", bytes));
+        let counters = counters.into_iter().chain(large);
+        Ok(counters.map(|(name, value)| Counter { name, value }).collect())
     }
 }

@@ -4,11 +4,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use larder_segment::{Cache, Condition, Options, Session, Set, Survey};
+use larder_segment::{Cache, Condition, Cursor, Options, Session, Set, Survey};
 use rapidhash::v3::rapidhash_v3;
 
 const SIZE: usize = 1 << 20;
@@ -19,11 +20,11 @@ const OPTIONS: Options =
 const KEYS: u32 = 400;
 
 /// Words of the superblock that are summed, and where the sum is.
-const SUMMED: usize = 13 * 8;
-/// Where the lines of counters begin.
-const LINES_AT: usize = 4096;
+const SUMMED: usize = 14 * 8;
+/// Where the namespaces begin, of 64 bytes each. The lines of counters follow.
+const NAMES_AT: usize = 4096;
 /// The part of a partition before the words of its segments, on which the notes follow.
-const BEFORE_NOTES: usize = 8640;
+const BEFORE_NOTES: usize = 8704;
 
 fn name(key: u32) -> Vec<u8> {
     format!("key-{key}").into_bytes()
@@ -64,7 +65,12 @@ pub(crate) fn made(folder: &Path) -> Vec<u8> {
 /// Where the notes on segments are that begin the first partition, of four words each, and how many.
 pub(crate) fn notes(image: &[u8]) -> (usize, usize) {
     let number = |at: usize| number(image, at);
-    (LINES_AT + number(64) * 128 + BEFORE_NOTES + number(32) * 8, number(32))
+    (partition_at(image) + BEFORE_NOTES + number(32) * 8, number(32))
+}
+
+/// Where the first partition begins, behind the namespaces and the lines of counters.
+fn partition_at(image: &[u8]) -> usize {
+    NAMES_AT + number(image, 72) * 64 + number(image, 64) * 128
 }
 
 fn number(image: &[u8], at: usize) -> usize {
@@ -75,8 +81,8 @@ fn number(image: &[u8], at: usize) -> usize {
 /// Changes an image as the bytes of `how` say, eleven for each change: which part and how, where in it, and by what.
 pub(crate) fn damage(image: &mut [u8], how: &[u8]) {
     let number = |at: usize| number(image, at);
-    let (segments, segment_len, buckets, lines) = (number(32), number(40), number(48), number(64));
-    let partition = LINES_AT + lines * 128;
+    let (segments, segment_len, buckets) = (number(32), number(40), number(48));
+    let partition = partition_at(image);
     // The records end with the file, but for less than a page.
     let records = (SIZE - segments * segment_len).saturating_sub(4096);
     let index = records - buckets * 64;
@@ -126,7 +132,9 @@ pub(crate) fn try_all(folder: &Path, image: &[u8]) {
             assert!(session.get(b"key", &mut found).is_none() || found == value(1));
             let _ = session.set(b"key", &value(1), &Set::default());
             namespace.clear();
+            let _ = cache.remove_namespace("other");
         }
+        walk(&cache.session());
         cache.clear();
         let mut session = cache.session();
         change(&mut session);
@@ -135,6 +143,17 @@ pub(crate) fn try_all(folder: &Path, image: &[u8]) {
     }
     let _ = Survey::of_file(&path);
     fs::remove_file(&path).unwrap();
+}
+
+/// Each key that a walk finds has been stored. The length of its value may be damaged.
+fn walk(session: &Session) {
+    let keys: HashSet<Vec<u8>> = (0..KEYS).map(name).collect();
+    let mut next = Some(Cursor::default());
+    while let Some(from) = next {
+        next = session.scan(from, 50, &mut |key, _| {
+            assert!(keys.contains(key), "{key:?} was never stored");
+        });
+    }
 }
 
 /// Whether each key has its value, or that with what was appended, or none.

@@ -62,7 +62,13 @@ struct Mode {
 const MODES: [Mode; 2] = [
     // Of several partitions.
     Mode {
-        options: Options { size: 9 << 20, item: 2048, max_key: 250, max_value: Some(1 << 20) },
+        options: Options {
+            size: 9 << 20,
+            item: 2048,
+            max_key: 250,
+            max_value: Some(1 << 20),
+            namespaces: None,
+        },
         short: 2000,
         entry: 4096,
     },
