@@ -36,7 +36,7 @@ torture seconds='300':
     LARDER_TORTURE={{ seconds }} cargo test --release -p larder-segment --test torture
 
 # Every article at its short length: as published it must fire the checks that its scenario names, and as corrected no
-# check of severity error; about half an hour
+# check of severity error; an hour and a half or more
 articles:
     cargo test --release -p larder-bench --test article_runs -- --ignored --test-threads 1
 

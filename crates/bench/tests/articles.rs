@@ -33,6 +33,7 @@ const SPREAD: f64 = 0.05;
 /// One waits, one works, one forgets.
 const HEAD: &str = r#"
     name = "test"
+    cut = "half of its work"
     targets = [
         "map:?name=waits", "map:?name=works", "map:?name=waits longer", "misses:?name=forgets", "map:?name=works as well",
         "map:?name=works too", "map:?name=works for two", "fails:?every=1&name=cannot run",
@@ -52,6 +53,7 @@ const HEAD: &str = r#"
     id = "A999"
     title = "made up"
     machine = "none"
+    differs = "other caches"
     iterations = 50000
 "#;
 
@@ -405,6 +407,8 @@ fn another_workload_than_the_scenarios_is_set_against_nothing() {
     let lines = "[[article.figure]]\ntarget = 'works'\npart = 'writes'\nmeasure = 'us_per_op'\npublished = 2.0\n\
                  [[article.claim]]\nsays = 'x'\nkind = 'faster'\npart = 'writes'\na = 'works'\nb = ['waits']\n";
     let of = |typed: WorkloadSpec| laid_beside(HEAD, lines, &typed);
+    let whole = of(WorkloadSpec::default());
+    assert_eq!(whole.cut.as_deref(), Some("half of its work; other caches"));
     let requests = Some("30".parse().unwrap());
     let typed = WorkloadSpec {
         requests,
@@ -415,6 +419,7 @@ fn another_workload_than_the_scenarios_is_set_against_nothing() {
     };
     let same = of(typed);
     assert!(same.changed.is_empty(), "{:?}", same.changed);
+    assert_eq!(same.cut.as_deref(), Some("other caches"), "the work is that of other requests");
     assert!(same.figures[0].ratio.is_some());
     assert_eq!(same.claims[0].verdict, Holds);
     let other = of(WorkloadSpec {

@@ -57,8 +57,9 @@ depends on the finding:
 - **note**: a fact that a reader should know before comparing.
 
 The articles are five published comparisons of caches, in which these mistakes were made or met: A000, memcached and
-MongoDB as a network cache (PHP, 2011); A001, memcached and PostgreSQL (Java, 2012); A002, files and memcached (Perl,
-2010); A003, tiered caches (Perl, 2009); A004, memcached, MemcacheDB and InnoDB's memcached plugin (2012 and 2013).
+MongoDB as a network cache (PHP, about 2011); A001, memcached and PostgreSQL (Java, 2012); A002, files and memcached
+(Perl, 2010); A003, tiered caches (Perl, about 2009); A004, memcached, MemcacheDB and InnoDB's memcached plugin (2012
+and 2013).
 
 | check | severity | finding | the article | fix |
 |---|---|---|---|---|

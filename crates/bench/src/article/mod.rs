@@ -27,17 +27,19 @@ pub(crate) struct Repeated<'a> {
     pub(crate) form: ArticleForm,
     /// The options that change the scenario's workload.
     pub(crate) changed: &'a [String],
-    pub(crate) cut: Option<&'a String>,
+    /// What differs from the article, in this form and in all forms.
+    pub(crate) cut: Option<String>,
     /// The checks that the mistakes of this form set off, where the scenario lists them.
     pub(crate) checks: Option<Vec<String>>,
 }
 
 impl<'a> Repeated<'a> {
-    fn by(plan: &'a Plan) -> Self {
+    fn by(plan: &'a Plan, spec: &ArticleSpec) -> Self {
+        let cut: Vec<&str> = plan.cut.iter().chain(&spec.differs).map(String::as_str).collect();
         Self {
             form: plan.form,
             changed: &plan.changed,
-            cut: plan.cut.as_ref(),
+            cut: (!cut.is_empty()).then(|| cut.join("; ")),
             checks: plan.checks.clone(),
         }
     }
@@ -47,7 +49,7 @@ impl<'a> Repeated<'a> {
 /// cells, the targets and the findings of the run.
 pub fn judge(plan: &Plan, run: &Run) -> Option<Article> {
     let spec = plan.article.as_ref()?;
-    Some(judge_as(spec, &Repeated::by(plan), run))
+    Some(judge_as(spec, &Repeated::by(plan, spec), run))
 }
 
 /// Judges a run whose plan is not at hand.
@@ -63,7 +65,7 @@ pub(crate) fn judge_as(spec: &ArticleSpec, repeated: &Repeated<'_>, run: &Run) -
         machine: spec.machine.clone(),
         form: repeated.form,
         changed: repeated.changed.to_vec(),
-        cut: repeated.cut.cloned(),
+        cut: repeated.cut.clone(),
         matrix: spec.matrix,
         percentiles: spec.percentiles,
         rates: if spec.matrix { rates(spec, run) } else { Vec::new() },
@@ -278,6 +280,7 @@ mod tests {
             id: "A999".into(),
             title: String::new(),
             machine: String::new(),
+            differs: None,
             iterations: None,
             matrix: false,
             percentiles: false,

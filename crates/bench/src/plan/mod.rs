@@ -78,7 +78,7 @@ pub struct Plan {
     pub form: ArticleForm,
     /// The options that make the workload another than the scenario's; see [`Scenario::with_workload`].
     pub changed: Vec<String>,
-    /// The work of the article that this form of the scenario leaves out; see [`Scenario::cut`].
+    /// The work of the article that this form leaves out or does in another way; see [`Scenario::cut`].
     pub cut: Option<String>,
     /// The checks that this form of the scenario makes fire, where it lists them.
     pub checks: Option<Vec<String>>,

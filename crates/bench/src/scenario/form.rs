@@ -39,7 +39,7 @@ pub struct Form {
     /// The parts that replace all others.
     #[serde(default, rename = "part")]
     pub parts: Vec<Part>,
-    /// The work of the article that this form leaves out; empty if it leaves out nothing.
+    /// The work of the article that this form leaves out or does in another way; empty if there is no such work.
     pub cut: Option<String>,
     /// The checks that the published form sets off: those that follow from the plan, and others that this form causes.
     pub checks: Option<Vec<String>>,

@@ -42,7 +42,7 @@ pub struct Scenario {
     /// Workloads that are measured one after the other, each under its name. Empty for the workload above alone.
     #[serde(default, rename = "part")]
     pub parts: Vec<Part>,
-    /// The work of the article that the scenario leaves out, in a sentence for the report.
+    /// The work of the article that the scenario leaves out or does in another way, in half-sentences for the report.
     pub cut: Option<String>,
     /// The differences of the published form, mistakes included.
     pub published: Option<Form>,
@@ -151,6 +151,7 @@ mod tests {
                     let mut alone = scenario.clone().resolve(form, full).unwrap();
                     assert_eq!(alone.checks.is_some(), form == ArticleForm::Published);
                     let mut article = alone.article.take().unwrap();
+                    assert!(article.differs.is_some(), "{name} names its approximations");
                     article.figures.retain(|own| own.form.is_none_or(|own| own == form));
                     ArticleSpec { claims: Vec::new(), ..article.clone() }.check(&alone).unwrap();
                     for (at, claim) in article.claims.iter().enumerate() {

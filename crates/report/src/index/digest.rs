@@ -29,12 +29,12 @@ pub fn digest(runs: &[&Run]) -> String {
     parts.join("\n\n") + "\n"
 }
 
-/// When and how long a run repeated the article, in which form, and how it was cut.
+/// When and how long a run repeated the article, in which form, and how it differs from the article.
 fn head(run: &Run, article: &Article) -> String {
     let form = capital(in_words(article.form));
     let load = run.environment.load.map(|load| format!(", load {load:.1}")).unwrap_or_default();
-    let cut =
-        article.cut.as_ref().map_or_else(String::new, |cut| format!(" Cut: {}.", escaped(cut)));
+    let unlike = |cut: &String| format!(" Unlike the article: {}.", escaped(cut));
+    let cut = article.cut.as_ref().map_or_else(String::new, unlike);
     format!("**{form}:** {}, {}{load}.{cut}", to_the_second(&run.started), seconds(run.duration_s))
 }
 

@@ -264,7 +264,11 @@ pub(crate) fn not_shown(index: &Index) -> Vec<String> {
     let is_cut = |run: &Run| run.article.as_ref().is_some_and(|article| article.cut.is_some());
     let cut = names_where(index, is_cut);
     if !cut.is_empty() {
-        sentences.push(format!("{} did less than the article: conclusions that cannot be told here may be told at full length.", list(&cut)));
+        sentences.push(format!(
+            "{} did less work than the article, or other work; the report of each run says which. A conclusion that \
+             cannot be told here may be told at full length.",
+            list(&cut)
+        ));
     }
     if Tally::of(index.runs()).all() > 0 {
         sentences.push(

@@ -24,8 +24,8 @@ pub struct Article {
     /// in a ratio to a published one, and no conclusion is judged.
     #[serde(default)]
     pub changed: Vec<String>,
-    /// The work of the article that this form of the scenario leaves out, in a sentence; `null` if it leaves out
-    /// nothing.
+    /// The work of the article that this form of the scenario leaves out or does in another way, in half-sentences;
+    /// `null` if there is no such work.
     #[serde(default)]
     pub cut: Option<String>,
     /// The article showed a matrix of each target against each other, and so do the reports of this run.

@@ -90,7 +90,7 @@ fn judge_article(first: &Run, run: &mut Run) {
     let repeated = Repeated {
         form: before.form,
         changed: &before.changed,
-        cut: before.cut.as_ref(),
+        cut: before.cut.clone(),
         checks: before.checks.as_ref().map(ArticleChecks::expected),
     };
     match spec {
