@@ -248,8 +248,8 @@ fn too_few(rounds: Option<usize>, tests: usize) -> Option<String> {
     let clearest = |rounds| smallest_p(rounds, rounds) * tests as f64;
     let rounds = rounds.filter(|rounds| clearest(*rounds) >= Verdict::SIGNIFICANCE)?;
     let needed = rounds_for_verdict(rounds, tests);
-    let tests = count(tests, "test");
-    Some(format!("{rounds} rounds cannot decide {tests}: {needed} are needed"))
+    let (rounds, tests) = (count(rounds, "round"), count(tests, "test"));
+    Some(format!("{rounds} cannot decide {tests}: {needed} are needed"))
 }
 
 fn verdict(claim: &Claim) -> ClaimVerdict {
