@@ -13,7 +13,8 @@ impl Check for AckParity {
             id: "ACK-PARITY",
             severities: &[Severity::Warn, Severity::Note],
             sees: "writes compared between targets with acknowledgements of different durability",
-            seen_in: "A001: a database that syncs each commit, beside memory; A000: a driver that waits for no reply",
+            seen_in: "by their defaults, A001: a database that syncs each commit, beside memory; A000: a driver that \
+                      waits for no reply",
             advice: "compare writes within one class of durability, or set the options that make them equal",
             needs: Needs::SomeRounds,
             repeats: true,

@@ -32,7 +32,8 @@ impl Check for Capacity {
             severities: &[Severity::Error, Severity::Warn],
             sees: "a working set larger than a target's capacity or the machine's memory, entries evicted to make \
                    room, or a target that held more than its capacity",
-            seen_in: "A000: 70 MiB into a cache of 32 and one of 64; A001: 9.8 GiB into 64 MB",
+            seen_in: "by the defaults of the caches, A000: 70 MiB into one of 32 MB and one of 64; A001: 9.8 GiB into \
+                      64 MB",
             advice: "give the target room for the working set, or read the row as a measurement of eviction",
             needs: Needs::SomeRounds,
             repeats: true,

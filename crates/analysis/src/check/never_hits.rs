@@ -51,7 +51,8 @@ impl Check for NeverHits {
             severities: &[Severity::Error, Severity::Warn],
             sees: "reads with no hit, or with fewer hits than the workload predicts, and touches and deletes that \
                    miss stored keys; misses of keys that the run deleted are right",
-            seen_in: "A002: get key0, set key1, for ever: 0 hits of 10,000 on both sides; A000: reads of files that a full tmpfs left empty",
+            seen_in: "A002: get key0, set key1, for ever: 0 hits of 10,000 on both sides; A000: probably \
+                      reads of files that a full tmpfs left empty",
             advice: "read the keys that were stored, give the store room for them, or find out where it lost them",
             needs: Needs::SomeRounds,
             repeats: true,

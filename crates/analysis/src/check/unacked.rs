@@ -14,7 +14,7 @@ impl Check for Unacked {
             id: "UNACKED",
             severities: &[Severity::Warn],
             sees: "writes that are sent and not acknowledged, and the time that their server needs to finish them",
-            seen_in: "A000: a driver of 2011 that waits for no reply, beside caches that answer each set",
+            seen_in: "A000: a driver that waits for no reply, as in 2011 by default, beside caches that answer each set",
             advice: "have writes acknowledged (w=1), or read the figure as that of a buffer and ask what a refused \
                      write costs",
             needs: Needs::SomeRounds,

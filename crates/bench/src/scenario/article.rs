@@ -19,7 +19,8 @@ pub struct ArticleSpec {
     pub title: String,
     /// The machine of its measurements, in one line.
     pub machine: String,
-    /// The approximations of all forms of the scenario, in half-sentences. The report shows them behind those of a form.
+    /// The approximations of all forms of the scenario, in half-sentences. The report shows them behind those of a
+    /// form.
     pub differs: Option<String>,
     /// The iterations that its totals count, where a figure gives no number of its own.
     pub iterations: Option<u64>,
