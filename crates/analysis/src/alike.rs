@@ -18,10 +18,10 @@ pub type Fact = (&'static str, Option<String>);
 
 /// The circumstances of a run: those of each slice where the run was merged from slices.
 pub fn circumstances(run: &Run) -> Vec<Circumstances<'_>> {
-    if run.parts.is_empty() {
+    if run.slices.is_empty() {
         return vec![Circumstances { environment: &run.environment, larder: &run.larder }];
     }
-    let parts = run.parts.iter();
+    let parts = run.slices.iter();
     parts
         .map(|part| Circumstances { environment: &part.environment, larder: &part.larder })
         .collect()
@@ -62,10 +62,10 @@ fn first_alike(all: &[Circumstances<'_>], bytes: u64) -> u64 {
 /// version.
 pub(crate) fn versions<'a>(run: &'a Run, url: &str) -> Vec<&'a str> {
     let of_target = run.target(url).and_then(|target| target.version.as_deref());
-    if run.parts.is_empty() {
+    if run.slices.is_empty() {
         return of_target.into_iter().collect();
     }
-    let of_parts = run.parts.iter().filter_map(|part| part.versions.get(url)?.as_deref());
+    let of_parts = run.slices.iter().filter_map(|part| part.versions.get(url)?.as_deref());
     let mut versions = Vec::new();
     for version in of_parts {
         if !versions.contains(&version) {

@@ -5,7 +5,8 @@
 use larder_analysis::{DiffOf, MatchBy, NotComparable, diff};
 use larder_report::{
     Cell, Change, ChangeVerdict, Counts, CurvePoint, Diff, DiffMeasure, Environment, Latency,
-    LatencyIntervals, Operation, Part, Point, PointValue, ReasonKind, Run, Sample, Slice, Target,
+    LatencyIntervals, MergedSlice, Operation, Point, PointValue, ReasonKind, Run, Sample, Slice,
+    Target,
 };
 
 /// A run of gets at these rates, with slight differences between rounds. Each target has its name as its URL.
@@ -252,14 +253,14 @@ fn runs_that_differ_in_more_list_their_differences() {
 
 /// The run as it is when merged from slices on these kernels.
 fn of_slices(run: &Run, kernels: &[&str]) -> Run {
-    let part = |(number, kernel): (u32, &&str)| Part {
+    let part = |(number, kernel): (u32, &&str)| MergedSlice {
         slice: Slice { number, of: 4, rounds: 10, plan: "a plan".into() },
         started: run.started.clone(),
         larder: run.larder.clone(),
         environment: Environment { kernel: Some((*kernel).into()), ..run.environment.clone() },
         versions: run.targets.iter().map(|of| (of.url.clone(), of.version.clone())).collect(),
     };
-    Run { parts: (1..).zip(kernels).map(part).collect(), ..run.clone() }
+    Run { slices: (1..).zip(kernels).map(part).collect(), ..run.clone() }
 }
 
 #[test]
@@ -275,8 +276,8 @@ fn all_slices_of_a_run_must_be_alike_with_the_other_run() {
     let again = of_slices(&one, &["6.2", "6.1", "6.2"]);
     assert_eq!(between(&mixed, &again).mixed, []);
     assert!(!between(&mixed, &again).common.contains_key("machine"));
-    mixed.parts[1].larder = "0.2.0".into();
-    mixed.parts[1].versions.insert("a".into(), Some("1.1".into()));
+    mixed.slices[1].larder = "0.2.0".into();
+    mixed.slices[1].versions.insert("a".into(), Some("1.1".into()));
     assert_eq!(
         between(&again, &mixed).told_mixed().unwrap(),
         "larder (0.1.0 against 0.1.0, 0.2.0) and version of a (1.0 against 1.0, 1.1)"

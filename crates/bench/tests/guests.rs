@@ -164,7 +164,7 @@ fn agree(native: &str, guest: &str, workload: &str) {
         let counted = |cell: &Cell| {
             let mut counts = cell.counts;
             // Traffic over the wire is counted for clients of this process only.
-            (counts.connections, counts.requests) = (None, None);
+            (counts.connections, counts.wire_requests) = (None, None);
             if workload.contains("fill-next") {
                 // Only the program knows which fills were made.
                 (counts.read_back, counts.overwritten, counts.emptied_checked) = (0, 0, 0);

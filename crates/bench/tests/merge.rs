@@ -130,7 +130,7 @@ fn slices_come_to_the_very_figures_of_the_whole() {
         };
         assert_eq!(json(&found.checks), json(&of_figures(whole)));
         assert_eq!(json(&found.floors), json(&whole.floors));
-        assert_eq!((found.parts.len(), &found.slice), (of as usize, &None));
+        assert_eq!((found.slices.len(), &found.slice), (of as usize, &None));
         // Their logs agree too, byte by byte.
         let (one, other) = (folder.path().join("merged"), folder.path().join("whole"));
         write(&one, &merged).unwrap();

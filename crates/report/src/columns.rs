@@ -46,7 +46,7 @@ pub(crate) const COLUMNS: [Column; 22] = [
     figures(ANSWERED, ["", ANSWERED], ALWAYS, |row| {
         row.rate().filter(|_| row.misses).map(figures::rate)
     }),
-    figures("due", ["", "due"], 95, |row| {
+    figures("offered", ["", "offered"], 95, |row| {
         Some(figures::rate(row.cell.paced.as_ref()?.offered_per_s))
     }),
     figures("±", ["", "±"], 88, spread),

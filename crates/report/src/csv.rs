@@ -73,7 +73,7 @@ const COUNTS: [Field<Counts>; 23] = [
     ("errors", |counts| counts.errors.to_string()),
     ("failed_fills", |counts| counts.failed_fills.to_string()),
     ("connections", |counts| known(counts.connections)),
-    ("requests", |counts| known(counts.requests)),
+    ("wire_requests", |counts| known(counts.wire_requests)),
     ("evictions", |counts| known(counts.evictions)),
     ("distinct_keys", |counts| counts.distinct_keys.to_string()),
     ("top_key_ops", |counts| counts.top_key_ops.to_string()),

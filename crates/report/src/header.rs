@@ -40,7 +40,7 @@ pub(crate) fn header(run: &Run) -> Vec<(&'static str, String)> {
 /// The machine; or each machine with its slices, where the slices of the run had several.
 fn machines(run: &Run) -> Vec<String> {
     let mut machines: Vec<(String, Vec<String>)> = Vec::new();
-    for part in &run.parts {
+    for part in &run.slices {
         // Each slice has its own load.
         let told = machine(&Environment { load: None, ..part.environment.clone() });
         let slice = part.slice.number.to_string();
@@ -111,7 +111,7 @@ fn what_ran(run: &Run) -> String {
     let what =
         if run.scenario == CUSTOM { command(run) } else { format!("scenario {}", run.scenario) };
     let interrupted = if run.interrupted { ", interrupted" } else { "" };
-    let slice = match (&run.slice, run.parts.len()) {
+    let slice = match (&run.slice, run.slices.len()) {
         (Some(slice), _) => format!(" (slice {} of {})", slice.number, slice.of),
         (None, 0) => String::new(),
         (None, parts) => format!(" (put together of {})", count(parts, "slice")),

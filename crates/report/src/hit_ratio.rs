@@ -41,8 +41,8 @@ pub(crate) struct HitRow {
     /// The target as the run lists it; `None` for a model.
     pub(crate) target: Option<usize>,
     pub(crate) name: String,
-    /// A ratio for each capacity, or the reason why it is missing.
-    pub(crate) figures: Vec<Result<String, String>>,
+    /// A ratio for each capacity, 0 to 1, or the reason why it is missing. [`ratio`] writes it.
+    pub(crate) figures: Vec<Result<f64, String>>,
 }
 
 /// The hit ratio of a target at a capacity.
@@ -122,19 +122,19 @@ fn rows(run: &Run, curve: &HitCurve, groups: &[Group<'_>]) -> Vec<HitRow> {
     let model = |name: &str, of: fn(&HitRatios) -> f64| HitRow {
         target: None,
         name: name.to_owned(),
-        figures: curve.capacities.iter().map(|at| Ok(ratio(of(at)))).collect(),
+        figures: curve.capacities.iter().map(|at| Ok(of(at))).collect(),
     };
     let models = [model(LRU, |at| at.lru), model(OPTIMAL, |at| at.optimal)];
     of_target.chain(models).collect()
 }
 
-fn figure(row: Option<&Row<'_>>) -> Result<String, String> {
+fn figure(row: Option<&Row<'_>>) -> Result<f64, String> {
     let Some(row) = row else { return Err(String::new()) };
     match &row.standing {
         Standing::Empty(reason) => Err((*reason).to_owned()),
         Standing::Withheld(why) => Err(format!("no result: {why}")),
         Standing::Ranked { .. } | Standing::Unlike { .. } => {
-            row.cell.hit_ratio().map(ratio).ok_or_else(|| "no read was answered".to_owned())
+            row.cell.hit_ratio().ok_or_else(|| "no read was answered".to_owned())
         }
     }
 }

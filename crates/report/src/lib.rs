@@ -62,10 +62,10 @@ pub use model::{
     Article, ArticleChecks, ArticleFigure, ArticleForm, ArticleRate, Cell, Check, Claim,
     ClaimCheck, ClaimKind, ClaimVerdict, Clock, Comparison, Counts, CurvePoint, Entry, Environment,
     Evidence, Floor, HitCurve, HitRatios, Index, LIKE_HITS, Latency, LatencyIntervals, LatencyTo,
-    Limits, MachineUsage, Measure, NOT_EMPTIED, NOT_LOOKED_FOR, OVERWRITES_FAILED, Operation,
-    Outlier, Paced, PacedSample, Part, Point, PointValue, ReasonKind, Run, SCHEMA_VERSION, Sample,
-    Search, SearchStep, Severity, Slice, Stalls, Stored, Target, TierCounts, Timeline, Trend,
-    TtlTrial, Unlike, Usage, UsageOf, Verdict, Wire,
+    Limits, MachineUsage, Measure, MergedSlice, NOT_EMPTIED, NOT_LOOKED_FOR, OVERWRITES_FAILED,
+    Operation, Outlier, Paced, PacedSample, Point, PointValue, ReasonKind, Run, SCHEMA_VERSION,
+    Sample, Search, SearchStep, Severity, Slice, Stalls, Stored, Target, TierCounts, Timeline,
+    Trend, TtlTrial, Unlike, Usage, UsageOf, Verdict, Wire,
 };
 pub use model::{
     Change, ChangeVerdict, Diff, DiffCell, DiffFigure, DiffMeasure, DiffSide, Differing,

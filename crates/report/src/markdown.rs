@@ -8,7 +8,7 @@ use crate::figures::{bytes, list, rate};
 use crate::findings::{findings, tally};
 use crate::format::Format;
 use crate::header::{CUSTOM, command, header, warning};
-use crate::hit_ratio::{HIT_RATIOS, HitTable, NO_RATIO, READING, hit_tables, reasons};
+use crate::hit_ratio::{HIT_RATIOS, HitTable, NO_RATIO, READING, hit_tables, ratio, reasons};
 use crate::limits::{NOT_SHOWN, not_shown};
 use crate::model::{Article, Run, Target};
 use crate::percentiles::{Percentiles, heads, percentiles};
@@ -133,7 +133,7 @@ fn hit_ratios(table: &HitTable) -> String {
             None => format!("*{}*", escaped(&row.name)),
         };
         let figures = row.figures.iter().map(|figure| match figure {
-            Ok(ratio) => ratio.clone(),
+            Ok(figure) => ratio(*figure),
             Err(_) => NO_RATIO.to_owned(),
         });
         text.push('\n');

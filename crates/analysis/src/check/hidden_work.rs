@@ -55,7 +55,7 @@ impl Check for HiddenWork {
             }
         }
         for cell in measured(run) {
-            let (Some(requests), Some(due)) = (cell.counts.requests, due(run, cell)) else {
+            let (Some(requests), Some(due)) = (cell.counts.wire_requests, due(run, cell)) else {
                 continue;
             };
             #[expect(clippy::cast_precision_loss, reason = "a figure for people")]

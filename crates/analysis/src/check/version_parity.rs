@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use larder_report::{Part, Run, Severity, Target};
+use larder_report::{MergedSlice, Run, Severity, Target};
 
 use super::{About, Check, Needs, Report};
 use crate::alike::{circumstances, facts};
@@ -74,7 +74,7 @@ fn program(version: &str) -> String {
 
 /// The differences between the slices of a run, in a sentence; `None` where they are alike.
 fn parts(run: &Run) -> Option<String> {
-    let parts = &run.parts;
+    let parts = &run.slices;
     let all = circumstances(run);
     let mut told: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
     for (part, facts) in parts.iter().zip(facts(&all)) {
@@ -122,7 +122,7 @@ pub fn grouped(values: &[Having<'_>]) -> Option<String> {
 }
 
 /// The time between the first and the last start of the slices, where it is more than a day.
-fn apart(parts: &[Part]) -> Option<String> {
+fn apart(parts: &[MergedSlice]) -> Option<String> {
     let began = parts.iter().filter_map(|part| part.started.parse::<Timestamp>().ok());
     let began: Vec<i64> = began.map(Timestamp::as_second).collect();
     let apart = began.iter().max()? - began.iter().min()?;

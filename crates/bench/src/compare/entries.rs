@@ -67,9 +67,9 @@ impl Measured<'_> {
                     scaled(now.saturating_sub(then), part(tally.counts.ops, all_ops))
                 }),
                 // In a mix, the number of requests of each operation is not known.
-                requests: after
-                    .requests
-                    .zip(before.requests)
+                wire_requests: after
+                    .wire_requests
+                    .zip(before.wire_requests)
                     .filter(|_| alone)
                     .map(|(now, then)| now.saturating_sub(then)),
                 evictions: grown(|stats| stats.evictions)

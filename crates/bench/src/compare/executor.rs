@@ -149,7 +149,7 @@ impl<'a> Executor<'a> {
     }
 
     /// Round trips so far: requests that were sent and answered. A guest does not report them.
-    pub(super) fn requests(&self, stats: Option<&Stats>) -> Option<u64> {
+    pub(super) fn wire_requests(&self, stats: Option<&Stats>) -> Option<u64> {
         match self {
             Self::Threads { .. } => stats?.requests_sent,
             Self::Guest { .. } => None,

@@ -12,7 +12,7 @@ use crate::usage::{Servers, Snapshot};
 pub(super) struct Meter {
     pub(super) stats: Option<Stats>,
     pub(super) connections: Option<u64>,
-    pub(super) requests: Option<u64>,
+    pub(super) wire_requests: Option<u64>,
     pub(super) tiers: Vec<TierStats>,
     pub(super) server_cpu_ns: Option<u64>,
     /// How long the servers, and the relays before them, have waited for a processor.
@@ -35,7 +35,7 @@ impl Meter {
         }
         Self {
             connections: executor.connections(stats.as_ref()),
-            requests: executor.requests(stats.as_ref()),
+            wire_requests: executor.wire_requests(stats.as_ref()),
             stats,
             tiers: executor.tiers(),
             server_cpu_ns: servers.as_ref().map(|servers| servers.cpu_ns),

@@ -63,7 +63,7 @@ impl ReadBack {
 /// Adds the counts of a read-back, without the store's own counts, which have been added before.
 fn add(counts: &mut Counts, more: &Counts) {
     let none = Some(0);
-    counts.add(&Counts { connections: none, requests: none, evictions: none, ..*more });
+    counts.add(&Counts { connections: none, wire_requests: none, evictions: none, ..*more });
 }
 
 /// A read-back: its keys, their values, and the sessions that carry it out.

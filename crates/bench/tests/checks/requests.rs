@@ -67,7 +67,7 @@ pub(crate) const CASES: &[Case] = &[
         silent: || {
             let run = real(&["memcached:", "memcached:?nodes=3", "redis:", "sqlite:"], MANY);
             let multiget = run.cells.iter().find(|cell| cell.operation == Operation::GetMany);
-            assert_eq!(multiget.unwrap().counts.requests, Some(100));
+            assert_eq!(multiget.unwrap().counts.wire_requests, Some(100));
             run
         },
         needs: || {
@@ -114,5 +114,5 @@ const LARGE: &str = "keys = 50\ndata-size = '30000'";
 /// The counts of requests and of operations.
 fn requests(run: &Run, operation: Operation) -> (u64, u64) {
     let counts = cell(run, &run.targets[0].url, operation).counts;
-    (counts.requests.unwrap(), counts.ops)
+    (counts.wire_requests.unwrap(), counts.ops)
 }

@@ -1,7 +1,7 @@
 //! Differences within one run that make its figures hard to compare: several versions, builds and machines.
 
 use larder_analysis::check::run_all;
-use larder_report::{Part, Run, Severity, Slice};
+use larder_report::{MergedSlice, Run, Severity, Slice};
 
 use crate::case::{Case, NOTHING, made};
 
@@ -32,9 +32,9 @@ pub(crate) const CASES: &[Case] = &[
         fires_on: "slices of two kernels, two days apart",
         trips: || {
             let mut run = put_together();
-            run.parts[2].environment.kernel = Some("9.9".into());
-            run.parts[2].started = "2026-11-23T20:00:00Z".into();
-            run.parts[1].versions.insert("map:".into(), Some("2".into()));
+            run.slices[2].environment.kernel = Some("9.9".into());
+            run.slices[2].started = "2026-11-23T20:00:00Z".into();
+            run.slices[1].versions.insert("map:".into(), Some("2".into()));
             judged(run)
         },
         words: &[
@@ -47,9 +47,9 @@ pub(crate) const CASES: &[Case] = &[
         silent: || {
             let mut run = put_together();
             // The part of the memory that a kernel reserves, the load and the time of day differ on every machine.
-            run.parts[2].environment.memory_bytes = Some(25_210_000_000);
-            run.parts[2].environment.load = Some(2.0);
-            run.parts[2].started = "2026-11-21T23:00:00Z".into();
+            run.slices[2].environment.memory_bytes = Some(25_210_000_000);
+            run.slices[2].environment.load = Some(2.0);
+            run.slices[2].started = "2026-11-21T23:00:00Z".into();
             judged(run)
         },
         needs: NOTHING,
@@ -80,14 +80,14 @@ fn put_together() -> Run {
     let mut run = released();
     run.environment.kernel = Some("6.1".into());
     run.environment.memory_bytes = Some(25_200_000_000);
-    let part = |number| Part {
+    let part = |number| MergedSlice {
         slice: Slice { number, of: 3, rounds: 9, plan: "a plan".into() },
         started: "2026-11-21T20:00:00Z".into(),
         larder: run.larder.clone(),
         environment: run.environment.clone(),
         versions: [("map:".to_owned(), Some("1".to_owned()))].into(),
     };
-    run.parts = (1..=3).map(part).collect();
+    run.slices = (1..=3).map(part).collect();
     run
 }
 

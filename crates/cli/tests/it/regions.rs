@@ -117,7 +117,7 @@ fn drawn() {
     let own = std::process::id().to_string();
     assert_contains(page, &["mmap:region\n", "1.00 MiB, 1 partition of ", " state       open\n"]);
     assert_contains(page, &["  open in  ", &format!("{writing} "), &format!("{own} ")]);
-    assert_contains(page, &["\nsmall ", "\npart  small ", "\n   0  ", "\nbegun within "]);
+    assert_contains(page, &["\nsmall ", "\npartition  small ", "\n        0  ", "\nbegun within "]);
     assert!(page.is_ascii() && !page.contains('\x1b') && answer.err.is_empty(), "{answer:#?}");
 
     let json = || scene.larder(&["inspect", "mmap:region", "--format", "json"]).ends_with(0).json();

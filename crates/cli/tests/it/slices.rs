@@ -42,7 +42,7 @@ fn merged() {
     assert_eq!((answer.out.as_str(), answer.err.as_str()), ("", "results: merged\n"));
     let (merged, whole) = (run(&scene, "merged"), scene.run_json());
     assert_eq!(rounds(&merged), [1, 2, 3, 4, 5, 6, 7]);
-    let numbers: Vec<u32> = merged.parts.iter().map(|part| part.slice.number).collect();
+    let numbers: Vec<u32> = merged.slices.iter().map(|part| part.slice.number).collect();
     assert_eq!((numbers, &merged.slice), (vec![1, 2], &None));
     for (cell, of_whole) in merged.cells.iter().zip(&whole.cells) {
         assert_eq!(cell.rounds, 7);
@@ -88,7 +88,7 @@ fn job_array() {
     let merge = scene.shell("sh", &["-c", "$LARDER report slices/* --merge out"]);
     merge.ends_with(0);
     let run = scene.run_json();
-    assert_eq!((run.parts.len(), rounds(&run)), (8, (1..=9).collect()));
+    assert_eq!((run.slices.len(), rounds(&run)), (8, (1..=9).collect()));
     let without = scene.shell("sh", &["job-array.sh", "moka:"]);
     assert_contains(&without.err, &["no job array"]);
 }

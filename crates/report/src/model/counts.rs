@@ -53,8 +53,8 @@ pub struct Counts {
     /// Connections that were opened.
     pub connections: Option<u64>,
     /// Requests that the client sent and waited for: statements of a database, commands of a server.
-    #[serde(default)]
-    pub requests: Option<u64>,
+    #[serde(default, alias = "requests")]
+    pub wire_requests: Option<u64>,
     /// Entries that the store dropped to make room, by its own count.
     pub evictions: Option<u64>,
     /// Different keys that were used: the most in one round.
@@ -144,7 +144,7 @@ impl Counts {
             failed_fills: self.failed_fills + other.failed_fills,
             repeated_loads: self.repeated_loads + other.repeated_loads,
             connections: sum(self.connections, other.connections),
-            requests: sum(self.requests, other.requests),
+            wire_requests: sum(self.wire_requests, other.wire_requests),
             evictions: sum(self.evictions, other.evictions),
             distinct_keys: self.distinct_keys.max(other.distinct_keys),
             top_key_ops: self.top_key_ops.max(other.top_key_ops),

@@ -42,7 +42,7 @@ pub use latency::{CurvePoint, Latency, LatencyIntervals, LatencyTo, Stalls};
 pub use paced::{Paced, PacedSample};
 pub use sample::{NOT_EMPTIED, NOT_LOOKED_FOR, OVERWRITES_FAILED, Sample, Timeline, Wire};
 pub use search::{Search, SearchStep};
-pub use slice::{Part, Slice};
+pub use slice::{MergedSlice, Slice};
 pub use trial::TtlTrial;
 pub use usage::{MachineUsage, Usage, UsageOf};
 pub use verdict::{Check, Comparison, Severity, Unlike, Verdict};
@@ -111,8 +111,8 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slice: Option<Slice>,
     /// The runs that this run was merged from; empty for a single run.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub parts: Vec<Part>,
+    #[serde(default, alias = "parts", skip_serializing_if = "Vec::is_empty")]
+    pub slices: Vec<MergedSlice>,
 }
 
 /// The machine on which a comparison ran.

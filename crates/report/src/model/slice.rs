@@ -1,4 +1,4 @@
-//! A part of a plan that ran by itself, and the machines of a run that was merged from such parts.
+//! A slice of a plan that ran by itself, and the machines of a run that was merged from slices.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ impl Slice {
 
 /// One of the runs that a merged run was made from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Part {
+pub struct MergedSlice {
     /// The slice that it carried out.
     pub slice: Slice,
     /// The time of its start, RFC 3339.

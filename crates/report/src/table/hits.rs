@@ -1,7 +1,7 @@
 //! Hit ratios by capacity, in the terminal's report.
 
 use crate::grid::{ALWAYS, Grid, GridColumn, Piece};
-use crate::hit_ratio::{HIT_RATIOS, HitTable, NO_RATIO, READING, hit_tables, reasons};
+use crate::hit_ratio::{HIT_RATIOS, HitTable, NO_RATIO, READING, hit_tables, ratio, reasons};
 use crate::model::Run;
 use crate::page::Page;
 use crate::style::{DOUBT, FAINT, PLAIN, STRONG, Style};
@@ -36,7 +36,7 @@ fn grid(table: &HitTable) -> Grid {
     for row in &table.rows {
         let look = if row.target.is_some() { PLAIN } else { FAINT };
         let figures = row.figures.iter().map(|figure| match figure {
-            Ok(ratio) => Piece::new(ratio.as_str(), look),
+            Ok(figure) => Piece::new(ratio(*figure), look),
             Err(_) => Piece::new(NO_RATIO, FAINT),
         });
         grid.push(std::iter::once(Piece::new(row.name.as_str(), look)).chain(figures).collect());

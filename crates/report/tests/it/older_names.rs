@@ -1,6 +1,8 @@
 //! A `run.json` with the names that some fields had in older versions reads as the same run.
 
-use larder_report::{Latency, Paced, PacedSample, Run, Timeline, TtlTrial};
+use std::collections::BTreeMap;
+
+use larder_report::{Latency, MergedSlice, Paced, PacedSample, Run, Slice, Timeline, TtlTrial};
 
 use crate::made_up::article::article;
 use crate::made_up::usage::usage;
@@ -16,6 +18,7 @@ const RENAMED: &[(&str, &str)] = &[
     ("curtailed_late", "set_shortened_late"),
     ("evictions_told", "evictions_reported"),
     ("lag_ns", "schedule_lag_ns"),
+    ("parts", "slices"),
     ("own_turns_s", "own_turns_wall_s"),
     ("prolonged_early", "set_lengthened_early"),
     ("prolonged_keys", "set_lengthened_keys"),
@@ -27,6 +30,7 @@ const RENAMED: &[(&str, &str)] = &[
     ("somebodys_evictions", "external_evictions"),
     ("timed", "latency_count"),
     ("turn_of", "turn_target"),
+    ("requests", "wire_requests"),
     ("unbegun", "not_started"),
     ("unknown", "unknown_reason"),
 ];
@@ -65,6 +69,13 @@ fn run() -> Run {
     cell.samples[0].timeline = Some(Timeline { bin_ns: 15, ops: vec![1], max_ns: vec![2] });
     cell.samples[0].paced =
         Some(PacedSample { schedule_lag_ns: Some(lag), not_started: 14, ..PacedSample::default() });
+    run.slices = vec![MergedSlice {
+        slice: Slice { number: 1, of: 2, rounds: 10, plan: "a plan".into() },
+        started: run.started.clone(),
+        larder: run.larder.clone(),
+        environment: run.environment.clone(),
+        versions: BTreeMap::default(),
+    }];
     run
 }
 

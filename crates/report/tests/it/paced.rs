@@ -64,7 +64,7 @@ fn the_page_draws_and_tables_the_figure_that_ranks() {
         "Figure: response p99, the median of the rounds.",
         "200 µs <small>1.00×</small>",
         "300 µs <small>0.67×</small>",
-        ">due</th>",
+        ">offered</th>",
         ">vs best p99</th>",
         ">response time</th>",
         ">service p99.9</th>",
@@ -81,7 +81,7 @@ fn the_page_draws_and_tables_the_figure_that_ranks() {
     assert!(page.contains("width=\"66.67%\"") && page.contains("width=\"100.00%\""));
     // A closed loop has none of these texts.
     let page = render(&gets(&[("a", 1e6)]), Format::HTML, PLAIN);
-    for text in ["response time", ">due</th>", ">service p99.9</th>"] {
+    for text in ["response time", ">offered</th>", ">service p99.9</th>"] {
         assert!(!page.contains(text), "{text}");
     }
 }

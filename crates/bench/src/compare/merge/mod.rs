@@ -72,7 +72,7 @@ pub fn merge(slices: Vec<Sliced>) -> Result<Outcome> {
         checks: Vec::new(),
         article: None,
         slice: None,
-        parts: parts.iter().map(|(slice, sliced)| same::part(slice, &sliced.run)).collect(),
+        slices: parts.iter().map(|(slice, sliced)| same::part(slice, &sliced.run)).collect(),
         ..first.clone()
     };
     run.checks = checks::checks(&parts, &run);

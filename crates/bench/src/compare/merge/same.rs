@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use larder_report::{Part, Run, Slice};
+use larder_report::{MergedSlice, Run, Slice};
 
 use super::Sliced;
 use crate::error::{Result, usage};
@@ -13,9 +13,9 @@ pub(super) fn slices(runs: Vec<Sliced>) -> Result<Vec<(Slice, Sliced)>> {
     let mut parts: Vec<(Slice, Sliced)> = Vec::new();
     for sliced in runs {
         let shown = sliced.folder.display();
-        if let Some(Part { slice: Slice { of, .. }, .. }) = sliced.run.parts.first() {
+        if let Some(MergedSlice { slice: Slice { of, .. }, .. }) = sliced.run.slices.first() {
             let numbers: Vec<String> =
-                sliced.run.parts.iter().map(|part| part.slice.number.to_string()).collect();
+                sliced.run.slices.iter().map(|part| part.slice.number.to_string()).collect();
             let numbers = numbers.join(", ");
             return Err(usage(format!(
                 "{shown}: put together of slices {numbers} of {of}; name the slices themselves"
@@ -53,9 +53,9 @@ fn told(Slice { number, of, rounds, plan }: &Slice) -> String {
 }
 
 /// The record of a slice in the merged run.
-pub(super) fn part(slice: &Slice, run: &Run) -> Part {
+pub(super) fn part(slice: &Slice, run: &Run) -> MergedSlice {
     let version = |target: &larder_report::Target| (target.url.clone(), target.version.clone());
-    Part {
+    MergedSlice {
         slice: slice.clone(),
         started: run.started.clone(),
         larder: run.larder.clone(),

@@ -15,7 +15,7 @@ const COLUMNS: [(&str, &[Queue]); 3] = [
 ];
 
 /// The text before the first column.
-const MARGIN: usize = 6;
+const MARGIN: usize = 11;
 
 /// The segments of each column of a partition, the oldest first.
 type Row<'s> = [Vec<&'s SegmentSurvey>; COLUMNS.len()];
@@ -24,13 +24,13 @@ pub(super) fn text(survey: &Survey, look: PageLook) -> String {
     let rows: Vec<Row<'_>> = survey.partitions.iter().map(row).collect();
     let (each, widths) = fitting(&rows, look.width);
     let mut text = legend(survey, look, each);
-    let mut heading = format!("{:MARGIN$}", "part");
+    let mut heading = format!("{:MARGIN$}", "partition");
     for ((name, _), width) in COLUMNS.iter().zip(widths) {
         let _ = write!(heading, "{name:width$}  ");
     }
     text.extend([&look.strong(heading.trim_end()), "\n"]);
     for (number, row) in rows.iter().enumerate() {
-        let _ = write!(text, "{number:>4}{:1$}", "", MARGIN - 4);
+        let _ = write!(text, "{number:>9}{:1$}", "", MARGIN - 9);
         for (i, (segments, width)) in row.iter().zip(widths).enumerate() {
             let signs: String =
                 segments.chunks(each).map(|some| sign(some, survey.segment_size, look)).collect();

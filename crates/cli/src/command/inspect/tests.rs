@@ -87,9 +87,9 @@ fn a_region_is_drawn_with_the_oldest_first() {
 
     A sign is a segment, the oldest first, by how much of it is alive: .:-=+*#%@;
     _ free
-    part  small  main                                      free
-       0  @@=    ..:::::-----=====+++++*****#####%%%%%@@@  __
-       1  @@=    ..::::-----=====++++*****#####%%%%@@@     __
+    partition  small  main                                      free
+            0  @@=    ..:::::-----=====+++++*****#####%%%%%@@@  __
+            1  @@=    ..::::-----=====++++*****#####%%%%@@@     __
 
     begun within  segments  alive
     30 s                21 87.3 %  sssssmmmmmmmmmmmm
@@ -118,8 +118,8 @@ fn a_region_is_drawn_with_the_oldest_first() {
 
     A sign is a segment, the oldest first, by how much of it is alive: ▁▂▃▄▅▆▇█;
     · free
-    part  small  main                                      free
-       0  ██▃    ▁▁▂▂▂▂▂▂▃▃▃▃▃▃▄▄▄▄▄▅▅▅▅▅▅▆▆▆▆▆▆▇▇▇▇▇▇███  ··
+    partition  small  main                                      free
+            0  ██▃    ▁▁▂▂▂▂▂▂▃▃▃▃▃▃▄▄▄▄▄▅▅▅▅▅▅▆▆▆▆▆▆▇▇▇▇▇▇███  ··
 
     begun within  segments  alive
     30 s                12 86.8 %  ▒▒▒█████████
@@ -151,11 +151,11 @@ fn where_there_are_more_segments_than_columns_a_sign_stands_for_several() {
     free             4        0 B        0 B   64.0 KiB      0 %
     all            530   4.14 MiB   1.01 MiB   3.14 MiB   49.9 %
 
-    A sign is 17 segments, the oldest first, by how
+    A sign is 20 segments, the oldest first, by how
     much of it is alive: .:-=+*#%@; _ free
-    part  small  main                            free
-       0  #      ..::::---====++++***####%%%%@@  _
-       1  #      +@                              _
+    partition  small  main                       free
+            0  #      ..:::---===+++***###%%%@@  _
+            1  #      +                          _
 
     begun within  segments  alive
     10 s                 3 77.6 %  s
@@ -167,7 +167,7 @@ fn where_there_are_more_segments_than_columns_a_sign_stands_for_several() {
     ");
     for width in [1, 10, 33, 60, 200] {
         let drawn = page(&seen, PageLook { width, ..PLAIN });
-        let map = drawn.lines().find(|line| line.starts_with("   0  ")).unwrap();
+        let map = drawn.lines().find(|line| line.starts_with("        0  ")).unwrap();
         assert!(map.len() <= width.max(40), "{map}");
     }
 }
@@ -214,8 +214,8 @@ fn expired_cleared_and_damaged_segments_are_seen() {
 
     A sign is a segment, the oldest first, by how much of it is alive: .:-=+*#%@;
     x expired or cleared; _ free; ? damaged
-    part  small  main                           free
-       0  @@=    .::::----xxxxxxxxxx####%%%%@@  __?
+    partition  small  main                           free
+            0  @@=    .::::----xxxxxxxxxx####%%%%@@  __?
 
     begun within  segments  alive
     30 s                 2 67.6 %  ss
@@ -250,8 +250,8 @@ fn an_empty_region_and_impossible_figures_are_drawn_too() {
 
     A sign is a segment, the oldest first, by how much of it is alive: .:-=+*#%@;
     _ free
-    part  small  main  free
-       0               ___
+    partition  small  main  free
+            0               ___
     ");
     let mut mad = seen(vec![PartitionSurvey {
         holder: None,

@@ -27,7 +27,7 @@ pub(super) fn merged(found: Vec<Found>, folder: Option<&Path>) -> anyhow::Result
     }
     let slices = slices.into_iter().map(|Results { folder, run }| Sliced { folder, run });
     let outcome = merge(slices.collect())?;
-    let parts = &outcome.run.parts;
+    let parts = &outcome.run.slices;
     if let Some(of) = parts.first().map(|part| part.slice.of)
         && parts.len() < of as usize
     {

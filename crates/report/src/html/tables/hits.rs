@@ -3,7 +3,9 @@
 use maud::{Markup, html};
 
 use crate::chart::palette::COLOURS;
-use crate::hit_ratio::{HIT_RATIOS, HitRow, HitTable, NO_RATIO, READING, hit_tables, reasons};
+use crate::hit_ratio::{
+    HIT_RATIOS, HitRow, HitTable, NO_RATIO, READING, hit_tables, ratio, reasons,
+};
 use crate::html::marks;
 use crate::model::Run;
 
@@ -33,7 +35,7 @@ fn of_curve(table: &HitTable) -> Markup {
                     }
                     @for (column, figure) in row.figures.iter().enumerate() {
                         @match figure {
-                            Ok(ratio) => td.number.leads[is_highest(table, row, column)] { (ratio) (bar(row.target, ratio)) },
+                            Ok(figure) => td.number.leads[is_highest(table, row, column)] { (ratio(*figure)) (bar(row.target, *figure)) },
                             Err(reason) => td.number.unknown title=(reason) { (NO_RATIO) },
                         }
                     }
@@ -44,26 +46,22 @@ fn of_curve(table: &HitTable) -> Markup {
     }
 }
 
-/// A ratio as a number; all figures of these tables end in a percent sign.
-fn percent(ratio: &str) -> f64 {
-    ratio.trim_end_matches(" %").parse().unwrap_or(0.0)
-}
-
-/// Whether no target hits more often at this capacity.
+/// Whether no target hits more often at this capacity, as the figures are shown.
 fn is_highest(table: &HitTable, row: &HitRow, column: usize) -> bool {
-    let of = |row: &HitRow| row.figures[column].as_deref().map_or(0.0, percent);
+    let of = |row: &HitRow| row.figures[column].as_ref().copied().unwrap_or(0.0);
     let targets = table.rows.iter().filter(|row| row.target.is_some());
-    row.target.is_some() && targets.map(of).all(|other| other <= of(row))
+    let best = targets.map(of).fold(0.0, f64::max);
+    row.target.is_some() && ratio(of(row)) == ratio(best)
 }
 
 /// A bar as long as the ratio; without a colour for a model.
-fn bar(target: Option<usize>, ratio: &str) -> Markup {
+fn bar(target: Option<usize>, ratio: f64) -> Markup {
     let colour =
         target.map_or_else(|| "model".to_owned(), |number| format!("s{}", number % COLOURS));
     html! {
         svg class={ "to-scale " (colour) } width="100%" height="5" aria-hidden="true" {
             rect.ground width="100%" height="5" {}
-            rect.whole width={ (format!("{:.1}%", percent(ratio))) } height="5" fill="currentColor" {}
+            rect.whole width={ (format!("{:.1}%", ratio * 100.0)) } height="5" fill="currentColor" {}
         }
     }
 }

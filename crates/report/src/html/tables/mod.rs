@@ -93,7 +93,7 @@ fn legend(view: &View<'_>) -> Markup {
             }
             @if rows().any(|row| row.cell.is_paced()) {
                 li {
-                    b { "due" } ": operations came at this rate, whatever the target did. The response time counts from the intended start; the \
+                    b { "offered" } ": operations came at this rate, whatever the target did. The response time counts from the intended start; the \
                     median of the rounds' p99 ranks. The service time counts from the actual start."
                 }
             }

@@ -156,7 +156,7 @@ fn heads(shape: &TableForm<'_>) -> Markup {
             }
             tr {
                 th.first scope="col" { (shape.rate) }
-                @if shape.paced { th scope="col" { "due" } }
+                @if shape.paced { th scope="col" { "offered" } }
                 th scope="col" { "vs best" @if shape.paced { " p99" } }
                 @if shape.ties { th scope="col" { "tie" } }
                 @for family in families() { @for (at, column) in family.iter().enumerate() {
