@@ -44,7 +44,7 @@ impl Judged {
 
 impl Seen {
     /// Judges all slow operations: by the holders of locks where those are known, by all stops otherwise.
-    pub(crate) fn judge(&self, holders: Option<&larder_segment::Cache>) -> Judged {
+    pub(crate) fn judge(&self, holders: Option<&larder_segment::Session>) -> Judged {
         let unseen = self.gaps.iter().map(|gap| gap.to - gap.from).sum();
         let mut judged = Judged { unseen, ..Judged::default() };
         for slow in &self.slow {
@@ -58,7 +58,7 @@ impl Seen {
                 continue;
             }
             let others = match holders {
-                Some(cache) => self.behind_holders(slow, cache, during),
+                Some(session) => self.behind_holders(slow, session, during),
                 None => self.behind_any(slow.worker, during),
             };
             if own.saturating_sub(others) > HANG {
@@ -73,10 +73,10 @@ impl Seen {
     }
 
     /// How long one that held the lock did not run.
-    fn behind_holders(&self, slow: &Slow, cache: &larder_segment::Cache, during: Span) -> u64 {
+    fn behind_holders(&self, slow: &Slow, session: &larder_segment::Session, during: Span) -> u64 {
         let key = usize::try_from(slow.key).unwrap_or(usize::MAX);
         let anywhere = slow.key == ANY || key < KEYS && is_long(key);
-        let partition = (!anywhere).then(|| cache.partition_of(&name(key)));
+        let partition = (!anywhere).then(|| session.partition_of(&name(key)));
         let is_it = |held: &&Held| {
             partition.is_none_or(|partition| held.partition == partition)
                 && held.worker != slow.worker

@@ -35,6 +35,8 @@ pub(crate) enum Tally {
     Filled,
     Refused,
     Opened,
+    /// Values that were found in namespaces that come and go.
+    Strangers,
 }
 
 /// The present work of a worker.

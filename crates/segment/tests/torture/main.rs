@@ -22,6 +22,7 @@ mod run;
 mod sampler;
 mod sources;
 mod stopwatch;
+mod strangers;
 #[path = "../support/mod.rs"]
 mod support;
 mod table;
@@ -56,21 +57,33 @@ struct Mode {
     short: u64,
     /// The bytes of an entry of a long list.
     entry: usize,
+    /// The keys are of a namespace.
+    is_named: bool,
+    /// The file lies on a disk.
+    is_on_disk: bool,
+    /// The region is too large to be filled: what is tried is that each operation has other locks.
+    is_roomy: bool,
 }
 
-/// Regions that the keys' values do not all fit in.
-const MODES: [Mode; 2] = [
-    // Of several partitions.
+/// Beside the namespace of the keys, or that of nobody, one that is given to one name after the other.
+const NAMESPACES: Option<usize> = Some(2);
+
+/// The regions that are tortured. In all but the last the keys' values do not all fit.
+const MODES: [Mode; 4] = [
+    // Of two partitions.
     Mode {
         options: Options {
             size: 9 << 20,
             item: 2048,
             max_key: 250,
             max_value: Some(1 << 20),
-            namespaces: None,
+            namespaces: NAMESPACES,
         },
         short: 2000,
         entry: 4096,
+        is_named: false,
+        is_on_disk: false,
+        is_roomy: false,
     },
     // One partition, whose index has to grow. Many values lie in chunks, and are large for a region of this size.
     Mode {
@@ -79,12 +92,48 @@ const MODES: [Mode; 2] = [
             item: 16_000,
             max_key: 250,
             max_value: None,
-            namespaces: None,
+            namespaces: NAMESPACES,
         },
         short: 60,
         entry: 1024,
+        is_named: false,
+        is_on_disk: false,
+        is_roomy: false,
+    },
+    // Four partitions on a disk, and keys of a namespace.
+    Mode {
+        options: Options {
+            size: 17 << 20,
+            item: 4096,
+            max_key: 250,
+            max_value: Some(1 << 20),
+            namespaces: NAMESPACES,
+        },
+        short: 5300,
+        entry: 16_384,
+        is_named: true,
+        is_on_disk: true,
+        is_roomy: false,
+    },
+    // As many partitions as there can be. The chunks of a value lie in most of them.
+    Mode {
+        options: Options {
+            size: 272 << 20,
+            item: 2048,
+            max_key: 250,
+            max_value: Some(1 << 20),
+            namespaces: NAMESPACES,
+        },
+        short: 2000,
+        entry: 4096,
+        is_named: true,
+        is_on_disk: false,
+        is_roomy: true,
     },
 ];
+
+/// The namespace of the keys, where they are of one.
+const OWN: &str = "torture";
 
 /// The number of the mode, in the environment of a worker.
 const MODE: &str = "LARDER_TORTURE_MODE";
@@ -97,7 +146,7 @@ fn mode() -> &'static Mode {
 }
 
 /// The seconds of the short form, and of that with each of the others.
-const SHORT: u64 = 6;
+const SHORT: u64 = 10;
 const SMOKE: u64 = 2;
 
 /// The arguments of a worker: the folder, and its number.
@@ -120,7 +169,7 @@ fn main() -> ExitCode {
     let trials = vec![
         Trial::test("nobody_reads_what_is_wrong_or_old_whoever_is_killed_or_stopped", move || {
             let outcome = own::torture(Duration::from_secs(own));
-            OWN.get_or_init(|| outcome);
+            OWN_OUTCOME.get_or_init(|| outcome);
             Ok(())
         }),
         Trial::ignorable_test("caches_of_others_are_tortured_the_same_way", move || {
@@ -131,12 +180,12 @@ fn main() -> ExitCode {
 }
 
 /// The results of our own cache, for the table.
-static OWN: OnceLock<Outcome> = OnceLock::new();
+static OWN_OUTCOME: OnceLock<Outcome> = OnceLock::new();
 
 /// Tortures those that are here, and prints all beside each other. Nothing is asked of them but that they were tortured.
 fn rivals(each: Duration) -> Result<Completion, Failed> {
     let mut outcomes: Vec<(&str, Outcome)> = Vec::new();
-    outcomes.extend(OWN.get().map(|own| ("Larder mmap", own.clone())));
+    outcomes.extend(OWN_OUTCOME.get().map(|own| ("Larder mmap", own.clone())));
     let mut missing = Vec::new();
     for rival in &RIVALS {
         if let Err(reason) = (rival.needs)() {

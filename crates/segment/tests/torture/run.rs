@@ -29,7 +29,7 @@ pub(crate) struct Outcome {
     pub(crate) crashes: Vec<String>,
     /// After how many kills and seconds all were found to hang for good, each time.
     pub(crate) stuck: Vec<(u64, f64)>,
-    pub(crate) tallies: [u64; 9],
+    pub(crate) tallies: [u64; 10],
     pub(crate) judged: Judged,
 }
 
@@ -40,8 +40,11 @@ impl Outcome {
 
     /// The counters of the workers since the ledger was empty.
     pub(crate) fn add_tallies(&mut self, ledger: Ledger) {
-        use Tally::{Busy, Excused, Filled, Hits, Old, Opened, Operations, Refused, Wrong};
-        for of in [Operations, Hits, Wrong, Old, Excused, Busy, Filled, Refused, Opened] {
+        use Tally::{
+            Busy, Excused, Filled, Hits, Old, Opened, Operations, Refused, Strangers, Wrong,
+        };
+        for of in [Operations, Hits, Wrong, Old, Excused, Busy, Filled, Refused, Opened, Strangers]
+        {
             self.tallies[of as usize] += ledger.count(of);
         }
     }
@@ -151,7 +154,7 @@ impl<'s> Run<'s> {
     }
 
     /// Ends all workers, and tells what came of it.
-    pub(crate) fn end(mut self, holders: Option<&larder_segment::Cache>) -> Outcome {
+    pub(crate) fn end(mut self, holders: Option<&larder_segment::Session>) -> Outcome {
         (0..WORKERS).for_each(|worker| self.herd.resume(worker));
         std::thread::sleep(Duration::from_millis(300));
         (0..WORKERS).for_each(|worker| drop(self.herd.kill(worker)));

@@ -4,14 +4,15 @@
 #![expect(clippy::cast_possible_truncation, reason = "a random number is cut anyway")]
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use larder_segment::{Cache, Condition, Failed, Options, Outcome, Session, Set};
+use larder_segment::{Cache, Condition, Cursor, Failed, Options, Outcome, Session, Set};
 
 use crate::ledger::{ANY, Ledger, Now, Tally};
 use crate::stopwatch::Stopwatch;
 use crate::values::{Kind, fill, kind, name, of_kind};
-use crate::{COUNTERS, KEYS, WORKERS, mode, random};
+use crate::{COUNTERS, KEYS, OWN, WORKERS, mode, random, strangers};
 
 /// After so many operations, at most, it opens the file anew.
 const REOPENED: u64 = 1 << 14;
@@ -24,6 +25,13 @@ pub(crate) struct Worker {
     pub(crate) wanted: Vec<u8>,
     random: Box<dyn FnMut() -> u64>,
     path: PathBuf,
+}
+
+/// A session of the keys' namespace, or of none.
+pub(crate) fn session_of(cache: &Arc<Cache>) -> Session {
+    // Nobody holds the lock of the table for longer than this.
+    let own = || cache.namespace_within(OWN, Duration::from_mins(1)).unwrap().session();
+    if mode().is_named { own() } else { cache.session() }
 }
 
 /// Works for ever.
@@ -56,13 +64,15 @@ enum What {
     Fill(usize),
     Count(usize),
     Maintain,
+    Walk,
+    Strangers,
     Clear,
 }
 
 impl What {
     fn key(self) -> u64 {
         match self {
-            Self::GetMany | Self::Maintain | Self::Clear => ANY,
+            Self::GetMany | Self::Maintain | Self::Walk | Self::Strangers | Self::Clear => ANY,
             Self::Count(counter) => (KEYS + counter) as u64,
             Self::Get(key)
             | Self::Set(key)
@@ -78,7 +88,7 @@ impl What {
 impl Worker {
     pub(crate) fn open(folder: &Path, number: usize) -> Self {
         let path = folder.join("cache");
-        let session = Cache::open(&path, &mode().options).unwrap().session();
+        let session = session_of(&Cache::open(&path, &mode().options).unwrap());
         Self {
             session,
             ledger: Ledger::open(folder),
@@ -110,7 +120,7 @@ impl Worker {
         let size = [1 << 20, 8 << 20, 64 << 20][self.any() % 3];
         let cache = Cache::open(&self.path, &Options { size, ..mode().options }).unwrap();
         assert_eq!(cache.size(), mode().options.size, "opened as {size}");
-        self.session = cache.session();
+        self.session = session_of(&cache);
         self.ledger.add(self.number, Tally::Opened);
     }
 
@@ -127,6 +137,8 @@ impl Worker {
             1400..1600 => What::Count(any % COUNTERS),
             1600..1700 => What::GetMany,
             1700..1750 => What::Maintain,
+            1750..1770 => What::Walk,
+            1770..1800 => What::Strangers,
             _ => What::Get(any),
         }
     }
@@ -147,6 +159,11 @@ impl Worker {
                 self.session.cache().maintain(budget);
                 Ok(())
             }
+            What::Walk => {
+                self.walk();
+                Ok(())
+            }
+            What::Strangers => self.be_a_stranger(),
             What::Clear => {
                 self.clear();
                 Ok(())
@@ -182,6 +199,28 @@ impl Worker {
             self.value = value;
             self.check(keys[i], oldest[i]);
         }
+    }
+
+    /// Looks at a few keys from anywhere on. Each is a key of the workers, whatever others store elsewhere.
+    fn walk(&mut self) {
+        let from = Cursor::from_u64(self.any() as u64 % 64 << 48 | self.any() as u64 % 4096);
+        self.session.scan(from, 20, &mut |key, _| {
+            let is_one = key.starts_with(b"key-") || key.starts_with(b"counter-");
+            assert!(is_one, "{key:?} is no key of this namespace");
+        });
+    }
+
+    /// Works beside the keys in namespaces that come and go.
+    fn be_a_stranger(&mut self) -> Result<(), Failed> {
+        let cache = Arc::clone(self.session.cache());
+        let found = strangers::work(&cache, &mut self.random)?;
+        for _ in 0..found.right {
+            self.ledger.add(self.number, Tally::Strangers);
+        }
+        for _ in 0..found.wrong {
+            self.ledger.add(self.number, Tally::Wrong);
+        }
+        Ok(())
     }
 
     /// Stores the next version: in any case, if there is one, if there is none, or if it is still the one that was read.
@@ -250,7 +289,11 @@ impl Worker {
 
     fn clear(&mut self) {
         let stored: Vec<u64> = (0..KEYS).map(|key| self.ledger.last_stored(key)).collect();
-        self.session.cache().clear();
+        if self.any().is_multiple_of(2) {
+            self.session.clear();
+        } else {
+            self.session.cache().clear();
+        }
         for (key, version) in stored.into_iter().enumerate().filter(|(_, version)| *version > 0) {
             self.ledger.forbid_before(key, version + 1);
         }
