@@ -51,7 +51,7 @@ final class Block {
     /** The bytes that each operation moves. */
     final int[] length;
     final byte[] outcome;
-    /** When each operation ended. */
+    /** The end time of each operation. */
     final long[] end;
     /** By the first operation of a request: its last operation, and the request. */
     final int[] requestTo;

@@ -97,8 +97,8 @@ final class Plan {
     }
 
     /**
-     * The number of the value that the null cache holds when a process begins a phase: the value that was set last, or
-     * the fill of the first miss; 0 where the cache is empty.
+     * The number of the value that the null cache holds when a process begins a phase. It is the value that was set
+     * last, or the fill of the first miss; 0 where the cache is empty.
      */
     int heldBefore(int phase, int process) {
         int held = 0;

@@ -9,19 +9,19 @@ final class CacheTest {
     private CacheTest() {}
 
     public static void main(String[] arguments) {
-        Check.that("no TTL becomes for ever", () -> {
+        Check.that("no finite TTL becomes for ever", () -> {
             Check.equal(Cache.ttlMillis(0.000_1), 1, "a tenth of a millisecond");
             Check.equal(Cache.ttlMillis(0.001_5), 2, "one and a half");
             Check.equal(Cache.ttlMillis(1.1), 1100, "a fraction that binary numbers have not");
             Check.equal(Cache.ttlMillis(1e300), 1L << 52, "longer than there are milliseconds");
         });
-        Check.that("authorities that are named are asked", () -> {
+        Check.that("the certificate authorities that are named are used", () -> {
             Check.equal(sslmode("require"), "require", "nobody is named");
             Check.equal(sslmode("require", "sslrootcert", "ca.pem"), "verify-ca", "with a file");
             Check.equal(sslmode("verify-full", "sslrootcert", "ca.pem"), "verify-full", "with a file and a name");
             Check.equal(sslmode("prefer", "sslrootcert", "ca.pem"), "prefer", "that asks for nothing");
         });
-        Check.that("who verifies must say by whom", () -> {
+        Check.that("verify-full without an authority is refused", () -> {
             try {
                 sslmode("verify-full");
                 throw new AssertionError("nobody was named");
@@ -39,9 +39,9 @@ final class CacheTest {
             Small cache = new Small();
             WarmUp.run(cache, plan.read());
             Check.is(cache.stored >= WarmUp.OPERATIONS / 4, cache.stored + " sets in the warm-up");
-            Check.equal(cache.refused, 1, "tries of the large one");
+            Check.equal(cache.refused, 1, "tries of the large value");
         });
-        Check.that("what warms up leaves nothing behind", () -> {
+        Check.that("the warm-up leaves no entries behind", () -> {
             TestPlan plan = new TestPlan("a", "b");
             plan.phase(
                     Map.of("operations", List.of("get", "get_or_set")), new int[] {2, 0, plan.value(0, 100)});

@@ -14,7 +14,7 @@ final class FailuresTest {
             Check.equal(failure.text(), "gave up after 100 failures in a row: no answer", "text");
             Check.equal(failure.kind(), "timeout", "kind");
         });
-        Check.that("ninety-nine of a hundred are not, again and again", () -> {
+        Check.that("ninety-nine failures before each success are never enough", () -> {
             Map<String, Object> found = plan(1, 1000).found(new Failing(100), "get");
             Check.equal(found.get("errors"), 990, "errors");
             Check.equal(found.get("errors_by_kind"), "{timeout=990}", "kinds");

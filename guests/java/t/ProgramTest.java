@@ -9,7 +9,7 @@ final class ProgramTest {
     private ProgramTest() {}
 
     public static void main(String[] arguments) {
-        Check.that("what it cannot open it says", () -> {
+        Check.that("a cache that cannot be opened is reported", () -> {
             Process program = start("nothing");
             String said = line(program.getInputStream());
             Check.equal(said, "{\"unavailable\":\"unknown cache: nothing\"}", "answer");

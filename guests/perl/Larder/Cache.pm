@@ -86,8 +86,8 @@ sub touch ($self, $key, $ttl) {
 # Whether the first miss after a connection was lost looks like any other miss, and only the next miss shows the loss.
 sub fails_late ($self) { return 0 }
 
-# Why `set`, which took `$took` seconds, answered `$answer`. Here and in `failure_of_miss`, a cache keeps the replies of
-# its servers in the hash `$asked`. All failures that are explained together share this hash.
+# The reason why `set`, which took `$took` seconds, answered `$answer`. Here and in `failure_of_miss`, a cache keeps the
+# replies of its servers in the hash `$asked`. All failures that are explained together share this hash.
 sub refusal ($self, $key, $value, $answer, $took, $asked) {
     return Larder::Failure->new('other', $self->title . ' refused the value without a reason');
 }

@@ -15,7 +15,7 @@ sub tier ($cache) {
         room_bytes => 8 * 1024 * 1024, largest_bytes => 32_768 };
 }
 
-subtest 'what does not fit is refused' => sub {
+subtest 'a value that does not fit is refused' => sub {
     for my $cache (qw(mmap fastmmap)) {
         my $guest = TestGuest->start($cache);
         my $answer = $guest->set('key', 'x' x 1_000_000);
@@ -61,7 +61,7 @@ subtest 'a nearest tier whose hits are dropped is asked, passed over and filled 
     is_deeply \@counts, [ [ 'fastmmap', 0, 3, 3, 3, 0 ], [ 'filecache', 3, 0, 0, 0, 0 ] ], 'each time both are paid for';
 };
 
-subtest 'what the user chose is what is opened' => sub {
+subtest 'the cache is opened with the options of the user' => sub {
     my $fast = TestGuest->start('fastmmap', options => { page_size => 131_072, num_pages => 7 });
     is_deeply [ @{ $fast->opened->{settings} }{qw(page_size num_pages)} ], [ 131_072, 7 ], 'pages';
     my %chosen = (bucketsize => 10_000, buckets => 5, pagesize => 4096, expiry => 9);
@@ -69,7 +69,7 @@ subtest 'what the user chose is what is opened' => sub {
     is_deeply [ @{ $mmap->opened->{settings} }{qw(bucketsize buckets expiry)} ], [ 12_288, 5, 9 ], 'buckets';
 };
 
-subtest 'a fraction of a second is rounded up, and none is none' => sub {
+subtest 'a fraction of a second is rounded up, and no TTL stays no TTL' => sub {
     my $fast = TestGuest->start('fastmmap', options => { expire_time => 1.2 });
     is $fast->opened->{settings}{expire_time}, 2, 'by fastmmap';
     my $mmap = TestGuest->start('mmap', options => { expiry => 2.5 });
@@ -78,7 +78,7 @@ subtest 'a fraction of a second is rounded up, and none is none' => sub {
     like +TestGuest->start('fastmmap')->opened->{settings}{expire_time}, qr/^0?$/, 'nor here';
 };
 
-subtest 'another process finds what the first one stored' => sub {
+subtest 'another process finds the entries that the first process stored' => sub {
     for my $cache (qw(filecache mmap fastmmap)) {
         my $folder = File::Temp->newdir;
         my $first  = TestGuest->start($cache, folder => "$folder");

@@ -28,7 +28,7 @@ subtest 'a cache or an operation that this guest does not have' => sub {
     like $touched->{error}, qr/^Cache::FileCache \S+ cannot renew a time to live$/, 'an operation';
 };
 
-subtest 'what a module prints does not get into the answers' => sub {
+subtest 'text that a module prints does not get into the answers' => sub {
     my $noisy = File::Temp->newdir;
     mkdir "$noisy/Cache" or die "cannot make a folder: $!\n";
     open my $file, '>', "$noisy/Cache/FastMmap.pm" or die "cannot write: $!\n";
@@ -69,7 +69,7 @@ SKIP: {
         $plan->phase({ operations => ['get_or_set'] }, [ map { [ get_or_set => 0, $value ] } 1 .. 20 ]);
         $plan->phase({ operations => ['get_or_set'] }, [ map { [ get_or_set => 1, $value, 0 ] } 1 .. 20 ]);
         my @opened = map { $_->[0]{connections} } $guest->run_plan($plan);
-        is_deeply \@opened, [ 20, 20, 20 ], 'opens as many connections, for a miss and its fill one';
+        is_deeply \@opened, [ 20, 20, 20 ], 'opens one connection for each, and one for a miss and its fill';
     };
 
     subtest 'a server that is gone' => sub {

@@ -101,7 +101,7 @@ subtest 'all keys of a request that times out are errors' => sub {
     is_deeply $many->{errors_by_kind}, { timeout => 50 }, 'each is counted';
 };
 
-subtest 'what nobody waited for is waited for before the clock stops' => sub {
+subtest 'unawaited sets are awaited before the clock stops' => sub {
     my ($plan, @values) = new_plan('nowait', 5);
     $plan->phase({ operations => ['set'] }, [ map { [ set => $_, $values[$_] ] } 0 .. 4 ]);
     my $hung_s;
@@ -120,7 +120,7 @@ subtest 'what nobody waited for is waited for before the clock stops' => sub {
         'nowait needs connect=session: a client closed after an operation waits for answers', 'or there is none';
 };
 
-subtest 'where everything hangs it gives up, whatever the operations' => sub {
+subtest 'the phase is given up when every operation hangs' => sub {
     my ($plan, @values) = new_plan('mixed', 5);
     my @round = map { ([ set => $_, $values[$_] ], [ get => $_, $values[$_] ], [ get => 0, $values[0] ]) } 0 .. 4;
     $plan->phase({ operations => [qw(set get_many)], multiget => 2 }, [ (@round) x 10 ]);

@@ -133,7 +133,7 @@ abstract class Cache
         return Failure::unexplained();
     }
 
-    /** Why set() did not take a value. */
+    /** The reason why set() did not take a value. */
     public function refusal(string $key, string $value, mixed $trace): Failure
     {
         return new Failure('other', "{$this->title()} refused the value without a reason");

@@ -16,7 +16,7 @@ final class Failures
 
     /** @var list<int> The numbers of values that were not acknowledged. */
     private array $notStored = [];
-    /** How many operations came before the block. */
+    /** The number of operations before those of the block. */
     private int $base = 0;
     /** The last operation that failed. */
     private int $last = -1;

@@ -13,7 +13,7 @@ function tier(string $cache, array $more = []): array
 }
 
 // No PHP that runs this guest has XCache, so the contract suite does not open it.
-test('XCache holds what it is given', static function (): void {
+test('XCache returns the stored values', static function (): void {
     $guest = new TestGuest('xcache');
     ok(isset($guest->opened['cache']), 'it tells what it is', $guest->opened);
     same($guest->get('none'), null, 'what was never stored is not there');
@@ -34,7 +34,7 @@ test('XCache holds what it is given', static function (): void {
     same($guest->end(), 0, 'the guest ends well');
 });
 
-test('what APCu dropped is told', static function (): void {
+test('entries that APCu dropped are counted as evictions', static function (): void {
     $guest = new TestGuest('apcu', settings: ['apc.shm_size=2M']);
     $plan = new TestPlan(folder(), array_map(static fn (int $n): string => "key-$n", range(0, 99)));
     $values = array_map(static fn (int $n): int => $plan->value($n, 60_000), range(0, 99));
@@ -49,7 +49,7 @@ test('what APCu dropped is told', static function (): void {
     same($evictions, $get['misses'], 'as many as it tells');
 });
 
-test('what APCu dropped is not guessed', static function (): void {
+test('entries that APCu may have dropped are not guessed', static function (): void {
     $sets = static fn (array $values): array => array_map(static fn (int $value): array => ['set', $value - 1, $value], $values);
     $phases = [
         'keys that are stored again' => [null, ['set'], $sets([...range(1, 30), ...range(31, 38)])],
@@ -71,7 +71,7 @@ test('what APCu dropped is not guessed', static function (): void {
     same($guest->ask('run 0'), ['ran' => 0], 'nor with a ttl');
 });
 
-test('what APCu cannot take is refused', static function (): void {
+test('a value that APCu cannot take is refused', static function (): void {
     $guest = new TestGuest('apcu', settings: ['apc.shm_size=2M']);
     $answer = $guest->set('key', str_repeat('x', 3_000_000));
     same($answer['stored'], false, 'what is larger than all of it is not stored');
@@ -85,7 +85,7 @@ test('what APCu cannot take is refused', static function (): void {
     }
 });
 
-test('a file system that is full is an error in its own words', static function (): void {
+test('a full file system is an error in the words of the system', static function (): void {
     $mount = folder();
     exec('mount -t tmpfs -o size=1m tmpfs ' . escapeshellarg($mount) . ' 2>/dev/null', result_code: $code);
     if ($code !== 0) {
@@ -107,7 +107,7 @@ test('a file system that is full is an error in its own words', static function 
     }
 });
 
-test('writes that nobody looks at leave empty files on a full file system', static function (): void {
+test('unchecked writes leave empty files on a full file system', static function (): void {
     $mount = folder();
     exec('mount -t tmpfs -o size=1m tmpfs ' . escapeshellarg($mount) . ' 2>/dev/null', result_code: $code);
     if ($code !== 0) {
@@ -136,7 +136,7 @@ test('writes that nobody looks at leave empty files on a full file system', stat
     same($guest->get('empty'), '', 'is not a miss');
 });
 
-test('a file that cannot be deleted is an error in its own words', static function (): void {
+test('a file that cannot be deleted is an error in the words of the system', static function (): void {
     $folder = folder();
     $guest = new TestGuest('file', ['folder' => $folder]);
     $guest->set('kept', 'x');
@@ -156,7 +156,7 @@ test('a file that cannot be deleted is an error in its own words', static functi
     matches($guest->ask('delete 4', 'kept')['error'] ?? null, '/^(Is a directory|Operation not permitted)$/', 'so is a folder');
 });
 
-test('a value that ends like one with a time to live is itself', static function (): void {
+test('a value that ends as values with a TTL do comes back whole', static function (): void {
     $mark = (new ReflectionClassConstant(Larder\Cache\File::class, 'MARK'))->getValue();
     $guest = new TestGuest('file');
     $guest->set('key', "0000000000000000$mark");
@@ -174,7 +174,7 @@ test('another process finds the files that the first one stored', static functio
     same((new TestGuest('file', ['folder' => $folder]))->get('kept'), null, 'or fresh');
 });
 
-test('what the user chose is what is opened', static function () use ($server): void {
+test('the cache is opened with the options of the user', static function () use ($server): void {
     $apcu = new TestGuest('apcu', settings: ['apc.shm_size=4M', 'apc.ttl=7', 'apc.entries_hint=99']);
     same(of($apcu->opened['settings'], 'ttl', 'entries_hint'), ['7', '99'], 'settings of APCu');
     ok(abs($apcu->opened['settings']['shm_size'] - (4 << 20)) < 4096, 'and its size');

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 require __DIR__ . '/lib/harness.php';
 
-test('what is missing is said in one line', static function (): void {
+test('a missing extension is reported in one line', static function (): void {
     $off = new TestGuest('apcu', settings: ['apc.enable_cli=0']);
     matches($off->opened['unavailable'] ?? null, '/^APCu is loaded but off, and would silently store nothing/', 'APCu that is off');
     $without = new TestGuest('xcache', settings: ['auto_prepend_file=']);
@@ -20,7 +20,7 @@ test('a cache or an operation that this guest does not have', static function ()
     matches((new TestGuest('file'))->ask('touch 3 5', 'key')['error'], '/cannot renew a time to live$/', 'an operation');
 });
 
-test('what is printed does not get into the answers', static function (): void {
+test('printed text does not get into the answers', static function (): void {
     $folder = folder();
     $last = 'register_shutdown_function(static function (): void { echo "bye\n"; });';
     file_put_contents("$folder/late.php", "<?php $last");
@@ -50,7 +50,7 @@ test('a server that refuses a value', static function () use ($server): void {
     same($guest->set("\xe9", 'x')['kind'] ?? null, 'key', 'a key that the client refuses is an error of its own kind');
 });
 
-test('a client for every operation opens as many connections, for a miss and its fill one', static function () use ($server): void {
+test('a client for every operation opens one connection for each, and one for a miss and its fill', static function () use ($server): void {
     foreach (['memcached', 'memcache'] as $cache) {
         $guest = new TestGuest($cache, ['servers' => [$server->address], 'options' => ['connect' => 'operation']]);
         $plan = new TestPlan(folder(), ["$cache-only", "$cache-other"]);
@@ -78,7 +78,7 @@ function connections(TestServer $server): int
     return $total;
 }
 
-test('a server that is gone does not make a failure of what is not on another', static function () use ($server): void {
+test('a miss on one server is no failure when another server is gone', static function () use ($server): void {
     foreach (['consistent', 'standard'] as $strategy) {
         $other = TestServer::memcached();
         $order = ['servers' => [$server->address, $other->address], 'options' => ['hash_strategy' => $strategy]];
@@ -100,13 +100,13 @@ test('a server that is gone does not make a failure of what is not on another', 
         $get = static fn (int $phase, string $name): array => $guest->result($plan, $phase)[0]['operations'][$name];
         [$stored, $absent, $many] = [$get(1, 'get'), $get(2, 'get'), $get(3, 'get_many')];
         ok($stored['hits'] > 10 && $stored['errors'] > 10, "$strategy: some keys are on either", $stored['hits']);
-        same($stored['misses'], 0, "$strategy: what is gone with the server is no miss");
-        ok($absent['misses'] > 10 && $absent['errors'] > 10, "$strategy: what the other never had is one", $absent['misses']);
-        same(of($many, 'hits', 'errors'), of($stored, 'hits', 'errors'), "$strategy: and so in requests of many");
+        same($stored['misses'], 0, "$strategy: a key that is gone with the server is no miss");
+        ok($absent['misses'] > 10 && $absent['errors'] > 10, "$strategy: a key that the other server never had is a miss", $absent['misses']);
+        same(of($many, 'hits', 'errors'), of($stored, 'hits', 'errors'), "$strategy: requests of many keys count the same");
     }
 });
 
-test('a get that times out is an error, and one that misses is not', static function () use ($server): void {
+test('a get that times out is an error, and a get that misses is not', static function () use ($server): void {
     $guest = new TestGuest('memcached', ['servers' => [$server->address], 'options' => ['poll_timeout' => 3]]);
     $plan = new TestPlan(folder(), ['hung-0', 'hung-1', 'hung-2']);
     $gets = array_map(static fn (int $n): array => ['get', $n, $plan->value($n, 50)], [0, 1, 2]);
@@ -122,7 +122,7 @@ test('a get that times out is an error, and one that misses is not', static func
     same($get['errors_by_kind'], ['timeout' => 1], 'timed out');
 });
 
-test('a server that is gone is no cache that misses', static function () use ($server): void {
+test('operations on a server that is gone are errors, not misses', static function () use ($server): void {
     $guests = [];
     foreach (['memcached', 'memcache'] as $cache) {
         $guests[$cache] = new TestGuest($cache, ['servers' => [$server->address]]);
@@ -139,9 +139,9 @@ test('a server that is gone is no cache that misses', static function () use ($s
             $name = array_key_first($ran['operations']);
             $found = $ran['operations'][$name];
             same(of($found, 'errors', 'misses', 'failed_fills'), [20, 0, 0], "$cache: every $name is an error");
-            same(array_keys($found['errors_by_kind']), ['io'], "$cache: of this kind");
-            same(array_sum($found['errors_by_kind']), 20, "$cache: each once");
+            same(array_keys($found['errors_by_kind']), ['io'], "$cache: every $name has the kind io");
+            same(array_sum($found['errors_by_kind']), 20, "$cache: every $name is counted once");
         }
-        ok(isset($guest->ask('get 4', 'gone')['error']), "$cache: nor is one that is probed");
+        ok(isset($guest->ask('get 4', 'gone')['error']), "$cache: a probed key is an error, too");
     }
 });

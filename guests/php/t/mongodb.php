@@ -47,7 +47,7 @@ foreach (['1', '0'] as $w) {
     });
 }
 
-test('what was sent and could not be waited for has failed', static function () use ($server): void {
+test('a set that was sent and could not be awaited has failed', static function () use ($server): void {
     $guest = guestOf($server, ['w' => '0', 'socketTimeoutMS' => 400]);
     $plan = planOfSets(50, 100);
     $plan->phase(['operations' => ['set']], array_map(static fn (int $n): array => ['set', $n, $n + 1], range(0, 49)));
@@ -66,7 +66,7 @@ test('what was sent and could not be waited for has failed', static function () 
     same($ran['failed'], [], 'in which all went well');
 });
 
-test('a server that is gone has not timed out', static function () use ($server): void {
+test('a lost server is an error of kind io, not a time-out', static function () use ($server): void {
     $guest = guestOf($server);
     $unheard = guestOf($server, ['w' => '0']);
     ok($guest->set('key', 'x')['stored'], 'at first it is there');

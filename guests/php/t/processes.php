@@ -39,7 +39,7 @@ function isGone(int $pid): bool
     return false;
 }
 
-test('children end between two operations, so that none leaves the memory locked', static function (): void {
+test('children end between two operations, so that no child leaves the memory locked', static function (): void {
     for ($try = 0; $try < 5; $try++) {
         $guest = new TestGuest('apcu', settings: ['apc.shm_size=1M']);
         $plan = new TestPlan(folder(), ['fails', 'one', 'other'], 3);
@@ -55,7 +55,7 @@ test('children end between two operations, so that none leaves the memory locked
     }
 });
 
-test('a guest with a child that was killed in shared memory is over', static function (): void {
+test('a guest ends when a child was killed in shared memory', static function (): void {
     $plan = new TestPlan(folder(), ['key'], 3);
     $set = array_fill(0, 100, ['set', 0, $plan->value(0, 100)]);
     $plan->phase(['operations' => ['set'], 'time_limit_s' => 600, 'again' => true], $set, $set, $set);

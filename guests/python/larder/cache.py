@@ -64,7 +64,7 @@ class Cache:
         return None
 
     def refusal(self, key: bytes, value: bytes, answer: object, took_ns: int) -> Failure:
-        """Why `set` gave this answer."""
+        """The reason why `set` gave this answer."""
         return Failure("other", f"{self.title} refused the value without a reason")
 
     def finish(self) -> bool:

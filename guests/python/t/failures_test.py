@@ -58,7 +58,7 @@ class Servers(Case):
         plan.phase(["get_or_set"], [("get_or_set", 0, value)] * 20)
         plan.phase(["get_or_set"], [("get_or_set", 1, value, 0)] * 20)
         opened = [ran["connections"] for (ran,) in self.client(connect="operation").run(plan)]
-        self.assertEqual(opened, [20, 20, 20], "for a miss and its fill one")
+        self.assertEqual(opened, [20, 20, 20], "one connection for a miss and its fill")
         opened = [ran["connections"] for (ran,) in self.client().run(plan)]
         self.assertEqual(opened, [0, 0, 0])
 

@@ -30,7 +30,7 @@ NOTHING = 0xFFFF_FFFF
 
 
 def interpreter() -> str:
-    """The interpreter that Larder takes: that of Larder's environment, where it exists."""
+    """The interpreter that Larder takes: the one in Larder's environment, where it exists."""
     data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local/share")
     own = Path(data, "larder/python/bin/python3")
     return str(own) if own.is_file() else sys.executable

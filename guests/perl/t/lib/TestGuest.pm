@@ -185,7 +185,7 @@ sub _gets ($self) {
     return $gets;
 }
 
-# What lies in the receive queues of the sockets with such a local port and state.
+# The bytes in the receive queues of the sockets with such a local port and state.
 sub _queued ($socket) {
     open my $file, '<', '/proc/net/tcp' or die "cannot read the sockets: $!\n";
     my $sum = 0;

@@ -43,7 +43,7 @@ final class Mongodb extends Cache
     /** Whether sets were sent whose completion was not awaited. */
     private bool $isUnderWay = false;
     private readonly int $timeoutNs;
-    /** When the last operation began. */
+    /** The time at which the last operation began. */
     private int $began = 0;
 
     private function __construct(private readonly Order $order)
