@@ -10,7 +10,7 @@
 #SBATCH --output=slice-%a.log
 set -eu
 
-# Which slice this is: the scheduler's word for it, or what is given by hand.
+# The number of the slice, from the scheduler or set by hand.
 slice=${SLURM_ARRAY_TASK_ID:?no job array: set SLURM_ARRAY_TASK_ID to the number of the slice}
 slices=${SLURM_ARRAY_TASK_COUNT:-8}
 

@@ -1,6 +1,6 @@
-//! Copies the segment cache's sources, with the model checker's memory and locks in place of their own: once unchanged,
-//! and once for each mutant. The build fails where a mutant's text is not in the sources, so that mutants keep up with
-//! the code.
+//! Copies the segment cache's sources, with the model checker's memory and locks in place of their own. There is one
+//! unchanged copy, and one for each mutant. The build fails where a mutant's text is not in the sources, so that
+//! mutants keep up with the code.
 
 use std::path::Path;
 use std::{env, fs};

@@ -1,5 +1,5 @@
-//! Parsers of memcached's answers: no input panics or takes more than there is, and an answer that arrives in
-//! pieces is the answer that arrives whole.
+//! Parsers of memcached's answers. No input makes a parser panic, or take more bytes than there are. An
+//! answer that arrives in pieces is parsed as the whole answer.
 //!
 //!     cargo +nightly fuzz run memcached_response -- -dict=fuzz/dictionaries/memcached_response.dict
 

@@ -1,5 +1,5 @@
-//! Damaged files of the segment cache: whatever they contain, no process crashes, waits for ever, or reads a value that
-//! was never stored under its key.
+//! Damaged files of the segment cache. Whatever they contain, no process crashes or waits for ever. No process reads a
+//! value that was never stored under its key.
 //!
 //!     cargo +nightly fuzz run segment_image -- -timeout=20
 

@@ -1,5 +1,5 @@
-//! A lock's system as the model checker has it: nobody sleeps, each look at the clock is a second later, and a thread has died
-//! that was killed.
+//! A lock's operating system, as the model checker has it. No thread sleeps, and each reading of the clock is a second later
+//! than the one before. A killed thread counts as dead.
 
 use std::cell::Cell;
 use std::time::Duration;

@@ -16,7 +16,7 @@ pub(crate) const fn size(word: u64) -> usize {
 pub(crate) const LINE: usize = 64;
 
 thread_local! {
-    /// After so many more writes this thread dies.
+    /// The number of further writes after which this thread dies.
     static WRITES_LEFT: Cell<Option<usize>> = const { Cell::new(None) };
     /// The thread that has died.
     static DEAD: Cell<Option<u32>> = const { Cell::new(None) };
@@ -35,11 +35,12 @@ pub(crate) fn die_after(writes: Option<usize>) {
 }
 
 loom::lazy_static! {
-    /// What a thread has written before it died is written for all who know of its death: the kernel tells them.
+    /// A thread that knows of a death also sees all writes of the dead thread, because the kernel announces the
+    /// death.
     static ref DEATH: Word = Word::new(0);
 }
 
-/// Says of a thread that it has died.
+/// Announces the death of a thread.
 pub(crate) fn dies(thread: u32) {
     DEATH.fetch_add(1, Ordering::Release);
     DEAD.set(Some(thread));
@@ -74,7 +75,7 @@ pub(crate) fn me() -> u32 {
     ME.with(Cell::get) as u32
 }
 
-/// Says in the thread that a scene has started that it is the second.
+/// Makes the current thread the second thread of the scene.
 pub(crate) fn be_the_second() {
     ME.with(|me| me.set(1));
 }
@@ -112,7 +113,7 @@ impl AtomicU64 {
 
     /// A store is an exchange here: loom does not know that a store comes after the result of an earlier exchange.
     pub(crate) fn store(&self, value: u64, order: Ordering) {
-        // What is dropped by a thread that has died is not let go of.
+        // A dead thread's guards are dropped while it unwinds, but must not release their locks.
         if std::thread::panicking() {
             return;
         }

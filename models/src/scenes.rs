@@ -53,7 +53,7 @@ fn cache_of(geometry: Geometry) -> Arc<Cache> {
     })
 }
 
-/// A cache whose hash places the key as it is asked for.
+/// A cache whose hash gives the key the requested place.
 fn cache_where(geometry: Geometry, is_placed: impl Fn(&Places) -> bool) -> Arc<Cache> {
     let size = geometry.partition_at(1);
     let geometry = Geometry { size, ..geometry };
@@ -185,7 +185,8 @@ pub(crate) fn one_who_fills_and_one_who_deletes() {
     });
 }
 
-/// The same where the filler is killed, at whatever write, and another one has the lock after it.
+/// The same scene with a filler that is killed, at any of its writes; another thread has the lock
+/// after it.
 pub(crate) fn one_who_fills_and_dies_and_one_who_deletes() {
     for writes in 0.. {
         let is_killed = Arc::new(std::sync::atomic::AtomicBool::new(false));
@@ -215,10 +216,11 @@ pub(crate) fn one_who_fills_and_dies_and_one_who_deletes() {
     }
 }
 
-/// A reader finds the value with the TTL of before or of after, and a number before or after an addition.
+/// A reader finds the old or the new TTL during a touch, and the old or the new number during an
+/// addition.
 pub(crate) fn one_who_touches_and_a_reader() {
     explore(3, || {
-        // Of records that are long enough for a number.
+        // The segments have room for records of numbers.
         let cache = cache_of(Geometry { segment_len: 128, ..GEOMETRY });
         let (mut changer, mut reader) = (cache.session(), cache.session());
         set(&mut changer, KEY, b"41");
@@ -240,7 +242,7 @@ pub(crate) fn one_who_touches_and_a_reader() {
     });
 }
 
-/// The same where the region is cleared between: the filler's segment is then of a later time than that in which the deleter began.
+/// The same scene with a clear in between. The filler's segment then has a later time than the deleter's first look at the clock.
 pub(crate) fn one_who_clears_and_fills_and_one_who_deletes() {
     explore(2, || {
         let cache = cache();
@@ -377,18 +379,19 @@ pub(crate) fn a_reader_and_one_who_clears() {
     });
 }
 
-/// The lock of the only partition, and a word that only its holder may write.
+/// The lock of the only partition, and a word that only the lock's holder may write.
 const LOCK: usize = 0;
 const COUNT: usize = 256;
 
-/// Adds one under the lock, if it is had; whether its last holder had died.
+/// Adds one under the lock; `None` if the lock is not free in time. Returns whether the lock's last
+/// holder had died.
 fn count_under_lock(memory: &Memory, patience: Duration) -> Option<bool> {
     let held = lock::take(memory, LOCK, Owner::private(), patience).ok()?;
     memory.store(COUNT, memory.load(COUNT) + 1);
     Some(held.owner_died)
 }
 
-/// Both have the lock in turn, and each sees what the other did under it.
+/// Two threads have the lock in turn, and each sees the writes that the other made under it.
 pub(crate) fn two_who_take_one_lock() {
     explore(3, || {
         let memory = Arc::new(Memory::private(512).unwrap());
@@ -406,12 +409,12 @@ pub(crate) fn two_who_take_one_lock() {
     });
 }
 
-/// One of them takes it over, and the other has it after that one, or not at all.
+/// One thread takes the lock over. The other thread gets it after that, or not at all.
 pub(crate) fn two_who_take_the_lock_of_a_dead_one() {
     explore(3, || {
         let memory = Arc::new(Memory::private(512).unwrap());
         let dead = lock::take(&memory, LOCK, Owner::private(), Duration::ZERO).unwrap();
-        // It was taken by a third thread, which is no more.
+        // A third thread, which is dead now, took the lock.
         std::mem::forget(dead);
         let word = memory.word(LOCK);
         word.store(word.load(Acquire) + 2, Release);
@@ -430,7 +433,8 @@ pub(crate) fn two_who_take_the_lock_of_a_dead_one() {
     });
 }
 
-/// Whoever is killed, at whatever write, leaves the key with the value of before or of after, or none, and others go on.
+/// A thread that is killed at any of its writes leaves the key with its older or newer value, or without one. Other
+/// threads go on.
 pub(crate) fn whoever_dies_leaves_what_others_go_on_from() {
     let operations: [(&str, fn(&mut Session)); 5] = [
         ("set", |session| set(session, KEY, TWO)),
