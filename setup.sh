@@ -7,7 +7,7 @@
 # starts and enables no server, because Larder starts a private server for each run.
 set -euo pipefail
 
-# One line each; a test compares them with the engines. The packages are in the order of docs/engines.md.
+# Each list is one line, because a test compares it with the engines. The packages are in the order of docs/engines.md.
 packages=(memcached nutcracker redis-server postgresql mariadb-server perl libcache-cache-perl libcache-mmap-perl libcache-fastmmap-perl libcache-memcached-fast-perl php-cli php-apcu php-memcached php-memcache php-mongodb default-jdk-headless python3)
 extras=(innodb mongodb bdb java python)
 
@@ -42,18 +42,18 @@ Usage: ./setup.sh [--with NAME]...
 
 Without options: installs the packages of Debian that the engines need.
 
-  --with NAME   instead, or as well for each further NAME: brings what no package holds, into
+  --with NAME   instead, or as well for each further NAME: brings software that no package holds, into
                 $data/NAME
                 innodb  MySQL 5.6.14 of 2013 with its memcached plugin, from Maven (325 MB; 96 MB are kept).
-                        GPL v2; nobody maintains it any longer: for measuring, not for the open
+                        GPL v2; it is no longer maintained: use it for measuring, and not on an open network
                 bdb     a small library between Larder and BerkeleyDB 5.3, compiled here. BerkeleyDB has the Sleepycat
                         licence; it is Debian's package, linked at run time, and no part of Larder
                 mongodb mongo-java-server 1.46.0, a stand-in for MongoDB, from Maven (3 MB). BSD licence; Netty, which
                         comes with it, has Apache's
-                java    what the guests in Java call, from Maven (2 MB): spymemcached 2.12.3 with the MIT licence and
-                        pgJDBC 42.7.14 with a BSD licence
-                python  what the guests in Python call, from PyPI (1 MB), in an environment of its own: pymemcache
-                        4.0.0 and diskcache 5.6.3, both with Apache's licence
+                java    the libraries that the guests in Java call, from Maven (2 MB): spymemcached 2.12.3 with the MIT
+                        licence and pgJDBC 42.7.14 with a BSD licence
+                python  the libraries that the guests in Python call, from PyPI (1 MB), in an environment of its own:
+                        pymemcache 4.0.0 and diskcache 5.6.3, both with Apache's licence
                 all     every NAME, and the packages
   --help        this text
 END
@@ -259,14 +259,14 @@ install_packages() {
   for package in "${missing[@]}"; do
     say "installed $package $(version "$package")"
   done
-  # A dependency of a package may have brought a server, too.
+  # A dependency of a package may contain a server, too.
   for package in $(comm -13 <(printf '%s\n' "$before") <(installed)); do
     for service in $(dpkg --listfiles "$package" | sed -n 's|^/etc/init\.d/||p'); do
       # This disables systemd's units too.
       "${as_root[@]}" update-rc.d "$service" disable >/dev/null || fail "could not keep $service from starting at boot"
     done
   done
-  say "$started; none will be at the next boot"
+  say "$started; no server will start at the next boot"
 }
 
 # --- the arguments ----------------------------------------------------------------------------------------------------
@@ -288,7 +288,7 @@ while [[ $# -gt 0 ]]; do
       elif [[ " ${extras[*]} " == *" $2 "* ]]; then
         [[ " ${wanted[*]} " == *" $2 "* ]] || wanted+=("$2")
       else
-        misused "\`$2\` is nothing that it can bring; write one of ${extras[*]} all"
+        misused "\`$2\` is not a known extra; write one of ${extras[*]} all"
       fi
       shift 2
       ;;
