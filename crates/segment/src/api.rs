@@ -9,29 +9,29 @@ use crate::record::kind;
 /// The metadata of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
-    /// The flags it was set with.
+    /// The client's flags, as they were set.
     pub flags: u32,
     /// Changes with every change of the entry.
     pub version: u64,
-    /// How long it still lives; `None` is for ever.
+    /// The remaining time to live; `None` is for ever.
     pub ttl: Option<Duration>,
-    /// It was marked by [`Session::expire`](crate::Session::expire): its value is an old one, for who would rather have
-    /// that than none.
+    /// The entry was marked by [`Session::expire`](crate::Session::expire): its value is out of date, for callers that
+    /// prefer an old value to no value.
     pub stale: bool,
 }
 
-/// How a value is stored.
+/// The settings of a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Set {
-    /// Under which condition.
+    /// The condition for storing the value.
     pub condition: Condition,
-    /// For how long; `None` is for ever.
+    /// The time to live; `None` is for ever.
     pub ttl: Option<Duration>,
     /// A number for the client's own use.
     pub flags: u32,
 }
 
-/// Under which condition a value is stored.
+/// The condition under which a value is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Condition {
     /// In any case.
@@ -39,37 +39,38 @@ pub enum Condition {
     None,
     /// Only where the key is absent.
     Absent,
-    /// Only where it is there.
+    /// Only where the key is present.
     Present,
-    /// Only where it is there with this version.
+    /// Only where the key is present with this version.
     Version(u64),
-    /// Behind the value that is there, whose flags and TTL stay.
+    /// Append to the present value; its flags and TTL stay.
     Append,
-    /// Before the value that is there, whose flags and TTL stay.
+    /// Prepend to the present value; its flags and TTL stay.
     Prepend,
-    /// Only where nobody has changed anything of the key since the token was taken.
+    /// Only where no session has changed the key since the token was taken.
     Unchanged(Token),
 }
 
 /// The outcome of a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is there, with this version.
+    /// The value is stored, with this version.
     Stored(u64),
     /// The condition did not hold.
     NotStored,
-    /// It has another version.
+    /// The entry has another version.
     Exists,
-    /// The key whose version was asked for is not there.
+    /// The key is absent, though a version of it was named.
     NotFound,
 }
 
-/// The right to fill a key with what was loaded elsewhere, as long as nobody has changed it since.
+/// The right to fill a key with a value that was loaded elsewhere, as long as no session has
+/// changed the key since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Token {
     /// The word of the key's changes.
     pub(crate) changes: u64,
-    /// How often the region had been cleared, and the namespace, if the key is of one.
+    /// The number of clears of the region so far, and the key's namespace, if it has one.
     pub(crate) cleared: u64,
     pub(crate) space: Space,
 }

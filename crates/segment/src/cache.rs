@@ -18,16 +18,16 @@ use crate::record::{FOREVER, MAX_KEY};
 use crate::superblock::{BOOT, CLEARED, SESSIONS, Superblock};
 use crate::{Refused, Session, Stats, Survey, clock, epoch, fork, stats, survey};
 
-/// The settings of a new region. A region that is there already keeps its own.
+/// The settings of a new region. An existing region keeps its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// Bytes of the whole region. Values that lie in chunks and can be found fill 85 to 93 % of 4 MiB and more, 80 to 88 % of
-    /// 2 MiB, and 75 to 82 % of 1 MiB.
+    /// Bytes of the whole region. Values in chunks fill 85 to 93 % of 4 MiB and more, 80 to 88 % of 2 MiB, and 75 to 82 % of
+    /// 1 MiB.
     pub size: usize,
-    /// Bytes of key and value that entries have about: the index has a slot for each.
+    /// The expected bytes of key and value of an entry: the index has a slot for each such entry.
     pub item: usize,
-    /// The longest key, to 64 KiB. A segment has room for four of these and as much of values. Where a key may take a 256th of
-    /// the region or more, segments are so few that values in chunks fill only 59 to 68 % of it.
+    /// The longest key, to 64 KiB. A segment has room for four such keys and as many bytes of values. Where a key may take a
+    /// 256th of the region or more, there are few segments, and values in chunks fill only 59 to 68 % of the region.
     pub max_key: usize,
     /// The largest value; `None` is a quarter of the region.
     pub max_value: Option<usize>,
@@ -65,7 +65,7 @@ pub struct Cache {
     pub(crate) memory: Memory,
     pub(crate) places: Places,
     superblock: Superblock,
-    /// By how much its time is behind the time since the machine was started.
+    /// The time since the machine was started, minus the region's time.
     pub(crate) epoch: u64,
     /// The partitions that have taken large pages.
     pub(crate) taken: Taken,
@@ -74,7 +74,7 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// A new one in memory of this process.
+    /// A new region in memory of this process.
     pub fn private(options: &Options) -> Result<Arc<Self>, Refused> {
         let superblock = options.superblock()?;
         let refused = |source| io_error(Path::new("memory"), "cannot be mapped", source);
@@ -85,11 +85,11 @@ impl Cache {
         Ok(Arc::new(cache))
     }
 
-    /// The one in a file, which is made with these options if it is not there. One that is there keeps its own, and may be
-    /// larger; but where it has holes, no more than `size` bytes are taken to fill them.
+    /// The region in a file, which is made with these options if it is absent. An existing file keeps its own settings, and
+    /// may be larger than `size`. But if it has holes, they are filled only up to `size` bytes.
     ///
-    /// A file of another user is refused, unless that is root, and one that others may write: whoever may write it can read
-    /// and change all that is stored, and stop this process's writers.
+    /// A file of another user (except root) is refused, and so is a file that others may write. A user who may write it can
+    /// read and change all entries, and stop this process's writers.
     pub fn open(path: &Path, options: &Options) -> Result<Arc<Self>, Refused> {
         loop {
             if let Some((file, superblock)) = file::open(path)? {
@@ -102,17 +102,18 @@ impl Cache {
             if file::name(&file, path)? {
                 return Self::attach(file, superblock, (path, None));
             }
-            // Somebody was faster. Theirs is as good.
+            // Another process was faster. Its file is as good.
         }
     }
 
-    /// The one in a file that is there, whatever its size.
+    /// The region in an existing file, whatever its size.
     pub fn existing(path: &Path) -> Result<Option<Arc<Self>>, Refused> {
         file::open(path)?.map(|(file, found)| Self::attach(file, found, (path, None))).transpose()
     }
 
-    /// A new one in memory that has no name: of this process, of those that it forks, and of those that are given its
-    /// [`descriptor`](Self::descriptor). It is gone when all of them are, and nobody can make it shorter.
+    /// A new region in memory without a name. It belongs to this process, to its forked children, and to the
+    /// processes that get its [`descriptor`](Self::descriptor). It ends with the last of them, and no process can
+    /// make it shorter.
     pub fn shared(options: &Options) -> Result<Arc<Self>, Refused> {
         let superblock = options.superblock()?;
         let path = Path::new("memory");
@@ -121,17 +122,17 @@ impl Cache {
         Self::attach(file, superblock, (path, None))
     }
 
-    /// The one behind a descriptor that came from another process.
+    /// The region behind a descriptor that came from another process.
     pub fn of_descriptor(descriptor: BorrowedFd<'_>) -> Result<Arc<Self>, Refused> {
         let path = Path::new("descriptor");
         let failed = |source| io_error(path, "cannot be opened once more", source);
-        // Its locks are not to be those of who had it before.
+        // This process needs locks of its own, not those of the process that passed the descriptor.
         let file = File::from(file::again(descriptor.as_raw_fd()).map_err(failed)?);
         let superblock = file::described(&file, path)?;
         Self::attach(file, superblock, (path, None))
     }
 
-    /// The descriptor by which another process opens the same region; `None` of one in private memory.
+    /// The descriptor by which another process opens the same region; `None` in private memory.
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.open.as_ref().map(|open| open.file.as_fd())
     }
@@ -142,7 +143,7 @@ impl Cache {
         Self { memory, places, superblock, epoch: 0, taken, open }
     }
 
-    /// Makes a region of the zeros of a file that has no name yet: none is to have one that the disk does not know.
+    /// Makes a region of the zeros of a file that has no name yet. A named file must be on the disk.
     fn make_in(file: &File, superblock: Superblock, path: &Path) -> Result<(), Refused> {
         let mapped = |source| io_error(path, "cannot be mapped", source);
         let memory = Memory::of_file(file, superblock.geometry.size).map_err(mapped)?;
@@ -176,7 +177,7 @@ impl Cache {
         Session::new(Arc::clone(self), line, namespace)
     }
 
-    /// Takes every entry away at once, of all namespaces. Their bytes are given back as room is asked for.
+    /// Removes every entry at once, in all namespaces. Their bytes are given back as room is needed.
     pub fn clear(&self) {
         self.memory.word(CLEARED).fetch_add(1, Ordering::SeqCst);
     }
@@ -186,22 +187,22 @@ impl Cache {
         stats::read(self)
     }
 
-    /// How its segments are filled now. Takes no lock.
+    /// The present state of the segments. Takes no lock.
     pub fn survey(&self) -> Survey {
         survey::of_memory(&self.memory, &self.superblock)
     }
 
-    /// The longest key that it takes, in bytes.
+    /// The longest accepted key, in bytes.
     pub fn max_key(&self) -> usize {
         usize::try_from(self.superblock.max_key).unwrap_or(MAX_KEY).min(MAX_KEY)
     }
 
-    /// The largest value that it takes, in bytes.
+    /// The largest accepted value, in bytes.
     pub fn max_value(&self) -> usize {
         usize::try_from(self.superblock.max_value).unwrap_or(usize::MAX)
     }
 
-    /// How it is divided, by name.
+    /// The parts of the region, by name.
     pub fn shape(&self) -> [(&'static str, usize); 3] {
         let of = &self.places.geometry;
         [("partitions", of.partitions), ("segments", of.segments), ("segment_size", of.segment_len)]
@@ -212,8 +213,8 @@ impl Cache {
         self.memory.len()
     }
 
-    /// Bytes of the region that are in memory now; of a file also those that only other processes or the page cache have there.
-    /// `None` where the system does not tell.
+    /// The resident bytes of the region. For a file this includes pages that only other processes or the page cache hold.
+    /// `None` where the system does not report it.
     pub fn resident_bytes(&self) -> Option<u64> {
         self.memory.resident()
     }
@@ -240,20 +241,22 @@ impl Cache {
         Moment { cleared, epoch: self.epoch }
     }
 
-    /// When an entry expires that lives so long from now; of no time at all it has expired at once.
+    /// The expiry of an entry with this time to live from now; with no time at all it has expired
+    /// at once.
     pub(crate) fn expiry(&self, ttl: Option<Duration>) -> u64 {
         let Some(ttl) = ttl else { return FOREVER };
         if ttl.is_zero() {
             return 0;
         }
-        // Never too early: readers look at a clock that is a little behind this one.
+        // The expiry is never too early, because readers look at a clock that is a little behind
+        // this one.
         let now = epoch::since(self.epoch, clock::exactly_now_ms());
         let ms = u64::try_from(ttl.as_micros().div_ceil(1000)).unwrap_or(FOREVER);
         now.saturating_add(ms).min(FOREVER - 1)
     }
 }
 
-/// A seed that nobody outside knows, so that nobody can choose keys that share a bucket.
+/// A seed that is secret, so that nobody can choose keys that share a bucket.
 fn seed() -> u64 {
     use std::hash::{BuildHasher, Hasher, RandomState};
 

@@ -1,5 +1,5 @@
-//! Changes of entries that are there: a new value made of the old one, under the lock where the value lies in one record, and
-//! by its version where it lies in chunks.
+//! Changes of existing entries: a new value is made of the old one. In one record this happens under the lock. A value in
+//! chunks is compared by its version.
 
 use std::time::Duration;
 
@@ -11,27 +11,28 @@ use crate::record::kind;
 use crate::session::{Session, alive};
 use crate::stats::Of;
 
-/// How often a value that lies in chunks is changed anew where others change it too.
+/// The number of times that a change of a value in chunks is tried when other sessions change it
+/// too.
 pub(crate) const TRIES: usize = 1000;
 
-/// Makes the new value of the old one, or says that there is none.
+/// Makes the new value of the old one; `false` where there is no new value.
 pub type Revise<'a> = dyn Fn(&[u8], &mut Vec<u8>) -> bool + 'a;
 
 /// The outcome of a change.
 enum Changed {
     Done(Outcome),
-    /// The value is not in one record, or would not be.
+    /// The old or the new value does not fit in one record.
     InChunks,
-    /// More room is to be made for the new value.
+    /// The new value needs more room, which the caller makes under another hold of the lock.
     NoRoomYet,
 }
 
 impl Session {
-    /// Puts what `value` makes of the value of a key in its place, which nobody else changes meanwhile. Flags, TTL and the mark
-    /// of [`expire`](Self::expire) stay. Where it makes nothing (`false`), the value stays as it is and the answer is
-    /// [`Outcome::NotStored`]; where the key is not there, [`Outcome::NotFound`].
+    /// Replaces the value of a key by the result of `value`; no other session changes it meanwhile. Flags, TTL and the mark of
+    /// [`expire`](Self::expire) stay. If `value` returns `false`, the old value stays and the answer is [`Outcome::NotStored`].
+    /// If the key is absent, the answer is [`Outcome::NotFound`].
     ///
-    /// Others that write wait while it is called, and it may be called more than once.
+    /// Other writers wait while `value` is called, and it may be called more than once.
     pub fn revise(&mut self, key: &[u8], value: &Revise<'_>) -> Result<Outcome, Failed> {
         let hash = self.key(key)?;
         for _ in 0..HOLDS {
@@ -70,7 +71,7 @@ impl Session {
         }
         let is_new = change(&old, &mut new);
         if !locked.held.is_own() {
-            // It has forked, and this is the child.
+            // The function under the lock has forked, and this is the child.
             return Err(Failed::Busy { holder: None, waited: Duration::ZERO });
         }
         if !is_new {
@@ -82,7 +83,7 @@ impl Session {
             space,
             key,
             value: &new,
-            // What is made of an old value is one, too.
+            // A value that is made of a stale value is stale, too.
             kind: header.kind & kind::STALE,
             flags: header.flags,
             expiry: header.expiry,
@@ -100,7 +101,8 @@ impl Session {
         Ok(Changed::Done(if stored.is_there { stored_it } else { Outcome::NotFound }))
     }
 
-    /// The same where the value lies in chunks before or after: read, changed, and stored if it is still the one that was read.
+    /// Changes a value that lies in chunks before or after the change: it is read, changed, and stored if its version is the
+    /// same.
     fn change_chunks(
         &mut self,
         hash: u64,
@@ -128,7 +130,7 @@ impl Session {
                 version: None,
             };
             match self.put_in_chunks(&entry, Condition::Version(found.version))? {
-                // Somebody changed it meanwhile.
+                // Another session changed the value meanwhile.
                 Outcome::Exists | Outcome::NotStored => {}
                 outcome => return Ok(outcome),
             }
@@ -137,7 +139,7 @@ impl Session {
     }
 }
 
-/// Two in a row.
+/// Joins two strings.
 pub(crate) fn joined(first: &[u8], second: &[u8], new: &mut Vec<u8>) -> bool {
     new.reserve(first.len() + second.len());
     new.extend_from_slice(first);

@@ -1,13 +1,13 @@
-//! Which keys were changed lately: what a token to fill one is compared with.
+//! Recent changes of keys, with which the token of a fill is compared.
 //!
 //! ```text
 //! how many changes 28 | tags of the last three keys 12, 12, 12
 //! ```
 //!
-//! A partition has many such words, each for the keys of a class of hashes. A token is refused where one of the changes since was
-//! of its own key, by the tag, and where there were more changes than tags. Keys that share a word so refuse each other's
-//! fills only where four changes fall between token and fill, or two tags are alike. A token that is as old as 2^28 changes
-//! of one word would not see them.
+//! A partition has many such words, each for the keys of a class of hashes. A token is refused if, by the tags, one of the
+//! changes since was of its own key. It is also refused after more changes than there are tags. So keys that share a word refuse
+//! each other's fills only after four changes, or if their tags are alike. A token does not notice exactly 2^28 changes of one
+//! word.
 
 use std::sync::atomic::Ordering;
 
@@ -23,8 +23,8 @@ const TAGS: u64 = 3;
 const COUNT_SHIFT: u32 = 36;
 const TAGS_MASK: u64 = (1 << COUNT_SHIFT) - 1;
 
-/// The intent: what the holder is about to do, the hash of the key, and, for one who fills it, the word of changes as it was, and
-/// the slot.
+/// The intent: the kind of the holder's next change and the hash of its key. For a fill also the former word of changes, and the
+/// slot.
 const INTENT: usize = WORDS;
 const HASH: usize = WORDS + 8;
 const SEEN: usize = WORDS + 16;
@@ -40,7 +40,7 @@ impl<'c> Partition<'c> {
         self.memory.word(self.base + layout::CHANGES + number * 8)
     }
 
-    /// Notes that something of a key was changed; what the word was before.
+    /// Notes that a key was changed; returns the word's former content.
     pub(crate) fn note_change(&self, hash: u64) -> u64 {
         let word = self.changes_of(hash);
         let mut is = word.load(Ordering::Relaxed);
@@ -62,7 +62,8 @@ pub(crate) fn is_changed(then: u64, now: u64, hash: u64) -> bool {
     changes > TAGS || (0..changes).any(|change| tag(change) == tag_of(hash))
 }
 
-/// The intents of a holder of the lock: whoever takes the lock over from one that was killed does what was left to do.
+/// The intents of a holder of the lock. A process that takes the lock over from a killed holder finishes the holder's
+/// intent.
 impl Locked<'_> {
     /// From here on a crash refuses all older tokens of the key.
     pub(crate) fn intend_to_store(&self, hash: u64) {
@@ -70,14 +71,14 @@ impl Locked<'_> {
         self.intend(STORES);
     }
 
-    /// And removes what is filled, if the word of changes is not what it was.
+    /// A crash also removes the filled value, if the word of changes has changed since.
     pub(crate) fn intend_to_fill(&self, seen: u64, slot: Slot) {
         self.partition.memory.store(self.partition.base + SEEN, seen);
         self.partition.memory.store(self.partition.base + SLOT, slot.0);
         self.intend(FILLS);
     }
 
-    /// All is done.
+    /// The change is complete.
     pub(crate) fn intend_nothing(&self) {
         self.intend(0);
     }
@@ -86,7 +87,7 @@ impl Locked<'_> {
         self.partition.memory.word(self.partition.base + INTENT).store(intent, Ordering::Release);
     }
 
-    /// Does what one that was killed had left to do. Nothing that stands there is trusted.
+    /// Finishes the intent of a killed holder. Nothing that it contains is trusted.
     pub(crate) fn finish_intent(&self) {
         let (memory, base) = (self.partition.memory, self.partition.base);
         let intent = memory.word(base + INTENT).load(Ordering::Acquire);
@@ -102,7 +103,7 @@ impl Locked<'_> {
         self.intend_nothing();
     }
 
-    /// Removes a slot that was filled, unless there is another one by now.
+    /// Removes a slot that was filled, unless it has changed since.
     pub(crate) fn take_back(&self, hash: u64, slot: Slot) {
         let found = self.partition.candidates(hash).find(|(_, there)| there.is_of(slot));
         let Some((word, _)) = found else { return };

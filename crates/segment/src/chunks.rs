@@ -1,4 +1,4 @@
-//! Where the chunks of a value lie: how it is cut, the keys of its chunks, and their partitions.
+//! The places of a value's chunks: their lengths, their keys and their partitions.
 
 use std::sync::atomic::Ordering;
 use std::time::SystemTime;
@@ -16,17 +16,18 @@ const BESIDE: usize = 80;
 /// The bytes of a chunk's key.
 const KEY: usize = 32;
 
-/// The bytes that tell where the chunks are.
+/// The bytes of an entry that describe its chunks.
 pub(crate) const LIST: usize = 32;
 
-/// Where the chunks of a value are, as its entry tells.
+/// The chunks of a value, as its entry describes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Chunks {
     pub(crate) number: u64,
     /// The bytes of the whole, and of each chunk but the last.
     pub(crate) len: u64,
     pub(crate) each: u64,
-    /// The word of the namespace, 0 of none: cleared with it, chunks without an entry are known to be left over.
+    /// The word of the namespace, 0 without one. If the namespace is cleared, chunks without an entry are known
+    /// to be left over.
     space: u64,
 }
 
@@ -40,7 +41,7 @@ impl Chunks {
         bytes
     }
 
-    /// How a value of so many bytes is cut: into as few chunks as there can be, and those alike, so that they lie in segments
+    /// Divides a value of this length into as few chunks as possible. They are equally long, so that they fill segments
     /// without large gaps.
     pub(crate) fn cut(cache: &Cache, (number, space): (u64, u64), len: usize) -> Self {
         let most = cache.places.geometry.longest_chunk() - BESIDE;
@@ -48,7 +49,7 @@ impl Chunks {
         Self { number, len: len as u64, each: each as u64, space }
     }
 
-    /// The list of chunks in an entry; `None` where no value that the cache takes would be cut so.
+    /// The list of chunks in an entry; `None` where this cache would not cut any value so.
     pub(crate) fn of(cache: &Cache, bytes: &[u8]) -> Option<Self> {
         let (words, []) = bytes.as_chunks::<8>() else { return None };
         let [number, len, each, space] = words else { return None };
@@ -63,7 +64,7 @@ impl Chunks {
         self.len.div_ceil(self.each)
     }
 
-    /// The key of a chunk: with the hash of the entry's key, by which the entry is found from there.
+    /// The key of a chunk. It has the hash of the entry's key, by which the entry is found.
     pub(crate) fn key(self, hash: u64, chunk: u64) -> [u8; KEY] {
         let mut key = [0; KEY];
         for (to, word) in
@@ -74,7 +75,8 @@ impl Chunks {
         key
     }
 
-    /// The number in a chunk's key, the hash of the entry's, and the namespace; `None` of a key that is no chunk's.
+    /// The number, the hash of the entry's key, and the namespace in a chunk's key; `None` if the key is no
+    /// chunk's.
     pub(crate) fn of_key(key: &[u8]) -> Option<(u64, u64, Space)> {
         let (words, []) = key.as_chunks::<8>() else { return None };
         let [number, hash, space, _] = words else { return None };
@@ -83,7 +85,7 @@ impl Chunks {
         Some((number, hash, space))
     }
 
-    /// The partition of a chunk: the next after that of the chunk before.
+    /// The partition of a chunk: the one after the preceding chunk's.
     pub(crate) fn partition(cache: &Cache, hash: u64, chunk: u64) -> Partition<'_> {
         let all = cache.places.geometry.partitions;
         let home = cache.places.partition_of(hash);
@@ -91,13 +93,14 @@ impl Chunks {
     }
 }
 
-/// The time at which a chunk is written, in milliseconds: its record has that in the place of a client's flags.
+/// The time at which a chunk is written, in milliseconds. It stands in the chunk's record in place of a
+/// client's flags.
 pub(crate) fn written_at(now: u64) -> u32 {
     u32::try_from(now & u64::from(u32::MAX)).unwrap_or(0)
 }
 
-/// A number for a value that is cut. Two have the same one only where the counter, the time and the hashes of their keys all
-/// are: a counter that was damaged, or came back from the disk as it was before, does not give one value another's chunks.
+/// A number for a value that is cut. Two numbers are equal only if the counter, the time and the hashes of the keys are
+/// equal. So a counter that was damaged, or is an older one from the disk, does not mix up the chunks of two values.
 pub(crate) fn number(cache: &Cache, hash: u64) -> u64 {
     let count = cache.memory().word(CUTS).fetch_add(1, Ordering::Relaxed);
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();

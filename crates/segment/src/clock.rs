@@ -1,25 +1,27 @@
 //! The time by which entries expire: a region has a clock of its own, which is never set.
 //!
-//! It goes with the machine's time since it was started, suspended ones included, from a number that stands in the region. So
-//! neither a clock of the day that is wrong nor one that is put right makes a TTL longer or shorter. The clock of the day only
-//! bridges the time in which the machine was down: see `opening.rs`.
+//! It counts the time since the machine was started, suspended time included, from a number that stands in the region. So a
+//! wrong clock of the day changes no TTL, and setting that clock right changes none either. The clock of the day only bridges
+//! the time in which the machine was down: see `opening.rs`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How far [`now_ms`] is behind at most.
+/// The most by which [`now_ms`] is behind.
 pub(crate) const BEHIND_MS: u64 = 5;
 
-/// The reads of two clocks one after the other are not so far apart, unless something came between them.
+/// Two clocks that are read one after the other are closer together than this, unless the thread was
+/// interrupted.
 const TOGETHER_NS: u64 = 100_000;
 
-/// Milliseconds since the machine was started, a few of them ago: the kernel's last tick, which takes a quarter of the time.
+/// Milliseconds since the machine was started, at the kernel's last tick. This is a few milliseconds behind, and takes a
+/// quarter of the time of an exact reading.
 #[inline]
 pub(crate) fn now_ms() -> u64 {
     let tick = read(coarse());
     (tick + suspended(tick)) / 1_000_000
 }
 
-/// Milliseconds since the machine was started, begun ones among them.
+/// Milliseconds since the machine was started, rounded up.
 pub(crate) fn exactly_now_ms() -> u64 {
     read(since_start()) / 1_000_000 + 1
 }
@@ -29,8 +31,8 @@ pub(crate) fn wall_ms() -> u64 {
     read(libc::CLOCK_REALTIME) / 1_000_000
 }
 
-/// For how long the machine was suspended since it was started: the clock that has ticks does not count that. It is looked
-/// at anew at each tick.
+/// The time for which the machine was suspended since it was started, because the clock with ticks leaves it out. It is
+/// read again at each tick.
 #[inline]
 fn suspended(tick: u64) -> u64 {
     static AT: AtomicU64 = AtomicU64::new(0);
@@ -62,7 +64,7 @@ fn read(clock: libc::clockid_t) -> u64 {
     now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }
 
-/// The clock that counts time in which the machine is suspended, too. An interpreter does not know it.
+/// The clock that also counts suspended time. Miri does not know it.
 fn since_start() -> libc::clockid_t {
     if cfg!(miri) { libc::CLOCK_MONOTONIC } else { libc::CLOCK_BOOTTIME }
 }
@@ -74,7 +76,7 @@ fn coarse() -> libc::clockid_t {
     static CLOCK: OnceLock<libc::clockid_t> = OnceLock::new();
     *CLOCK.get_or_init(|| {
         if cfg!(miri) {
-            // It cannot be asked for its ticks.
+            // The clock's ticks are unknown.
             return libc::CLOCK_MONOTONIC;
         }
         let (clock, mut tick) =

@@ -1,8 +1,9 @@
-//! Values that are too long for a record: cut into chunks, each an entry by itself, with one entry that tells where they are.
+//! Values that are too long for a record are cut into chunks. Each chunk is an entry by itself, and one further entry lists
+//! them.
 //!
-//! The chunks are there before anybody is told of them, under a number that no other value of the region has. So a value is
-//! read whole, or, where a chunk was evicted meanwhile, not at all. Chunks lie in all partitions in turn, and stay or go with
-//! the entry: see `whole.rs`.
+//! The chunks are stored before the entry, under a number that no other value of the region has. So a value is read as a
+//! whole, or, if a chunk was evicted meanwhile, not at all. Chunks lie in all partitions in turn, and stay or go with the
+//! entry: see `whole.rs`.
 
 use std::time::Duration;
 
@@ -19,23 +20,24 @@ use crate::put::HOLDS;
 use crate::record::kind;
 use crate::session::{Session, lock_within};
 
-/// A value is large that takes a quarter of the small queue, which is a tenth of the region; or half a segment of each
-/// partition.
+/// A value is large if it takes a quarter of the small queue, which is a tenth of the region. A value of half a
+/// segment of each partition is large, too.
 const LARGE_SHARE: usize = 40;
 
-/// So many bytes are reserved for a value before any of its chunks has been found; for more of them as they come.
+/// The bytes that are reserved for a value before any of its chunks has been found. More are reserved as chunks
+/// are found.
 const RESERVED: u64 = 4 << 20;
 
-/// After so many chunks in a row that are not there no more of them are looked for to be taken away: a round of all
-/// partitions. Any that are left go when their segments are emptied.
+/// A removal stops after this many missing chunks in a row, one round of all partitions. Later chunks are dropped
+/// when their segments are emptied.
 const MISSING: usize = 64;
 
 impl Session {
-    /// Puts the value together whose entry `value` is; `false` where a chunk is missing.
+    /// Joins the chunks of the value whose entry `value` is; `false` where a chunk is missing.
     pub(crate) fn join(&self, hash: u64, moment: Moment, value: &mut Vec<u8>) -> bool {
         let Some(chunks) = Chunks::of(&self.cache, value) else { return false };
         value.clear();
-        // No more than a file can have somebody ask for who has no such value.
+        // A damaged file must not make this process reserve memory for a value that does not exist.
         value.reserve(usize::try_from(chunks.len.min(RESERVED)).unwrap_or(0));
         (0..chunks.count()).all(|chunk| {
             let key = chunks.key(hash, chunk);
@@ -47,7 +49,8 @@ impl Session {
         })
     }
 
-    /// Stores an entry whose value is cut, anew where it was cleared with its chunks before anybody was told of them.
+    /// Stores an entry whose value is cut. If a clear removes the chunks before their entry is stored, all of it is
+    /// stored again.
     pub(crate) fn put_in_chunks(
         &mut self,
         entry: &locked::Entry<'_>,
@@ -62,7 +65,7 @@ impl Session {
         Err(Failed::Busy { holder: None, waited: Duration::ZERO })
     }
 
-    /// Stores the chunks and then their entry; `None` where they were cleared between.
+    /// Stores the chunks and then their entry; `None` where a clear came in between.
     fn put_cut(
         &self,
         entry: &locked::Entry<'_>,
@@ -85,7 +88,7 @@ impl Session {
             self.put_head(&head, condition, moment)
         });
         if !matches!(outcome, Ok(Some(Outcome::Stored(_)))) {
-            // A writer that has waited in vain waits no more.
+            // After one wait in vain this writer does not wait again.
             let is_busy = matches!(outcome, Err(Failed::Busy { .. }));
             let patience = if is_busy { Duration::ZERO } else { self.patience };
             self.drop_chunks(entry.hash, &chunks.bytes(), patience);
@@ -123,7 +126,8 @@ impl Session {
         Ok(())
     }
 
-    /// Stores a chunk: of a large value, and the first one of it in its partition or not.
+    /// Stores a chunk. `is_of_large` says that its value is large, and whether it is the value's
+    /// first chunk in its partition.
     fn put_chunk(
         &self,
         chunk: &locked::Entry<'_>,
@@ -145,7 +149,8 @@ impl Session {
         Err(Failed::Busy { holder: None, waited: Duration::ZERO })
     }
 
-    /// Gives the chunks of a value another expiry; `false` where one is missing, and with it the value.
+    /// Gives the chunks of a value another expiry; `false` where a chunk is missing, because the value
+    /// is then lost.
     pub(crate) fn touch_chunks(
         &self,
         hash: u64,
@@ -163,20 +168,20 @@ impl Session {
         Ok(true)
     }
 
-    /// Takes the chunks of a value away that nobody is told of any more.
+    /// Removes the chunks of a value that has no entry any more.
     pub(crate) fn drop_chunks(&self, hash: u64, chunks: &[u8], patience: Duration) {
         self.cache.drop_chunks(hash, chunks, (patience, &|| false));
     }
 }
 
 impl Cache {
-    /// Takes away what is left of values of which a part was evicted or replaced. A writer waits for nobody to do it: of
-    /// what is left over, each chunk goes when its segment is emptied.
+    /// Removes the rest of values of which a part was evicted or replaced. A writer waits for no lock to do this. A
+    /// chunk that is left over is dropped when its segment is emptied.
     pub(crate) fn drop_doomed(&self, doomed: Vec<Doomed>) {
         self.drop_doomed_until(doomed, &|| false);
     }
 
-    /// The same where chunks are left over once the time is over. Each hold of a lock is for one entry or chunk.
+    /// The same, with chunks left over once the time is over. Each hold of a lock is for one entry or chunk.
     pub(crate) fn drop_doomed_until(&self, doomed: Vec<Doomed>, is_over: &dyn Fn() -> bool) {
         for Doomed { hash, chunks } in doomed {
             if let Ok(mut locked) = lock_within(self, self.partition_for(hash), Duration::ZERO)
@@ -188,8 +193,8 @@ impl Cache {
         }
     }
 
-    /// Takes the chunks of a value away that nobody is told of any more. Those whose lock is not had in time go when their
-    /// segments are emptied; once it has waited in vain it waits for no other.
+    /// Removes the chunks of a value that has no entry any more. If a lock is not free in time, the chunk is dropped when
+    /// its segment is emptied. After one wait in vain it does not wait for another lock.
     fn drop_chunks(
         &self,
         hash: u64,
@@ -229,7 +234,8 @@ mod tests {
     use crate::{Options, Set};
 
     thread_local! {
-        /// What others do once after the chunks of a value are there, and its entry is not.
+        /// An action of another session, done once between the storing of a value's chunks and of
+        /// its entry.
         static OTHERS: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
     }
 
@@ -253,7 +259,7 @@ mod tests {
                 } else {
                     shop.clear();
                 }
-                // The segments with the chunks are emptied for these.
+                // These sets empty the segments with the chunks.
                 let mut session = others.session();
                 for key in 0..3000_u64 {
                     session.set(&key.to_le_bytes(), &value(1, 500), &Set::default()).unwrap();
@@ -267,7 +273,7 @@ mod tests {
         }
     }
 
-    /// Of one byte over and over.
+    /// A value of one repeated byte.
     fn value(byte: u8, len: usize) -> Vec<u8> {
         vec![byte; len]
     }
@@ -276,7 +282,7 @@ mod tests {
         locked::Entry::lasting(session.cache.places.hash(key), key, value)
     }
 
-    /// Stores an entry that tells of parts, as a file may have it of which somebody else wrote a part.
+    /// Stores an entry with a made-up list of chunks, as a file may have it after a foreign write.
     fn tell(session: &Session, key: &[u8], bytes: &[u8]) {
         let head = locked::Entry { kind: kind::CUT, ..entry(session, key, bytes) };
         assert!(matches!(session.put(&head, Condition::None), Ok(Outcome::Stored(_))));
@@ -300,7 +306,7 @@ mod tests {
         assert_ne!(number(&cache, 1), before, "of one key, at another time");
     }
 
-    /// Where all of the region is in use, new entries have little room until they are read.
+    /// When all of the region is in use, new entries have little room until they are read.
     #[test]
     #[cfg_attr(miri, ignore = "takes an interpreter minutes")]
     fn values_of_any_size_are_there_after_their_set_in_a_region_in_full_use() {
@@ -322,7 +328,7 @@ mod tests {
         }
     }
 
-    /// Of chunks of the longest length and short rests, a segment would hold one and a gap.
+    /// With chunks of the longest length and short rests, a segment would hold one chunk and a gap.
     #[test]
     #[cfg_attr(miri, ignore = "takes an interpreter minutes")]
     fn values_in_chunks_that_have_room_all_stay() {

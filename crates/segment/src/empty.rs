@@ -1,4 +1,4 @@
-//! Emptying a segment, in steps: its records are gone through in their order, and each is written anew, or dropped.
+//! Emptying a segment, in steps: each record, in order, is written anew or dropped.
 
 use std::ops::Range;
 
@@ -11,17 +11,16 @@ use crate::slot::MOST_USES;
 use crate::tally::Count;
 use crate::upkeep::{Keeps, Victim, Work};
 
-/// An entry stays that was used once. After so many segments that were emptied without a gain it takes one use more, up to the
-/// most that are counted: where all was used, those go that were used least.
+/// An entry stays if it was used once. After this many segments emptied without a gain, it needs one use more, up to the most
+/// that are counted. So when all entries were used, the least used ones go.
 const VAIN_FOR_MORE: u64 = 4;
 
-/// So many entries of a segment that is emptied have their slots looked for at once: the lines of the index are on their way
-/// together.
+/// The slots of this many entries are looked up together, so that the processor fetches their index lines in parallel.
 const AHEAD: usize = 16;
-/// No further key is read once those have so many bytes: the longest one has 64 KiB.
+/// No further key is read once the keys have this many bytes: the longest key has 64 KiB.
 pub(crate) const KEYS_AHEAD: usize = 8 << 10;
 
-/// A record of a segment that is emptied: the hash of its key, and where that is among the keys that were copied.
+/// A record of a segment that is emptied: the hash of its key, and the key's place among the copied keys.
 struct Record {
     hash: u64,
     space: Space,
@@ -30,7 +29,7 @@ struct Record {
     header: Header,
 }
 
-/// What has become of a record.
+/// The outcome for a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     /// It was dead before.
@@ -38,19 +37,19 @@ enum Fate {
     /// It stays where it is.
     Left,
     Dropped,
-    /// It was written anew, and has so many bytes.
+    /// The record was written anew, and has this many bytes.
     Copied(usize),
 }
 
 impl Locked<'_> {
-    /// Goes on with emptying the segment that was chosen, and gives it back at its end; `false` where the work is done before.
+    /// Goes on with emptying the chosen segment, and gives it back at its end; `false` where the allowed work ends before.
     pub(crate) fn step(&mut self, work: &mut Work) -> bool {
         let Some(mut victim) = self.victim() else { return true };
         let (mut keys, mut value) = (Vec::new(), Vec::new());
         let mut records = Vec::with_capacity(AHEAD);
         loop {
             let from = victim.at;
-            // Where no record is alive, none is looked at.
+            // A segment without a live record needs no look at its records.
             if self.fill(victim.segment).1 > 0 {
                 keys.clear();
                 let most = (AHEAD, KEYS_AHEAD.min(self.left.copied()));
@@ -66,7 +65,7 @@ impl Locked<'_> {
             let is_of_main = victim.keeps == Keeps::Used && self.state(victim.segment).0 == MAIN;
             let (mut n, mut copied, mut kept, mut alive) = (0, keys.len(), 0, 0);
             for record in records.drain(..) {
-                // One at least, however long its key is.
+                // One record at least is handled, however long its key is.
                 if n > 0 && (work.is_copied(copied) || self.left.is_copied(copied)) {
                     victim.at = record.at - self.partition.start_of(victim.segment);
                     break;
@@ -74,7 +73,7 @@ impl Locked<'_> {
                 n += 1;
                 let key = &keys[record.key.clone()];
                 let Some(fate) = self.part_with(&record, key, &mut value, victim.keeps) else {
-                    // Another one makes room first. This one is the oldest still.
+                    // Another segment makes room first. This one stays the oldest.
                     self.forget_victim(victim.segment);
                     self.spend(work, (n, 0, copied));
                     return !self.left.is_done();
@@ -96,7 +95,8 @@ impl Locked<'_> {
         }
     }
 
-    /// Reads the next few records of a segment, and their keys; no more than so many, nor any after so many bytes of keys.
+    /// Reads the next few records of a segment, and their keys, within limits on the number of records and the bytes of
+    /// keys.
     fn next_records(
         &self,
         victim: &mut Victim,
@@ -123,8 +123,8 @@ impl Locked<'_> {
         }
     }
 
-    /// One record of a segment that is emptied, and what has become of it. `None` where it is to be written anew and
-    /// has no place.
+    /// Handles one record of a segment that is emptied, and returns its fate. `None` where the record must be
+    /// written anew and has no place.
     fn part_with(
         &mut self,
         record: &Record,
@@ -175,14 +175,14 @@ impl Locked<'_> {
         Some(Fate::Dropped)
     }
 
-    /// Whether a record is of a namespace that was cleared since: an entry, or a chunk of one.
+    /// Whether a record, an entry or a chunk, belongs to a namespace that was cleared since.
     fn was_cleared(&self, record: &Record, key: &[u8]) -> bool {
         let of_chunk = || Chunks::of_key(key).map_or(Space::ROOT, |(_, _, space)| space);
         let space = if record.header.is_item() { record.space } else { of_chunk() };
         space.was_cleared(&self.partition)
     }
 
-    /// Reads the value of a record that is to be written anew; `false` where it is damaged.
+    /// Reads the value of a record that must be written anew; `false` where the value is damaged.
     fn is_readable(&self, hash: u64, present: &Present<'_>, value: &mut Vec<u8>) -> bool {
         value.clear();
         let len = present.found.header.record_len() + size_of::<u64>();
@@ -192,7 +192,7 @@ impl Locked<'_> {
         is_whole
     }
 
-    /// How often the first few records of a segment that are alive were used, on average, in sixteenths.
+    /// The average number of uses of a segment's first few live records, in sixteenths.
     pub(crate) fn uses_in(&mut self, segment: usize, n: usize) -> u64 {
         let mut victim = Victim { segment, keeps: Keeps::All, at: 0 };
         let (mut keys, mut records) = (Vec::new(), Vec::with_capacity(AHEAD));
@@ -205,12 +205,12 @@ impl Locked<'_> {
         sum * 16 / n.max(1)
     }
 
-    /// The uses that an entry must have had to be written anew.
+    /// The uses that an entry needs to be written anew.
     pub(crate) fn uses_to_stay(&self) -> u64 {
         (1 + self.vain().0 / VAIN_FOR_MORE).min(MOST_USES)
     }
 
-    /// Writes an entry once more, into a queue and class; `None` where it has no place there.
+    /// Writes an entry once more, into a queue and class; `None` where there is no place for it.
     fn write_anew(
         &mut self,
         (hash, space, key): (u64, Space, &[u8]),
@@ -237,12 +237,12 @@ impl Locked<'_> {
         #[cfg(test)]
         crate::upkeep::tests::note(0, bytes);
         let slot = self.slot_of(hash, into.segment, at, uses);
-        // Before its slot points there, as in `store`.
+        // The record is counted before its slot points to it, as in `store`.
         self.count_alive(into.segment, &header);
         if exchange(present.word, present.slot, slot) {
             self.died(present);
         } else {
-            // It was deleted by one who did not wait for the lock.
+            // A delete without the lock has removed the entry.
             self.count_dead(into.segment, &header);
         }
         Some(())

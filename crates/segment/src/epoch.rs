@@ -1,4 +1,4 @@
-//! The beginning of a region's own time, and how it goes on when the machine was down.
+//! The beginning of a region's own time, and its continuation after the machine was down.
 
 use std::sync::atomic::Ordering;
 
@@ -17,7 +17,7 @@ pub(crate) fn since(epoch: u64, now: u64) -> u64 {
     now.wrapping_sub(epoch)
 }
 
-/// The words that the last user leaves for those of a later run: what time it is in the region, and what in the world.
+/// The words that the last user leaves for a later run: the time in the region, and the time of day.
 pub(crate) fn left(epoch: u64) -> [u64; 2] {
     [since(epoch, clock::exactly_now_ms()), clock::wall_ms()]
 }
@@ -37,11 +37,11 @@ impl Cache {
         self.read_epoch();
     }
 
-    /// Goes on with the time of a region that was left in an earlier run of the machine. In this run it goes on by itself.
+    /// Continues the time of a region from an earlier run of the machine. Within this run the time needs no help.
     ///
-    /// Where the clock of the day went back, nobody knows how long ago that was, nor which entries have expired meanwhile.
-    /// These are forgotten before the region says that its time holds in this run: a process killed in between leaves the
-    /// same to the next.
+    /// If the clock of the day went back, the length of the break is unknown, and so are the expired entries. All entries
+    /// are then forgotten before the region notes this run. So a process killed in between leaves the same state to the
+    /// next.
     pub(crate) fn go_on_with_time(&self, run: Option<u64>) {
         let memory = &self.memory;
         if run.is_some_and(|run| memory.load(EPOCH_RUN) == run) {
@@ -55,7 +55,7 @@ impl Cache {
         self.set_epoch(left.saturating_add(down.unwrap_or(0)).min(FOREVER), run);
     }
 
-    /// What the region says is read once: nobody changes it while it is open.
+    /// The epoch is read once, because no process changes it while the region is open.
     pub(crate) fn read_epoch(&mut self) {
         self.epoch = self.memory.load(EPOCH);
     }
@@ -63,7 +63,7 @@ impl Cache {
     fn set_epoch(&self, now: u64, run: Option<u64>) {
         let memory: &Memory = &self.memory;
         memory.store(EPOCH, clock::now_ms().wrapping_sub(now));
-        // A process killed before this has said nothing yet.
+        // A process that is killed before this store has not claimed the new time yet.
         memory.word(EPOCH_RUN).store(run.unwrap_or(0), Ordering::Release);
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Why a region is not opened.
+/// The reason why a region is not opened.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
     /// The region is too small to be divided.
@@ -12,7 +12,7 @@ pub enum Refused {
     TooSmall {
         /// The requested size, in bytes.
         size: usize,
-        /// The smallest there is.
+        /// The smallest possible size.
         least: usize,
     },
     /// The file is not a region of this kind.
@@ -28,13 +28,13 @@ pub enum Refused {
         /// The format that this program reads.
         wanted: u64,
     },
-    /// The beginning of the file is not what was written there.
+    /// The checksum at the beginning of the file is wrong.
     #[error("the beginning of the file is damaged: remove it")]
     Damaged,
     /// The file's description of itself makes no sense.
     #[error("the file describes more than it has: remove it")]
     Geometry,
-    /// The file is shorter or longer than it was made.
+    /// The file is shorter or longer than when it was made.
     #[error("the file has {len} bytes and was made with {size}: remove it")]
     Truncated {
         /// Its length, in bytes.
@@ -55,7 +55,7 @@ pub enum Refused {
         /// The number of this process's user.
         own: u32,
     },
-    /// Other users may write the file, and with it what this process reads.
+    /// Other users may write the file, and so change the entries that this process reads.
     #[error("{}: other users may write it (mode {mode:03o}): chmod go-w, or name another file", path.display())]
     Mode {
         /// The file.
@@ -71,9 +71,9 @@ pub enum Refused {
     Holes {
         /// The file.
         path: PathBuf,
-        /// The bytes that it takes now.
+        /// The bytes that the file takes now.
         there: u64,
-        /// The bytes that it would take.
+        /// The bytes that the file would take.
         size: usize,
         /// The bytes that the caller allows.
         most: usize,
@@ -85,7 +85,7 @@ pub enum Refused {
         what: &'static str,
         /// The requested length, in bytes.
         asked: usize,
-        /// The largest there is.
+        /// The largest possible length.
         most: usize,
     },
     /// The name of a namespace is empty or too long.
@@ -93,7 +93,7 @@ pub enum Refused {
     Namespace {
         /// The name's bytes.
         len: usize,
-        /// The length of the longest.
+        /// The longest possible length.
         most: usize,
     },
     /// The region has no room for one more namespace.
@@ -112,7 +112,7 @@ pub enum Refused {
         /// The largest there is.
         most: usize,
     },
-    /// Another process has a lock without which the region cannot be opened, or a namespace cannot be made.
+    /// Another process has a lock that is needed to open the region or to make a namespace.
     #[error(
         "another process has the region locked, and has not let go in time: it opens the file just now, or is stopped"
     )]
@@ -129,23 +129,24 @@ pub enum Refused {
     },
 }
 
-/// Why an operation was not carried out.
+/// The reason why an operation was not carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Failed {
-    /// A thread holds a lock that this needs, and has not let go for as long as the session waits
+    /// Another thread has held the lock for longer than the session waits
     /// ([`Session::set_patience`](crate::Session::set_patience)). Nothing was changed: the key's older value is still there.
-    /// A delete never fails so, and takes it away.
+    /// A delete never fails so, and removes the value.
     #[error("{}", busy(*holder, *waited))]
     Busy {
-        /// The thread, by the number that its own system gives it; `None` where others changed the value again and again, and
-        /// in a child that was forked under the lock.
+        /// The thread, by its number in its own system. `None` where other sessions changed the value again and again, and in
+        /// a child that was forked under the lock.
         holder: Option<u32>,
-        /// How long this session has waited: not at all where another had waited for that holder in vain just before.
+        /// The time for which this session has waited. It is zero where another session had just waited for that
+        /// holder in vain.
         waited: Duration,
     },
-    /// The value is larger than the cache takes: a set without a condition has then taken the key's older value away, and
-    /// every other one leaves it, as do touch, expire and revise. Or, if it is no larger, no room could be made for it, and
-    /// the older value is left by all.
+    /// The value is larger than the cache takes. A set without a condition has then removed the key's older value; every
+    /// other operation leaves it. If the value is not too large, there was no room for it, and every operation leaves the
+    /// older value.
     #[error("a value of {size} bytes: at most {most}")]
     TooLarge {
         /// The value's bytes.
@@ -166,7 +167,7 @@ pub enum Failed {
     Removed,
 }
 
-/// What is known of a lock that was not had.
+/// The text about a lock that was not free in time.
 fn busy(holder: Option<u32>, waited: Duration) -> String {
     match holder {
         None => "others change this value again and again: try once more".to_owned(),

@@ -1,8 +1,8 @@
 //! Regions in files: made whole before they have a name, and opened by any number of processes.
 //!
-//! Each process that has the file open holds a shared lock on its first byte, which the kernel takes back however the process
-//! ends. Who gets an exclusive one is alone, and only then makes the locks of the region anew. Each also holds a lock on a byte
-//! of its own, by whose number the others know whether the holder of a partition's lock lives.
+//! Each process that has the file open holds a shared lock on its first byte, which the kernel releases however the process
+//! ends. A process that gets an exclusive lock is alone, and only then makes the region's locks anew. Each process also locks a
+//! byte of its own. By this byte's number the others know whether the holder of a partition's lock lives.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -17,25 +17,25 @@ use crate::Refused;
 use crate::layout::SUPERBLOCK;
 use crate::superblock::{READ_WORDS, Superblock, run};
 
-/// Where the bytes of owners begin: behind every region.
+/// The offset of the owners' bytes: behind every region.
 const OWNERS: libc::off_t = 1 << 48;
 
-/// So many numbers are tried. Two in a row that others have are hardly ever drawn.
+/// The number of draws for an owner's number. Two taken numbers in a row are very unlikely.
 const MOST_CLAIMS: u64 = 64;
 
-/// Which lock is asked for.
+/// The kind of the requested lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lock {
     Shared,
     Exclusive,
-    /// The one that is held is let go.
+    /// Releases the present lock.
     None,
 }
 
-/// An existing file, if there is one, and what it says of itself.
+/// An existing file, if there is one, and the description of its region.
 ///
-/// It is looked at before it is opened for more, because opening alone may do something: its owner may write into all memory
-/// that this process shares with it.
+/// The file is checked before it is opened for writing, because opening alone may do harm. Its owner could write into all
+/// memory that this process shares with it.
 pub(crate) fn open(path: &Path) -> Result<Option<(File, Superblock)>, Refused> {
     trust_link(path)?;
     let Some(place) =
@@ -49,9 +49,9 @@ pub(crate) fn open(path: &Path) -> Result<Option<(File, Superblock)>, Refused> {
     described(&file, path).map(|superblock| Some((file, superblock)))
 }
 
-/// The same, to be looked at only.
+/// The same, for reading only.
 pub(crate) fn open_to_read(path: &Path) -> Result<Option<(File, Superblock)>, Refused> {
-    // A pipe by this name is not waited for.
+    // If this is the name of a pipe, the opening must not wait for a writer.
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
     let Some(file) = found(opened, path)? else { return Ok(None) };
     described(&file, path).map(|superblock| Some((file, superblock)))
@@ -65,8 +65,8 @@ fn found(opened: io::Result<File>, path: &Path) -> Result<Option<File>, Refused>
     }
 }
 
-/// Refuses a file of a user that this process has no reason to trust, and one that other users may write. A file without a
-/// name was given to this process by one that has it.
+/// Refuses a file of a user whom this process has no reason to trust, and a file that other users may write. A file
+/// without a name came from a process that has it open.
 fn trust(file: &File, path: &Path) -> Result<(), Refused> {
     let found = file.metadata().map_err(|source| io_error(path, "cannot be looked at", source))?;
     if !found.is_file() {
@@ -84,7 +84,8 @@ fn trust(file: &File, path: &Path) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Refuses a link that another user has put into a folder that others may write: it leads wherever that user likes.
+/// Refuses a link that another user has put into a folder which others may write, because it leads wherever that
+/// user likes.
 fn trust_link(path: &Path) -> Result<(), Refused> {
     let Ok(link) = std::fs::symlink_metadata(path) else { return Ok(()) };
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -96,7 +97,7 @@ fn trust_link(path: &Path) -> Result<(), Refused> {
     Ok(())
 }
 
-/// The user as whom this process works.
+/// The effective user of this process.
 fn user() -> u32 {
     // SAFETY: asks for a number.
     unsafe { libc::geteuid() }
@@ -115,7 +116,7 @@ pub(crate) fn described(file: &File, path: &Path) -> Result<Superblock, Refused>
     Superblock::read(&words, len)
 }
 
-/// Reads words of a file, from `at` on.
+/// Reads words of a file, beginning at `at`.
 pub(crate) fn read(file: &File, at: usize, words: &mut [u64]) -> io::Result<()> {
     let mut bytes = vec![0; words.len() * 8];
     file.read_exact_at(&mut bytes, at as u64)?;
@@ -125,7 +126,7 @@ pub(crate) fn read(file: &File, at: usize, words: &mut [u64]) -> io::Result<()> 
     Ok(())
 }
 
-/// A link to nothing is no file, but has the name that a new one would be given.
+/// A link to nothing is no file, but it occupies the name for a new file.
 pub(crate) fn refuse_link(path: &Path) -> Result<(), Refused> {
     let is_link = std::fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
     match std::fs::metadata(path) {
@@ -138,7 +139,7 @@ pub(crate) fn refuse_link(path: &Path) -> Result<(), Refused> {
     }
 }
 
-/// A file without a name, of so many bytes that the file system has set aside for it.
+/// A file without a name, with this many bytes set aside by the file system.
 pub(crate) fn unnamed(path: &Path, size: usize) -> Result<File, Refused> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let file = OpenOptions::new()
@@ -153,7 +154,7 @@ pub(crate) fn unnamed(path: &Path, size: usize) -> Result<File, Refused> {
     Ok(file)
 }
 
-/// A file of so many bytes in memory and in no file system. Nobody can make it shorter.
+/// A file in memory, without a file system. No process can make it shorter.
 pub(crate) fn in_memory(size: usize) -> Result<File, Refused> {
     let failed = |what| move |source| io_error(Path::new("memory"), what, source);
     let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
@@ -173,8 +174,8 @@ pub(crate) fn in_memory(size: usize) -> Result<File, Refused> {
     }
 }
 
-/// Sets the blocks aside that a file lacks: a copy of one may have holes, for which there may be no room when they are written.
-/// But no more than `most` bytes are taken for a file that only says that it is larger.
+/// Fills the holes of a file: a sparse copy may find no room when it is written later. At most `most` bytes are taken, because
+/// a file may only pretend to be larger.
 pub(crate) fn fill_holes(
     file: &File,
     path: &Path,
@@ -192,8 +193,8 @@ pub(crate) fn fill_holes(
     set_aside(file, size).map_err(failed)
 }
 
-/// Memory that is not there is told now, not by a signal later. Whom signals interrupt again and again has it set aside in
-/// smaller pieces.
+/// Missing room is reported now, and not by a signal later. A process that signals interrupt again and again sets the file
+/// aside in smaller pieces.
 fn set_aside(file: &File, size: usize) -> io::Result<()> {
     let offset = |at: usize| libc::off_t::try_from(at).unwrap_or(libc::off_t::MAX);
     let (mut at, mut piece) = (0, size);
@@ -209,10 +210,10 @@ fn set_aside(file: &File, size: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Another descriptor of a file, which shares no lock with the first. Allocates nothing.
+/// Another descriptor of a file, which shares no lock with the first descriptor. Allocates nothing.
 pub(crate) fn again(file: RawFd) -> io::Result<OwnedFd> {
     let mut path = [0; 32];
-    // The zeros behind it end it.
+    // The zeros behind the text end it.
     write!(&mut path[..31], "/proc/self/fd/{file}")?;
     // SAFETY: a string that ends with a zero.
     let again = unsafe { libc::open(path.as_ptr().cast(), libc::O_RDWR | libc::O_CLOEXEC) };
@@ -223,7 +224,7 @@ pub(crate) fn again(file: RawFd) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(again) })
 }
 
-/// Gives a file its name; `false` where somebody else's file has it already.
+/// Gives a file its name; `false` where another file has the name already.
 pub(crate) fn name(file: &File, path: &Path) -> Result<bool, Refused> {
     let from = format!("/proc/self/fd/{}\0", file.as_raw_fd());
     let mut to = path.as_os_str().as_bytes().to_vec();
@@ -247,8 +248,8 @@ pub(crate) fn name(file: &File, path: &Path) -> Result<bool, Refused> {
     }
 }
 
-/// Takes a lock on the first byte, in place of the one that this process has; `false` where others' locks are in the way,
-/// for which it does not wait.
+/// Takes a lock on the first byte, in place of this process's present lock. `false` where another process's lock is in
+/// the way; this function does not wait for it.
 pub(crate) fn lock(file: &impl AsRawFd, kind: Lock) -> io::Result<bool> {
     let of = first_byte(match kind {
         Lock::Shared => libc::F_RDLCK,
@@ -274,8 +275,8 @@ fn set_lock(file: &impl AsRawFd, of: &libc::flock) -> io::Result<bool> {
     }
 }
 
-/// Takes a lock on a byte that no other open region has, far behind the file's end; its number tells others whose locks are
-/// those of this one. Allocates nothing.
+/// Locks a byte that no other open region has locked, far behind the file's end. The byte's number is the owner in the
+/// region's locks. Allocates nothing.
 pub(crate) fn claim(file: &impl AsRawFd) -> io::Result<u32> {
     for attempt in 0..MOST_CLAIMS {
         let number = any_number(attempt);
@@ -286,12 +287,14 @@ pub(crate) fn claim(file: &impl AsRawFd) -> io::Result<u32> {
     Err(io::ErrorKind::AddrInUse.into())
 }
 
-/// Whether an open region has this number; `None` where the file system does not tell. Does not ask for the file's own.
+/// Whether an open region has this number; `None` where the file system does not tell. The file's own number is not
+/// asked for.
 pub(crate) fn is_claimed(file: &File, number: u32) -> Option<bool> {
     is_locked(file, owner_byte(number, libc::F_WRLCK))
 }
 
-/// A number that looks random and is never 0: no owner has one that another had, whose locks would otherwise be its own.
+/// A random number that is never 0. It must be new, because the locks of an earlier owner with this number would count
+/// as held by the new one.
 fn any_number(attempt: u64) -> u32 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: writes a time to a place for one, and asks for a number.
@@ -306,12 +309,13 @@ fn any_number(attempt: u64) -> u32 {
     u32::try_from(mixed >> 32).unwrap_or(1).max(1)
 }
 
-/// Whether anybody has the region of a file open; `None` where the file system does not tell. Takes no lock.
+/// Whether any process has the region of a file open; `None` where the file system does not tell. Takes no
+/// lock.
 pub(crate) fn is_held(file: &File) -> Option<bool> {
     is_locked(file, first_byte(libc::F_WRLCK))
 }
 
-/// Whether another has a lock that is in the way of this one.
+/// Whether another process's lock conflicts with this lock.
 fn is_locked(file: &File, mut of: libc::flock) -> Option<bool> {
     // SAFETY: of a file that this process has open, with a lock that is written to.
     let answer = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &raw mut of) };
@@ -335,7 +339,7 @@ fn owner_byte(number: u32, kind: i32) -> libc::flock {
     of
 }
 
-/// The number of the machine's present run, where that is told.
+/// The number of the machine's present run, where the system tells it.
 pub(crate) fn boot() -> Option<u64> {
     let id = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     (!id.is_empty()).then(|| run(rapidhash_v3(&id)))

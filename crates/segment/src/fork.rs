@@ -1,8 +1,8 @@
 //! Processes that are forked while they have a region open.
 //!
-//! The lock on a file tells who has its region open, and it belongs to the descriptor, which a child shares with its parent:
-//! whichever of the two closed it first would take itself for the last. So a child opens each of its files once more, before
-//! anything else is done in it, and has locks and a number of its own.
+//! The lock on a file tells which processes have its region open. It belongs to the descriptor, which a child shares with
+//! its parent. So whichever of the two closed it first would take itself for the last. A child therefore opens each of its
+//! files again before it does anything else. It then has locks and a number of its own.
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, RawFd};
@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use crate::file::{self, Lock};
 
-/// A file that is open, in a list of all of them. Lists of the library may be half changed in a child, so it is one that only
-/// grows; what is free in it is used again.
+/// An open file, in a list of all of them. In a child, lists of the standard library may be half changed. So this list only
+/// grows, and its free nodes are used again.
 #[derive(Debug)]
 pub(crate) struct Node {
     file: AtomicI32,
@@ -34,24 +34,26 @@ impl Node {
     }
 }
 
-/// Of a node without a file.
+/// The file of a node without one.
 const FREE: RawFd = -1;
 
 static FIRST: AtomicPtr<Node> = AtomicPtr::new(ptr::null_mut());
 
-/// How often this process was forked, or is about to be, since it first had a file open.
+/// The number of forks of this process since it first had a file open. A fork counts before it
+/// happens.
 static FORKS: AtomicU64 = AtomicU64::new(0);
 
-/// How many forks lie between this process and the first one that asked.
+/// The number of forks between this process and the first process that asked.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
-/// Tells a child from its parent, with which it has all memory in common that was not shared.
+/// Tells a child from its parent, although the child has a copy of its parent's memory.
 #[inline]
 pub(crate) fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// How often this process was forked: where it was since a file was opened, a child may share the lock on it.
+/// The number of forks of this process. If it has grown since a file was opened, a child may share the file's
+/// lock.
 pub(crate) fn forks() -> u64 {
     FORKS.load(Ordering::SeqCst)
 }
@@ -60,13 +62,15 @@ pub(crate) fn forks() -> u64 {
 pub(crate) fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // Where there is no memory for it, children share their parent's locks, as if this were not here.
+        // If the system has no memory for this, children share their parent's locks, as they would
+        // without this module.
         // SAFETY: functions that do nothing but what may be done in a child.
         let _ = unsafe { libc::pthread_atfork(Some(count), None, Some(open_again)) };
     });
 }
 
-/// Notes a file of which a child is to have lock and number by itself; this process has this number.
+/// Notes a file for which a child needs a lock and a number of its own; `owner` is this process's
+/// number.
 pub(crate) fn note(file: &File, owner: u32) -> &'static Node {
     watch();
     let file = file.as_raw_fd();
@@ -88,7 +92,7 @@ pub(crate) fn note(file: &File, owner: u32) -> &'static Node {
     }
 }
 
-/// A file is closed.
+/// Forgets a file that is closed.
 pub(crate) fn forget(file: &File) {
     let file = file.as_raw_fd();
     for node in nodes() {
@@ -99,20 +103,20 @@ pub(crate) fn forget(file: &File) {
 fn nodes() -> impl Iterator<Item = &'static Node> {
     let mut next = FIRST.load(Ordering::Acquire).cast_const();
     std::iter::from_fn(move || {
-        // SAFETY: null, or a node, none of which is ever freed.
+        // SAFETY: null, or a node; no node is ever freed.
         let node = unsafe { next.as_ref() }?;
         next = node.next;
         Some(node)
     })
 }
 
-/// Before there is a child.
+/// Runs before the child exists.
 extern "C" fn count() {
     FORKS.fetch_add(1, Ordering::SeqCst);
 }
 
-/// In a child that has just been forked: allocates nothing, and asks only the system. A file that it may not open any more
-/// keeps the lock that it shares.
+/// Runs in a child that has just been forked. It allocates nothing, and calls only the system. A file that the child may
+/// not open any more keeps the shared lock.
 extern "C" fn open_again() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
     for node in nodes() {

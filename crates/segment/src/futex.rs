@@ -1,5 +1,5 @@
-//! What a lock asks of the system: to sleep until a word is changed, to wake one that sleeps, which thread this is, and whether
-//! another one is still there.
+//! The system calls of a lock. They let a thread sleep until a word changes, wake a sleeping thread, tell the thread's number,
+//! and tell whether another thread still exists.
 
 use std::cell::Cell;
 use std::sync::atomic::AtomicU64;
@@ -10,7 +10,8 @@ use crate::fork;
 /// The bits of a thread's number, which the kernel keeps below 2^22.
 pub(crate) const THREAD_BITS: u32 = 22;
 
-/// Sleeps until somebody wakes this thread, unless the lower half of the word is another one already; so long at most.
+/// Sleeps until another thread wakes this one, but at most for `longest`. It does not sleep if the lower half of the
+/// word has changed already.
 pub(crate) fn sleep(word: &AtomicU64, lower: u32, longest: Duration) {
     if cfg!(miri) {
         return std::thread::yield_now();
@@ -25,7 +26,7 @@ pub(crate) fn sleep(word: &AtomicU64, lower: u32, longest: Duration) {
     }
 }
 
-/// Wakes one of the threads that sleep by this word.
+/// Wakes one of the threads that sleep on this word.
 pub(crate) fn wake(word: &AtomicU64) {
     if !cfg!(miri) {
         // SAFETY: a word of the region, which is mapped as long as it is borrowed.
@@ -43,7 +44,7 @@ fn half(word: &AtomicU64) -> *mut u32 {
 #[inline]
 pub(crate) fn thread() -> u32 {
     thread_local! {
-        /// The number, and of how often forked a process. A child has another number than the thread that forked it.
+        /// The number, and the generation of the process. A child has another number than the thread that forked it.
         static OWN: Cell<(u32, u32)> = const { Cell::new((u32::MAX, 0)) };
     }
     let generation = fork::generation();
@@ -59,7 +60,7 @@ pub(crate) fn thread() -> u32 {
 
 fn ask_for_thread() -> u32 {
     if cfg!(miri) {
-        // It does not know of numbers. The address of a thread's own variable is one.
+        // Miri does not know thread numbers. The address of a thread-local variable serves as one.
         thread_local! { static PLACE: u8 = const { 0 }; }
         let place = PLACE.with(|place| std::ptr::from_ref(place).addr());
         return u32::try_from(place >> 3 & ((1 << THREAD_BITS) - 1)).unwrap_or(0).max(1);
@@ -69,7 +70,7 @@ fn ask_for_thread() -> u32 {
     u32::try_from(own).unwrap_or(1).max(1)
 }
 
-/// Whether there is no thread with this number, in any process that this one can see.
+/// Whether no thread has this number, in any process that this one can see.
 pub(crate) fn is_gone(thread: u32) -> bool {
     if cfg!(miri) {
         return false;
@@ -79,7 +80,7 @@ pub(crate) fn is_gone(thread: u32) -> bool {
     answer != 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
 }
 
-/// A time that goes on evenly, the same for all processes of the machine's run.
+/// A clock that runs evenly, the same for all processes in this run of the machine.
 pub(crate) fn now() -> Duration {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: writes a time to a place for one.
@@ -88,7 +89,7 @@ pub(crate) fn now() -> Duration {
         + Duration::from_nanos(now.tv_nsec.unsigned_abs())
 }
 
-/// Lets the processor do something else for a moment.
+/// Lets the processor do other work for a moment.
 #[inline]
 pub(crate) fn pause() {
     std::hint::spin_loop();

@@ -1,9 +1,9 @@
-//! The index grows where entries are smaller than was expected: one bucket after the other is split in two, and the second
-//! half lies in a segment that is given to the index (linear hashing, Litwin 1980).
+//! The index grows where entries are smaller than expected. One bucket after the other is split in two, and the second half
+//! lies in a segment that is given to the index (linear hashing, Litwin 1980).
 //!
-//! Which half a slot belongs to, the next bit of its tag says, so no record is looked at. The new bucket is filled first; then
-//! the word is stored that says how far the index has grown; then the slots go from the old bucket. A process killed in
-//! between leaves slots in a bucket in which nobody looks for them.
+//! The next bit of a slot's tag says which half the slot belongs to, so no record is read. The new bucket is filled first.
+//! Then the word that says how far the index has grown is stored. Then the slots are removed from the old bucket. A process
+//! killed in between leaves slots in a bucket in which no reader looks for them.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
@@ -19,15 +19,16 @@ use crate::upkeep::KEPT;
 /// So many bits of a tag choose a bucket at most: the others are left to tell keys apart.
 const MOST_DOUBLINGS: u32 = 6;
 
-/// So many buckets are split for an entry that finds its own nearly full.
+/// The number of buckets that are split when an entry finds its own buckets nearly full.
 const SPLITS: usize = 4;
 
-/// How far an index has grown: how often each bucket was split, and how many were split once more.
+/// The growth of an index: how often each bucket was split, and the number of buckets that were
+/// split once more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Grown(u64);
 
 impl Grown {
-    /// As the word of a partition says it, whatever that is.
+    /// The growth by the word of a partition, whatever its content.
     pub(crate) fn of_word(word: u64) -> Self {
         Self(word)
     }
@@ -46,26 +47,26 @@ impl Grown {
         size(self.0 & 0xffff_ffff_ffff)
     }
 
-    /// As if every bucket had been split once more.
+    /// The growth after every bucket has been split once more.
     pub(crate) fn next(self) -> Self {
         Self(self.0 | 0xffff_ffff_ffff)
     }
 
-    /// All buckets of an index that began with so many.
+    /// The number of buckets of an index that began with `first`.
     pub(crate) fn buckets(self, first: usize) -> usize {
         (first << self.doublings()) + self.split().min(first << self.doublings())
     }
 }
 
 impl Partition<'_> {
-    /// How far the index has grown.
+    /// The present growth of the index.
     #[inline]
     pub(crate) fn grown(&self) -> Grown {
         Grown(self.memory.word(self.base + GROWTH).load(Ordering::Acquire))
     }
 
-    /// Where the bucket of this number is in which a slot with this tag is looked for; `None` where the index has not grown
-    /// so far.
+    /// The offset of the bucket in which a slot with this tag is looked up, by the bucket's first number. `None` where the
+    /// index has not grown so far.
     #[inline]
     pub(crate) fn bucket_at(&self, bucket: usize, tag: u64, grown: Grown) -> Option<usize> {
         if grown.0 == 0 {
@@ -77,8 +78,8 @@ impl Partition<'_> {
         self.half_at(bucket, tag & ((1 << depth) - 1))
     }
 
-    /// Where the half of a bucket is whose slots' tags end with these bits. What the highest of them has split off lies behind
-    /// all that was split before.
+    /// The offset of the half of a bucket whose slots' tags end with these bits. The part that the highest bit split off lies
+    /// behind all earlier parts.
     fn half_at(&self, bucket: usize, bits: usize) -> Option<usize> {
         let Some(level) = bits.checked_ilog2() else {
             return Some(self.index() + bucket * BUCKET);
@@ -87,7 +88,7 @@ impl Partition<'_> {
         self.grown_at(first + (bucket << level | bits & ((1 << level) - 1)))
     }
 
-    /// Where a bucket of those is that the index has grown by.
+    /// The offset of a bucket by which the index has grown.
     pub(crate) fn grown_at(&self, number: usize) -> Option<usize> {
         let geometry = &self.places.geometry;
         let at = number * BUCKET;
@@ -100,7 +101,7 @@ impl Partition<'_> {
         (segment < geometry.segments).then(|| self.start_of(segment) + within)
     }
 
-    /// Where a bucket of all is, of those that the index began with and those that it has grown by.
+    /// The offset of any bucket, original or added by growth.
     pub(crate) fn any_bucket_at(&self, number: usize) -> Option<usize> {
         match number.checked_sub(self.places.geometry.buckets) {
             None => Some(self.index() + number * BUCKET),
@@ -117,7 +118,7 @@ impl Partition<'_> {
 }
 
 impl Locked<'_> {
-    /// Splits a few buckets, after an entry has found its own nearly full.
+    /// Splits a few buckets, after an entry has found its own buckets nearly full.
     pub(crate) fn grow(&mut self) {
         for _ in 0..SPLITS {
             if !self.split() {
@@ -151,8 +152,8 @@ impl Locked<'_> {
             }
             to.store(copy.0, Ordering::Relaxed);
         }
-        // A delete without the lock takes the old slot away and then looks at the new one. So either it is seen here that the
-        // old one is gone, or it sees the new one.
+        // A delete without the lock empties the old slot and then looks at the new bucket. So either this thread sees that
+        // the old slot is empty, or the delete sees the new slot.
         fence(Ordering::SeqCst);
         for (from, to) in old.iter().zip(new) {
             let slot = slot_of(to);
@@ -167,7 +168,7 @@ impl Locked<'_> {
             if is_last { Grown::of(doublings + 1, 0) } else { Grown::of(doublings, split + 1) };
         partition.memory.word(partition.base + GROWTH).store(next.0, Ordering::Release);
         for ((from, to), copy) in old.iter().zip(new).zip(copies) {
-            // Where the old slot is gone by now, a delete took it away, and the copy must not bring it back.
+            // If the old slot has changed, a delete removed it, and the copy must not bring the entry back.
             if !copy.is_empty() && !exchange(from, copy, Slot::EMPTY) {
                 exchange(to, copy, Slot::EMPTY);
             }
@@ -175,14 +176,16 @@ impl Locked<'_> {
         true
     }
 
-    /// Where a bucket is, if the index has that place: a damaged directory may name a segment of records.
+    /// The offset of a bucket, if the index has that place: a damaged directory may name a segment of
+    /// records.
     pub(crate) fn of_index(&self, at: usize) -> Option<usize> {
         let within = at.checked_sub(self.partition.start_of(0));
         let segment = within.map(|at| at / self.partition.places.geometry.segment_len);
         segment.is_none_or(|segment| self.state(segment).0 == INDEX).then_some(at)
     }
 
-    /// Gives a segment to the index, which begins with the bucket of this number; where that is.
+    /// Gives a segment to the index, which begins with the bucket of this number; returns the
+    /// bucket's offset.
     fn extend(&mut self, number: usize) -> Option<usize> {
         let geometry = self.partition.places.geometry;
         let place = (number * BUCKET) >> geometry.segment_len.trailing_zeros();
@@ -191,7 +194,7 @@ impl Locked<'_> {
         if !is_first || place >= geometry.segments * share / of {
             return None;
         }
-        // Those that are written anew have a place before.
+        // Records that are written anew need a free segment first.
         if self.free().nth(KEPT - 1).is_none() {
             if self.victim().is_none() {
                 self.choose();
@@ -202,7 +205,8 @@ impl Locked<'_> {
         let memory = self.partition.memory;
         memory.store(self.partition.note_at(segment, FILL), 0);
         memory.store(self.partition.note_at(segment, STATE), INDEX << 56);
-        // A process killed before this leaves a segment that is given back, and not one that records are written into, too.
+        // A process killed before this leaves a segment that is given back, and never a segment that both the index and
+        // records use.
         fence(Ordering::Release);
         memory.store(self.partition.directory_at(place), segment as u64 + 1);
         self.partition.grown_at(number)
@@ -218,7 +222,7 @@ mod tests {
     use crate::{Cache, Options, Set};
 
     thread_local! {
-        /// A bucket that is split loses its slots after the splitter's second look at them.
+        /// After the splitter's second look at a bucket, the bucket loses its slots.
         static IS_EMPTIED_THEN: Cell<bool> = const { Cell::new(false) };
     }
 
@@ -256,7 +260,7 @@ mod tests {
         }
     }
 
-    /// As a damaged file may have it.
+    /// A damaged file may have such a directory.
     #[test]
     fn a_segment_of_entries_that_the_directory_names_is_left_alone() {
         let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();

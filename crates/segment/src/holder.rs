@@ -1,4 +1,4 @@
-//! The holder of a partition's lock: the process to look at where writers find it busy.
+//! The holder of a partition's lock: the process to examine when writers find the lock busy.
 
 use crate::layout::LOCK;
 use crate::lock;

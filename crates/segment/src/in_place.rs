@@ -1,7 +1,7 @@
-//! Changes that are one store into a record that is there: of its expiry, of the mark that it is stale, and of a number.
+//! Changes that are one store into an existing record: of its expiry, of its stale mark, and of a number.
 //!
-//! The words that are changed have checks of their own, so that nothing else of the record is read or written. A reader finds
-//! the word of before or of after.
+//! The changed words have checks of their own, so that no other word of the record is read or written. A reader finds the old
+//! or the new word.
 
 use std::sync::atomic::Ordering;
 
@@ -18,7 +18,8 @@ impl Locked<'_> {
         let (memory, header) = (self.partition.memory, present.found.header);
         let latest = self.partition.note_at(present.segment, LATEST);
         memory.store(latest, memory.load(latest).max(expiry));
-        // A process killed in between leaves a segment that is not given back before its last entry expires.
+        // A process killed in between leaves a segment that is given back only after its last entry has
+        // expired.
         fence(Ordering::Release);
         let stale = if is_stale { kind::STALE } else { 0 };
         let marked = Header { expiry, kind: header.kind & !kind::STALE | stale, ..header };
@@ -27,7 +28,7 @@ impl Locked<'_> {
         self.change(hash, present, 8, word);
     }
 
-    /// Puts another number in the place of an entry's.
+    /// Replaces the number of an entry.
     pub(crate) fn set_number(&self, hash: u64, present: &Present<'_>, number: Number) {
         let header = &present.found.header;
         let check =
@@ -35,7 +36,7 @@ impl Locked<'_> {
         self.change(hash, present, header.number_at(), number.with_check(check));
     }
 
-    /// Stores a word of an entry's record. An older fill token may not succeed from then on, not even after a crash.
+    /// Stores a word of an entry's record. From then on no older fill token succeeds, not even after a crash.
     fn change(&self, hash: u64, present: &Present<'_>, at: usize, word: u64) {
         self.partition.note_change(hash);
         let record = self.partition.base + present.slot.at();

@@ -1,4 +1,4 @@
-//! The index of a partition: where the slots of a key are, and how one is put in the place of another.
+//! The index of a partition: the slots of a key, and how one slot replaces another.
 
 use std::sync::atomic::Ordering;
 
@@ -9,16 +9,18 @@ use crate::partition::Partition;
 use crate::slot::{MOST_USES, Slot};
 use crate::tally::Count;
 
-/// So many lines of a record are asked for ahead of time; if it has more, the processor sees by itself where that leads.
+/// The number of a record's lines that are prefetched. If the record has more, the processor itself detects the
+/// sequence.
 const AHEAD: usize = 3;
 
-/// Four ghosts are kept for so many entries that are there: of more of them, all that ever came would be taken for used.
+/// Four ghosts are kept for this many entries. With more ghosts, every key that was ever evicted would count as used.
 const ITEMS_FOR_GHOSTS: u64 = 16;
 
 impl<'c> Partition<'c> {
-    /// The slots that a key's may be, by their tags.
+    /// The slots that a key's slot may be, by their tags.
     ///
-    /// All tags are looked at before any slot is followed: which one it is the processor cannot foretell.
+    /// All tags are compared before any slot is followed, because the processor cannot predict which slot
+    /// it is.
     #[inline(always)]
     #[expect(
         clippy::inline_always,
@@ -28,7 +30,7 @@ impl<'c> Partition<'c> {
         self.candidates_at(hash, self.grown())
     }
 
-    /// The same in an index that has grown so far.
+    /// The same, for a given growth of the index.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "as above")]
     pub(crate) fn candidates_at(
@@ -72,18 +74,19 @@ impl<'c> Partition<'c> {
     #[inline]
     pub(crate) fn numbers_of(&self, hash: u64) -> [usize; 2] {
         let buckets = self.places.geometry.buckets as u64;
-        // The first by the lower half; the second by a mix of it, so that keys which share one seldom share both.
+        // The first number uses the hash's lower half, and the second a mix of it. So keys which share one bucket
+        // seldom share both.
         let low = hash & 0xffff_ffff;
         let other = hash.wrapping_mul(0xff51_afd7_ed55_8ccd) >> 32;
         [low, other].map(|bits| size((bits * buckets) >> 32))
     }
 
-    /// Where the index begins.
+    /// The offset of the index.
     pub(crate) fn index(&self) -> usize {
         self.base + self.places.index
     }
 
-    /// The word of ghosts that a key's would be in.
+    /// The offset of the word of ghosts for a key.
     pub(crate) fn ghosts_of(&self, hash: u64) -> usize {
         let all = self.places.geometry.ghosts as u64 / 4;
         let items = self.memory.load(Count::Items.at(self.base));
@@ -92,7 +95,7 @@ impl<'c> Partition<'c> {
         self.base + self.places.ghosts + size(word) * 8
     }
 
-    /// Asks for the lines of the index that a key's entry may be in.
+    /// Prefetches the lines of the index that may have a key's slot.
     #[inline]
     pub(crate) fn prefetch_index(&self, hash: u64) {
         for bucket in self.buckets_of(hash) {
@@ -100,14 +103,14 @@ impl<'c> Partition<'c> {
         }
     }
 
-    /// Asks for the lines that a set looks at.
+    /// Prefetches the lines that a set reads.
     #[inline]
     pub(crate) fn prefetch_to_set(&self, hash: u64) {
         self.prefetch_index(hash);
         self.memory.prefetch(self.ghosts_of(hash));
     }
 
-    /// Asks for the first lines of the record that a key's slot points to.
+    /// Prefetches the first lines of the record that a key's slot points to.
     #[inline]
     pub(crate) fn prefetch_record(&self, hash: u64) {
         for (_, slot) in self.candidates(hash) {
@@ -118,8 +121,7 @@ impl<'c> Partition<'c> {
     }
 }
 
-/// Puts another slot in the place of this one, however often that was read meanwhile; `false` where it is another record's by
-/// now, or nobody's.
+/// Replaces a slot by another, even if it has counted more uses meanwhile; `false` where it is now empty or another record's.
 pub(crate) fn exchange(word: &AtomicU64, slot: Slot, other: Slot) -> bool {
     let mut now = slot;
     while now.is_of(slot) {
@@ -131,7 +133,8 @@ pub(crate) fn exchange(word: &AtomicU64, slot: Slot, other: Slot) -> bool {
     false
 }
 
-/// Whether a slot is what it was before its record was looked at. A record that was moved meanwhile has another one.
+/// Whether a slot still points to the record that was read. The slot of a record that was moved meanwhile has
+/// changed.
 #[inline]
 pub(crate) fn is_still(word: &AtomicU64, slot: Slot) -> bool {
     // The read of the record must not come before the read of the slot.
@@ -139,12 +142,12 @@ pub(crate) fn is_still(word: &AtomicU64, slot: Slot) -> bool {
     Slot(word.load(Ordering::Relaxed)).is_of(slot)
 }
 
-/// Notes a use, unless the most that are counted are noted already: keys that are read much cost no write.
+/// Counts a use, unless the slot is at its limit: so keys that are read often cost no write.
 #[inline]
 pub(crate) fn count_use(word: &AtomicU64, slot: Slot) {
     if slot.uses() < MOST_USES {
         let more = slot.with_uses(slot.uses() + 1);
-        // Where the slot has changed there is nothing to note.
+        // A use of a slot that has changed need not be counted.
         let _ = word.compare_exchange(slot.0, more.0, Ordering::Relaxed, Ordering::Relaxed);
     }
 }

@@ -1,4 +1,4 @@
-//! Where everything lies: the geometry of a region, and the offsets that follow from it.
+//! The geometry of a region, and the offsets that follow from it.
 //!
 //! ```text
 //! superblock 4 KiB | namespaces, 64 bytes each | lines of counters, 128 bytes a session | partition 0 | partition 1 | …
@@ -8,8 +8,8 @@
 //!            | segments of the index, a word a segment | ghosts | index | segments
 //! ```
 //!
-//! All of it scales with the region: few partitions, of segments of 16 KiB, in one of 1 MiB; in a large one enough partitions
-//! that writers seldom meet.
+//! The geometry scales with the region. A region of 1 MiB has few partitions, of segments of 16 KiB. A large region has so
+//! many partitions that writers seldom meet.
 
 use crate::namespace::{self, MOST_NAMESPACES};
 use crate::record::MAX_KEY;
@@ -24,7 +24,7 @@ pub(crate) const STATS_LINE: usize = 128;
 /// The smallest region.
 pub const LEAST_SIZE: usize = 1 << 20;
 
-/// The longest partition: places in it have 32 bits, of words.
+/// The longest partition: a place in it is a number of words in 32 bits.
 const LONGEST_PARTITION: usize = 1 << 35;
 /// The largest region.
 const LARGEST_SIZE: usize = MOST_PARTITIONS * LONGEST_PARTITION;
@@ -36,8 +36,8 @@ pub(crate) const BUCKET: usize = 8 * BUCKET_SLOTS;
 /// Classes of entries by how long they live, so that a segment's entries expire at about the same time.
 pub(crate) const CLASSES: usize = 8;
 
-/// Words of changes that a partition has: see `changes.rs`. Keys that share one may refuse each other's fills, and so there are
-/// many.
+/// The words of changes of a partition: see `changes.rs`. Keys that share a word may refuse each other's fills, so there are
+/// many words.
 pub(crate) const CHANGE_COUNTERS: usize = 1024;
 
 /// Offsets in a partition.
@@ -55,36 +55,37 @@ pub(crate) const SEGMENT_WORDS: usize = CHANGES + CHANGE_COUNTERS * 8;
 /// The words of notes on a segment.
 pub(crate) const NOTES: usize = 4;
 
-/// Values are not cut into shorter chunks, and no value is left uncut that makes a longer record.
+/// The shortest chunk, and the longest record with an uncut value.
 const LEAST_CHUNK: usize = 4 << 10;
 const LONGEST_RECORD: usize = 128 << 10;
 
 const LEAST_SEGMENT: usize = 16 << 10;
 pub(crate) const LARGEST_SEGMENT: usize = 2 << 20;
-/// A partition has so many segments to twice as many: with fewer its eviction is coarse.
+/// A partition has this many segments to twice as many. With fewer segments eviction is coarse.
 const SEGMENTS_WANTED: usize = 80;
-/// It is not split where it would have fewer than these.
+/// A partition is not split where its halves would have fewer segments.
 const LEAST_SEGMENTS: usize = 32;
-/// A segment has room for so many entries of the size that is expected, since the last one seldom fits in what is left; but
-/// for that there are never fewer segments than about these. Three are kept free, and of two or three others a part is.
+/// A segment has room for this many entries of the expected size, because the last entry seldom fits in the rest. But this
+/// never makes fewer segments than about `FEWEST_SEGMENTS`. Three segments are kept free, and parts of two or three others
+/// are unwritten.
 const ITEMS_WANTED: usize = 8;
 const FEWEST_SEGMENTS: usize = 128;
-/// A partition is split where both halves keep so many bytes.
+/// A partition is split where each half has at least this many bytes.
 const LEAST_PARTITION: usize = 4 << 20;
-/// Writers seldom meet in one of so many partitions.
+/// With this many partitions, writers seldom meet in one.
 const MOST_PARTITIONS: usize = 64;
-/// The index has so many slots for ten entries of the size that is expected.
+/// The slots of the index for ten entries of the expected size.
 const SLOTS_FOR_TEN: usize = 12;
-/// It takes no less than one of so many bytes. That is a slot for each 800: enough for the chunks of values that are cut, of
-/// which each has a slot of its own beside the entry's, and for entries that are smaller than was expected.
+/// The index takes at least this fraction of the bytes, a slot for each 800 bytes. This is enough for entries that are
+/// smaller than expected, and for chunks, each of which has a slot beside the entry's.
 const LEAST_INDEX: usize = 100;
-/// Nor more than one of so many: if entries are smaller than that, it grows into segments.
+/// The index takes at most this fraction of the bytes. With smaller entries it grows into segments.
 const LARGEST_INDEX: usize = 32;
-/// Ghosts have room beside an index of one of so many bytes.
+/// The number of ghosts follows the size of the index, up to this fraction of the bytes.
 const LARGEST_GHOSTED: usize = 20;
-/// An entry is expected to have a word of key and value at least: of smaller ones the index would take half the region.
+/// The smallest expected entry, a word of key and value. For smaller entries the index would take half the region.
 const LEAST_ITEM: usize = 8;
-/// And to take no larger a part of the region than the largest value does.
+/// The largest expected entry, as a fraction of the region: the largest value has the same.
 const ITEM_SHARE: usize = 4;
 /// Header and padding of an entry, on average.
 const BESIDE_ITEM: usize = 20;
@@ -95,7 +96,7 @@ const LEAST_NAMED: usize = 64;
 const MOST_NAMED: usize = 4096;
 const NAMED_SHARE: usize = 1 << 10;
 
-/// How a region is divided. What a file says of itself, so nothing of it is trusted before [`Geometry::checked`].
+/// The geometry of a region. It may come from a file, so [`Geometry::checked`] checks it before it is trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Geometry {
     pub(crate) size: usize,
@@ -111,7 +112,7 @@ pub(crate) struct Geometry {
 }
 
 impl Geometry {
-    /// The index grows into no more than this part of the segments.
+    /// The index grows into at most this part of the segments.
     pub(crate) const INDEX_SHARE: (usize, usize) = (3, 8);
 
     /// Divides a region.
@@ -187,17 +188,18 @@ impl Geometry {
         if sound { Ok(self) } else { Err(Refused::Geometry) }
     }
 
-    /// Where the notes on segments are, in a partition.
+    /// The offset of the notes on segments, in a partition.
     pub(crate) fn notes_at(&self) -> usize {
         SEGMENT_WORDS + self.segments * 8
     }
 
-    /// Where the times at which segments were begun are: beside the notes, which are read with every entry.
+    /// The offset of the times at which segments were begun. They are not among the notes, which are read
+    /// with every entry.
     pub(crate) fn times_at(&self) -> usize {
         self.notes_at() + self.segments * NOTES * 8
     }
 
-    /// Where it is noted which segments the index has grown into.
+    /// The offset of the list of segments into which the index has grown.
     pub(crate) fn directory_at(&self) -> usize {
         self.times_at() + self.segments * 8
     }
@@ -236,14 +238,15 @@ impl Geometry {
         (LARGEST_SEGMENT.min(previous_power_of_two(size / 16)) / 4).min(MAX_KEY)
     }
 
-    /// The longest record of which the value is not cut: six fit in a segment, so that little of one is left empty. A copy of
-    /// one takes a few microseconds.
+    /// The longest record with an uncut value. Six such records fit in a segment, so that little of a segment is left empty.
+    /// A copy of one takes a few microseconds.
     pub(crate) fn longest_record(&self) -> usize {
         let sixth = self.segment_len / 6 / 8 * 8;
         sixth.clamp(LEAST_CHUNK, LONGEST_RECORD)
     }
 
-    /// The longest record of a chunk: shorter, since it is read with others anyway.
+    /// The longest record of a chunk. It is shorter, because a chunk is read together with others
+    /// in any case.
     pub(crate) fn longest_chunk(&self) -> usize {
         (self.longest_record() / 2).max(LEAST_CHUNK)
     }
@@ -313,7 +316,7 @@ mod tests {
         assert!(segment_len / 2 >= 2 * max_key, "{of}");
         assert!(segment_len / geometry.longest_record() >= 4, "{of}");
         assert!(geometry.ghosts >= 32, "{of}");
-        // As many records as there are where all is filled with entries of this size.
+        // The number of records when the region is full of entries of this size.
         let (longest, chunk) = (geometry.longest_record(), geometry.longest_chunk());
         let records = if item < longest { 1 } else { 1 + item.div_ceil(chunk) };
         let grown = slots + bytes / Geometry::INDEX_SHARE.1 * Geometry::INDEX_SHARE.0 / 8;

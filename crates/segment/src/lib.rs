@@ -1,12 +1,13 @@
 //! A cache in a region of bytes: in private memory, or in a file that any number of processes have mapped.
 //!
-//! Reads take no lock. A writer locks one partition of the region, and whatever instruction it is killed at, what it leaves behind
-//! is a state that all others can go on from: **every state that can be reached by stopping any process at any instruction is
+//! Reads take no lock. A writer locks one partition of the region. It may be killed at any instruction, and all other processes
+//! can go on from the state that it leaves: **every state that can be reached by stopping any process at any instruction is
 //! valid**. `docs/segment-format.md` has the layout and the argument.
 //!
-//! **Trust.** A file of another user (but root) and one that others may write are refused. Whoever may write a region can read and
-//! change all that is in it, and keep writers waiting; nobody can make another process follow a pointer or reach outside of the
-//! region. Making the file shorter ends the processes that have it mapped (SIGBUS); [`Cache::shared`] is sealed against that.
+//! **Trust.** A file of another user (except root) is refused, and so is a file that others may write. A user who may write a
+//! region can read and change all of its entries, and keep writers waiting. No user can make another process follow a pointer or
+//! reach outside of the region. Making the file shorter ends the processes that have it mapped (SIGBUS); [`Cache::shared`] is
+//! sealed against that.
 //!
 //! ```
 //! # use larder_segment::{Cache, Options, Set};

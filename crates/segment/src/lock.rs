@@ -1,17 +1,19 @@
-//! The lock of a partition: for writers only, of all processes, and of none that has died.
+//! The lock of a partition. Only writers take it, in all processes, and no dead process holds it
+//! for long.
 //!
 //! ```text
 //! owner 32 | somebody sleeps 1 | which holding 9 | thread 22
 //! ```
 //!
-//! It is one word, and no pointer is in it: whatever a neighbour writes there, no process follows it. The owner is the number
-//! of an open region, by which others ask the kernel whether its process lives ([`Owner`]). A thread that has waited asks, and
-//! takes the lock of a dead one over by one compare-and-swap: every state that the dead may have left is a valid one. A
-//! number is of one owner only, so that a lock that has changed hands meanwhile is not taken for the dead one's.
+//! The lock is one word without a pointer, so no process follows a pointer that a foreign write left there. The owner is the
+//! number of an open region, by which others ask the kernel whether its process lives ([`Owner`]). A thread that has waited
+//! asks this, and takes the lock of a dead process over by one compare-and-swap. Every state that the dead process may have
+//! left is valid. A number belongs to one owner only. So a lock that has changed hands meanwhile is not mistaken for the dead
+//! owner's.
 //!
-//! Who takes the lock spins for a moment, and then sleeps. A holder that is stopped, or gets no processor, keeps the lock, so
-//! every wait has an end. Who has waited so long in vain notes which holding it was. While that one lasts, others try once and
-//! do not wait; now and then one of them waits again.
+//! A thread that finds the lock taken spins for a moment, and then sleeps. A holder that is stopped, or gets no processor,
+//! keeps the lock, so every wait has an end. A thread that has waited in vain notes which holding it was. While that holding
+//! lasts, other threads try once and do not wait; now and then one of them waits again.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -23,7 +25,8 @@ use crate::{fork, futex};
 /// The bytes that a lock takes.
 pub(crate) const LEN: usize = 64;
 
-/// Where it stands which holding was waited for in vain, and since when, in nanoseconds of [`futex::now`].
+/// The offsets of the holding that was awaited in vain, and of the time since then, in nanoseconds of
+/// [`futex::now`].
 const GIVEN_UP: usize = 8;
 const SINCE: usize = 16;
 
@@ -32,53 +35,55 @@ const ONE_HOLDING: u64 = 1 << futex::THREAD_BITS;
 const HOLDING: u64 = 0x1ff << futex::THREAD_BITS;
 const SLEEPS: u64 = 1 << 31;
 
-/// A thread looks so often before it sleeps, each time after twice as many pauses, to [`MOST_PAUSES`].
+/// A thread looks this many times before it sleeps. Each time it pauses twice as often, up to
+/// [`MOST_PAUSES`].
 const LOOKS: u32 = 12;
 const MOST_PAUSES: u32 = 32;
 
-/// A thread sleeps so long before it asks whether the holder lives; each time twice as long, to [`LONGEST_SLEEP`].
+/// A thread sleeps for this time before it asks whether the holder lives. Each further sleep is twice as long, up
+/// to [`LONGEST_SLEEP`].
 const FIRST_SLEEP: Duration = Duration::from_millis(1);
 const LONGEST_SLEEP: Duration = Duration::from_millis(8);
 
-/// While the lock goes from hand to hand it is waited for this many times as long as for one holder.
+/// While the lock goes from hand to hand, a thread waits this many times as long as for one holder.
 const HANDS: u32 = 4;
 
-/// After so long a holding that was waited for in vain is waited for again, by one.
+/// After this time one thread waits again for a holding that was awaited in vain.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// A lock that is held.
 #[derive(Debug)]
 pub(crate) struct Held<'m> {
     lock: Lock<'m>,
-    /// The lock's word, but for whether somebody sleeps.
+    /// The lock's word, without the bit that says whether a thread sleeps.
     is: u64,
-    /// Its last holder died holding it.
+    /// The lock's last holder died while it held the lock.
     pub(crate) owner_died: bool,
     generation: u32,
 }
 
-/// What is known of a lock that was not had.
+/// The report on a lock that was not free in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Busy {
-    /// The thread that holds it.
+    /// The thread that holds the lock.
     pub(crate) thread: u32,
-    /// How long this one has waited.
+    /// The time for which this thread has waited.
     pub(crate) waited: Duration,
 }
 
-/// Makes a lock of the bytes at `at`, whatever they are. Nobody may hold or await it.
+/// Makes a lock of the bytes at `at`, whatever their content. No thread may hold it or wait for it.
 pub(crate) fn make(memory: &Memory, at: usize) {
     for word in (at..at + LEN).step_by(8) {
         memory.store(word, 0);
     }
 }
 
-/// The thread that holds the lock whose word this is.
+/// The thread that holds the lock with this word.
 pub(crate) fn holder_of(word: u64) -> Option<u32> {
     u32::try_from(word & THREAD).ok().filter(|thread| *thread != 0)
 }
 
-/// Takes the lock at `at`. A holder that does not let go is waited for so long at most; with no patience at all, not a moment.
+/// Takes the lock at `at`. It waits for one holder for `patience` at most; without patience it does not wait at all.
 #[inline]
 pub(crate) fn take<'m>(
     memory: &'m Memory,
@@ -103,7 +108,7 @@ impl<'m> Lock<'m> {
         self.memory.word(self.at)
     }
 
-    /// Takes it if it is free; otherwise the word that it is.
+    /// Takes the lock if it is free; otherwise returns its word.
     #[inline]
     fn try_once(self, own: u64, sleeps: bool) -> Result<Held<'m>, u64> {
         let is = self.word().load(Ordering::Relaxed);
@@ -113,7 +118,7 @@ impl<'m> Lock<'m> {
         self.exchange(is, own, sleeps, false)
     }
 
-    /// Makes this thread the holder in the place of what the word is.
+    /// Makes this thread the holder, if the word is still `is`.
     #[inline]
     fn exchange(self, is: u64, own: u64, sleeps: bool, owner_died: bool) -> Result<Held<'m>, u64> {
         let becomes = own | is.wrapping_add(ONE_HOLDING) & HOLDING;
@@ -122,7 +127,7 @@ impl<'m> Lock<'m> {
         Ok(Held { lock: self, is: becomes, owner_died, generation: fork::generation() })
     }
 
-    /// Takes it once it is free or its holder has died.
+    /// Takes the lock once it is free or its holder has died.
     #[cold]
     fn wait(
         self,
@@ -150,21 +155,22 @@ impl<'m> Lock<'m> {
         Sleeper { lock: self, own, owner, began, patience }.sleep(given_up == GivenUp::LongAgo)
     }
 
-    /// Takes it away from a holder that has died; otherwise the word that it is.
+    /// Takes the lock from a holder that has died; otherwise returns its word.
     fn take_over(self, is: u64, own: u64, owner: Owner<'_>) -> Result<Held<'m>, u64> {
         let thread = holder_of(is).ok_or(is)?;
         let number = u32::try_from(is >> 32).map_err(|_| is)?;
         if owner.lives(number, thread) { Err(is) } else { self.exchange(is, own, true, true) }
     }
 
-    /// Whether a holding was waited for in vain. Of those who find that this is long ago one is told so, and waits again.
+    /// Whether a holding was awaited in vain. If that is long ago, one of the threads that ask is told so, and waits
+    /// again.
     fn given_up(self, holding: u64, now: Duration) -> GivenUp {
         if self.memory.load(self.at + GIVEN_UP) != holding {
             return GivenUp::No;
         }
         let (word, now) = (self.memory.word(self.at + SINCE), nanoseconds(now));
         let since = word.load(Ordering::Relaxed);
-        // One that is in the future was not noted in this run of the machine.
+        // A time in the future was not noted in this run of the machine.
         if u128::from(now.wrapping_sub(since)) < AGAIN.as_nanos() {
             return GivenUp::Lately;
         }
@@ -172,19 +178,19 @@ impl<'m> Lock<'m> {
         if is_first.is_ok() { GivenUp::LongAgo } else { GivenUp::Lately }
     }
 
-    /// Notes that a holding was waited for in vain.
+    /// Notes that a thread has waited for a holding in vain.
     fn give_up(self, holding: u64, now: Duration) {
         let given_up = self.memory.word(self.at + GIVEN_UP);
         self.memory.store(self.at + SINCE, nanoseconds(now));
         given_up.store(holding, Ordering::Release);
         if self.word().load(Ordering::Acquire) & !SLEEPS != holding {
-            // It has let go just now, and perhaps before it could see this.
+            // The holder has released the lock just now, and perhaps before it could see the note.
             let _ = given_up.compare_exchange(holding, 0, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
 }
 
-/// Whether others have waited for a holding in vain.
+/// The answer to the question whether a holding was awaited in vain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum GivenUp {
     No,
@@ -203,8 +209,8 @@ struct Sleeper<'m, 'o> {
 }
 
 impl<'m> Sleeper<'m, '_> {
-    /// Sleeps until the lock is free, its holder has died, or was waited for long enough: by this thread, or, unless it is
-    /// to try again, by another one.
+    /// Sleeps until the lock is free, its holder has died, or the holder was awaited for long enough. This thread's own
+    /// wait counts, and, unless it is to try again, another thread's wait too.
     fn sleep(self, mut tries_again: bool) -> Result<Held<'m>, Busy> {
         let Self { lock, own, owner, began, patience } = self;
         let (mut holding, mut since, mut longest) = (0, began, FIRST_SLEEP);
@@ -255,7 +261,8 @@ impl Busy {
 }
 
 impl Held<'_> {
-    /// Whether this process holds it. A child that was forked meanwhile does not: its parent does.
+    /// Whether this process holds the lock. A child that was forked meanwhile does not: its parent
+    /// does.
     pub(crate) fn is_own(&self) -> bool {
         self.generation == fork::generation()
     }
@@ -271,7 +278,7 @@ impl Drop for Held<'_> {
             lock.memory.store(lock.at + GIVEN_UP, 0);
         }
         let (mut is, free) = (self.is, self.is & HOLDING);
-        // Whatever a neighbour has written there meanwhile is left alone.
+        // A word that a foreign write has changed is left alone.
         while is & !SLEEPS == self.is {
             match word.compare_exchange(is, free, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) if is & SLEEPS != 0 => return futex::wake(word),

@@ -1,5 +1,5 @@
-//! A partition whose lock is held: its entries found, read and taken away. Everything that changes more than one word is done
-//! under the lock.
+//! A partition whose lock is held: its entries are found, read and removed. Every change of more than one word happens under
+//! the lock.
 
 use std::sync::atomic::Ordering;
 
@@ -13,40 +13,41 @@ use crate::slot::Slot;
 use crate::tally::Count;
 use crate::upkeep::Work;
 
-/// The queues of segments: entries begin in the small one, and go on to the main one if they are used (S3-FIFO, Yang and
-/// others 2023).
+/// The queues of segments. Entries begin in the small queue, and go on to the main queue if they are used (S3-FIFO, Yang
+/// and others 2023).
 pub(crate) const FREE: u64 = 0;
 pub(crate) const SMALL: u64 = 1;
 pub(crate) const MAIN: u64 = 2;
-/// Of segments that the index has grown into: they are in no queue.
+/// The mark of segments into which the index has grown: they are in no queue.
 pub(crate) const INDEX: u64 = 3;
 
-/// A partition that this thread alone writes.
+/// A partition that only this thread writes.
 #[derive(Debug)]
 pub(crate) struct Locked<'c> {
     pub(crate) partition: Partition<'c>,
     pub(crate) moment: Moment,
-    /// Milliseconds of the region's own time, when the lock was taken.
+    /// The time at which the lock was taken, in milliseconds of the region's own time.
     pub(crate) now: u64,
     pub(crate) held: Held<'c>,
     /// An entry has found its buckets of the index nearly full.
     pub(crate) is_crowded: bool,
-    /// The record that is stored is a chunk of a large value, and whether it is the first one in this partition.
+    /// `Some` where the stored record is a chunk of a large value; `true` where it is the first one in this
+    /// partition.
     pub(crate) is_of_large: Option<bool>,
-    /// The hash of the key that is about to be stored, whose older entry is not evicted to make room for the new one.
+    /// The hash of the key that is about to be stored. Its older entry is not evicted to make room for the new one.
     pub(crate) spared: Option<u64>,
-    /// The work for others' room that may still be done under this hold of the lock.
+    /// The work on room for other entries that this hold of the lock may still do.
     pub(crate) left: Work,
-    /// What is to be done once the lock is free.
+    /// The values whose chunks must be removed once the lock is free.
     pub(crate) doomed: Vec<Doomed>,
     /// A segment was begun under this hold of the lock.
     pub(crate) has_begun: bool,
 }
 
-/// An entry that is there.
+/// An existing entry.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Present<'c> {
-    /// The word that its slot is in, and what it was there.
+    /// The word with the entry's slot, and the slot as it was read.
     pub(crate) word: &'c AtomicU64,
     pub(crate) slot: Slot,
     pub(crate) segment: usize,
@@ -59,28 +60,28 @@ pub(crate) struct Stored {
     pub(crate) version: u64,
     /// The entry got an index slot: its key's own slot where [`Takes::Older`] asked for that.
     pub(crate) is_there: bool,
-    /// The key was changed since the token was taken that is given back with this fill: by a delete without the lock.
+    /// A delete without the lock changed the key after this fill's token was taken.
     pub(crate) is_late: bool,
-    /// Cut values of which a part was evicted to make room, and the one that was replaced.
+    /// Cut values of which a part was evicted to make room, and the cut value that was replaced.
     pub(crate) doomed: Vec<Doomed>,
 }
 
-/// A cut value of which the rest is to go too, once the lock is free.
+/// A cut value whose remaining chunks must be removed once the lock is free.
 #[derive(Debug)]
 pub(crate) struct Doomed {
     /// The hash of the key.
     pub(crate) hash: u64,
-    /// Where the chunks are.
+    /// The entry's list of chunks.
     pub(crate) chunks: Vec<u8>,
 }
 
-/// Which slot an entry may take.
+/// The slots that an entry may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Takes {
-    /// The one of the key's older entry, or any.
+    /// The slot of the key's older entry, or any other.
     Any,
-    /// The one of the older entry that it is made of, or depends on: where that was deleted by one who did not wait for the
-    /// lock, this one is not to bring it back.
+    /// Only the slot of the older entry from which this entry was made, or on which it depends. If a delete without the
+    /// lock has removed the older entry, this entry must not bring it back.
     Older,
 }
 
@@ -94,13 +95,13 @@ pub(crate) struct Entry<'e> {
     pub(crate) kind: u8,
     pub(crate) flags: u32,
     pub(crate) expiry: u64,
-    /// `None` takes the one of the place where it comes to lie.
+    /// `None` takes the version that follows from the record's place.
     pub(crate) version: Option<u64>,
 }
 
 #[cfg(test)]
 impl<'e> Entry<'e> {
-    /// An entry of no namespace that stays.
+    /// An entry without a namespace and without expiry.
     pub(crate) fn lasting(hash: u64, key: &'e [u8], value: &'e [u8]) -> Self {
         let (space, expiry) = (Space::ROOT, crate::record::FOREVER);
         Self { hash, space, key, value, kind: 0, flags: 0, expiry, version: None }
@@ -130,7 +131,7 @@ impl<'c> Locked<'c> {
         locked
     }
 
-    /// The entry of a key, of whatever generation of its namespace.
+    /// The entry of a key, in any generation of its namespace.
     pub(crate) fn find(&self, hash: u64, key: &[u8], space: Space) -> Option<Present<'c>> {
         self.partition.candidates(hash).find_map(|(word, slot)| {
             let segment = self.segment_of(slot)?;
@@ -141,7 +142,8 @@ impl<'c> Locked<'c> {
         })
     }
 
-    /// The entry whose record with this header is at `at` of the region, if a slot points there.
+    /// The entry whose record, with this header, lies at `at` of the region, if a slot points
+    /// there.
     pub(crate) fn find_at(&self, hash: u64, at: usize, header: &Header) -> Option<Present<'c>> {
         self.partition.candidates(hash).find_map(|(word, slot)| {
             let is_it = self.partition.base + slot.at() == at;
@@ -170,7 +172,7 @@ impl<'c> Locked<'c> {
         present.found.header.space(self.partition.memory, at)
     }
 
-    /// Copies the value of an entry to the end of `value`, of a number its word; `false` where it is damaged.
+    /// Appends the value of an entry to `value`, or the word of a number; `false` where the value is damaged.
     pub(crate) fn read(&self, hash: u64, present: &Present<'_>, value: &mut Vec<u8>) -> bool {
         let (header, from) = (present.found.header, value.len());
         let at = self.partition.base + present.slot.at() + header.len() + header.key_len;
@@ -183,7 +185,7 @@ impl<'c> Locked<'c> {
         is_whole
     }
 
-    /// The same, of a number the text that spells it.
+    /// The same, but with a number as its text.
     pub(crate) fn text(&self, hash: u64, present: &Present<'_>, value: &mut Vec<u8>) -> bool {
         let is_whole = self.read(hash, present, value);
         let header = present.found.header;
@@ -194,25 +196,26 @@ impl<'c> Locked<'c> {
         is_whole
     }
 
-    /// Whether an entry is there and no reader would take it. Where records have no checks, nothing of it is looked at.
+    /// Whether an existing entry is damaged, so that no reader would accept it. Where records have no checks, nothing
+    /// is read.
     pub(crate) fn is_damaged(&self, hash: u64, present: &Present<'_>) -> bool {
         self.partition.places.is_checked && !self.read(hash, present, &mut Vec::new())
     }
 
-    /// Where the chunks of an entry are, if its value lies in chunks.
+    /// The list of an entry's chunks, if its value lies in chunks.
     pub(crate) fn chunks_of(&self, hash: u64, present: &Present<'_>) -> Option<Vec<u8>> {
         let is_cut = present.found.header.kind & kind::CUT != 0;
         let mut chunks = Vec::new();
         (is_cut && self.read(hash, present, &mut chunks)).then_some(chunks)
     }
 
-    /// Takes an entry away.
+    /// Removes an entry.
     pub(crate) fn remove(&mut self, present: &Present<'_>) {
         present.word.store(Slot::EMPTY.0, Ordering::Release);
         self.died(present);
     }
 
-    /// One whose slot is gone lies in its segment for nothing.
+    /// Notes that an entry has lost its slot, so that its record is dead.
     pub(crate) fn died(&self, present: &Present<'_>) {
         self.count_dead(present.segment, &present.found.header);
     }

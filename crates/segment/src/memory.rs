@@ -1,8 +1,9 @@
-//! The region: bytes that other processes change while they are looked at.
+//! The region: bytes that other processes may change while this process reads them.
 //!
-//! There is no `&[u8]` of it, which would promise that nobody writes. Words of eight bytes are atomics; everything else is
-//! copied in and out by instructions that the compiler knows nothing about, and whoever copies out finds out afterwards
-//! whether what he has is whole. Every access is checked against the region's length, because offsets come out of it.
+//! There is no `&[u8]` of the region, because such a reference promises that nobody writes. Words of eight bytes are
+//! atomics. All other bytes are copied in and out by instructions that the compiler knows nothing about. A reader checks
+//! after the copy whether it is whole. Every access is checked against the region's length, because offsets come out of
+//! the region.
 
 use std::fs::File;
 use std::io;
@@ -14,7 +15,8 @@ use crate::pages;
 // The others have them from here, where a model checker puts its own.
 pub(crate) use std::sync::atomic::{AtomicU64, fence};
 
-/// A word of the region as a number of bytes or of things: regions are of machines whose addresses have 64 bits.
+/// A word of the region as a number of bytes or of other units: regions exist only on machines with 64-bit
+/// addresses.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "the crate is not built where it could")]
 pub(crate) const fn size(word: u64) -> usize {
@@ -24,7 +26,7 @@ pub(crate) const fn size(word: u64) -> usize {
 /// The bytes that the processor fetches together.
 pub(crate) const LINE: usize = 64;
 
-/// The most that are asked for ahead of time: the processor has as many on their way at once.
+/// The most lines that are prefetched at once: the processor has this many on their way together.
 const MOST_LINES: usize = 20;
 
 /// A mapping, unmapped when it is dropped.
@@ -34,19 +36,19 @@ pub(crate) struct Memory {
     len: usize,
 }
 
-// SAFETY: the mapping belongs to no thread, and nothing of it is accessed but atomically or by copies that race with nobody
-// in the eyes of the language.
+// SAFETY: the mapping belongs to no thread. All accesses are atomic, or copies that are no race in the eyes of the
+// language.
 unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// Zeros of this process and those that it forks.
+    /// Zeroed memory of this process; a forked child gets a copy.
     pub(crate) fn private(len: usize) -> io::Result<Self> {
         Self::map(len, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
     }
 
-    /// The first `len` bytes of a file, which has them.
+    /// The first `len` bytes of a file, which must be that long.
     pub(crate) fn of_file(file: &File, len: usize) -> io::Result<Self> {
         Self::map(len, libc::MAP_SHARED, file.as_raw_fd())
     }
@@ -65,7 +67,7 @@ impl Memory {
         self.len
     }
 
-    /// How much of it is in memory, in bytes; `None` where the system does not tell.
+    /// The resident bytes; `None` where the system does not report them.
     pub(crate) fn resident(&self) -> Option<u64> {
         // SAFETY: sysconf takes no pointer.
         let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok()?;
@@ -76,7 +78,7 @@ impl Memory {
         (told == 0).then_some((resident * page) as u64)
     }
 
-    /// Waits until the first `len` bytes are on the disk of the file that they are of.
+    /// Waits until the first `len` bytes are on the disk of their file.
     pub(crate) fn write_back(&self, len: usize) -> io::Result<()> {
         // SAFETY: of this mapping, whose contents it does not change.
         match unsafe { libc::msync(self.at(0, len).cast(), len, libc::MS_SYNC) } {
@@ -85,8 +87,8 @@ impl Memory {
         }
     }
 
-    /// Where `len` bytes at `at` are; panics where they are not all in the region, which [`holds`](Self::holds) tells of what
-    /// came out of it.
+    /// The address of `len` bytes at `at`. Panics where they are not all in the region; for offsets from the region, ask
+    /// [`holds`](Self::holds) first.
     #[inline]
     pub(crate) fn at(&self, at: usize, len: usize) -> *mut u8 {
         assert!(self.holds(at, len), "{len} bytes at {at} of {}", self.len);
@@ -128,7 +130,7 @@ impl Memory {
         self.word(at).store(value, Ordering::Relaxed);
     }
 
-    /// Appends `len` bytes to `into`. They may be of several writers: whoever asks for them finds out.
+    /// Appends `len` bytes to `into`. They may come from several writers; the caller must find out.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[inline]
     pub(crate) fn copy_out(&self, at: usize, len: usize, into: &mut Vec<u8>) {
@@ -143,7 +145,7 @@ impl Memory {
         }
     }
 
-    /// Copies `bytes` to `at`, where nobody else writes now.
+    /// Copies `bytes` to `at`, where no other thread writes now.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[inline]
     pub(crate) fn copy_in(&self, at: usize, bytes: &[u8]) {
@@ -164,7 +166,8 @@ impl Memory {
         }
     }
 
-    /// Copies `bytes` to `at`, by whole words. Nobody else writes these now, nor what they have beside the bytes.
+    /// Copies `bytes` to `at`, by whole words. No other thread writes these words now, nor the rest of the first
+    /// and last word.
     #[cfg(any(not(target_arch = "x86_64"), miri))]
     pub(crate) fn copy_in(&self, at: usize, mut bytes: &[u8]) {
         let (mut word, mut skip) = (at / 8 * 8, at % 8);
@@ -177,7 +180,7 @@ impl Memory {
         }
     }
 
-    /// Whether the bytes at `at`, which eight divides, are these. What follows them up to a whole word is in the region too.
+    /// Whether the bytes at `at`, a multiple of eight, equal `bytes`. The rest of the last word must be in the region, too.
     #[inline]
     pub(crate) fn is(&self, at: usize, bytes: &[u8]) -> bool {
         let (whole, rest) = bytes.as_chunks::<8>();
@@ -196,7 +199,7 @@ impl Memory {
         there == u64::from_ne_bytes(word)
     }
 
-    /// Asks the processor to have the line at `at` near soon.
+    /// Prefetches the line at `at`.
     #[inline]
     pub(crate) fn prefetch(&self, at: usize) {
         if self.holds(at, 1) {
@@ -209,7 +212,7 @@ impl Memory {
         }
     }
 
-    /// Asks the processor to have the lines of `len` bytes at `at`, of the longest only the first, to itself soon.
+    /// Prefetches the lines of `len` bytes at `at` for writing; of a long range only the first lines.
     #[inline]
     pub(crate) fn prefetch_to_write(&self, at: usize, len: usize) {
         for line in (at..at + len).step_by(LINE).take(MOST_LINES) {
@@ -232,14 +235,15 @@ impl Drop for Memory {
     }
 }
 
-/// Copies bytes that others may write meanwhile.
+/// Copies bytes that other threads may write meanwhile.
 ///
-/// The instructions are opaque to the compiler, so there is no race of which it could draw conclusions. Short ones go by
-/// sixteen bytes, the last of which overlap; the string instruction takes longer to begin and then is as fast as `memcpy`.
+/// The instructions are opaque to the compiler, so there is no race of which it could draw conclusions. Short copies go by
+/// sixteen bytes, and the last sixteen overlap. The string instruction takes longer to begin and then is as fast as
+/// `memcpy`.
 ///
 /// # Safety
 ///
-/// Both must be `len` bytes that are mapped, and must not overlap; one of the two must be this thread's alone.
+/// Both must be `len` bytes that are mapped, and must not overlap; only this thread may use one of the two.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline]
 unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
@@ -277,7 +281,7 @@ unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
     }
 }
 
-/// The longest that are copied by sixteen bytes.
+/// The longest copy by sixteen bytes at a time.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 const SHORT: usize = 2048;
 

@@ -39,7 +39,7 @@ pub const MOST_NAMESPACES: usize = 0xffff;
 /// four fifths of a long table are taken before a name finds no place.
 const WINDOW: usize = 32;
 
-/// Which keys a key may be the same as.
+/// The key space of a key. Equal keys of two spaces are different keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Space {
     /// [`kind::CHUNK`], [`kind::NAMED`], or neither.
@@ -49,7 +49,7 @@ pub(crate) struct Space {
 }
 
 impl Space {
-    /// Keys of no namespace.
+    /// Keys without a namespace.
     pub(crate) const ROOT: Self = Self { kind: 0, word: 0 };
     /// Chunks of values that were cut.
     pub(crate) const CHUNKS: Self = Self { kind: kind::CHUNK, word: 0 };
@@ -64,13 +64,13 @@ impl Space {
         Self { kind: kind::NAMED, word: generation << 16 | u64::from(number) }
     }
 
-    /// The number by which the check of a record is changed.
+    /// The number that the namespace adds to the check of a record.
     #[inline]
     pub(crate) fn sum(self) -> u64 {
         self.word.wrapping_mul(0xff51_afd7_ed55_8ccd)
     }
 
-    /// Whether both are the same, of whatever generation.
+    /// Whether both are the same space, in any generation.
     #[inline]
     pub(crate) fn is_of(self, other: Self) -> bool {
         self.kind == other.kind && self.number() == other.number()
@@ -86,7 +86,7 @@ impl Space {
         self.word >> 16
     }
 
-    /// The number by which the hash of a key's bytes is changed, so that one key is in other places in each namespace.
+    /// The number that changes the hash of a key's bytes, so that a key has other places in each namespace.
     #[inline]
     pub(crate) fn mix(self) -> u64 {
         if self.kind & kind::NAMED == 0 {
@@ -140,8 +140,8 @@ impl Namespace {
         self.cache.session_of(Some(self.member))
     }
 
-    /// Takes every entry of this namespace away at once, and no other. Their bytes are counted until room is asked for, or
-    /// their keys are stored again.
+    /// Removes every entry of this namespace at once, and no other. Their bytes count until room is needed, or until their
+    /// keys are stored again.
     pub fn clear(&self) {
         clear(&self.cache, self.member);
     }
@@ -154,7 +154,7 @@ impl Cache {
         self.namespace_within(name, PATIENCE)
     }
 
-    /// [`namespace`](Self::namespace), where a name that is new waits so long for the lock that it needs.
+    /// [`namespace`](Self::namespace) with a limit on the wait for the lock that a new name needs.
     pub fn namespace_within(
         self: &Arc<Self>,
         name: &str,
@@ -168,7 +168,7 @@ impl Cache {
         Ok(Namespace { cache: Arc::clone(self), member })
     }
 
-    /// The namespace of this name, if anybody has asked for it before.
+    /// The namespace with this name, if it exists already.
     pub fn existing_namespace(self: &Arc<Self>, name: &str) -> Option<Namespace> {
         let member = self.member_of(name.as_bytes())?;
         Some(Namespace { cache: Arc::clone(self), member })

@@ -16,19 +16,20 @@ fn queue_of(state: u64) -> u64 {
 }
 
 impl Locked<'_> {
-    /// Where the active segment of a queue and class is noted.
+    /// The offset of the note on the active segment of a queue and class.
     pub(crate) fn active_at(&self, queue: u64, class: usize) -> usize {
         let main = if queue == MAIN { CLASSES } else { 0 };
         self.partition.base + layout::ACTIVE + (main + class) * 8
     }
 
-    /// Queue and class of a segment. Where neither is right it is one of the main queue, so that it is emptied in its turn.
+    /// Queue and class of a segment. A segment with a wrong note counts as one of the main queue, so that it is emptied in
+    /// its turn.
     pub(crate) fn state(&self, segment: usize) -> (u64, usize) {
         let state = self.partition.memory.load(self.partition.note_at(segment, STATE));
         (queue_of(state), size(state >> 48 & 0xff).min(CLASSES - 1))
     }
 
-    /// Where the records of a segment end, and how many are alive.
+    /// The end of a segment's records, and the number of its live records.
     pub(crate) fn fill(&self, segment: usize) -> (usize, u64) {
         let fill = self.partition.memory.load(self.partition.note_at(segment, FILL));
         (size(fill >> 32), fill & 0xffff_ffff)
@@ -39,7 +40,7 @@ impl Locked<'_> {
         self.partition.memory.store(at, (end as u64) << 32 | alive & 0xffff_ffff);
     }
 
-    /// A segment has one more record that a slot points to.
+    /// Counts one more record with a slot in a segment.
     pub(crate) fn count_alive(&self, segment: usize, header: &Header) {
         let (end, alive) = self.fill(segment);
         self.set_fill(segment, end, alive + 1);
@@ -50,7 +51,7 @@ impl Locked<'_> {
         self.count(Count::Bytes, more);
     }
 
-    /// No slot points to a record of a segment any more.
+    /// Counts a record of a segment that has lost its slot.
     pub(crate) fn count_dead(&self, segment: usize, header: &Header) {
         let (end, alive) = self.fill(segment);
         self.set_fill(segment, end, alive.saturating_sub(1));
@@ -62,7 +63,8 @@ impl Locked<'_> {
         self.uncount(Count::Bytes, less);
     }
 
-    /// How many of a segment's records that are alive are no entries by themselves, and the bytes of keys and values of all.
+    /// The live records of a segment that are no entries by themselves, and the bytes of keys and values of all live
+    /// records.
     pub(crate) fn alive(&self, segment: usize) -> (u64, u64) {
         let state = self.partition.memory.load(self.partition.note_at(segment, STATE));
         (state >> 32 & 0xffff, state & 0xffff_ffff)

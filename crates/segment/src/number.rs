@@ -1,11 +1,12 @@
-//! Values that are numbers to which is added: in a word of the record, so that a change is one store.
+//! Values that are numbers for additions. A number stands in a word of the record, so that a change
+//! is one store.
 //!
 //! ```text
 //! number 40 | changes in place 8 | check 16
 //! ```
 //!
-//! Larger numbers, and values that nobody has added to, are texts as all others are. After 255 changes in place the record is
-//! written anew, because its version tells them apart by 8 bits.
+//! Larger numbers, and values without an addition so far, are texts like all other values. After 255 changes in place the
+//! record is written anew, because its version has 8 bits for them.
 
 /// The largest number that has room in the word, and the most changes.
 const MOST: u64 = (1 << 40) - 1;
@@ -16,10 +17,10 @@ const MOST_CHANGES: u64 = 0xff;
 pub(crate) struct Number(pub(crate) u64);
 
 impl Number {
-    /// The bits that are not the check's.
+    /// The bits without the check.
     const BITS: u64 = (1 << 48) - 1;
 
-    /// `None` where it has no room in the word.
+    /// `None` where the number does not fit in the word.
     pub(crate) fn new(number: u64) -> Option<Self> {
         (number <= MOST).then_some(Self(number))
     }
@@ -36,13 +37,13 @@ impl Number {
         self.0 & MOST
     }
 
-    /// How often it was changed in place.
+    /// The number of changes in place.
     #[inline]
     pub(crate) fn changes(self) -> u64 {
         self.0 >> 40 & MOST_CHANGES
     }
 
-    /// The number that takes its place, if it can do so in the same record.
+    /// The next number in the same record, if it fits there.
     pub(crate) fn changed_to(self, number: u64) -> Option<Self> {
         let changes = self.changes() + 1;
         (number <= MOST && changes <= MOST_CHANGES).then_some(Self(number | changes << 40))
@@ -51,7 +52,7 @@ impl Number {
 
 /// The number that a text spells: decimal digits alone, below 2^64.
 pub(crate) fn parse(text: &[u8]) -> Option<u64> {
-    // `parse` alone would take a sign.
+    // `parse` alone would accept a sign.
     let digits = text.first().is_some_and(u8::is_ascii_digit);
     digits.then(|| str::from_utf8(text).ok()?.parse().ok())?
 }
