@@ -1,6 +1,7 @@
-//! The process that is alone with a region, what it does then, and how those that come later know that it has done it.
+//! The process that is alone with a region, its work then, and the sign of its completion for later processes.
 //!
-//! The word at [`BOOT`] is stored last. Where a process is killed before that, the next one that is alone begins anew.
+//! The word at [`BOOT`] is stored last. If a process is killed before that, the next process that is alone begins
+//! anew.
 
 use std::fs::File;
 use std::io;
@@ -21,13 +22,14 @@ use crate::session::lock_within;
 use crate::superblock::{BOOT, CLEARED, CLOSED, LEFT_AT, Left, Superblock, renewing};
 use crate::{Refused, epoch, fork};
 
-/// How often whoever opens a region looks whether he can, and how long he waits in between: five seconds in all, in which those
-/// do not count in which he himself is stopped.
+/// The number of times that an opening process looks whether it can join, and the pause in between: five seconds in all. Time
+/// in which the process itself is stopped does not count.
 const LOOKS: usize = 2500;
 const PAUSE: Duration = Duration::from_millis(2);
 
 impl Cache {
-    /// The region of a file, which is not made larger than `most`, as soon as this process is alone with it or knows that somebody was in this run of the machine.
+    /// The region of a file, which is not made larger than `most`. It is ready once this process is alone with it, or once another process
+    /// of this run of the machine was.
     pub(crate) fn attach(
         file: File,
         superblock: Superblock,
@@ -70,7 +72,8 @@ impl Cache {
                 lock(Lock::Shared)?;
                 return Ok(());
             }
-            // Nobody takes a shared lock before there is something to share, so that of many who wait one gets to be alone.
+            // A shared lock is taken only once there is a region to share. So one of many waiting processes gets the
+            // exclusive lock.
             if self.left(run) == Left::Open && lock(Lock::Shared)? {
                 if self.left(run) == Left::Open {
                     return Ok(());
@@ -90,10 +93,11 @@ impl Cache {
         Left::of(self.memory.word(BOOT).load(Ordering::Acquire), run)
     }
 
-    /// Goes on from whatever the last left, alone.
+    /// Continues from the state that the last process left. This process must be alone.
     ///
-    /// From the first change on the disk says that the region is not closed, and only then is it said here that it is open:
-    /// in between it is one whose locks are being made, which is as good as before for the next who is alone.
+    /// Before the first change, the disk says that the region is not closed. Only after the last change does the word say
+    /// that it is open. In between the word says that the locks are being made, and the next process that is alone begins
+    /// anew.
     fn recover(&self, run: Option<u64>, path: &Path) -> Result<(), Refused> {
         if self.left(run) == Left::Lost {
             self.forget_all();
@@ -108,20 +112,19 @@ impl Cache {
         Ok(())
     }
 
-    /// Has the disk know what the superblock says now.
+    /// Writes the superblock to the disk.
     pub(crate) fn write_superblock(&self, path: &Path) -> Result<(), Refused> {
         let written = self.memory.write_back(SUPERBLOCK);
         written.map_err(|source| io_error(path, "cannot be written to its disk", source))
     }
 
-    /// A region whose pages may have been lost with the machine is never read again: an
-    /// older value could be among it that is whole.
+    /// Empties a region whose pages may have been lost with the machine, because a whole but older value could be among them.
     ///
-    /// The superblock may be older than segments are, so these say how often the region was cleared at least. And a segment's
-    /// word may be older than slots are, which would mean the segment again once it is begun; so there are none left.
+    /// The superblock may be older than the segments, so their words give the least number of clears. A segment's word may be
+    /// older than its slots, which would be right again once the segment is begun. So all slots are emptied.
     ///
-    /// The slots go first, and only then the buckets that the index has grown by: a slot that a killed splitter left in its old
-    /// bucket must not be looked at again if this process is killed, too.
+    /// The slots are emptied before the buckets by which the index has grown. A killed splitter may have left a slot in its old
+    /// bucket, and no reader may find it again if this process is killed, too.
     pub(crate) fn forget_all(&self) {
         #[cfg(test)]
         tests::forgets();
@@ -130,7 +133,7 @@ impl Cache {
         let mut later = 0;
         for partition in (0..geometry.partitions).map(|partition| self.partition(partition)) {
             for segment in 0..geometry.segments {
-                // Half of the word's numbers are later ones.
+                // Half of the word's numbers count as later ones.
                 let of = partition.segment_word(segment).load(Ordering::Relaxed) >> 32;
                 let ahead = of.wrapping_sub(cleared) & 0xffff_ffff;
                 later = later.max(if ahead < 1 << 31 { ahead } else { 0 });
@@ -158,7 +161,7 @@ impl Cache {
         }
     }
 
-    /// Does what holders of locks had left to do who were killed.
+    /// Finishes the intents of killed lock holders.
     fn finish_intents(&self) {
         for partition in 0..self.places.geometry.partitions {
             if let Ok(locked) = lock_within(self, self.partition(partition), Duration::ZERO) {
@@ -167,7 +170,7 @@ impl Cache {
         }
     }
 
-    /// The owner of the locks that are taken by way of this open region.
+    /// The owner of the locks that are taken through this open region.
     #[inline]
     pub(crate) fn owner(&self) -> Owner<'_> {
         let open = self.open.as_ref();
@@ -176,49 +179,51 @@ impl Cache {
     }
 }
 
-/// The file of a region, closed when the region is not mapped any more: its lock is held by the mapping too.
+/// The file of a region. It is closed after the region is unmapped, because the mapping also holds the lock.
 #[derive(Debug)]
 pub(crate) struct Open {
     pub(crate) file: File,
-    /// `None` until this process is among its users.
+    /// `None` until this process has joined the region's users.
     joined: Option<Joined>,
 }
 
 /// This process as one of a region's users.
 #[derive(Debug)]
 struct Joined {
-    /// How often it had been forked then.
+    /// The number of forks of this process at that time.
     forks: u64,
-    /// Where its number stands.
+    /// The node with this process's number.
     node: &'static fork::Node,
-    /// By how much the region's time is behind that since the machine was started.
+    /// The time since the machine was started, minus the region's time.
     epoch: u64,
 }
 
 impl Drop for Open {
-    /// Everybody lets go before he looks whether he is alone, so that of those who close it together the last one is.
+    /// A process releases its lock before it looks whether it is alone. So of several processes that close together,
+    /// the last one is alone.
     fn drop(&mut self) {
         let Some(joined) = &self.joined else { return };
         fork::forget(&self.file);
         if fork::forks() == joined.forks {
             let _ = file::lock(&self.file, Lock::None);
         } else {
-            // A child that could not open the file again has this lock too, and is not to lose it. But what could not be
-            // written so far may be told to this descriptor only.
+            // A child that could not open the file again shares this lock, and must not lose it. But the system may
+            // report an earlier failure to write only to this descriptor, so it is synced first.
             let again = self.file.sync_data().and_then(|()| file::again(self.file.as_raw_fd()));
             let Ok(again) = again else { return };
             self.file = File::from(again);
         }
-        // Where it fails the region counts as open, which is what it may be on the disk.
+        // If this fails, the region counts as open, as it may be on the disk.
         let _ = note_closed(&self.file, joined.epoch);
-        // A child may have been forked just now that has it still, and others are not to wait for its end.
+        // A child may have been forked just now with a copy of the lock, and other processes must not wait
+        // for the child's end.
         let _ = file::lock(&self.file, Lock::None);
     }
 }
 
-/// The last one says that all is on its way to the disk in this order: the entries, then that it was closed.
+/// The last process writes to the disk in this order: the entries, then the note that the file is closed.
 fn note_closed(file: &File, epoch: u64) -> io::Result<()> {
-    // Slow work is done while others may still come.
+    // The slow work is done while other processes may still join.
     if file::is_held(file) == Some(true) {
         return Ok(());
     }

@@ -1,16 +1,16 @@
-//! The owners of locks: each open region has a number that no other has, and a lock of the kernel on the byte of the file with
-//! that number, which the kernel takes back however the process ends.
+//! The owners of locks. Each open region has a number of its own, and a lock of the kernel on the byte of the file with that
+//! number. The kernel releases that lock however the process ends.
 
 use std::fs::File;
 
 use crate::{file, fork, futex};
 
-/// The owner of the locks that are taken by way of one open region.
+/// The owner of the locks that are taken through one open region.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Owner<'c> {
     /// Never 0.
     pub(crate) number: u32,
-    /// `None` of private memory: a child that was forked has a copy of it, in which no other process holds anything.
+    /// `None` for private memory: a forked child has a copy, in which no other process holds a lock.
     file: Option<&'c File>,
 }
 
@@ -24,7 +24,8 @@ impl<'c> Owner<'c> {
         Self { number: fork::generation() + 1, file: None }
     }
 
-    /// Whether a thread that holds a lock can still let go of it. Where the system does not tell, it can.
+    /// Whether a thread that holds a lock can still release it. Where the system does not tell, the
+    /// answer is yes.
     pub(crate) fn lives(self, number: u32, thread: u32) -> bool {
         if number == self.number {
             return !futex::is_gone(thread);

@@ -1,8 +1,8 @@
-//! A partition: a piece of the region with a lock of its own, as anybody sees it who does not hold that lock.
+//! A partition: a piece of the region with a lock of its own, as a process without that lock sees it.
 //!
-//! Reading follows a slot to a record, copies it, and then looks whether the record's segment is still the one that the slot
-//! meant. A segment is used anew only after its word has changed, so what was copied before that is whole. There is no state
-//! in between which a writer could leave behind by dying: each look finds a word of before or of after.
+//! A reader follows a slot to a record, copies it, and then compares the record's segment with the slot again. A segment is
+//! used anew only after its word has changed, so a copy from before that is whole. A writer that dies leaves no state in
+//! between: each read finds a word from before the change or from after it.
 
 use std::sync::atomic::Ordering;
 
@@ -20,15 +20,15 @@ use crate::{clock, epoch, number};
 /// How often a reader looks again where a segment was used anew under its hands.
 pub(crate) const LOOKS: usize = 3;
 
-/// The bits of a version that tell how often a number was changed in place, and whether the value is stale.
+/// The bits of a version that count changes of a number in place, and that tell whether the value is stale.
 const IN_PLACE_BITS: u32 = 9;
 
 /// The state of the whole region, as a session knows it during one operation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Moment {
-    /// How often the region has been cleared.
+    /// The number of clears of the region.
     pub(crate) cleared: u64,
-    /// By how much its time is behind the time since the machine was started.
+    /// The time since the machine was started, minus the region's time.
     pub(crate) epoch: u64,
 }
 
@@ -40,7 +40,7 @@ impl Moment {
     }
 }
 
-/// The offsets of a region's partitions, worked out once.
+/// The offsets of a region's partitions, computed once.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Places {
     pub(crate) geometry: Geometry,
@@ -57,8 +57,8 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Those of a region whose records are checked, or are not: where nobody else can have written, every record is as this
-    /// process stored it.
+    /// The offsets of a region with or without checked records. Records in private memory need no check, because no other
+    /// process can have written there.
     pub(crate) fn of(geometry: Geometry, seed: u64, is_checked: bool) -> Self {
         Self {
             is_checked,
@@ -75,26 +75,26 @@ impl Places {
         }
     }
 
-    /// The hash of a key: every decision about it takes other bits of this.
+    /// The hash of a key. Each decision about the key takes other bits of it.
     #[inline]
     pub(crate) fn hash(&self, key: &[u8]) -> u64 {
         rapidhash_v3_inline::<true, false, false>(key, &self.secrets)
     }
 
-    /// The check that a record must have; always the same where none is needed.
+    /// The check that a record must have; a constant where records are not checked.
     #[inline]
     pub(crate) fn check_of(&self, header: &Header, of: (u64, Space), value: &[u8]) -> u64 {
         let (hash, space) = of;
         if self.is_checked { header.check_of(hash ^ space.sum(), value) } else { 0 }
     }
 
-    /// Likewise the check of expiry and stale.
+    /// The check of expiry and stale mark, likewise.
     #[inline]
     pub(crate) fn seal_of(&self, header: &Header, (hash, space): (u64, Space)) -> u64 {
         if self.is_checked { header.seal_of(hash ^ space.sum()) } else { 0 }
     }
 
-    /// Likewise that of a number.
+    /// The check of a number, likewise.
     pub(crate) fn check_of_number(
         &self,
         header: &Header,
@@ -104,14 +104,14 @@ impl Places {
         if self.is_checked { header.check_of_number(hash ^ space.sum(), number) } else { 0 }
     }
 
-    /// Whether a record has all the checks that it must have.
+    /// Whether a record has the right checks.
     #[inline]
     pub(crate) fn is_whole(&self, header: &Header, of: (u64, Space), value: &[u8]) -> bool {
         !self.is_checked
             || self.check_of(header, of, value) == header.check && self.is_sealed(header, of)
     }
 
-    /// Whether expiry, stale and number are right, where no value is looked at.
+    /// Whether the checks of expiry, stale mark and number are right, without a look at the value.
     #[inline]
     pub(crate) fn is_sealed(&self, header: &Header, of: (u64, Space)) -> bool {
         let is_right = |number: u64| {
@@ -122,7 +122,7 @@ impl Places {
             && (header.kind & kind::NUMBER == 0 || is_right(header.number))
     }
 
-    /// The partition of a key with this hash; of its uppermost bits, which nothing else takes.
+    /// The partition of a key with this hash. It uses the uppermost bits, which nothing else uses.
     #[inline]
     pub(crate) fn partition_of(&self, hash: u64) -> usize {
         size(hash >> 57) & (self.geometry.partitions - 1)
@@ -147,9 +147,9 @@ pub(crate) struct Found {
 /// The outcome of following a slot.
 enum Followed {
     Found(Found),
-    /// Another key's, or nobody's any more; or what was there when it was no more what the slot meant.
+    /// The record is another key's, or the slot has changed meanwhile.
     NotIt,
-    /// The segment was used anew meanwhile: the key's slot is another one now, or empty.
+    /// The segment was used anew meanwhile: the key now has another slot, or no slot.
     Again,
 }
 
@@ -158,7 +158,7 @@ impl<'c> Partition<'c> {
         Self { memory, places, base: places.first + partition * places.len }
     }
 
-    /// Copies the value of a key to the end of `value`; `None` leaves it as it was.
+    /// Appends the value of a key to `value`; `None` leaves it unchanged.
     #[inline(always)]
     #[expect(
         clippy::inline_always,
@@ -237,8 +237,8 @@ impl<'c> Partition<'c> {
         Followed::Found(Found { header, version })
     }
 
-    /// Takes the slots of a key away without the lock; whether there was one. The holder of the lock may be moving a slot to
-    /// another bucket, and looks once more whether it is still where it was.
+    /// Removes the slots of a key without the lock; returns whether there was one. The holder of the lock may be moving a
+    /// slot to another bucket, and checks afterwards whether the old slot still exists.
     pub(crate) fn clear_slots(&self, of: (u64, &[u8], Space), moment: Moment) -> bool {
         let (numbers, tag) = (self.numbers_of(of.0), Slot::tag_of(of.0));
         let mut any = false;
@@ -249,7 +249,7 @@ impl<'c> Partition<'c> {
             for bucket in now.into_iter().flatten() {
                 any |= self.clear_bucket(bucket, of, moment);
             }
-            // Either the holder of the lock sees what was taken away above, or what he has moved is seen below.
+            // Either the holder of the lock sees the removals above, or this thread sees the moved slot below.
             fence(Ordering::SeqCst);
             let next = buckets(grown.next());
             for bucket in next.into_iter().filter(|at| !now.contains(at)).flatten() {
@@ -266,8 +266,8 @@ impl<'c> Partition<'c> {
         words.filter(|word| self.clear_slot(word, of, moment)).count() > 0
     }
 
-    /// Takes a slot away if it is a key's, and looks again where the holder of the lock has changed it meanwhile: a record that
-    /// he moves keeps its slot.
+    /// Removes a slot if it is the key's. If the holder of the lock has changed the slot meanwhile, it looks again, because a
+    /// record that is moved keeps its slot.
     fn clear_slot(&self, word: &AtomicU64, of: (u64, &[u8], Space), moment: Moment) -> bool {
         let mut value = Vec::new();
         loop {
@@ -291,7 +291,7 @@ impl<'c> Partition<'c> {
         }
     }
 
-    /// Whether the record at `at` of the region, which has this header, is a key's of this space, of whatever generation.
+    /// Whether the record at `at` of the region, with this header, belongs to this key and space, in any generation.
     #[inline]
     pub(crate) fn is_of(&self, at: usize, header: &Header, key: &[u8], space: Space) -> bool {
         header.key_len == key.len()
@@ -300,7 +300,7 @@ impl<'c> Partition<'c> {
             && self.memory.is(at + header.len(), key)
     }
 
-    /// The segment that a slot points into, if there is one.
+    /// The segment into which a slot points, if there is one.
     #[inline]
     pub(crate) fn segment_of(&self, slot: Slot) -> Option<usize> {
         let geometry = &self.places.geometry;
@@ -309,31 +309,32 @@ impl<'c> Partition<'c> {
         (segment < geometry.segments).then_some(segment)
     }
 
-    /// The word of a segment: how often the region had been cleared when it was begun 32 | how often it was begun 32.
+    /// The word of a segment: the region's clears at its beginning 32 | the number of its lives 32.
     #[inline]
     pub(crate) fn segment_word(&self, segment: usize) -> &'c AtomicU64 {
         self.memory.word(self.base + layout::SEGMENT_WORDS + segment * 8)
     }
 
-    /// One of the words of notes on a segment.
+    /// The offset of one of the notes on a segment.
     #[inline]
     pub(crate) fn note_at(&self, segment: usize, note: usize) -> usize {
         self.base + self.places.notes + (segment * NOTES + note) * 8
     }
 
-    /// Where the time stands at which a segment was begun, in milliseconds of the region's own time.
+    /// The offset of the time at which a segment was begun, in milliseconds of the region's own
+    /// time.
     #[inline]
     pub(crate) fn time_at(&self, segment: usize) -> usize {
         self.base + self.places.times + segment * 8
     }
 
-    /// Where the number of a segment stands, plus one, that the index has grown into.
+    /// The offset of the number, plus one, of a segment into which the index has grown.
     #[inline]
     pub(crate) fn directory_at(&self, place: usize) -> usize {
         self.base + self.places.directory + place * 8
     }
 
-    /// Where a segment's first record is, in the region.
+    /// The offset of a segment's first record, in the region.
     #[inline]
     pub(crate) fn start_of(&self, segment: usize) -> usize {
         self.base + self.places.segments + segment * self.places.geometry.segment_len
@@ -344,8 +345,8 @@ impl<'c> Partition<'c> {
         self.start_of(segment) + self.places.geometry.segment_len
     }
 
-    /// The version of a record that has not been moved: no two of a partition were ever in the same place of a segment that
-    /// was begun as the same one. Its lowest bits tell what is changed in place.
+    /// The version of a record that has not been moved. No two records of a partition ever had the same place in the same
+    /// life of a segment. The lowest bits tell the changes in place.
     #[inline]
     pub(crate) fn version_of(&self, segment: usize, slot: Slot) -> u64 {
         let order = self.memory.load(self.note_at(segment, ORDER));
@@ -354,7 +355,8 @@ impl<'c> Partition<'c> {
         order.wrapping_mul(words).wrapping_add(place) << IN_PLACE_BITS
     }
 
-    /// The segment of a slot that means it as it is now; none of an empty one.
+    /// The segment of a slot, if the slot belongs to the segment's present life; `None` for an
+    /// empty slot.
     #[inline]
     pub(crate) fn current_segment_of(&self, slot: Slot, moment: Moment) -> Option<usize> {
         let segment = self.segment_of(slot)?;
@@ -363,16 +365,16 @@ impl<'c> Partition<'c> {
     }
 }
 
-/// Notes on a segment: `end of its records 32 | records that are alive 32`.
+/// Notes on a segment: `end of its records 32 | live records 32`.
 pub(crate) const FILL: usize = 0;
-/// `queue 8 | class 8 | of those alive, no entries by themselves 16 | bytes of keys and values that are alive 32`.
+/// `queue 8 | class 8 | live records that are no entries by themselves 16 | live bytes of keys and values 32`.
 pub(crate) const STATE: usize = 1;
-/// Which it was among all segments that the partition has begun.
+/// The segment's number among all segments that the partition has begun.
 pub(crate) const ORDER: usize = 2;
-/// When the last of its records expires.
+/// The expiry of its last record.
 pub(crate) const LATEST: usize = 3;
 
-/// Whether a slot means the segment as it is now.
+/// Whether a slot belongs to the present life of the segment.
 #[inline]
 fn is_current(word: u64, slot: Slot, moment: Moment) -> bool {
     word & 0xffff == slot.recycled() && word >> 32 == moment.cleared & 0xffff_ffff

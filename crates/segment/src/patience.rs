@@ -1,4 +1,4 @@
-//! How long a session waits for the holders of locks, and operations that do not wait at all.
+//! The time for which a session waits for lock holders, and operations that do not wait.
 
 use std::time::Duration;
 
@@ -8,41 +8,43 @@ use crate::touch::Sum;
 use crate::{Failed, Session};
 
 impl Session {
-    /// Sets how long a writer waits for one holder of a lock that does not let go. A quarter of a second without it: a process
+    /// Sets the time for which a writer waits for one lock holder. The default is a quarter of a second, because a process
     /// with a quota of processor time may be stopped for a tenth.
     ///
-    /// While the lock goes from hand to hand a writer waits four times as long at most. Once somebody has waited for a holder
-    /// in vain, the others do not wait for that one any more.
+    /// While the lock goes from hand to hand, a writer waits at most four times as long. Once a writer has waited for a holder
+    /// in vain, other writers do not wait for this holder any more.
     pub fn set_patience(&mut self, patience: Duration) {
         self.patience = patience;
     }
 
-    /// [`set`](Self::set) that never waits: where another has the lock it fails as [`Failed::Busy`] at once.
+    /// [`set`](Self::set) without waiting: if another thread has the lock, it fails as [`Failed::Busy`] at
+    /// once.
     pub fn try_set(&mut self, key: &[u8], value: &[u8], set: &Set) -> Result<Outcome, Failed> {
         self.at_once(|session| session.set(key, value, set))
     }
 
-    /// [`delete`](Self::delete) that never waits: where another has the lock the key is removed without it.
+    /// [`delete`](Self::delete) without waiting: if another thread has the lock, the key is removed without
+    /// the lock.
     pub fn try_delete(&mut self, key: &[u8]) -> Result<bool, Failed> {
         self.at_once(|session| session.delete(key))
     }
 
-    /// [`touch`](Self::touch) that never waits.
+    /// [`touch`](Self::touch) without waiting.
     pub fn try_touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool, Failed> {
         self.at_once(|session| session.touch(key, ttl))
     }
 
-    /// [`expire`](Self::expire) that never waits.
+    /// [`expire`](Self::expire) without waiting.
     pub fn try_expire(&mut self, key: &[u8]) -> Result<bool, Failed> {
         self.at_once(|session| session.expire(key))
     }
 
-    /// [`incr`](Self::incr) that never waits.
+    /// [`incr`](Self::incr) without waiting.
     pub fn try_incr(&mut self, key: &[u8], delta: i64) -> Result<Sum, Failed> {
         self.at_once(|session| session.incr(key, delta))
     }
 
-    /// [`revise`](Self::revise) that never waits.
+    /// [`revise`](Self::revise) without waiting.
     pub fn try_revise(&mut self, key: &[u8], value: &Revise<'_>) -> Result<Outcome, Failed> {
         self.at_once(|session| session.revise(key, value))
     }

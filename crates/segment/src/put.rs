@@ -1,4 +1,4 @@
-//! Storing an entry of one record, under whichever condition.
+//! Storing an entry of one record, under any condition.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -12,8 +12,8 @@ use crate::room::NoRoom;
 use crate::session::{Session, alive};
 use crate::stats::Of;
 
-/// So many holds of a lock make room for one record at most. A step under each ends with a free segment after fewer, unless
-/// others take what was freed.
+/// The most holds of a lock that make room for one record. Fewer steps lead to a free segment, unless other writers take
+/// the room.
 pub(crate) const HOLDS: usize = 100_000;
 
 impl Session {
@@ -32,7 +32,7 @@ impl Session {
         Err(Failed::Busy { holder: None, waited: Duration::ZERO })
     }
 
-    /// Stores it, or makes room as long as a lock is held at once; `None` where more of it is needed.
+    /// Stores the entry, or makes room under one hold of the lock; `None` where more room is needed.
     fn put_or_make_room(
         &self,
         entry: &locked::Entry<'_>,
@@ -44,7 +44,7 @@ impl Session {
         self.put_locked(locked, &locked::Entry { space, ..*entry }, condition)
     }
 
-    /// Stores the entry of a value in chunks, which are there already; `None` where they were cleared since that moment.
+    /// Stores the entry of a value whose chunks are stored already; `None` where they were cleared since that moment.
     pub(crate) fn put_head(
         &self,
         head: &locked::Entry<'_>,
@@ -73,7 +73,7 @@ impl Session {
             Ok(present) => present,
             Err(refused) => return Ok(Some(refused)),
         };
-        // The other conditions hold as well where the older one is gone by now.
+        // The other conditions also hold when the older entry is gone by now.
         let (takes, gone) = match condition {
             Condition::Present => (Takes::Older, Outcome::NotStored),
             Condition::Version(_) => (Takes::Older, Outcome::NotFound),
@@ -98,8 +98,8 @@ impl Session {
         }))
     }
 
-    /// Why a value in chunks is not stored, as far as that is known before its chunks are: room for them may take the older
-    /// value's.
+    /// The reason for not storing a value in chunks, as far as it is known before its chunks are stored. Otherwise room for
+    /// the chunks could evict the older value for nothing.
     pub(crate) fn refusal_of_chunks(
         &self,
         entry: &locked::Entry<'_>,
@@ -112,7 +112,8 @@ impl Session {
         Ok(self.present_for(&mut locked, entry, condition).err())
     }
 
-    /// The older entry of a key that is stored under a condition, or the outcome where that does not hold.
+    /// The older entry of a key that is stored under a condition, or the outcome where the condition does
+    /// not hold.
     fn present_for<'c>(
         &self,
         locked: &mut Locked<'c>,
@@ -124,14 +125,14 @@ impl Session {
             && let Some(damaged) = present
             && locked.is_damaged(entry.hash, &damaged)
         {
-            // To all who read it is not there.
+            // For all readers this entry is absent.
             locked.remove(&damaged);
             present = None;
         }
         self.refusal(locked, condition, entry, present.as_ref()).map_or(Ok(present), Err)
     }
 
-    /// What was stored, or `None` where room is not made yet.
+    /// The stored entry, or `None` where there is no room yet.
     pub(crate) fn stored(
         &self,
         stored: Result<Stored, NoRoom>,
@@ -144,7 +145,7 @@ impl Session {
         }
     }
 
-    /// Gives a lock back, and then does what was put off until it is free.
+    /// Releases a lock, and then does the work that was put off until it is free.
     pub(crate) fn release(&self, mut locked: Locked<'_>) {
         let (doomed, has_begun) = (std::mem::take(&mut locked.doomed), locked.has_begun);
         let partition = locked.partition;
@@ -155,7 +156,7 @@ impl Session {
         }
     }
 
-    /// Why a condition does not hold.
+    /// The reason why a condition does not hold.
     fn refusal(
         &self,
         locked: &Locked<'_>,
@@ -190,7 +191,8 @@ mod tests {
     use crate::namespace::Space;
     use crate::{Cache, Options, Set};
 
-    /// A region in which a key was stored after and before so many others, and nobody has read any. It is `None` where the key is gone.
+    /// A session with a key that was stored after `before` other keys and before `others` more. No key was read. `None` where the key
+    /// is gone.
     fn with_key_between(before: u32, others: u32) -> Option<(Session, u64)> {
         let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
         let mut session = cache.session();
@@ -206,7 +208,7 @@ mod tests {
         is_there.then_some((session, hash))
     }
 
-    /// The room for a large value is not made before it is known that the value is stored.
+    /// A refused large value must be refused before room is made for it.
     #[test]
     #[cfg_attr(miri, ignore = "takes an interpreter minutes")]
     fn a_large_value_that_is_refused_leaves_the_older_one() {
@@ -228,7 +230,7 @@ mod tests {
         assert!(tried > 10, "{tried}");
     }
 
-    /// A set that gives the lock back to go on later may not have it again.
+    /// A set that releases the lock to go on later may not get it again.
     #[test]
     #[cfg_attr(miri, ignore = "takes an interpreter minutes")]
     fn a_set_that_makes_room_first_leaves_the_older_value_meanwhile() {
@@ -240,7 +242,7 @@ mod tests {
             let entry = locked::Entry::lasting(hash, key, &value);
             let mut locked = session.lock(hash).unwrap();
             for class in 1..crate::layout::CLASSES {
-                // One stays free for records that are written anew.
+                // One segment stays free for records that are written anew.
                 if locked.free().nth(1).is_some() {
                     locked.begin(crate::locked::SMALL, class).unwrap();
                 }
@@ -248,7 +250,7 @@ mod tests {
             drop(locked);
             for _ in 0..200 {
                 let mut locked = session.lock(hash).unwrap();
-                // Less than a segment is left of what this hold may do.
+                // The rest of this hold's work is less than a segment.
                 locked.left = crate::upkeep::Work::few();
                 let present = locked.find(hash, key, Space::ROOT);
                 assert!(present.is_some(), "after {others}");

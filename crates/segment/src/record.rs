@@ -1,5 +1,5 @@
-//! An entry as it lies in a segment: written once, before its place is known to anybody. Only two of its words are changed
-//! later, each by one store, and each has a check of its own: see `in_place.rs`.
+//! An entry in its segment. It is written once, before any slot points to it. Later only two of its words are changed,
+//! each by one store, and each has a check of its own: see `in_place.rs`.
 //!
 //! ```text
 //! word 0   value's length 21 | key's length 17 | kind 8 | check, upper 18
@@ -21,32 +21,33 @@ use crate::memory::{Memory, size};
 use crate::namespace::Space;
 use crate::number::Number;
 
-// The length of a value has 21 bits, that of a key 17. A record is half a segment at most.
+// The length of a value has 21 bits, and the length of a key 17. A record is half a segment at
+// most.
 const _: () = assert!(LARGEST_SEGMENT / 2 < 1 << 21 && MAX_KEY < 1 << 17);
 
 /// The longest key.
 pub(crate) const MAX_KEY: usize = 1 << 16;
 
-/// Of an entry that lives for ever.
+/// The expiry of an entry that lives for ever.
 pub(crate) const FOREVER: u64 = (1 << 40) - 1;
 
 /// Properties of a record; bits of a byte.
 pub(crate) mod kind {
-    /// A version stands in the record.
+    /// The record has a version.
     pub(crate) const VERSION: u8 = 1;
-    /// Flags of the client stand in the record.
+    /// The record has the client's flags.
     pub(crate) const FLAGS: u8 = 2;
-    /// Each is a word before the key.
+    /// The properties that each take a word before the key.
     pub(crate) const WORDS: u8 = VERSION | FLAGS | NUMBER | NAMED;
-    /// The value was cut: here is where its chunks are.
+    /// The value was cut: the record has the list of its chunks.
     pub(crate) const CUT: u8 = 4;
     /// A chunk of another record's value.
     pub(crate) const CHUNK: u8 = 8;
-    /// The key is of a namespace, which stands in the record.
+    /// The key belongs to a namespace, which stands in the record.
     pub(crate) const NAMED: u8 = 32;
     /// The entry or chunk goes to the main queue at once.
     pub(crate) const ADMITTED: u8 = 64;
-    /// The value is there but no longer right: see `expire`. It stands beside the expiry.
+    /// The value is out of date: see `expire`. The mark stands beside the expiry.
     pub(crate) const STALE: u8 = 16;
     /// The value is a number, in a word before the key.
     pub(crate) const NUMBER: u8 = 128;
@@ -58,44 +59,44 @@ pub(crate) struct Header {
     pub(crate) key_len: usize,
     pub(crate) value_len: usize,
     pub(crate) kind: u8,
-    /// Milliseconds of the region's own time; [`FOREVER`] is none.
+    /// Milliseconds of the region's own time; [`FOREVER`] means no expiry.
     pub(crate) expiry: u64,
-    /// The check of all that is never changed.
+    /// The check of the fields that never change.
     pub(crate) check: u64,
-    /// The check of expiry and stale.
+    /// The check of expiry and stale mark.
     pub(crate) seal: u64,
     /// The word of the number, or 0.
     pub(crate) number: u64,
-    /// `None` where the record's place tells it.
+    /// `None` where the version follows from the record's place.
     pub(crate) version: Option<u64>,
     pub(crate) flags: u32,
 }
 
 impl Header {
-    /// How many bytes stand before the key.
+    /// The bytes before the key.
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        // Most have none of them, so this is no sum in the way of what is read next.
+        // Most records have no such words. The early return keeps the sum off their path.
         if self.kind & kind::WORDS == 0 {
             return 16;
         }
         16 + 8 * (self.kind & kind::WORDS).count_ones() as usize
     }
 
-    /// Whether it counts as an entry, and not as a chunk of one.
+    /// Whether the record counts as an entry, and not as a chunk.
     #[inline]
     pub(crate) fn is_item(&self) -> bool {
         self.kind & kind::CHUNK == 0
     }
 
-    /// How many bytes the record takes.
+    /// The bytes of the record.
     #[inline]
     pub(crate) fn record_len(&self) -> usize {
         (self.len() + self.key_len + self.value_len).next_multiple_of(8)
     }
 
-    /// Reads the header at `at`, of which nothing is known but that a word is there. `None` where it cannot be one: the
-    /// record would not end by `end`.
+    /// Reads the header at `at`, where nothing is known but that a word exists. `None` where it cannot be a header,
+    /// because the record would not end by `end`.
     #[inline]
     pub(crate) fn read(memory: &Memory, at: usize, end: usize) -> Option<Self> {
         if end < at || end - at < 16 {
@@ -182,20 +183,20 @@ impl Header {
         self.expiry | stale << 40 | (self.check & 0x7ff) << 41 | self.seal << 52
     }
 
-    /// Where the word of the number is, from the record's beginning on.
+    /// The offset of the number's word in the record.
     pub(crate) fn number_at(&self) -> usize {
         16 + 8 * (self.kind & (kind::VERSION | kind::FLAGS)).count_ones() as usize
     }
 
-    /// The version of the entry: that of its record, or the one of its place, and what was changed in place since.
+    /// The version of the entry: its record's version, or the version of its place, with the changes in place
+    /// since.
     #[inline]
     pub(crate) fn whole_version(&self, of_place: impl FnOnce() -> u64) -> u64 {
         let stale = u64::from(self.kind & kind::STALE != 0);
         self.version.unwrap_or_else(of_place) | Number::of(self.number).changes() << 1 | stale
     }
 
-    /// The check of 29 bits over all that the record says and that is never changed. `hash` is the key's, with its namespace
-    /// in it.
+    /// The check of 29 bits over all fields of the record that never change. `hash` is the key's, with its namespace in it.
     #[inline]
     pub(crate) fn check_of(&self, hash: u64, value: &[u8]) -> u64 {
         let hash_of = rapidhash_v3_inline::<true, false, false>;
@@ -209,7 +210,7 @@ impl Header {
         mixed(hash_of(value, &DEFAULT_RAPID_SECRETS) ^ hash, words) >> 35
     }
 
-    /// The check of 12 bits over expiry and stale, for this record alone.
+    /// The check of 12 bits over expiry and stale mark, for this record alone.
     #[inline]
     pub(crate) fn seal_of(&self, hash: u64) -> u64 {
         let stale = u64::from(self.kind & kind::STALE != 0);
@@ -221,13 +222,14 @@ impl Header {
         mixed(hash, [self.check, number.0]) >> 48
     }
 
-    /// Whether it has expired at a time, which is asked for where that matters, in milliseconds of the region's own time.
+    /// Whether it has expired at the time `now`, in milliseconds of the region's own time. The time is read only where it
+    /// matters.
     #[inline]
     pub(crate) fn has_expired(&self, now: impl FnOnce() -> u64) -> bool {
         self.expiry != FOREVER && self.expiry <= now()
     }
 
-    /// How long it still lives at least; `None` for ever.
+    /// The least remaining time to live; `None` for ever.
     pub(crate) fn remaining(&self, now: impl FnOnce() -> u64) -> Option<Duration> {
         let left = || Duration::from_millis(self.expiry.saturating_sub(now() + BEHIND_MS));
         (self.expiry != FOREVER).then(left)

@@ -1,8 +1,8 @@
 //! Room for entries: segments that are begun, given back, and chosen to be emptied.
 //!
-//! Dead records make room before live ones do: a segment of which enough is dead is emptied first, and what is alive in it is
-//! written anew. Only where every segment is mostly alive, entries that are used too little are dropped.
-//! One segment more than is asked for is kept free, so that what is written anew has a place.
+//! Dead records make room before live ones do. A segment with enough dead records is emptied first, and its live records are
+//! written anew. Entries that are used too little are dropped only where every segment is mostly alive. One more segment than
+//! needed is kept free, so that records can be written anew.
 
 use std::sync::atomic::Ordering;
 
@@ -14,67 +14,70 @@ use crate::slot::Slot;
 use crate::tally::Count;
 use crate::upkeep::{CLEARED_BEFORE, Keeps, NEEDED, PURGED, Victim, Work, Worked};
 
-/// Of so many segments one is for entries that are new.
+/// The small queue has one of this many segments.
 const SMALL_SHARE: usize = 10;
 
-/// Where as many segments as there are were emptied without a gain, all that is old is used much. Then new entries go first,
-/// and after a few more segments, entries go although they are used.
+/// When as many segments as there are were emptied without a gain, all old entries are used often. Then new entries go
+/// first. After this many more segments, entries go although they are used.
 const VAIN_OF_NEW: u64 = 4;
-/// Where nearly all of the main queue is in use, the small one has no more segments than these. Each time that so many
-/// segments were begun one of the main queue is emptied all the same, to see whether that is still so.
+/// The most segments of the small queue while nearly all of the main queue is in use. Each time that `LOOK_AT_MAIN`
+/// segments were begun, one of the main queue is emptied all the same, to see whether that has changed.
 const FEWEST_SMALL: usize = 2;
 const LOOK_AT_MAIN: u64 = 8;
 
-/// After so many segments whose dead records were to make room, live ones do: what is noted of them is wrong.
+/// After this many segments without a gain from dead records, live records make room: the notes on dead
+/// records are wrong.
 const VAIN_OF_DEAD: u64 = 16;
-/// After so many segments from before a namespace was cleared, others are chosen as if it had not been: a set does not wait
-/// until all are looked through.
+/// After this many segments from before a clear of a namespace, others are chosen by the usual rules, so that a set does
+/// not wait for all of them.
 const VAIN_OF_CLEARED: u64 = 3;
 
-/// A segment is emptied for its dead records where at most so many of a hundred of its bytes are alive. More of them would be
-/// copied for little room. Large records cost less to copy, by the byte.
+/// The most live bytes, in percent, of a segment that is emptied for its dead records. A higher limit would copy many bytes
+/// for little room. Large records cost less to copy, by the byte.
 const MOSTLY_DEAD: usize = 70;
 const MOSTLY_DEAD_IF_LARGE: usize = 85;
 const LARGE: usize = 2048;
 
-/// Header and padding of a record, on average, with the version of one that was moved.
+/// Header and padding of a record, on average, with the version of a moved record.
 const BESIDE: usize = 26;
 
-/// Where the least used segment is looked for, so many are looked at, and of each so many records; others the next time.
+/// The sample for the least used segment: this many segments, and this many records of each. The next sample takes
+/// others.
 const SAMPLED_SEGMENTS: usize = 32;
 const SAMPLED_RECORDS: usize = 4;
 
-/// So many segments are given back under one hold of a lock, and each counts as much as so many records.
+/// The most segments that are given back under one hold of a lock. Each counts as much work as
+/// `RECORDS_FOR_GIVEN` records.
 const GIVEN_AT_ONCE: usize = 8;
 const RECORDS_FOR_GIVEN: usize = 4;
 
-/// A slot that outlived its records is taken for one that is right again after 2^16 more uses of its segment. So a part of
-/// the index is swept as segments are used: all of it in a quarter of that, in pieces as small as can be.
+/// A slot that outlived its record would look right again after 2^16 more lives of its segment. So a part of the index is
+/// swept with each life of a segment. All of it is swept in a quarter of that, in the smallest possible pieces.
 const SWEEPS: usize = 1 << 14;
-/// A bucket at least is swept each time that a segment has been used so often.
+/// At least one bucket is swept each time that a segment has had this many lives.
 const SWEEP_EACH: usize = 16;
-/// So many buckets count as much as one record.
+/// This many buckets count as much work as one record.
 const BUCKETS_FOR_RECORD: usize = 8;
 
-/// The place of the next record: a segment with room for it, and where that one's records end. The end was checked once and
-/// is not read again, because a neighbour may write into the region.
+/// The place of the next record: a segment with room for it, and the end of the segment's records. The end was checked once
+/// and is not read again, because another process may write into the region.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Room {
     pub(crate) segment: usize,
     pub(crate) end: usize,
 }
 
-/// Why there is no room for a record.
+/// The reason why there is no room for a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoRoom {
-    /// More of it is to be made, under another hold of the lock.
+    /// More room must be made, under another hold of the lock.
     Yet,
     /// No segment can be emptied.
     Ever,
 }
 
 impl Locked<'_> {
-    /// Another active segment of a queue and class, where the one that there was has no room for so many bytes.
+    /// Another active segment of a queue and class, where the present one has no room for this many bytes.
     pub(crate) fn make_room(
         &mut self,
         (queue, class): (u64, usize),
@@ -87,14 +90,14 @@ impl Locked<'_> {
                 Worked::Never => return Err(NoRoom::Ever),
             }
         }
-        // The records written again may have begun a segment of just this kind.
+        // The records that were written anew may have begun a segment of just this kind.
         let there = self.active(queue, class, bytes);
         let room = there.or_else(|| self.begin(queue, class)).ok_or(NoRoom::Ever)?;
         self.note_begun();
         Ok(room)
     }
 
-    /// The active segment of a queue and class, if so many bytes have room in it.
+    /// The active segment of a queue and class, if it has room for this many bytes.
     pub(crate) fn active(&self, queue: u64, class: usize, bytes: usize) -> Option<Room> {
         let noted = size(self.partition.memory.load(self.active_at(queue, class)));
         let segment = noted.checked_sub(1).filter(|s| *s < self.geometry_segments())?;
@@ -123,18 +126,18 @@ impl Locked<'_> {
         Some(Room { segment, end: 0 })
     }
 
-    /// From here on no slot means this segment any more, and no reader takes what it has copied from it for whole.
+    /// Ends the segment's life: from here on no slot points into it, and no reader accepts a copy from it.
     fn renew(&mut self, segment: usize) {
         let word = self.partition.segment_word(segment);
         let times = (word.load(Ordering::Relaxed) & 0xffff_ffff).wrapping_add(1) & 0xffff_ffff;
         word.store((self.moment.cleared & 0xffff_ffff) << 32 | times, Ordering::Release);
-        // Nothing of what is written into it may be seen before the word is.
+        // The word must be visible before anything that is written into the segment.
         fence(Ordering::SeqCst);
         self.sweep(size(times));
     }
 
-    /// Empties slots of the next part of the index that mean nothing any more, after a segment was used so often. A process
-    /// killed before the place is noted leaves the same part to the next.
+    /// Empties slots of earlier lives in the next part of the index, after a segment has had this many lives. A process
+    /// killed before it notes the place leaves the same part to the next.
     fn sweep(&mut self, times: usize) {
         let buckets = self.partition.grown().buckets(self.partition.places.geometry.buckets);
         let each = (SWEEPS / buckets).clamp(1, SWEEP_EACH);
@@ -163,12 +166,12 @@ impl Locked<'_> {
         self.set_swept(if end == buckets { 0 } else { end });
     }
 
-    /// Segments that nobody uses.
+    /// Free segments.
     pub(crate) fn free(&self) -> impl Iterator<Item = usize> {
         (0..self.geometry_segments()).filter(|segment| self.state(*segment).0 == FREE)
     }
 
-    /// Gives a few segments back of which nothing can be read any more: all was deleted, has expired or was cleared.
+    /// Gives back a few segments without a readable record: all were deleted, have expired or were cleared.
     pub(crate) fn give_back(&mut self) -> bool {
         let (mut given, of_index) = (0, self.partition.segments_of_index());
         for segment in 0..self.geometry_segments() {
@@ -207,7 +210,8 @@ impl Locked<'_> {
         #[cfg(test)]
         crate::upkeep::tests::note(RECORDS_FOR_GIVEN, 0);
         memory.store(state, FREE << 56);
-        // A process killed in between leaves no segment that is written from its beginning again in the same life.
+        // Without this fence, a killed process could leave a segment that is written from its beginning again in
+        // the same life.
         fence(Ordering::Release);
         memory.store(self.partition.note_at(segment, FILL), 0);
     }
@@ -227,7 +231,8 @@ impl Locked<'_> {
         self.partition.places.geometry.segments
     }
 
-    /// Chooses the segment that is emptied next; `false` where others were given back instead, and `None` where there is none.
+    /// Chooses the next segment to empty. `false` where others were given back instead, and `None` where there is no such
+    /// segment.
     pub(crate) fn choose(&mut self) -> Option<bool> {
         if self.give_back() {
             return Some(false);
@@ -242,7 +247,7 @@ impl Locked<'_> {
             oldest.filter(|segment| !self.large().contains(&self.order(*segment)))
         };
         let (segment, keeps) = if self.free().next().is_none() {
-            // What is written anew has no place.
+            // There is no place for records that are written anew.
             (self.least_used()?, Keeps::Nothing)
         } else if let Some(segment) = dead {
             (segment, Keeps::All)
@@ -265,8 +270,8 @@ impl Locked<'_> {
         Some(true)
     }
 
-    /// Where nothing is in the main queue yet, all but the share of the small one goes there as it is: what came first stays
-    /// until something better comes. In a loop over more keys than fit, that is as good as any of them.
+    /// While the main queue is empty, all segments but the small queue's share become the main queue as they are. So the
+    /// first entries stay until others are used more. In a loop over more keys than fit, they are as good as any others.
     fn fill_main(&self) {
         let of =
             |queue: u64| (0..self.geometry_segments()).filter(move |s| self.state(*s).0 == queue);
@@ -287,7 +292,7 @@ impl Locked<'_> {
         }
     }
 
-    /// The segment of which the least is alive, if that is little enough.
+    /// The segment with the fewest live bytes, if they are few enough.
     fn mostly_dead(&self) -> Option<usize> {
         let used = (0..self.geometry_segments())
             .filter(|segment| matches!(self.state(*segment).0, SMALL | MAIN))
@@ -303,7 +308,7 @@ impl Locked<'_> {
         (bytes * 100 <= self.partition.places.geometry.segment_len * most).then_some(segment)
     }
 
-    /// The oldest segment that may hold entries of a namespace from before it was cleared.
+    /// The oldest segment that may hold entries from before the clear of a namespace.
     fn of_before_clear(&self) -> Option<usize> {
         let load = |at| self.partition.memory.load(self.partition.base + at);
         let (purged, before) = (load(PURGED), load(CLEARED_BEFORE));
@@ -314,8 +319,8 @@ impl Locked<'_> {
         of.min_by_key(|segment| self.order(*segment))
     }
 
-    /// The records of cleared namespaces are gone from a segment. Where another namespace was cleared meanwhile, older segments
-    /// may hold some of its entries, and nothing is noted.
+    /// Notes that a segment has no records of cleared namespaces any more. If another namespace was cleared meanwhile, older
+    /// segments may hold some of its entries, and nothing is noted.
     pub(crate) fn note_purged(&self, segment: usize) {
         if self.of_before_clear() == Some(segment) {
             self.partition.memory.store(self.partition.base + PURGED, self.order(segment));
@@ -323,18 +328,19 @@ impl Locked<'_> {
         self.forget_victim(segment);
     }
 
-    /// The oldest segment of the small queue where that has more than its share, otherwise of the main one.
+    /// The oldest segment of the small queue where this has more than its share, otherwise of the main
+    /// queue.
     fn oldest(&self) -> Option<usize> {
         let first = if self.is_small_full() { SMALL } else { MAIN };
         let second = if first == SMALL { MAIN } else { SMALL };
-        // Those that are being written last of all.
+        // Active segments are the last choice.
         self.oldest_of(first, false)
             .or_else(|| self.oldest_of(second, false))
             .or_else(|| self.oldest_of(first, true))
             .or_else(|| self.oldest_of(second, true))
     }
 
-    /// The oldest segment of a queue, of those that are being written or of the others.
+    /// The oldest segment of a queue, among its active segments or among the others.
     fn oldest_of(&self, queue: u64, is_active: bool) -> Option<usize> {
         let of = (0..self.geometry_segments())
             .filter(|s| self.state(*s).0 == queue && self.is_active(*s) == is_active);
@@ -345,8 +351,8 @@ impl Locked<'_> {
         self.partition.memory.load(self.partition.note_at(segment, ORDER))
     }
 
-    /// The segment of which a few records were used least, of some segments: as many as one hold of the lock has room for. The
-    /// large value that was stored last goes last.
+    /// The segment with the least used records, in a sample that one hold of the lock has room for. The last large value goes
+    /// last.
     fn least_used(&mut self) -> Option<usize> {
         let all = self.geometry_segments();
         let begun = size(self.partition.memory.load(Count::Begun.at(self.partition.base)));
@@ -369,14 +375,14 @@ impl Locked<'_> {
         least.map(|(_, segment)| segment)
     }
 
-    /// Whether an entry may go to the main queue that was evicted not long ago.
+    /// Whether an entry that was evicted not long ago may go to the main queue.
     pub(crate) fn has_main_room(&self) -> bool {
         let small = || (0..self.geometry_segments()).filter(|s| self.state(*s).0 == SMALL);
         !self.is_main_in_use() || small().nth(FEWEST_SMALL).is_some()
     }
 
-    /// Whether the small queue has more than its share, so that its oldest segment is emptied. A large value is to have its
-    /// chance to be read: as long as that is in a segment of the large value which was stored last, only those behind it count.
+    /// Whether the small queue has more than its share, so that its oldest segment is emptied. A large value needs a chance to
+    /// be read. So while the oldest segment belongs to the last large value, only the segments behind that value count.
     fn is_small_full(&self) -> bool {
         let all = self.geometry_segments();
         let orders =

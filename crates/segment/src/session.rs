@@ -18,30 +18,31 @@ use crate::stats::Of;
 use crate::store;
 use crate::tally::Count;
 
-/// How long a writer waits for one holder of a partition's lock that does not let go. Others hold it for microseconds, unless
-/// the system lets them wait while they do. A process with a quota is stopped for up to a tenth of a second, and so this is
-/// more.
+/// The time for which a writer waits for one holder of a partition's lock. Other holders hold it for microseconds, unless the
+/// system stops them meanwhile. A process with a quota of processor time is stopped for up to a tenth of a second, so this is
+/// longer.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(250);
 
 /// One thread's handle on a [`Cache`].
 #[derive(Debug)]
 pub struct Session {
     pub(crate) cache: Arc<Cache>,
-    /// Where its counters are.
+    /// The offset of its line of counters.
     line: usize,
     /// The namespace of its keys, and the number by which their hashes are changed.
     namespace: Option<Member>,
     mix: u64,
-    /// How long it waits for one holder of a lock.
+    /// The time for which it waits for one lock holder.
     pub(crate) patience: Duration,
     /// The buffer for values that are read to be written again.
     scratch: Vec<u8>,
 }
 
-/// How often the chunks of a value are looked for anew that others store again and again.
+/// The number of times that a read of a value in chunks is tried when other sessions store it again
+/// and again.
 const LOOKS: usize = 100;
 
-/// How many keys are asked for ahead of time.
+/// The number of keys that are prefetched.
 const AHEAD: usize = 16;
 
 impl Session {
@@ -50,7 +51,7 @@ impl Session {
         Self { cache, line, namespace, mix, patience: PATIENCE, scratch: Vec::new() }
     }
 
-    /// The namespace of its keys, now.
+    /// The present namespace of its keys.
     #[inline]
     pub(crate) fn space(&self) -> Space {
         self.namespace.map_or(Space::ROOT, |member| member.space(self.cache.memory()))
@@ -85,8 +86,8 @@ impl Session {
         entry
     }
 
-    /// Looks up many keys and calls `hit` with the place of each that is there. The memory of one is on its way while
-    /// another is read.
+    /// Looks up many keys and calls `hit` with the place of each key that is there. The memory of one key is
+    /// prefetched while another is read.
     pub fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Entry)) {
         let mut value = std::mem::take(&mut self.scratch);
         let mut hashes = [0; AHEAD];
@@ -124,8 +125,8 @@ impl Session {
         Some(Entry::of(&found, moment))
     }
 
-    /// Puts the value of an entry together that lies in chunks. Where one of them is missing, the entry may be another by now,
-    /// which has chunks of its own, or it is one of which a chunk was evicted.
+    /// Joins the chunks of an entry's value. If a chunk is missing, the entry may have been replaced by one with other chunks.
+    /// Otherwise the chunk was evicted.
     #[cold]
     pub(crate) fn whole(
         &self,
@@ -192,16 +193,17 @@ impl Session {
         outcome
     }
 
-    /// Removes a key; `false` where it was not there.
+    /// Removes a key; `false` where it was absent.
     ///
-    /// It does so whoever holds a lock: what cannot be done under the lock is done without it.
+    /// A delete succeeds whoever holds a lock: if the lock is not free in time, the key is removed
+    /// without it.
     pub fn delete(&mut self, key: &[u8]) -> Result<bool, Failed> {
         let hash = self.key(key)?;
         self.count(Of::Deletes);
         Ok(self.take_away(hash, key))
     }
 
-    /// Takes every entry away at once: of its namespace, or, if it is of none, of the whole region.
+    /// Removes every entry at once: of its namespace, or, without a namespace, of the whole region.
     pub fn clear(&self) {
         match self.namespace {
             Some(member) => namespace::clear(&self.cache, member),
@@ -209,8 +211,8 @@ impl Session {
         }
     }
 
-    /// The right to fill a key that is not there with what is loaded now: taken before the loading, given back with
-    /// [`Condition::Unchanged`].
+    /// The right to fill an absent key with a value that is loaded now. The token is taken before the loading, and
+    /// given back with [`Condition::Unchanged`].
     pub fn token(&self, key: &[u8]) -> Token {
         let hash = self.hash(key);
         Token {
@@ -220,7 +222,7 @@ impl Session {
         }
     }
 
-    /// The cache it is a handle on.
+    /// The cache of this handle.
     pub fn cache(&self) -> &Arc<Cache> {
         &self.cache
     }
@@ -246,15 +248,15 @@ impl Session {
     /// Whether an entry has room in one record.
     pub(crate) fn fits(&self, entry: &locked::Entry<'_>) -> bool {
         let (len, geometry) = (store::shape_of(entry).record_len(), self.cache.places.geometry);
-        // Of one whose key is the longer part, cutting the value would change little.
+        // If the key is the longer part, cutting the value would gain little.
         let is_most_key = entry.value.len() <= entry.key.len();
         len <= geometry.longest_record() || is_most_key && len <= geometry.segment_len / 2
     }
 
-    /// Takes an entry away of which a chunk was evicted, and the chunks that are left.
+    /// Removes an entry that has lost a chunk, and its other chunks.
     #[cold]
     fn forget(&self, hash: u64, key: &[u8], found: &Found) {
-        // A reader waits for nobody.
+        // A reader waits for no lock.
         let locked = lock_within(&self.cache, self.partition(hash), Duration::ZERO);
         let Ok(locked) = locked else { return };
         let present =
@@ -264,7 +266,7 @@ impl Session {
         self.remove(hash, locked, &present, Duration::ZERO);
     }
 
-    /// Takes an entry away, and, once the lock is free again, the chunks of its value if it has any.
+    /// Removes an entry, and, once the lock is free again, the chunks of its value if it has any.
     fn remove(&self, hash: u64, mut locked: Locked<'_>, present: &Present<'_>, patience: Duration) {
         let chunks = locked.chunks_of(hash, present);
         locked.remove(present);
@@ -274,10 +276,11 @@ impl Session {
         }
     }
 
-    /// Removes a key by all means, under the lock if that is had in time.
+    /// Removes a key in any case, under the lock if it is free in time.
     fn take_away(&self, hash: u64, key: &[u8]) -> bool {
         let partition = self.partition(hash);
-        // First of all, so that who fills the key now sees it, at the latest after he has published.
+        // First the change is noted, so that a session that fills the key now sees it, at the latest
+        // after it has published.
         partition.note_change(hash);
         let Ok(mut locked) = self.lock(hash) else {
             self.count(Of::Busy);
@@ -316,7 +319,7 @@ impl Session {
     }
 }
 
-/// Takes the lock of a partition, of which one holder is waited for so long at most.
+/// Takes the lock of a partition, and waits for one holder for `patience` at most.
 pub(crate) fn lock_within<'c>(
     cache: &'c Cache,
     partition: Partition<'c>,
@@ -325,11 +328,13 @@ pub(crate) fn lock_within<'c>(
     let held = lock::take(partition.memory, partition.base + LOCK, cache.owner(), patience);
     let busy = |it: lock::Busy| Failed::Busy { holder: Some(it.thread), waited: it.waited };
     let held = held.map_err(busy)?;
-    // Not before: the region may have been cleared, and filled anew, while the lock was waited for.
+    // The moment is read under the lock: while this thread waited, the region may have been cleared
+    // and filled anew.
     Ok(Locked::new(partition, held, cache.moment()))
 }
 
-/// The entry of a key that has not expired, nor was cleared with its namespace. One that has is taken away.
+/// The entry of a key, if it has not expired and its namespace was not cleared since. Otherwise the entry
+/// is removed.
 pub(crate) fn alive<'c>(
     locked: &mut Locked<'c>,
     (hash, key, space): (u64, &[u8], Space),

@@ -1,12 +1,12 @@
-//! A slot of the index: where an entry is, in one word.
+//! A slot of the index: the place of an entry, in one word.
 //!
 //! ```text
 //! tag 14 | uses 2 | recycled 16 | place 32
 //! ```
 //!
-//! `place` is the record's offset in the partition in words of eight bytes; 0, where the partition's own data is, stands for
-//! nothing. `recycled` is how often its segment has been used anew, cut to 16 bits: a slot that outlived its records matches
-//! no longer and counts as empty. `uses` counts reads, up to three; a reader writes nothing where that is reached.
+//! `place` is the record's offset in the partition in words of eight bytes. The offset 0, where the partition's own data is,
+//! means no record. `recycled` is the number of the segment's lives, cut to 16 bits: a slot that outlived its record no
+//! longer matches and counts as empty. `uses` counts reads, up to three; beyond that a reader writes nothing.
 
 use crate::memory::size;
 
@@ -27,7 +27,8 @@ impl Slot {
         Self((tag & 0x3fff) << 50 | (uses & 3) << 48 | (recycled & 0xffff) << 32 | place)
     }
 
-    /// The tag of a key with this hash; of other bits than choose partition, bucket and word of changes.
+    /// The tag of a key with this hash. It uses other bits than the choice of partition, bucket and word
+    /// of changes.
     #[inline]
     pub(crate) fn tag_of(hash: u64) -> u64 {
         hash >> 43 & 0x3fff
@@ -64,7 +65,7 @@ impl Slot {
         Self(self.0 & !(3 << 48) | (uses & 3) << 48)
     }
 
-    /// Whether both are of one record, however often it was read.
+    /// Whether both point to the same record, however often it was read.
     #[inline]
     pub(crate) fn is_of(self, other: Self) -> bool {
         self.with_uses(0) == other.with_uses(0)

@@ -4,7 +4,7 @@ use crate::cache::Cache;
 use crate::layout::STATS_LINE;
 use crate::tally::Count;
 
-/// Counters of a session, in a line that no other session writes as long as there are lines.
+/// Counters of a session. As long as there are free lines, no other session writes its line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Of {
     Hits,
@@ -21,19 +21,19 @@ pub(crate) enum Of {
 pub struct Stats {
     /// Gets that found a value.
     pub hits: u64,
-    /// Gets that found none.
+    /// Gets that found no value.
     pub misses: u64,
     /// Values that were stored.
     pub sets: u64,
     /// Keys that were deleted.
     pub deletes: u64,
-    /// Writes that did not have a lock in time.
+    /// Writes that did not get a lock in time.
     pub busy: u64,
     /// Values that were refused because of their size.
     pub too_large: u64,
     /// Fills that were refused because the key had been changed meanwhile.
     pub refused_fills: u64,
-    /// Entries that are there; what has expired is counted until its segment is given back.
+    /// Present entries. An expired entry counts until its segment is given back.
     pub items: u64,
     /// Bytes of their keys and values.
     pub bytes: u64,
@@ -41,7 +41,7 @@ pub struct Stats {
     pub evicted_small: u64,
     /// Entries that were evicted later.
     pub evicted_main: u64,
-    /// Entries whose slot of the index was given to another.
+    /// Entries whose slot of the index was given to another entry.
     pub evicted_by_index: u64,
     /// Entries that were given back because they had expired.
     pub expired: u64,
@@ -49,12 +49,12 @@ pub struct Stats {
     pub moved: u64,
     /// Locks whose holder had died.
     pub lock_repairs: u64,
-    /// Entries that were found damaged when they should have been moved.
+    /// Entries that proved damaged when they should have been moved.
     pub damaged: u64,
 }
 
 impl Stats {
-    /// Entries that were evicted, whatever for.
+    /// Evicted entries, for any reason.
     pub fn evictions(&self) -> u64 {
         let by_use = self.evicted_small.saturating_add(self.evicted_main);
         by_use.saturating_add(self.evicted_by_index)

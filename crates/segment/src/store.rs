@@ -1,9 +1,9 @@
 //! Storing an entry under the lock of its partition.
 //!
-//! In this order, so that whoever is killed between two lines leaves what others can go on from: a record is written behind
-//! the end of its segment's records, where nobody looks; the end is moved behind it; one word of the index is exchanged,
-//! which at once publishes the record and takes the key's older one away. Killed before the last, the record is one that no
-//! slot points to, as those are that were deleted.
+//! The order of the steps lets other processes go on if the writer is killed between two of them. First a record is written
+//! behind the end of its segment's records, where no reader looks. Then the end is moved behind it. Last one word of the
+//! index is exchanged, which publishes the record and removes the key's older one at once. If the writer is killed before
+//! that, no slot points to the record, as with a deleted one.
 
 use std::sync::atomic::Ordering;
 
@@ -20,12 +20,12 @@ use crate::room::{NoRoom, Room};
 use crate::slot::Slot;
 use crate::tally::Count;
 
-/// The two buckets of a key are nearly full where no more slots are empty.
+/// The two buckets of a key are nearly full when at most this many slots are empty.
 const CROWDED: u32 = 5;
 
 impl<'c> Locked<'c> {
-    /// Stores an entry and takes away the older one of its key, which is known if there is one. Where there is no room yet,
-    /// nothing has changed but that more of it was made: the caller gives the lock back and tries again.
+    /// Stores an entry and removes the key's older one, which is known if there is one. If there is no room yet, nothing
+    /// has changed but that more room was made: the caller releases the lock and tries again.
     pub(crate) fn store(
         &mut self,
         entry: &Entry<'_>,
@@ -46,7 +46,7 @@ impl<'c> Locked<'c> {
         } else {
             self.spared = known.map(|_| hash);
             let room = self.make_room((queue, class), bytes)?;
-            // That may have moved the older one.
+            // Making room may have moved the older entry.
             moved = known.and_then(|_| self.find(entry.hash, entry.key, entry.space));
             older = moved.as_ref();
             room
@@ -63,13 +63,15 @@ impl<'c> Locked<'c> {
         let seen = self.partition.changes_of(hash).load(Ordering::SeqCst);
         let is_late = |now| token.is_some_and(|token| is_changed(token, now, hash));
         if is_late(seen) {
-            // Making room takes long enough for a delete that does not wait for it.
+            // While room was made, a delete may have given up waiting and removed the key without
+            // the lock.
             let doomed = std::mem::take(&mut self.doomed);
             return Ok(Stored { version: 0, is_there: false, is_late: true, doomed });
         }
-        // A crash must not let an older token succeed, nor leave a value that was deleted meanwhile.
+        // After a crash no older token may succeed, and no deleted value may be left.
         self.intend_to_store(hash);
-        // Before its slot is there: a segment with fewer records alive than are noted stays, one with more would be given back.
+        // The record is counted before its slot exists. A segment with fewer live records than noted stays; one with more would
+        // be given back.
         self.count_alive(segment, &header);
         let is_there = self.publish(hash, slot, older, takes, token.map(|_| seen));
         #[cfg(test)]
@@ -81,7 +83,8 @@ impl<'c> Locked<'c> {
         let is_late = is_late(before);
         let version = header.whole_version(|| self.partition.version_of(segment, slot));
         if is_late && is_there {
-            // Somebody deleted the key meanwhile, without the lock. No work comes first: readers find the value until then.
+            // A delete without the lock has come in between. The value is removed before any other work, because readers
+            // find it until then.
             self.take_back(hash, slot);
         }
         self.intend_nothing();
@@ -107,8 +110,8 @@ impl<'c> Locked<'c> {
         Header { seal: places.seal_of(&checked, of), number: number.with_check(check), ..checked }
     }
 
-    /// Which queue an entry goes to: the main one if it is there, or was evicted not long ago. Chunks go where their entry
-    /// does, as far as that is known before.
+    /// The queue for an entry: the main queue if the key is present, or was evicted not long ago. Chunks go to the queue
+    /// of their entry, as far as it is known before.
     fn queue_for(&self, entry: &Entry<'_>, known: Option<&Present<'_>>) -> u64 {
         let is_for_main = if entry.space == Space::CHUNKS || entry.kind & kind::ADMITTED != 0 {
             entry.kind & kind::ADMITTED != 0
@@ -120,24 +123,25 @@ impl<'c> Locked<'c> {
         if is_for_main { MAIN } else { SMALL }
     }
 
-    /// Writes the record of an entry behind those of a segment that has room for it; its offset in the region.
+    /// Writes the record of an entry behind the others of a segment that has room for it; returns its offset
+    /// in the region.
     pub(crate) fn append(&self, room: Room, header: &Header, entry: &Entry<'_>) -> usize {
         let (memory, Room { segment, end }) = (self.partition.memory, room);
         let at = self.partition.start_of(segment) + end;
         header.write(memory, at, (entry.space, entry.key), entry.value);
         let latest = self.partition.note_at(segment, LATEST);
         memory.store(latest, memory.load(latest).max(header.expiry));
-        // A process killed before this has written nothing.
+        // A process that is killed before this has written no record.
         fence(Ordering::Release);
         let next = end + header.record_len();
         self.set_fill(segment, next, self.fill(segment).1);
-        // The next one of this partition goes there, when others have been written meanwhile.
+        // The next record of this partition goes there, probably after writes to other partitions.
         memory.prefetch_to_write(self.partition.start_of(segment) + next, header.record_len());
         at
     }
 
-    /// Makes a slot of the index point to a record: the one of the key's older record, an empty one, or the one of the
-    /// entry of the two buckets that is used least. `false` where none may.
+    /// Makes a slot of the index point to a record: the slot of the key's older record, an empty slot, or the slot of
+    /// the least used entry of the two buckets. `false` where no slot may be taken.
     fn publish(
         &mut self,
         hash: u64,
@@ -149,7 +153,7 @@ impl<'c> Locked<'c> {
         if let Some(seen) = fills {
             self.intend_to_fill(seen, slot);
         }
-        // Where that fails, it was deleted by one who did not wait for the lock.
+        // If this fails, a delete without the lock has removed the older entry.
         if let Some(older) = older.filter(|of| exchange(of.word, of.slot, slot)) {
             self.died(older);
             return true;
@@ -164,8 +168,8 @@ impl<'c> Locked<'c> {
         takes == Takes::Any
     }
 
-    /// A slot of the index that a key may take: an empty one of the emptier bucket, one that means nothing any more, or the one
-    /// of the entry that is used least, which is evicted.
+    /// A slot of the index that a key may take: an empty slot of the emptier bucket, or a slot of an earlier life. Otherwise it
+    /// is the slot of the least used entry, which is evicted.
     fn place_for(&mut self, hash: u64) -> (&'c AtomicU64, Option<Slot>) {
         let memory = self.partition.memory;
         let of_index = |bucket| self.of_index(bucket).unwrap_or(self.partition.index());
@@ -182,7 +186,8 @@ impl<'c> Locked<'c> {
         };
         let all = || lines.into_iter().flatten();
         if first.count_ones() + second.count_ones() <= CROWDED {
-            // What means nothing any more is as good as empty; so is what was moved to another bucket.
+            // A slot of an earlier life is as good as empty, and so is a slot that was moved to
+            // another bucket.
             let (numbers, grown) = (self.partition.numbers_of(hash), self.partition.grown());
             let is_left = |(line, number): (&'c [AtomicU64; BUCKET_SLOTS], usize)| {
                 let at = |slot: Slot| self.partition.bucket_at(number, slot.tag(), grown);
@@ -209,7 +214,7 @@ impl<'c> Locked<'c> {
         (word, Some(slot_of(word)))
     }
 
-    /// An entry has lost its slot: what is counted of its segment, and the chunks of its value.
+    /// Counts an entry that has lost its slot, and the chunks of its value.
     fn forget(&mut self, word: &'c AtomicU64, slot: Slot) {
         let Some(segment) = self.partition.segment_of(slot) else { return };
         let at = self.partition.base + slot.at();
@@ -229,7 +234,8 @@ impl<'c> Locked<'c> {
         }
     }
 
-    /// The class of an entry by how long it will live: each spans a factor of eight, from two seconds on.
+    /// The class of an entry by its time to live. Each class spans a factor of eight, from two seconds
+    /// on.
     pub(crate) fn class_of(&self, expiry: u64) -> usize {
         if expiry == FOREVER {
             return 0;
@@ -240,7 +246,7 @@ impl<'c> Locked<'c> {
     }
 }
 
-/// The header of an entry's record without the check, for which the whole value is read.
+/// The header of an entry's record without the check, because the check needs the whole value.
 pub(crate) fn shape_of(entry: &Entry<'_>) -> Header {
     let flags = if entry.flags != 0 { kind::FLAGS } else { 0 };
     let version = if entry.version.is_some() { kind::VERSION } else { 0 };
@@ -271,9 +277,10 @@ mod tests {
     use crate::{Cache, Options, Set};
 
     thread_local! {
-        /// A change of the key that falls between the entry's slot and the second look at the key's changes.
+        /// The key is changed between the publication of the entry's slot and the second look at the key's
+        /// changes.
         static IS_CHANGED_THEN: Cell<bool> = const { Cell::new(false) };
-        /// The writer is killed when the entry has its slot.
+        /// The writer is killed once the entry has its slot.
         static IS_KILLED_THEN: Cell<bool> = const { Cell::new(false) };
     }
 
@@ -313,7 +320,7 @@ mod tests {
             let (partition, moment) = (cache.partition_for(hash), cache.moment());
             let mut locked = session.lock_of(partition).unwrap();
             let present = alive(&mut locked, (hash, key, space)).unwrap();
-            // By one who has waited long enough.
+            // A delete that has waited long enough does this.
             assert!(partition.clear_slots((hash, key, space), moment));
             let takes = if is_made_of_it { Takes::Older } else { Takes::Any };
             let stored = locked.store(&entry, Some(&present), takes, None).unwrap();

@@ -1,4 +1,4 @@
-//! The beginning of a region: what it is, and how it is divided.
+//! The beginning of a region: its identity and its geometry.
 //!
 //! Written before anybody else can open the region, and never changed but for the words from [`CLEARED`] on.
 
@@ -8,22 +8,22 @@ use crate::Refused;
 use crate::layout::Geometry;
 use crate::memory::Memory;
 
-/// `larderSG`, in the order of this machine's bytes: a region of a machine with another order is not taken for one.
+/// `larderSG`, in this machine's byte order: a region of a machine with another order is refused.
 const MAGIC: u64 = u64::from_be_bytes(*b"larderSG");
 
 /// Changes with every change of what a region looks like.
 const FORMAT: u64 = 5;
 
-/// How often the region was cleared.
+/// The number of clears of the region.
 pub(crate) const CLEARED: usize = 256;
 /// The next line of counters for a session.
 pub(crate) const SESSIONS: usize = 320;
 /// The next number of a value that is cut into chunks.
 pub(crate) const CUTS: usize = 448;
-/// The machine's run in which it was last open; 0 where that is not known.
+/// The run of the machine in which the region was last open; 0 where it is not known.
 pub(crate) const BOOT: usize = 384;
-/// The region's time: by how much it is behind the time since the machine was started, in which run of the machine that holds,
-/// and what time it was in the region and in the world when the last user closed it.
+/// The region's time: its difference to the time since the machine was started, and the run of the machine in which that
+/// holds. Then the time in the region, and the time of day, at which the last user closed it.
 pub(crate) const EPOCH: usize = 512;
 pub(crate) const EPOCH_RUN: usize = 520;
 pub(crate) const LEFT_AT: usize = 528;
@@ -41,21 +41,21 @@ pub(crate) fn renewing(run: u64) -> u64 {
     run | 1
 }
 
-/// How a region was left, or is, as far as it can be told in this run.
+/// The present state of a region or the state in which it was left, as far as this run can tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Left {
     /// All of it is on the disk.
     Closed,
     /// It was opened in this run, and its locks were made.
     Open,
-    /// It was opened in this run, by somebody who was killed before he had made the locks, or is about to make them.
+    /// It was opened in this run by a process that is about to make the locks, or was killed before.
     Renewing,
-    /// It was open in another run, of which any part may be on the disk.
+    /// It was open in another run, and only a part of its pages may be on the disk.
     Lost,
 }
 
 impl Left {
-    /// By the word at [`BOOT`] and the number of the present run.
+    /// The state by the word at [`BOOT`] and the number of the present run.
     pub(crate) fn of(boot: u64, now: Option<u64>) -> Self {
         match now {
             _ if boot == CLOSED => Self::Closed,
@@ -72,7 +72,8 @@ pub(crate) struct Superblock {
     pub(crate) geometry: Geometry,
     /// The seed of the hash of keys.
     pub(crate) seed: u64,
-    /// When it was made, in milliseconds since 1970 by a clock that may have been wrong: for people.
+    /// The time at which it was made, in milliseconds since 1970, by a clock that may have been
+    /// wrong. It is only for people.
     pub(crate) made_ms: u64,
     pub(crate) max_key: u64,
     pub(crate) max_value: u64,
@@ -171,7 +172,7 @@ impl Superblock {
     }
 }
 
-/// How many words [`Superblock::read`] takes.
+/// The number of words that [`Superblock::read`] takes.
 pub(crate) const READ_WORDS: usize = WORDS + 1;
 
 fn sum(words: &[u64]) -> u64 {

@@ -1,8 +1,8 @@
-//! An operator's view of a region: how full its segments are, and how old.
+//! An operator's view of a region: the fill and the age of its segments.
 //!
-//! It is read beside those who work with it. No lock is taken and nothing is written, a file is read and not mapped: so it
-//! may be damaged or cut short meanwhile, and the figures of two segments may be of two instants. Nothing that is read is
-//! trusted; what cannot be is cut down to what can.
+//! The region is read while other processes work with it. No lock is taken and nothing is written. A file is read and not
+//! mapped, so it may be damaged or truncated meanwhile, and the figures of two segments may be of two instants. No content
+//! is trusted; impossible values are cut down to possible ones.
 
 use std::convert::Infallible;
 use std::path::Path;
@@ -32,19 +32,20 @@ pub struct Survey {
     pub max_key: u64,
     /// The largest value, in bytes.
     pub max_value: u64,
-    /// When it was made, in milliseconds since 1970, by a clock that may have been wrong.
+    /// The time at which it was made, in milliseconds since 1970, by a clock that may have been
+    /// wrong.
     pub made_ms: u64,
     /// Its age in milliseconds, by its own time.
     pub now: u64,
-    /// Sessions that it has had.
+    /// The number of sessions so far.
     pub sessions: u64,
-    /// How often all of it was cleared.
+    /// The number of clears of the whole region.
     pub cleared: u64,
     /// Its namespaces, by name.
     pub namespaces: Vec<NamespaceSurvey>,
     /// The way in which its last users left it.
     pub end: End,
-    /// Whether anybody has it open; `None` where that is not told.
+    /// Whether any process has it open; `None` where the system does not tell.
     pub is_open: Option<bool>,
     /// Its partitions.
     pub partitions: Vec<PartitionSurvey>,
@@ -55,80 +56,83 @@ pub struct Survey {
 pub struct NamespaceSurvey {
     /// Its name.
     pub name: String,
-    /// How often it was cleared.
+    /// The number of clears of this namespace.
     pub cleared: u64,
 }
 
-/// How a region was left, or is.
+/// The present state of a region, or the state in which it was left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// The last process that had it open has closed it.
     Closed,
-    /// It is open, or whoever had it was killed.
+    /// It is open, or its last user was killed.
     Open,
-    /// It was open when the machine went down: whoever opens it next begins with nothing in it.
+    /// It was open when the machine went down: the next process that opens it begins with an empty
+    /// region.
     Lost,
 }
 
 /// The state of a partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartitionSurvey {
-    /// The thread that holds its lock, by the system's number; `None` where nobody does, or that is not told.
+    /// The thread that holds its lock, by the system's number; `None` where the lock is free, or the system
+    /// does not tell.
     pub holder: Option<u32>,
-    /// Entries that are there.
+    /// Its entries.
     pub items: u64,
     /// Bytes of their keys and values.
     pub bytes: u64,
-    /// Entries that its index has room for.
+    /// The slots of its index.
     pub slots: u64,
-    /// Its segments, as they lie there.
+    /// Its segments, in the order of their places.
     pub segments: Vec<SegmentSurvey>,
 }
 
 /// The state of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SegmentSurvey {
-    /// Where it stands.
+    /// Its queue.
     pub queue: Queue,
-    /// By how long its entries are to live: 0 for ever, 1 to 2 seconds, each next one eight times as long, the last longer.
+    /// The class by the time to live of its entries. 0 is for ever, and 1 is up to 2 seconds. Each further class is eight
+    /// times as long, and the last has no limit.
     pub class: u8,
     /// Bytes of the records that were written, alive or dead.
     pub written: u32,
-    /// Bytes of those that are alive: what their heads take is estimated.
+    /// Bytes of the live records; the bytes of their headers are estimated.
     pub alive: u32,
-    /// How many are alive.
+    /// The number of live records.
     pub records: u32,
     /// Whether entries are being written into it.
     pub is_active: bool,
-    /// All in it was cleared or has expired: it is given back as soon as room is needed.
+    /// All its entries were cleared or have expired: it is given back as soon as room is needed.
     pub is_stale: bool,
-    /// How often it was begun.
+    /// The number of its lives.
     pub times: u32,
-    /// Which it was among all segments that the partition has begun.
+    /// Its number among all segments that the partition has begun.
     pub order: u64,
-    /// When it was begun, in milliseconds of the region's own time.
+    /// The time at which it was begun, in milliseconds of the region's own time.
     pub begun: u64,
-    /// When the last of its records expires, likewise; `None` where one never does.
+    /// The expiry of its last record, likewise; `None` where a record never expires.
     pub latest: Option<u64>,
 }
 
-/// Where a segment stands.
+/// The queue of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Queue {
-    /// Of entries that are new.
+    /// The queue of new entries.
     Small,
-    /// Of entries that were read.
+    /// The queue of entries that were read.
     Main,
-    /// In none: the index has grown into it.
+    /// No queue: the index has grown into the segment.
     Index,
-    /// In none: nothing is in it.
+    /// No queue: the segment is free.
     Free,
-    /// Its note is damaged, and means nothing.
+    /// Unknown, because the segment's note is damaged.
     Unknown,
 }
 
 impl Survey {
-    /// The one of a region in a file, which is only read; `None` where there is no file.
+    /// The survey of a region in a file, which is only read; `None` where there is no file.
     pub fn of_file(path: &Path) -> Result<Option<Self>, Refused> {
         let Some((file, superblock)) = file::open_to_read(path)? else { return Ok(None) };
         let read = |at, words: &mut [u64]| file::read(&file, at, words);
@@ -137,7 +141,7 @@ impl Survey {
     }
 }
 
-/// The one of a region that this process has open.
+/// The survey of a region that this process has open.
 pub(crate) fn of_memory(memory: &Memory, superblock: &Superblock) -> Survey {
     let read = |at, words: &mut [u64]| {
         for (i, word) in words.iter_mut().enumerate() {
@@ -149,7 +153,7 @@ pub(crate) fn of_memory(memory: &Memory, superblock: &Superblock) -> Survey {
     survey
 }
 
-/// Reads words of a region, from an offset on.
+/// A function that reads words of a region, from an offset on.
 type Read<'r, E> = &'r dyn Fn(usize, &mut [u64]) -> Result<(), E>;
 
 fn look<E>(of: &Superblock, is_open: Option<bool>, read: Read<'_, E>) -> Result<Survey, E> {
@@ -172,7 +176,7 @@ fn look<E>(of: &Superblock, is_open: Option<bool>, read: Read<'_, E>) -> Result<
         let mut words = namespace::Words::default();
         read(at, &mut words)?;
         let named = namespace::named(number, &words);
-        // A generation begins with 1, too.
+        // A generation begins with 1, as `cleared` does.
         namespaces.extend(named.map(|(name, generation)| NamespaceSurvey {
             name,
             cleared: generation.saturating_sub(1),
@@ -182,10 +186,10 @@ fn look<E>(of: &Superblock, is_open: Option<bool>, read: Read<'_, E>) -> Result<
     let survey = |partition| {
         let mut words = vec![0; geometry.ghosts_at() / 8];
         let base = geometry.partition_at(partition);
-        // Of the lock nothing but its first word, which tells who has it.
+        // Only the first word of the lock is read, because it names the holder.
         read(base + LOCK, &mut words[LOCK / 8..=LOCK / 8])?;
         read(base + UPKEEP, &mut words[UPKEEP / 8..])?;
-        // A key that is of a namespace has that beside it.
+        // A key of a namespace has the namespace's word beside it.
         let beside = if namespaces.is_empty() { BESIDE } else { BESIDE + 8 };
         Ok(Surveyed { words, superblock: of, now, cleared, beside }.survey())
     };
@@ -198,7 +202,7 @@ fn look<E>(of: &Superblock, is_open: Option<bool>, read: Read<'_, E>) -> Result<
         made_ms: of.made_ms,
         now,
         sessions: word(SESSIONS)?,
-        // A region begins with 1.
+        // A region begins with 1 clear.
         cleared: cleared.saturating_sub(1),
         namespaces,
         end,
@@ -207,13 +211,13 @@ fn look<E>(of: &Superblock, is_open: Option<bool>, read: Read<'_, E>) -> Result<
     })
 }
 
-/// A partition up to its ghosts, as it was read.
+/// The words of a partition up to its ghosts.
 struct Surveyed<'s> {
     words: Vec<u64>,
     superblock: &'s Superblock,
     now: u64,
     cleared: u64,
-    /// The approximate overhead of a record beside key and value, unless it was moved.
+    /// The approximate overhead of an unmoved record beside key and value.
     beside: u32,
 }
 
@@ -239,7 +243,7 @@ impl Surveyed<'_> {
         }
     }
 
-    /// The buckets of the index, with those that it has grown by.
+    /// The buckets of the index, with those of its growth.
     fn buckets(&self) -> usize {
         let (first, segments) =
             (self.superblock.geometry.buckets, self.superblock.geometry.segments);

@@ -1,18 +1,18 @@
-//! Counters: those of a partition, kept by the holder of its lock, and those of sessions, each in a line of its own.
+//! Counters. The holder of a partition's lock keeps the partition's, and each session has a line of its own.
 
 use crate::layout::COUNTERS;
 
 /// Counters of a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Count {
-    /// Entries that are there, and the bytes of their keys and values. What has expired is there until its segment is given
-    /// back.
+    /// Present entries, and the bytes of their keys and values. An expired entry counts until its segment is given back.
     Items,
     Bytes,
-    /// Entries that were used too little to be kept: those that had been there for a short time, and for long.
+    /// Entries that were used too little: those that were there for a short time, and those that were there
+    /// for long.
     EvictedSmall,
     EvictedMain,
-    /// Entries that gave their slot of the index to others.
+    /// Entries that lost their slot of the index to other entries.
     EvictedByIndex,
     /// Entries that were given back because they had expired.
     Expired,
@@ -20,14 +20,14 @@ pub(crate) enum Count {
     Moved,
     /// Locks whose holder had died.
     Repairs,
-    /// Entries that were found damaged when they should have been moved.
+    /// Entries that proved damaged when they should have been moved.
     Damaged,
-    /// How often the region had been begun, of all segments.
+    /// The number of segments that were begun so far.
     Begun,
 }
 
 impl Count {
-    /// Where it stands, in a partition that begins at `base`.
+    /// The offset of the counter, in a partition that begins at `base`.
     pub(crate) fn at(self, base: usize) -> usize {
         base + COUNTERS + 8 * self as usize
     }

@@ -1,4 +1,4 @@
-//! What a session changes in place: TTLs, the mark that a value is stale, and numbers.
+//! A session's changes in place: TTLs, the stale mark, and numbers.
 
 use std::time::Duration;
 
@@ -19,21 +19,21 @@ pub enum Sum {
     Is(u64),
     /// The value is no decimal number below 2^64.
     NotANumber,
-    /// The key is not there.
+    /// The key is absent.
     NotFound,
 }
 
 /// A change that leaves the value as it is.
 #[derive(Debug, Clone, Copy)]
 enum Mark {
-    /// It expires then.
+    /// The entry expires at this time.
     Expiry(u64),
     Stale,
 }
 
 impl Session {
-    /// Gives a key a new time to live; `false` where it is not there. A value that was marked by [`expire`](Self::expire)
-    /// remains so. It counts as a use.
+    /// Gives a key a new time to live; `false` where the key is absent. The mark of [`expire`](Self::expire) stays. It
+    /// counts as a use.
     pub fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool, Failed> {
         let expiry = self.cache.expiry(ttl);
         self.mark(key, Mark::Expiry(expiry))
@@ -54,12 +54,13 @@ impl Session {
         Ok(None)
     }
 
-    /// Marks a value as an old one, which is still there for who would rather have it than none; `false` where there is none.
+    /// Marks a value as out of date. It stays, for callers that prefer an old value to no value. `false` where there is no
+    /// value.
     pub fn expire(&mut self, key: &[u8]) -> Result<bool, Failed> {
         self.mark(key, Mark::Stale)
     }
 
-    /// Adds to the decimal number that is the value of a key, and stops at 0 and wraps at 2^64. Flags, TTL and the mark of
+    /// Adds to a value that is a decimal number. The sum stops at 0 and wraps at 2^64. Flags, TTL and the mark of
     /// [`expire`](Self::expire) stay. It counts as a use.
     pub fn incr(&mut self, key: &[u8], delta: i64) -> Result<Sum, Failed> {
         for _ in 0..HOLDS {
@@ -70,7 +71,7 @@ impl Session {
         Err(Failed::Busy { holder: None, waited: Duration::ZERO })
     }
 
-    /// `None` where more room is to be made for the number.
+    /// `None` where the number needs more room first.
     fn incr_or_make_room(&self, key: &[u8], delta: i64) -> Result<Option<Sum>, Failed> {
         let (hash, space) = (self.key(key)?, self.space());
         let mut locked = self.lock(hash)?;
@@ -113,7 +114,7 @@ impl Session {
         Ok(Some(if stored.is_there { Sum::Is(sum) } else { Sum::NotFound }))
     }
 
-    /// Changes an entry by one store. One whose value lies in chunks expires with them.
+    /// Changes an entry by one store. If its value lies in chunks, their expiry is changed first.
     fn mark(&mut self, key: &[u8], mark: Mark) -> Result<bool, Failed> {
         let hash = self.key(key)?;
         let mut ready = None;
@@ -146,7 +147,7 @@ impl Session {
     }
 }
 
-/// The number that is the value of an entry. One that is damaged is none.
+/// The number that is the value of an entry; `None` for a damaged one.
 fn number_of(locked: &Locked<'_>, hash: u64, present: &Present<'_>) -> Option<u64> {
     let header = present.found.header;
     if header.kind & kind::NUMBER == 0 {

@@ -1,8 +1,8 @@
-//! What a partition does beside the operations asked of it: segments are emptied in steps, a little with each set, before
-//! their room is needed. So no set takes longer for it than a copy of a few records.
+//! The work of a partition beside its operations: segments are emptied in steps, a little with each set, before their room
+//! is needed. So no set takes longer for it than a copy of a few records.
 //!
-//! The words of the upkeep say how far that is. A process killed in between leaves a segment of which some records are moved
-//! already, and no slot points to those any more.
+//! The words of the upkeep record the progress. A process killed in between leaves a segment of which some records are moved
+//! already, and no slot points to these any more.
 
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use crate::session::lock_within;
 const VICTIM: usize = UPKEEP;
 const VAIN: usize = UPKEEP + 8;
 const SWEPT: usize = UPKEEP + 16;
-/// Up to this order segments may hold entries of a namespace from before it was cleared.
+/// Segments up to this order may hold entries from before the clear of a namespace.
 pub(crate) const CLEARED_BEFORE: usize = UPKEEP + 32;
 /// And up to this order these were taken away.
 pub(crate) const PURGED: usize = UPKEEP + 24;
@@ -26,30 +26,31 @@ const LARGE_FROM: usize = UPKEEP + 40;
 const LARGE_TO: usize = UPKEEP + 48;
 const KEPT_OF_MAIN: usize = UPKEEP + 56;
 
-/// The part of the main queue's entries that are kept, of the last so many, in parts of `WHOLE`; and the part from which on
-/// nearly all of them are in use.
+/// The part of the main queue's entries that were kept, among the last `OF_LAST`, as a fraction of `WHOLE`. Then the part
+/// from which on nearly all of them count as used.
 const OF_LAST: u64 = 512;
 const WHOLE: u64 = 1 << 16;
 const NEARLY_ALL: u64 = WHOLE * 15 / 16;
 
-/// A step is done after each so many bytes of new records.
+/// A step follows each time that this many bytes of new records were written.
 const STRIDE: usize = 256;
-/// A step goes over so many bytes of the segment that is emptied, for each byte that was written; and over as many more for
-/// each segment that was emptied without a gain.
+/// A step empties this many bytes of a segment for each byte that was written. After `HURRY` segments without a gain, it
+/// empties as much again for each of them.
 const PACE: usize = 8;
 const HURRY: u64 = 2;
-/// Bounds of the work under one hold of a lock, so that it takes a tenth of a millisecond at most: records that are looked
-/// at, and bytes that are copied, but for the last record.
+/// Bounds of the work under one hold of a lock, so that it takes at most a tenth of a millisecond. They count records that
+/// are looked at, and copied bytes without the last record.
 const MOST_RECORDS: usize = 256;
 const MOST_COPIED: usize = 96 << 10;
-/// A choice among so many segments counts as much as one record.
+/// A look at this many segments counts as much work as one record.
 const SEGMENTS_FOR_RECORD: usize = 16;
-/// Bytes that are looked at, and copied, under one hold of a lock in idle time.
+/// The bytes that are looked at, and copied, under one hold of a lock in idle time.
 const IDLE: usize = 32 << 10;
 
-/// Free segments that a new one is begun with: itself, and one for the records that are written anew.
+/// The free segments that are needed to begin one: itself, and one for the records that are written
+/// anew.
 pub(crate) const NEEDED: usize = 2;
-/// Free segments that steps make ahead of time, and those that idle time makes.
+/// The free segments that steps make ahead of time, and those that idle time makes.
 pub(crate) const KEPT: usize = 3;
 const KEPT_WHEN_IDLE: usize = 4;
 
@@ -60,9 +61,9 @@ pub(crate) enum Keeps {
     Used,
     /// No record.
     Nothing,
-    /// All that is alive: its dead records are what is in the way.
+    /// All live records: the segment's dead records take the room.
     All,
-    /// No record is written anew: those of cleared namespaces are taken away, and the others stay where they are.
+    /// No record is written anew: records of cleared namespaces are removed, and the others stay where they are.
     InPlace,
 }
 
@@ -71,7 +72,7 @@ pub(crate) enum Keeps {
 pub(crate) struct Victim {
     pub(crate) segment: usize,
     pub(crate) keeps: Keeps,
-    /// How far it is emptied, in bytes.
+    /// The end of the emptied part, in bytes.
     pub(crate) at: usize,
 }
 
@@ -86,7 +87,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// All that one hold of a lock allows.
+    /// All the work that one hold of a lock allows.
     pub(crate) fn most() -> Self {
         Self::of(usize::MAX)
     }
@@ -95,7 +96,7 @@ impl Work {
         Self { records: MOST_RECORDS, looked, copied: MOST_COPIED }
     }
 
-    /// A step in idle time, for which sets may wait.
+    /// A step in idle time, which may make sets wait.
     fn idle() -> Self {
         Self { copied: IDLE, ..Self::of(IDLE) }
     }
@@ -114,7 +115,7 @@ impl Work {
         self.records == 0 || self.looked == 0 || self.copied == 0
     }
 
-    /// Whether no more may be copied once so many bytes were.
+    /// Whether the allowed bytes are copied, once `bytes` were.
     pub(crate) fn is_copied(&self, bytes: usize) -> bool {
         bytes >= self.copied
     }
@@ -127,7 +128,7 @@ impl Work {
 }
 
 impl Locked<'_> {
-    /// Empties a part of a segment where free ones are few, after a record of so many bytes was written that ends at `end` of
+    /// Empties a part of a segment where few are free. It follows a write of a record of `bytes` bytes that ends at `end` of
     /// its segment.
     pub(crate) fn work_ahead(&mut self, end: usize, bytes: usize) {
         if self.partition.memory.load(self.partition.base + VICTIM) == 0 {
@@ -145,8 +146,8 @@ impl Locked<'_> {
         }
     }
 
-    /// After a segment was begun: another one is chosen where too few are free. Segments that are emptied from now on until
-    /// the next is begun count as emptied in vain.
+    /// Follows the begin of a segment: another one is chosen for emptying where too few are free. Segments that are emptied
+    /// before the next begin count as emptied in vain.
     pub(crate) fn note_begun(&mut self) {
         self.set_vain(0, 0);
         if self.victim().is_none() && self.free().nth(KEPT - 1).is_none() {
@@ -154,7 +155,7 @@ impl Locked<'_> {
         }
     }
 
-    /// Empties segments until so many are free, or the work is done.
+    /// Empties segments until `kept` are free, or the allowed work is done.
     pub(crate) fn work(&mut self, work: &mut Work, kept: usize) -> Worked {
         loop {
             if self.victim().is_none() {
@@ -180,13 +181,13 @@ impl Locked<'_> {
         }
     }
 
-    /// So many records of so many bytes were looked at, of which so many were copied.
+    /// Counts the records that were looked at, their bytes, and the copied bytes.
     pub(crate) fn spend(&mut self, work: &mut Work, spent: (usize, usize, usize)) {
         work.spend(spent);
         self.left.spend(spent);
     }
 
-    /// The segment that is being emptied. A note that cannot be right is of none.
+    /// The segment that is being emptied; `None` where the note is impossible.
     pub(crate) fn victim(&self) -> Option<Victim> {
         let note = self.partition.memory.load(self.partition.base + VICTIM);
         let segment = size(note >> 40).checked_sub(1)?;
@@ -210,7 +211,7 @@ impl Locked<'_> {
         self.partition.memory.store(self.partition.base + VICTIM, note);
     }
 
-    /// A segment is about to be free: it is emptied no further.
+    /// Ends the emptying of a segment that is about to be free.
     pub(crate) fn forget_victim(&self, segment: usize) {
         let at = self.partition.base + VICTIM;
         if size(self.partition.memory.load(at) >> 40) == segment + 1 {
@@ -218,8 +219,8 @@ impl Locked<'_> {
         }
     }
 
-    /// Segments that were emptied since the last one was begun for new entries: for the sake of entries used too little, and of
-    /// dead records.
+    /// The segments that were emptied since the last one was begun for new entries: for entries that are used too little, and
+    /// for dead records.
     pub(crate) fn vain(&self) -> (u64, u64) {
         let vain = self.partition.memory.load(self.partition.base + VAIN);
         (vain & 0xffff_ffff, vain >> 32)
@@ -230,7 +231,7 @@ impl Locked<'_> {
         self.partition.memory.store(self.partition.base + VAIN, both);
     }
 
-    /// The bucket of the index that is swept next.
+    /// The next bucket of the index to sweep.
     pub(crate) fn swept(&self) -> usize {
         size(self.partition.memory.load(self.partition.base + SWEPT))
     }
@@ -241,7 +242,8 @@ impl Locked<'_> {
 }
 
 impl Locked<'_> {
-    /// Notes how many of some entries of the main queue were kept when their segment was emptied.
+    /// Notes that `kept` of `of` entries of the main queue were kept when their segment was
+    /// emptied.
     pub(crate) fn note_kept(&self, kept: u64, of: u64) {
         let at = self.partition.base + KEPT_OF_MAIN;
         let part = self.partition.memory.load(at).min(WHOLE);
@@ -249,13 +251,14 @@ impl Locked<'_> {
         self.partition.memory.store(at, becomes.min(WHOLE));
     }
 
-    /// Whether nearly all entries of the main queue are in use. Another one then has little to win there, though it was
-    /// there before: in a loop over more keys than fit, each is as good as the others.
+    /// Whether nearly all entries of the main queue are in use. An entry that was evicted before then gains little
+    /// there: in a loop over more keys than fit, each key is as good as the others.
     pub(crate) fn is_main_in_use(&self) -> bool {
         self.partition.is_main_in_use()
     }
 
-    /// Notes that a chunk of a large value lies in a segment, the first one in this partition or a later one.
+    /// Notes that a chunk of a large value lies in a segment, and whether it is the first one in this
+    /// partition.
     pub(crate) fn note_large(&self, segment: usize, is_first: bool) {
         let (memory, base) = (self.partition.memory, self.partition.base);
         let order = memory.load(self.partition.note_at(segment, ORDER));
@@ -265,7 +268,7 @@ impl Locked<'_> {
         memory.store(base + LARGE_TO, order);
     }
 
-    /// The orders of the segments that hold the large value which was stored last.
+    /// The orders of the segments that hold the last large value.
     pub(crate) fn large(&self) -> RangeInclusive<u64> {
         let load = |at| self.partition.memory.load(self.partition.base + at);
         load(LARGE_FROM)..=load(LARGE_TO)
@@ -273,7 +276,7 @@ impl Locked<'_> {
 }
 
 impl Partition<'_> {
-    /// Whether idle time has work to do here, as far as can be told without the lock.
+    /// Whether idle time has work to do here, as far as a look without the lock can tell.
     fn may_have_work(&self) -> bool {
         let segments = 0..self.places.geometry.segments;
         let is_free =
@@ -287,10 +290,10 @@ impl Partition<'_> {
     }
 }
 
-/// How far segments were emptied.
+/// The result of emptying segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Worked {
-    /// As many are free as were asked for.
+    /// As many segments are free as requested.
     Enough,
     /// There is more to do, which takes another hold of the lock.
     More,
@@ -299,12 +302,12 @@ pub(crate) enum Worked {
 }
 
 impl Cache {
-    /// Makes room ahead of time, so that sets to come need not; whether there is more to do. No step begins once `budget` has
-    /// passed.
+    /// Makes room ahead of time, so that later sets need not; returns whether there is more to do. No step begins once `budget`
+    /// has passed.
     ///
-    /// A server calls it while it has nothing else to do. A partition whose lock another one holds is left for the next call. A
-    /// step holds a lock for as long as it takes to look at 256 records, or to copy 32 KiB, a record and its key. Where nobody
-    /// calls it, sets do the same, a little each.
+    /// A server calls it while it has no other work. A partition whose lock is taken is left for the next call. A step holds a
+    /// lock for at most 256 records that it looks at, or 32 KiB that it copies, plus one record and its key. If this is never
+    /// called, sets do the same, a little each.
     pub fn maintain(&self, budget: Duration) -> bool {
         let began = Instant::now();
         let is_over = || began.elapsed() >= budget;
@@ -345,8 +348,7 @@ pub(crate) mod tests {
     use crate::{Options, Session, Set};
 
     thread_local! {
-        /// Records that were looked at under this hold of a lock and bytes that were copied, keys among them, and the most
-        /// under any.
+        /// The records and copied bytes, keys included, under this hold of a lock, and the most under any hold.
         static HOLD: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
         static MOST: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
     }
@@ -355,7 +357,7 @@ pub(crate) mod tests {
         HOLD.set((0, 0));
     }
 
-    /// Records were looked at, or as much was done, and bytes were copied.
+    /// Counts records that were looked at, or as much work, and copied bytes.
     pub(crate) fn note(records: usize, copied: usize) {
         let (all, bytes) = HOLD.get();
         let hold = (all + records, bytes + copied);
@@ -368,7 +370,8 @@ pub(crate) mod tests {
         session.set(&key.to_le_bytes(), &vec![7; len], &set).unwrap();
     }
 
-    /// Steps are counted, not time: each is a look at the index, or a copy of a record. A segment has thousands of records.
+    /// The test counts steps and not time: each is a look at the index, or a copy of a record. A segment has thousands of
+    /// records.
     #[test]
     #[cfg_attr(miri, ignore = "takes an interpreter minutes")]
     fn no_hold_of_a_lock_empties_more_than_a_part_of_a_segment() {
@@ -379,7 +382,7 @@ pub(crate) mod tests {
         assert!(geometry.segment_len / 48 > 4 * MOST_RECORDS, "{geometry:?}");
         MOST.set((0, 0));
         for round in 0..3 {
-            // All of it is read, so that nothing goes at the first look.
+            // All of it is read, so that the first look evicts no entry.
             for key in 0..200_000 {
                 set(&mut session, key, 20, None);
                 session.get(&key.to_le_bytes(), &mut Vec::new());
@@ -422,7 +425,7 @@ pub(crate) mod tests {
                 session.set(&key, b"value", &Set::default()).unwrap();
                 session.get(&key, &mut Vec::new());
                 if idle {
-                    // The sets are not what is looked at here.
+                    // The test leaves out the work of the sets.
                     let before = MOST.replace((0, 0));
                     while cache.maintain(Duration::from_millis(1)) {}
                     let (_, copied) = MOST.replace(before);
@@ -436,7 +439,7 @@ pub(crate) mod tests {
         assert!(cache.stats().evictions() > 200, "{:?}", cache.stats());
     }
 
-    /// All segments of a region that was cleared may be given back.
+    /// All segments of a cleared region may be given back.
     #[test]
     #[cfg_attr(miri, ignore = "takes an interpreter minutes")]
     fn no_hold_of_a_lock_gives_all_segments_back() {

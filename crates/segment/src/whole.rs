@@ -1,7 +1,7 @@
-//! Values that were cut stay or go as one: the entry's slot tells how often the value was read, and its chunks follow it.
+//! Cut values stay or go as a whole: the entry's slot counts the reads of the value, and its chunks follow it.
 //!
-//! The chunk's key has the hash of the entry's. A chunk whose segment is emptied is kept if its entry is, whose partition is
-//! another: it is looked at without its lock, as readers do.
+//! The chunk's key has the hash of the entry's key. When its segment is emptied, a chunk is kept if its entry is. The entry
+//! lies in another partition, and is read without this partition's lock, as readers do.
 
 use std::sync::atomic::Ordering;
 
@@ -16,17 +16,17 @@ use crate::slot::Slot;
 use crate::tally::Count;
 use crate::upkeep::Keeps;
 
-/// How often an entry is looked at anew that others change meanwhile.
+/// The number of times that an entry is looked at when others change it meanwhile.
 const LOOKS: usize = 3;
 
-/// A chunk whose entry is not there is kept for so long after it was written, in milliseconds: the entry follows the last chunk.
+/// A chunk without an entry is kept for this many milliseconds after it was written, because the entry follows the last chunk.
 const PENDING_MS: u32 = 1000;
 
 /// The entry of a cut value, as a chunk finds it.
 struct Head {
     slot: Slot,
     is_in_main: bool,
-    /// When its segment was begun, of one that was written anew; 0 of others.
+    /// For an entry that was written anew, the time at which its segment was begun; otherwise 0.
     moved: u64,
     chunks: Vec<u8>,
 }
@@ -35,24 +35,24 @@ struct Head {
 enum Looked {
     There(Head),
     Gone,
-    /// Others changed what was looked at, each time.
+    /// Other sessions changed the entry during each look.
     Unknown,
 }
 
-/// The record of a cut value's entry, as it was while its segment was not begun anew.
+/// The record of a cut value's entry, read within one life of its segment.
 struct Cut {
     header: Header,
     space: Space,
     is_in_main: bool,
-    /// When its segment was begun.
+    /// The time at which its segment was begun.
     begun: u64,
-    /// Where the chunks are.
+    /// The list of the chunks.
     chunks: Vec<u8>,
 }
 
 impl Locked<'_> {
-    /// The queue into which a chunk is written anew whose segment is emptied; `None` where it is dropped. Where its entry is
-    /// there, the whole value then goes.
+    /// The queue into which a chunk is written anew when its segment is emptied; `None` where it is dropped. In that case
+    /// the whole value of its entry is dropped, too.
     pub(crate) fn chunk_into(
         &mut self,
         key: &[u8],
@@ -79,7 +79,7 @@ impl Locked<'_> {
         let is_kept = match keeps {
             Keeps::All => true,
             Keeps::Nothing | Keeps::InPlace => false,
-            // Once the entry was written anew, what it was read before no longer stands in its slot.
+            // After the entry was written anew, its slot no longer counts the earlier reads.
             Keeps::Used if queue == MAIN => is_used || head.moved > begun,
             Keeps::Used => is_used || head.is_in_main,
         };
@@ -90,7 +90,7 @@ impl Locked<'_> {
         Some(if keeps == Keeps::All { queue } else { MAIN })
     }
 
-    /// The rest of a cut value is to go once the lock is free.
+    /// Notes that the rest of a cut value must be removed once the lock is free.
     pub(crate) fn doom(&mut self, hash: u64, chunks: Vec<u8>) {
         let is_known = self.doomed.last().is_some_and(|last| last.chunks == chunks);
         if !is_known {
@@ -98,7 +98,7 @@ impl Locked<'_> {
         }
     }
 
-    /// Evicts the entry of a cut value, if it is still there.
+    /// Evicts the entry of a cut value, if it still exists.
     pub(crate) fn evict_head(&mut self, hash: u64, number: u64) {
         let heads = self.partition.candidates(hash);
         let found = heads.into_iter().find_map(|(word, slot)| {
@@ -119,7 +119,7 @@ impl Locked<'_> {
 }
 
 impl Partition<'_> {
-    /// The entry of a value that was cut under this number, which is none where it has expired or was cleared.
+    /// The entry of a value that was cut under this number. An expired or cleared entry counts as gone.
     fn head_of(&self, number: u64, hash: u64, moment: Moment, now: u64) -> Looked {
         for _ in 0..LOOKS {
             let (grown, mut is_changed) = (self.grown(), false);
@@ -146,7 +146,7 @@ impl Partition<'_> {
         Looked::Unknown
     }
 
-    /// The record of a slot, if it is the entry of the value that was cut under this number.
+    /// The record of a slot, if it is the entry of the value with this number.
     fn cut_at(&self, slot: Slot, number: u64, moment: Moment) -> Option<Cut> {
         let segment = self.current_segment_of(slot, moment)?;
         let at = self.base + slot.at();
@@ -165,8 +165,8 @@ impl Partition<'_> {
         is_it.then_some(Cut { header, space, is_in_main, begun, chunks })
     }
 
-    /// Whether an entry that is stored now goes to the main queue, as far as can be told without the lock: it is there, or
-    /// was evicted lately.
+    /// Whether an entry that is stored now goes to the main queue, as far as a look without the lock can tell. It does if
+    /// the key is present, or was evicted lately.
     pub(crate) fn is_admitted(
         &self,
         (hash, key, space): (u64, &[u8], Space),
@@ -200,7 +200,7 @@ mod tests {
     use crate::locked::{self, Takes};
 
     thread_local! {
-        /// What others do after a look for an entry has read how far the index has grown.
+        /// An action of other sessions, after a look for an entry has read the index's growth.
         static OTHERS: RefCell<Option<Box<dyn FnMut()>>> = const { RefCell::new(None) };
     }
 
@@ -212,7 +212,8 @@ mod tests {
         assert!(cache.session().lock(0).unwrap().split());
     }
 
-    /// A cache with the entry of a cut value, whose slot the first split moves, and the hash of its key.
+    /// A cache with the entry of a cut value, and the hash of its key. The first split moves the entry's
+    /// slot.
     fn with_head(number: u64) -> (Arc<Cache>, u64) {
         let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
         let keys = (0_u64..).map(u64::to_ne_bytes);
