@@ -1,4 +1,4 @@
-//! Reads beside a writer that never leaves a key without a value: none of them may miss.
+//! Reads beside a writer that always leaves a value under the key: no read may miss.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ const OPTIONS: Options =
 
 const KEY: &[u8] = b"key";
 
-/// How long they work beside each other.
+/// The time for which reader and writer work.
 const LONG: Duration = Duration::from_millis(1500);
 
 /// Stores a value of this length, and reads it again and again while another thread does its work.
@@ -42,7 +42,8 @@ fn read_beside(len: usize, work: impl Fn(&mut Session) + Send) {
                 assert_eq!(found, value);
                 continue;
             }
-            // A reader that had no processor for a long time may find that it was evicted. Then it is not there now, either.
+            // A reader without a processor for a long time may find that the key was evicted. Then the key is absent now,
+            // too.
             assert!(session.get(KEY, &mut found).is_none(), "missed after {reads} reads");
             set(&mut session);
         }
@@ -59,7 +60,8 @@ fn a_value_in_chunks_that_is_stored_again_is_never_missing() {
 
 #[test]
 fn a_value_that_is_moved_on_is_never_missing() {
-    // Entries that are stored once and never read push those that are read from segment to segment.
+    // Entries that are stored once and never read push the entries that are read from segment to
+    // segment.
     let number = Cell::new(0_u64);
     read_beside(100, move |session| {
         for _ in 0..20 {

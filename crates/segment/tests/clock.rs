@@ -1,4 +1,4 @@
-//! A clock of the day that is wrong, put right, or steps: entries live as long as they were to live.
+//! A clock of the day that is wrong, put right, or steps changes no entry's time to live.
 //!
 //! The clocks of this program are the test's: they stand still unless they are moved.
 
@@ -22,15 +22,15 @@ const SMALL: Options =
 /// Milliseconds since 1970 of a day in 2026, and an hour.
 const TODAY: u64 = 1_790_000_000_000;
 const HOUR: u64 = 3_600_000;
-/// How exact a TTL is.
+/// The precision of a TTL.
 const EXACT: u64 = 10;
 
-/// The clock of the day, the time since the machine was started, and for how long of it the machine was suspended.
+/// The clock of the day, the time since the machine was started, and the suspended part of it.
 static WALL: AtomicU64 = AtomicU64::new(TODAY);
 static STARTED: AtomicU64 = AtomicU64::new(1_000_000);
 static SUSPENDED: AtomicU64 = AtomicU64::new(0);
 
-/// In place of the C library's.
+/// Replaces the C library's function.
 #[unsafe(no_mangle)]
 extern "C" fn clock_gettime(clock: libc::clockid_t, time: *mut libc::timespec) -> i32 {
     let ms = match clock {
@@ -49,7 +49,7 @@ fn pass(ms: u64) {
     STARTED.fetch_add(ms, Ordering::SeqCst);
 }
 
-/// One test after the other has the clocks, with today's date.
+/// Lets one test after the other use the clocks, with today's date.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -66,7 +66,7 @@ fn has(cache: &Arc<Cache>, key: &[u8]) -> bool {
     cache.session().get(key, &mut Vec::new()).is_some()
 }
 
-/// Sets a key for a second, and looks when it goes.
+/// Sets a key for a second, and checks when it expires.
 fn lives_a_second(cache: &Arc<Cache>, when: &str) {
     set(cache, b"second", 1000);
     pass(999);
@@ -121,12 +121,13 @@ fn time_in_which_the_machine_is_suspended_counts() {
     set(&cache, b"key", HOUR);
     assert!(has(&cache, b"key"));
     SUSPENDED.fetch_add(HOUR + EXACT, Ordering::SeqCst);
-    // The tick after it was resumed.
+    // The clock's next tick after the machine was resumed.
     pass(4);
     assert!(!has(&cache, b"key"));
 }
 
-/// Has the file say that it was closed in another run of the machine, which has just been started again.
+/// Makes the file look as if it was closed in another run of the machine, which has just been started
+/// again.
 fn restart(path: &Path, down: i64) {
     const EPOCH_RUN: u64 = 520;
     let file = OpenOptions::new().write(true).open(path).unwrap();
@@ -159,7 +160,7 @@ fn time_in_which_the_machine_is_down_counts_unless_nobody_knows_how_long_it_was(
     let cache = Cache::open(&path, &SMALL).unwrap();
     assert!(!has(&cache, b"minute") && has(&cache, b"hour"));
     drop(cache);
-    // The clock has gone back: what has a TTL may have expired long ago.
+    // The clock has gone back: entries with a TTL may have expired long ago.
     restart(&path, -5000);
     let cache = Cache::open(&path, &SMALL).unwrap();
     assert!(!has(&cache, b"hour"));
@@ -183,7 +184,7 @@ fn what_was_touched_outlives_the_expiry_that_its_segment_was_given_back_at() {
     assert!(cache.stats().expired + cache.stats().evictions() > 0, "no room was needed");
 }
 
-/// A segment with chunks of it may have been begun long ago, and be emptied before their entry is there.
+/// A segment with chunks may have been begun long ago, and may be emptied before their entry is stored.
 #[test]
 fn a_value_in_chunks_is_there_after_its_set_however_slowly_segments_fill() {
     let _alone = alone();

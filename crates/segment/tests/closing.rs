@@ -1,5 +1,5 @@
-//! Closing a file: only the last process that closes it marks it clean, also where several close at once. A process whose forked child
-//! still has the file open does not.
+//! Closing a file: only the last process that closes it marks it clean, also when several close at once. A process whose forked child
+//! still has the file open does not mark it.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
@@ -14,13 +14,13 @@ use support::folder;
 const SMALL: Options =
     Options { size: 1 << 20, item: 512, max_key: 250, max_value: None, namespaces: None };
 
-/// One test after the other: what one of them forks has the files of all open.
+/// Lets one test run after the other, because a forked child has the files of all tests open.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether a file is open, and what it says of its end.
+/// Whether a file is open, and the end that it notes.
 fn state(path: &Path) -> (Option<bool>, End) {
     let survey = Survey::of_file(path).unwrap().unwrap();
     (survey.is_open, survey.end)
@@ -46,7 +46,7 @@ fn of_those_who_close_it_together_one_says_so() {
     }
 }
 
-/// Sets how many files this process may have open, and tells how many it might.
+/// Sets the number of files that this process may have open, and returns the earlier number.
 fn may_have(files: libc::rlim_t) -> libc::rlim_t {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: writes a limit to a place for one, and reads one.
@@ -59,23 +59,23 @@ fn may_have(files: libc::rlim_t) -> libc::rlim_t {
     }
 }
 
-/// A child that does its work and ends.
+/// Forks a child that does `work` and ends.
 fn fork(work: impl FnOnce()) -> libc::pid_t {
     // SAFETY: the child allocates, which the C library allows, and takes no lock of another thread.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
         let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-        // SAFETY: ends this process without what its parent wants done at its own end.
+        // SAFETY: ends this process without its parent's exit handlers.
         unsafe { libc::_exit(i32::from(done.is_err())) };
     }
     assert!(pid > 0);
     pid
 }
 
-/// How a child ended.
+/// The exit status of a child.
 fn end_of(child: libc::pid_t) -> i32 {
     let mut status = -1;
-    // SAFETY: a child that nobody else waits for.
+    // SAFETY: no other thread waits for this child.
     unsafe { libc::waitpid(child, &raw mut status, 0) };
     status
 }
@@ -84,7 +84,7 @@ fn end_of(child: libc::pid_t) -> i32 {
 fn a_file_is_not_closed_while_a_child_has_it_by_its_parents_lock() {
     let (_alone, folder) = (alone(), folder());
     let path = folder.path().join("cache");
-    // A process by itself, since other threads of this one may be in need of files.
+    // A process by itself, because other threads of this one may need to open files.
     let parent = fork(|| {
         let cache = Cache::open(&path, &SMALL).unwrap();
         let before = may_have(3);
@@ -96,7 +96,7 @@ fn a_file_is_not_closed_while_a_child_has_it_by_its_parents_lock() {
         drop(cache);
         let seen = std::panic::catch_unwind(|| {
             assert_eq!(state(&path), (Some(true), End::Open));
-            // Others may come, and do not take themselves for alone.
+            // Other processes may join, and do not take themselves for alone.
             drop(Cache::existing(&path).unwrap().unwrap());
             assert_eq!(state(&path), (Some(true), End::Open));
         });

@@ -1,4 +1,4 @@
-//! Sets whose condition no longer holds, or holds only by an entry that nobody can read.
+//! Sets whose condition no longer holds, or holds only because an entry is unreadable.
 
 mod support;
 
@@ -24,7 +24,7 @@ fn what_was_loaded_before_a_clear_fills_nothing() {
     let [before_all, before_own] = [all.token(b"key"), own.token(b"key")];
     namespace.clear();
     assert_eq!(set(&mut own, b"old", Condition::Unchanged(before_own)), Outcome::NotStored);
-    // A clear of the namespace is none of the others'.
+    // A clear of the namespace does not clear the other keys.
     assert!(matches!(set(&mut all, b"new", Condition::Unchanged(before_all)), Outcome::Stored(_)));
     let [before_all, before_own] = [all.token(b"key"), own.token(b"key")];
     cache.clear();
@@ -35,7 +35,7 @@ fn what_was_loaded_before_a_clear_fills_nothing() {
     assert!(matches!(set(&mut all, b"new", Condition::Unchanged(token)), Outcome::Stored(_)));
 }
 
-/// Changes the byte of a file that is so far from the first one of these.
+/// Changes a byte of a file, `by` bytes before the first place of `what`.
 fn damage(path: &Path, what: &[u8], by: usize) {
     let bytes = std::fs::read(path).expect("the file");
     let at = bytes.windows(what.len()).position(|window| window == what).expect("it is there");

@@ -1,4 +1,5 @@
-//! Caches in files: made by one, opened by others, there after all have gone, and never trusted.
+//! Caches in files: one process makes them, others open them, they outlive all processes, and their
+//! content is never trusted.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
@@ -42,7 +43,7 @@ fn filled(path: &Path) -> Arc<Cache> {
     cache
 }
 
-/// How many keys are there, all with their own values.
+/// The number of present keys, which must all have their own values.
 fn right(session: &mut Session) -> u32 {
     let mut found = Vec::new();
     let mut right = 0;
@@ -60,7 +61,7 @@ fn two_that_open_one_file_share_it_and_it_outlives_both() {
     let folder = folder();
     let path = folder.path().join("cache");
     let first = filled(&path);
-    // Another size is not what it was made with.
+    // The file keeps its size although another one is asked for.
     let second = Cache::open(&path, &Options { size: 8 << 20, ..SMALL }).unwrap();
     assert_eq!(second.size(), SMALL.size);
     let there = right(&mut first.session());
@@ -141,7 +142,7 @@ fn what_is_no_cache_or_is_cut_short_is_refused_and_left_alone() {
 
 #[test]
 fn a_file_from_an_earlier_run_of_the_machine_is_kept_only_if_it_was_closed() {
-    /// Where the run of the machine stands.
+    /// The offset of the machine's run.
     const BOOT: u64 = 384;
     let folder = folder();
     let path = folder.path().join("cache");
@@ -150,7 +151,7 @@ fn a_file_from_an_earlier_run_of_the_machine_is_kept_only_if_it_was_closed() {
         let file = OpenOptions::new().write(true).open(&path).unwrap();
         file.write_all_at(&boot.to_ne_bytes(), BOOT).unwrap();
     };
-    // All have closed it: as it is after a clean end of the machine.
+    // All have closed the file, as after an orderly end of the machine.
     assert_eq!(right(&mut Cache::open(&path, &SMALL).unwrap().session()), there);
     set(12_345);
     assert_eq!(right(&mut Cache::open(&path, &SMALL).unwrap().session()), 0);
@@ -158,14 +159,14 @@ fn a_file_from_an_earlier_run_of_the_machine_is_kept_only_if_it_was_closed() {
 
 #[test]
 fn who_opens_a_file_while_the_last_one_closes_it_notes_that_it_is_open() {
-    /// Where the run of the machine stands, and what stands there of a file that is closed.
+    /// The offset of the machine's run, and its value in a closed file.
     const BOOT: u64 = 384;
     const CLOSED: u64 = 1;
     let folder = folder();
     let path = folder.path().join("cache");
     drop(filled(&path));
     let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
-    // As the last one locks it to note that it is closed.
+    // The last process takes this lock to note that the file is closed.
     // SAFETY: all zeros are a lock; the fields that matter are set below.
     let mut lock: libc::flock = unsafe { std::mem::zeroed() };
     (lock.l_type, lock.l_len) = (i16::try_from(libc::F_WRLCK).unwrap(), 1);

@@ -1,4 +1,4 @@
-//! A region that processes share which were forked, or were given its descriptor.
+//! A region that forked processes share, or processes that got its descriptor.
 
 mod support;
 
@@ -30,15 +30,15 @@ fn a_child_shares_what_its_parent_opened_and_neither_takes_itself_for_the_last()
     let has = |cache: &std::sync::Arc<Cache>, key: &[u8]| {
         cache.session().get(key, &mut Vec::new()).is_some()
     };
-    // One that closes it and ends.
+    // A child that closes the region and ends.
     let first = Child::fork(|| {
         set(&cache, b"first");
-        // SAFETY: as if the child had been given it; the parent's is another process's.
+        // SAFETY: as if the child owned it; the parent's value lives in another process.
         drop(unsafe { std::ptr::read(&raw const cache) });
     });
     assert_eq!(first.wait(), 0);
     assert!(has(&cache, b"first"));
-    // One that goes on when its parent has closed it.
+    // A child that goes on when its parent has closed the region.
     let second = Child::fork(|| {
         set(&cache, b"second");
         eventually(|| has(&cache, b"stop"));
@@ -46,7 +46,7 @@ fn a_child_shares_what_its_parent_opened_and_neither_takes_itself_for_the_last()
     });
     eventually(|| has(&cache, b"second"));
     drop(cache);
-    // Nobody waits for the child, and nobody takes himself for alone: the region is still in its hands.
+    // No process waits for the child, and none takes itself for alone: the child still has the region.
     let began = Instant::now();
     let survey = larder_segment::Survey::of_file(&path).unwrap().unwrap();
     assert_eq!((survey.is_open, survey.end), (Some(true), larder_segment::End::Open));
@@ -68,7 +68,7 @@ fn a_region_without_a_name_is_shared_by_its_descriptor() {
     let mut found = Vec::new();
     let other = Cache::of_descriptor(descriptor).unwrap();
     assert!(other.session().get(b"key", &mut found).is_some());
-    // As another process would by its number.
+    // Another process would open it by this path.
     let path = format!("/proc/{}/fd/{}", std::process::id(), descriptor.as_raw_fd());
     let third = Cache::existing(path.as_ref()).unwrap().unwrap();
     third.session().delete(b"key").unwrap();

@@ -29,7 +29,7 @@ fn get(session: &mut Session) -> Option<Vec<u8>> {
     session.get(b"key", &mut value).map(|_| value)
 }
 
-/// A process that takes the lock of a file's only partition, and stops itself while it has it.
+/// A process that takes the lock of a file's only partition, and stops itself while it holds it.
 fn stopped_holder(path: &Path) -> Child {
     let child = Child::fork(|| {
         let mut session = Cache::existing(path).unwrap().unwrap().session();
@@ -44,7 +44,7 @@ fn stopped_holder(path: &Path) -> Child {
     child
 }
 
-/// A region that has a value, with a stopped process that holds its lock. The folder of the file, its path, the region, the holder.
+/// A region with a value, and a stopped process that holds its lock: the region's folder and path, the region, the holder.
 fn stored_and_held() -> (TempDir, PathBuf, Arc<Cache>, Child) {
     let folder = folder();
     let path = folder.path().join("cache");
@@ -64,7 +64,7 @@ fn a_stopped_holder_is_waited_for_once_and_the_older_value_stays() {
     };
     assert_eq!(thread, holder.0.unsigned_abs());
     assert!(waited >= SHORT, "{waited:?}");
-    // Others do not wait for it, whatever their patience is, but one now and then.
+    // Others do not wait for the holder, whatever their patience; only one does now and then.
     let mut other = Cache::existing(&path).unwrap().unwrap().session();
     let (began, mut waits) = (Instant::now(), 0_u64);
     other.set_patience(SHORT);
@@ -74,7 +74,7 @@ fn a_stopped_holder_is_waited_for_once_and_the_older_value_stays() {
     }
     assert!(waits <= 1 + began.elapsed().as_secs(), "{waits} waited");
     assert_eq!(get(&mut other).as_deref(), Some(&b"value"[..]));
-    // A delete does its work all the same, and the holder does not bring the value back.
+    // A delete still removes the key, and the holder does not bring the value back.
     assert_eq!(other.delete(b"key"), Ok(true));
     holder.signal(libc::SIGCONT);
     assert_eq!(holder.wait(), 0);
@@ -146,7 +146,7 @@ fn who_forks_under_the_lock_holds_it_and_the_child_does_not() {
         let pid = unsafe { libc::fork() };
         if pid > 0 {
             let mut status = -1;
-            // SAFETY: a child that nobody else waits for.
+            // SAFETY: no other thread waits for this child.
             unsafe { libc::waitpid(pid, &raw mut status, 0) };
             assert_eq!(status, 0);
         }
@@ -155,7 +155,7 @@ fn who_forks_under_the_lock_holds_it_and_the_child_does_not() {
     });
     if std::process::id() != own {
         let is_refused = matches!(revised, Err(Failed::Busy { .. }));
-        // SAFETY: ends this process without what its parent wants done at its own end.
+        // SAFETY: ends this process without its parent's exit handlers.
         unsafe { libc::_exit(i32::from(!is_refused)) };
     }
     assert!(matches!(revised, Ok(Outcome::Stored(_))), "{revised:?}");
@@ -177,7 +177,7 @@ fn a_neighbour_with_a_quota_makes_nothing_busy() {
     let (began, mut sets) = (Instant::now(), 0_u32);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            // As the kernel does with one that may run 10 ms of 100.
+            // The kernel does so with a process that may run 10 ms of 100.
             while began.elapsed() < Duration::from_secs(2) {
                 neighbour.signal(libc::SIGSTOP);
                 std::thread::sleep(Duration::from_millis(90));
@@ -186,7 +186,7 @@ fn a_neighbour_with_a_quota_makes_nothing_busy() {
             }
         });
         while began.elapsed() < Duration::from_secs(2) {
-            // The neighbour may be stopped on a machine with more to do for longer than anybody waits.
+            // On a busy machine the neighbour may be stopped for longer than the usual patience.
             session.set_patience(LONG);
             set(&mut session, &[2; 900]).unwrap();
             sets += 1;

@@ -1,4 +1,5 @@
-//! Damaged files, drawn at random. `just fuzz segment_image` looks for worse ones, guided by what is reached.
+//! Damaged files, drawn at random. `just fuzz segment_image` looks for worse ones, guided by the code that
+//! they reach.
 
 #[path = "support/image.rs"]
 mod image;
@@ -7,7 +8,7 @@ use std::sync::OnceLock;
 
 use proptest::prelude::*;
 
-/// Each word of the notes on all segments is what it cannot be.
+/// Each word of the notes on all segments has an impossible value.
 #[test]
 fn notes_that_make_no_sense_stop_nobody() {
     let folder = tempfile::tempdir_in("/dev/shm").expect("a folder in memory");

@@ -1,4 +1,4 @@
-//! Changes in place: of the TTL, of the mark that a value is stale, and of numbers.
+//! Changes in place: of the TTL, of the stale mark, and of numbers.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
@@ -16,7 +16,7 @@ const SMALL: Options =
     Options { size: 1 << 20, item: 512, max_key: 250, max_value: None, namespaces: None };
 const HOUR: Option<Duration> = Some(Duration::from_hours(1));
 
-/// The bytes that are written behind each other in all segments.
+/// The bytes of the records that were written in all segments.
 fn written(cache: &Cache) -> u64 {
     let partitions = cache.survey().partitions;
     partitions.iter().flat_map(|it| &it.segments).map(|it| u64::from(it.written)).sum()
@@ -72,7 +72,7 @@ fn a_value_in_chunks_lives_as_long_as_it_was_touched_for() {
     let short = Set { ttl: Some(Duration::from_millis(300)), ..Set::default() };
     session.set(b"key", &value, &short).unwrap();
     if session.touch(b"key", HOUR) == Ok(false) {
-        // It had no processor for so long that the value has expired.
+        // The test had no processor for so long that the value has expired.
         return;
     }
     std::thread::sleep(Duration::from_millis(400));
@@ -94,7 +94,7 @@ fn numbers_are_added_to_in_place_and_each_sum_is_another_version() {
             versions.push(session.get(b"key", &mut Vec::new()).unwrap().version);
         }
         assert_eq!(written(&cache), before);
-        // Up and down again is not what it was before.
+        // A number that goes up and down again still has a new version.
         for sum in 201..2000 {
             assert!(session.incr(b"key", if sum % 2 == 0 { 5 } else { -5 }).is_ok());
             versions.push(session.get(b"key", &mut Vec::new()).unwrap().version);
@@ -158,7 +158,7 @@ fn numbers_of_every_size_are_texts_to_those_who_read() {
             set(&mut session, b"key", is.to_string().as_bytes());
         }
     }
-    // What is made of a number is made of its text, with flags, TTL and namespace.
+    // A change of a number works on its text, and keeps flags, TTL and namespace.
     let mut other = cache.namespace("other").unwrap().session();
     let of = Set { flags: 7, ttl: HOUR, ..Set::default() };
     other.set(b"key", b"99", &of).unwrap();
@@ -198,7 +198,7 @@ fn what_is_changed_in_place_counts_as_used() {
     assert!(cache.stats().evictions() > 0, "the region never was full");
 }
 
-/// Changes a byte of a file that is so far behind the first one of these.
+/// The test damages each of the 24 bytes before a record's key in turn.
 #[test]
 fn an_expiry_or_a_number_that_is_damaged_is_a_miss() {
     let folder = folder();
@@ -212,7 +212,7 @@ fn an_expiry_or_a_number_that_is_damaged_is_a_miss() {
         assert_eq!(session.touch(b"the counter", HOUR), Ok(true));
         let bytes = std::fs::read(&path).unwrap();
         let is_it = |at: &usize| bytes[*at..].starts_with(b"the counter");
-        // Of the older record nobody knows any more.
+        // No slot points to the older record any more.
         let at = (0..bytes.len() - 16).rev().find(is_it).unwrap() - before;
         let file = OpenOptions::new().write(true).open(&path).unwrap();
         file.write_all_at(&[bytes[at] ^ 0x10], at as u64).unwrap();

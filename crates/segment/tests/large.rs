@@ -1,11 +1,11 @@
-//! The largest value that there may be is there when it was stored, whatever else is in the region and however often it is read.
+//! The largest possible value is there after it was stored, whatever else the region holds and however often that is read.
 
 use larder_segment::{Cache, Options, Session, Set};
 
 fn store_and_read(session: &mut Session, key: &str, value: &[u8]) {
     session.set(key.as_bytes(), value, &Set::default()).expect("it has room");
     let mut found = Vec::new();
-    // So often that each part of it is worth to be kept.
+    // The value is read so often that each of its chunks is worth keeping.
     for read in 0..4 {
         assert!(session.get(key.as_bytes(), &mut found).is_some(), "{key}, read {read}");
     }

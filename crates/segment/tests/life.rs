@@ -1,4 +1,4 @@
-//! What stays in a region that has room for all of it: changes of some entries take no others away.
+//! A region with room for all entries: changes of some entries evict no others.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
@@ -37,8 +37,8 @@ fn count(session: &mut Session, kind: &str, n: u64) -> u64 {
     (0..n).map(|number| u64::from(is_there(session, &name(kind, number)))).sum()
 }
 
-/// Visitors' sessions that are read and written again at each visit, beside idle ones, at 54 % of the region: each way in
-/// which an entry is prolonged.
+/// Sessions of visitors are read and written again at each visit, beside idle ones, at 54 % of the region. The test tries
+/// each way to prolong an entry.
 #[test]
 fn sessions_that_have_room_are_kept_whether_in_use_or_idle() {
     let (in_use, idle) = (312, 250);
@@ -70,7 +70,7 @@ fn sessions_that_have_room_are_kept_whether_in_use_or_idle() {
     }
 }
 
-/// Cold entries and overwritten ones, of which the region has room for all; thousands of each.
+/// Cold entries and overwritten ones, thousands of each, in a region with room for all.
 #[test]
 fn cold_entries_outlive_the_overwriting_of_others() {
     for (cold, hot) in [(3125, 312), (625, 3125), (3125, 3125), (625, 6250)] {
@@ -88,7 +88,7 @@ fn cold_entries_outlive_the_overwriting_of_others() {
     }
 }
 
-/// Of entries that were deleted, and of those that were used and those that were not, the dead ones make room.
+/// Deleted entries make room before entries that were used, and before those that were not.
 #[test]
 fn room_of_deleted_entries_is_used_before_that_of_others() {
     let cache = Cache::private(&Options::of_size(SIZE)).unwrap();
@@ -109,7 +109,7 @@ fn room_of_deleted_entries_is_used_before_that_of_others() {
     assert_eq!(count(&mut session, "second", all / 2), all / 2);
 }
 
-/// The bytes of values that are found, of so many keys.
+/// The bytes of the values that are found among `n` keys.
 fn found_bytes(session: &mut Session, n: u64) -> usize {
     let mut found = Vec::new();
     (0..n)
@@ -117,7 +117,8 @@ fn found_bytes(session: &mut Session, n: u64) -> usize {
         .sum()
 }
 
-/// Values of many chunks, more than there is room for, some of them read: what is evicted is evicted whole.
+/// Values of many chunks, more than there is room for. Some of them are read. A value is evicted as a
+/// whole.
 #[test]
 fn nearly_all_of_the_region_belongs_to_large_values_that_can_be_found() {
     let size = 16 << 20;
@@ -134,7 +135,7 @@ fn nearly_all_of_the_region_belongs_to_large_values_that_can_be_found() {
         let keys = 4 * size as u64 * 2 / longest;
         let mut found = Vec::new();
         for _ in 0..6 * keys {
-            // One half of the accesses are to a tenth of the keys.
+            // Half of the accesses go to a tenth of the keys.
             let among = if random.below(2) == 0 { keys / 10 } else { keys };
             let number = random.below(among);
             if session.get(&name("large", number), &mut found).is_none() {
@@ -181,7 +182,7 @@ fn large_values_push_out_nobody_that_is_used_more() {
             }
             for number in 0..24 {
                 let there = count(&mut session, "hot", hot);
-                // A few may lie in one segment with what goes.
+                // A few may lie in one segment with evicted entries.
                 let least = hot - hot / 200;
                 assert!(there >= least, "{there} after {number} of {len}: {:?}", cache.stats());
                 session.set(&name("large", number), &vec![8; len], &Set::default()).unwrap();
@@ -192,7 +193,7 @@ fn large_values_push_out_nobody_that_is_used_more() {
     }
 }
 
-/// One more read lets a large value outlive those that are read once.
+/// One more read lets a large value outlive values that are read once.
 #[test]
 fn large_values_that_are_used_stay_among_others() {
     let cache = Cache::private(&Options::of_size(4 << 20)).unwrap();
@@ -209,7 +210,7 @@ fn large_values_that_are_used_stay_among_others() {
     assert!(missed <= 12, "{missed} misses of four values");
 }
 
-/// What is done in idle time need not be done by the sets that follow.
+/// Work that is done in idle time need not be done by later sets.
 #[test]
 fn maintenance_makes_room_and_loses_nothing_that_is_used() {
     let cache = Cache::private(&Options::of_size(SIZE)).unwrap();
@@ -236,7 +237,8 @@ fn maintenance_makes_room_and_loses_nothing_that_is_used() {
     assert_eq!(count(&mut session, "key", 25_000), after);
 }
 
-/// The bytes of keys and values that a region of so many bytes holds, of entries of one size.
+/// The bytes of keys and values that a region holds, with entries of one size, for this expected
+/// size.
 fn held(len: usize, item: usize) -> usize {
     let cache = Cache::private(&Options { item, ..Options::of_size(4 * SIZE) }).unwrap();
     let mut session = cache.session();
@@ -248,7 +250,8 @@ fn held(len: usize, item: usize) -> usize {
     there * (8 + len)
 }
 
-/// Whatever size of entries was expected, nine tenths of those fit that would if it had been told right.
+/// Whatever the expected size of entries, the region holds nine tenths of the entries that it would hold
+/// with the right one.
 #[test]
 fn the_index_fits_entries_of_any_size() {
     for len in [8, 100, 10_000] {

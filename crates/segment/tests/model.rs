@@ -1,4 +1,4 @@
-//! A cache in which everything has room, against a map.
+//! A cache with room for all entries, against a map.
 
 #![expect(
     clippy::unwrap_used,
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use larder_segment::{Cache, Condition, Failed, Options, Outcome, Session, Set, Sum};
 use proptest::prelude::*;
 
-/// The longest keys that there can be are among them.
+/// The longest possible keys are among the keys.
 const LONGEST_KEY: usize = 65_535;
 const OPTIONS: Options =
     Options { size: 32 << 20, item: 112, max_key: LONGEST_KEY, max_value: None, namespaces: None };
@@ -44,7 +44,7 @@ enum Kind {
 
 fn step() -> impl Strategy<Value = Step> {
     let key = || 0..12_u8;
-    // Values of nothing, of a record, of as much as a record takes, and of several.
+    // Values of no bytes, of a record, of about the longest record, and of several records.
     let size = prop_oneof![4 => 0..300_usize, 1 => 8000..8200_usize, 1 => 20_000..60_000_usize];
     let kind = prop_oneof![
         4 => Just(Kind::Plain),
@@ -86,7 +86,7 @@ struct Model {
     made: u32,
 }
 
-/// The first is of no bytes, the last of as many as there may be.
+/// The first name has no bytes, and the last has as many as possible.
 fn name(key: u8) -> Vec<u8> {
     let len = match key {
         0 => 0,
@@ -97,7 +97,7 @@ fn name(key: u8) -> Vec<u8> {
 }
 
 impl Model {
-    /// A value that no other has been.
+    /// A new value, unlike all before it.
     fn value(&mut self, size: usize) -> Vec<u8> {
         self.made += 1;
         let mut value = self.made.to_le_bytes().repeat(size / 4 + 1);
@@ -146,7 +146,7 @@ impl Model {
                         self.changed(key);
                         self.map.insert(key, Known { value, flags: 0, version, stale: false });
                     }
-                    // Keys that share a counter of changes may refuse each other's fills.
+                    // Keys that share a word of changes may refuse each other's fills.
                     outcome => assert_eq!(outcome, Outcome::NotStored),
                 }
             }
@@ -256,7 +256,7 @@ impl Model {
         self.changed(key);
     }
 
-    /// The value the other way round and one byte more; or nothing of it.
+    /// Replaces the value by its reverse and one byte more, or makes no new value.
     fn revise(&mut self, session: &mut Session, key: u8, is_new: bool) {
         let revised = |old: &[u8]| old.iter().rev().chain(b"+").copied().collect::<Vec<u8>>();
         let outcome = session.revise(&name(key), &|old, new| {

@@ -1,4 +1,4 @@
-//! Namespaces: keys of their own in one region, over processes, generations and damage.
+//! Namespaces, with keys of their own in one region, across processes, generations and damage.
 
 mod support;
 
@@ -71,7 +71,7 @@ fn two_processes_have_keys_of_their_own_and_clear_only_these() {
     assert_eq!(found(&mut second, b"key").unwrap(), vec![7; 50_000]);
     assert_eq!(found(&mut root, b"key").unwrap(), b"of none");
     drop((cache, first, session, second, root));
-    // They outlive all that have them open.
+    // The namespaces outlive all processes that have them open.
     let cache = Cache::existing(&path).unwrap().unwrap();
     let mut second = cache.namespace("second").unwrap().session();
     assert_eq!(found(&mut second, b"key").unwrap(), vec![7; 50_000]);
@@ -101,7 +101,7 @@ fn what_was_cleared_gives_way_to_the_same_keys_and_to_others() {
     let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
     let namespace = cache.namespace("app").unwrap();
     let (mut session, mut root) = (namespace.session(), cache.session());
-    // Read so often that they would be kept.
+    // The keys are read so often that they would be kept.
     let fill = |session: &mut Session| {
         for key in 0..1000_u32 {
             set(session, &key.to_le_bytes(), &[0; 200]);
@@ -119,13 +119,14 @@ fn what_was_cleared_gives_way_to_the_same_keys_and_to_others() {
     for key in 0..8000_u32 {
         set(&mut root, &key.to_le_bytes(), &[1; 200]);
     }
-    // A segment may hold the last ones that were cleared and the first of the others.
+    // A segment may hold the last cleared records and the first of the others.
     let moved = cache.stats().moved - before.moved;
     assert!(moved < 100, "{moved} moved: what was cleared is not kept");
 }
 
-/// Entries of a small namespace lie among those of no namespace, which are in use or are not. The sets that follow need twice
-/// the room of the small one: how many entries they move, and how many of the others are there then.
+/// Entries of a small namespace lie among entries without a namespace, which are in use or not. The following sets need twice
+/// the room of the small namespace. The result is the number of entries that they move, and the number of other entries that
+/// are left.
 fn moved_for_room(is_in_use: bool, is_cleared: bool) -> (u64, usize) {
     let cache = Cache::private(&Options::of_size(4 << 20)).expect("a region");
     let small = cache.namespace("small").expect("a name");

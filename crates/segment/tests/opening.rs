@@ -1,4 +1,4 @@
-//! Opening a file: what the process has to know of those before it, and what the disk has to know before it goes on.
+//! Opening a file: a process must know its predecessors' state, and the disk must know enough before it goes on.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
@@ -18,24 +18,24 @@ use support::folder;
 const SMALL: Options =
     Options { size: 1 << 20, item: 512, max_key: 250, max_value: None, namespaces: None };
 
-/// Where it stands how often the region was cleared, and the run of the machine.
+/// The offsets of the number of clears, and of the machine's run.
 const CLEARED: u64 = 256;
 const BOOT: u64 = 384;
-/// The marks of a file that is closed, and of one of another run.
+/// The marks of a closed file, and of a file of another run.
 const CLOSED: u64 = 1;
 const OTHER: u64 = 0x1234_5672;
 
 thread_local! {
-    /// The first page as this thread has written it to the disk last.
+    /// The first page as this thread last wrote it to the disk.
     static ON_DISK: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-    /// That, when this thread gave a file its name.
+    /// The same page at the time at which this thread gave a file its name.
     static NAMED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// In place of the C library's: what is written to the disk by it is noted.
+/// Replaces the C library's function, and notes the page that it writes to the disk.
 #[unsafe(no_mangle)]
 extern "C" fn msync(at: *mut libc::c_void, len: usize, flags: i32) -> i32 {
-    // SAFETY: what is synced is mapped.
+    // SAFETY: synced memory is mapped.
     let page = unsafe { std::slice::from_raw_parts(at.cast::<u8>(), len.min(4096)) };
     if flags == libc::MS_SYNC {
         ON_DISK.set(page.to_vec());
@@ -60,7 +60,7 @@ extern "C" fn linkat(
     if answer == 0 { 0 } else { -1 }
 }
 
-/// Likewise: in the time that a larger piece takes there is always a signal.
+/// Likewise. A larger piece takes so long that there is always a signal.
 #[unsafe(no_mangle)]
 extern "C" fn posix_fallocate(file: i32, at: libc::off_t, len: libc::off_t) -> i32 {
     if len > 1 << 18 {
@@ -101,7 +101,7 @@ fn closed(path: &Path) {
     assert_eq!(read(path, BOOT), CLOSED);
 }
 
-/// The file, locked as by one who has it open or is alone with it.
+/// The file, with a lock as a user or a lone process would hold it.
 fn locked(path: &Path, kind: i32) -> File {
     let file = OpenOptions::new().read(true).write(true).open(path).unwrap();
     // SAFETY: all zeros are a lock; the fields that matter are set below.
@@ -121,7 +121,7 @@ fn the_disk_knows_that_a_file_is_open_before_it_is_used() {
     ON_DISK.set(disk[..4096].to_vec());
     let cache = Cache::open(&path, &SMALL).unwrap();
     cache.session().delete(b"key").unwrap();
-    // The machine goes down, and of all this nothing has come to the disk but what somebody waited for.
+    // The machine goes down, and only awaited writes have reached the disk.
     ON_DISK.with_borrow(|page| disk[..4096].copy_from_slice(page));
     let after = folder.path().join("after");
     fs::write(&after, &disk).unwrap();
@@ -171,7 +171,7 @@ fn slots_that_are_newer_than_their_segment_mean_nothing_when_it_is_begun() {
     set(&cache, b"first", b"value");
     set(&cache, b"second", b"value");
     drop(cache);
-    // The words of segments and the notes on them have not come to the disk.
+    // The segments' words and notes have not reached the disk.
     let bytes = fs::read(&path).unwrap();
     let (first, segments) = (4096 + word(&bytes, 64) * 128 + 8640, word(&bytes, 32));
     (0..segments * 5).for_each(|i| write(&path, first + i * 8, 0));
@@ -195,7 +195,7 @@ fn whoever_waits_for_one_who_is_killed_does_what_he_had_to_do() {
         opened.join().unwrap()
     });
     assert!(!has(&opened, b"key"), "a value of a run that was lost");
-    // Killed later, when he had looked at what there was and not yet made the locks.
+    // A process that is killed later: it has looked at the file and not yet made the locks.
     set(&opened, b"key", b"value");
     let run = read(&path, BOOT);
     drop(opened);
@@ -260,7 +260,7 @@ fn nobody_is_waited_for_without_end() {
     };
     std::thread::scope(|scope| {
         scope.spawn(|| open("alone", libc::F_WRLCK));
-        // One who has not said that the locks are those of this run.
+        // A process that has not yet noted that the locks belong to this run.
         scope.spawn(|| open("shared", libc::F_RDLCK));
     });
 }
@@ -268,7 +268,7 @@ fn nobody_is_waited_for_without_end() {
 #[test]
 fn signals_do_not_fail_an_open() {
     extern "C" fn nothing(_: i32) {}
-    // SAFETY: all zeros are an action without flags: what is interrupted is not begun anew.
+    // SAFETY: all zeros are an action without flags, so an interrupted call is not restarted.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = nothing as extern "C" fn(i32) as usize;
     // SAFETY: a handler that does nothing.

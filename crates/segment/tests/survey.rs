@@ -1,4 +1,4 @@
-//! Surveys of a region beside its users, and of one that is damaged.
+//! Surveys of a region beside its users, and of a damaged region.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
@@ -49,7 +49,7 @@ fn it_tells_what_is_alive_and_what_is_dead() {
     assert!(segments(&full).all(|segment| segment.alive <= segment.written));
     let alive = |survey: &Survey| segments(survey).map(|segment| segment.alive).sum::<u32>();
     let written = |survey: &Survey| segments(survey).map(|segment| segment.written).sum::<u32>();
-    // A head is 16 bytes, and the last four of a record fill up a word.
+    // A header is 16 bytes, and the last four bytes of a record fill up a word.
     assert_eq!((alive(&full), written(&full)), (400 * 424, 400 * 424));
     let active: Vec<_> = segments(&full).filter(|segment| segment.is_active).collect();
     assert_eq!(active.len(), 1);
@@ -97,7 +97,7 @@ fn entries_that_are_read_are_seen_to_move_to_the_main_queue() {
     let (mut session, mut value) = (cache.session(), Vec::new());
     for key in 0..10_000_u32 {
         fill(&cache, key..key + 1, None);
-        // The first of these keys that are read came when the region was full already.
+        // The first of these keys came when the region was full already.
         session.get(&(5000 + key % 500).to_le_bytes(), &mut value);
     }
     let of_main = |survey: &Survey| -> u32 {
@@ -140,13 +140,13 @@ fn a_file_is_only_read_whether_it_is_open_or_not() {
     let before = fs::read(&path).unwrap();
     let open = Survey::of_file(&path).unwrap().unwrap();
     assert_eq!((open.is_open, open.end), (Some(true), End::Open));
-    // Its own clock is all that they do not share.
+    // They differ only in the clock.
     assert_eq!(Survey { now: open.now, ..cache.survey() }, open);
     drop(cache);
     let closed = Survey::of_file(&path).unwrap().unwrap();
     assert_eq!((closed.is_open, closed.end), (Some(false), End::Closed));
     assert_eq!(closed.partitions, open.partitions);
-    // But for the word that says so, and those with the time, the bytes are those of before.
+    // The bytes are the same, except the word for the end and those for the time.
     let mut after = fs::read(&path).unwrap();
     after[384..392].copy_from_slice(&before[384..392]);
     after[528..544].copy_from_slice(&before[528..544]);
@@ -162,7 +162,7 @@ fn a_file_is_only_read_whether_it_is_open_or_not() {
     assert!(refused.contains("cannot be read"), "{refused}");
 }
 
-/// Every figure is one that a segment can have.
+/// Checks that every figure is possible for a segment.
 fn check(survey: &Survey) {
     for segment in segments(survey) {
         assert!(segment.written as usize <= survey.segment_size, "{segment:?}");
@@ -185,7 +185,7 @@ proptest! {
 
     #[test]
     fn a_damaged_file_is_surveyed_or_refused(
-        // The beginning, and behind it mostly where the notes are.
+        // The changes lie at the beginning, and mostly in the notes behind it.
         beginning in prop::collection::vec((0_u64..4096, prop::collection::vec(any::<u8>(), 1..9)), 0..2),
         notes in prop::collection::vec((4096_u64..20_000, prop::collection::vec(any::<u8>(), 1..200)), 0..40),
         anywhere in prop::collection::vec((4096_u64..1 << 20, prop::collection::vec(any::<u8>(), 1..200)), 0..10),

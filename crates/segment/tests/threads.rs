@@ -1,5 +1,5 @@
-//! Threads that read and write the same keys, more than there is room for: what a sanitizer or an interpreter watches, and so
-//! without files, processes and much time.
+//! Threads that read and write the same keys, more than there is room for. Sanitizers and Miri run this test, so it uses no
+//! files, no processes and little time.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
@@ -43,7 +43,8 @@ fn threads_find_whole_values_while_others_write_and_evict_them() {
                 for round in 0..ROUNDS {
                     let key = (round * 7 + writer) % KEYS;
                     let name = key.to_ne_bytes();
-                    // Another may hold the lock for longer than an interpreter waits.
+                    // Another thread may hold the lock for longer than the session waits under
+                    // Miri.
                     let _ = session.set(&name, &value(key, round), &Set::default());
                     if round % 9 == writer {
                         session.delete(&name).unwrap();

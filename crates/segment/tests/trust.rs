@@ -1,4 +1,4 @@
-//! Neighbours that are not to be trusted: a process that writes anywhere in the region, and files that somebody else made.
+//! Untrusted neighbours: a process that writes anywhere in the region, and files of another user.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
@@ -16,7 +16,7 @@ use support::folder;
 const SMALL: Options =
     Options { size: 1 << 20, item: 512, max_key: 250, max_value: None, namespaces: None };
 
-/// The part of a partition before the words of its segments, on which the notes follow.
+/// The part of a partition before its segments' words, which the notes follow.
 const BEFORE_SEGMENTS: u64 = 8640;
 
 fn word(bytes: &[u8], at: usize) -> u64 {
@@ -89,7 +89,7 @@ fn a_file_that_others_may_write_is_refused_by_its_mode() {
     }
 }
 
-/// Needs to be root, who alone can give a file away.
+/// This test needs root, because only root can give a file away.
 #[test]
 fn a_file_or_link_of_another_user_is_refused_by_its_owner() {
     let folder = folder();
@@ -100,7 +100,7 @@ fn a_file_or_link_of_another_user_is_refused_by_its_owner() {
         eprintln!("not root: nothing was tried");
         return;
     }
-    // Where nobody else may write, nobody else has put it there.
+    // Nobody else can have put the link there, because nobody else may write the folder.
     assert_eq!(refused(&link), None);
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o1777)).unwrap();
     let says = "belongs to user 65534, and this process is user 0";
@@ -123,7 +123,8 @@ fn a_file_that_says_it_is_large_takes_no_more_room_than_is_allowed() {
     let why = refused(&sparse);
     assert!(why.is_some_and(|why| why.contains("it has holes: of its 16777216 bytes")));
     assert!(file.metadata().unwrap().blocks() * 512 < 1 << 20, "it was made larger");
-    // One that is there as a whole is opened, whatever its size, and so is one that is asked for.
+    // A file without holes is opened, whatever its size. So is a sparse file of at most the
+    // requested size.
     assert_eq!(refused(&path), None);
     drop(Cache::open(&sparse, &large).unwrap());
     assert!(file.metadata().unwrap().blocks() * 512 >= 16 << 20);

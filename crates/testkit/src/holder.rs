@@ -54,7 +54,7 @@ impl Holder {
     /// Starts the process for this URL and waits until its servers run.
     pub fn start(url: &str) -> Self {
         let folder = ScratchDir::create("t").expect("a temporary directory");
-        // Where this user is root, the servers run as another user and must be able to enter.
+        // If this user is root, the servers run as another user, who must be able to enter.
         let open = fs::Permissions::from_mode(0o755);
         fs::set_permissions(folder.path(), open).expect("a folder of one's own");
         let mut process = Command::new(std::env::current_exe().expect("this program"))

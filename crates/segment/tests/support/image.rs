@@ -1,6 +1,7 @@
-//! A file that is damaged in every way: what it was, how it is changed, and what is then done with it.
+//! A file that is damaged in every way: its first content, the changes, and the operations on it
+//! afterwards.
 //!
-//! Nothing of it may end or stop a process, nor may a key ever have a value that nobody stored under it.
+//! No damage may end or stop a process, and no key may ever have a value that was not stored under it.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
@@ -40,7 +41,7 @@ fn value(key: u32) -> Vec<u8> {
     key.to_le_bytes().iter().copied().cycle().take(len).collect()
 }
 
-/// The bytes in place of a key that is not there.
+/// The bytes that an append stores under an absent key.
 const APPENDED: &[u8] = b"more";
 
 /// A whole file, full of entries.
@@ -62,7 +63,7 @@ pub(crate) fn made(folder: &Path) -> Vec<u8> {
     bytes
 }
 
-/// Where the notes on segments are that begin the first partition, of four words each, and how many.
+/// The offset of the first partition's notes on segments, of four words each, and their number.
 pub(crate) fn notes(image: &[u8]) -> (usize, usize) {
     let number = |at: usize| number(image, at);
     (partition_at(image) + BEFORE_NOTES + number(32) * 8, number(32))
@@ -78,7 +79,8 @@ fn number(image: &[u8], at: usize) -> usize {
     usize::try_from(u64::from_ne_bytes(bytes.unwrap())).unwrap()
 }
 
-/// Changes an image as the bytes of `how` say, eleven for each change: which part and how, where in it, and by what.
+/// Changes an image by the bytes of `how`, eleven for each change. They choose the part, the way, the place and the
+/// value.
 pub(crate) fn damage(image: &mut [u8], how: &[u8]) {
     let number = |at: usize| number(image, at);
     let (segments, segment_len, buckets) = (number(32), number(40), number(48));
@@ -88,7 +90,7 @@ pub(crate) fn damage(image: &mut [u8], how: &[u8]) {
     let index = records - buckets * 64;
     let notes = partition..notes(image).0 + segments * 32;
     let parts = [notes.clone(), notes, index..records, records..SIZE, partition..SIZE, 256..SIZE];
-    // A file that describes itself otherwise is mostly refused, so one in eight does.
+    // A file with a changed description is mostly refused, so only one in eight changes it.
     let all = 16..SUMMED;
     let is_described = how.first().is_some_and(|first| first % 8 != 0);
     for (change, how) in how.chunks_exact(11).enumerate() {
@@ -98,7 +100,7 @@ pub(crate) fn damage(image: &mut [u8], how: &[u8]) {
         let word = (usize::from(place[1]) << 8 | usize::from(place[2])) * 8;
         let at = (part.start + word % part.len().max(8)).min(SIZE - 8) / 8 * 8;
         let what = u64::from_ne_bytes(*what.first_chunk().unwrap());
-        // One word, or the same of the notes on all segments.
+        // The change is of one word, or of the same word in the notes on all segments.
         let times = if place[0] & 8 == 0 { 1 } else { segments };
         for at in (at..SIZE - 8).step_by(32).take(times) {
             let to: &mut [u8; 8] = image[at..].first_chunk_mut().unwrap();
@@ -112,12 +114,12 @@ pub(crate) fn damage(image: &mut [u8], how: &[u8]) {
             *to = becomes.to_ne_bytes();
         }
     }
-    // Otherwise nothing would be looked at but the sum.
+    // With a wrong checksum nothing else would be read.
     let sum = rapidhash_v3(&image[..SUMMED]);
     image[SUMMED..SUMMED + 8].copy_from_slice(&sum.to_ne_bytes());
 }
 
-/// Opens what an image has become and does everything with it.
+/// Opens a damaged image and does every operation with it.
 pub(crate) fn try_all(folder: &Path, image: &[u8]) {
     let path = folder.join("damaged");
     fs::write(&path, image).unwrap();
@@ -172,7 +174,7 @@ fn look(session: &mut Session) {
     }
 }
 
-/// Changes keys in every way, more of them than there is room for.
+/// Changes more keys than there is room for, in every way.
 fn change(session: &mut Session) {
     for key in 0..KEYS {
         let (name, value) = (name(key), value(key));

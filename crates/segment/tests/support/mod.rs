@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "not every test has children")]
 
-/// A folder in memory where there is one.
+/// A folder in memory, where the system has one.
 pub(crate) fn folder() -> tempfile::TempDir {
     let shared = std::path::Path::new("/dev/shm");
     let parent = if shared.is_dir() { shared.into() } else { std::env::temp_dir() };
@@ -13,13 +13,13 @@ pub(crate) fn folder() -> tempfile::TempDir {
 pub(crate) struct Child(pub(crate) libc::pid_t);
 
 impl Child {
-    /// Does its work and ends.
+    /// Forks a child that does `work` and ends.
     pub(crate) fn fork(work: impl FnOnce()) -> Self {
         // SAFETY: the child allocates, which the C library allows, and takes no lock of another thread.
         let pid = unsafe { libc::fork() };
         if pid == 0 {
             let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-            // SAFETY: ends this process without what its parent wants done at its own end.
+            // SAFETY: ends this process without its parent's exit handlers.
             unsafe { libc::_exit(i32::from(done.is_err())) };
         }
         assert!(pid > 0);
@@ -27,14 +27,14 @@ impl Child {
     }
 
     pub(crate) fn signal(&self, signal: i32) {
-        // SAFETY: to a child that was not waited for.
+        // SAFETY: the child was not waited for yet.
         unsafe { libc::kill(self.0, signal) };
     }
 
-    /// How it ended.
+    /// Waits for its end, and returns its exit status.
     pub(crate) fn wait(&self) -> i32 {
         let mut status = -1;
-        // SAFETY: a child that nobody else waits for.
+        // SAFETY: no other thread waits for this child.
         unsafe { libc::waitpid(self.0, &raw mut status, 0) };
         status
     }

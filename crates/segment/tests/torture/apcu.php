@@ -1,7 +1,7 @@
 <?php
-// Workers on APCu: what work.rs does, as far as this cache can. Its memory is shared by fork alone, so this program forks them
-// as it is told: `start NUMBER` is answered by the process, `reap NUMBER` by how that ended. When nobody tells it anything any
-// more, it ends them all.
+// Workers on APCu: the work of work.rs, as far as this cache can do it. APCu's memory is shared by fork alone, so this program
+// forks the workers. It answers `start NUMBER` with the process, and `reap NUMBER` with the end of that process. When its input
+// ends, it ends all workers.
 //
 // apcu.php FOLDER
 

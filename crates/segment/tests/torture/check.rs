@@ -1,4 +1,4 @@
-//! Whether what was read is right, and no older than it may be.
+//! Checks that a value that was read is right and not too old.
 
 #![expect(clippy::print_stderr, reason = "so that a failure says more")]
 
@@ -10,13 +10,13 @@ use crate::work::Worker;
 /// The verdict on a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Of this version.
+    /// The value is this version.
     Of(u64),
     Wrong,
 }
 
 impl Worker {
-    /// Reads and checks a key; the cache's version of what is there.
+    /// Reads and checks a key; returns the version that the cache gives it.
     pub(crate) fn get(&mut self, key: usize) -> Option<u64> {
         let oldest = self.ledger.oldest(key);
         let entry = self.session.get(&name(key), &mut self.value)?;
@@ -24,7 +24,7 @@ impl Worker {
         Some(entry.version)
     }
 
-    /// Checks what is in `value`, which was read when nothing before `oldest` was to be read any more.
+    /// Checks `value`. When the read began, no version before `oldest` was allowed any more.
     pub(crate) fn check(&mut self, key: usize, oldest: u64) {
         let newest = self.ledger.begun(key);
         self.ledger.add(self.number, Tally::Hits);
@@ -53,7 +53,7 @@ impl Worker {
         if self.value == self.wanted { Verdict::Of(version) } else { Verdict::Wrong }
     }
 
-    /// Reads everything that there is.
+    /// Reads every key.
     pub(crate) fn check_all(&mut self) {
         for key in 0..KEYS {
             self.get(key);

@@ -1,7 +1,7 @@
 //! Keys whose values are numbers, to which all workers add.
 //!
-//! A counter is begun by one worker only, with more than anybody was ever told; so a sum never goes back, whatever was evicted
-//! or cleared. Two workers that are told the same sum have lost an addition.
+//! Only one worker begins a counter, with more than the largest sum that any worker has got. So a sum never goes back,
+//! whatever was evicted or cleared. If two workers get the same sum, an addition is lost.
 
 use larder_segment::{Condition, Failed, Outcome, Set, Sum};
 
@@ -10,7 +10,7 @@ use crate::values::name;
 use crate::work::Worker;
 use crate::{KEYS, WORKERS};
 
-/// More than what all workers may still be about to add.
+/// More than all workers together may be about to add.
 const AHEAD: u64 = 2 * WORKERS as u64;
 
 impl Worker {
@@ -38,7 +38,7 @@ impl Worker {
         }
     }
 
-    /// Adds one: in place, or by what others may make of a value.
+    /// Adds one, in place or by a change of the value.
     fn add_one(&mut self, key: &[u8]) -> Result<Sum, Failed> {
         if !self.any().is_multiple_of(4) {
             return self.session.incr(key, 1);
@@ -56,12 +56,12 @@ impl Worker {
         })
     }
 
-    /// The largest sum that anybody was told.
+    /// The largest sum that any worker has got.
     fn told(&self, counter: usize) -> u64 {
         self.ledger.sums(counter).into_iter().max().unwrap_or(0)
     }
 
-    /// Reads a counter; its version and sum.
+    /// Reads a counter; returns its version and sum.
     pub(crate) fn read_counter(&mut self, counter: usize) -> Option<(u64, u64)> {
         let least = self.told(counter);
         let entry = self.session.get(&name(KEYS + counter), &mut self.value)?;
@@ -74,7 +74,7 @@ impl Worker {
         Some((entry.version, sum))
     }
 
-    /// Whether a sum is one that may be there.
+    /// Checks that a sum is possible.
     fn is_possible(&self, counter: usize, sum: u64, least: u64) {
         let most = self.ledger.begun_to_add(counter) + WORKERS as u64;
         if sum < least {
@@ -85,7 +85,7 @@ impl Worker {
         }
     }
 
-    /// It was added to, so that the sum is now this; it was `least` before.
+    /// Notes an addition that gave this sum; before it the sum was at least `least`.
     fn added(&self, counter: usize, sum: u64, least: u64) {
         self.ledger.added(counter, self.number, sum);
         self.is_possible(counter, sum, least + 1);
@@ -119,7 +119,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Nobody may find it any more, with whatever sum.
+    /// After this no worker may find the counter, with any sum.
     fn delete_counter(&mut self, counter: usize) -> Result<(), Failed> {
         self.session.delete(&name(KEYS + counter))?;
         let most = self.ledger.begun_to_add(counter) + WORKERS as u64;

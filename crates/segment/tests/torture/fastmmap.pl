@@ -1,4 +1,4 @@
-# A worker on Cache::FastMmap: what work.rs does, as far as this cache can.
+# A worker on Cache::FastMmap: the work of work.rs, as far as this cache can do it.
 #
 # fastmmap.pl FOLDER make     makes the file
 # fastmmap.pl FOLDER NUMBER   works until it is killed
@@ -16,7 +16,7 @@ use constant {BEGUN => 0, OLDEST => 1, STORED => 2};
 use constant {ANY => ~0, OFTEN => 2_000_000, TOLD => 50_000_000};
 
 my ($folder, $number) = @ARGV;
-# As many bytes as the other caches have; a page has room for the longest value.
+# The file has as many bytes as the other caches; a page has room for the longest value.
 my $cache = Cache::FastMmap->new(
     share_file => "$folder/cache", init_file => $number eq 'make', unlink_on_exit => 0,
     num_pages => 31, page_size => '256k', serializer => '',
@@ -53,7 +53,7 @@ sub waited {
     return (split ' ', $text)[1];
 }
 
-# The value of a key in a version: of as many lengths as in values.rs.
+# The value of a key in a version, with the lengths of values.rs.
 sub value {
     my ($key, $version) = @_;
     my $mixed = ($key * 2654435761 + $version * 40503) % 1_000_003;

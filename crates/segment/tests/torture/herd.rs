@@ -1,4 +1,4 @@
-//! The workers: killed, stopped and resumed, and what each was doing then.
+//! The workers, which are killed, stopped and resumed, and their operations at that time.
 
 use crate::ledger::{Ledger, Now, Slow};
 use crate::sampler::{Sampler, Span};
@@ -6,7 +6,7 @@ use crate::sources::{Source, signal, state, wait_for};
 use crate::stopwatch::{TOLD, waited_of};
 use crate::{WORKERS, now};
 
-/// A worker is stopped so often until it holds a lock.
+/// The most stops of a worker until it holds a lock.
 const TRIES: usize = 50;
 
 pub(crate) struct Herd<'s> {
@@ -14,7 +14,7 @@ pub(crate) struct Herd<'s> {
     pub(crate) ledger: Ledger,
     pub(crate) sampler: Sampler,
     processes: [u32; WORKERS],
-    /// Since when a worker is stopped; 0 is not.
+    /// The time since which each worker is stopped; 0 means that it runs.
     stopped: [u64; WORKERS],
 }
 
@@ -41,14 +41,14 @@ impl<'s> Herd<'s> {
         signal(self.processes[worker], libc::SIGSTOP);
         wait_for(self.processes[worker], "TZ");
         self.ledger.excuse_filler(worker);
-        // Others do more with the same key, so that more is found if they may not.
+        // Other workers use the same key more often, which finds more errors.
         self.ledger.set_does(0, Now::Stopped, self.ledger.does(worker, Now::Key).wrapping_add(1));
         let open = Span { from: self.stopped[worker], to: u64::MAX };
         self.sampler.seen().stops[worker].push(open);
     }
 
-    /// Stops a worker again and again until it holds a lock then, as far as that is known of this cache, and fills a key if it
-    /// is to.
+    /// Stops a worker again and again until it holds a lock at that time, where the cache tells this. With `filling` it must
+    /// also be filling a key.
     pub(crate) fn stop_with_lock(&mut self, worker: usize, filling: bool) {
         for _ in 0..TRIES {
             self.stop(worker);
@@ -94,7 +94,7 @@ impl<'s> Herd<'s> {
         self.source.reap(worker)
     }
 
-    /// Whether a worker has ended by itself, and how.
+    /// The exit status of a worker that has ended by itself.
     pub(crate) fn ended(&mut self, worker: usize) -> Option<String> {
         if state(self.processes[worker]) != Some('Z') {
             return None;
@@ -103,7 +103,8 @@ impl<'s> Herd<'s> {
         Some(self.source.reap(worker))
     }
 
-    /// A worker that has ended was perhaps doing something, which then was as slow at least.
+    /// Notes the operation that a worker may have been doing when it ended. The operation took at
+    /// least until then.
     fn note_end(&mut self, worker: usize, to: u64) {
         if self.is_stopped(worker) {
             self.has_resumed(worker);

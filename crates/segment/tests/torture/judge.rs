@@ -1,8 +1,7 @@
-//! Which of the slow operations were hangs.
+//! The verdict on slow operations: hangs or not.
 //!
-//! An operation's own time is the time that it took, less the time in which its own process was stopped or waited for a
-//! processor. What of it one that held the lock of the key's partition was stopped or waited for a processor is no fault of
-//! the cache either, and stands apart.
+//! An operation's own time excludes the time in which its own process was stopped or waited for a processor. The time in
+//! which the holder of the key's lock was stopped or waited is no fault of the cache either, and is counted apart.
 
 use crate::KEYS;
 use crate::WORKERS;
@@ -10,28 +9,29 @@ use crate::ledger::{ANY, Slow};
 use crate::sampler::{Held, Seen, Span};
 use crate::values::{is_long, name};
 
-/// A hang is longer than this.
+/// The shortest hang.
 pub(crate) const HANG: u64 = 100_000_000;
 
-/// Between processes that share processors one seldom waits for so long.
+/// Processes that share processors seldom wait for this long.
 const LONG: u64 = 20_000_000;
 
 /// The outcomes of slow operations. Times are in nanoseconds.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Judged {
     pub(crate) hangs: u64,
-    /// Those that were as long because one that held the lock, or for others' caches any, was stopped.
+    /// Operations that were slow because the lock's holder did not run. For rival caches, any other
+    /// worker counts as the holder.
     pub(crate) behind: u64,
     pub(crate) longest_hang: u64,
     pub(crate) longest_behind: u64,
-    /// The longest that ended without the lock.
+    /// The longest operation that ended without the lock.
     pub(crate) longest_busy: u64,
-    /// How long nobody looked.
+    /// The time between looks that were too far apart.
     pub(crate) unseen: u64,
 }
 
 impl Judged {
-    /// And what became of others.
+    /// Adds the verdicts of another run.
     pub(crate) fn add(&mut self, other: &Self) {
         self.hangs += other.hangs;
         self.behind += other.behind;
@@ -90,7 +90,7 @@ impl Seen {
         covered(spans.into_iter(), during)
     }
 
-    /// How long any other was stopped, or could have run for long and did not, as one does on a machine with more to do.
+    /// The time in which another worker was stopped, or waited long for a processor, as on a busy machine.
     fn behind_any(&self, worker: usize, during: Span) -> u64 {
         let others = || (0..WORKERS).filter(|other| *other != worker);
         let stops = others().flat_map(|other| self.stops[other].iter());
@@ -105,7 +105,7 @@ fn meet(one: Span, other: Span) -> Option<Span> {
     (from < to).then_some(Span { from, to })
 }
 
-/// How much of a time these cover.
+/// The part of a time that these spans cover.
 fn covered(spans: impl Iterator<Item = Span>, during: Span) -> u64 {
     let mut spans: Vec<Span> = spans.filter_map(|span| meet(span, during)).collect();
     spans.sort_by_key(|span| span.from);

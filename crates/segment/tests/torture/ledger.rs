@@ -5,11 +5,11 @@
 //! ```text
 //! WORKERS lines of 288  16 tallies; since, waited, key, filling, slow, stopped; from word 32 on 64 slow operations of 4
 //! KEYS of 4             begun, oldest, stored, excused
-//! COUNTERS of 16        of each worker what it began to add; of each worker the last sum that it was told
+//! COUNTERS of 16        each worker's begun additions; the last sum that each worker got
 //! ```
 //!
-//! A worker's line is written by this worker alone, as are begun and stored of its keys. A worker notes before a change what
-//! it begins, and after it what was acknowledged. So a reader knows, before it asks, which is the oldest value that it may
+//! Only the worker itself writes its line, and the words `begun` and `stored` of its keys. Before a change a worker notes
+//! what it begins, and afterwards what was acknowledged. So a reader knows, before it asks, the oldest version that it may
 //! find.
 
 #![expect(clippy::unwrap_used, reason = "a worker without what it needs has failed")]
@@ -28,10 +28,10 @@ pub(crate) enum Tally {
     Hits,
     Wrong,
     Old,
-    /// Old, of a filler that was stopped before it could look again whether it may fill.
+    /// Old values of a filler that was stopped before its second look at the key's changes.
     Excused,
     Busy,
-    /// Fills with a token that were stored, and that were refused.
+    /// Fills with a token that were stored, and fills that were refused.
     Filled,
     Refused,
     Opened,
@@ -42,21 +42,21 @@ pub(crate) enum Tally {
 /// The present work of a worker.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Now {
-    /// Since when; 0 is nothing.
+    /// The time at which it began; 0 means no work.
     Since = 16,
-    /// How long it had waited for a processor until then.
+    /// The time for which it had waited for a processor by then.
     Waited,
-    /// With which key; a counter is one behind the keys, and [`ANY`] is all.
+    /// The key. Counters follow the keys, and [`ANY`] means all of them.
     Key,
     /// The version that it fills 48 | the key 16.
     Filling,
-    /// How many slow operations it has told.
+    /// The number of slow operations that it has reported.
     Slow,
-    /// Of the first worker: the key with which one was stopped, plus one.
+    /// In the first worker's line: the key with which a worker was stopped, plus one.
     Stopped,
 }
 
-/// No key alone.
+/// The key of an operation on all keys.
 pub(crate) const ANY: u64 = u64::MAX;
 
 const LINE: usize = 32 + 4 * SLOW;
@@ -66,13 +66,13 @@ const FIRST_KEY: usize = WORKERS * LINE;
 const FIRST_COUNTER: usize = FIRST_KEY + EACH * KEYS;
 const WORDS: usize = FIRST_COUNTER + 2 * WORKERS * COUNTERS;
 
-/// An operation that took long.
+/// A slow operation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Slow {
     pub(crate) worker: usize,
     pub(crate) from: u64,
     pub(crate) to: u64,
-    /// How long of that its process waited for a processor.
+    /// The part of the time in which its process waited for a processor.
     pub(crate) waited: u64,
     pub(crate) key: u64,
     /// It ended without the lock.
@@ -86,7 +86,7 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// The one of a folder.
+    /// Opens the ledger in a folder.
     pub(crate) fn open(folder: &Path) -> Self {
         let path = folder.join("ledger");
         let mut options = OpenOptions::new();
@@ -122,12 +122,13 @@ impl Ledger {
         self.words[LINE * worker + what as usize].store(value, Ordering::Release);
     }
 
-    /// The value that a worker is filling a key with, or none.
+    /// Notes the version with which a worker is filling a key.
     pub(crate) fn set_filling(self, worker: usize, key: usize, version: u64) {
         self.set_does(worker, Now::Filling, version << 16 | key as u64);
     }
 
-    /// A worker was stopped: if it was filling a key, nobody can say whether it may.
+    /// Notes that a worker was stopped. If it was filling a key, an old value of this key is
+    /// excused.
     pub(crate) fn excuse_filler(self, worker: usize) {
         let filling = self.does(worker, Now::Filling);
         if filling != 0 {
@@ -136,7 +137,7 @@ impl Ledger {
         }
     }
 
-    /// Tells of a slow operation. The oldest are forgotten.
+    /// Reports a slow operation. The oldest reports are overwritten.
     pub(crate) fn tell_slow(self, slow: &Slow) {
         let told = self.does(slow.worker, Now::Slow);
         let words = [slow.from, slow.to, slow.waited, slow.key << 1 | u64::from(slow.is_busy)];
@@ -146,7 +147,7 @@ impl Ledger {
         self.set_does(slow.worker, Now::Slow, told + 1);
     }
 
-    /// A slow operation that a worker told of.
+    /// A slow operation that a worker has reported.
     pub(crate) fn slow(self, worker: usize, number: u64) -> Slow {
         let at = slow_at(worker, number);
         let word = |i: usize| self.words[at + i].load(Ordering::Relaxed);
@@ -159,12 +160,12 @@ impl Ledger {
         &self.words[FIRST_KEY + EACH * key + word]
     }
 
-    /// The last version of a key that anybody began to write.
+    /// The last version of a key that any worker began to write.
     pub(crate) fn begun(self, key: usize) -> u64 {
         self.key(key, 0).load(Ordering::SeqCst)
     }
 
-    /// The next version, which is begun now.
+    /// Begins the next version.
     pub(crate) fn begin(self, key: usize) -> u64 {
         self.key(key, 0).fetch_add(1, Ordering::SeqCst) + 1
     }
@@ -174,28 +175,28 @@ impl Ledger {
         self.key(key, 1).load(Ordering::SeqCst)
     }
 
-    /// From now on nobody may read an older one.
+    /// Forbids older versions from now on.
     pub(crate) fn forbid_before(self, key: usize, oldest: u64) {
         self.key(key, 1).fetch_max(oldest, Ordering::SeqCst);
     }
 
-    /// A version was stored, so that nobody may read an older one from now on.
+    /// Notes that a version was stored, which forbids older versions from now on.
     pub(crate) fn stored(self, key: usize, version: u64) {
         self.key(key, 2).fetch_max(version, Ordering::SeqCst);
         self.forbid_before(key, version);
     }
 
-    /// The last version of which is known that it was stored.
+    /// The last version that was certainly stored.
     pub(crate) fn last_stored(self, key: usize) -> u64 {
         self.key(key, 2).load(Ordering::SeqCst)
     }
 
-    /// The version that a filler was filling a key with when it was stopped.
+    /// The version with which a filler was filling a key when it was stopped.
     pub(crate) fn excused(self, key: usize) -> u64 {
         self.key(key, 3).load(Ordering::SeqCst)
     }
 
-    /// It looked again, and what is there now is right.
+    /// Ends the excuse: the filler has looked again, and the present value is right.
     pub(crate) fn excuse_no_more(self, key: usize, version: u64) {
         let _ = self.key(key, 3).compare_exchange(version, 0, Ordering::SeqCst, Ordering::SeqCst);
     }
@@ -204,28 +205,28 @@ impl Ledger {
         &self.words[FIRST_COUNTER + 2 * WORKERS * counter + word]
     }
 
-    /// The number that a worker begins to add to a counter.
+    /// Notes the number that a worker begins to add to a counter.
     pub(crate) fn begin_to_add(self, counter: usize, worker: usize, more: u64) {
         self.counter(counter, worker).fetch_add(more, Ordering::SeqCst);
     }
 
-    /// The sum that all workers have begun to add to it.
+    /// The sum that all workers have begun to add to a counter.
     pub(crate) fn begun_to_add(self, counter: usize) -> u64 {
         (0..WORKERS).map(|worker| self.counter(counter, worker).load(Ordering::SeqCst)).sum()
     }
 
-    /// The sum that a worker was told.
+    /// Notes the sum that a worker got.
     pub(crate) fn added(self, counter: usize, worker: usize, sum: u64) {
         self.counter(counter, WORKERS + worker).store(sum, Ordering::SeqCst);
     }
 
-    /// The last sum that each worker was told.
+    /// The last sum that each worker got.
     pub(crate) fn sums(self, counter: usize) -> [u64; WORKERS] {
         std::array::from_fn(|worker| self.counter(counter, WORKERS + worker).load(Ordering::SeqCst))
     }
 }
 
-/// Where a slow operation is told.
+/// The place of a report on a slow operation.
 fn slow_at(worker: usize, number: u64) -> usize {
     LINE * worker + 32 + 4 * usize::try_from(number % SLOW as u64).unwrap()
 }

@@ -1,5 +1,5 @@
-//! Keys that are appended to: one word is the version that was appended, the next the last version before it that was
-//! acknowledged. That one is in the list, unless it was of a list that is gone.
+//! Keys with appended values. An appended entry has two words: its version, and the last acknowledged version before
+//! it. The list must have that earlier version, unless it belonged to a list that is gone.
 
 use larder_segment::{Condition, Failed, Outcome, Set};
 
@@ -7,7 +7,7 @@ use crate::check::Verdict;
 use crate::values::{entry_len, name};
 use crate::work::Worker;
 
-/// A list is begun anew after so many entries, about.
+/// The approximate number of entries after which a list is begun anew.
 const ENTRIES: usize = 40;
 
 impl Worker {

@@ -1,11 +1,11 @@
-//! Processes that share a cache are killed, stopped and resumed at any instruction, and nobody ever reads what is wrong or
-//! older than what was acknowledged, or waits for long but for one who is stopped.
+//! Processes that share a cache are killed, stopped and resumed at any instruction. No process may read a wrong value, or one
+//! that is older than the last acknowledged one. No process may wait long, except for a stopped one.
 //!
-//! Workers do everything that a session can do, under load, and now and then open the file anew. Beside the cache they share a
-//! ledger, in which a worker notes before a change what it begins, and after it what was acknowledged. Every few seconds all
-//! are killed, and the file is opened by one alone.
+//! Workers do every operation of a session, under load, and now and then open the file anew. Beside the cache they share a
+//! ledger. Before a change a worker notes there what it begins, and afterwards what was acknowledged. Every few seconds all
+//! are killed, and one process opens the file alone.
 //!
-//! `LARDER_TORTURE=300` takes so many seconds: three fifths for this, and the rest for the same with caches of others.
+//! `LARDER_TORTURE=300` takes this many seconds: three fifths for Larder's cache, and the rest for the same with rival caches.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 #![expect(clippy::print_stdout, reason = "so that the figures can be read")]
@@ -41,19 +41,19 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use rivals::RIVALS;
 use run::Outcome;
 
-/// Processes that work.
+/// The number of working processes.
 const WORKERS: usize = 8;
 
-/// Keys, of which each is changed by one worker.
+/// The number of keys. One worker changes each key.
 const KEYS: usize = 4096;
 
-/// Keys whose values are numbers, which all workers add to.
+/// The number of keys whose values are numbers. All workers add to them.
 const COUNTERS: usize = 64;
 
 /// A region that is tortured, and the lengths of the values in it.
 struct Mode {
     options: Options,
-    /// Values that lie in one record are shorter than this and 24 bytes.
+    /// Values of up to this many bytes, plus 24, lie in one record.
     short: u64,
     /// The bytes of an entry of a long list.
     entry: usize,
@@ -164,7 +164,7 @@ fn main() -> ExitCode {
     let asked = asked.map(|text| text.parse().expect("LARDER_TORTURE: a number of seconds"));
     let (own, each) = asked.map_or((SHORT, SMOKE), |seconds: u64| (seconds * 3 / 5, seconds / 5));
     let mut arguments = Arguments::from_args();
-    // Each takes the whole machine.
+    // Each trial takes the whole machine.
     arguments.test_threads = Some(1);
     let trials = vec![
         Trial::test("nobody_reads_what_is_wrong_or_old_whoever_is_killed_or_stopped", move || {
@@ -182,7 +182,7 @@ fn main() -> ExitCode {
 /// The results of our own cache, for the table.
 static OWN_OUTCOME: OnceLock<Outcome> = OnceLock::new();
 
-/// Tortures those that are here, and prints all beside each other. Nothing is asked of them but that they were tortured.
+/// Tortures the rivals that are installed, and prints all results side by side. The test does not ask whether they pass.
 fn rivals(each: Duration) -> Result<Completion, Failed> {
     let mut outcomes: Vec<(&str, Outcome)> = Vec::new();
     outcomes.extend(OWN_OUTCOME.get().map(|own| ("Larder mmap", own.clone())));

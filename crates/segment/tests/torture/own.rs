@@ -1,4 +1,4 @@
-//! Our own cache is tortured, and held to what it promises.
+//! Larder's own cache is tortured, and held to its promises.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 #![expect(clippy::print_stdout, reason = "so that the figures can be read")]
@@ -18,10 +18,10 @@ use crate::stopwatch::waited_of;
 use crate::work::{Worker, session_of};
 use crate::{FOLDER, MODE, MODES, NUMBER, PRESENT, mode, support, table};
 
-/// For so long nobody is alone with the file.
+/// The time in which no process is alone with the file.
 const TOGETHER: Duration = Duration::from_millis(2500);
 
-/// Tortures it for so long, in each mode for its share.
+/// Tortures the cache for this time, in each mode for its share.
 pub(crate) fn torture(how_long: Duration) -> Outcome {
     let mut all = Outcome::default();
     for number in (0..MODES.len()).rev() {
@@ -40,7 +40,8 @@ fn torture_one(how_long: Duration) -> Outcome {
     let (outcome, seconds) = (run(folder.path(), how_long), how_long.as_secs());
     let count = |of: Tally| outcome.count(of);
     assert_eq!((count(Tally::Wrong), count(Tally::Old)), (0, 0), "what is wrong or old was read");
-    // Where the system does not tell who waited for a processor, nobody can say who hung.
+    // A hang cannot be judged if the system does not tell how long a process waited for a
+    // processor.
     if waited_of(std::process::id()).is_some() {
         assert_eq!(outcome.judged.hangs, 0, "it hung");
     }
@@ -84,7 +85,7 @@ fn run(folder: &Path, how_long: Duration) -> Outcome {
         run.kill_all();
         run.herd.sampler.seen().cache = None;
         drop(cache);
-        // Nobody else has it open, so that this makes the locks anew.
+        // No other process has it open, so this one makes the locks anew.
         cache = Cache::open(&path, &Options { size: 16 << 20, ..mode().options }).unwrap();
         assert_eq!(cache.size(), mode().options.size);
         let partitions = cache.shape()[0].1;

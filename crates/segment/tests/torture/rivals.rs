@@ -1,4 +1,4 @@
-//! The same with caches of others: workers in other languages, on the same ledger, killed and stopped in the same way.
+//! The same with rival caches: workers in other languages, on the same ledger, killed and stopped in the same way.
 //!
 //! When all workers of one hang for good, a new round begins with a new cache.
 
@@ -11,10 +11,10 @@ use crate::run::{Outcome, Run};
 use crate::sources::{Forked, Programs, Source};
 use crate::support;
 
-/// After so long each time, all are asked whether they get on.
+/// After each such time, all workers are asked whether they get on.
 const TOGETHER: Duration = Duration::from_millis(500);
 
-/// A cache of others.
+/// A rival cache.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rival {
     pub(crate) name: &'static str,
@@ -40,7 +40,7 @@ pub(crate) const RIVALS: [Rival; 2] = [
     },
 ];
 
-/// Whether a program is here and does this.
+/// Whether a program is installed and can do this.
 fn can(program: &str, what: &str) -> Result<(), String> {
     let option = if program == "php" { "-r" } else { "-e" };
     let here =
@@ -57,7 +57,7 @@ fn fastmmap(folder: &Path) -> Box<dyn Source> {
     let command = move |what: &str| {
         let mut command = Command::new("perl");
         command.arg(script("fastmmap.pl")).arg(&folder).arg(what);
-        // Their own last report tells how they ended.
+        // The workers' last report tells how they ended.
         command.stderr(std::process::Stdio::null());
         command
     };
@@ -73,7 +73,7 @@ fn apcu(folder: &Path) -> Box<dyn Source> {
     Box::new(Forked::new(command))
 }
 
-/// Tortures it for so long.
+/// Tortures a rival for this time.
 pub(crate) fn torture(rival: &Rival, how_long: Duration) -> Outcome {
     let (mut outcome, began) = (Outcome::default(), Instant::now());
     while began.elapsed() < how_long {

@@ -1,4 +1,4 @@
-//! The torture: workers are killed, stopped and resumed at random until the time is up, or until none of them gets on.
+//! The torture: workers are killed, stopped and resumed at random until the time is up, or until no worker gets on.
 
 #![expect(clippy::cast_possible_truncation, reason = "a random number is cut anyway")]
 
@@ -10,13 +10,13 @@ use crate::ledger::{Ledger, Tally};
 use crate::sources::Source;
 use crate::{WORKERS, random};
 
-/// If all are resumed and none does anything for so long, they hang for good.
+/// If all workers run and do nothing for this time, they hang for good.
 const STUCK: Duration = Duration::from_secs(2);
 
-/// In so long everybody has tried what may hang.
+/// In this time every worker has tried each operation that may hang.
 const SETTLES: Duration = Duration::from_millis(200);
 
-/// No more are stopped at once.
+/// The most workers that are stopped at once.
 const STOPPED: usize = 3;
 
 /// The work, and its results.
@@ -25,9 +25,9 @@ pub(crate) struct Outcome {
     pub(crate) seconds: f64,
     pub(crate) kills: u64,
     pub(crate) stops: u64,
-    /// How workers ended that nobody had killed.
+    /// The ends of workers that were not killed.
     pub(crate) crashes: Vec<String>,
-    /// After how many kills and seconds all were found to hang for good, each time.
+    /// The kills and the seconds until all workers were found to hang for good, each time.
     pub(crate) stuck: Vec<(u64, f64)>,
     pub(crate) tallies: [u64; 10],
     pub(crate) judged: Judged,
@@ -38,7 +38,7 @@ impl Outcome {
         self.tallies[of as usize]
     }
 
-    /// The counters of the workers since the ledger was empty.
+    /// Adds the workers' counters since the ledger was empty.
     pub(crate) fn add_tallies(&mut self, ledger: Ledger) {
         use Tally::{
             Busy, Excused, Filled, Hits, Old, Opened, Operations, Refused, Strangers, Wrong,
@@ -49,7 +49,7 @@ impl Outcome {
         }
     }
 
-    /// The results of another round of the same.
+    /// Adds the results of another round.
     pub(crate) fn add(&mut self, other: Self) {
         self.seconds += other.seconds;
         self.kills += other.kills;
@@ -95,7 +95,7 @@ impl<'s> Run<'s> {
         }
     }
 
-    /// Goes on for so long; `false` if all hang.
+    /// Continues for this time; `false` if all workers hang.
     pub(crate) fn torture(&mut self, how_long: Duration) -> bool {
         let until = Instant::now() + how_long;
         while Instant::now() < until {
@@ -105,7 +105,7 @@ impl<'s> Run<'s> {
     }
 
     fn one_step(&mut self) {
-        // For a quarter of the time nobody is killed, so that what takes long comes to its end.
+        // For a quarter of the time no worker is killed, so that slow operations come to their end.
         let is_calm = self.began.elapsed().as_millis() / 600 % 4 == 3;
         let worker = self.any(WORKERS);
         if self.any(if is_calm { 2 } else { 8 }) == 0 {
@@ -131,7 +131,8 @@ impl<'s> Run<'s> {
         }
     }
 
-    /// Resumes all, and sees whether they get on when nobody is killed or stopped; `false` if none does.
+    /// Resumes all workers, and checks whether they get on while no worker is killed or stopped; `false`
+    /// if no worker does.
     fn roll_call(&mut self) -> bool {
         (0..WORKERS).for_each(|worker| self.herd.resume(worker));
         std::thread::sleep(SETTLES);

@@ -1,4 +1,4 @@
-//! The processes that held a lock and did not run, as far as that can be seen every few milliseconds from outside.
+//! The processes that held a lock and did not run, as far as a look every few milliseconds from outside can show.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
@@ -15,10 +15,10 @@ use crate::{WORKERS, now};
 
 const OFTEN: Duration = Duration::from_millis(4);
 
-/// Where one look is so long after the last, nobody knows what was meanwhile.
+/// Two looks further apart than this leave a gap about which nothing is known.
 const GAP: u64 = 25_000_000;
 
-/// One who could have run and did not for so long is noted.
+/// A worker that waited for a processor for this time is noted.
 const NOTED: u64 = 4_000_000;
 
 /// From a moment to another.
@@ -28,7 +28,7 @@ pub(crate) struct Span {
     pub(crate) to: u64,
 }
 
-/// A worker held the lock of a partition.
+/// A worker's hold of a partition's lock.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Held {
     pub(crate) partition: usize,
@@ -42,12 +42,12 @@ pub(crate) struct Seen {
     pub(crate) processes: [u32; WORKERS],
     /// The cache, while workers have it open.
     pub(crate) cache: Option<Arc<Cache>>,
-    /// When each worker was stopped. Of one that is stopped now the end is still to come.
+    /// The times at which each worker was stopped. The end of a present stop is still to come.
     pub(crate) stops: [Vec<Span>; WORKERS],
-    /// When each could have run and did not.
+    /// The times in which each worker waited for a processor.
     pub(crate) not_run: [Vec<Span>; WORKERS],
     pub(crate) held: Vec<Held>,
-    /// When nobody looked.
+    /// The times between looks that were too far apart.
     pub(crate) gaps: Vec<Span>,
     pub(crate) slow: Vec<Slow>,
     waited: [u64; WORKERS],
@@ -66,7 +66,7 @@ impl Seen {
         }
     }
 
-    /// Another process does a worker's work.
+    /// Notes another process as a worker.
     pub(crate) fn begins(&mut self, worker: usize, process: u32) {
         self.processes[worker] = process;
         self.waited[worker] = 0;
@@ -97,7 +97,7 @@ impl Seen {
             let Some(worker) = worker else { continue };
             let is_it = |held: &&mut Held| (held.partition, held.worker) == (partition, worker);
             let recent = self.held.iter_mut().rev().take(2 * partitions).find(is_it);
-            // It may have had the lock since the last look, and may have it until the next.
+            // The worker may have had the lock since the last look, and may have it until the next.
             let to = now + u64::try_from(OFTEN.as_nanos()).unwrap();
             match recent.filter(|held| held.span.to >= last) {
                 Some(held) => held.span.to = to,
@@ -107,7 +107,7 @@ impl Seen {
     }
 }
 
-/// Looks until it is dropped.
+/// A thread that looks until it is dropped.
 pub(crate) struct Sampler {
     seen: Arc<Mutex<Seen>>,
     is_over: Arc<AtomicBool>,

@@ -1,4 +1,4 @@
-//! How workers come to be, and what is known of them by the system.
+//! The start of workers, and the system's knowledge of them.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
@@ -10,10 +10,10 @@ use crate::WORKERS;
 
 /// Starts workers, and learns how they ended.
 pub(crate) trait Source {
-    /// Starts the worker of this number; its process.
+    /// Starts the worker of this number; returns its process.
     fn start(&mut self, worker: usize) -> u32;
 
-    /// Waits for its end, and tells how it was.
+    /// Waits for a worker's end, and describes it.
     fn reap(&mut self, worker: usize) -> String;
 }
 
@@ -51,8 +51,8 @@ impl Drop for Programs<'_> {
     }
 }
 
-/// A program that forks the workers, because what they share is shared by fork. A line asks it for something, and a line
-/// answers.
+/// A program that forks the workers, because their cache is shared by fork. Each request is a line, and so is its
+/// answer.
 pub(crate) struct Forked {
     child: Child,
     to: Option<ChildStdin>,
@@ -92,13 +92,13 @@ impl Source for Forked {
 
 impl Drop for Forked {
     fn drop(&mut self) {
-        // It ends its workers, and then itself, as it does if this program is killed.
+        // The program ends its workers and then itself, as it does if this program is killed.
         drop(self.to.take());
         let _ = self.child.wait();
     }
 }
 
-/// Killed with the thread that starts it, however that ends.
+/// Has the command killed when the thread that starts it ends in any way.
 fn with_this(command: &mut Command) -> &mut Command {
     // SAFETY: between fork and exec there is one call, which needs nothing of this process.
     unsafe {
@@ -109,7 +109,8 @@ fn with_this(command: &mut Command) -> &mut Command {
     }
 }
 
-/// The system's letter for what a process does: `T` is stopped, `Z` has ended, and one that is gone has none.
+/// The system's letter for a process's state: `T` is stopped, `Z` has ended. A process that is gone has no
+/// letter.
 pub(crate) fn state(process: u32) -> Option<char> {
     let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     text.rsplit_once(") ")?.1.chars().next()
@@ -123,6 +124,7 @@ pub(crate) fn wait_for(process: u32, states: &str) {
 }
 
 pub(crate) fn signal(process: u32, signal: i32) {
-    // SAFETY: a signal to a worker that has not been waited for, so that its number is nobody else's.
+    // SAFETY: a signal to a worker that has not been waited for, so that no other process has its
+    // number.
     assert_eq!(unsafe { libc::kill(process.cast_signed(), signal) }, 0, "process {process}");
 }

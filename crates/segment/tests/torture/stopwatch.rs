@@ -1,7 +1,8 @@
-//! How long an operation took, and how long of that its process waited for a processor.
+//! The time of an operation, and the part of it in which its process waited for a processor.
 //!
-//! The system counts how long a process could have run and did not, and that is asked for every two milliseconds, before an
-//! operation begins. So what is taken off an operation's time may be so much too much, and never too little.
+//! The system counts the time for which a process could have run and did not. The worker reads this count every two
+//! milliseconds, before an operation begins. So the time that is subtracted from an operation may be two milliseconds too
+//! long, and is never too short.
 
 #![expect(clippy::unwrap_used, reason = "a worker without what it needs has failed")]
 
@@ -12,7 +13,7 @@ use std::path::Path;
 use crate::ledger::{Ledger, Now, Slow};
 use crate::now;
 
-/// Operations that took so long are told.
+/// Operations of this time or longer are reported.
 pub(crate) const TOLD: u64 = 50_000_000;
 
 const OFTEN: u64 = 2_000_000;
@@ -61,7 +62,8 @@ impl Stopwatch {
     }
 }
 
-/// How long a process has waited for a processor, in nanoseconds; 0 where the system does not tell.
+/// The time for which a process has waited for a processor, in nanoseconds; 0 where the system does
+/// not tell.
 fn waited(schedule: &File) -> u64 {
     let mut text = [0; 100];
     let len = schedule.read_at(&mut text, 0).unwrap_or(0);
@@ -69,7 +71,7 @@ fn waited(schedule: &File) -> u64 {
     text.split(' ').nth(1).map_or(0, |word| word.parse().unwrap())
 }
 
-/// The same of any process.
+/// The same for any process.
 pub(crate) fn waited_of(process: u32) -> Option<u64> {
     File::open(Path::new("/proc").join(process.to_string()).join("schedstat"))
         .ok()

@@ -51,7 +51,7 @@ pub(crate) fn ours(outcome: &Outcome, stats: &Stats) -> String {
 const HEADS: [&str; 9] =
     ["cache", "seconds", "operations", "kills", "stops", "wrong", "old", "hangs", "crashes"];
 
-/// All beside each other.
+/// All results side by side.
 pub(crate) fn all(outcomes: &[(&str, Outcome)]) -> String {
     let mut lines = vec![row(HEADS.map(str::to_owned))];
     for (name, outcome) in outcomes {
@@ -99,7 +99,7 @@ fn row(cells: [String; HEADS.len()]) -> String {
     format!("{name:<16}{}", cells.join(" "))
 }
 
-/// Nothing, where there was none.
+/// Empty where there was no such operation.
 fn longest(nanoseconds: u64) -> String {
     if nanoseconds == 0 { String::new() } else { format!(" (longest {:.0} ms)", ms(nanoseconds)) }
 }

@@ -11,11 +11,11 @@ pub(crate) enum Kind {
     Plain,
     /// Its worker appends to it.
     List,
-    /// Its worker deletes it where it has changed elsewhere, and anybody fills it.
+    /// Its worker deletes it when it has changed elsewhere, and any worker fills it.
     Filled,
 }
 
-/// Keys in a row are of one kind and of different workers.
+/// Successive keys are of one kind and of different workers.
 const ROWS: usize = KEYS / WORKERS;
 
 pub(crate) fn kind(key: usize) -> Kind {
@@ -34,7 +34,7 @@ pub(crate) fn of_kind(key: usize, wanted: Kind) -> usize {
     near.into_iter().find(|key| kind(*key) == wanted).unwrap_or(key)
 }
 
-/// Whether its value may take several records, which lie anywhere.
+/// Whether its value may take several records, which may lie in any partition.
 pub(crate) fn is_long(key: usize) -> bool {
     kind(key) == Kind::Varied
         || matches!(kind(key), Kind::List | Kind::Filled) && key / WORKERS % 64 > 61

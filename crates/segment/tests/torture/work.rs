@@ -14,7 +14,7 @@ use crate::stopwatch::Stopwatch;
 use crate::values::{Kind, fill, kind, name, of_kind};
 use crate::{COUNTERS, KEYS, OWN, WORKERS, mode, random, strangers};
 
-/// After so many operations, at most, it opens the file anew.
+/// The most operations after which it opens the file anew.
 const REOPENED: u64 = 1 << 14;
 
 pub(crate) struct Worker {
@@ -51,7 +51,7 @@ pub(crate) fn work(folder: &Path, number: usize) {
     }
 }
 
-/// An operation with a key of its own, or with any.
+/// An operation with one of the worker's own keys, or with any key.
 #[derive(Debug, Clone, Copy)]
 enum What {
     Get(usize),
@@ -104,7 +104,8 @@ impl Worker {
         (self.random)() as usize
     }
 
-    /// Any key, and more often the one with which a worker was stopped, above all if it is one's own.
+    /// Any key. The key with which a worker was stopped is drawn more often, above all by its own
+    /// worker.
     fn any_key(&mut self) -> usize {
         let stopped = (self.ledger.does(0, Now::Stopped) as usize).wrapping_sub(1);
         let seldom = if stopped % WORKERS == self.number { 2 } else { 8 };
@@ -112,9 +113,9 @@ impl Worker {
         if again { stopped } else { self.any() % KEYS }
     }
 
-    /// Closes the file and opens it again, as one who thinks that it is larger or smaller.
+    /// Closes the file and opens it again, with a wrong idea of its size.
     fn reopen(&mut self) {
-        // In between the session is of another cache, because it cannot be of none.
+        // In between the session belongs to another cache, because it cannot be without one.
         let little = Cache::private(&Options::of_size(1 << 20)).unwrap();
         self.session = little.session();
         let size = [1 << 20, 8 << 20, 64 << 20][self.any() % 3];
@@ -143,7 +144,7 @@ impl Worker {
         }
     }
 
-    /// Whether it ended without a lock.
+    /// Carries out an operation; returns whether it ended without a lock.
     fn carry_out(&mut self, what: What) -> bool {
         let done = match what {
             What::Get(key) => {
@@ -240,7 +241,7 @@ impl Worker {
         self.store(key, version, &Set { condition, ttl, flags: 0 })
     }
 
-    /// Stores what is in `value`.
+    /// Stores `value`.
     pub(crate) fn store(&mut self, key: usize, version: u64, set: &Set) -> Result<(), Failed> {
         let outcome = self.session.set(&name(key), &self.value, set);
         if matches!(outcome, Ok(Outcome::Stored(_))) {
@@ -249,13 +250,13 @@ impl Worker {
         outcome.map(drop)
     }
 
-    /// For ever, mostly.
+    /// A time to live; mostly for ever.
     fn ttl(&mut self) -> Option<Duration> {
         let some = self.any().is_multiple_of(8);
         some.then(|| Duration::from_millis(1 << (self.any() % 14)))
     }
 
-    /// A key that is filled has a new version elsewhere before it is deleted; of others nothing is left.
+    /// A key that is filled has a new version elsewhere before it is deleted; other keys leave nothing.
     fn delete(&mut self, key: usize) -> Result<(), Failed> {
         let version = self.ledger.begin(key);
         self.session.delete(&name(key))?;
@@ -269,7 +270,7 @@ impl Worker {
         self.session.touch(&name(key), ttl).map(drop)
     }
 
-    /// Fills a key with what it is elsewhere, if nobody deleted it since that was looked up.
+    /// Fills a key with its version from elsewhere, unless it was deleted since that was looked up.
     fn fill(&mut self, key: usize) -> Result<(), Failed> {
         let token = self.session.token(&name(key));
         let version = self.ledger.begun(key);

@@ -76,7 +76,7 @@ const CASES: &[&[Case]] = &[
     nothing::CASES,
 ];
 
-/// The number of started cases beyond the seats: they wait for a TTL.
+/// The number of started cases beyond the seats: these cases wait for a TTL.
 const WAITING: usize = 32;
 
 /// Runs every case on every URL, as the `main` of a test with `harness = false`.

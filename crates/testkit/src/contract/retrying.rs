@@ -2,7 +2,7 @@
 //!
 //! Cases run beside each other, on machines that may be busy. A thread may be kept from working while it holds a lock
 //! of the shared store. The result is [`Error::Busy`], with nothing done, and does not concern the promise of the case.
-//! Where no other session has the entries open, no session can hold a lock, and [`Error::Busy`] is a failure.
+//! If no other session has the entries open, no session can hold a lock, and [`Error::Busy`] is a failure.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

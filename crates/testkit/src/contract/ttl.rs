@@ -48,9 +48,9 @@ fn slack(resolution: Duration) -> Duration {
 /// Watches a key whose TTL was given between `before` and `after`: the key must be there until its TTL ends, and then
 /// be gone.
 ///
-/// Failures are only results that neither a delay of this thread nor the clock's resolution explains. These are an
-/// early answer "not there", and a late question that was still answered "there". A server's clock may be a tick behind,
-/// and its next tick may come late, so an entry may end two steps early.
+/// Failures are only results that neither a delay of this thread nor the clock's resolution explains. These are an early
+/// answer "absent", and a late question that was still answered "present". A server's clock may be a tick behind, and
+/// its next tick may come late, so an entry may end two steps early.
 pub(super) fn expires(
     session: &mut dyn Session,
     key: &[u8],

@@ -171,11 +171,11 @@ impl Fault {
     }
 }
 
-/// The options of the stores that do something wrong now and then.
+/// The options of the stores with an occasional fault.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct EveryOptions {
-    /// How often it happens: at each n-th time. At least 1.
+    /// The fault occurs at each n-th occasion. At least 1.
     pub every: u64,
 }
 
@@ -189,7 +189,7 @@ impl Default for EveryOptions {
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct FailOptions {
-    /// How often an operation fails: each n-th. At least 1.
+    /// Each n-th operation fails. At least 1.
     every: u64,
     /// The number of operations before the first that fails.
     after: u64,
@@ -205,7 +205,7 @@ impl Default for FailOptions {
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct KeepOptions {
-    /// How many bytes of a value are kept.
+    /// The bytes of a value that are kept.
     pub keep: u32,
 }
 
@@ -219,7 +219,7 @@ impl Default for KeepOptions {
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DrownOptions {
-    /// How many sets there is room for.
+    /// The number of sets that have room.
     pub after: u64,
 }
 
@@ -233,9 +233,9 @@ impl Default for DrownOptions {
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SleepOptions {
-    /// How long each operation sleeps, in microseconds; the system adds some.
+    /// The sleep in each operation, in microseconds; the system adds some time.
     pub micros: u64,
-    /// How much longer, at most, in microseconds: another part of it in each operation.
+    /// The longest additional sleep, in microseconds: a different part of it in each operation.
     pub spread: u64,
 }
 
@@ -249,7 +249,7 @@ impl Default for SleepOptions {
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SpinOptions {
-    /// How long each operation keeps the processor busy, in microseconds.
+    /// The processor time of each operation, in microseconds.
     pub micros: u64,
 }
 
@@ -268,7 +268,7 @@ fn part_of(whole: Duration, operation: u32) -> Duration {
     whole * u32::try_from(mixed >> 48).unwrap_or(0) / (1 << 16)
 }
 
-/// How long the first operation of `tires:` takes.
+/// The time of the first operation of `tires:`.
 const FRESH: Duration = Duration::from_micros(100);
 /// The additional time of each operation of `tires:` over the previous one.
 const TIRING: Duration = Duration::from_micros(5);

@@ -15,7 +15,7 @@ use super::faults::Fault;
 
 pub(super) const SCHEME: &str = "map";
 
-/// The options of `map:`: none.
+/// The options of `map:`, which has no option.
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MapOptions {}

@@ -7,7 +7,7 @@ use super::request::{Request, Verb};
 /// The largest item, key and header included: smaller than memcached's, so that a search for the limit moves fewer
 /// bytes.
 pub(super) const ITEM_SIZE_MAX: usize = 64 << 10;
-/// The bytes of an item that are neither key nor value.
+/// The bytes of an item beside its key and value.
 const ITEM_HEADER: usize = 56;
 /// The version that the server reports: a version without the meta protocol.
 const VERSION: &str = "1.5.0";

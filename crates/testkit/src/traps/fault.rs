@@ -20,17 +20,17 @@ pub enum Fault {
     HangsOnOverwrites,
     /// Acknowledges sets and forgets some. SILENT-DROP.
     DropsSets {
-        /// Which of the sets.
+        /// The fault occurs at each n-th set.
         every: u64,
     },
     /// The same, and counts each as an eviction. A client cannot tell the server from a small cache: CAPACITY.
     DropsAndCounts {
-        /// Which of the sets.
+        /// The fault occurs at each n-th set.
         every: u64,
     },
     /// Acknowledges a set before it has read the value, and loses some of these values. SILENT-DROP.
     AcknowledgesEarly {
-        /// Which of the sets.
+        /// The fault occurs at each n-th set.
         every: u64,
     },
     /// Acknowledges every set and stores nothing. SILENT-DROP and NEVER-HITS.
@@ -43,12 +43,12 @@ pub enum Fault {
     },
     /// Loses all entries now and then, like a server that restarts. SILENT-DROP.
     Restarts {
-        /// Which of the requests.
+        /// The fault occurs at each n-th request.
         every: u64,
     },
     /// Answers some hits as misses. SILENT-DROP, because the read-back asks for absent keys only once.
     Misses {
-        /// Which of the hits.
+        /// The fault occurs at each n-th hit.
         every: u64,
     },
     /// Leaves the last key out of the answer to a request for several keys. NEVER-HITS where the plan reads several at
@@ -56,12 +56,12 @@ pub enum Fault {
     LeavesOut,
     /// Flips one bit of a value that it answers. DAMAGED.
     FlipsBits {
-        /// Which of the hits.
+        /// The fault occurs at each n-th hit.
         every: u64,
     },
     /// Answers a value with more bytes behind it, and counts them in its length. DAMAGED.
     AppendsBytes {
-        /// Which of the hits.
+        /// The fault occurs at each n-th hit.
         every: u64,
     },
     /// Keeps the beginning of each value. TRUNCATED.
@@ -71,14 +71,14 @@ pub enum Fault {
     },
     /// Answers the value of another key. OTHER-KEY.
     SwapsValues {
-        /// Which of the hits.
+        /// The fault occurs at each n-th hit.
         every: u64,
     },
     /// Ignores the last character of a key, so that keys of several namespaces share an entry. OTHER-KEY.
     FoldsKeys,
     /// Answers with the overwritten value of a key, like a lagging replica. STALE.
     AnswersOld {
-        /// Which of the hits on keys that were overwritten.
+        /// The fault occurs at each n-th hit on an overwritten key.
         every: u64,
     },
     /// Carries a set out only after this many further requests. STALE, or SILENT-DROP where the key is new.
@@ -102,7 +102,7 @@ pub enum Fault {
     DropsOddKeys,
     /// Answers some hits that follow a set as misses, though never two in a row. NEVER-HITS.
     MissesAfterSets {
-        /// Which of these hits.
+        /// The fault occurs at each n-th of these hits.
         every: u64,
     },
     /// Accepts TTLs and keeps entries for ever. TTL-TRUTH.
@@ -152,12 +152,12 @@ pub enum Fault {
     ForgetsFlags,
     /// Denies some existing keys when they are touched. NEVER-HITS.
     DeniesTouches {
-        /// Which of the touches.
+        /// The fault occurs at each n-th touch.
         every: u64,
     },
     /// Denies some existing keys when they are deleted, and deletes them. NEVER-HITS.
     DeniesDeletes {
-        /// Which of the deletes.
+        /// The fault occurs at each n-th delete.
         every: u64,
     },
     /// Answers touches with an error, and keeps entries for ever. TTL-TRUTH, whatever happens to the touches.
@@ -166,12 +166,12 @@ pub enum Fault {
     IgnoresFlush,
     /// Answers some requests after half a second. EXCLUDED-TIME.
     Stalls {
-        /// Which of the requests.
+        /// The fault occurs at each n-th request.
         every: u64,
     },
     /// Closes the connection in place of an answer. ERR-AS-OP.
     Closes {
-        /// Which of the requests.
+        /// The fault occurs at each n-th request.
         every: u64,
     },
     /// Stops answering, on any connection. The target is lost, with the reason.
@@ -181,28 +181,28 @@ pub enum Fault {
     },
     /// Answers some requests with an invalid line. ERR-AS-OP.
     AnswersGarbage {
-        /// Which of the requests.
+        /// The fault occurs at each n-th request.
         every: u64,
     },
     /// Answers a hit with another key in its `VALUE` line. ERR-AS-OP.
     NamesOtherKey {
-        /// Which of the hits.
+        /// The fault occurs at each n-th hit.
         every: u64,
     },
     /// Answers a read with the last answer of another connection, like a proxy that mixes up its pool. ERR-AS-OP,
     /// because the `VALUE` line names a key that was not asked for.
     CrossesConnections {
-        /// Which of the reads.
+        /// The fault occurs at each n-th read.
         every: u64,
     },
     /// Ends the answer to a hit with a second `END`. ERR-AS-OP.
     EndsTwice {
-        /// Which of the reads.
+        /// The fault occurs at each n-th read.
         every: u64,
     },
     /// Answers a hit with other flags than it was set with. DAMAGED.
     ChangesFlags {
-        /// Which of the hits.
+        /// The fault occurs at each n-th hit.
         every: u64,
     },
 }

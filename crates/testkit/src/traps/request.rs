@@ -27,7 +27,7 @@ pub(super) enum Request {
     Quit,
 }
 
-/// How a value is stored.
+/// The verb that stores a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verb {
     Set,
