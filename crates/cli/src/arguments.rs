@@ -41,7 +41,7 @@ pub(crate) enum Command {
     Delete(entry::Delete),
     /// Print the counters of a store
     Stats(stats::Arguments),
-    /// Draw how full the segments of a segment cache are, and how old
+    /// Draw the fill and the age of the segments of a segment cache
     Inspect(inspect::Arguments),
     /// Print completions for a shell
     Completions(generate::Completions),

@@ -9,7 +9,7 @@ use super::print;
 use crate::catalog::CATALOG;
 use crate::exit::Exit;
 
-/// Lists the caches that can be compared, whether they can run here, and the packages of those that cannot.
+/// Lists the caches that can be compared, whether they can run here, and the packages that the others need.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Only this engine, with its options

@@ -28,7 +28,7 @@ pub(crate) struct Set {
     key: String,
     /// The value; without it, standard input is stored
     value: Option<String>,
-    /// How long the value lives
+    /// The value's time to live
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     ttl: Option<Span>,
 }

@@ -9,7 +9,7 @@ use crate::exit::Exit;
 /// Prints completions for a shell.
 #[derive(Debug, Args)]
 pub(crate) struct Completions {
-    /// For which shell
+    /// The shell
     shell: Shell,
 }
 

@@ -1,7 +1,7 @@
 //! Progress on standard error: a redrawn view on a terminal, plain lines elsewhere.
 //!
 //! The view is redrawn after events, which come between measurements. Otherwise a thread redraws it once a second, so
-//! that the time left keeps running. That takes about a tenth of a millisecond of CPU time a second.
+//! that the time left keeps running. This thread takes about a tenth of a millisecond of CPU time a second.
 
 mod board;
 mod lines;

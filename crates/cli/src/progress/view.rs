@@ -95,7 +95,7 @@ struct Columns {
     operations: Vec<(Operation, bool)>,
     /// The number of operations that are not shown.
     hidden: usize,
-    /// The width of a sparkline; 0 is none.
+    /// The width of a sparkline; 0 where there is no room for one.
     spark: usize,
 }
 
@@ -147,7 +147,7 @@ impl Columns {
     }
 }
 
-/// A row for each target. Where they do not fit, the first targets and the number of the others.
+/// A row for each target. If they do not fit, the first targets and the number of the others.
 fn targets(board: &Board, look: Look, columns: &Columns, room: usize) -> Vec<Line> {
     let all = board.rows.len();
     let shown = if all > room { room.saturating_sub(1) } else { all };

@@ -196,7 +196,8 @@ fn second_ctrl_c() {
     larder.reaches("opening memcached://");
     assert_eq!((scene.memcacheds().len(), scene.files("tmp").len()), (1, 2));
     let first = Instant::now();
-    // Signals in quick succession count as one. That time passes while the key is pressed again and again.
+    // Signals in quick succession count as one. The test sends the signal again and again until that time
+    // has passed.
     let status = larder.ends_after(|larder| larder.signal("INT"));
     assert_eq!(status, Some(130));
     assert!(first.elapsed() >= Duration::from_millis(500), "{:?}", first.elapsed());

@@ -46,7 +46,7 @@ fn rendered_again() {
     files.sort();
     assert_eq!(files, ["hdr", "report.html", "report.md", "run.json", "samples.csv", "usage.csv"]);
 
-    // The path of the file works as well as that of its folder.
+    // The path of the file works as well as the path of its folder.
     fs::remove_file(&reports[0]).unwrap();
     scene.larder(&["report", "out/run.json"]).ends_with(0);
     assert_eq!(fs::read_to_string(&reports[0]).unwrap(), written[0]);

@@ -81,8 +81,8 @@ pub(crate) struct Arguments {
     #[arg(short, long, help_heading = "Output")]
     quiet: bool,
 
-    /// Run only a part of the rounds, `3/8` for rounds 3, 11, 19 and so on; `larder report --merge` puts together the
-    /// slices that several machines ran of one plan
+    /// Run only a part of the rounds, `3/8` for rounds 3, 11, 19 and so on; `larder report --merge` joins the slices
+    /// that several machines ran of one plan
     #[arg(long, value_name = "N/M")]
     slice: Option<SliceSpec>,
 
@@ -236,7 +236,7 @@ fn replaced(arguments: &Arguments, claimed: &Claimed) -> String {
     earlier.map(word).unwrap_or_default()
 }
 
-/// When a run began, in local time; without the date where that is today's.
+/// The start of a run, in local time; without the date if that is today.
 fn began(started: &str) -> String {
     let Ok(started) = started.parse::<jiff::Timestamp>() else { return started.to_owned() };
     let now = jiff::Zoned::now();

@@ -26,7 +26,7 @@ pub(super) fn next_step(run: &Run, folder: &Path) -> String {
         }
     } else {
         format!(
-            "next: {page} has the charts; `larder diff {} LATER` compares this result with that of a later run",
+            "next: {page} has the charts; `larder diff {} LATER` compares this result with a later one",
             folder.display()
         )
     }

@@ -1,4 +1,4 @@
-//! `larder inspect`: how full the segments of a region in a file are, and how old.
+//! `larder inspect`: the fill and the age of the segments of a region in a file.
 //!
 //! `larder-segment` itself reads the file, not a store: opening a store makes the process one of the region's users. A
 //! lone user reinitialises its locks, and empties the region where it was lost with the machine.
@@ -26,7 +26,7 @@ use super::print;
 use crate::catalog::CATALOG;
 use crate::exit::{Exit, Usage};
 
-/// Draws how full the segments of a segment cache in a file are, and how old. It only reads, while other processes work
+/// Draws the fill and the age of the segments of a segment cache in a file. It only reads, while other processes work
 /// with the file.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
