@@ -1,4 +1,4 @@
-//! How often verdicts are right, on made-up rounds that are the same in every test.
+//! The share of right verdicts, on made-up rounds that are the same in every test.
 //!
 //! `benches/verdicts.rs` does the same with real stores. The noise here has the parts that real machines show: a drift
 //! common to all targets, jumps that last some rounds, and single rounds that another program spoils.
@@ -13,9 +13,9 @@ const RUNS: u64 = 30;
 /// The noise of the machine.
 #[derive(Clone, Copy)]
 struct Machine {
-    /// How far a round lies from the next by itself, as a share.
+    /// The distance of a round from the next by chance, as a share.
     noise: f64,
-    /// How far the speed common to all targets wanders from one round to the next.
+    /// The drift from one round to the next of the speed common to all targets.
     wander: f64,
     /// The share of rounds that another program spoils, to half their rate.
     spoilt: f64,
@@ -46,7 +46,7 @@ impl Machine {
         rounds
     }
 
-    /// How many of [`RUNS`] runs end in this verdict of the first against the second.
+    /// The number of the [`RUNS`] runs with this verdict of the first against the second.
     fn verdicts(self, number: u32, slower: f64, wanted: Verdict) -> u64 {
         let verdict = |seed| {
             let [a, b] = self.rounds(number, slower, seed);

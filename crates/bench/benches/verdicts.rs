@@ -33,7 +33,7 @@ const SCHEME: &str = "slowed";
 struct Options {
     /// The URL of the store that does the work.
     inner: String,
-    /// How much longer each operation takes, in percent.
+    /// The additional time of each operation, in percent.
     percent: f64,
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// The result of planning and comparing.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why there is no comparison.
+/// The reason why there is no comparison.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -16,7 +16,8 @@ use crate::scenario::Scenario;
 /// The smallest limit that is accepted: client, watchdog and one server need some memory before anything is stored.
 const LEAST: ByteSize = ByteSize(64 << 20);
 
-/// How many processes the kernel had killed for want of memory when the run began, and when the turn began.
+/// The number of processes that the kernel had killed for want of memory when the run began, and when the
+/// turn began.
 static KILLED_BEFORE: AtomicU64 = AtomicU64::new(0);
 static KILLED_BEFORE_TURN: AtomicU64 = AtomicU64::new(0);
 
@@ -83,9 +84,9 @@ pub(crate) fn begin_turn() {
     KILLED_BEFORE_TURN.store(cgroup::n_killed().unwrap_or(0), Ordering::Relaxed);
 }
 
-/// Why a target whose servers have these ids cannot go on: its error, and whether its own program was killed for want
-/// of memory. The kernel kills the largest process, which may belong to another target than the one at work. The text
-/// then says only that processes of the run were killed meanwhile.
+/// The reason why a target whose servers have these ids cannot go on: its error, and whether its own program was
+/// killed for want of memory. The kernel kills the largest process, which may belong to another target than the one
+/// at work. The text then says only that processes of the run were killed meanwhile.
 pub(crate) fn reason(error: &Error, pids: &[u32]) -> String {
     let killed = cgroup::n_killed().unwrap_or(0);
     let since = |before: &AtomicU64| killed.saturating_sub(before.load(Ordering::Relaxed));

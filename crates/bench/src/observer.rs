@@ -22,19 +22,20 @@ pub enum Event<'a> {
     Unavailable {
         /// The target's name.
         target: &'a str,
-        /// Why the target cannot run.
+        /// The reason why the target cannot run.
         reason: &'a str,
     },
     /// Turns with few keys show how long the plan takes on this machine.
     Fitting,
     /// The plan would take too long on this machine, and is carried out with fewer keys.
     FewerKeys {
-        /// How long the plan would take, and how many keys are measured.
+        /// The time that the plan would take, and the number of keys that are measured.
         text: &'a str,
     },
     /// So few rounds are planned that no difference can be significant, however clear it is.
     FewRounds {
-        /// How many rounds are planned, over how many comparisons, and how many are needed.
+        /// The number of planned rounds, the number of comparisons, and the number of rounds that
+        /// these need.
         text: &'a str,
     },
     /// The cost of the measuring itself is being measured.
@@ -50,7 +51,7 @@ pub enum Event<'a> {
     Turn {
         /// The round, from 1.
         round: u32,
-        /// How many rounds there are.
+        /// The number of rounds.
         rounds: u32,
         /// The target's name.
         target: &'a str,
@@ -61,7 +62,7 @@ pub enum Event<'a> {
     Refused {
         /// The target's name.
         target: &'a str,
-        /// Why the target does nothing.
+        /// The reason why the target does nothing.
         reason: &'a str,
     },
     /// A round of a cell is over.
@@ -79,7 +80,7 @@ pub enum Event<'a> {
     Lost {
         /// The target's name.
         target: &'a str,
-        /// Why the target failed.
+        /// The reason why the target failed.
         reason: &'a str,
     },
     /// A check has its first finding on the rounds so far for this target, point and operation. Checks that need all
@@ -92,7 +93,7 @@ pub enum Event<'a> {
     },
     /// A turn is over.
     TurnEnded {
-        /// How many turns are over.
+        /// The number of turns that are over.
         done: u64,
     },
     /// The rounds are over, or were interrupted: the targets are closed and the results are put together.

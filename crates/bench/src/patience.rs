@@ -2,9 +2,10 @@
 
 use larder_store::{Error, Result};
 
-/// How often an operation is attempted.
+/// The number of attempts of an operation.
 const ATTEMPTS: u32 = 5;
-/// How often an operation without an answer is attempted: each attempt takes as long as the client waits.
+/// The number of attempts of an operation without an answer: each attempt takes as long as the client
+/// waits.
 const UNANSWERED: u32 = 2;
 
 /// Repeats an operation until it succeeds, fails for good, or has failed often enough.
@@ -31,7 +32,7 @@ mod tests {
 
     use super::*;
 
-    /// How often an operation is attempted that always fails with this error.
+    /// The number of attempts of an operation that always fails with this error.
     fn tries(error: impl Fn() -> Error) -> u32 {
         let mut tries = 0;
         let tried: Result<()> = patiently(|| {

@@ -165,7 +165,8 @@ struct Prober<'a> {
     pattern: &'a [u8],
     options: SetOptions,
     stop: &'a AtomicBool,
-    /// How many keys were stored so far: each has its own name, so that no attempt follows a delete of its own key.
+    /// The number of keys that were stored so far: each has its own name, so that no attempt follows a delete of
+    /// its own key.
     stored: usize,
 }
 

@@ -105,7 +105,7 @@ mod tests {
 
     const HEAD: &str = r#"{"schema": 1, "larder": "0.1.0", "started": "2026-11-22T00:31:00Z"}"#;
 
-    /// Why a folder with these files is refused.
+    /// The reason why a folder with these files is refused.
     fn refused(files: &[(&str, &str)]) -> Option<String> {
         let folder = tempfile::tempdir().unwrap();
         for (name, content) in files {

@@ -57,7 +57,7 @@ fn allocations_of(url: &str, requests: u32, (operation, pace): (Operation, &str)
 /// One allocation in a thousand operations. Progress and results make some tens.
 const MADE_BESIDE: u64 = 380;
 
-/// How many more allocations twenty times the operations make.
+/// The number of additional allocations of twenty times as many operations.
 fn growth(url: &str, operation: Operation, pace: &str) -> u64 {
     let how = (operation, pace);
     allocations_of(url, 20_000, how); // The first run makes the allocations of the process.

@@ -121,7 +121,7 @@ fn run(name: &str, form: ArticleForm, workload: &str) -> Run {
     run
 }
 
-/// What was measured went without an error or a wrong value.
+/// The measured operations had no error and no wrong value.
 fn sound(run: &Run) {
     for cell in &run.cells {
         let reason = cell.reason.as_deref().filter(|_| cell.counts.hits > 0);
@@ -204,8 +204,8 @@ fn forms() {
     }
 }
 
-/// APCu, memcached and the two file systems in memory with more than they hold: one point of each part, and a
-/// tmpfs of as much less.
+/// APCu, memcached and the two file systems in memory get more than they hold. There is one point of each
+/// part, and a smaller tmpfs in proportion.
 fn a000_published() {
     let mut scenario =
         Scenario::find("a000").unwrap().resolve(ArticleForm::Published, false).unwrap();
@@ -369,7 +369,7 @@ fn a001() {
     let mut beyond = run.cells.iter().filter(|cell| cell.point["key_size"] == long);
     let refused = beyond.find(|cell| cell.target.starts_with("memcached:?name")).unwrap();
     assert_eq!(refused.reason.as_deref(), Some("key 256 B > key limit 250 B"), "{refused:#?}");
-    // Of 70 requests as many are made as it takes for each of 80 threads to read each of 70 keys.
+    // The 70 requests become as many as 80 threads need to read each of 70 keys.
     let read = |part: &str, threads, name: &str| {
         let (part, threads) = (PointValue::Text(part.into()), PointValue::Number(threads));
         let mut cells = cells(&run, name).into_iter();

@@ -16,8 +16,8 @@ use larder_report::{
 use larder_testkit::stores;
 use larder_workload::WorkloadSpec;
 
-/// How long an operation of a target takes, in microseconds, and how much of that is CPU time of the client. Two that wait at
-/// once take half as long together.
+/// The time of an operation of a target, in microseconds, and the part of it that is CPU time of the client. Two operations
+/// that wait at once take half as long together.
 const TIMES: &[(&str, f64, f64)] = &[
     ("waits", 1000.0, 10.0),
     ("waits longer", 2000.0, 10.0),
@@ -27,7 +27,7 @@ const TIMES: &[(&str, f64, f64)] = &[
     ("works for two", 55.0, 55.0),
     ("forgets", 2.0, 2.0),
 ];
-/// How much longer or shorter a round may take than the other rounds, as a share of its time.
+/// The largest difference of a round's time from the other rounds', as a share.
 const SPREAD: f64 = 0.05;
 
 /// One waits, one works, one forgets.

@@ -29,7 +29,7 @@ const LIST: &[Engine] = &[
     Engine { capacity_option: Some("size"), ..engine("sly") },
 ];
 
-/// How many sets come before a late store drops anything.
+/// The number of sets before a late store drops an entry.
 const LATE: usize = 20;
 
 const fn engine(scheme: &'static str) -> Engine {

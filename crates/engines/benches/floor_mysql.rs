@@ -19,10 +19,10 @@ use turns::{heading, take_turns};
 
 const KEY: &[u8] = b"floor:key:000001";
 
-/// How many keys a batch has.
+/// The number of keys of a batch.
 const BATCH: usize = 100;
 
-/// How often either is done.
+/// The number of times that either is done.
 const ROUNDS: usize = 500;
 
 /// Names a server, as in `mysql://user:password@127.0.0.1:3306/database?ssl-mode=DISABLED`: a started server has an

@@ -21,8 +21,8 @@ use crate::scratch;
 
 /// No file in it can be executed or grant privileges.
 const FLAGS: c_ulong = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
-/// How often unmounting is tried before it is left to the kernel, and the pause in between. An ending program may still
-/// have a file open.
+/// The number of attempts to unmount before this is left to the kernel, and the pause in between. An ending program may
+/// still have a file open.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -104,7 +104,7 @@ fn mount(path: &Path, what: Mount) -> io::Result<()> {
     let path = CString::new(format!("/proc/self/fd/{}", directory.as_raw_fd()))?;
     let size = what.asked().map(|size| format!(",size={}", size.0)).unwrap_or_default();
     let options = CString::new(format!("mode=0700{size}"))?;
-    // SAFETY: all four are NUL-terminated and outlive the call, which keeps none of them.
+    // SAFETY: all four are NUL-terminated and outlive the call, which keeps no pointer to them.
     let mounted = unsafe {
         libc::mount(kind.as_ptr(), path.as_ptr(), kind.as_ptr(), FLAGS, options.as_ptr().cast())
     };

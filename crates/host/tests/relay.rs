@@ -20,7 +20,8 @@ use libtest_mimic::{Arguments, Trial};
 /// The task of a second process.
 const ROLE: &str = "LARDER_TEST_ROLE";
 
-/// How often a time is taken, because the machine may do other work: the least time counts.
+/// The number of times that a time is taken. The machine may do other work, so the least time
+/// counts.
 const ATTEMPTS: usize = 5;
 
 fn main() -> ExitCode {

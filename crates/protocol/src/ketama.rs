@@ -69,8 +69,8 @@ impl Ketama {
     }
 }
 
-/// How many digests, of four points each, a server of this weight gets: in single precision, as libmemcached
-/// computes it, or a pool with odd weights would disagree about a few keys.
+/// The number of digests, of four points each, of a server with this weight. It is computed in single
+/// precision, as libmemcached does. Otherwise a pool with odd weights would disagree about a few keys.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

@@ -3,7 +3,7 @@
 /// The longest key, in bytes.
 pub const MAX_KEY_LEN: usize = 250;
 
-/// Why a key cannot be sent.
+/// The reason why a key cannot be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyFault {
     /// The key has no bytes.

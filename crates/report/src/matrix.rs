@@ -221,7 +221,7 @@ fn grid(rated: &[Rated<'_>], texts: &[Vec<String>], block: Range<usize>) -> Grid
     grid
 }
 
-/// By how much the row is faster than the column, in percent of the column.
+/// The lead of the row over the column, in percent of the column.
 pub(crate) fn difference(
     rated: &[Rated<'_>],
     row: usize,

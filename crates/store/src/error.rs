@@ -83,7 +83,7 @@ pub enum Error {
         engine: &'static str,
         /// The server that was asked.
         peer: String,
-        /// How long the caller waited.
+        /// The time for which the caller waited.
         after: Duration,
     },
     /// The store is not there: refused, closed, not installed.

@@ -132,7 +132,7 @@ pub enum Remaining {
     For(Duration),
 }
 
-/// How a value is stored.
+/// The options of a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SetOptions {
     /// The condition under which the value is stored.
@@ -164,8 +164,8 @@ pub enum SetMode {
 }
 
 impl SetMode {
-    /// Why a set in this mode stores nothing, given the version of the existing entry; `None` where its condition
-    /// holds.
+    /// The reason why a set in this mode stores nothing, given the version of the existing entry; `None` where
+    /// its condition holds.
     pub fn refusal(self, there: Option<u64>) -> Option<SetOutcome> {
         match (self, there) {
             (Self::Add, Some(_)) | (Self::Replace | Self::Append | Self::Prepend, None) => {

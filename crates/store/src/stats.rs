@@ -80,7 +80,7 @@ impl Stats {
 pub struct Counter {
     /// Words in lower case, joined by underscores; never a field of [`Stats`].
     pub name: &'static str,
-    /// How often the event happened.
+    /// The number of times that the event happened.
     pub value: u64,
 }
 

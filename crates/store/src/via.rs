@@ -32,7 +32,7 @@ pub struct Via {
 }
 
 impl Via {
-    /// How much longer a round trip takes.
+    /// The additional time of a round trip.
     pub fn delay(self) -> Duration {
         self.delay.0
     }

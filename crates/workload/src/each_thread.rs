@@ -17,8 +17,8 @@ pub enum EachThread {
 }
 
 impl EachThread {
-    /// How many applications so many threads are; `None` where the threads share the keys, or where a thread would be left
-    /// over.
+    /// The number of applications for this number of threads; `None` where the threads share the keys, or where a thread
+    /// would be left over.
     pub fn applications(self, threads: u32) -> Option<u32> {
         match self {
             Self::Share => None,

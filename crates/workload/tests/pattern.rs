@@ -16,7 +16,7 @@ fn draw(text: &str, n_keys: u32, n_ops: usize) -> Vec<u32> {
     keys
 }
 
-/// How often each key was drawn.
+/// The number of draws of each key.
 fn counts(n_keys: u32, draws: &[u32]) -> Vec<u32> {
     let mut counts = vec![0; n_keys as usize];
     for &key in draws {

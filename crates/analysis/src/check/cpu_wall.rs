@@ -58,9 +58,9 @@ impl Check for CpuWall {
 struct Contradiction<'a> {
     slower: &'a str,
     faster: &'a str,
-    /// How many times faster.
+    /// The ratio by wall clock.
     by_wall: f64,
-    /// How many times dearer.
+    /// The ratio by CPU time.
     by_cpu: f64,
     /// The share of the slower target's wall-clock time that is not the client's CPU time.
     off_cpu: f64,
@@ -190,7 +190,7 @@ impl Spread {
         Some(Self { median: median(values)?, between })
     }
 
-    /// How many times greater this figure is than the other, where that is sure and more than `margin`.
+    /// The ratio of this figure to the other, where it is surely greater by more than `margin`.
     fn clearly_above(&self, other: &Self, margin: f64) -> Option<f64> {
         let times = self.median / other.median;
         (self.between[0] > other.between[1] && times > margin).then_some(times)

@@ -61,7 +61,7 @@ impl Check for ErrAsOp {
     }
 }
 
-/// How much a share of failures matters, in percent.
+/// The severity of a share of failures, in percent.
 fn severity(share: f64) -> Severity {
     if share > TOLERABLE { Severity::Error } else { Severity::Note }
 }

@@ -30,7 +30,7 @@ pub struct DiffOf<'a> {
 #[error("{0}")]
 pub struct NotComparable(String);
 
-/// How the targets of two runs are matched.
+/// The way in which the targets of two runs are matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MatchBy {
     /// By their URLs, as typed.

@@ -34,7 +34,7 @@ pub(crate) struct Guest {
     floor: Vec<f64>,
     /// The time of the cache without the floor of the same round.
     pub(crate) bare: Vec<f64>,
-    /// Why there are no figures.
+    /// The reason why there are no figures.
     missing: Option<String>,
 }
 

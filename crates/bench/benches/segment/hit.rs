@@ -15,7 +15,8 @@ const KEYS: usize = 10_000;
 const LEN: usize = 100;
 const SIZE: usize = 64 << 20;
 
-/// How often the guests are measured, and how many rounds of the other contenders there are each time.
+/// The number of times that the guests are measured, and the number of rounds of the other contenders
+/// each time.
 const GUEST_ROUNDS: usize = 5;
 const ROUNDS: usize = 40;
 
@@ -45,7 +46,8 @@ pub(crate) fn measure(scale: Scale) -> Result<()> {
         reader("floor: a copy of the value", Records::new(KEYS, LEN, false), LEN),
         reader("floor: a hash of the key, then the copy", Records::new(KEYS, LEN, true), LEN),
     ];
-    // After so many blocks, nine keys of ten have been asked for: hot keys are near the processor.
+    // After this number of blocks, nine keys of ten have been asked for: hot keys are near the
+    // processor.
     let turn = Turn { warm: scale.of(50, 1), timed: scale.of(20, 1) };
     let mut guests = Guests::of(KEYS, LEN, scale)?;
     for of_guests in 0..scale.of(GUEST_ROUNDS, 1) {

@@ -23,7 +23,7 @@ pub(crate) fn measure(scale: Scale) -> Result<()> {
     for _ in 0..scale.of(REGIONS, 1) {
         let least = least_for_all(n)?;
         all.push(beside(least, n));
-        // So many items that each byte of the region has been written more than once.
+        // There are enough items that each byte of the region is written more than once.
         let size = n * (KEY_LEN + LEN);
         full.push(beside(size, stored(size, 3 * n)?));
     }

@@ -71,7 +71,7 @@ impl Random {
 /// The keys that are asked for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Keys {
-    /// So many keys, each as often as any other.
+    /// This number of keys, each as often as any other.
     Random(usize),
     /// Each key once, from this number on.
     Fresh(usize),

@@ -92,7 +92,8 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// How long this thread could have run and had no processor, since its start; 0 where the system does not tell.
+/// The time for which this thread could have run and had no processor, since its start; 0 where the system does
+/// not tell.
 fn waited() -> Duration {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let ns = told.split_whitespace().nth(1).and_then(|ns| ns.parse().ok());

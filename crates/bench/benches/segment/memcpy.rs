@@ -15,7 +15,7 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// So many values of this length; with `hashes`, a get hashes the key before it copies.
+    /// `n` values of this length; with `hashes`, a get hashes the key before it copies.
     pub(crate) fn new(n: usize, len: usize, hashes: bool) -> Self {
         let mut bytes = vec![0; n * len];
         for (number, value) in bytes.chunks_exact_mut(len).enumerate() {

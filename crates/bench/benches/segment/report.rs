@@ -87,7 +87,7 @@ fn together(a: &[f64], b: &[f64], of: fn(f64, f64) -> f64) -> Option<f64> {
     median(&pairs)
 }
 
-/// So many medians, each of equally many figures that follow each other.
+/// `n` medians, each of equally many figures that follow each other.
 fn medians(figures: &[f64], n: usize) -> impl Iterator<Item = f64> {
     let each = (figures.len() / n.max(1)).max(1);
     figures.chunks_exact(each).filter_map(median)

@@ -1,4 +1,4 @@
-//! Which of two targets is faster, for every point and operation at which two were measured.
+//! The faster of two targets, for every point and operation at which two were measured.
 
 use std::collections::BTreeMap;
 

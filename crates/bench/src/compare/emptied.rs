@@ -15,16 +15,17 @@ use crate::target::Target;
 
 /// At most so many keys are looked for, spread evenly over those that were stored.
 const MOST_KEYS: u32 = 500;
-/// So many keys are asked for in one request.
+/// The number of keys in one request.
 const AT_ONCE: usize = 20;
 
-/// How many keys were looked for after an emptying, and how many of them were still there.
+/// The number of keys that were looked for after an emptying, and the number of them that were
+/// still there.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Left {
     checked: u64,
     still_there: u64,
     example: Option<String>,
-    /// Why some keys could not be looked for.
+    /// The reason why some keys could not be looked for.
     error: Option<String>,
 }
 

@@ -30,7 +30,7 @@ pub struct Estimate {
     pub memory_bytes: u64,
     /// Disk at most, in bytes.
     pub disk_bytes: u64,
-    /// Why the target cannot run, or not at every point.
+    /// The reason why the target cannot run, or not at every point.
     pub reason: Option<String>,
 }
 

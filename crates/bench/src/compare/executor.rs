@@ -50,7 +50,7 @@ impl<'a> Executor<'a> {
         Ok(Some(Self::Threads { point, sessions, store: Arc::clone(&target.store) }))
     }
 
-    /// How many threads, or processes of a guest, work at once.
+    /// The number of threads, or processes of a guest, that work at once.
     pub(super) fn len(&self) -> u32 {
         match self {
             Self::Threads { point, .. } => point.threads,

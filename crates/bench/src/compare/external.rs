@@ -61,7 +61,7 @@ impl Wanted {
     }
 }
 
-/// Why external servers must not take the entries of a plan.
+/// The reason why external servers must not take the entries of a plan.
 fn refusal(plan: Wanted, stats: &Stats, drops: bool) -> Option<String> {
     let wanted = ByteSize(plan.largest);
     #[expect(clippy::cast_precision_loss, reason = "a share")]

@@ -22,8 +22,8 @@ pub(super) fn few_rounds(plan: &Plan, slots: &[TargetSlot]) -> Option<String> {
     })
 }
 
-/// How many pairs of cells will be compared, as far as is known before the rounds. Each point and operation has the
-/// pairs of targets that keep their entries and have equally many threads or processes.
+/// The number of pairs of cells that will be compared, as far as it is known before the rounds. Each point and
+/// operation has the pairs of targets that keep their entries and have equally many threads or processes.
 fn comparisons(plan: &Plan, slots: &[TargetSlot]) -> usize {
     let mut pairs = 0;
     for point in &plan.points {

@@ -12,9 +12,9 @@ use crate::guest::INTERPRETER;
 use crate::plan::{Plan, PlannedPoint, PlannedTarget};
 use crate::target::Target;
 
-/// How often the floor is measured at each point, if it does not take too long.
+/// The number of times that the floor is measured at each point, if it does not take too long.
 const ROUNDS: u32 = 3;
-/// How long each operation may be timed in a round: a floor needs no more.
+/// The longest time for each operation in a round: a floor needs no more.
 const AT_MOST: Duration = Duration::from_millis(200);
 /// After this time no further round begins at a point. With so cheap a store, the work between timed segments takes a
 /// multiple of their time, and on a busy machine a multiple of that.

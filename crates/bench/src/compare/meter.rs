@@ -15,7 +15,7 @@ pub(super) struct Meter {
     pub(super) wire_requests: Option<u64>,
     pub(super) tiers: Vec<TierStats>,
     pub(super) server_cpu_ns: Option<u64>,
-    /// How long the servers, and the relays before them, have waited for a processor.
+    /// The time for which the servers, and the relays before them, have waited for a processor.
     pub(super) server_wait_ns: Option<u64>,
     /// The memory of the process that measures, with the store's own mappings.
     pub(super) memory_bytes: Option<u64>,
@@ -113,7 +113,7 @@ pub(super) fn resident(target: &Target, started: &Meter, now: &Meter) -> Option<
     }
 }
 
-/// By how much memory grew; `None` where it did not grow, which is not 0.
+/// The growth of memory; `None` where it did not grow, which is not 0.
 fn grown_by((now, then): (u64, u64)) -> Option<u64> {
     now.checked_sub(then).filter(|growth| *growth > 0)
 }

@@ -79,7 +79,7 @@ pub struct CellHistograms {
     pub operation: Operation,
     /// Start in seconds from the start of the run, length in seconds, latencies.
     pub rounds: Vec<(f64, f64, Packed)>,
-    /// Which times of an operation the histograms hold.
+    /// The times of an operation that the histograms hold.
     pub times: Times,
 }
 
@@ -125,7 +125,7 @@ impl TargetSlot {
         }
     }
 
-    /// How many threads or processes work on the target at once at a point.
+    /// The number of threads or processes that work on the target at once at a point.
     pub(crate) fn workers(&self, point: &PlannedPoint) -> u32 {
         if self.planned().is_guest() { point.guest_processes() } else { point.threads }
     }

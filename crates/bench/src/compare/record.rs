@@ -111,7 +111,7 @@ impl Recorder<'_> {
         })
     }
 
-    /// How many rounds a target must have carried out at a point for a whole result.
+    /// The number of rounds that a target must have carried out at a point for a whole result.
     fn rounds(&self, samples: &Samples, at: usize) -> u32 {
         let open = self.plan.until.is_some() || self.plan.max_time.is_some();
         if open { samples.begun(at) } else { self.plan.own_rounds() }
@@ -332,7 +332,7 @@ fn hits_of(cell: &Cell, rounds: &[&Entry]) -> Vec<f64> {
     rounds.iter().filter_map(|entry| entry.sample.hits_per_s(cell.operation)).collect()
 }
 
-/// Why a cell is empty, or its figures are not to be trusted.
+/// The reason why a cell is empty, or its figures are not to be trusted.
 fn reason(
     slot: &TargetSlot,
     (point, operation): (&PlannedPoint, Operation),
@@ -365,7 +365,8 @@ fn reason(
     nothing_succeeded(entries)
 }
 
-/// Why there are no figures although there are rounds; `None` where an operation succeeded.
+/// The reason why there are no figures although there are rounds; `None` where an operation
+/// succeeded.
 pub(super) fn nothing_succeeded(entries: &[Entry]) -> Option<(ReasonKind, String)> {
     if entries.iter().any(|entry| entry.sample.ops_per_s > 0.0) {
         return None;

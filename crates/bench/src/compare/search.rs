@@ -31,7 +31,7 @@ const FAR: u64 = 10;
 /// The most turns of a search, so that no two turns share a version.
 const TURNS: u32 = 64;
 
-/// How many trials a search has, about.
+/// The approximate number of trials of a search.
 const ABOUT: f64 = 8.0;
 
 /// Searches for the highest rate within the bound, after the turn's closed loop has returned these entries.
@@ -66,7 +66,7 @@ pub(super) fn search(
     Some(searched)
 }
 
-/// How many operations a second the closed loop did, of all kinds; `None` where it did no operation.
+/// The operations a second that the closed loop did, of all kinds; `None` where it did no operation.
 #[expect(clippy::cast_precision_loss, reason = "a rate")]
 fn reached(closed: &[Entry]) -> Option<f64> {
     // The parts of the time of a mix add up to all of it.
@@ -187,7 +187,7 @@ pub(super) fn concluded(
     }
 }
 
-/// Why a target was not searched at a point.
+/// The reason why a target was not searched at a point.
 fn lack(
     slot: &TargetSlot,
     point: &PlannedPoint,
@@ -203,7 +203,7 @@ fn lack(
     })
 }
 
-/// Why there is no rate, where not every round found a rate.
+/// The reason why there is no rate, where not every round found a rate.
 fn why_none(bound: Bound, found: &[Searched]) -> Option<(ReasonKind, String)> {
     let without = found.iter().filter(|searched| searched.rate().is_none()).count();
     (without > 0).then(|| {

@@ -26,7 +26,7 @@ use larder_workload::Until;
 /// pairs it finds a difference of 10 %, although each target has a bad round now and then.
 const MIN_COMPARED_ROUNDS: u32 = 28;
 
-/// How many of the figures that are not exact enough are named.
+/// The most figures that are named as not exact enough.
 const NAMED: usize = 5;
 
 /// The rule that decides whether a point has another round.

@@ -19,7 +19,7 @@ use crate::plan::{PlannedPhase, PlannedPoint, phase_seed};
 use crate::target::Target;
 use crate::usage::trim_memory;
 
-/// How much of each phase is done.
+/// The amount of work in each phase.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Amount {
     /// All of it.
@@ -30,7 +30,8 @@ pub(super) enum Amount {
     AtMost(Duration),
     /// As much as fits into this time, loads too.
     Trial(Duration),
-    /// So many operations of a measured phase, and no more than fit into this time; a load is done whole.
+    /// This number of operations of a measured phase, but no more than fit into this time; a load is done
+    /// whole.
     Paced { operations: u64, limit: Duration },
 }
 
@@ -41,7 +42,7 @@ pub(super) enum Pacing {
     Planned,
     /// Each operation begins when the one before is over, whatever the plan says.
     Closed,
-    /// So many operations begin a second.
+    /// This number of operations begin a second.
     At(f64),
 }
 

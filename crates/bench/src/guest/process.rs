@@ -23,11 +23,11 @@ use super::reply::{Greeting, Opened, PROTOCOL};
 
 /// The file in its folder that holds its standard error.
 const LOG: &str = "stderr";
-/// How often Larder checks whether the run was stopped.
+/// The interval at which Larder checks whether the run was stopped.
 const GLANCE: Duration = Duration::from_millis(200);
 /// The longest line of an answer, in bytes.
 const LONGEST_LINE: usize = 1 << 20;
-/// How much of a wrong answer is shown, in characters.
+/// The most characters of a wrong answer that are shown.
 const SHOWN: usize = 80;
 
 /// A stop flag that is never set, for short waits.

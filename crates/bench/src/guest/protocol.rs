@@ -231,7 +231,7 @@ pub struct HandPhase {
     pub shares: Vec<Vec<Step>>,
     /// The number of gets in a request.
     pub multiget: usize,
-    /// How long the operations are repeated; `None`: each is done once.
+    /// The time for which the operations are repeated; `None`: each is done once.
     pub time_limit: Option<Duration>,
 }
 

@@ -22,7 +22,7 @@ use crate::target::Target;
 
 const CATALOG: Catalog = NATIVE.with_guests(GUESTS);
 
-/// How long a guest here may stay silent. An interpreter may need seconds to start beside other work.
+/// The longest silence of a guest here. An interpreter may need seconds to start beside other work.
 const SILENCE: Duration = Duration::from_secs(10);
 
 const HOSTILE: Language = Language {

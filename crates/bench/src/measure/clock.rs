@@ -64,8 +64,8 @@ pub fn thread_cpu_ns() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// Of the CPU time of the calling thread, the part in the system's kernel. Where the kernel counts it in ticks, it is right over
-/// many of them only.
+/// The part of the calling thread's CPU time that the system's kernel used. Where the kernel counts it in ticks, it is right
+/// over many ticks only.
 pub(crate) fn thread_system_ns() -> u64 {
     // SAFETY: all bytes 0 are a value of this structure, which has room for all that is written.
     let usage = unsafe {
@@ -116,8 +116,8 @@ impl Scheduled {
         }
     }
 
-    /// How long the thread waited while it was timed, by its processor time meanwhile. A thread that stops its clock to
-    /// prepare work waits then, too, in proportion to its processor time.
+    /// The time for which the thread waited while it was timed, by its processor time meanwhile. A thread that stops
+    /// its clock to prepare work waits then, too, in proportion to its processor time.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -130,8 +130,8 @@ impl Scheduled {
     }
 }
 
-/// How long the calling thread has waited for a processor while it could have run; `None` where the kernel does not
-/// tell.
+/// The time for which the calling thread could have run and waited for a processor; `None` where the kernel does
+/// not tell.
 pub(crate) fn thread_wait_ns() -> Option<u64> {
     Scheduled::read(Path::new("/proc/thread-self/schedstat")).map(|thread| thread.waited_ns)
 }

@@ -49,7 +49,7 @@ impl Failures {
 mod tests {
     use super::*;
 
-    /// How many failures of this length it takes until a thread gives up.
+    /// The number of failures of this length until a thread gives up.
     fn until_given_up(length_ns: u64, is_unanswered: bool) -> u32 {
         let mut failures = Failures::default();
         let mut now = 0;

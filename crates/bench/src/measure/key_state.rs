@@ -18,7 +18,7 @@ pub(crate) struct KeyState {
     renewed_ns: Vec<AtomicU64>,
     /// The latest version that was drawn; only the thread that owns a key writes it.
     issued: Vec<AtomicU32>,
-    /// How often a key was drawn in this phase.
+    /// The number of draws of each key in this phase.
     drawn: Vec<AtomicU32>,
     /// Keys with a write in this turn that got no answer: the write may still be carried out, after any later one.
     /// Empty before the first such write.
@@ -194,7 +194,8 @@ impl KeyState {
         doubted.is_some_and(|doubted| doubted[key as usize].load(Ordering::Acquire))
     }
 
-    /// How many different keys were drawn since the last call, and how often the most frequent key was.
+    /// The number of different keys that were drawn since the last call, and the number of draws of the
+    /// most frequent key.
     pub(crate) fn take_drawn(&self) -> (u64, u64) {
         let mut distinct = 0;
         let mut top = 0;

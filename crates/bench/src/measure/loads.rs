@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use super::clock::now_ns;
 
-/// How long a value takes to make, and the values that are being made now; shared by the threads of a phase.
+/// The time that a value takes to make, and the values that are being made now; shared by the threads of a
+/// phase.
 #[derive(Debug)]
 pub(super) struct Loads {
     time: Duration,
@@ -18,7 +19,7 @@ pub(super) struct Loads {
 /// The making of the value of a key.
 #[derive(Debug, Default)]
 struct Making {
-    /// How many threads make the value now.
+    /// The number of threads that make the value now.
     under_way: AtomicU32,
     /// When a thread last stored the value, on the monotonic clock.
     stored_ns: AtomicU64,

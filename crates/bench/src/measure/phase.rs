@@ -20,8 +20,8 @@ use larder_workload::{KeySpace, Values};
 
 /// The most steps into which the waits of operations that never began are divided.
 const WAITS: u64 = 1 << 16;
-/// A client library whose own threads take more than one part in so many of the CPU time hides how the whole divides: only the
-/// threads of the workload tell theirs.
+/// The largest part of the CPU time that a client library's own threads may take. With more, the division of the whole is
+/// unknown, because only the threads of the workload report theirs.
 const LIBRARY_SHARE: u64 = 20;
 
 /// The work of a phase, and its length.
@@ -39,7 +39,7 @@ pub struct PhasePlan<'a> {
     pub time_limit: Option<Duration>,
     /// When operations are due; `None` in a closed loop, where each operation begins when the one before is over.
     pub(crate) arrivals: Option<&'a Arrivals>,
-    /// How values are set.
+    /// The options of every set.
     pub set_options: SetOptions,
     /// The TTL that a touch gives.
     pub touch_ttl: Option<Duration>,
@@ -110,7 +110,7 @@ pub struct PhaseResult {
     pub client_wait_s: Option<f64>,
     /// Different keys drawn.
     pub distinct_keys: u64,
-    /// How often the most frequent key was drawn.
+    /// The number of draws of the most frequent key.
     pub top_key_ops: u64,
     /// Whether a thread stopped because the store kept failing.
     pub gave_up: bool,
@@ -241,7 +241,7 @@ fn work<P: Pace>(worker: Worker<'_, P>, gate: &Barrier) -> (Share, Option<u64>) 
     (share.unwrap_or_else(|panic| resume_unwind(panic)), waited)
 }
 
-/// Of the CPU time of the measured loops, the seconds in the system's kernel, where it is the threads' own.
+/// The seconds of the measured loops' CPU time in the system's kernel, where it is the threads' own.
 fn in_kernel(shares: &[Share], timed_cpu_ns: u64, others_cpu_ns: u64) -> Option<f64> {
     let system_ns: u64 = shares.iter().map(|share| share.timed_system_ns).sum();
     let is_own = others_cpu_ns.saturating_mul(LIBRARY_SHARE) <= timed_cpu_ns;

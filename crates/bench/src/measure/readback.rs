@@ -25,7 +25,7 @@ const MOST_OVERWRITTEN: u32 = 200;
 /// The result of a read-back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReadBack {
-    /// How many keys were read and how many were wrong; all other counts are 0.
+    /// The number of keys that were read and the number of wrong ones; all other counts are 0.
     pub counts: Counts,
     /// The first wrong value of each kind, in words.
     pub examples: BTreeMap<String, String>,
@@ -74,11 +74,11 @@ pub(crate) struct Reader<'a> {
     /// The sessions of the threads. The first session reads; each session sets the keys of its thread, so that a key
     /// keeps its one writer.
     pub(crate) sessions: &'a mut [Box<dyn Session>],
-    /// How the values were set.
+    /// The options with which the values were set.
     pub(crate) set_options: SetOptions,
     /// The flags of values that are set once more: other flags than before, where the store keeps flags.
     pub(crate) flags_again: u32,
-    /// How many keys the plan asks for by one request.
+    /// The number of keys in one request of the plan.
     pub(crate) together: usize,
     pub(crate) stop: &'a AtomicBool,
 }

@@ -109,7 +109,7 @@ struct Answers<'a> {
     state: &'a KeyState,
     orders: Orders<'a>,
     tally: &'a mut Tally,
-    /// Which of the keys were found.
+    /// Whether each of the keys was found.
     found: &'a mut [bool],
     /// When the request began, on the monotonic clock.
     began_ns: u64,

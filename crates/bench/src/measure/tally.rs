@@ -60,7 +60,7 @@ pub(super) enum Known {
 pub struct PacedTally {
     /// Latency of operations that succeeded, from the instant at which they really began.
     pub service: Histogram<u64>,
-    /// How late operations began by the schedule's own fault.
+    /// The delays of operations by the schedule's own fault.
     pub lag: Histogram<u64>,
     /// Operations that would have begun late even with the schedule in time: their thread was busy with operations
     /// before.
@@ -312,7 +312,7 @@ impl Tallies {
         self.0.iter().map(|(operation, tally)| (*operation, tally))
     }
 
-    /// Operations of all kinds, and those of them that failed.
+    /// The number of operations of all kinds, and the number of failed ones.
     pub fn failures(&self) -> (u64, u64) {
         let sum = |of: fn(&Counts) -> u64| self.0.iter().map(|(_, tally)| of(&tally.counts)).sum();
         (sum(|counts| counts.ops), sum(|counts| counts.errors + counts.failed_fills))
@@ -324,7 +324,7 @@ impl Tallies {
         kinds.peek().is_some() && kinds.all(|kind| kind == "full")
     }
 
-    /// How many operations got no answer in time.
+    /// The number of operations without an answer in time.
     pub fn timeouts(&self) -> u64 {
         self.0.iter().filter_map(|(_, tally)| tally.errors_by_kind.get("timeout")).sum()
     }

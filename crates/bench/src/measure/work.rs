@@ -43,8 +43,8 @@ pub struct KeySource<'a> {
     pub group: u32,
     /// The recording; only `Work::Replayed` needs it.
     pub trace: Option<&'a Trace>,
-    /// Of a phase that only reads, in order: how many applications the threads are, each of which has keys of its own
-    /// that all of its threads read. `None` where the threads share the keys.
+    /// For a phase that only reads, in order: the number of applications. Each has keys of its own that all of its
+    /// threads read. `None` where the threads share the keys.
     pub applications: Option<u32>,
 }
 

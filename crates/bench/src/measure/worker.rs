@@ -29,7 +29,7 @@ use larder_workload::{Access, Composer, Finding, Values};
 
 /// Operations in a block at most: enough to make its overhead vanish, few enough to stop soon.
 const BLOCK: usize = 1024;
-/// How long a block should take: slow stores get smaller blocks, so that time limits and Ctrl-C are seen.
+/// The intended time of a block: slow stores get smaller blocks, so that time limits and Ctrl-C are seen.
 const BLOCK_NS: u64 = 20_000_000;
 /// The most operations in a block of an open loop: drawing a block may make the next operation late, and must not take
 /// long.
@@ -71,7 +71,7 @@ pub(super) struct Worker<'a, P> {
     /// The instant since which the thread has been waiting for an operation to begin.
     pub(super) free: u64,
     pub(super) buffer: Vec<u8>,
-    /// Which keys of a request were found.
+    /// Whether each key of a request was found.
     pub(super) found: Vec<bool>,
     /// The kind of a request of many keys; `None` where operations come one by one.
     request: Option<Operation>,

@@ -30,7 +30,8 @@ impl Future {
         Self(next)
     }
 
-    /// How many reads hit in a cache of so many bytes that knows all operations beforehand.
+    /// The number of reads that hit in a cache of `capacity` bytes that knows all operations
+    /// beforehand.
     pub(super) fn hits(&self, accesses: &Accesses, capacity: u64) -> u64 {
         // An entry is known by the time of the read that it will answer.
         let mut kept = TimeSet::new(accesses.len());

@@ -2,7 +2,8 @@
 
 use super::accesses::{Accesses, Use};
 
-/// How many reads hit in an exact LRU of so many bytes. An entry that does not fit alone is not taken.
+/// The number of reads that hit in an exact LRU of `capacity` bytes. An entry that does not fit alone
+/// is not taken.
 pub(super) fn hits(accesses: &Accesses, capacity: u64) -> u64 {
     let mut list = List::new(accesses.sizes.len());
     let mut used = 0;

@@ -1,5 +1,5 @@
-//! How often a cache of some capacity could have hit, on exactly the measured operations: exact LRU, and the optimal
-//! choice, which knows the future.
+//! The hit ratios that a cache of some capacity could have had, on exactly the measured operations. The models are
+//! an exact LRU, and the optimal choice, which knows the future.
 //!
 //! A ratio by itself says little: 60 % may be all that the order of the keys allows, or half of it. So two models
 //! stand beside the figures of the targets and see the same operations, drawn from the same seed. They count only the

@@ -5,7 +5,7 @@ use larder_store::Catalog;
 use super::{PlannedPoint, PlannedTarget};
 use crate::error::{Result, usage};
 
-/// Why no capacity can be asked of a target.
+/// The reason why a target takes no capacity.
 pub(crate) type Unbounded = &'static str;
 
 /// The option that bounds the size of a target, or why there is no such option.

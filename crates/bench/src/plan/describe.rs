@@ -123,7 +123,7 @@ fn recorded(sizes: impl Iterator<Item = Option<u32>>, otherwise: &str) -> Option
     Some(format!("recorded ({spread}{rest})"))
 }
 
-/// How many operations of each kind a trace replays.
+/// The number of operations of each kind that a trace replays.
 fn recorded_operations(trace: &Trace) -> String {
     let stats = trace.stats();
     let kinds = [

@@ -54,17 +54,17 @@ pub struct Plan {
     pub summary: String,
     /// The seed from which every draw follows.
     pub seed: u64,
-    /// How often each cell is measured; with `until`, at least.
+    /// The number of times that each cell is measured; with `until`, the least number.
     pub rounds: u32,
     /// The precision that the rates must reach before a point ends.
     pub until: Option<Until>,
     /// The time after which no further round begins.
     pub max_time: Option<Duration>,
-    /// How long the rounds may take; see [`fit`](crate::fit).
+    /// The longest time of the rounds; see [`fit`](crate::fit).
     pub within: Option<Duration>,
-    /// How long all work is done unmeasured first.
+    /// The time for which all work is done unmeasured first.
     pub warmup: Option<Duration>,
-    /// How much memory the whole run may have; see [`limit_memory`](crate::limit_memory).
+    /// The most memory of the whole run; see [`limit_memory`](crate::limit_memory).
     pub memory: Option<ByteSize>,
     /// The targets that are compared.
     pub targets: Vec<PlannedTarget>,

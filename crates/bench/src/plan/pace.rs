@@ -1,4 +1,4 @@
-//! How fast operations come at a point, resolved.
+//! The rate of operations at a point, resolved.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use crate::measure::{Arrivals, seconds};
 use larder_workload::trace::Trace;
 use larder_workload::{ArrivalKind, Bound, WorkloadSpec};
 
-/// How fast operations come, whether a target keeps up or not.
+/// The rate at which operations come, whether a target keeps up or not.
 #[derive(Debug, Clone)]
 pub(crate) struct PlannedPace {
     /// Operations a second, of all threads together; `None` for the recorded rate.
     rate: Option<f64>,
-    /// How operations are spread over time.
+    /// The spacing of operations over time.
     arrivals: ArrivalKind,
     /// When the operations of a trace were recorded, in nanoseconds, and how long all of them took.
     recorded: Option<(Arc<[u64]>, u64)>,
@@ -50,7 +50,7 @@ impl PlannedPace {
         Ok(Some(Self { rate: rate.map(f64::from), arrivals, recorded, search }))
     }
 
-    /// How long it takes until so many operations are scheduled, in seconds.
+    /// The time until `requests` operations are scheduled, in seconds.
     pub(crate) fn lasts(&self, requests: Option<u64>) -> f64 {
         let arrivals = requests.and_then(|n| Some((n, self.arrivals(None, 0)?)));
         arrivals.map_or(0.0, |(n, arrivals)| seconds(arrivals.due(n)))

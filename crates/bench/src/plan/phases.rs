@@ -361,7 +361,7 @@ fn recorded_operations(trace: &Trace, read: Operation) -> Vec<Operation> {
     recorded.into_iter().filter(|(_, count)| *count > 0).map(|(operation, _)| operation).collect()
 }
 
-/// Which keys are stored when a phase begins.
+/// The keys that are stored when a phase begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum KeysStored {
     Nothing,
@@ -398,7 +398,7 @@ fn predict_hits(phases: &mut [PlannedPhase], source: &Source, keys: u32) {
             Work::Grouped if stored == KeysStored::Nothing => {
                 phase.predicted_hit_ratio = Some(0.0);
             }
-            // Which of several keys the pattern had drawn before does not follow from the plan.
+            // The plan does not tell which of several keys the pattern had drawn before.
             Work::Drawn { .. } if stored == KeysStored::Drawn => {
                 phase.predicted_hit_ratio = one_key.then_some(1.0);
             }

@@ -53,7 +53,7 @@ pub struct PlannedPoint {
     pub multiget: usize,
     /// Keys of a group, where groups are read.
     pub group: Option<u32>,
-    /// How values are set.
+    /// The options of every set.
     pub set_options: SetOptions,
     /// The capacity of a target in bytes, where one was asked for; otherwise a target has room for everything.
     pub capacity: Option<u64>,
@@ -69,8 +69,8 @@ pub struct PlannedPoint {
     /// The number of different keys that are stored.
     pub items: u64,
     picker: Picker,
-    /// How many applications the threads are, of which each has keys of its own that all of its threads read; `None` where
-    /// the threads share the keys.
+    /// The number of applications. Each has keys of its own that all of its threads read. `None` where the threads share
+    /// the keys.
     applications: Option<u32>,
     /// Draws groups.
     group_picker: Option<Picker>,
@@ -112,7 +112,7 @@ impl PlannedPoint {
         point
     }
 
-    /// How many processes of a guest share the work.
+    /// The number of processes of a guest that share the work.
     pub fn guest_processes(&self) -> u32 {
         self.processes.unwrap_or(self.threads)
     }

@@ -16,7 +16,7 @@ use crate::error::{Result, usage};
 pub struct SliceSpec {
     /// The number of the slice, from 1.
     pub number: u32,
-    /// How many slices there are.
+    /// The number of slices.
     pub of: u32,
 }
 
@@ -60,7 +60,7 @@ impl Plan {
         round == 0 || self.slice.as_ref().is_none_or(|slice| slice.has(round))
     }
 
-    /// How many rounds are carried out here.
+    /// The number of rounds that are carried out here.
     pub fn own_rounds(&self) -> u32 {
         let own = (1..=self.rounds).filter(|round| self.carries_out(*round)).count();
         u32::try_from(own).unwrap_or(u32::MAX)

@@ -24,7 +24,8 @@ pub struct PlannedTarget {
     pub language: Option<&'static str>,
     /// The capacity at its points, in bytes; `None` where the target has room for everything.
     pub capacity: Option<u64>,
-    /// Why the target takes no capacity, where some point asks for one; such a target is measured at every point.
+    /// The reason why the target takes no capacity, where some point asks for one; such a target is measured at
+    /// every point.
     pub unbounded: Option<&'static str>,
     /// Whether the target was typed, not listed by a scenario: a typed target that cannot run is a failure.
     pub typed: bool,

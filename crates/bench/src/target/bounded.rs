@@ -9,7 +9,7 @@ use larder_store::{ByteSize, Catalog, Error, Result, StoreUrl};
 use super::Target;
 use crate::plan::{Plan, PlannedTarget, size_option};
 
-/// How often a store is opened, each time with a smaller size.
+/// The number of times that a store is opened, each time with a smaller size.
 const TRIES: u32 = 7;
 
 /// The URL of a target with this bound.
@@ -54,8 +54,8 @@ pub(super) fn open_within(
     Err(Error::Unavailable { engine: planned.engine.scheme, what, source: None })
 }
 
-/// Why a target does not open with so small a capacity: the same words for all engines, with the store's own message.
-/// The text leaves the capacity out, so that an equal reason of several targets is reported once.
+/// The reason why a target does not open with so small a capacity: the same words for all engines, with the store's
+/// own message. The text leaves the capacity out, so that an equal reason of several targets is reported once.
 pub(crate) fn too_small(error: &Error) -> String {
     let why = match error {
         // The advice in the store's message is left out: that store is closed by now, and the capacity sets its

@@ -41,7 +41,7 @@ pub(crate) struct Target {
     pub(crate) capacity_bytes: Option<u64>,
     /// The resources that the target uses.
     pub(crate) account: Arc<Account>,
-    /// How many points are measured on the target.
+    /// The number of points that are measured on the target.
     n_points: usize,
     /// The points that the target had no room for, each with its error.
     full_at: Vec<(Point, String)>,
@@ -51,7 +51,7 @@ pub(crate) struct Target {
     pub(crate) evicted: Evicted,
     /// The work of its servers in the turns of other targets.
     pub(crate) beside: Beside,
-    /// Why the target cannot go on.
+    /// The reason why the target cannot go on.
     pub(crate) lost: Option<Lost>,
     /// When the target timed out for the second time; `None` where it has answered since.
     silent_since: Cell<Option<Instant>>,
@@ -74,13 +74,13 @@ pub(crate) struct Evicted {
 pub(crate) struct Beside {
     /// Their CPU time.
     pub(crate) cpu: Duration,
-    /// How long these turns were.
+    /// The total length of these turns.
     pub(crate) turns: Duration,
-    /// How long the target's own turns were.
+    /// The total length of the target's own turns.
     pub(crate) own_turns: Duration,
 }
 
-/// Why a target cannot go on.
+/// The reason why a target cannot go on.
 #[derive(Debug, Clone)]
 pub(crate) struct Lost {
     pub(crate) reason: String,
@@ -108,7 +108,7 @@ impl Target {
         plan: &Plan,
         catalog: &Catalog,
     ) -> Result<Self> {
-        // A stack gives room to those of its tiers that are not external.
+        // A stack gives room only to its tiers that are not external.
         let is_ours = || !planned.is_external() || !planned.url.tiers().is_empty();
         if let Some(option) = planned.engine.capacity_option.filter(|_| is_ours()) {
             let points = plan.points.iter().filter(|point| !point.leaves_out(planned));
@@ -205,7 +205,8 @@ impl Target {
         Ok(())
     }
 
-    /// Why a point cannot be measured on this target: a limit, or an ability that it lacks.
+    /// The reason why a point cannot be measured on this target: a limit, or an ability that it
+    /// lacks.
     pub(crate) fn refusal(&self, point: &PlannedPoint) -> Option<(ReasonKind, String)> {
         if let Some((_, said)) = self.full_at.iter().find(|(at, _)| *at == point.point) {
             return Some((ReasonKind::Full, format!("no room: {said}")));
@@ -241,7 +242,7 @@ impl Target {
         self.lacks_all(point).map(|lack| (ReasonKind::Unsupported, lack.into()))
     }
 
-    /// Why a flag keeps a point from being measured on this target.
+    /// The reason why a flag keeps a point from being measured on this target.
     pub(crate) fn left_out(&self, point: &PlannedPoint) -> Option<&'static str> {
         if point.load_time.is_some() && self.guest.is_some() {
             return Some("a guest makes its values at once: leave out --load-time");
@@ -254,14 +255,16 @@ impl Target {
         self.unbounded_at(point)
     }
 
-    /// Why no point of a plan is measured on the target, where flags leave all of them out.
+    /// The reason why no point of a plan is measured on the target, where flags leave all of them
+    /// out.
     pub(crate) fn left_out_of(&self, plan: &Plan) -> Option<&'static str> {
         let mut points = plan.points.iter().filter(|point| point.is_for(&self.planned));
         let first = self.left_out(points.next()?)?;
         points.all(|point| self.left_out(point).is_some()).then_some(first)
     }
 
-    /// Why the target does not keep to the capacity of a point, where the point asks for one.
+    /// The reason why the target does not keep to the capacity of a point, where the point asks for
+    /// one.
     fn unbounded_at(&self, point: &PlannedPoint) -> Option<&'static str> {
         // A store that keeps nothing is measured all the same, because it shows the cost of the measuring.
         if point.capacity.is_none() || !self.capabilities.stores {
@@ -273,8 +276,8 @@ impl Target {
             .or((!evicts).then_some("drops nothing to make room: leave out --capacity"))
     }
 
-    /// Why to leave out a whole point: the target lacks an operation of every measured phase, or of a phase that
-    /// stores for the others.
+    /// The reason for leaving out a whole point: the target lacks an operation of every measured phase, or of a
+    /// phase that stores for the others.
     fn lacks_all(&self, point: &PlannedPoint) -> Option<&'static str> {
         let measured = || point.phases.iter().filter(|phase| phase.measured);
         let mut stores = measured().filter(|phase| phase.work.changes());
@@ -405,7 +408,8 @@ impl Target {
         }
     }
 
-    /// How values are set at a point. A point with a TTL is refused on a target without TTLs, with that reason.
+    /// The options of every set at a point. A point with a TTL is refused on a target without TTLs, with that
+    /// reason.
     pub(crate) fn set_options(&self, point: &PlannedPoint) -> SetOptions {
         let ends = match &self.guest {
             Some(guest) => guest.ends_on_external(),

@@ -20,7 +20,7 @@ pub(crate) struct Account {
     pub(super) servers: Vec<u32>,
     /// Whether this process did not start these servers.
     pub(super) is_external: bool,
-    /// Why no server is known of a target that has servers.
+    /// The reason why no server is known of a target that has servers.
     pub(super) unknown: Option<String>,
     /// The program of a guest, whose processes come and go with the turns; `None` for other targets.
     guest: Option<Mutex<Ledger>>,

@@ -11,7 +11,7 @@ use super::ledger::Ledger;
 use super::process::{Table, kib, number, page_size, ticks_s};
 use super::reading::{Reading, shortened};
 
-/// How many of the other processes are named.
+/// The most other processes that are named.
 const NAMED: usize = 5;
 /// The least share of a processor, over the whole run, for which another process is named.
 const WORTH_A_NAME: f64 = 0.01;

@@ -96,7 +96,7 @@ struct Watched {
 struct UsageSamples {
     targets: Vec<Option<Arc<Account>>>,
     clock: Instant,
-    /// How long after the last sample the next is taken.
+    /// The time from one sample to the next.
     every: Duration,
     at_s: Vec<f64>,
     turn_target: Vec<Option<u32>>,

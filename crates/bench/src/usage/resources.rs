@@ -17,8 +17,8 @@ pub(crate) struct Servers {
     pub(crate) cpu_ns: u64,
     /// Resident memory, in bytes; shared memory counts once.
     pub(crate) rss_bytes: u64,
-    /// How long the servers, and the relays of this process before them, were ready to run and waited for a processor,
-    /// in nanoseconds. `None` where the kernel does not tell. An idle relay does not wait.
+    /// The time for which the servers, and the relays of this process before them, were ready to run and waited for a
+    /// processor, in nanoseconds. `None` where the kernel does not tell. An idle relay does not wait.
     pub(crate) waited_ns: Option<u64>,
 }
 

@@ -21,7 +21,7 @@ pub(crate) fn trials() -> [Trial; 2] {
     ]
 }
 
-/// How long the server is stopped.
+/// The time for which the server is stopped.
 const PAUSE: Duration = Duration::from_secs(2);
 
 /// The label of the server in a run.

@@ -27,7 +27,7 @@ struct Language {
     shares: Shares,
 }
 
-/// How a language shares the work of a phase.
+/// The way in which a language shares the work of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shares {
     /// By forked processes.

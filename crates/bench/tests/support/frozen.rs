@@ -13,7 +13,7 @@ use crate::support;
 
 /// The time from the beginning of the turn to the stop. The load before the phase takes much less.
 const AFTER: Duration = Duration::from_millis(400);
-/// How long the server is stopped.
+/// The time for which the server is stopped.
 const FROZEN: Duration = Duration::from_secs(2);
 
 /// A run of a managed memcached that is stopped and continued while it answers gets.

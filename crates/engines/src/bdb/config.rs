@@ -52,7 +52,7 @@ pub(super) struct BdbConfig {
     pub(super) page_size: Option<ByteSize>,
 }
 
-/// How the entries are kept.
+/// The structure that keeps the entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum AccessMethod {

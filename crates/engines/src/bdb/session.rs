@@ -16,8 +16,8 @@ use crate::decimal::{self, Digits};
 use crate::header::{HEADER_LEN, Header};
 use crate::transaction::{SetInside, SumInside};
 
-/// How often a transaction is tried when it loses a deadlock. The loser is the transaction that has done least, so some
-/// transaction always commits. A transaction that loses this often has tried for a second.
+/// The number of attempts of a transaction that loses deadlocks. The loser is the transaction that has done least, so
+/// some transaction always commits. A transaction that loses this often has tried for a second.
 const TRIES: u32 = 1000;
 
 /// The tries that only yield the processor; later tries sleep, so that the transactions in the way can end.

@@ -16,7 +16,8 @@ use crate::header::{HEADER_LEN, Header};
 /// The longest time between two checks for expired entries and for the size of the log.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How many entries one transaction removes: so few that no session waits long for its pages.
+/// The number of entries that one transaction removes: so few that no session waits long for its
+/// pages.
 const EXPIRED_AT_ONCE: usize = 64;
 
 /// The upkeep thread, which ends on drop.

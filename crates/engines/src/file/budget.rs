@@ -27,10 +27,10 @@ use super::usage::SharedUsage;
 use super::walk::walk;
 use larder_host::disk;
 
-/// How many entries are looked at for one sample.
+/// The number of entries that are looked at for one sample.
 const SAMPLE: usize = 256;
 
-/// How many entries of a sample are kept.
+/// The number of entries of a sample that are kept.
 const POOL: usize = 64;
 
 /// The size limit of a store.

@@ -18,7 +18,7 @@ const SMALL: u64 = 256 << 20;
 /// The smallest size limit: a smaller store could have room for only a single entry with a long key.
 pub(super) const MIN_SIZE: u64 = 1 << 20;
 
-/// How a store is opened.
+/// The options with which a store is opened.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct FileConfig {

@@ -7,7 +7,7 @@ use rapidhash::v3::rapidhash_v3;
 /// The most levels of folders.
 pub(super) const MAX_DEPTH: u8 = 4;
 
-/// How many digits spell a hash.
+/// The number of digits of a hash.
 const N_DIGITS: usize = 16;
 
 /// The length of the longest path and the zero behind it.

@@ -198,7 +198,7 @@ pub(super) fn stat(folder: BorrowedFd<'_>, name: &CStr) -> io::Result<Option<Fil
     }))
 }
 
-/// How long an open file is.
+/// The length of an open file.
 pub(super) fn file_len(file: BorrowedFd<'_>) -> io::Result<u64> {
     let mut answer = std::mem::MaybeUninit::<libc::stat>::uninit();
     // SAFETY: `answer` has room for the one structure that is written.

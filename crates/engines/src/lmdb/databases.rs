@@ -8,8 +8,8 @@ use larder_store::{Error, Result};
 use super::SCHEME;
 use super::environment::Environment;
 
-/// How many namespaces of one folder a process can have open. Each transaction has room for all of them, which costs
-/// every read a little.
+/// The number of namespaces of one folder that a process can have open. Each transaction has room for all of them,
+/// which costs every read a little.
 pub(super) const NAMESPACES: u32 = 8;
 
 /// Named databases that an environment has room for: three for each namespace.

@@ -18,12 +18,12 @@ use crate::counters::SessionCounters;
 use crate::decimal::{self, Digits};
 use crate::transaction::{SetInside, SumInside};
 
-/// How often a write that finds no free pages tries again, a millisecond apart. Usually a descheduled reader still
-/// holds old pages, and other writers take the pages that it frees.
+/// The number of attempts of a write that finds no free pages, a millisecond apart. Usually a descheduled reader
+/// still holds old pages, and other writers take the pages that it frees.
 const TRIES_WHEN_FULL: u32 = 1000;
 
-/// After so many tries there is another cause: a process that died during a read, or entries that fill the map. Then
-/// the write frees reader slots and makes room.
+/// After this number of attempts there is another cause: a process that died during a read, or entries that fill the
+/// map. Then the write frees reader slots and makes room.
 const TRIES_BEFORE_MAKING_ROOM: u32 = 100;
 
 /// One thread's handle on an LMDB store.

@@ -10,7 +10,7 @@ use super::databases::Databases;
 use super::record::{Record, RecordHeader, Terms, entry_bytes};
 use super::usage::UsageRecord;
 
-/// How many expired entries a write removes at most. Each write adds at most one, so expired entries never pile up.
+/// The most expired entries that a write removes. Each write adds at most one, so expired entries never pile up.
 const EXPIRED_PER_WRITE: usize = 16;
 
 /// The number of neighbours from which eviction chooses. Redis samples five too. Of five unrelated ages, the oldest is

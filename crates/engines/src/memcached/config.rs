@@ -141,7 +141,7 @@ pub(super) enum Protocol {
     Meta,
 }
 
-/// How long a connection lives, as the URL names it.
+/// The life of a connection, as the URL names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Connect {
@@ -150,7 +150,7 @@ pub(super) enum Connect {
     Operation,
 }
 
-/// How keys are placed, as the URL names it.
+/// The placement of keys, as the URL names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Distribution {

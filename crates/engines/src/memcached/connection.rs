@@ -27,7 +27,7 @@ const COPIED_LEN: usize = 4 * 1024;
 pub(super) struct Terms {
     /// The protocol.
     pub(super) wire: Wire,
-    /// How long the node may be silent.
+    /// The longest silence of the node.
     pub(super) timeout: Duration,
     /// Whether a connection is kept after an operation.
     pub(super) keep: bool,

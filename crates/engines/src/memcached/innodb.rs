@@ -21,7 +21,7 @@ use crate::network;
 /// Characters of the column for keys, as MySQL ships it.
 pub(super) const KEY_COLUMN: usize = 32;
 
-/// How long the tables and the server may take; both together take about three seconds.
+/// The longest start of the tables and the server; both together take about three seconds.
 const START: Duration = Duration::from_mins(1);
 
 /// The folder of the values.

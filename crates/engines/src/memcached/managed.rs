@@ -16,7 +16,7 @@ use crate::network::{self, SOCKET_FILE};
 use larder_host::managed::{self, Account, Server};
 use larder_host::scratch::ScratchDir;
 
-/// How long a memcached may take to answer; it takes some milliseconds.
+/// The longest wait for a memcached's first answer; it takes some milliseconds.
 pub(super) const START: Duration = Duration::from_secs(10);
 
 /// The file to which a memcached writes its port.

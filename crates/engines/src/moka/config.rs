@@ -4,7 +4,7 @@ use larder_store::ByteSize;
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
 
-/// How a cache is built.
+/// The options with which a cache is built.
 #[derive(Debug, Clone, Copy, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct MokaConfig {

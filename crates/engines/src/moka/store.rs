@@ -32,10 +32,11 @@ pub(super) const ENTRY_OVERHEAD: usize = 300;
 /// than 1 %.
 pub(super) const SLACK: u64 = 100;
 
-/// How often a cleared cache runs its pending tasks to free the old entries.
+/// The number of times that a cleared cache runs its pending tasks to free the old entries.
 const EPOCHS: u32 = 8;
 
-/// How many keys can be written at once. A power of two, several times the threads of a large machine.
+/// The number of keys that can be written at once. A power of two, several times the threads of a
+/// large machine.
 const N_STRIPES: usize = 256;
 
 pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {

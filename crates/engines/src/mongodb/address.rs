@@ -28,7 +28,7 @@ pub(super) struct Target {
     pub(super) database: String,
     /// The collection in it.
     pub(super) collection: String,
-    /// How long an operation may take.
+    /// The longest time of an operation.
     pub(super) timeout: Duration,
 }
 

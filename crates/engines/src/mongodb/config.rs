@@ -126,7 +126,7 @@ pub(super) struct MongodbConfig {
     pub(super) appName: Option<String>,
 }
 
-/// Which server is started, as the URL names it.
+/// The server that is started, as the URL names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum MongodbProgram {

@@ -128,12 +128,12 @@ impl Link {
         refusal::failed(&self.peer, self.timeout, error)
     }
 
-    /// How long an operation may take.
+    /// The longest time of an operation.
     pub(super) fn timeout(&self) -> Duration {
         self.timeout
     }
 }
 
-/// How many documents a server may put into one answer where their number is unknown. A server ends an answer at 16 MiB
-/// in any case.
+/// The most documents in one answer of a server where their number is unknown. A server ends an answer at 16 MiB in any
+/// case.
 const LARGE_BATCH: u32 = 1 << 20;

@@ -16,7 +16,7 @@ use super::link::Link;
 use super::{JAVA, MONGOD, SCHEME, STAND_IN, survey};
 use crate::certificate::Certificates;
 
-/// How long a server may take to answer; the stand-in takes a second on a machine with nothing else to do.
+/// The longest wait for a server's first answer; the stand-in takes a second on an idle machine.
 const START: Duration = Duration::from_secs(30);
 
 /// The certificates and the key, when it has TLS; `mongod` wants the last two in one file.
@@ -51,7 +51,7 @@ pub(super) fn start(url: &StoreUrl, config: &MongodbConfig) -> Result<Started> {
     }
 }
 
-/// Which server is started: the named one, or the first that is installed.
+/// The server that is started: the named one, or the first that is installed.
 fn choose(config: &MongodbConfig) -> Result<(MongodbProgram, PathBuf)> {
     let mongod = || managed::find(SCHEME, &MONGOD).map(|file| (MongodbProgram::Mongod, file));
     let stand_in = || managed::find(SCHEME, &STAND_IN).map(|file| (MongodbProgram::StandIn, file));
@@ -71,7 +71,7 @@ fn choose(config: &MongodbConfig) -> Result<(MongodbProgram, PathBuf)> {
     }
 }
 
-/// How one server is started.
+/// The settings with which one server is started.
 struct Launch<'a> {
     url: &'a StoreUrl,
     config: &'a MongodbConfig,

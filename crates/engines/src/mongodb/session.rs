@@ -126,7 +126,7 @@ impl MongodbSession {
         }
     }
 
-    /// Why a compare-and-swap did not apply.
+    /// The reason why a compare-and-swap did not apply.
     fn lost_cas(&mut self, key: &[u8]) -> Result<SetOutcome> {
         let is_there = self.look(key, |_, _| ())?.is_some();
         Ok(if is_there { SetOutcome::Exists } else { SetOutcome::NotFound })

@@ -21,7 +21,7 @@ pub(super) const STAND_IN: &str = "mongo-java-server";
 /// The survey of a server when the store was opened.
 #[derive(Debug)]
 pub(super) struct Survey {
-    /// Which program speaks MongoDB's protocol.
+    /// The program that speaks MongoDB's protocol.
     pub(super) kind: ServerKind,
     /// Its version, with its name where that is not MongoDB.
     pub(super) version: Option<String>,
@@ -37,7 +37,7 @@ pub(super) struct Survey {
     pub(super) largest_document: usize,
 }
 
-/// Which program speaks MongoDB's protocol.
+/// The program that speaks MongoDB's protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ServerKind {
     Mongodb,
@@ -180,7 +180,7 @@ pub(super) fn prepare(link: &Link, is_managed: bool) -> Result<Indexes> {
     }
 }
 
-/// Whose a collection is.
+/// The owner of a collection.
 enum CollectionOwner {
     /// Made by larder, now or earlier.
     Ours,

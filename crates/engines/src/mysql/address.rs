@@ -166,12 +166,12 @@ impl Address {
         builder.into()
     }
 
-    /// How connections are encrypted.
+    /// The encryption of connections.
     pub(super) fn tls(&self) -> SslMode {
         self.tls
     }
 
-    /// How long the server may be silent.
+    /// The longest silence of the server.
     pub(super) fn timeout(&self) -> Duration {
         self.timeout
     }

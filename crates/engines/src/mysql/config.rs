@@ -89,7 +89,7 @@ impl Flush {
     }
 }
 
-/// Which server is started, as the URL names it.
+/// The server that is started, as the URL names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum MysqlProgram {
@@ -132,7 +132,7 @@ impl From<SocketOption> for String {
     }
 }
 
-/// How connections are encrypted, in the words of MySQL's own clients.
+/// The encryption of connections, in the words of MySQL's own clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub(super) enum SslMode {

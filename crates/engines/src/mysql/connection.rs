@@ -14,7 +14,7 @@ use super::refusal;
 use super::store::Shared;
 use crate::sql::connection::{Connection, Row, Statement, Value};
 
-/// How often a statement is tried that the server gives up because of another transaction.
+/// The number of attempts of a statement that the server gives up because of another transaction.
 const ATTEMPTS: usize = 3;
 
 /// A connection to a server, opened when it is first needed and again after an error.

@@ -20,7 +20,8 @@ use crate::network::{self, Place, SOCKET_FILE};
 /// The program that fills an empty directory with the tables of MariaDB's accounts.
 const INSTALLER: Recipe = Recipe::server("mariadb-install-db", "mariadb-server");
 
-/// How long a server may take to make its files, and then to answer; each step takes less than a second.
+/// The longest time for a server to make its files, and then to answer; each step takes less than a
+/// second.
 const START: Duration = Duration::from_mins(1);
 
 /// The name of the store's account, and of its database.

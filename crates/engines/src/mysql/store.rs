@@ -28,7 +28,7 @@ use crate::sql::table::{Limits, Table};
 /// The largest size of a request or a row beside its value: a key, a tag, some numbers, and the length of each.
 const AROUND_VALUE: usize = 4096;
 
-/// How long expired rows may stay. No session reads them.
+/// The longest stay of expired rows. No session reads them.
 const EXPIRY: Duration = Duration::from_secs(1);
 
 /// Opens the server that a URL names, or starts one.

@@ -28,7 +28,7 @@ const COLUMNS: [(&str, &str); 6] = [
     ("value", "longblob"),
 ];
 
-/// How often the table is made again after other clients have dropped it.
+/// The number of times that the table is made again after other clients have dropped it.
 const ATTEMPTS: usize = 10;
 
 /// The table, found or made.

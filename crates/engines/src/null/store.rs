@@ -25,7 +25,8 @@ struct NullStore {
 /// The state that sessions share: the first value that each session set.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
-    /// How often the value was replaced; read by each `get` of a session that has set nothing itself.
+    /// The number of replacements of the value; each `get` of a session that has set nothing itself
+    /// reads it.
     changes: AtomicU64,
     value: Mutex<Vec<u8>>,
 }

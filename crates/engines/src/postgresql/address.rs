@@ -29,7 +29,7 @@ pub(super) struct Peer {
     tls: MakeRustlsConnect,
     /// The first statement of each connection.
     greeting: String,
-    /// How long an operation, or the beginning of a connection, may take.
+    /// The longest time of an operation, or of the beginning of a connection.
     timeout: Duration,
     relay: Option<SocketAddr>,
 }
@@ -153,13 +153,13 @@ impl Peer {
         &self.greeting
     }
 
-    /// How long an operation, or the beginning of a connection, may take.
+    /// The longest time of an operation, or of the beginning of a connection.
     pub(super) fn timeout(&self) -> Duration {
         self.timeout
     }
 
-    /// How many round trips a connection takes to its first answer: one to ask for TLS and two for TLS itself, four for
-    /// the login, one for the greeting.
+    /// The number of round trips of a connection until its first answer: one to ask for TLS and two for TLS itself,
+    /// four for the login, one for the greeting.
     pub(super) fn round_trips(&self) -> u32 {
         match self.driver.get_ssl_mode() {
             tokio_postgres::config::SslMode::Disable => 5,

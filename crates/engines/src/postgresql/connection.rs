@@ -23,10 +23,10 @@ use super::{SCHEME, refusal};
 use crate::sql::connection::{Connection, Row, Statement, Value};
 use crate::sql::places::ArgumentType;
 
-/// How often a statement is tried that the server gives up because of another transaction.
+/// The number of attempts of a statement that the server gives up because of another transaction.
 const ATTEMPTS: usize = 5;
 
-/// How long a connection may take to report its end to the server.
+/// The longest time for a connection to report its end to the server.
 const FAREWELL: Duration = Duration::from_millis(100);
 
 /// The task that reads and writes the socket when it is polled.

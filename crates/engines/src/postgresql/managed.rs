@@ -22,7 +22,8 @@ use super::{RECIPE, SCHEME, tls};
 use crate::certificate::Certificates;
 use crate::network;
 
-/// How long `initdb` may take, and the server until it answers; on an idle machine both together take a second.
+/// The longest time for `initdb`, and for the server until it answers; on an idle machine both together take a
+/// second.
 const START: Duration = Duration::from_mins(1);
 
 /// The data folder, in the server's directory.
@@ -39,7 +40,8 @@ const KEY_FILE: &str = "key.pem";
 const USER: &str = "larder";
 const DATABASE: &str = "postgres";
 
-/// How many sessions a server takes at once, besides those that are reserved for its superuser.
+/// The number of sessions that a server takes at once, besides those that are reserved for its
+/// superuser.
 const MAX_CONNECTIONS: u32 = 500;
 
 /// Starts a server as the options say, and waits until it answers.
@@ -79,7 +81,7 @@ impl Programs {
     }
 }
 
-/// How a server is started.
+/// The settings with which a server is started.
 struct Launch<'a> {
     url: &'a StoreUrl,
     config: &'a PostgresqlConfig,

@@ -11,7 +11,7 @@ use super::layout::N_SLOTS;
 use super::{SCHEME, survey};
 use larder_host::managed::Server;
 
-/// How long a cluster may take to form; its nodes wait for two seconds before they take writes.
+/// The longest time for a cluster to form; its nodes wait for two seconds before they take writes.
 const START: Duration = Duration::from_secs(30);
 
 /// Spreads the slots evenly over the nodes, has the nodes meet each other, and waits until each of them reports that

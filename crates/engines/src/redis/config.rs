@@ -55,7 +55,7 @@ pub(super) struct RedisConfig {
     pub(super) via: Option<Via>,
 }
 
-/// Which entries make room, in the words of Redis and of the URL.
+/// The entries that make room, in the words of Redis and of the URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Policy {
@@ -96,7 +96,7 @@ pub(super) enum AppendOnly {
     Always,
 }
 
-/// Which server is started, as the URL names it.
+/// The server that is started, as the URL names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum RedisProgram {
@@ -104,7 +104,7 @@ pub(super) enum RedisProgram {
     Valkey,
 }
 
-/// How long a connection lives, as the URL names it.
+/// The life of a connection, as the URL names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Connect {

@@ -14,7 +14,7 @@ use super::request::Request;
 /// The terms of a connection to a node.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Terms {
-    /// How long the node may be silent.
+    /// The longest silence of the node.
     pub(super) timeout: Duration,
     /// Whether a connection is kept after an operation.
     pub(super) keep: bool,
@@ -25,7 +25,8 @@ pub(super) struct Connection {
     node: Arc<Node>,
     terms: Terms,
     link: Option<redis::Connection>,
-    /// How many answers are still due; above 0, the next answer is not the next request's.
+    /// The number of answers that are still due; above 0, the next answer is not the next
+    /// request's.
     n_awaited: usize,
 }
 

@@ -18,7 +18,7 @@ use crate::network::{self, SOCKET_FILE};
 use larder_host::managed::{self, Account, Server};
 use larder_host::scratch::ScratchDir;
 
-/// How long a server may take to answer; it takes some milliseconds.
+/// The longest wait for a server's first answer; it takes some milliseconds.
 const START: Duration = Duration::from_secs(10);
 
 /// The server's configuration. A command line would show a password to every user of the machine.
@@ -66,7 +66,7 @@ pub(super) fn log(server: &Server) -> Option<PathBuf> {
     LOGS.map(|name| server.directory().join(name)).into_iter().find(|path| path.exists())
 }
 
-/// How one server is started.
+/// The settings with which one server is started.
 struct Launch<'a> {
     url: &'a StoreUrl,
     config: &'a RedisConfig,

@@ -81,7 +81,7 @@ impl Request {
         self.gap.map(|gap| self.bytes.split_at(gap))
     }
 
-    /// How many answers the request has.
+    /// The number of answers to the request.
     pub(super) fn n_commands(&self) -> usize {
         self.n_commands
     }

@@ -17,7 +17,7 @@ use super::{SCHEME, refusal};
 use crate::counters::Requests;
 use crate::decimal::Digits;
 
-/// How often a cluster may redirect a request to another node.
+/// The most times that a cluster may redirect a request to another node.
 const REDIRECTS: usize = 5;
 
 /// The longest TTL that is sent, in milliseconds: a server adds the current time, in 63 bits.
@@ -30,7 +30,7 @@ pub(super) struct RedisSession {
     pub(super) layout: Arc<Layout>,
     pub(super) connections: Vec<Connection>,
     pub(super) requests: Arc<Requests>,
-    /// Why the layout of the cluster may have changed.
+    /// The reason why the layout of the cluster may have changed.
     pub(super) doubt: Option<Doubt>,
     request: Request,
     /// The place of the node that got the last request.

@@ -90,7 +90,8 @@ pub(super) fn is_cluster(node: &Arc<Node>, timeout: Duration) -> Result<bool> {
     Ok(facts.get("cluster_enabled").is_some_and(|enabled| enabled == "1"))
 }
 
-/// How many entries a database has: `db0:keys=1,expires=0,avg_ttl=0`. An empty database has no such line.
+/// The number of entries of a database: `db0:keys=1,expires=0,avg_ttl=0`. An empty database has no such
+/// line.
 pub(super) fn n_items(facts: &BTreeMap<String, String>, db: &str) -> Option<u64> {
     match facts.get(db) {
         Some(line) => line.strip_prefix("keys=")?.split(',').next()?.parse().ok(),

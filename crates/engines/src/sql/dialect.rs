@@ -2,7 +2,7 @@
 
 use super::places::Style;
 
-/// How one kind of database writes SQL.
+/// The SQL of one kind of database.
 ///
 /// In every dialect the table has the columns `key`, `value`, `flags`, `version`, `deadline_ms` and `tag`, and keys
 /// compare as bytes.

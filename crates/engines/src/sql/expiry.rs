@@ -13,10 +13,11 @@ use larder_store::{Error, Result};
 use super::connection::{Connection, Value};
 use super::table::Table;
 
-/// How many rows are deleted with one statement: few enough that sessions hardly wait for it.
+/// The number of rows that are deleted with one statement: few enough that sessions hardly wait for
+/// it.
 const BATCH: u64 = 256;
 
-/// How long the last removal may take, on a server that stays.
+/// The longest time of the last removal, on a server that stays.
 const LAST_LOOK: Duration = Duration::from_secs(3);
 
 /// A thread with a connection of its own, which ends with its owner.

@@ -94,7 +94,7 @@ impl Argument {
     }
 }
 
-/// How a dialect writes its placeholders.
+/// The form of a dialect's placeholders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     /// A sign and a number, which may come again: `?1`, `$1`.

@@ -57,7 +57,7 @@ pub struct Statements {
     pub(super) lookup: Lookup,
     /// Whether an update that leaves its row as it was counts as a change.
     pub(super) counts_found: bool,
-    /// How many statements there are to prepare.
+    /// The number of statements to prepare.
     pub n_prepared: usize,
 }
 

@@ -10,10 +10,11 @@ use super::connection::bind;
 use crate::sql::connection::Value;
 use crate::sql::table::Table;
 
-/// How many expired rows are dropped at once.
+/// The number of expired rows that are dropped at once.
 const EXPIRED_AT_ONCE: i64 = 64;
 
-/// How many rewritten rows an eviction may pass over before it drops a row: a bound on the time of one write.
+/// The most rewritten rows that an eviction passes over before it drops a row: a bound on the time of one
+/// write.
 const SECOND_CHANCES: usize = 16;
 
 /// The statements that make room, with their parameters in brackets.
@@ -99,13 +100,13 @@ impl<'c> Writer<'c> {
         Ok(None)
     }
 
-    /// How many pages of the file are in use.
+    /// The number of pages of the file in use.
     pub(super) fn pages_in_use(&self) -> Result<i64> {
         pages_in_use(self.file)
     }
 }
 
-/// How many pages of a file are in use.
+/// The number of pages of a file in use.
 pub(super) fn pages_in_use(file: &Connection) -> Result<i64> {
     let count = |sql: &str| file.query_row(sql, [], |row| row.get::<_, i64>(0));
     Ok(count("PRAGMA page_count")? - count("PRAGMA freelist_count")?)

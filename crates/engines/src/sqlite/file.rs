@@ -113,7 +113,7 @@ fn try_prepare(
     Ok(None)
 }
 
-/// Why a file that is neither new nor Larder's is refused.
+/// The reason why a file that is neither new nor Larder's is refused.
 fn refusal(connection: &mut Connection) -> rusqlite::Result<Option<&'static str>> {
     // One transaction, because another process may be making the tables.
     let transaction = connection.transaction()?;
@@ -201,7 +201,8 @@ pub(super) fn in_words(path: &Path, config: &SqliteConfig, error: &rusqlite::Err
     }
 }
 
-/// Why a file cannot be opened. SQLite does not report the cause, so this opens the file again.
+/// The reason why a file cannot be opened. SQLite does not report the cause, so this opens the file
+/// again.
 fn cause(path: &Path) -> io::Error {
     let mut options = std::fs::OpenOptions::new();
     let opened = options.read(true).write(true).create(true).truncate(false).open(path);

@@ -9,7 +9,7 @@ use rusqlite::{Connection, Result};
 
 use super::eviction::Writer;
 
-/// How many writes of a process pass between two removals of expired rows. A removal drops more rows than those writes
+/// The number of writes of a process between two removals of expired rows. A removal drops more rows than those writes
 /// can have added.
 const WRITES_PER_EXPIRY: u64 = 16;
 
@@ -19,14 +19,14 @@ const LOOKS_PER_LIMIT: u64 = 64;
 /// The part of the limit that is kept free: the writes of four processes between two checks.
 const FREE_PART: i64 = 16;
 
-/// How much is written between two checks of the log's length. SQLite itself lets as much gather before it copies the
-/// log into the file.
+/// The bytes that are written between two checks of the log's length. SQLite itself lets as much gather before it
+/// copies the log into the file.
 const LOG_BYTES: u64 = 4 << 20;
 
-/// How long the log may grow before writers wait for readers to empty it.
+/// The length of the log at which writers wait for readers to empty it.
 const MAX_LOG_BYTES: u64 = 4 * LOG_BYTES;
 
-/// How long the writers wait.
+/// The time for which the writers wait.
 const LOG_PATIENCE: Duration = Duration::from_millis(50);
 
 /// The growth of the log by a small write: about two pages.

@@ -54,7 +54,7 @@ pub(super) fn get(stack: &mut Stack, key: &[u8], value: &mut Vec<u8>) -> Result<
 /// The buffers of a batch, kept to reuse their memory.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    /// Which keys have an answer from some tier.
+    /// Whether each key has an answer from some tier.
     answered: Vec<bool>,
     /// The places of the keys that the tier is asked for.
     asked: Vec<usize>,

@@ -11,7 +11,7 @@ use larder_store::{
 use super::trust::Trust;
 use crate::counters::{Count, Counters, Tally};
 
-/// How long it may take to store a value in an upper tier: the value's TTL is shorter by this, so that no value
+/// The longest time to store a value in an upper tier. The value's TTL is shorter by this, so that no value
 /// outlives itself. A value that takes longer and is too late is removed again.
 const LATEST: Duration = Duration::from_millis(10);
 
@@ -106,7 +106,7 @@ impl Tier {
     }
 }
 
-/// How long a value lives below: for a duration from a moment on, or for ever.
+/// The life of a value below: for a duration from a moment on, or for ever.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Life(Option<(Duration, Instant)>);
 

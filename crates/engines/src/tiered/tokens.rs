@@ -32,7 +32,7 @@ pub(super) struct Tokens {
 /// The state that the keys of one hash share.
 #[derive(Debug, Default)]
 struct Stripe {
-    /// How often writers have invalidated the stripe's tokens.
+    /// The number of times that writers have invalidated the stripe's tokens.
     count: AtomicU64,
     /// Held for reading by sessions that store above, so that the count does not move; held for writing to move the
     /// count.

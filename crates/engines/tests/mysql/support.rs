@@ -20,7 +20,7 @@ const INSTALLER: Recipe = Recipe::server("mariadb-install-db", "mariadb-server")
 /// The most time for a step that ends soon on an idle machine and always succeeds.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 
-/// How often a start with another free port is tried.
+/// The number of starts that are tried, each with another free port.
 const ATTEMPTS: usize = 10;
 
 /// The account of the engine under test, with the password `s@crt`, and the account of the tests.

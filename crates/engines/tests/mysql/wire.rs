@@ -36,7 +36,7 @@ struct Relay {
 struct Seen {
     /// The first byte of each packet that begins a command.
     commands: Mutex<Vec<u8>>,
-    /// How often a client has spoken after the server.
+    /// The number of times that a client has spoken after the server.
     n_turns: AtomicUsize,
 }
 

@@ -50,7 +50,7 @@ fn fact(link: &mut redis::Connection, name: &str) -> u64 {
     line.unwrap_or_else(|| panic!("no {name} in {facts}")).parse().unwrap()
 }
 
-/// How often a server has run a command.
+/// The number of times that a server has run a command.
 fn n_calls(link: &mut redis::Connection, command: &str) -> u64 {
     let facts: String = ask(link, "INFO commandstats");
     let prefix = format!("cmdstat_{command}:calls=");

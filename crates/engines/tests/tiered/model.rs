@@ -51,7 +51,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 const KEYS: [&str; 4] = ["a", "b", "c", "d"];
 
-/// How long L1 keeps a value.
+/// The time for which L1 keeps a value.
 const BOUND: Duration = Duration::from_millis(4);
 
 proptest! {

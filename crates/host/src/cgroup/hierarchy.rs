@@ -126,7 +126,7 @@ impl Group {
         Some(self.limit_bytes()?.saturating_sub(used.saturating_sub(cached)))
     }
 
-    /// How long its own quota kept its processes from the processors.
+    /// The time for which its own quota kept its processes from the processors.
     pub(super) fn throttled(&self) -> Option<Duration> {
         let stat = self.read("cpu.stat", "cpu.stat")?;
         match self.version {
@@ -135,7 +135,7 @@ impl Group {
         }
     }
 
-    /// How many of its processes the kernel killed for lack of memory.
+    /// The number of its processes that the kernel killed for lack of memory.
     pub(super) fn n_killed(&self) -> Option<u64> {
         number(&self.read("memory.oom_control", "memory.events")?, "oom_kill")
     }

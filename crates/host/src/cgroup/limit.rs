@@ -13,7 +13,7 @@ use super::hierarchy::{Group, Version};
 use super::limit_bytes;
 use crate::managed::watchdog;
 
-/// How often the removal of the group is tried, and the pause in between: its last processes may just be ending.
+/// The number of attempts to remove the group, and the pause in between: its last processes may just be ending.
 const TRIES: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(10);
 

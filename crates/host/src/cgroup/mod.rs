@@ -26,13 +26,14 @@ pub fn free_bytes() -> Option<u64> {
     Group::own()?.chain().filter_map(|group| group.free_bytes()).min()
 }
 
-/// How long a quota kept this process, and its children, from the processors: the quota of its group, or of a group
-/// above.
+/// The time for which a quota kept this process, and its children, from the processors: the quota of its group, or
+/// of a group above.
 pub fn throttled() -> Option<Duration> {
     Group::own_for("cpu")?.chain().filter_map(|group| group.throttled()).max()
 }
 
-/// How many processes of this process's group the kernel killed because its memory was full.
+/// The number of processes of this process's group that the kernel killed because its memory was
+/// full.
 pub fn n_killed() -> Option<u64> {
     Group::own()?.n_killed()
 }

@@ -30,7 +30,8 @@ impl Group {
         (self.leader.stdin.take(), self.leader.stdout.take(), self.leader.stderr.take())
     }
 
-    /// How the leader ended, if it did. The leader is not reaped, so that its id stays its own.
+    /// The leader's exit status, if it has ended. The leader is not reaped, so that its id stays
+    /// its own.
     pub fn ended(&self) -> Option<String> {
         ended(self.pid())
     }
@@ -44,7 +45,8 @@ impl Group {
     }
 }
 
-/// How an unreaped child of this process ended; `None` while it runs, and for any other process.
+/// The exit status of an unreaped child of this process; `None` while it runs, and for any other
+/// process.
 pub fn ended(pid: u32) -> Option<String> {
     let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
     let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;

@@ -7,7 +7,7 @@ use larder_store::{Error, Result};
 /// The error of a server for a port that is in use, in the words of the C library.
 pub(super) const IN_USE: &str = "Address already in use";
 
-/// How many free ports are tried.
+/// The number of free ports that are tried.
 const ATTEMPTS: usize = 10;
 
 /// A port of 127.0.0.1 that is free now.

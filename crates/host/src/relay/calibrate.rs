@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 /// The length of a request and of its answer.
 const LEN: usize = 64;
 
-/// How long round trips measure the relay's cost, and how often. The least cost counts: other work of the machine can
-/// only add to it, and the relay must not make up for that.
+/// The time of the round trips that measure the relay's cost, and the number of measurements. The least cost counts:
+/// other work of the machine can only add to it, and the relay must not make up for that.
 const SEARCH: Duration = Duration::from_millis(40);
 const N_SEARCHES: usize = 3;
 
-/// How long round trips measure the delay that the relay then adds.
+/// The time of the round trips that measure the delay that the relay then adds.
 const PROOF: Duration = Duration::from_millis(210);
 
 /// The longest delay for measuring the relay's cost: the cost does not grow with the delay, and more round trips make
@@ -49,7 +49,8 @@ pub struct Added {
 }
 
 impl Added {
-    /// By how many per cent the median is longer than requested, where the difference matters; below 0 it is shorter.
+    /// The excess of the median over the requested delay in percent, where the difference matters; below 0 it is
+    /// shorter.
     pub fn percent_off(&self) -> Option<f64> {
         let off = (self.median.as_secs_f64() / self.asked.as_secs_f64() - 1.0) * 100.0;
         (off.is_finite() && off.abs() > TOLERABLE).then_some(off)
@@ -238,7 +239,7 @@ mod tests {
         }
     }
 
-    /// What a relay adds at the median that costs this much at each measurement.
+    /// The median delay that a relay adds when it costs this much at each measurement.
     fn settled(delay: Duration, costs: [Duration; N_SEARCHES + 1]) -> Duration {
         let mut costs = costs.into_iter();
         let measure = &mut |asked, held, _| {

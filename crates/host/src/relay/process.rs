@@ -1,4 +1,4 @@
-//! How a program becomes a relay, and the protocol between the two processes.
+//! The start of a program as a relay, and the protocol between the two processes.
 //!
 //! The relay gets its servers as arguments, one each: `tcp:192.0.2.1:11211,[::1]:11211` or `unix:/path`. It answers on
 //! standard output with one line, `ports rr 40001 40002`, or `failed` and the reason. The line has its scheduling (`rr`
@@ -96,7 +96,7 @@ pub(super) fn read_answer(line: &str) -> io::Result<(bool, Vec<SocketAddr>)> {
 pub(super) struct Order {
     /// The additional wait of a new connection.
     pub(super) delay: Duration,
-    /// How long every chunk on its way to a server is held.
+    /// The time for which every chunk on its way to a server is held.
     pub(super) held: Duration,
     /// The most bytes a second to a client on one connection; 0 is any number.
     pub(super) rate: u64,

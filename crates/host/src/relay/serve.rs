@@ -19,7 +19,7 @@ const ORDERS: u64 = 1;
 const FIRST_DOOR: u64 = 2;
 const FIRST_LINK: u64 = 1 << 32;
 
-/// How long no connections are accepted after an accept failed: most likely no descriptors were left, and no event
+/// The time without new connections after an accept failed: most likely no descriptors were left, and no event
 /// tells when one is free.
 const PAUSE: Duration = Duration::from_millis(50);
 

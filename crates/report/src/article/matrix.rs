@@ -35,7 +35,7 @@ pub(crate) struct Matrix<'a> {
 }
 
 impl Matrix<'_> {
-    /// How much faster each row's target is than each column's, in percent of the column's.
+    /// The lead of each row's target over each column's, in percent of the column's.
     pub(crate) fn texts(&self) -> Vec<Vec<String>> {
         let rated = &self.rated;
         let text = |row: usize, column: usize| difference(rated, row, column, &|_, _| false);

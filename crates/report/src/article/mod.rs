@@ -171,7 +171,7 @@ pub(crate) fn by_caption(article: &Article) -> Vec<(String, Vec<&ArticleFigure>)
     all
 }
 
-/// How the figures beside a conclusion are read.
+/// The text on how to read the figures beside a conclusion.
 pub(crate) fn how_decided() -> String {
     format!(
         "p is corrected over all tests of the article's conclusions, and decides below {}; an interval belongs to one \

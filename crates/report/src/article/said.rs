@@ -95,7 +95,7 @@ fn evidence(claim: &Claim) -> Vec<String> {
     claim.evidence.iter().enumerate().map(sentence).chain(reason).collect()
 }
 
-/// How each side does its work, where the ways differ.
+/// The way in which each side does its work, where the ways differ.
 fn ways(claim: &Claim) -> [String; 2] {
     match &claim.b_operation {
         Some(other) => [&claim.operation, other].map(|operation| format!(" by {operation}")),
@@ -169,13 +169,13 @@ fn beside_the_factor(factor: f64, evidence: &Evidence, one: &str) -> String {
     format!("that {one} is at least {} as fast {verdict}{}", ratio(factor), tested(evidence))
 }
 
-/// How sure the test is that the times lie on one side of the factor. Of two bounds, the less sure one counts.
+/// The certainty that the times lie on one side of the factor. Of two bounds, the less sure one counts.
 fn tested(evidence: &Evidence) -> String {
     let least_sure = evidence.p_factor.iter().copied().reduce(f64::max);
     least_sure.map(|p| format!(", {}", probability(p))).unwrap_or_default()
 }
 
-/// Which target is faster, and by how much.
+/// The faster target, and its lead.
 fn lead(evidence: &Evidence, one: &str, other: &str) -> String {
     let turned = evidence.ci95.map(|[low, high]| [high.recip(), low.recip()]);
     let (faster, times) = if evidence.ratio <= 1.0 {

@@ -252,7 +252,7 @@ fn down_the_ranking(
     let last = ranked.len() - 1;
     let mut texts = Vec::new();
     let mut from = 0;
-    // How far the first statement reaches: where it reaches the end, the slowest needs no further statement.
+    // The reach of the first statement: where it reaches the end, the slowest needs no further statement.
     let mut first_reach = 0;
     while from < last {
         let to = tied_until(from, last, &between);

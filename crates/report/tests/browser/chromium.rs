@@ -15,7 +15,7 @@ use crate::webdriver::Session;
 /// The program, and the Debian package with it and the browser.
 const PROGRAM: &str = "chromedriver";
 const PACKAGE: &str = "chromium-driver";
-/// How long the driver may take to start.
+/// The longest start of the driver.
 const STARTS_WITHIN: Duration = Duration::from_mins(1);
 /// The tests take less than this number of seconds. The keeper ends the browser after it, even if its own process is
 /// stuck.

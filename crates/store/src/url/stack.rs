@@ -25,9 +25,8 @@ pub(super) fn is_cut(rest: &str) -> bool {
     (0..parts.len()).any(|at| len_of_part(&parts[at..]) > 1)
 }
 
-/// How many pieces belong to the first part. A `|` in a secret option may have cut the part: then it ends before a
-/// piece that can only begin another part. A `|` in a password may have cut it: then it ends at the last `@` without a
-/// user.
+/// The number of pieces in the first part. A `|` in a secret option may have cut the part: then it ends before a piece
+/// that can only begin another part. A `|` in a password may have cut it: then it ends at the last `@` without a user.
 pub(super) fn len_of_part(pieces: &[&str]) -> usize {
     let len = len_of_password(pieces);
     let rest = pieces.get(len..).unwrap_or_default();

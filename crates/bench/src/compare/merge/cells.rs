@@ -64,8 +64,8 @@ fn united(found: &[SlicedCell<'_>], entries: &[Entry], seed: u64) -> Cell {
     cell
 }
 
-/// Why there are no figures. The rounds of some slices are not comparable with other targets' rounds of all slices. An
-/// interrupted slice is no such reason: it only has fewer rounds.
+/// The reason why there are no figures: the rounds of some slices are not comparable with other targets' rounds of all
+/// slices. An interrupted slice is no such reason: it only has fewer rounds.
 fn reason(found: &[SlicedCell<'_>], entries: &[Entry]) -> Option<(ReasonKind, String)> {
     let lacks = |(_, _, cell): &&SlicedCell<'_>| {
         let own = [None, Some(ReasonKind::Interrupted), Some(ReasonKind::NothingSucceeded)];

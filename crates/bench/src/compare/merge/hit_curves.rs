@@ -1,4 +1,4 @@
-//! How often caches could have hit in the rounds of all slices.
+//! The hit ratios that caches could have had in the rounds of all slices.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ fn is_same(a: &HitCurve, b: &HitCurve) -> bool {
     (&a.point, a.operation) == (&b.point, b.operation)
 }
 
-/// How many rounds stand behind the curve of a slice; where the curve does not tell, all rounds of the slice.
+/// The number of rounds behind the curve of a slice; where the curve does not tell, all rounds of the slice.
 fn followed(slice: &Slice, curve: &HitCurve) -> u32 {
     match curve.rounds {
         0 => u32::try_from(slice.own_rounds().count()).unwrap_or(u32::MAX),

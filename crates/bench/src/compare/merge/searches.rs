@@ -34,7 +34,7 @@ fn is_same(a: &Search, b: &Search) -> bool {
     (&a.target, &a.point, &a.operations) == (&b.target, &b.point, &b.operations)
 }
 
-/// Why the target could not be searched in one of the slices.
+/// The reason why the target could not be searched in one of the slices.
 fn lack(all: &[(Slice, Search)]) -> Option<(ReasonKind, String)> {
     let of_rounds = [ReasonKind::Interrupted, ReasonKind::Lost, ReasonKind::NothingSucceeded];
     let lacks = |(_, search): &&(Slice, Search)| {
@@ -50,7 +50,7 @@ fn lack(all: &[(Slice, Search)]) -> Option<(ReasonKind, String)> {
     ))
 }
 
-/// Why no slice has searched.
+/// The reason why no slice has searched.
 fn ended(all: &[(Slice, Search)]) -> Option<(ReasonKind, String)> {
     let mut reasons =
         all.iter().filter_map(|(_, search)| Some((search.reason_kind?, search.reason.clone()?)));

@@ -19,7 +19,7 @@ const LONGEST_VALUE: usize = 256 << 10;
 /// These values take at most such a part of the plan's bytes, so that a cache into which the plan fits has room for
 /// them.
 const PART_OF_PLAN: u64 = 4;
-/// How often keys are read within their TTL.
+/// The number of reads of a key within its TTL.
 const READS_A_TTL: u32 = 4;
 
 /// The keys of one target.
@@ -50,8 +50,8 @@ pub(super) struct Trial {
     /// When the first key was set, and when the last one was acknowledged.
     began: Instant,
     pub(super) set: Instant,
-    /// How long after the first set all keys had been asked for once: a key that is gone by then may have outlived its
-    /// TTL.
+    /// The time from the first set until all keys had been asked for once: a key that is gone by then may have
+    /// outlived its TTL.
     asked: Duration,
     /// The rung that was asked for, and how many of its keys were there.
     middle: Option<(usize, usize)>,
@@ -62,7 +62,7 @@ pub(super) struct Trial {
     read_at: Instant,
 }
 
-/// How many keys of each of [`KINDS`] answered when they were asked for.
+/// The number of keys of each of [`KINDS`] that answered when they were asked for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FoundKeys {
     after: Duration,
@@ -236,7 +236,7 @@ impl Trial {
         self.found = Some(FoundKeys { after, ..found });
     }
 
-    /// How many keys of a kind answer.
+    /// The number of keys of a kind that answer.
     fn there(&mut self, kind: KeyKind) -> Result<usize> {
         let keys = &self.keys[kind.place()];
         let there = there(self.session.as_mut(), keys);
@@ -301,8 +301,8 @@ impl Drop for Trial {
     }
 }
 
-/// How many of these keys answer: half of them to one request for all, and the others to a request for each. No key is
-/// asked for in both ways, because a server may remove an expired key when it finds it.
+/// The number of these keys that answer: half of them to one request for all, and the others to a request for each. No
+/// key is asked for in both ways, because a server may remove an expired key when it finds it.
 fn there(session: &mut dyn Session, keys: &[Vec<u8>]) -> Result<usize> {
     let (together, alone) = keys.split_at(keys.len() / 2);
     let (mut number, mut value) = (0, Vec::new());

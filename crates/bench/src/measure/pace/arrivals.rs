@@ -31,12 +31,12 @@ enum ArrivalTimes {
 }
 
 impl Arrivals {
-    /// So many operations a second at the same distance.
+    /// This number of operations a second, at the same distance.
     pub(crate) fn fixed(per_s: f64) -> Self {
         Self { times: ArrivalTimes::Even, cycle_ns: 1e9 / per_s }
     }
 
-    /// So many operations a second, independent of each other: the gaps are exponential.
+    /// This number of operations a second, independent of each other: the gaps are exponential.
     pub(crate) fn exponential(per_s: f64, seed: u64) -> Self {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         // 1 − u is above 0, as the logarithm needs.
@@ -80,7 +80,7 @@ impl Arrivals {
         }
     }
 
-    /// How many operations are due before this instant.
+    /// The number of operations that are due before this instant.
     pub(crate) fn due_before(&self, ns: u64) -> u64 {
         let (mut low, mut high) = (0, 1);
         while self.due(high) < ns {

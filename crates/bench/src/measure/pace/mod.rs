@@ -14,7 +14,8 @@ pub(crate) use arrivals::Arrivals;
 
 use super::clock::{now_ns, sleep_until, wake_in_time};
 
-/// How long before an operation is due its thread stops sleeping and watches the clock, in nanoseconds.
+/// The time before an operation is due at which its thread stops sleeping and watches the clock, in
+/// nanoseconds.
 const WATCH_NS: u64 = 5_000;
 /// The longest sleep before the next check for a stop, in nanoseconds.
 const NAP_NS: u64 = 50_000_000;
@@ -46,13 +47,13 @@ pub(super) trait Begun: Copy {
     type Took: Took;
     /// When the operation really began.
     fn at(self) -> u64;
-    /// How long the operation took until now.
+    /// The time of the operation until now.
     fn took(self, now: u64) -> Self::Took;
-    /// How late the operation began, in nanoseconds; `None` in a closed loop.
+    /// The delay of the operation's start, in nanoseconds; `None` in a closed loop.
     fn late(self) -> Option<Late>;
 }
 
-/// How long an operation took.
+/// The time of an operation.
 pub(super) trait Took: Copy {
     /// The time for a caller: from the instant at which the operation was due.
     fn latency_ns(self) -> u64;
@@ -62,7 +63,7 @@ pub(super) trait Took: Copy {
     const IS_PACED: bool;
 }
 
-/// How late an operation began, divided by cause.
+/// The delay of an operation's start, divided by cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Late {
     /// The schedule's own part: the thread woke late or drew operations, before this operation or an earlier one for
@@ -147,7 +148,7 @@ pub(super) struct Schedule<'a> {
     arrivals: &'a Arrivals,
     /// Operations of the phase; `None` when time ends it.
     requests: Option<u64>,
-    /// How many operations have been taken.
+    /// The number of operations that have been taken.
     taken: AtomicU64,
 }
 
@@ -164,7 +165,7 @@ pub(super) struct Open<'a> {
     stop: &'a AtomicBool,
     began: u64,
     end: u64,
-    /// How late the last operation began for the schedule's own fault, in nanoseconds.
+    /// The delay of the last operation's start by the schedule's own fault, in nanoseconds.
     debt_ns: u64,
     is_over: bool,
 }
@@ -226,7 +227,7 @@ pub(super) struct Due {
     late: Late,
 }
 
-/// How long an operation took, from either instant.
+/// The time of an operation, from either instant.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FromPlan {
     latency_ns: u64,
@@ -289,8 +290,8 @@ fn wait(until: u64, stop: &AtomicBool) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// How late each of these operations, given as due time and length, begins on one thread. The thread wakes so late
-    /// for each operation that it waits for.
+    /// The delays of these operations, given as due time and length, on one thread. `wakes_late` has the delay of each
+    /// wake-up for which the thread waits.
     fn late(operations: &[(u64, u64)], wakes_late: &[u64]) -> Vec<(u64, u64)> {
         let (mut free, mut debt) = (0, 0);
         let each = operations.iter().zip(wakes_late).map(|((due, lasts), late)| {

@@ -163,7 +163,7 @@ unsafe fn function<T: Copy>(library: &Library, name: &str) -> Result<T, String> 
     unsafe { library.get::<T>(name) }.map(|symbol| *symbol).map_err(|error| error.to_string())
 }
 
-/// Why an operation of BerkeleyDB failed.
+/// The reason why an operation of BerkeleyDB failed.
 #[derive(Debug)]
 pub(in super::super) enum Fault {
     /// Two transactions waited for each other, and BerkeleyDB chose this one to give way: the caller must begin it

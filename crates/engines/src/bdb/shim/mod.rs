@@ -21,7 +21,7 @@ const FIRST_ROOM: usize = 4096;
 /// The file of the entries.
 const ENTRIES: &CStr = c"entries.db";
 
-/// How an environment is opened.
+/// The options with which an environment is opened.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EnvironmentOptions {
     /// Bytes of the cache.
@@ -153,7 +153,7 @@ impl Bdb {
         self.shim.check(code).map(|()| (cache, log_file))
     }
 
-    /// How many pages the entries take, and the bytes of one page.
+    /// The number of pages that the entries take, and the bytes of one page.
     pub(super) fn pages(&self) -> Outcome<(u32, u32)> {
         let (mut pages, mut page_size) = (0, 0);
         let is_hash = c_int::from(self.is_hash);
