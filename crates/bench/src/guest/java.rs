@@ -224,10 +224,10 @@ struct JavaMemcached {
     connect: Connect,
     /// The protocol that the client speaks.
     protocol: Protocol,
-    /// How keys are spread over several servers: `modulo` by the remainder of their hash; `ketama` by the client's own
-    /// ring, which differs from the rings of other clients.
+    /// The way in which keys are spread over several servers: `modulo` by the remainder of their hash; `ketama` by the
+    /// client's own ring, which differs from the rings of other clients.
     hashing: Hashing,
-    /// How long an answer may take. Without it: 2.5s, the client's own limit.
+    /// The longest wait for an answer. Without it: 2.5s, the client's own limit.
     #[serde(serialize_with = "seconds")]
     timeout: Option<Span>,
 }
@@ -238,7 +238,7 @@ struct JavaMemcached {
 struct Postgresql {
     /// `session`: one connection in each thread, with prepared statements. `operation`: a new one for every operation.
     connect: Connect,
-    /// How long a statement may take. Without it: 5s.
+    /// The longest time of a statement. Without it: 5s.
     #[serde(serialize_with = "seconds")]
     timeout: Option<Span>,
 }

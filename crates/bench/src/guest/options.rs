@@ -33,7 +33,7 @@ pub(super) const fn engine(
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Nothing {}
 
-/// How long a client is kept: as long as its process or thread, or for one operation.
+/// The life of a client: as long as its process or thread, or for one operation.
 #[derive(Debug, Clone, Copy, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Connect {

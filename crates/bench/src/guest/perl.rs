@@ -172,7 +172,7 @@ struct FileCache {
     auto_purge_on_set: bool,
     /// Remove expired entries at a get, if the last removal was `auto_purge_interval` ago.
     auto_purge_on_get: bool,
-    /// How often expired entries are removed. Without it: never.
+    /// The interval at which expired entries are removed. Without it: never.
     #[serde(serialize_with = "seconds")]
     auto_purge_interval: Option<Span>,
     /// A file system in memory, mounted for the cache on a new folder in its path: `tmpfs:1g`, `tmpfs` or `ramfs`.
@@ -277,10 +277,10 @@ struct PerlMemcached {
     /// The client does not send values above this size. Without it: 1m, the module's own limit.
     #[serde(serialize_with = "bytes")]
     max_size: Option<ByteSize>,
-    /// How long a new connection may take.
+    /// The longest time of a new connection.
     #[serde(serialize_with = "seconds")]
     connect_timeout: Option<Span>,
-    /// How long an answer may take.
+    /// The longest wait for an answer.
     #[serde(serialize_with = "seconds")]
     io_timeout: Option<Span>,
     /// Points of each server on the ring. Without it: keys are spread in the module's older way.

@@ -254,7 +254,7 @@ struct Apcu {
     /// A full cache drops only entries older than this, if that makes room. Without it: a full cache drops all entries.
     #[serde(serialize_with = "seconds")]
     ttl: Option<Span>,
-    /// How long an entry that was removed while a process read it may stay.
+    /// The longest stay of an entry that was removed while a process read it.
     #[serde(serialize_with = "seconds")]
     gc_ttl: Option<Span>,
     /// Refuse to store a key that another process has stored within the last second.
@@ -294,7 +294,7 @@ struct Xcache {
     /// The longest time to live.
     #[serde(serialize_with = "seconds")]
     var_maxttl: Option<Span>,
-    /// How often expired entries are removed.
+    /// The interval at which expired entries are removed.
     #[serde(serialize_with = "seconds")]
     var_gc_interval: Option<Span>,
 }
@@ -312,12 +312,12 @@ struct PhpMemcached {
     /// Compress values of 2000 bytes and more, as the extension does by default. Off here, so that a run compares
     /// caches and not codecs.
     compression: bool,
-    /// How keys are spread over the servers. Without it: `modula`, the extension's own way.
+    /// The way in which keys are spread over the servers. Without it: `modula`, the extension's own way.
     distribution: Option<Distribution>,
-    /// How long a new connection may take. Without it: 4s, the extension's own limit.
+    /// The longest time of a new connection. Without it: 4s, the extension's own limit.
     #[serde(serialize_with = "seconds")]
     connect_timeout: Option<Span>,
-    /// How long an answer may take. Without it: 5s, the extension's own limit.
+    /// The longest wait for an answer. Without it: 5s, the extension's own limit.
     #[serde(serialize_with = "seconds")]
     poll_timeout: Option<Span>,
 }
@@ -335,9 +335,9 @@ struct Memcache {
     /// Compress values from this size on. Without it: never. The extension's own default is 20000 bytes.
     #[serde(serialize_with = "bytes")]
     compress_threshold: Option<ByteSize>,
-    /// How keys are spread over the servers. Without it: `consistent`, the extension's own way.
+    /// The way in which keys are spread over the servers. Without it: `consistent`, the extension's own way.
     hash_strategy: Option<HashStrategy>,
-    /// How long a new connection or an answer may take, in whole seconds. Without it: 1s, the extension's own limit.
+    /// The longest time of a new connection or an answer, in whole seconds. Without it: 1s, the extension's own limit.
     #[serde(serialize_with = "seconds")]
     timeout: Option<Span>,
 }
@@ -351,7 +351,7 @@ struct Mongodb {
     w: Acknowledged,
     /// Whether a write is in the journal on the disk before it is acknowledged.
     journal: Option<bool>,
-    /// How long an answer may take, in milliseconds.
+    /// The longest wait for an answer, in milliseconds.
     socketTimeoutMS: u32,
 }
 

@@ -149,8 +149,8 @@ struct DiskCache {
     /// keys and values of a comparison where that is more.
     #[serde(serialize_with = "bytes")]
     size_limit: Option<ByteSize>,
-    /// Which entries make room: `none`, `least-recently-stored`, `least-recently-used` or `least-frequently-used`. The
-    /// last two write at every get.
+    /// The entries that make room: `none`, `least-recently-stored`, `least-recently-used` or `least-frequently-used`.
+    /// The last two write at every get.
     eviction_policy: EvictionPolicy,
     /// The most entries that one set removes.
     cull_limit: u32,
@@ -164,10 +164,10 @@ struct DiskCache {
     /// Values from this size on are kept in files.
     #[serde(serialize_with = "bytes")]
     disk_min_file_size: Option<ByteSize>,
-    /// How long a write waits for another write. Without it: 60s, or 10ms with shards.
+    /// The longest wait of a write for another write. Without it: 60s, or 10ms with shards.
     #[serde(serialize_with = "seconds")]
     timeout: Option<Span>,
-    /// When SQLite waits for the disk: `0` never, `1` at a checkpoint, `2` at every write.
+    /// The moments at which SQLite waits for the disk: `0` never, `1` at a checkpoint, `2` at every write.
     sqlite_synchronous: u8,
     /// A file system in memory, mounted for the cache on a new folder in its path: `tmpfs:1g`, `tmpfs` or `ramfs`.
     #[serde(skip_serializing)]
@@ -209,10 +209,10 @@ struct PythonMemcached {
     connect: Connect,
     /// Send each request at once, without waiting for more.
     no_delay: bool,
-    /// How long an answer may take. Without it: for ever.
+    /// The longest wait for an answer. Without it: for ever.
     #[serde(serialize_with = "seconds")]
     timeout: Option<Span>,
-    /// How long a new connection may take. Without it: as long as the system allows.
+    /// The longest time of a new connection. Without it: as long as the system allows.
     #[serde(serialize_with = "seconds")]
     connect_timeout: Option<Span>,
     /// Do not wait for the answers to sets, so that it is unknown which values were stored. The package's own default

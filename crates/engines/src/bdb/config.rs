@@ -28,8 +28,8 @@ const MIN_CHECKPOINT: Span = Span(Duration::from_millis(10));
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct BdbConfig {
-    /// How the entries are kept: `btree`, in the order of their keys, or `hash`. A folder keeps the type that it was
-    /// made with.
+    /// The structure that keeps the entries: `btree`, in the order of their keys, or `hash`. A folder keeps the type
+    /// that it was made with.
     #[serde(rename = "type")]
     pub(super) kind: AccessMethod,
     /// The event that a write waits for. `off`: no event; the write is in the memory of the process (`DB_TXN_NOSYNC`),

@@ -71,7 +71,7 @@ pub(super) struct MemcachedConfig {
     pub(super) item_size: ByteSize,
     /// Worker threads of each server that is started, as memcached's -t.
     pub(super) server_threads: u16,
-    /// How many servers are started. They share the keys like any pool of that size.
+    /// The number of servers that are started. They share the keys like any pool of that size.
     pub(super) nodes: u16,
     /// Start servers on a Unix socket instead of a port of 127.0.0.1.
     pub(super) socket: bool,
@@ -80,7 +80,7 @@ pub(super) struct MemcachedConfig {
     pub(super) protocol: Protocol,
     /// `session` keeps connections; `operation` opens a connection for every operation and closes it afterwards.
     pub(super) connect: Connect,
-    /// How long a server may stay silent before the operation fails.
+    /// The longest silence of a server before the operation fails.
     pub(super) timeout: Span,
     /// Of `server=innodb`: how many writes of a connection are committed together (`daemon_memcached_w_batch_size`).
     /// With more than one, a write is acknowledged before its commit. A refused write, such as an `add` of an existing
@@ -105,8 +105,8 @@ pub(super) struct MemcachedConfig {
     /// the servers were that far away. A new connection takes one delay more. With `delay:2ms,rate:20m` answers also
     /// come at no more than 20 MiB a second on a connection.
     pub(super) via: Option<Via>,
-    /// Which server has a key: `ketama` (libmemcached's weighted ketama, the usual meaning of the word in clients) or
-    /// `ketama_unweighted` (libmemcached's other ketama, with MD5).
+    /// The placement of keys on servers: `ketama` (libmemcached's weighted ketama, the usual meaning of the word in
+    /// clients) or `ketama_unweighted` (libmemcached's other ketama, with MD5).
     pub(super) distribution: Distribution,
 }
 

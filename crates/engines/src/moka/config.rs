@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 pub(super) struct MokaConfig {
     /// Bytes that keys, values and their bookkeeping may take before entries are dropped.
     pub(super) size: ByteSize,
-    /// Which entries are dropped, and whether a new entry is accepted: tinylfu (moka's default; keeps entries that are
-    /// asked for often, and may refuse a new one) or lru.
+    /// The rule by which entries are dropped and new entries are accepted: tinylfu (moka's default; keeps entries that
+    /// are asked for often, and may refuse a new one) or lru.
     pub(super) policy: Policy,
 }
 

@@ -54,24 +54,25 @@ pub(super) struct MongodbConfig {
     pub(super) w: Option<String>,
     /// Whether a write is in the journal on the disk before it is acknowledged.
     pub(super) journal: Option<bool>,
-    /// How long a write may wait for other servers, in milliseconds.
+    /// The longest wait of a write for other servers, in milliseconds.
     pub(super) wtimeoutMS: Option<u64>,
     /// The collection of the entries. A missing collection is made. An empty one stays, because other stores may have
     /// it open. A collection with documents that larder did not make is refused.
     pub(super) collection: String,
-    /// How long an operation may take before it fails. Half of the time is for finding a usable server.
+    /// The longest time of an operation before it fails. Half of the time is for finding a usable server.
     pub(super) timeout: Span,
     /// The link between the client and its one server. With `delay:2ms` a relay makes every round trip 2 ms longer, as
     /// if the server were that far away. With `delay:2ms,rate:20m` answers also come at no more than 20 MiB a second on
     /// a connection. The driver then looks for no other server.
     pub(super) via: Option<Via>,
-    /// Which server is started: `mongod`, or `stand-in`, a mongo-java-server, whose speed says nothing of MongoDB's.
-    /// Without it: `mongod` where it is installed.
+    /// The server that is started: `mongod`, or `stand-in`, a mongo-java-server, whose speed says nothing of
+    /// MongoDB's. Without it: `mongod` where it is installed.
     pub(super) server: Option<MongodbProgram>,
     /// Memory of a server that is started: the cache of `mongod`, at least 256m, or the heap of the stand-in.
     pub(super) memory: Option<ByteSize>,
-    /// How often a `mongod` that is started writes its data from memory to its files, as its `--syncdelay`; `0` is
-    /// never. Without it: 60s, the default of `mongod`. The stand-in has no files, and takes `0` only.
+    /// The interval at which a `mongod` that is started writes its data from memory to its files, as its
+    /// `--syncdelay`; `0` is never. Without it: 60s, the default of `mongod`. The stand-in has no files, and takes
+    /// `0` only.
     pub(super) sync_delay: Option<Span>,
     /// Encrypt the connections. A server that is started gets a certificate of its own.
     pub(super) tls: Option<bool>,
@@ -87,7 +88,7 @@ pub(super) struct MongodbConfig {
     pub(super) tlsAllowInvalidCertificates: Option<bool>,
     /// The database that has the user's name and password.
     pub(super) authSource: Option<String>,
-    /// How the server checks the user: `SCRAM-SHA-256`, `MONGODB-X509` …
+    /// The way in which the server checks the user: `SCRAM-SHA-256`, `MONGODB-X509` …
     pub(super) authMechanism: Option<String>,
     /// Further properties of the authentication mechanism.
     pub(super) authMechanismProperties: Option<String>,
@@ -97,12 +98,12 @@ pub(super) struct MongodbConfig {
     pub(super) directConnection: Option<bool>,
     /// The host is a load balancer.
     pub(super) loadBalanced: Option<bool>,
-    /// Which members are read: `primary`, `primaryPreferred`, `secondary`, `secondaryPreferred`, `nearest`. Members
-    /// other than the primary may not have the latest writes.
+    /// The members that are read: `primary`, `primaryPreferred`, `secondary`, `secondaryPreferred`, `nearest`.
+    /// Members other than the primary may not have the latest writes.
     pub(super) readPreference: Option<String>,
     /// The tags of the members that are read.
     pub(super) readPreferenceTags: Option<String>,
-    /// How far a member that is read may lag behind the primary, in seconds.
+    /// The largest lag behind the primary of a member that is read, in seconds.
     pub(super) maxStalenessSeconds: Option<u64>,
     /// The read concern: `local`, `available`, `majority`, `linearizable`, `snapshot`.
     pub(super) readConcernLevel: Option<String>,
@@ -110,13 +111,13 @@ pub(super) struct MongodbConfig {
     pub(super) retryReads: Option<bool>,
     /// Have the driver repeat a write once after a broken connection.
     pub(super) retryWrites: Option<bool>,
-    /// How much slower than the nearest member a member that is read may be, in milliseconds.
+    /// The largest extra latency of a member that is read, beyond the nearest member, in milliseconds.
     pub(super) localThresholdMS: Option<u64>,
-    /// How long a new connection may take, in milliseconds. Without it: half of `timeout`.
+    /// The longest time of a new connection, in milliseconds. Without it: half of `timeout`.
     pub(super) connectTimeoutMS: Option<u64>,
-    /// How long the driver looks for a usable server, in milliseconds. Without it: half of `timeout`.
+    /// The longest search of the driver for a usable server, in milliseconds. Without it: half of `timeout`.
     pub(super) serverSelectionTimeoutMS: Option<u64>,
-    /// How often the driver checks each server, in milliseconds.
+    /// The interval at which the driver checks each server, in milliseconds.
     pub(super) heartbeatFrequencyMS: Option<u64>,
     /// The largest number of hosts that are taken from a `mongodb+srv://` address.
     pub(super) srvMaxHosts: Option<u32>,

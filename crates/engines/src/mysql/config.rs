@@ -27,9 +27,9 @@ const FOR_NAMED: [&str; 2] = ["ssl-mode", "ssl-ca"];
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct MysqlConfig {
-    /// When a server that is started brings a write to the disk, as its `innodb_flush_log_at_trx_commit`. `1`: before
-    /// the write is acknowledged. `2`: to the system before that, and to the disk once a second. `0`: to both once a
-    /// second.
+    /// The moment at which a server that is started brings a write to the disk, as its
+    /// `innodb_flush_log_at_trx_commit`. `1`: before the write is acknowledged. `2`: to the system before that, and
+    /// to the disk once a second. `0`: to both once a second.
     pub(super) flush: Flush,
     /// Memory for pages of tables that a server which is started may take, as its `innodb_buffer_pool_size`. Pages that
     /// do not fit are read from its files.
@@ -37,14 +37,14 @@ pub(super) struct MysqlConfig {
     /// The longest request or row that a server which is started takes, as its `max_allowed_packet`; a value is a
     /// little shorter.
     pub(super) packet: ByteSize,
-    /// Which server is started: `mariadb` or `mysql`.
+    /// The server that is started: `mariadb` or `mysql`.
     pub(super) server: MysqlProgram,
     /// `on`: the server that is started listens on a Unix socket instead of a port of 127.0.0.1. A path: the socket of
     /// a server that runs already, for which the URL names user and database: `mysql://user@localhost/db`.
     pub(super) socket: SocketOption,
     /// Encrypt the connections to a server that is started, which gets a certificate of its own.
     pub(super) tls: bool,
-    /// How connections to a server that runs already are encrypted. `DISABLED`: never. `PREFERRED`: where the server
+    /// The encryption of connections to a server that runs already. `DISABLED`: never. `PREFERRED`: where the server
     /// can. `REQUIRED`: with any certificate. `VERIFY_CA`: with a certificate of a trusted authority.
     /// `VERIFY_IDENTITY`: with a certificate of a trusted authority for this host. Connections over a socket are not
     /// encrypted.
@@ -58,7 +58,7 @@ pub(super) struct MysqlConfig {
     /// Name of the table. A missing table is made; the store that made it drops it again, if it is empty then and no
     /// other store has it open.
     pub(super) namespace: String,
-    /// How long a server may stay silent before the operation fails.
+    /// The longest silence of a server before the operation fails.
     pub(super) timeout: Span,
     /// The link between the client and the server. With `delay:2ms` a relay makes every round trip 2 ms longer, as if
     /// the server were that far away. A new connection takes some delays more. With `delay:2ms,rate:20m` answers also

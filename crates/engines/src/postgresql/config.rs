@@ -31,9 +31,9 @@ pub(super) struct PostgresqlConfig {
     /// Name of the table. A missing table is made; the store that made it drops it again, if it is empty in the end. A
     /// table with other columns is left alone.
     pub(super) namespace: String,
-    /// When a write of a logged table is acknowledged, as the `synchronous_commit` of the sessions. `on`: when the log
-    /// is on the disk. `off`: before that, so that a crash costs the writes of less than a second. `local`,
-    /// `remote_write` and `remote_apply` are for servers with standbys. Without it: the server's own setting.
+    /// The moment at which a write of a logged table is acknowledged, as the `synchronous_commit` of the sessions.
+    /// `on`: when the log is on the disk. `off`: before that, so that a crash costs the writes of less than a second.
+    /// `local`, `remote_write` and `remote_apply` are for servers with standbys. Without it: the server's own setting.
     pub(super) synchronous_commit: Option<SynchronousCommit>,
     /// Whether a server that is started waits for the disk at all, as its `fsync`. With `off`, a loss of power may cost
     /// the whole database.
@@ -57,7 +57,7 @@ pub(super) struct PostgresqlConfig {
     pub(super) sslmode: SslMode,
     /// File with the certificates, in PEM, of the authorities to trust instead of this system's.
     pub(super) sslrootcert: Option<String>,
-    /// How long the server may take for an operation, or to accept a session, before the operation fails.
+    /// The longest time of the server for an operation, or to accept a session, before the operation fails.
     pub(super) timeout: Span,
     /// The link between the client and the server. With `delay:2ms` a relay makes every round trip 2 ms longer, as if
     /// the server were that far away. A new connection takes one delay more. With `delay:2ms,rate:20m` answers also

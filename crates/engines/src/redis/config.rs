@@ -23,16 +23,16 @@ const FOR_NAMED: [&str; 2] = ["ca", "insecure"];
 pub(super) struct RedisConfig {
     /// Memory that each server that is started may take, as its `maxmemory`; `0` is no limit.
     pub(super) memory: ByteSize,
-    /// Which entries make room on a server that is started, as its `maxmemory-policy`.
+    /// The entries that make room on a server that is started, as its `maxmemory-policy`.
     pub(super) policy: Policy,
     /// Whether a server that is started logs its writes to a file: `no`; `everysec`, synced to the disk once a second;
     /// or `always`, synced before each answer.
     pub(super) appendonly: AppendOnly,
-    /// How many servers are started. Several servers are a cluster, over which the slots are spread evenly.
+    /// The number of servers that are started. Several servers are a cluster, over which the slots are spread evenly.
     pub(super) nodes: u16,
     /// Start the server on a Unix socket instead of a port of 127.0.0.1.
     pub(super) socket: bool,
-    /// Which server is started: `redis`, or `valkey`, which `valkey:` starts too.
+    /// The server that is started: `redis`, or `valkey`, which `valkey:` starts too.
     pub(super) server: Option<RedisProgram>,
     /// Threads that read and write the sockets of a server that is started, as its `io-threads`.
     pub(super) io_threads: u16,
@@ -47,7 +47,7 @@ pub(super) struct RedisConfig {
     pub(super) db: u32,
     /// `session` keeps connections; `operation` opens a connection for every operation and closes it afterwards.
     pub(super) connect: Connect,
-    /// How long a server may stay silent before the operation fails.
+    /// The longest silence of a server before the operation fails.
     pub(super) timeout: Span,
     /// The link between the client and the servers. With `delay:2ms` a relay makes every round trip 2 ms longer, as if
     /// the servers were that far away. A new connection takes one delay more. With `delay:2ms,rate:20m` answers also

@@ -28,9 +28,9 @@ pub(super) struct SqliteConfig {
     /// read without a pause. Processes that share a file should agree on the limit, because each evicts down to its
     /// own.
     pub(super) size: ByteSize,
-    /// When writes reach the disk. `off`: when the system writes them; they survive the end of the process, and a loss
-    /// of power may leave a file that must be deleted. `normal`: at each checkpoint; a loss of power costs the writes
-    /// since the last one. `full` or `on`: before they are acknowledged.
+    /// The moment at which writes reach the disk. `off`: when the system writes them; they survive the end of the
+    /// process, and a loss of power may leave a file that must be deleted. `normal`: at each checkpoint; a loss of
+    /// power costs the writes since the last one. `full` or `on`: before they are acknowledged.
     pub(super) sync: Sync,
     /// Name of the table: stores of different namespaces share nothing but the file.
     pub(super) namespace: String,
@@ -41,7 +41,7 @@ pub(super) struct SqliteConfig {
     /// The part of the file that is read through a memory map. The map saves a copy, which counts for values from some
     /// ten kilobytes on. In exchange, an error of the disk ends the process instead of being reported.
     pub(super) mmap: ByteSize,
-    /// How long to wait for a lock that another process holds.
+    /// The longest wait for a lock that another process holds.
     pub(super) timeout: Span,
 }
 
