@@ -8,7 +8,7 @@ use crate::units::ByteSize;
 /// The result of a fallible operation on a store.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why an operation could not be carried out.
+/// The reason why an operation could not be carried out.
 ///
 /// Normal outcomes (a miss, an `add` that lost, a failed compare-and-swap) are values, never errors.
 /// Every message is one lower-case line that names the value, the limit and, where there is one, the fix.

@@ -29,8 +29,8 @@ pub struct WorkloadSpec {
     #[serde(deserialize_with = "text")]
     pub key_size: Option<Sweep<SizeSpec>>,
 
-    /// Which keys are read: seq, first, uniform, zipf:0.99, gauss, hotspot:0.2,0.8, latest, popularity:FILE,
-    /// trace:FILE [default: uniform]
+    /// The order and frequency of the keys that are read: seq, first, uniform, zipf:0.99, gauss,
+    /// hotspot:0.2,0.8, latest, popularity:FILE, trace:FILE [default: uniform]
     #[arg(long, value_name = "PATTERN", alias = "keys-from", visible_alias = "keys-from")]
     #[serde(deserialize_with = "text", alias = "keys-from")]
     pub key_pattern: Option<KeyPattern>,
@@ -70,7 +70,7 @@ pub struct WorkloadSpec {
     #[serde(deserialize_with = "text")]
     pub on_miss: Option<OnMiss>,
 
-    /// How much each target may hold, as a share of all keys and values (10%) or as a size (64m); a comma sweeps. The hit
+    /// The room of each target, as a share of all keys and values (10%) or as a size (64m); a comma sweeps. The hit
     /// ratios stand beside those of an exact LRU and of the optimal choice; needs --on-miss fill
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     #[serde(deserialize_with = "text")]
@@ -146,8 +146,8 @@ pub struct WorkloadSpec {
     #[serde(deserialize_with = "text")]
     pub rate: Option<Sweep<Count>>,
 
-    /// How the operations are spread over time: fixed, at the same distance; exponential, as from many callers; trace,
-    /// as recorded [default: fixed]
+    /// The spacing of operations over time: fixed, at the same distance; exponential, as from many callers; trace, as
+    /// recorded [default: fixed]
     #[arg(long, value_name = "HOW", allow_hyphen_values = true)]
     #[serde(deserialize_with = "text")]
     pub arrivals: Option<ArrivalKind>,

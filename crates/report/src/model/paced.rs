@@ -12,7 +12,7 @@ pub struct PacedSample {
     pub offered_per_s: f64,
     /// Latency from the instant at which an operation really began, as a closed loop measures it.
     pub service_ns: Option<Latency>,
-    /// How late operations began through the scheduler's own fault: their thread woke late for them, or for earlier
+    /// The delay of operations by the scheduler's own fault: their thread woke late for them, or for earlier
     /// operations that they had to wait for.
     #[serde(alias = "lag_ns")]
     pub schedule_lag_ns: Option<Latency>,
@@ -34,7 +34,7 @@ pub struct Paced {
     /// The distribution of `service_ns`, in the form of `latency_curve`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub service_curve: Vec<CurvePoint>,
-    /// How late operations began through the scheduler's own fault.
+    /// The delay of operations by the scheduler's own fault.
     #[serde(alias = "lag_ns")]
     pub schedule_lag_ns: Option<Latency>,
     /// Operations that an exact schedule would have begun late too: their thread was busy with earlier operations.
