@@ -6,8 +6,8 @@
 //! whatever a peer sends. The bytes of a value are not part of a parsed answer: the header has their number, so that a
 //! client can read them straight into their place.
 //!
-//! Besides the bytes on the wire, this crate has the rules that every client must share: valid keys ([`key`]), the form
-//! of a TTL ([`ttl`]), and the placement of keys on the servers of a pool ([`ketama`]).
+//! Besides the bytes on the wire, this crate has the rules that every client must share. They are valid keys ([`key`]),
+//! the form of a TTL ([`ttl`]), and the placement of keys on the servers of a pool ([`ketama`]).
 
 pub mod ketama;
 pub mod key;

@@ -21,8 +21,8 @@ const LONGEST: Duration = Duration::from_secs(10);
 /// The slowest and the fastest rate, in bytes a second.
 const RATES: RangeInclusive<u64> = 1 << 10..=10 << 30;
 
-/// The link between a client and its servers: `delay:2ms`, a relay by which every round trip takes so much longer; and
-/// `delay:2ms,rate:20m`, by which answers come at no more than so many bytes a second, too.
+/// The link between a client and its servers. `delay:2ms` is a relay that makes every round trip longer by this time.
+/// With `delay:2ms,rate:20m` answers also come at no more than this many bytes a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Via {
     /// The time that is added to a round trip, from 50 microseconds to 10 seconds.

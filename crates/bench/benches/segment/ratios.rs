@@ -1,8 +1,8 @@
 //! Hit ratios of get-or-set workloads that do not fit the cache, by accesses and by the bytes of values.
 //!
 //! Where all entries have one size, the other caches have room for as many entries as the region holds at the end of the
-//! row, so that the row compares policies. Where sizes differ, the others have the region's bytes, of which an entry
-//! takes its key, its value and 56 bytes: a row of memory. `LARDER_TRACES` names a folder with `web07.trace.xz` and
+//! row. So the row compares policies. Where sizes differ, the others have the region's bytes, of which an entry takes
+//! its key, its value and 56 bytes: a row of memory. `LARDER_TRACES` names a folder with `web07.trace.xz` and
 //! `web12.trace.xz`.
 
 use std::path::Path;

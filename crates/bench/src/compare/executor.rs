@@ -123,8 +123,8 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Memory of the processes at work: of this process the memory in use, and its mapped files where the target has files;
-    /// of a guest the resident memory.
+    /// Memory of the processes at work. For this process it is the memory in use, and its mapped files where the target has
+    /// files. For a guest it is the resident memory.
     pub(super) fn memory_bytes(&self, files: bool) -> Option<u64> {
         match self {
             Self::Threads { .. } => own_memory(files),

@@ -104,8 +104,8 @@ impl Times {
 pub struct Permissions {
     /// Allows a run to fill a good part of a server that Larder did not start, or nearly all memory or disk.
     pub yes: bool,
-    /// Taking more memory than there is: the scenario repeats an article in the memory of its machine, and a control group
-    /// holds the run to that.
+    /// Allows a run to need more memory than there is: the scenario repeats an article in its machine's memory, and a
+    /// control group limits the run to that.
     pub within_limit: bool,
 }
 

@@ -16,7 +16,7 @@ const ENDLESS: u64 = 200_000;
 /// In place of a value's number where no value is right: the key must be absent.
 const NO_VALUE: u32 = u32::MAX;
 /// The bytes of an operation in three places: in a list that doubles as it grows, in a file that may be in memory, and
-/// in the program that reads the file.
+/// in the program's own copy.
 const OPERATION_BYTES: u64 = 32 + 16 + 16;
 /// The bytes of a value in these places, or of a key without its text.
 const ENTRY_BYTES: u64 = 256;
@@ -48,8 +48,8 @@ pub(crate) fn memory_bytes(point: &PlannedPoint) -> u64 {
     point.phases.iter().map(phase).fold(entries, u64::saturating_add)
 }
 
-/// The most memory of a program that carries out a turn, beside its cache: the turn, the pool of values, and the values
-/// that each process prepares at once.
+/// The most memory of a program that carries out a turn, beside its cache. It has the turn, the pool of values, and the
+/// values that each process prepares at once.
 pub(crate) fn plan_bytes(point: &PlannedPoint) -> u64 {
     let ready = u64::from(point.guest_processes()).saturating_mul(READY_BYTES);
     memory_bytes(point).saturating_add(point.values.pool().len() as u64).saturating_add(ready)

@@ -31,7 +31,7 @@ pub(super) struct Environment {
 
 impl Environment {
     /// Opens a folder, made when it is missing. A folder that another process has open, or that another program has
-    /// made, is refused untouched: to open an environment that is in use would destroy it.
+    /// made, is refused untouched. The reason is that opening an environment in use would destroy it.
     pub(super) fn open(place: Place, config: &BdbConfig) -> Result<Self> {
         let loaded = Loaded::get()?;
         let failed = |source| disk::io_error(SCHEME, "opening", place.path(), source);

@@ -12,8 +12,8 @@
 //!
 //! The value comes first, so that one plain read puts it at the start of the caller's buffer; the rest behind it is cut
 //! off. The last bytes written prove that the file is whole: after a loss of power a file may be shorter than it was,
-//! or end in zeros. The check guards the trailer, and the key guards itself. To hash a large value would cost a reader
-//! more than to read it, so only its length and the file system guard the value.
+//! or end in zeros. The check guards the trailer, and the key guards itself. Hashing a large value would cost a reader
+//! more than reading it. So only its length and the file system guard the value.
 
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_inline};
 

@@ -1,9 +1,9 @@
 //! The bytes and entries of a store with a size limit, in counters that all its processes share.
 //!
-//! Two counters in a mapped file: each process adds what it stores and subtracts what it removes. A process that
-//! is killed between the two steps of a change leaves them too high, never too low, because it adds before it
-//! stores and subtracts after it has removed. A process that opens the store while no other has it open counts again.
-//! A count that its process did not finish, because it failed or was killed, is made by the next one that opens the store.
+//! Two counters lie in a mapped file: each process adds what it stores and subtracts what it removes. It adds before it
+//! stores, and subtracts after it has removed. So a process that is killed between the two steps leaves the counters too
+//! high, never too low. A process that opens the store while no other has it open counts again. If it fails or is killed
+//! before it has finished, the next process that opens the store counts.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;

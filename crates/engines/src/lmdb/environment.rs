@@ -183,7 +183,7 @@ fn flock(file: &File, operation: libc::c_int) -> io::Result<()> {
     }
 }
 
-/// Reserves disk space for the lock file. LMDB maps the file sparse and writes to it as readers come; on a full disk
+/// Reserves disk space for the lock file. LMDB maps the file sparse and writes to it as readers come. On a full disk
 /// such a write would kill the process instead of failing.
 fn reserve_lock_file(path: &Path, readers: u32) -> io::Result<()> {
     let file = open_lock_file(path)?;

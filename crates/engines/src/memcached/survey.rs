@@ -69,7 +69,7 @@ pub(super) fn counters_with_slabs(
 
 /// Bytes that the pool has for new entries of any size; `None` where a node does not report its part.
 ///
-/// Only memory in no slab class counts: a page of a class stays with the class, and its free chunks are of no use to
+/// Only memory in no slab class counts. A page of a class stays with the class, and its free chunks are of no use to
 /// entries of another size. A node that has evicted has no free memory.
 pub(super) fn free(counters: &[BTreeMap<String, String>]) -> Option<u64> {
     let of_node = |node: &BTreeMap<String, String>| -> Option<u64> {

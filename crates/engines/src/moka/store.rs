@@ -27,7 +27,7 @@ pub(super) const ENTRY_OVERHEAD: usize = 300;
 
 /// A cache is swept once it is above its size by one part in `SLACK`: 1 %.
 ///
-/// moka evicts later than it stores, after 64 writes or 0.3 s: a cache of 20 entries would hold 40 on average, and hit
+/// moka evicts later than it stores, after 64 writes or 0.3 s. A cache of 20 entries would hold 40 on average, and hit
 /// more often than a cache of 20 does. A large cache is left to moka's own batches, because 64 of its entries are less
 /// than 1 %.
 pub(super) const SLACK: u64 = 100;

@@ -1,5 +1,5 @@
-//! The store's table: made where it is missing, refused where another program made it, dropped again by the store that
-//! made it if the table is empty.
+//! The store's table. It is made where it is missing, and refused where another program made it. The store that made
+//! it drops it again if it is empty.
 
 use std::sync::Arc;
 

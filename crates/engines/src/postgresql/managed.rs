@@ -207,8 +207,8 @@ fn prepare(command: &mut Command, account: Option<&Account>) {
     }
 }
 
-/// The settings of a server, as arguments. Settings without an option have PostgreSQL's defaults, with two exceptions:
-/// the number of sessions, and memory that is shared by name, which would remain after the server is killed.
+/// The settings of a server, as arguments. Settings without an option have PostgreSQL's defaults, with two exceptions.
+/// They are the number of sessions, and memory that is shared by name, which would remain after the server is killed.
 fn settings(config: &PostgresqlConfig, host: &Host) -> Vec<String> {
     let (hosts, port, folder) = match host {
         Host::Tcp(host, port) => (host.as_str(), *port, String::new()),

@@ -304,8 +304,8 @@ impl Session for RedisSession {
         }
     }
 
-    /// By `DEL` and not by `UNLINK`: another thread frees the memory of a large unlinked value after the answer, but
-    /// the cost of an operation must show in the operation.
+    /// It uses `DEL` and not `UNLINK`, because another thread frees the memory of a large unlinked value after the
+    /// answer. The cost of an operation must show in the operation.
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
         self.check(key)?;
         self.command(&[b"DEL", key]);

@@ -112,8 +112,8 @@ pub(super) fn capacity(facts: &BTreeMap<String, String>) -> Option<u64> {
     bytes("maxmemory").filter(|limit| *limit > 0).or_else(|| bytes("total_system_memory"))
 }
 
-/// Bytes that the nodes have for new entries; `None` where a node does not report its part. For a node without a limit,
-/// the memory of its machine that it does not use itself: it does not report how much other programs use.
+/// Bytes that the nodes have for new entries; `None` where a node does not report its part. A node without a limit has
+/// the memory of its machine that it does not use itself, because it does not report how much other programs use.
 pub(super) fn free(nodes: &[BTreeMap<String, String>]) -> Option<u64> {
     let of_node = |facts: &BTreeMap<String, String>| {
         let bytes = |name: &str| facts.get(name)?.parse::<u64>().ok();
@@ -182,8 +182,8 @@ impl Control {
         Ok(text.lines().filter_map(pair).collect())
     }
 
-    /// Asks for each setting on its own: old servers take only one name at a time, and a setting that a server does not
-    /// know is then absent alone.
+    /// Asks for each setting on its own, because old servers take only one name at a time. A setting that a server does
+    /// not know is then absent alone.
     fn settings(&mut self) -> Result<BTreeMap<String, String>> {
         self.connection.begin()?;
         self.request.clear();

@@ -97,8 +97,8 @@ impl Dialect {
 /// SQLite. The id of a row and its mark `rewritten` are for eviction (see `sqlite/eviction.rs`).
 ///
 /// The value stands last in its row, so that the metadata of an entry is read without its overflow pages. The table has
-/// row ids because a `WITHOUT ROWID` table keeps values in its inner pages: measured with 1 KiB values it was three
-/// times slower in reading and writing, and with 100 bytes no more than a quarter faster.
+/// row ids because a `WITHOUT ROWID` table keeps values in its inner pages. Measured with 1 KiB values it was three
+/// times slower in reading and writing, and with 100 bytes at most a quarter faster.
 pub const SQLITE: Dialect = Dialect {
     style: Style::Numbered('?'),
     quote: '"',

@@ -1,6 +1,6 @@
 //! Removal of expired rows from a server that does not expire rows itself.
 //!
-//! The clock of each client decides on expiry: where several clients share a table, a client with a fast clock removes
+//! The clock of each client decides on expiry. Where several clients share a table, a client with a fast clock removes
 //! rows too early for clients with a slower one.
 
 use std::sync::Arc;

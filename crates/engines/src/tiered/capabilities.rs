@@ -35,7 +35,7 @@ pub(super) fn combined(tiers: &[Capabilities], cap: Option<Duration>) -> Capabil
 /// The time for which each tier above the lowest may keep a value: so long that no value is seen for longer than
 /// `bound` after it is gone below.
 ///
-/// Above a tier that does not report the age of its entries, the time begins again: an entry of a middle tier that has
+/// Above a tier that does not report the age of its entries, the time begins again. An entry of a middle tier that has
 /// almost expired is kept above for the whole time. So the tiers between which that happens share the bound.
 pub(super) fn share(tiers: &[Capabilities], bound: Option<Duration>) -> Option<Duration> {
     let between = tiers.get(1..tiers.len().saturating_sub(1)).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Fill tokens: whether a key has been written since a reader took its token.
 //!
 //! A reader that misses in an upper tier asks below and fills in the answer. In between, a writer may replace or delete
-//! the value and drop the key above, where it was not yet: the fill would bring an old value back. So a reader takes
+//! the value, and drop the key above before the fill. The fill would then bring an old value back. So a reader takes
 //! the key's token before it asks below, and fills only while the token holds. (So do the leases of Nishtala et al.,
 //! "Scaling Memcache at Facebook", 2013, and the put tokens of `CacheLib`.)
 //!

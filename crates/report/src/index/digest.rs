@@ -13,8 +13,8 @@ use crate::text::capital;
 const TABLES: usize = 3;
 const ROWS: usize = 9;
 
-/// The runs of one article as Markdown: the machine and the time of each run, tables of published figures beside this
-/// machine's, and all conclusions by verdict. The figures are those of the first run.
+/// The runs of one article as Markdown. The text has the machine and the time of each run, tables of published
+/// figures beside this machine's, and all conclusions by verdict. The figures are those of the first run.
 ///
 /// A figure stands beside its ratio to the best figure of its table, because a ratio between two machines says nothing
 /// of the caches. The result is empty where no run repeats an article.

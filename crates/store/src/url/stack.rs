@@ -52,8 +52,8 @@ fn ends_in_secret(piece: &str) -> bool {
     last.and_then(|pair| pair.split_once('=')).is_some_and(|(name, _)| is_secret(name))
 }
 
-/// Whether a piece can begin a part: the options of the stack, or an engine followed by nothing, a path from the root,
-/// servers or options. A piece behind a secret that can begin no part is the rest of the secret.
+/// Whether a piece can begin a part. It can if it is the options of the stack, or an engine followed by nothing, a
+/// path from the root, servers or options. A piece behind a secret that can begin no part is the rest of the secret.
 fn begins_part(piece: &str) -> bool {
     let engine = |(scheme, rest): (&str, &str)| {
         is_scheme(scheme) && (rest.is_empty() || rest.starts_with(['/', '?']))

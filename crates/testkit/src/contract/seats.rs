@@ -1,7 +1,7 @@
 //! Seats: the number of cases that work at once. A case that only waits for a TTL gives its seat to another meanwhile.
 //!
-//! Most of the time of a suite is such waiting. More cases at work would shorten it as well, but then a server with a
-//! deadline of seconds shares the processors with a dozen other servers.
+//! Most of the time of a suite is such waiting. More cases at work would shorten it as well. But then a server with a
+//! deadline of seconds would share the processors with a dozen other servers.
 
 use std::cell::Cell;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

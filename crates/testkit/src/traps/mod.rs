@@ -1,5 +1,5 @@
-//! Small servers for tests that speak memcached's text protocol over loopback: a sound server, and a server for each
-//! broken promise that a comparison must detect.
+//! Small servers for tests that speak memcached's text protocol over loopback. There are a sound server, and one
+//! server for each broken promise that a comparison must detect.
 //!
 //! A hostile user who doubts a benchmark would write such servers. Unlike [`stores`](crate::stores) they are at the
 //! other end of a connection, where a cache may also close it, stay silent, or send unrequested answers. Each fault

@@ -52,8 +52,8 @@ pub(super) struct Bdb {
     is_hash: bool,
 }
 
-// SAFETY: the environment and its databases are opened with DB_THREAD, which makes their handles free-threaded: any
-// thread may call any function that is used here, and all at once.
+// SAFETY: the environment and its databases are opened with DB_THREAD, which makes their handles free-threaded. So
+// any thread may call any function that is used here, also several at once.
 unsafe impl Send for Bdb {}
 // SAFETY: as above.
 unsafe impl std::marker::Sync for Bdb {}
