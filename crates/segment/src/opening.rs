@@ -28,8 +28,8 @@ const LOOKS: usize = 2500;
 const PAUSE: Duration = Duration::from_millis(2);
 
 impl Cache {
-    /// The region of a file, which is not made larger than `most`. It is ready once this process is alone with it, or once another process
-    /// of this run of the machine was.
+    /// The region of a file, which is not made larger than `most`. It is ready once this process is alone with it, or
+    /// once another process of this run of the machine was.
     pub(crate) fn attach(
         file: File,
         superblock: Superblock,

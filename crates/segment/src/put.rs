@@ -191,8 +191,8 @@ mod tests {
     use crate::namespace::Space;
     use crate::{Cache, Options, Set};
 
-    /// A session with a key that was stored after `before` other keys and before `others` more. No key was read. `None` where the key
-    /// is gone.
+    /// A session with a key that was stored after `before` other keys and before `others` more. No key was read. `None`
+    /// where the key is gone.
     fn with_key_between(before: u32, others: u32) -> Option<(Session, u64)> {
         let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
         let mut session = cache.session();

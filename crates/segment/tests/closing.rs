@@ -1,5 +1,5 @@
-//! Closing a file: only the last process that closes it marks it clean, also when several close at once. A process whose forked child
-//! still has the file open does not mark it.
+//! Closing a file: only the last process that closes it marks it clean, also when several close at once. A process
+//! whose forked child still has the file open does not mark it.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
