@@ -23,10 +23,11 @@ const TOGETHER: Duration = Duration::from_millis(2500);
 
 /// Tortures the cache for this time, in each mode for its share.
 pub(crate) fn torture(how_long: Duration) -> Outcome {
+    let modes = u32::try_from(MODES.len()).unwrap();
     let mut all = Outcome::default();
     for number in (0..MODES.len()).rev() {
         PRESENT.store(number, Ordering::Relaxed);
-        all.add(torture_one(how_long / MODES.len() as u32));
+        all.add(torture_one(how_long / modes));
     }
     all
 }

@@ -204,7 +204,7 @@ impl Worker {
 
     /// Looks at a few keys from anywhere on. Each is a key of the workers, whatever others store elsewhere.
     fn walk(&mut self) {
-        let from = Cursor::from_u64(self.any() as u64 % 64 << 48 | self.any() as u64 % 4096);
+        let from = Cursor::from_u64(((self.any() as u64 % 64) << 48) | (self.any() as u64 % 4096));
         self.session.scan(from, 20, &mut |key, _| {
             let is_one = key.starts_with(b"key-") || key.starts_with(b"counter-");
             assert!(is_one, "{key:?} is no key of this namespace");
