@@ -96,7 +96,6 @@ impl Session {
         let stored = self.stored(stored, new.len());
         self.release(locked);
         let Some(stored) = stored? else { return Ok(Changed::NoRoomYet) };
-        self.cache.drop_doomed(stored.doomed);
         let stored_it = Outcome::Stored(stored.version);
         Ok(Changed::Done(if stored.is_there { stored_it } else { Outcome::NotFound }))
     }

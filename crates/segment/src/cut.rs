@@ -141,8 +141,7 @@ impl Session {
             let stored = locked.store(&chunk, None, Takes::Any, None);
             let stored = self.stored(stored, chunk.value.len());
             self.release(locked);
-            if let Some(stored) = stored? {
-                self.cache.drop_doomed(stored.doomed);
+            if stored?.is_some() {
                 return Ok(());
             }
         }

@@ -1,5 +1,6 @@
 //! Emptying a segment, in steps: each record, in order, is written anew or dropped.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use crate::chunks::Chunks;
@@ -19,6 +20,19 @@ const VAIN_FOR_MORE: u64 = 4;
 const AHEAD: usize = 16;
 /// No further key is read once the keys have this many bytes: the longest key has 64 KiB.
 pub(crate) const KEYS_AHEAD: usize = 8 << 10;
+
+/// What a step reads: the keys of a few records, the records, and a value that is written again.
+#[derive(Default)]
+struct Buffers {
+    keys: Vec<u8>,
+    records: Vec<Record>,
+    value: Vec<u8>,
+}
+
+thread_local! {
+    /// Each set does a small step, and would otherwise ask for memory each time.
+    static BUFFERS: Cell<Buffers> = Cell::default();
+}
 
 /// A record of a segment that is emptied: the hash of its key, and the key's place among the copied keys.
 struct Record {
@@ -44,16 +58,23 @@ enum Fate {
 impl Locked<'_> {
     /// Goes on with emptying the chosen segment, and gives it back at its end; `false` where the allowed work ends before.
     pub(crate) fn step(&mut self, work: &mut Work) -> bool {
+        let mut buffers = BUFFERS.take();
+        let is_emptied = self.step_with(work, &mut buffers);
+        BUFFERS.set(buffers);
+        is_emptied
+    }
+
+    fn step_with(&mut self, work: &mut Work, buffers: &mut Buffers) -> bool {
         let Some(mut victim) = self.victim() else { return true };
-        let (mut keys, mut value) = (Vec::new(), Vec::new());
-        let mut records = Vec::with_capacity(AHEAD);
+        let Buffers { keys, records, value } = buffers;
+        records.clear();
         loop {
             let from = victim.at;
             // A segment without a live record needs no look at its records.
             if self.fill(victim.segment).1 > 0 {
                 keys.clear();
                 let most = (AHEAD, KEYS_AHEAD.min(self.left.copied()));
-                self.next_records(&mut victim, (&mut keys, &mut records), most);
+                self.next_records(&mut victim, (keys, records), most);
             }
             if records.is_empty() {
                 match victim.keeps {
@@ -72,7 +93,7 @@ impl Locked<'_> {
                 }
                 n += 1;
                 let key = &keys[record.key.clone()];
-                let Some(fate) = self.part_with(&record, key, &mut value, victim.keeps) else {
+                let Some(fate) = self.part_with(&record, key, value, victim.keeps) else {
                     // Another segment makes room first. This one stays the oldest.
                     self.forget_victim(victim.segment);
                     self.spend(work, (n, 0, copied));

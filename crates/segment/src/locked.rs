@@ -62,8 +62,6 @@ pub(crate) struct Stored {
     pub(crate) is_there: bool,
     /// A delete without the lock changed the key after this fill's token was taken.
     pub(crate) is_late: bool,
-    /// Cut values of which a part was evicted to make room, and the cut value that was replaced.
-    pub(crate) doomed: Vec<Doomed>,
 }
 
 /// A cut value whose remaining chunks must be removed once the lock is free.
@@ -109,6 +107,7 @@ impl<'e> Entry<'e> {
 }
 
 impl<'c> Locked<'c> {
+    #[inline]
     pub(crate) fn new(partition: Partition<'c>, held: Held<'c>, moment: Moment) -> Self {
         #[cfg(test)]
         crate::upkeep::tests::begin();

@@ -38,10 +38,12 @@ impl Session {
         entry: &locked::Entry<'_>,
         condition: Condition,
     ) -> Result<Option<Outcome>, Failed> {
-        let locked = self.lock(entry.hash)?;
+        let mut locked = self.lock(entry.hash)?;
         // The namespace's generation is read again under the lock: it may have been cleared while this thread waited.
         let space = self.space_to_write()?;
-        self.put_locked(locked, &locked::Entry { space, ..*entry }, condition)
+        let outcome = self.put_locked(&mut locked, &locked::Entry { space, ..*entry }, condition);
+        self.release(locked);
+        outcome
     }
 
     /// Stores the entry of a value whose chunks are stored already; `None` where they were cleared since that moment.
@@ -52,11 +54,13 @@ impl Session {
         moment: Moment,
     ) -> Result<Option<Outcome>, Failed> {
         for _ in 0..HOLDS {
-            let locked = self.lock(head.hash)?;
+            let mut locked = self.lock(head.hash)?;
             if locked.moment.cleared != moment.cleared || self.space() != head.space {
                 return Ok(None);
             }
-            if let Some(outcome) = self.put_locked(locked, head, condition)? {
+            let outcome = self.put_locked(&mut locked, head, condition);
+            self.release(locked);
+            if let Some(outcome) = outcome? {
                 return Ok(Some(outcome));
             }
         }
@@ -65,11 +69,11 @@ impl Session {
 
     fn put_locked(
         &self,
-        mut locked: Locked<'_>,
+        locked: &mut Locked<'_>,
         entry: &locked::Entry<'_>,
         condition: Condition,
     ) -> Result<Option<Outcome>, Failed> {
-        let present = match self.present_for(&mut locked, entry, condition) {
+        let present = match self.present_for(locked, entry, condition) {
             Ok(present) => present,
             Err(refused) => return Ok(Some(refused)),
         };
@@ -84,10 +88,7 @@ impl Session {
             _ => None,
         };
         let stored = locked.store(entry, present.as_ref(), takes, token);
-        let stored = self.stored(stored, entry.value.len());
-        self.release(locked);
-        let Some(stored) = stored? else { return Ok(None) };
-        self.cache.drop_doomed(stored.doomed);
+        let Some(stored) = self.stored(stored, entry.value.len())? else { return Ok(None) };
         if stored.is_late {
             self.count(Of::RefusedFills);
         }
@@ -146,7 +147,15 @@ impl Session {
     }
 
     /// Releases a lock, and then does the work that was put off until it is free.
-    pub(crate) fn release(&self, mut locked: Locked<'_>) {
+    #[inline]
+    pub(crate) fn release(&self, locked: Locked<'_>) {
+        if !locked.doomed.is_empty() || locked.has_begun {
+            self.release_and_work(locked);
+        }
+    }
+
+    #[cold]
+    fn release_and_work(&self, mut locked: Locked<'_>) {
         let (doomed, has_begun) = (std::mem::take(&mut locked.doomed), locked.has_begun);
         let partition = locked.partition;
         drop(locked);

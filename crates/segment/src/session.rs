@@ -292,10 +292,12 @@ impl Session {
     }
 
     /// Takes the lock of a key's partition.
+    #[inline]
     pub(crate) fn lock(&self, hash: u64) -> Result<Locked<'_>, Failed> {
         self.lock_of(self.partition(hash))
     }
 
+    #[inline]
     pub(crate) fn lock_of<'c>(&'c self, partition: Partition<'c>) -> Result<Locked<'c>, Failed> {
         lock_within(&self.cache, partition, self.patience)
     }
@@ -320,6 +322,7 @@ impl Session {
 }
 
 /// Takes the lock of a partition, and waits for one holder for `patience` at most.
+#[inline]
 pub(crate) fn lock_within<'c>(
     cache: &'c Cache,
     partition: Partition<'c>,

@@ -65,8 +65,7 @@ impl<'c> Locked<'c> {
         if is_late(seen) {
             // While room was made, a delete may have given up waiting and removed the key without
             // the lock.
-            let doomed = std::mem::take(&mut self.doomed);
-            return Ok(Stored { version: 0, is_there: false, is_late: true, doomed });
+            return Ok(Stored { version: 0, is_there: false, is_late: true });
         }
         // After a crash no older token may succeed, and no deleted value may be left.
         self.intend_to_store(hash);
@@ -95,8 +94,7 @@ impl<'c> Locked<'c> {
         if let Some(chunks) = was {
             self.doom(hash, chunks);
         }
-        let doomed = std::mem::take(&mut self.doomed);
-        Ok(Stored { version, is_there, is_late, doomed })
+        Ok(Stored { version, is_there, is_late })
     }
 
     /// The header of an entry's record.

@@ -110,7 +110,6 @@ impl Session {
         let stored = self.stored(stored, text.len());
         self.release(locked);
         let Some(stored) = stored? else { return Ok(None) };
-        self.cache.drop_doomed(stored.doomed);
         Ok(Some(if stored.is_there { Sum::Is(sum) } else { Sum::NotFound }))
     }
 
