@@ -12,11 +12,10 @@ use std::time::{Duration, Instant};
 use larder_host::scratch::ScratchDir;
 use larder_store::{Catalog, SetOptions, StoreUrl};
 
+use crate::PATIENCE;
+
 /// The URL of the store that a second process opens and writes to.
 const HOLD: &str = "LARDER_TEST_HOLD";
-
-/// The longest wait for an event that always comes, though a busy machine may delay it.
-const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A second process that holds a store.
 #[derive(Debug)]

@@ -8,6 +8,7 @@ mod contract;
 mod holder;
 mod mounts;
 mod patient;
+mod peer;
 mod postgres;
 mod random;
 mod require;
@@ -18,7 +19,8 @@ pub use certificates::{certificate_files, certificates};
 pub use contract::{Outcome, Report, contract, contract_one_by_one, judge};
 pub use holder::{Holder, hold_if_asked, is_running, nothing_is_left_after_kill_9, within};
 pub use mounts::{is_root, may_mount, with_mounts};
-pub use patient::patient;
+pub use patient::{PATIENCE, patient};
+pub use peer::Peer;
 pub use postgres::{POSTGRES, Postgres};
 pub use random::Random;
 pub use require::{

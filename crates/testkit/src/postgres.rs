@@ -4,20 +4,17 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use larder_host::managed::{self, Account, Server};
 use larder_host::scratch::ScratchDir;
 use larder_store::{Recipe, Result};
 
+use crate::PATIENCE;
 use crate::holder::{is_running, within};
 
 /// The package with its programs.
 pub const POSTGRES: Recipe =
     Recipe { folders: &["/usr/lib/postgresql/*/bin"], ..Recipe::server("postgres", "postgresql") };
-
-/// The longest wait for an event that always comes, though a busy machine may delay it.
-const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A server on a port of 127.0.0.1, which asks for a password, and on a socket in its folder, which does not. Dropping
 /// it ends the server.

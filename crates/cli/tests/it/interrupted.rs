@@ -5,8 +5,9 @@ use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use larder_report::Operation;
+use larder_testkit::{PATIENCE, within};
 
-use crate::scene::{SOON, Scene, signal, within};
+use crate::scene::{Scene, signal};
 use crate::{Case, MEMCACHED, NOTHING, PERL};
 
 pub(crate) const CASES: &[Case] = &[
@@ -99,7 +100,7 @@ fn larder_killed_without_servers() {
     larder.signal("KILL");
     assert_eq!(larder.ends(), None);
     scene.assert_nothing_left();
-    assert!(within(SOON, || lying() == [5, 0, 1, 0]), "{:?}", lying());
+    assert!(within(PATIENCE, || lying() == [5, 0, 1, 0]), "{:?}", lying());
     assert_eq!(fs::read_to_string(scene.path("files/somebodys")).unwrap(), "stays");
     assert_eq!(fs::read_to_string(scene.path("db")).unwrap(), "stays");
 }
@@ -126,19 +127,19 @@ fn larder_killed_with_guest() {
     let mut larder = scene.start(&[&WORKING_GUEST[..], &processes].concat());
     larder.reaches("round 1 of");
     // One process waits and three work.
-    assert!(within(SOON, || guests(&scene).len() == 4), "{:?}", guests(&scene));
+    assert!(within(PATIENCE, || guests(&scene).len() == 4), "{:?}", guests(&scene));
     assert!(!scene.files("tmp").is_empty());
     larder.signal("KILL");
     assert_eq!(larder.ends(), None);
     scene.assert_nothing_left();
-    assert!(within(SOON, || guests(&scene).is_empty()), "{:?}", guests(&scene));
+    assert!(within(PATIENCE, || guests(&scene).is_empty()), "{:?}", guests(&scene));
 }
 
 fn ctrl_c_with_guest() {
     let scene = Scene::new();
     let mut larder = scene.start(&WORKING_GUEST);
     larder.reaches("round 1 of");
-    assert!(within(SOON, || guests(&scene).len() == 1), "{:?}", guests(&scene));
+    assert!(within(PATIENCE, || guests(&scene).len() == 1), "{:?}", guests(&scene));
     // The sets end soon; the gets would go on.
     std::thread::sleep(Duration::from_secs(1));
     let asked = Instant::now();

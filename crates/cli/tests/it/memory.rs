@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::scene::{LARDER, SOON, Scene, assert_contains, within};
+use larder_testkit::{PATIENCE, within};
+
+use crate::scene::{LARDER, Scene, assert_contains};
 use crate::{Case, MEMCACHED, MOUNTS, NOTHING, Need};
 
 pub(crate) const CASES: &[Case] = &[
@@ -55,7 +57,7 @@ fn larder_killed() {
     assert_eq!(larder.ends(), None, "it was not killed");
     scene.assert_nothing_left();
     let gone = || !has_group(Path::new("/sys/fs/cgroup"), &group);
-    assert!(within(SOON, gone), "{group} is left");
+    assert!(within(PATIENCE, gone), "{group} is left");
 }
 
 /// Whether a control group's name begins like this.

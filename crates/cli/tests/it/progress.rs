@@ -3,12 +3,12 @@
 use std::io::{Read, Write};
 use std::process::Child;
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
 
+use larder_testkit::{PATIENCE, within};
 use pty_process::Size;
 use pty_process::blocking::{Command, Pty, open};
 
-use crate::scene::{Scene, signal, within};
+use crate::scene::{Scene, signal};
 use crate::{Case, NOTHING};
 
 pub(crate) const CASES: &[Case] = &[
@@ -22,8 +22,6 @@ pub(crate) const CASES: &[Case] = &[
     (NOTHING, "quiet_is_silent_on_a_terminal_and_a_dumb_one_gets_lines", quiet),
 ];
 
-/// Longer than any step takes on a machine that is busy with other work.
-const PATIENCE: Duration = Duration::from_mins(5);
 /// Enough rows that the screen never scrolls.
 const ROWS: u16 = 200;
 /// A run that no test waits for.

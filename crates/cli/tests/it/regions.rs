@@ -8,8 +8,9 @@ use std::thread;
 
 use larder_engines::ENGINES;
 use larder_store::{SetOptions, Store, StoreUrl};
+use larder_testkit::{PATIENCE, within};
 
-use crate::scene::{SOON, Scene, assert_contains, signal, within};
+use crate::scene::{Scene, assert_contains, signal};
 use crate::{Case, NOTHING};
 
 pub(crate) const CASES: &[Case] = &[
@@ -57,7 +58,7 @@ impl Writer {
         let writer = Self(command.spawn().unwrap());
         let sets = || store.stats().unwrap().sets.unwrap();
         let before = sets();
-        assert!(within(SOON, || sets() > before + 1000), "it wrote nothing");
+        assert!(within(PATIENCE, || sets() > before + 1000), "it wrote nothing");
         writer
     }
 }

@@ -8,16 +8,11 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use larder_report::Run;
+use larder_testkit::{PATIENCE, within};
 use tempfile::TempDir;
-
-/// Longer than any of these runs takes on a machine that is busy with other work.
-const PATIENCE: Duration = Duration::from_mins(5);
-
-/// Time for work that takes a second on an idle machine.
-pub(crate) const SOON: Duration = Duration::from_mins(1);
 
 /// A separate folder for one test. Larder works in it and has its temporary directory there. Every process that larder
 /// starts inherits this directory in its environment, and is recognised by it.
@@ -114,7 +109,7 @@ impl Scene {
     #[track_caller]
     pub(crate) fn assert_nothing_left(&self) {
         let left = || (self.memcacheds(), self.files("tmp"));
-        let gone = within(SOON, || left() == (Vec::new(), Vec::new()));
+        let gone = within(PATIENCE, || left() == (Vec::new(), Vec::new()));
         assert!(gone, "left behind: {:?}", left());
         let ended = within(PATIENCE, || self.processes().is_empty());
         assert!(ended, "still running: {:?}", self.processes());
@@ -237,18 +232,6 @@ impl Running {
 pub(crate) fn signal(name: &str, receivers: &[&str]) {
     let sent = Command::new("/bin/kill").args(["-s", name, "--"]).args(receivers).status().unwrap();
     assert!(sent.success());
-}
-
-/// Waits until `condition` holds, and returns false when it does not hold within this time.
-pub(crate) fn within(time: Duration, mut condition: impl FnMut() -> bool) -> bool {
-    let deadline = Instant::now() + time;
-    while !condition() {
-        if Instant::now() >= deadline {
-            return false;
-        }
-        sleep(Duration::from_millis(5));
-    }
-    true
 }
 
 /// Checks that a text contains all these parts.

@@ -7,16 +7,13 @@ mod session_support;
 
 use std::net::TcpStream;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use larder_engines::ENGINES;
 use larder_store::{SetMode, SetOptions, SetOutcome};
-use larder_testkit::{Holder, has_program, trial_where};
+use larder_testkit::{Holder, PATIENCE, has_program, trial_where};
 use libtest_mimic::{Arguments, Trial};
 use session_support::{failure, get, open, set};
-
-/// The most time for a step that ends at once on an idle machine.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 
 fn main() -> ExitCode {
     larder_testkit::hold_if_asked(&ENGINES);

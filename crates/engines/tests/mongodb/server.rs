@@ -10,11 +10,12 @@ use larder_host::managed::Server;
 use larder_store::{
     Durability, Meta, Remaining, Session, SetMode, SetOptions, SetOutcome, StoreUrl,
 };
+use larder_testkit::PATIENCE;
 use libtest_mimic::Trial;
 use mongodb::bson::{DateTime, doc};
 
 use crate::session_support::{failure, get, open, set, try_open};
-use crate::support::{PATIENCE, Stranger, stand_in_on, trial};
+use crate::support::{Stranger, stand_in_on, trial};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![

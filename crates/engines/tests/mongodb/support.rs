@@ -2,22 +2,18 @@
 
 use std::fs;
 use std::process::Command;
-use std::time::Duration;
 
 use larder_engines::ENGINES;
 use larder_host::managed::{self, Server};
 use larder_host::scratch::ScratchDir;
 use larder_store::{Recipe, Source};
-use larder_testkit::{has_program, trial_where};
+use larder_testkit::{PATIENCE, has_program, trial_where};
 use libtest_mimic::Trial;
 use mongodb::bson::{Document, doc};
 use mongodb::{Client, Collection};
 use tokio::runtime::{Builder, Runtime};
 
 const JAVA: Recipe = Recipe::server("java", "default-jre-headless");
-
-/// The most time for a step that ends soon on an idle machine and always succeeds.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 
 /// The stand-in's recipe.
 fn stand_in() -> &'static Recipe {

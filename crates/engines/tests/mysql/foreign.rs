@@ -4,11 +4,12 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use larder_store::{Ownership, SetOptions};
+use larder_testkit::PATIENCE;
 use libtest_mimic::Trial;
 use mysql::prelude::Queryable;
 
 use crate::session_support::{failure, get, open, set, try_open};
-use crate::support::{MariaDb, PATIENCE, shared, trial};
+use crate::support::{MariaDb, shared, trial};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![

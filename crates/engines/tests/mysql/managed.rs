@@ -153,7 +153,7 @@ fn rows_that_have_expired_are_removed() {
         session.set(format!("short {i}").as_bytes(), b"value", &options).unwrap();
     }
     set(session, "long", b"value");
-    let deadline = std::time::Instant::now() + crate::support::PATIENCE;
+    let deadline = std::time::Instant::now() + larder_testkit::PATIENCE;
     while store.stats().unwrap().items != Some(1) {
         assert!(std::time::Instant::now() < deadline, "{:?}", store.stats());
         std::thread::sleep(Duration::from_millis(20));

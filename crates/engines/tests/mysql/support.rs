@@ -4,12 +4,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::sync::OnceLock;
-use std::time::Duration;
 
 use larder_host::managed::{self, Account, Server};
 use larder_host::scratch::ScratchDir;
 use larder_store::Recipe;
-use larder_testkit::{has_program, trial_where};
+use larder_testkit::{PATIENCE, has_program, trial_where};
 use libtest_mimic::Trial;
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
@@ -17,10 +16,7 @@ use mysql::{Conn, OptsBuilder};
 const MARIADB: Recipe = Recipe::server("mariadbd", "mariadb-server");
 const INSTALLER: Recipe = Recipe::server("mariadb-install-db", "mariadb-server");
 
-/// The most time for a step that ends soon on an idle machine and always succeeds.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
-
-/// The number of starts that are tried, each with another free port.
+/// How often a start with another free port is tried.
 const ATTEMPTS: usize = 10;
 
 /// The account of the engine under test, with the password `s@crt`, and the account of the tests.

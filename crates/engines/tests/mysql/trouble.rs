@@ -5,11 +5,12 @@ use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
 use larder_store::{Session, SetOptions};
+use larder_testkit::PATIENCE;
 use libtest_mimic::Trial;
 use mysql::prelude::Queryable;
 
 use crate::session_support::{failure, get, open, set, try_open};
-use crate::support::{MariaDb, PATIENCE, shared, trial};
+use crate::support::{MariaDb, shared, trial};
 
 /// The server renews its table of locks only after a tenth of a second without a query of it.
 const LOCKS_ARE_OLD: Duration = Duration::from_millis(150);

@@ -4,11 +4,11 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use larder_store::{Ownership, SetOptions};
-use larder_testkit::Postgres;
+use larder_testkit::{PATIENCE, Postgres};
 use libtest_mimic::Trial;
 
 use crate::session_support::{failure, get, open, set, try_open};
-use crate::{PATIENCE, trial};
+use crate::trial;
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![

@@ -14,14 +14,10 @@ mod tls;
 mod wire;
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use larder_engines::ENGINES;
 use larder_testkit::{POSTGRES, Random, has_program, trial_where};
 use libtest_mimic::{Arguments, Trial};
-
-/// The most time for a step that ends soon on an idle machine and always succeeds.
-const PATIENCE: Duration = Duration::from_mins(5);
 
 fn main() -> ExitCode {
     larder_host::relay::serve_if_asked();

@@ -5,10 +5,11 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use larder_store::{Durability, Ownership, Reach, SetOptions};
+use larder_testkit::PATIENCE;
 use libtest_mimic::Trial;
 
 use crate::session_support::{failure, get, open, set, try_open};
-use crate::{PATIENCE, bytes, trial};
+use crate::{bytes, trial};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![

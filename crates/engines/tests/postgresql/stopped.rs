@@ -6,11 +6,11 @@ use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
 use larder_store::{Error, Session, SetOptions, SetOutcome, Store};
-use larder_testkit::Postgres;
+use larder_testkit::{PATIENCE, Postgres};
 use libtest_mimic::Trial;
 
 use crate::session_support::{failure, get, open, set};
-use crate::{PATIENCE, bytes, trial};
+use crate::{bytes, trial};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![

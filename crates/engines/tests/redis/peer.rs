@@ -1,87 +1,40 @@
-//! A peer on a port of 127.0.0.1 whose answers a test decides.
+//! A peer that speaks Redis' protocol, with a test's answers.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::{BufRead, BufReader, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread;
 
-/// Listens until the test process ends.
-pub(crate) struct Peer {
-    port: u16,
-    requests: Arc<AtomicUsize>,
-}
+use larder_testkit::Peer;
 
-impl Peer {
-    /// A server that answers each command by `answer` of its words. It answers the requests of an opening store like an
-    /// old Redis. An empty answer is silence.
-    pub(crate) fn answering(answer: impl Fn(&[String]) -> Vec<u8> + Send + Sync + 'static) -> Self {
-        let answer = Arc::new(answer);
-        Self::listening(move |client, requests| {
-            let answer = Arc::clone(&answer);
-            thread::spawn(move || {
-                let mut reader = BufReader::new(client.try_clone().unwrap());
-                let mut client = client;
-                loop {
-                    // Bytes that are already in the buffer came with the command before.
-                    let is_new = reader.buffer().is_empty();
-                    let Some(words) = read_command(&mut reader) else { return };
-                    requests.fetch_add(usize::from(is_new), Ordering::SeqCst);
-                    let bytes = match answer(&words) {
-                        bytes if !bytes.is_empty() => bytes,
-                        bytes => match words[0].as_str() {
-                            "INFO" => bulk("redis_version:2.8.0\r\n"),
-                            "CONFIG" => b"-ERR unknown command 'CONFIG'\r\n".to_vec(),
-                            _ => bytes,
-                        },
-                    };
-                    if client.write_all(&bytes).is_err() {
-                        return;
-                    }
-                }
-            });
-        })
-    }
-
-    /// Passes all bytes on to a server and back; the client gets pieces of `piece` bytes.
-    pub(crate) fn relaying(server: u16, piece: usize) -> Self {
-        Self::listening(move |client, _| {
-            let server = TcpStream::connect(("127.0.0.1", server)).unwrap();
-            client.set_nodelay(true).unwrap();
-            let pass_on = |mut from: TcpStream, mut to: TcpStream, piece: usize| {
-                thread::spawn(move || {
-                    let mut buffer = vec![0; 1 << 16];
-                    while let Ok(len @ 1..) = from.read(&mut buffer) {
-                        if buffer[..len].chunks(piece).any(|piece| to.write_all(piece).is_err()) {
-                            return;
-                        }
-                    }
-                });
-            };
-            pass_on(server.try_clone().unwrap(), client.try_clone().unwrap(), piece);
-            pass_on(client, server, usize::MAX);
-        })
-    }
-
-    fn listening(serve: impl Fn(TcpStream, Arc<AtomicUsize>) + Send + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let requests = Arc::new(AtomicUsize::new(0));
-        let counter = Arc::clone(&requests);
+/// A server that answers each command by `answer` of its words. It answers the requests of an opening store like an
+/// old Redis. An empty answer is silence. Commands that come at once count as one request.
+pub(crate) fn answering(answer: impl Fn(&[String]) -> Vec<u8> + Send + Sync + 'static) -> Peer {
+    let answer = Arc::new(answer);
+    Peer::listening(move |client, requests| {
+        let answer = Arc::clone(&answer);
         thread::spawn(move || {
-            listener.incoming().flatten().for_each(|client| serve(client, Arc::clone(&counter)));
+            let mut reader = BufReader::new(client.try_clone().unwrap());
+            let mut client = client;
+            loop {
+                // Bytes that are already in the buffer came with the command before.
+                let is_new = reader.buffer().is_empty();
+                let Some(words) = read_command(&mut reader) else { return };
+                requests.fetch_add(usize::from(is_new), Ordering::SeqCst);
+                let bytes = match answer(&words) {
+                    bytes if !bytes.is_empty() => bytes,
+                    bytes => match words[0].as_str() {
+                        "INFO" => bulk("redis_version:2.8.0\r\n"),
+                        "CONFIG" => b"-ERR unknown command 'CONFIG'\r\n".to_vec(),
+                        _ => bytes,
+                    },
+                };
+                if client.write_all(&bytes).is_err() {
+                    return;
+                }
+            }
         });
-        Self { port, requests }
-    }
-
-    /// The number of requests so far, each of one command or of several at once.
-    pub(crate) fn n_requests(&self) -> usize {
-        self.requests.load(Ordering::SeqCst)
-    }
-
-    pub(crate) fn port(&self) -> u16 {
-        self.port
-    }
+    })
 }
 
 /// A text in the form of a server's answer.

@@ -2,19 +2,15 @@
 
 use std::fs;
 use std::process::Command;
-use std::time::Duration;
 
 use larder_host::managed::{self, Account, Server};
 use larder_host::scratch::ScratchDir;
 use larder_store::{Error, Recipe, Store};
-use larder_testkit::{has_program, trial_where};
+use larder_testkit::{PATIENCE, has_program, trial_where};
 use libtest_mimic::Trial;
 use redis::FromRedisValue;
 
 const REDIS: Recipe = Recipe::server("redis-server", "redis-server");
-
-/// The most time for a step that ends soon on an idle machine and always succeeds.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A trial that needs a real redis-server.
 pub(crate) fn trial(name: &str, run: fn()) -> Trial {

@@ -7,11 +7,12 @@ use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
 use larder_store::{Session, SetOptions};
+use larder_testkit::{PATIENCE, Peer};
 use libtest_mimic::Trial;
 
-use crate::peer::{Peer, bulk};
+use crate::peer::{answering, bulk};
 use crate::session_support::{failure, get, open, set, try_open};
-use crate::support::{PATIENCE, redis_server, trial};
+use crate::support::{redis_server, trial};
 
 pub(crate) fn trials() -> Vec<Trial> {
     let without_server = |name: &str, run: fn()| {
@@ -92,7 +93,7 @@ fn session_within(
     timeout: Duration,
     answer: impl Fn(&[String]) -> Vec<u8> + Send + Sync + 'static,
 ) -> Box<dyn Session> {
-    let (port, timeout) = (Peer::answering(answer).port(), timeout.as_millis());
+    let (port, timeout) = (answering(answer).port(), timeout.as_millis());
     open(&format!("redis://127.0.0.1:{port}?timeout={timeout}ms")).session().unwrap()
 }
 
@@ -229,7 +230,7 @@ fn two_nodes_where(
     let peers = [(); 2].map(|()| {
         let (ports, answer) = (Arc::clone(&ports), Arc::clone(&answer));
         let before_slots = Arc::clone(&before_slots);
-        Peer::answering(move |words| match words[0].as_str() {
+        answering(move |words| match words[0].as_str() {
             "INFO" => bulk("cluster_enabled:1\r\n"),
             "CONFIG" => Vec::new(),
             "CLUSTER" => {
@@ -373,7 +374,7 @@ fn asking_for_the_slots() {
 }
 
 fn an_old_server_tells_less() {
-    let peer = Peer::answering(always(b"$-1\r\n"));
+    let peer = answering(always(b"$-1\r\n"));
     let store = open(&format!("redis://127.0.0.1:{}", peer.port()));
     assert_eq!(store.info().version.as_deref(), Some("2.8.0"));
     assert_eq!(store.info().settings.get("maxmemory"), None);
