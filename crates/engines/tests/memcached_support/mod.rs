@@ -2,12 +2,11 @@
 
 use std::net::TcpStream;
 use std::process::Command;
-use std::time::Duration;
 
 use larder_host::managed::{self, Account, Server};
 use larder_host::scratch::ScratchDir;
 use larder_store::Recipe;
-use larder_testkit::{has_program, trial_where};
+use larder_testkit::{PATIENCE, has_program, trial_where};
 use libtest_mimic::Trial;
 
 const MEMCACHED: Recipe = Recipe::server("memcached", "memcached");
@@ -31,7 +30,7 @@ pub(crate) fn memcached(port: u16, arguments: &[&str]) -> (Server, u16) {
     command.env("MEMCACHED_PORT_FILENAME", &port_file);
     let server = Server::start("test", command, directory, account.as_ref()).unwrap();
     let mut server = server.without_grace();
-    let port = server.answer(Duration::from_secs(10), || {
+    let port = server.answer(PATIENCE, || {
         let text = std::fs::read_to_string(&port_file).ok()?;
         let port = text.trim().rsplit(' ').next()?.parse().ok()?;
         TcpStream::connect(("127.0.0.1", port)).is_ok().then_some(port)

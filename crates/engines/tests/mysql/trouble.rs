@@ -5,7 +5,7 @@ use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
 use larder_store::{Session, SetOptions};
-use larder_testkit::PATIENCE;
+use larder_testkit::{PATIENCE, within};
 use libtest_mimic::Trial;
 use mysql::prelude::Queryable;
 
@@ -110,35 +110,61 @@ fn is_stopped(pid: libc::pid_t) -> bool {
 
 fn a_lock_that_is_held_is_busy() {
     let server = shared();
-    let store = open(&server.url("namespace=locked&timeout=2s"));
+    let store = open(&server.url("namespace=locked&timeout=10s"));
     let session = &mut *store.session().unwrap();
     set(session, "key", b"value");
     let mut owner = server.owner();
     owner.query_drop("BEGIN").unwrap();
     owner.query_drop("SELECT 1 FROM locked FOR UPDATE").unwrap();
-    let message = failure(session.set(b"key", b"other", &SetOptions::default()), "busy");
-    assert!(message.contains("Lock wait timeout exceeded"), "{message}");
+    let before = n_given_up(&mut server.owner());
+    let error = session.set(b"key", b"other", &SetOptions::default()).unwrap_err();
+    match error.kind() {
+        "busy" => assert!(error.to_string().contains("Lock wait timeout exceeded"), "{error}"),
+        // The server gives the wait up one second before the client. Where its answer comes later, its own count tells
+        // which of its limits ended the wait.
+        kind => {
+            assert_eq!(kind, "timeout", "{error}");
+            assert!(within(PATIENCE, || n_given_up(&mut server.owner()) > before));
+        }
+    }
     assert_eq!(get(session, "key"), Some(b"value".to_vec()), "readers do not wait");
     owner.query_drop("ROLLBACK").unwrap();
     set(session, "key", b"other");
 }
 
+/// How many waits for locks of rows the server has given up.
+fn n_given_up(owner: &mut mysql::Conn) -> u64 {
+    let count = "SELECT count FROM information_schema.innodb_metrics WHERE name = 'lock_timeouts'";
+    owner.query_first(count).unwrap().unwrap()
+}
+
 fn no_statement_waits_for_a_lock_after_its_timeout() {
-    // The server is this test's own, because other tests wait for locks, too.
+    // The server is this test's own, because it counts the statements of all clients.
     let server = MariaDb::start(&[]);
-    let store = open(&server.url("namespace=brief&timeout=300ms"));
+    let patient = open(&server.url("namespace=brief"));
+    set(&mut *patient.session().unwrap(), "key", b"value");
+    // The server counts its own limit of waits for locks in whole seconds.
+    let store = eventually(|| try_open(&server.url("namespace=brief&timeout=300ms")));
     let session = &mut *store.session().unwrap();
-    set(session, "key", b"value");
+    eventually(|| session.get(b"key", &mut Vec::new()));
     let mut owner = server.owner();
     owner.query_drop("BEGIN").unwrap();
     owner.query_drop("SELECT 1 FROM brief FOR UPDATE").unwrap();
+    let mut watcher = server.owner();
+    let before = n_ended(&mut watcher);
     failure(session.set(b"key", b"other", &SetOptions::default()), "timeout");
-    // The server counts its own limit of waits for locks in whole seconds.
-    sleep(Duration::from_millis(300));
-    let waits = "SELECT count(*) FROM information_schema.innodb_lock_waits";
-    assert_eq!(server.owner().query_first::<u64, _>(waits).unwrap(), Some(0));
+    let is_over = || n_ended(&mut watcher) > before || n_given_up(&mut watcher) > 0;
+    assert!(within(PATIENCE, is_over), "the statement still waits");
+    assert_eq!(n_given_up(&mut watcher), 0, "the statement waited for the lock's own limit");
     owner.query_drop("ROLLBACK").unwrap();
-    assert_eq!(get(session, "key"), Some(b"value".to_vec()), "what has failed is not done later");
+    let unchanged = get(&mut *patient.session().unwrap(), "key");
+    assert_eq!(unchanged, Some(b"value".to_vec()), "what has failed is not done later");
+}
+
+/// How many statements the server has ended because of the time that they took.
+fn n_ended(owner: &mut mysql::Conn) -> u64 {
+    let status = "SHOW GLOBAL STATUS LIKE 'Max_statement_time_exceeded'";
+    owner.query_first::<(String, u64), _>(status).unwrap().unwrap().1
 }
 
 fn a_deadlock_is_done_again() {
