@@ -202,18 +202,24 @@ fn a_user_with_few_rights() {
 
 fn a_foreign_lock() {
     let server = Postgres::start(&["fsync=off"]);
-    let store = open(&format!("{}?timeout=2s", server.url()));
+    let store = open(&format!("{}?timeout=5s", server.url()));
     let session = &mut *store.session().unwrap();
     set(session, "key", b"value");
+    // A canceled sleep ends the lock, too.
+    let lock = format!(
+        "DO $$ BEGIN LOCK TABLE larder; PERFORM pg_sleep({}); \
+         EXCEPTION WHEN query_canceled THEN NULL; END $$",
+        PATIENCE.as_secs()
+    );
     std::thread::scope(|scope| {
-        let lock = "BEGIN; LOCK TABLE larder; SELECT pg_sleep(8); COMMIT";
-        let locker = scope.spawn(|| server.ask(lock));
-        let locked = "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted \
+        let locker = scope.spawn(|| server.ask(&lock));
+        let locked = "FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted \
                       AND relation = 'larder'::regclass";
-        while server.ask(locked) == "0" {}
+        until_answer(&server, &format!("SELECT count(*) {locked}"), "1");
         let message = failure(session.get(b"key", &mut Vec::new()), "timeout");
-        assert!(message.contains("no answer within 2000 ms from 127.0.0.1:"), "{message}");
-        assert_ne!(server.ask(locked), "0", "it has not waited until the lock was gone");
+        assert!(message.contains("no answer within 5000 ms from 127.0.0.1:"), "{message}");
+        let canceled = server.ask(&format!("SELECT pg_cancel_backend(pid) {locked}"));
+        assert_eq!(canceled, "t", "it has not waited until the lock was gone");
         locker.join().unwrap();
     });
     assert_eq!(get(session, "key"), Some(b"value".to_vec()), "the session works on");
