@@ -240,12 +240,13 @@ fn delayed_wire() {
     assert_eq!(settings("memcached:").get("via"), None);
     assert_eq!(settings(far)["via"], "delay:5ms");
     assert_contains(&settings(far)["via_added"], &[" ms at the median, "]);
-    let median = |url: &str| {
+    let fastest = |url: &str| {
         let mut of_url = run.cells.iter().filter(|cell| cell.target == url);
         let gets = of_url.find(|cell| cell.operation == Operation::Get).unwrap();
-        gets.latency_ns.as_ref().unwrap().p50
+        gets.latency_ns.as_ref().unwrap().min
     };
-    assert!(median(far) > 4_500_000 && median("memcached:") < 4_500_000, "{answer:#?}");
+    // A busy machine makes operations slower and never faster, so the fastest of all tell the delay.
+    assert!(fastest(far) > 4_500_000 && fastest("memcached:") < fastest(far), "{answer:#?}");
     scene.assert_nothing_left();
 }
 
