@@ -60,7 +60,11 @@ sub run {
     if ($how eq 'garbage') { print "Use of uninitialized value\n"; return }
     my $phase = decode_json(slurp("$folder/plan.json"))->{phases}[$number];
     my $name = $phase->{operations}[0];
-    for (my $done = 1; $how eq 'works' && $name eq 'get'; $done++) { say_json({ alive => $done }); sleep 0.1 }
+    if ($how eq 'works' && $name eq 'get') {
+        # The test waits for this file.
+        open my $file, '>', "$folder/gets" or die $!;
+        for (my $done = 1; ; $done++) { say_json({ alive => $done }); sleep 0.1 }
+    }
     # The process that works hangs; only the process that reports for it does not.
     while ($how eq 'repeats') { say_json({ alive => 7 }); sleep 0.1 }
     if ($how eq 'busy') {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use larder_engines::ENGINES as NATIVE;
 use larder_report::{Cell, ReasonKind, Run};
 use larder_store::{Catalog, Durability, Engine, Medium, Reach, Recipe, Role, StoreUrl};
+use larder_testkit::{PATIENCE, within};
 use schemars::json_schema;
 
 use super::{
@@ -136,13 +137,23 @@ fn reason(name: &str) -> (Option<ReasonKind>, String) {
     (cell.reason_kind, cell.reason.clone().unwrap())
 }
 
+/// The beginning of the names of a target's folders.
+fn mark(target: &str) -> String {
+    format!("larder-{}-{}", std::process::id(), target.trim_end_matches(':'))
+}
+
+/// The folders of a target.
+fn folders(target: &str) -> impl Iterator<Item = fs::DirEntry> {
+    let mark = mark(target);
+    let folders = fs::read_dir(std::env::temp_dir()).unwrap().flatten();
+    folders.filter(move |entry| entry.file_name().to_string_lossy().starts_with(&mark))
+}
+
 /// Checks that no process has the folder of this target in its command line, and that the folder is gone.
 fn nothing_left(target: &str) {
-    let mark = format!("larder-{}-{}", std::process::id(), target.trim_end_matches(':'));
-    let folders = fs::read_dir(std::env::temp_dir()).unwrap().flatten();
-    let left: Vec<_> =
-        folders.filter(|entry| entry.file_name().to_string_lossy().starts_with(&mark)).collect();
+    let left: Vec<_> = folders(target).collect();
     assert!(left.is_empty(), "{left:?}");
+    let mark = mark(target);
     let running = fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| {
         let line = fs::read(entry.path().join("cmdline")).ok()?;
         let line = String::from_utf8_lossy(&line).into_owned();
@@ -171,10 +182,9 @@ fn only_the_program_itself_can_read_the_file_that_tells_it_how_to_open() {
     let url = StoreUrl::parse("hostile+sealed:").unwrap();
     let store = CATALOG.open(&url).unwrap();
     assert_eq!(store.info().settings["mode"], "600");
-    let mark = format!("larder-{}-hostile+sealed-", std::process::id());
-    let homes = fs::read_dir(std::env::temp_dir()).unwrap().flatten();
-    let homes = homes.filter(|entry| entry.file_name().to_string_lossy().starts_with(&mark));
-    let opened = homes.map(|home| home.path().join("open-0")).find(|folder| folder.exists());
+    let opened = folders("hostile+sealed:")
+        .map(|home| home.path().join("open-0"))
+        .find(|folder| folder.exists());
     assert!(!opened.unwrap().join("open.json").exists());
 }
 
@@ -286,8 +296,13 @@ fn an_interrupted_run_ends_despite_a_busy_guest_and_keeps_its_measured_cells() {
     let run = thread::scope(|scope| {
         let run = scope.spawn(|| run("hostile+works:", "keys = 50\noperations = 'set,get'", &stop));
         // The gets of this guest go on for ever, so the run can only end by the stop.
-        thread::sleep(Duration::from_secs(3));
+        let gets_go_on = || {
+            let inside = folders("hostile+works:").flat_map(|home| fs::read_dir(home.path()));
+            inside.flatten().flatten().any(|turn| turn.path().join("gets").exists())
+        };
+        let have_begun = within(PATIENCE, gets_go_on);
         stop.store(true, Ordering::Relaxed);
+        assert!(have_begun, "no gets");
         run.join().unwrap()
     });
     nothing_left("hostile+works:");
