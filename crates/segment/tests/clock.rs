@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use larder_segment::{Cache, Options, Set};
+use larder_segment::{Cache, Options, Queue, Set};
 use support::folder;
 
 const SMALL: Options =
@@ -165,6 +165,37 @@ fn time_in_which_the_machine_is_down_counts_unless_nobody_knows_how_long_it_was(
     let cache = Cache::open(&path, &SMALL).unwrap();
     assert!(!has(&cache, b"hour"));
     lives_a_second(&cache, "after the clock went back");
+}
+
+#[test]
+fn a_survey_has_the_age_of_a_segment_and_the_expiry_of_its_entries() {
+    let _alone = alone();
+    let cache = Cache::private(&SMALL).unwrap();
+    let fill = |keys: std::ops::Range<u32>, ttl: Option<Duration>| {
+        let set = Set { ttl, ..Set::default() };
+        for key in keys {
+            cache.session().set(&key.to_le_bytes(), &[7; 400], &set).unwrap();
+        }
+    };
+    fill(0..100, None);
+    pass(60);
+    fill(100..200, Some(Duration::from_millis(40)));
+    let survey = cache.survey();
+    let segments = survey.partitions.iter().flat_map(|partition| &partition.segments);
+    let mut used: Vec<_> = segments.filter(|segment| segment.queue != Queue::Free).collect();
+    used.sort_by_key(|segment| segment.order);
+    assert!(used.is_sorted_by_key(|segment| segment.begun));
+    let (first, last) = (used[0], used[used.len() - 1]);
+    assert!(last.begun - first.begun >= 55 && last.begun <= survey.now, "{first:?} {last:?}");
+    assert_eq!((first.class, first.latest), (0, None));
+    let latest = last.latest.unwrap();
+    assert!(last.class == 1 && latest >= last.begun + 40 && latest < survey.now + 45, "{last:?}");
+    assert!(used.iter().all(|segment| !segment.is_stale));
+    pass(40 + EXACT);
+    let later = cache.survey();
+    let segments = later.partitions.iter().flat_map(|partition| &partition.segments);
+    let is_stale: Vec<_> = segments.filter(|segment| segment.is_stale).collect();
+    assert!(!is_stale.is_empty() && is_stale.iter().all(|segment| segment.class == 1));
 }
 
 #[test]

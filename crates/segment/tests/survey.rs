@@ -8,8 +8,6 @@ use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::thread::sleep;
-use std::time::Duration;
 
 use larder_segment::{Cache, End, Options, Queue, SegmentSurvey, Set, Survey};
 use proptest::prelude::*;
@@ -18,11 +16,10 @@ use support::folder;
 const SMALL: Options =
     Options { size: 1 << 20, item: 512, max_key: 250, max_value: None, namespaces: None };
 
-fn fill(cache: &Arc<Cache>, keys: std::ops::Range<u32>, ttl: Option<Duration>) {
+fn fill(cache: &Arc<Cache>, keys: std::ops::Range<u32>) {
     let mut session = cache.session();
-    let set = Set { ttl, ..Set::default() };
     for key in keys {
-        session.set(&key.to_le_bytes(), &[7; 400], &set).unwrap();
+        session.set(&key.to_le_bytes(), &[7; 400], &Set::default()).unwrap();
     }
 }
 
@@ -41,7 +38,7 @@ fn it_tells_what_is_alive_and_what_is_dead() {
     assert_eq!(of_queue(&empty, Queue::Free).len(), segments(&empty).count());
     assert_eq!((empty.size, empty.cleared, empty.end), (1 << 20, 0, End::Open));
 
-    fill(&cache, 0..400, None);
+    fill(&cache, 0..400);
     let full = cache.survey();
     let records: u32 = segments(&full).map(|segment| segment.records).sum();
     assert_eq!((records, full.partitions[0].items), (400, 400));
@@ -69,35 +66,12 @@ fn it_tells_what_is_alive_and_what_is_dead() {
 }
 
 #[test]
-fn it_tells_the_age_of_a_segment_and_when_its_entries_expire() {
-    let cache = Cache::private(&SMALL).unwrap();
-    fill(&cache, 0..100, None);
-    sleep(Duration::from_millis(60));
-    fill(&cache, 100..200, Some(Duration::from_millis(40)));
-    let survey = cache.survey();
-    let used = || segments(&survey).filter(|segment| segment.queue != Queue::Free);
-    let mut used: Vec<_> = used().collect();
-    used.sort_by_key(|segment| segment.order);
-    assert!(used.is_sorted_by_key(|segment| segment.begun));
-    let (first, last) = (used[0], used[used.len() - 1]);
-    assert!(last.begun - first.begun >= 55 && last.begun <= survey.now, "{first:?} {last:?}");
-    assert_eq!((first.class, first.latest), (0, None));
-    let latest = last.latest.unwrap();
-    assert!(last.class == 1 && latest >= last.begun + 40 && latest < survey.now + 45, "{last:?}");
-    assert!(used.iter().all(|segment| !segment.is_stale));
-    sleep(Duration::from_millis(60));
-    let later = cache.survey();
-    let is_stale: Vec<_> = segments(&later).filter(|segment| segment.is_stale).collect();
-    assert!(!is_stale.is_empty() && is_stale.iter().all(|segment| segment.class == 1));
-}
-
-#[test]
 fn entries_that_are_read_are_seen_to_move_to_the_main_queue() {
     let cache = Cache::private(&SMALL).unwrap();
     let (mut session, mut value) = (cache.session(), Vec::new());
     for key in 0..10_000_u32 {
-        fill(&cache, key..key + 1, None);
-        // The first of these keys came when the region was full already.
+        fill(&cache, key..key + 1);
+        // The first of these keys that are read came when the region was full already.
         session.get(&(5000 + key % 500).to_le_bytes(), &mut value);
     }
     let of_main = |survey: &Survey| -> u32 {
@@ -135,7 +109,7 @@ fn a_file_is_only_read_whether_it_is_open_or_not() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 
     let cache = Cache::open(&path, &SMALL).unwrap();
-    fill(&cache, 0..1000, None);
+    fill(&cache, 0..1000);
     cache.namespace("shop").unwrap();
     let before = fs::read(&path).unwrap();
     let open = Survey::of_file(&path).unwrap().unwrap();
@@ -193,7 +167,7 @@ proptest! {
     ) {
         let folder = folder();
         let path = folder.path().join("cache");
-        fill(&Cache::open(&path, &SMALL).unwrap(), 0..3000, None);
+        fill(&Cache::open(&path, &SMALL).unwrap(), 0..3000);
         damage(&path, &beginning);
         damage(&path, &notes);
         damage(&path, &anywhere);
