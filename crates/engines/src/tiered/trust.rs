@@ -26,13 +26,21 @@ impl Default for Trust {
 
 impl Trust {
     pub(super) fn is_whole(&self) -> bool {
+        self.is_whole_at(|| self.now_ms())
+    }
+
+    fn is_whole_at(&self, now_ms: impl FnOnce() -> u64) -> bool {
         let until = self.lost_until_ms.load(Ordering::Acquire);
-        until == 0 || until <= self.now_ms()
+        until == 0 || until <= now_ms()
     }
 
     /// Loses trust for this time, or for good.
     pub(super) fn lose(&self, time: Option<Duration>) {
-        let until = time.map_or(u64::MAX, |time| self.now_ms().saturating_add(millis(time) + 1));
+        self.lose_at(self.now_ms(), time);
+    }
+
+    fn lose_at(&self, now_ms: u64, time: Option<Duration>) {
+        let until = time.map_or(u64::MAX, |time| now_ms.saturating_add(millis(time) + 1));
         self.lost_until_ms.fetch_max(until, Ordering::AcqRel);
     }
 
@@ -65,10 +73,10 @@ mod tests {
     fn trust_comes_back_when_all_that_was_held_has_passed() {
         let trust = Trust::default();
         assert!(trust.is_whole());
-        trust.lose(Some(Duration::from_millis(50)));
-        assert!(!trust.is_whole());
-        std::thread::sleep(Duration::from_millis(60));
-        assert!(trust.is_whole());
+        trust.lose_at(1000, Some(Duration::from_millis(50)));
+        // The clock counts whole milliseconds, so the loss lasts for one more.
+        assert!(!trust.is_whole_at(|| 1000) && !trust.is_whole_at(|| 1050));
+        assert!(trust.is_whole_at(|| 1051));
         trust.lose(None);
         trust.lose(Some(Duration::ZERO));
         assert!(!trust.is_whole(), "a later loss shortens no earlier one");

@@ -1,7 +1,8 @@
 //! A failing tier above: an entry that it could not drop is never seen, and no reader waits for the tier.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, OnceLock};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use super::spy::{Fault, spy};
 use super::{get, open, set, stack, value};
@@ -37,17 +38,35 @@ fn l1_may_fail_and_everything_goes_on() {
 
 #[test]
 fn a_tier_that_could_not_drop_a_key_is_believed_again_when_all_of_it_has_passed() {
-    let store = open("tiered:spy:/trust/1|spy:/trust/2|?l1_ttl=100ms");
-    let (l1, mut session) = (spy("/trust/1"), store.session().unwrap());
-    l1.fail(true);
-    set(&mut *session, "k", b"value", None);
-    l1.fail(false);
-    l1.asked();
-    assert!(get(&mut *session, "k").is_some());
-    assert_eq!(l1.asked(), [""; 0]);
-    std::thread::sleep(Duration::from_millis(150));
-    assert!(get(&mut *session, "k").is_some());
-    assert_eq!(l1.asked(), ["get k", "add k"]);
+    with_time_enough("believed", |ttl, name| {
+        let store =
+            open(&format!("tiered:spy:/{name}/1|spy:/{name}/2|?l1_ttl={}ms", ttl.as_millis()));
+        let (l1, mut session) = (spy(&format!("/{name}/1")), store.session().unwrap());
+        let before_it_is_lost = Instant::now();
+        l1.fail(true);
+        set(&mut *session, "k", b"value", None);
+        l1.fail(false);
+        l1.asked();
+        assert!(get(&mut *session, "k").is_some());
+        let asked = l1.asked();
+        let is_in_time = before_it_is_lost.elapsed() < ttl;
+        if is_in_time {
+            assert_eq!(asked, [""; 0]);
+            sleep(ttl * 3 / 2);
+            assert!(get(&mut *session, "k").is_some());
+            assert_eq!(l1.asked(), ["get k", "add k"]);
+        }
+        is_in_time
+    });
+}
+
+/// Tries with longer and longer TTLs, until `is_in_time` did its steps within the TTL. A step that came later would
+/// find nothing, whether trust works or not.
+fn with_time_enough(test: &str, is_in_time: impl Fn(Duration, &str) -> bool) {
+    let ttls = [1, 10, 100].map(Duration::from_secs);
+    let mut tried =
+        ttls.into_iter().map(|ttl| is_in_time(ttl, &format!("{test}-{}", ttl.as_secs())));
+    assert!(tried.any(|is_in_time| is_in_time), "the steps take longer than {ttls:?}");
 }
 
 #[test]
@@ -127,20 +146,27 @@ fn a_tier_that_is_not_believed_is_not_asked_and_says_so() {
 
 #[test]
 fn a_value_that_was_under_way_when_trust_was_lost_has_passed_when_it_is_back() {
-    let store = open("tiered:spy:/late-put/1|spy:/late-put/2|?l1_ttl=1s");
-    let l1 = spy("/late-put/1");
-    let (mut session, mut other) = (store.session().unwrap(), store.session().unwrap());
-    let watched = Arc::clone(&l1);
-    l1.when_begun(move || {
-        watched.fail_with(Fault::Lasting, 1);
-        other.delete(b"another").unwrap();
-        // Trust would return when half of the TTL of this entry has passed.
-        std::thread::sleep(Duration::from_millis(500));
+    with_time_enough("late-put", |ttl, name| {
+        let store = open(&format!("tiered:spy:/{name}/1|spy:/{name}/2|?l1_ttl={}s", ttl.as_secs()));
+        let l1 = spy(&format!("/{name}/1"));
+        let (mut session, mut other) = (store.session().unwrap(), store.session().unwrap());
+        let (watched, put) = (Arc::clone(&l1), Arc::new(OnceLock::new()));
+        let when_put = Arc::clone(&put);
+        l1.when_begun(move || {
+            watched.fail_with(Fault::Lasting, 1);
+            other.delete(b"another").unwrap();
+            // Trust would return when half of the TTL of this entry has passed.
+            sleep(ttl / 2);
+            when_put.set(Instant::now()).unwrap();
+        });
+        set(&mut *session, "k", b"old", None);
+        // L1 gets no word of this delete.
+        session.delete(b"k").unwrap();
+        let of_l1 = value(&l1, "k");
+        sleep(ttl * 7 / 10);
+        assert_eq!(get(&mut *session, "k"), None);
+        let is_in_time = put.get().unwrap().elapsed() < ttl;
+        assert!(!is_in_time || of_l1 == Some(b"old".to_vec()), "the entry is not in L1");
+        is_in_time
     });
-    set(&mut *session, "k", b"old", None);
-    // L1 gets no word of this delete.
-    session.delete(b"k").unwrap();
-    assert_eq!(value(&l1, "k"), Some(b"old".to_vec()));
-    std::thread::sleep(Duration::from_millis(700));
-    assert_eq!(get(&mut *session, "k"), None);
 }
