@@ -212,7 +212,7 @@ fn at_a_rate_targets_are_ranked_by_the_p99_from_plan() {
 #[test]
 fn a_server_that_stands_still_delays_every_operation_that_is_due_meanwhile() {
     let run = frozen::run("requests = 2500\nrate = '1k'");
-    let cell = paced(&run, "memcached:", Operation::Get);
+    let cell = paced(&run, &run.cells[0].target, Operation::Get);
     let (planned, pace) = (cell.latency_ns.unwrap(), cell.paced.clone().unwrap());
     // Four fifths of the operations are due while the server is stopped, and one of them is under way.
     assert!(planned.p999 > 1_000_000_000 && planned.p50 > 100_000_000, "{planned:?}");
@@ -227,10 +227,13 @@ fn a_server_that_stands_still_delays_every_operation_that_is_due_meanwhile() {
     assert!(found.iter().copied().any(is_note), "{found:#?}");
 
     let run = frozen::run("duration = '4s'");
-    let cell = support::cell(&run, "memcached:", Operation::Get);
+    let cell = support::cell(&run, &run.cells[0].target, Operation::Get);
     let stalls = cell.samples[0].stalls.unwrap();
-    // Thousands of operations would have been due meanwhile; a closed loop has one under way.
-    assert!(stalls.count < 40 && stalls.ns > 1_500_000_000, "{stalls:?}");
+    // Thousands of operations would have been due meanwhile; a closed loop has one under way. Each stall takes more
+    // than a tenth of a second, so few others fit into the phase, however busy the machine is.
+    let at_least = Duration::from_millis(100) * u32::try_from(stalls.count).unwrap();
+    assert!(at_least.as_secs_f64() <= cell.wall_s.unwrap(), "{stalls:?}");
+    assert!(stalls.ns > 1_500_000_000, "{stalls:?}");
     let (measured, corrected) = (cell.latency_ns.unwrap(), cell.corrected_ns.unwrap());
     assert!(corrected.p999 > 1_000_000_000, "{corrected:?}");
     assert!(measured.p999 < corrected.p999, "{measured:?} and {corrected:?}");
