@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 #![expect(clippy::print_stdout, reason = "how a second process answers the first")]
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -15,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use larder_host::relay::{self, Destination, Relay};
 use larder_host::scratch::ScratchDir;
+use larder_testkit::{PATIENCE, is_running, within};
 use libtest_mimic::{Arguments, Trial};
 
 /// The task of a second process.
@@ -347,25 +349,31 @@ fn descriptors(pid: u32) -> Vec<u64> {
 
 /// Waits until a process has as many open descriptors as before.
 fn wait_for_descriptors(pid: u32, before: usize) {
-    let deadline = Instant::now() + Duration::from_mins(1);
-    while descriptors(pid).len() != before {
-        let now = descriptors(pid).len();
-        assert!(Instant::now() < deadline, "{now} descriptors, and {before} before");
-        sleep(Duration::from_millis(5));
-    }
+    let now = || descriptors(pid).len();
+    assert!(within(PATIENCE, || now() == before), "{} descriptors, and {before} before", now());
 }
 
-/// Waits until the connections are closed by which a new relay has measured itself.
+/// Waits until a relay has no connections, as a new relay has some by which it measures itself. Returns the number of
+/// its open descriptors.
 fn settled(relay: &Relay) -> usize {
-    let mut before = usize::MAX;
-    loop {
-        let now = descriptors(relay.pid()).len();
-        if now == before {
-            return now;
-        }
-        before = now;
-        sleep(Duration::from_millis(20));
-    }
+    assert!(within(PATIENCE, || n_connections(relay.pid()) == 0), "connections stay open");
+    descriptors(relay.pid()).len()
+}
+
+/// How many TCP sockets a process has, except those that listen. A socket that the kernel has ended counts, too.
+fn n_connections(pid: u32) -> usize {
+    const LISTENS: &str = "0A";
+    let tcp = fs::read_to_string("/proc/net/tcp").unwrap();
+    let fields = tcp.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let listening = fields.filter(|fields| fields[3] == LISTENS).map(|fields| fields[9].to_owned());
+    let unix = fs::read_to_string("/proc/net/unix").unwrap();
+    let local = unix.lines().skip(1).filter_map(|line| line.split_whitespace().nth(6));
+    let others = listening.chain(local.map(str::to_owned));
+    let others: HashSet<String> = others.map(|inode| format!("socket:[{inode}]")).collect();
+    let links = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
+    let targets = links.filter_map(|link| fs::read_link(link.path()).ok());
+    let targets = targets.map(|target| target.to_string_lossy().into_owned());
+    targets.filter(|target| target.starts_with("socket:") && !others.contains(target)).count()
 }
 
 fn ended_connections_leave_nothing() {
@@ -418,13 +426,13 @@ fn limit_descriptors(pid: u32, limit: u64) {
 
 fn clients_wait_for_descriptors() {
     let relay = relay("2ms", &[echo()]);
-    settled(&relay);
+    let idle = settled(&relay);
     let waits = |mut stream: &TcpStream| {
         stream.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
         stream.write_all(b"ping").unwrap();
         let answer = stream.read(&mut [0; 4]);
         assert!(answer.is_err(), "{answer:?}");
-        stream.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
     };
     let answered = |mut stream: &TcpStream| {
         let mut answer = [0; 4];
@@ -438,42 +446,36 @@ fn clients_wait_for_descriptors() {
     limit_descriptors(relay.pid(), 1000);
     answered(&stream);
     drop(stream);
-    // Room for one and for two more: a connection takes two, and the last may go to its client.
-    for more in [1, 2] {
-        settled(&relay);
-        limit_descriptors(relay.pid(), descriptors(relay.pid()).into_iter().max().unwrap() + more);
-        let mut served = Vec::new();
-        let last = loop {
-            let stream = connect(&relay);
-            stream.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
-            (&stream).write_all(b"ping").unwrap();
-            match (&stream).read(&mut [0; 4]) {
-                Ok(len) => assert_eq!(len, 4, "a connection was ended that had only to wait"),
-                Err(_) => break stream,
-            }
-            served.push(stream);
-        };
-        last.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+    // A connection takes two descriptors. The relay has one of them in reserve, so the last connection needs only one.
+    for more in [2, 3] {
+        wait_for_descriptors(relay.pid(), idle);
+        let limit = descriptors(relay.pid()).into_iter().max().unwrap() + 1 + more;
+        limit_descriptors(relay.pid(), limit);
+        let n_free = usize::try_from(limit).unwrap() - idle;
+        let mut served: Vec<TcpStream> = (0..n_free.div_ceil(2))
+            .map(|_| {
+                let stream = connect(&relay);
+                stream.set_read_timeout(Some(PATIENCE)).unwrap();
+                (&stream).write_all(b"ping").unwrap();
+                answered(&stream);
+                stream
+            })
+            .collect();
+        let last = connect(&relay);
+        waits(&last);
         assert!(served.pop().is_some());
         answered(&last);
     }
 }
 
-/// Whether a process runs. A zombie does not.
-fn runs(pid: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok();
-    let state = stat.and_then(|stat| stat.rsplit_once(") ")?.1.chars().next());
-    state.is_some_and(|state| state != 'Z' && state != 'X')
-}
-
 fn a_relay_is_gone_after_drop() {
     let relay = relay("2ms", &[echo()]);
     let (pid, address) = (relay.pid(), relay.addresses()[0]);
-    assert!(runs(pid) && TcpStream::connect(address).is_ok());
+    assert!(is_running(&pid.to_string()) && TcpStream::connect(address).is_ok());
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap();
     assert_eq!(name.trim(), "larder-relay");
     drop(relay);
-    assert!(!runs(pid) && TcpStream::connect(address).is_err());
+    assert!(!is_running(&pid.to_string()) && TcpStream::connect(address).is_err());
 }
 
 /// The role of a second process that has a relay, prints its id, and waits to be killed.
@@ -494,12 +496,9 @@ fn nothing_is_left_after_kill_9() {
     let mut line = String::new();
     BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let pid: u32 = line.trim().parse().unwrap();
-    assert!(runs(pid));
+    assert!(is_running(&pid.to_string()));
     process.kill().unwrap();
     process.wait().unwrap();
-    let deadline = Instant::now() + Duration::from_secs(2);
-    while runs(pid) {
-        assert!(Instant::now() < deadline, "the relay {pid} runs on");
-        sleep(Duration::from_millis(2));
-    }
+    let is_gone = || !is_running(&pid.to_string());
+    assert!(within(PATIENCE, is_gone), "the relay {pid} runs on");
 }
