@@ -6,10 +6,12 @@ pub(crate) mod process;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use larder_engines::ENGINES;
 use larder_store::{Error, Result, Session, SetOptions, Store, StoreUrl};
+use larder_testkit::PATIENCE;
 
 pub(crate) use directory::TestDir;
 use process::OtherWriter;
@@ -166,19 +168,24 @@ pub(crate) fn expired_entries_are_given_back(scheme: &str) {
     assert!(stats.bytes < Some(64 << 10), "{stats:?}");
 }
 
-/// Threads read all the time while other threads rewrite all entries. Returns the final length of the files.
+/// Threads read all the time while other threads rewrite all entries, for two seconds and 1000 sets at the least.
+/// Returns the final length of the files.
 pub(crate) fn bytes_on_disk_under_readers(scheme: &str, query: &str) -> u64 {
     const KEYS: u64 = 100;
     let directory = TestDir::create();
     let store = &open(&url(scheme, directory.path(), query)).unwrap();
     let keys = &(0..KEYS).map(key).collect::<Vec<_>>();
-    let until = Instant::now() + Duration::from_secs(2);
+    let (began, n_sets) = (Instant::now(), &AtomicU64::new(0));
+    let goes_on = &|| {
+        let is_enough = n_sets.load(Ordering::Relaxed) > 1000;
+        began.elapsed() < if is_enough { Duration::from_secs(2) } else { PATIENCE }
+    };
     std::thread::scope(|scope| {
         for _ in 0..6 {
             scope.spawn(move || {
                 let mut session = store.session().unwrap();
                 let mut found = Vec::new();
-                for key in keys.iter().cycle().take_while(|_| Instant::now() < until) {
+                for key in keys.iter().cycle().take_while(|_| goes_on()) {
                     session.get(key, &mut found).unwrap();
                 }
             });
@@ -186,8 +193,9 @@ pub(crate) fn bytes_on_disk_under_readers(scheme: &str, query: &str) -> u64 {
         for _ in 0..2 {
             scope.spawn(move || {
                 let mut session = store.session().unwrap();
-                for key in keys.iter().cycle().take_while(|_| Instant::now() < until) {
+                for key in keys.iter().cycle().take_while(|_| goes_on()) {
                     session.set(key, &[1; 12_000], &SetOptions::default()).unwrap();
+                    n_sets.fetch_add(1, Ordering::Relaxed);
                 }
             });
         }

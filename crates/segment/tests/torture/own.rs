@@ -18,7 +18,10 @@ use crate::stopwatch::waited_of;
 use crate::work::{Worker, session_of};
 use crate::{FOLDER, MODE, MODES, NUMBER, PRESENT, mode, support, table};
 
-/// The time in which no process is alone with the file.
+/// The most time for kills and hits that a machine with other work comes to late.
+const PATIENCE: Duration = Duration::from_mins(5);
+
+/// For so long nobody is alone with the file.
 const TOGETHER: Duration = Duration::from_millis(2500);
 
 /// Tortures the cache for this time, in each mode for its share.
@@ -33,12 +36,8 @@ pub(crate) fn torture(how_long: Duration) -> Outcome {
 }
 
 fn torture_one(how_long: Duration) -> Outcome {
-    let folder = if mode().is_on_disk {
-        tempfile::tempdir_in("/var/tmp").unwrap()
-    } else {
-        support::folder()
-    };
-    let (outcome, seconds) = (run(folder.path(), how_long), how_long.as_secs());
+    let folder = support::folder();
+    let outcome = run(folder.path(), how_long);
     let count = |of: Tally| outcome.count(of);
     assert_eq!((count(Tally::Wrong), count(Tally::Old)), (0, 0), "what is wrong or old was read");
     // A hang cannot be judged if the system does not tell how long a process waited for a
@@ -46,10 +45,6 @@ fn torture_one(how_long: Duration) -> Outcome {
     if waited_of(std::process::id()).is_some() {
         assert_eq!(outcome.judged.hangs, 0, "it hung");
     }
-    assert!(
-        outcome.kills > 2 * seconds && count(Tally::Hits) > 1000 * seconds,
-        "nothing was tortured"
-    );
     outcome
 }
 
@@ -75,13 +70,17 @@ fn run(folder: &Path, how_long: Duration) -> Outcome {
     let mut run = Run::new(Box::new(Programs::new(|number| command(folder, number))), ledger);
     run.herd.sampler.seen().cache = Some(Arc::clone(&cache));
     run.start_all();
-    while began.elapsed() < how_long {
+    let is_small = cache.shape()[0].1 == 1;
+    let has_suffered = |run: &Run<'_>, is_grown: bool| {
+        let (kills, hits) = (run.outcome.kills, ledger.count(Tally::Hits));
+        let seconds = how_long.as_secs();
+        kills > 2 * seconds && hits > 1000 * seconds && (is_grown || !is_small)
+    };
+    while began.elapsed() < how_long || !has_suffered(&run, is_grown) {
+        assert!(began.elapsed() < how_long + PATIENCE, "nothing was tortured");
         let left = how_long.saturating_sub(began.elapsed());
-        assert!(
-            run.torture(TOGETHER.min(left)),
-            "nobody gets on after {} kills",
-            run.outcome.kills
-        );
+        let together = if left.is_zero() { TOGETHER } else { TOGETHER.min(left) };
+        assert!(run.torture(together), "nobody gets on after {} kills", run.outcome.kills);
         assert_eq!(run.outcome.crashes, [""; 0], "workers ended by themselves");
         run.kill_all();
         run.herd.sampler.seen().cache = None;
@@ -100,14 +99,8 @@ fn run(folder: &Path, how_long: Duration) -> Outcome {
     let stats = cache.stats();
     println!("{}", table::ours(&outcome, &stats));
     assert_eq!(stats.damaged, 0, "entries were damaged");
-    // A short run does not fill all of them.
-    let is_long = how_long > Duration::from_secs(20);
-    assert!(mode().is_roomy || !is_long || stats.evictions() > 0, "the region never was full");
-    let present = PRESENT.load(Ordering::Relaxed);
-    let partitions = cache.shape()[0].1;
-    assert_eq!(partitions, [2, 1, 4, 64][present]);
-    assert!(partitions > 1 || is_grown, "the index has not grown");
-    assert!(outcome.count(Tally::Strangers) > 0, "no other namespace was used");
+    assert!(stats.evictions() > 0, "the region never was full");
+    assert!(is_small || PRESENT.load(Ordering::Relaxed) == 0, "a region of several locks");
     // It still works.
     let mut session = cache.session();
     session.set(b"after", b"all", &Set::default()).unwrap();

@@ -10,8 +10,8 @@ use crate::ledger::{Ledger, Tally};
 use crate::sources::Source;
 use crate::{WORKERS, random};
 
-/// If all workers run and do nothing for this time, they hang for good.
-const STUCK: Duration = Duration::from_secs(2);
+/// If all are resumed and none does anything for so long, they hang for good.
+const STUCK: Duration = Duration::from_secs(20);
 
 /// In this time every worker has tried each operation that may hang.
 const SETTLES: Duration = Duration::from_millis(200);
