@@ -132,8 +132,8 @@ fn no_clear() {
 
 fn killed_and_restarted() {
     let (server, port) = stand_in_on(0, &[]);
-    let store = open(&url(port, "?timeout=2s"));
-    let quick = open(&url(port, "?timeout=2s&w=0&collection=quick"));
+    let store = open(&url(port, "?timeout=10s"));
+    let quick = open(&url(port, "?timeout=10s&w=0&collection=quick"));
     let (mut session, mut quick_session) = (store.session().unwrap(), quick.session().unwrap());
     set(&mut *session, "key", b"value");
     set(&mut *quick_session, "key", b"value");
