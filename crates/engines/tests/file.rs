@@ -18,7 +18,7 @@ use std::time::{Duration, SystemTime};
 
 use larder_engines::ENGINES;
 use larder_store::{Error, Session, SetOptions, Store, StoreUrl};
-use larder_testkit::{Random, may_mount, trial_where, with_mounts};
+use larder_testkit::{PATIENCE, Random, may_mount, trial_where, with_mounts, within};
 use libtest_mimic::{Arguments, Trial};
 
 /// The task of another process, and the store for it.
@@ -437,8 +437,11 @@ fn processes_keep_to_one_size_limit() {
 
     // A killed writer may leave the count too high. The next process that opens the store alone corrects it.
     let writer = Other::start("write", &url);
-    sleep(Duration::from_millis(100));
-    drop((writer, store));
+    let mut session = store.session().unwrap();
+    let has_written = || (0..KEYS).any(|i| get(&mut *session, &key(i)).is_some());
+    assert!(within(PATIENCE, has_written), "the writer stores nothing");
+    sleep(Duration::from_millis(20));
+    drop((writer, session, store));
     let stats = open(&url).stats().unwrap();
     let entries = self::entries(&folder.0);
     assert_eq!(
