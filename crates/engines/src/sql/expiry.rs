@@ -86,9 +86,9 @@ fn expire(table: &Table, connection: &mut dyn Connection) -> Result<u64> {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
-    use std::time::Instant;
 
     use larder_store::Stats;
+    use larder_testkit::{PATIENCE, within};
 
     use super::*;
     use crate::sql::connection::{Row, Statement};
@@ -127,10 +127,7 @@ mod tests {
         let connection = Database(Arc::clone(&left));
         let interval = Duration::from_millis(20);
         let expiry = Expiry::start(Arc::clone(&table), connection, interval).unwrap();
-        let started = Instant::now();
-        while left.load(Ordering::SeqCst) > 0 && started.elapsed() < Duration::from_secs(10) {
-            std::thread::yield_now();
-        }
+        assert!(within(PATIENCE, || left.load(Ordering::SeqCst) == 0));
         drop(expiry);
         let mut stats = Stats::default();
         table.dropped.tell(&mut stats);

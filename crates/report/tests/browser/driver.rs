@@ -3,7 +3,8 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+
+use larder_testkit::{PATIENCE, within};
 
 use crate::page::{Page, View};
 use crate::probes::{CONTRAST, FOCUS, GARBLED, OVERFLOW, OVERLAP, SHIFT, STABLE_SHIFT, Shift};
@@ -98,11 +99,8 @@ fn of_killed_tests_nothing_is_left() {
     assert!(dir.is_dir() && processes_with(dir) > 0, "{}", dir.display());
     tests.kill().expect("they run");
     tests.wait().expect("they are gone");
-    let begun = Instant::now();
-    while dir.exists() || processes_with(dir) > 0 {
-        assert!(begun.elapsed() < Duration::from_secs(20), "{} is left", dir.display());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let is_gone = || !dir.exists() && processes_with(dir) == 0;
+    assert!(within(PATIENCE, is_gone), "{} is left", dir.display());
 }
 
 /// The processes that were started with this path among their arguments.
