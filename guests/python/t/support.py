@@ -145,7 +145,7 @@ class Guest:
         return self.wait()
 
     def wait(self) -> int:
-        return self._process.wait(timeout=30)
+        return self._process.wait(timeout=300)
 
     def kill(self) -> None:
         self._process.kill()
