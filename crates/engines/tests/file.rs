@@ -386,10 +386,11 @@ fn a_killed_writer_leaves_only_whole_files() {
     for round in 0..8 {
         let writer = Other::start("write", &url);
         writers.insert(u64::from(writer.0.id()));
-        while round == 0 && (!folder.0.join("cache").exists() || entries(&folder.0).len() < KEYS) {
-            sleep(Duration::from_millis(5));
-        }
-        sleep(Duration::from_millis(30 + 7 * round));
+        let (n_wanted, mark) = (if round == 0 { KEYS } else { 1 }, format!(" {} ", writer.0.id()));
+        let has_written =
+            || folder.0.join("cache").exists() && n_files(&folder.0, &mark) >= n_wanted;
+        assert!(within(PATIENCE, has_written), "round {round}: the writer does not get on");
+        sleep(Duration::from_millis(7 * round));
         drop(writer);
         let mut session = open(&url).session().unwrap();
         for i in 0..KEYS {
@@ -400,6 +401,15 @@ fn a_killed_writer_leaves_only_whole_files() {
         put(&mut *session, &key(0), &value(0, *writers.iter().next().unwrap()));
     }
     assert!(temporary_files(&folder.0) <= writers.len());
+}
+
+/// How many files of entries contain this text.
+fn n_files(root: &Path, text: &str) -> usize {
+    let has_it = |path: &PathBuf| {
+        let bytes = fs::read(path).unwrap_or_default();
+        bytes.windows(text.len()).any(|part| part == text.as_bytes())
+    };
+    entries(root).iter().filter(|path| has_it(path)).count()
 }
 
 fn temporary_files_of_a_killed_writer_are_removed() {
