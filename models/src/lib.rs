@@ -62,6 +62,6 @@ break_with! {
     with_tokens_that_see_one_change: one_change_is_none one_who_fills_and_one_who_deletes
     with_locks_that_release_nothing: no_release_of_locks two_who_take_one_lock
     with_locks_taken_over_by_a_store: taken_over_by_a_store two_who_take_the_lock_of_a_dead_one
-    with_the_seal_before_the_generation: seal_before_generation a_session_and_one_who_gives_its_number_away
+    with_a_session_of_every_life: lives_are_one a_session_and_one_who_gives_its_number_away
     with_changes_that_bring_back: changes_take_any_slot one_who_changes_and_one_who_deletes
 }

@@ -52,11 +52,11 @@ const MUTANTS: &[Mutant] = &[
         }],
     },
     Mutant {
-        name: "seal_before_generation",
+        name: "lives_are_one",
         changes: &[Change {
             file: "namespace.rs",
-            is: "let space = Space::now(memory, self.number);\n        let seal = memory.word(entry_at(self.number) + SEAL).load(Ordering::Relaxed);",
-            becomes: "let seal = memory.word(entry_at(self.number) + SEAL).load(Ordering::Acquire);\n        let space = Space::now(memory, self.number);",
+            is: "if life(word) == self.life { Space::of",
+            becomes: "if true { Space::of",
         }],
     },
     Mutant {

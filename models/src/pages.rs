@@ -11,7 +11,7 @@ use super::partition::Partition;
 pub(crate) struct Taken;
 
 impl Taken {
-    pub(crate) fn of(_: usize, _: bool) -> Self {
+    pub(crate) fn of(_: (usize, usize), _: bool) -> Self {
         Self
     }
 }

@@ -139,7 +139,7 @@ impl Cache {
 
     pub(crate) fn of(memory: Memory, superblock: Superblock, open: Option<Open>) -> Self {
         let places = Places::of(superblock.geometry, superblock.seed, open.is_some());
-        let taken = Taken::of(memory.len(), open.is_none());
+        let taken = Taken::of((memory.len(), superblock.geometry.partitions), open.is_none());
         Self { memory, places, superblock, epoch: 0, taken, open }
     }
 

@@ -46,6 +46,7 @@ impl Session {
     }
 
     pub(crate) fn extend(&mut self, key: &[u8], with: &Revise<'_>) -> Result<Outcome, Failed> {
+        self.space_to_write()?;
         let outcome = self.revise(key, with)?;
         if matches!(outcome, Outcome::Stored(_)) {
             self.count(Of::Sets);

@@ -58,9 +58,10 @@ enum Fate {
 impl Locked<'_> {
     /// Goes on with emptying the chosen segment, and gives it back at its end; `false` where the allowed work ends before.
     pub(crate) fn step(&mut self, work: &mut Work) -> bool {
-        let mut buffers = BUFFERS.take();
+        // A thread that ends may have given them back before an application's own thread-local value sets a key.
+        let mut buffers = BUFFERS.try_with(Cell::take).unwrap_or_default();
         let is_emptied = self.step_with(work, &mut buffers);
-        BUFFERS.set(buffers);
+        let _ = BUFFERS.try_with(|kept| kept.set(buffers));
         is_emptied
     }
 

@@ -86,7 +86,7 @@ impl Session {
         found: &mut dyn FnMut(&[u8], Facts),
     ) -> Option<Cursor> {
         let (mut partition, mut bucket) = from.place();
-        let mut n = 0;
+        let (mut n, most) = (0, most.max(1));
         while partition < self.cache.places.geometry.partitions {
             let of = self.cache.partition(partition);
             let moment = self.cache.moment();
@@ -127,16 +127,13 @@ impl Partition<'_> {
         for _ in 0..LOOKS {
             let (grown, mut is_changed) = (self.grown(), false);
             for (word, slot) in self.candidates_at(hash, grown) {
-                let head = self.head_at(slot, moment);
-                if !is_still(word, slot) {
-                    is_changed = true;
-                } else if let Some(head) = head
-                    && head.space == space
-                    && head.key == key
-                    && self.is_readable(hash, &head, moment)
-                {
-                    return Some(head);
+                let head = self.head_at(slot, moment).filter(|head| {
+                    head.space == space && head.key == key && self.is_readable(hash, head, moment)
+                });
+                if head.is_some() {
+                    return head;
                 }
+                is_changed |= !is_still(word, slot);
             }
             // The slot may have been moved to another bucket meanwhile. The reads above must not come after the one below.
             fence(Ordering::Acquire);
@@ -152,7 +149,7 @@ impl Partition<'_> {
         for _ in 0..LOOKS_AT_SLOT {
             let slot = Slot(word.load(Ordering::Acquire));
             let head = self.head_at(slot, moment);
-            if is_still(word, slot) {
+            if head.is_some() || is_still(word, slot) {
                 return head.map(|head| (slot, head));
             }
         }
@@ -179,6 +176,10 @@ impl Partition<'_> {
         } else {
             header.value_len
         };
+        // No value is as long as the region.
+        if len > self.memory.len() {
+            return None;
+        }
         let space = header.space(self.memory, at);
         let version = header.whole_version(|| self.version_of(segment, slot));
         let is_kept = header.version.is_some() && self.is_in_main(segment);

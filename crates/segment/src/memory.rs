@@ -59,6 +59,8 @@ impl Memory {
         let memory = Self { base, len };
         if Self::is_large_at_once(len, fd < 0) {
             memory.wish_for_large_pages(0, len);
+        } else {
+            memory.refuse_large_pages();
         }
         Ok(memory)
     }

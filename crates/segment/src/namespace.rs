@@ -1,11 +1,12 @@
 //! Namespaces: several applications with keys of their own in one region.
 //!
-//! A table behind the superblock has their names. A name lies in one of two windows of the table that its hash chooses. A key is one of the namespace whose number stands in its record, and of that number's generation: clearing a
-//! namespace adds one to the generation, and what was stored before is as if it had expired. The hash of a key has the number
-//! in it and not the generation, so that the counter of its changes outlives a clear.
+//! A table behind the superblock has their names. A name lies in one of two windows of the table, which its hash chooses. A
+//! record has the number of its key's namespace, and that number's generation. Clearing a namespace adds one to the
+//! generation, and what was stored before is as if it had expired. The hash of a key has the number in it and not the
+//! generation, so that the counter of its changes outlives a clear.
 //!
-//! A removed namespace gives its number back. A session remembers the seal of the name that it was opened for, and looks at
-//! the generation first and at the seal after that: where the seal is another one by then, the session has no namespace.
+//! A removed namespace gives its number back. The upper half of the generation's word counts how often the number was given
+//! and taken back. A session remembers that count: one load tells it the generation, and whether the namespace is still its own.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -24,7 +25,7 @@ use crate::tally::Count;
 use crate::upkeep::{CLEARED_BEFORE, PURGED};
 use crate::{Refused, Session};
 
-/// An entry of the table: `generation, seal, name`.
+/// An entry of the table: a word `lives 32 | clears 32`, the seal, and the name.
 pub(crate) const ENTRY: usize = 64;
 const SEAL: usize = 8;
 const NAME: usize = 16;
@@ -44,7 +45,7 @@ const WINDOW: usize = 32;
 pub(crate) struct Space {
     /// [`kind::CHUNK`], [`kind::NAMED`], or neither.
     pub(crate) kind: u8,
-    /// Of a namespace: `generation 48 | number 16`.
+    /// Of a namespace: `lives 16 | clears 32 | number 16`.
     pub(crate) word: u64,
 }
 
@@ -57,11 +58,10 @@ impl Space {
     /// Keys of a namespace that was removed: no record has this number.
     pub(crate) const REMOVED: Self = Self { kind: kind::NAMED, word: MOST_NAMESPACES as u64 };
 
-    /// A namespace as it is now.
+    /// The namespace of a number, at this word of its entry.
     #[inline]
-    fn now(memory: &Memory, number: u16) -> Self {
-        let generation = memory.word(entry_at(number)).load(Ordering::Acquire);
-        Self { kind: kind::NAMED, word: generation << 16 | u64::from(number) }
+    fn of(word: u64, number: u16) -> Self {
+        Self { kind: kind::NAMED, word: word << 16 | u64::from(number) }
     }
 
     /// The number that the namespace adds to the check of a record.
@@ -82,10 +82,6 @@ impl Space {
         u16::from_le_bytes([low, high])
     }
 
-    fn generation(self) -> u64 {
-        self.word >> 16
-    }
-
     /// The number that changes the hash of a key's bytes, so that a key has other places in each namespace.
     #[inline]
     pub(crate) fn mix(self) -> u64 {
@@ -98,27 +94,25 @@ impl Space {
     /// Whether its namespace was cleared or removed since, or is none that there can be.
     pub(crate) fn was_cleared(self, partition: &Partition<'_>) -> bool {
         let is_one = || usize::from(self.number()) < partition.places.geometry.namespaces;
-        let is_now = || Self::now(partition.memory, self.number()) == self;
+        let now = || partition.memory.word(entry_at(self.number())).load(Ordering::Acquire);
+        let is_now = || Self::of(now(), self.number()) == self;
         self.kind & kind::NAMED != 0 && !(is_one() && is_now())
     }
 }
 
-/// The namespace of a session: its number, and the seal of its name.
+/// The namespace of a session: its number, and which of that number's lives it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Member {
     number: u16,
-    seal: u64,
+    life: u64,
 }
 
 impl Member {
     /// The keys of the namespace as it is now; [`Space::REMOVED`] where it was removed.
     #[inline]
     pub(crate) fn space(self, memory: &Memory) -> Space {
-        // In this order: a number is given to another name only after its generation was changed twice, each time after its
-        // seal was.
-        let space = Space::now(memory, self.number);
-        let seal = memory.word(entry_at(self.number) + SEAL).load(Ordering::Relaxed);
-        if seal == self.seal { space } else { Space::REMOVED }
+        let word = memory.word(entry_at(self.number)).load(Ordering::Acquire);
+        if life(word) == self.life { Space::of(word, self.number) } else { Space::REMOVED }
     }
 
     /// The number by which the hashes of its keys are changed.
@@ -182,10 +176,9 @@ impl Cache {
     pub fn remove_namespace(self: &Arc<Self>, name: &str) -> Result<bool, Refused> {
         let _held = self.lock_table(PATIENCE)?;
         let Some(member) = self.member_of(name.as_bytes()) else { return Ok(false) };
-        // A process killed in between leaves a number that is free, whose entries nobody finds: its next name changes the
-        // generation once more.
+        // A process killed in between leaves a number without a name. Sessions that were open go on until another name has it.
         self.memory().word(entry_at(member.number) + SEAL).store(0, Ordering::Release);
-        renew(self.memory(), member.number);
+        begin_life(self.memory(), member.number);
         note_cleared(self);
         Ok(true)
     }
@@ -205,9 +198,8 @@ impl Cache {
         let number = emptier.and_then(|mut free| free.next()).ok_or(full)?;
         let at = entry_at(number);
         memory.copy_in(at + NAME, name);
-        renew(memory, number);
-        let member = Member { number, seal: seal(number, name) };
-        memory.word(at + SEAL).store(member.seal, Ordering::Release);
+        let member = begin_life(memory, number);
+        memory.word(at + SEAL).store(seal(number, name), Ordering::Release);
         Ok(member)
     }
 
@@ -233,32 +225,43 @@ impl Cache {
         let memory = self.memory();
         self.windows_of(name).into_iter().flatten().find_map(|number| {
             let at = entry_at(number);
+            // Before the seal: a word of an earlier life is that of a removed namespace, whatever the seal says by then.
+            let word = memory.word(at).load(Ordering::Acquire);
             let found = memory.word(at + SEAL).load(Ordering::Acquire);
             // Of most entries the length tells that they are others'.
             let is_it = found & 0xff == name.len() as u64
                 && found == seal(number, name)
                 && memory.is(at + NAME, name);
-            is_it.then_some(Member { number, seal: found })
+            is_it.then_some(Member { number, life: life(word) })
         })
     }
 }
 
-/// Adds one to a generation.
-fn renew(memory: &Memory, number: u16) {
-    memory.word(entry_at(number)).fetch_add(1, Ordering::SeqCst);
+/// Begins the next life of a number, under the lock of the table. No session and no record is of it yet.
+fn begin_life(memory: &Memory, number: u16) -> Member {
+    let word = memory.word(entry_at(number));
+    let life = life(word.load(Ordering::Relaxed)).wrapping_add(1) & 0xffff_ffff;
+    word.store(life << 32 | 1, Ordering::SeqCst);
+    Member { number, life }
 }
 
-/// Takes the entries of a namespace away, unless it was removed. Where another thread clears it just now, that is as good.
+/// The life of a number at this word of its entry.
+#[inline]
+fn life(word: u64) -> u64 {
+    word >> 32
+}
+
+/// Takes the entries of a namespace away, unless it was removed.
 pub(crate) fn clear(cache: &Cache, member: Member) {
-    let memory = cache.memory();
-    let space = member.space(memory);
-    if space == Space::REMOVED {
-        return;
-    }
-    let (word, now) = (memory.word(entry_at(member.number)), space.generation());
-    let next = now.wrapping_add(1);
-    if word.compare_exchange(now, next, Ordering::SeqCst, Ordering::Relaxed).is_ok() {
-        note_cleared(cache);
+    let word = cache.memory().word(entry_at(member.number));
+    let mut now = word.load(Ordering::Acquire);
+    // After 2^32 clears the next life begins: sessions have to ask for the namespace again.
+    while life(now) == member.life {
+        let next = now.wrapping_add(1);
+        match word.compare_exchange(now, next, Ordering::SeqCst, Ordering::Acquire) {
+            Ok(_) => return note_cleared(cache),
+            Err(other) => now = other,
+        }
     }
 }
 
@@ -281,13 +284,14 @@ pub(crate) fn table(geometry: &Geometry) -> impl Iterator<Item = (u16, usize)> {
     (0..=u16::MAX).take(geometry.namespaces).map(|number| (number, entry_at(number)))
 }
 
-/// The name that the words of an entry have, and its generation; `None` where it is free or damaged.
+/// The name that the words of an entry have, and how often it was cleared; `None` where it is free or damaged.
 pub(crate) fn named(number: u16, words: &Words) -> Option<(String, u64)> {
     let bytes = words.map(u64::to_ne_bytes).concat();
     let sealed = words[SEAL / 8];
     let name = bytes.get(NAME..NAME + size(sealed & 0xff))?;
     let name = String::from_utf8(name.to_vec()).ok()?;
-    (sealed == seal(number, name.as_bytes())).then_some((name, words[0]))
+    (sealed == seal(number, name.as_bytes()))
+        .then_some((name, (words[0] & 0xffff_ffff).saturating_sub(1)))
 }
 
 fn entry_at(number: u16) -> usize {

@@ -3,7 +3,7 @@
 
 use std::io;
 use std::ptr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::cache::Cache;
 use crate::memory::Memory;
@@ -24,21 +24,15 @@ const FILLED: u64 = 3;
 #[cfg(not(miri))]
 const MADV_COLLAPSE: i32 = 25;
 
-/// The partitions of a private region that have taken large pages, a bit each.
+/// How far the partitions of a large private region have taken large pages: for each, how many steps were done.
 #[derive(Debug, Default)]
-pub(crate) struct Taken(AtomicU64);
+pub(crate) struct Taken(Vec<AtomicUsize>);
 
 impl Taken {
-    /// Those of a region of so many bytes, of one in a file or in private memory.
-    pub(crate) fn of(len: usize, is_private: bool) -> Self {
-        Self(AtomicU64::new(if is_private && len > AT_ONCE { 0 } else { u64::MAX }))
-    }
-
-    /// Notes a partition; whether it had not taken them.
-    fn note(&self, partition: usize) -> bool {
-        let bit = 1_u64.checked_shl(u32::try_from(partition).unwrap_or(u32::MAX)).unwrap_or(0);
-        self.0.load(Ordering::Relaxed) & bit != bit
-            && self.0.fetch_or(bit, Ordering::Relaxed) & bit != bit
+    /// Those of a region of so many bytes and partitions, of one in a file or in private memory.
+    pub(crate) fn of((len, partitions): (usize, usize), is_private: bool) -> Self {
+        let steps = if is_private && len > AT_ONCE { partitions } else { 0 };
+        Self((0..steps).map(|_| AtomicUsize::new(0)).collect())
     }
 }
 
@@ -52,19 +46,26 @@ impl Cache {
         self.memory().in_large_pages()
     }
 
-    /// A partition of a large private region takes large pages once a few of its segments are filled: what it has is put
-    /// together, and what follows comes so. It is done once a partition, without its lock.
+    /// A partition of a large private region takes large pages once a few of its segments are filled. What follows then comes
+    /// in large pages. Of what is there before the segments, one large page is put together with each segment that is begun:
+    /// it takes the system milliseconds, and the lock is not held.
     pub(crate) fn take_large_pages(&self, partition: Partition<'_>) {
-        let begun = self.memory().load(Count::Begun.at(partition.base));
-        if begun <= FILLED {
-            return;
-        }
         let of = &self.places.geometry;
         let number = (partition.base - of.partition_at(0)) / of.partition_len();
-        if self.taken.note(number) {
-            let index = partition.places.segments;
-            self.memory().wish_for_large_pages(partition.base, of.partition_len());
-            let _ = self.memory().collapse(partition.base, index);
+        let Some(steps) = self.taken.0.get(number) else { return };
+        if self.memory().load(Count::Begun.at(partition.base)) <= FILLED {
+            return;
+        }
+        let step = steps.load(Ordering::Relaxed);
+        let at = partition.base.saturating_add(step.saturating_mul(LARGE_PAGE));
+        if at >= partition.base + partition.places.segments {
+            return;
+        }
+        if steps.compare_exchange(step, step + 1, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+            if step == 0 {
+                self.memory().wish_for_large_pages(partition.base, of.partition_len());
+            }
+            let _ = self.memory().collapse(at, 1);
         }
     }
 }
@@ -75,9 +76,18 @@ impl Memory {
         !is_private || len <= AT_ONCE
     }
 
-    /// What is touched from now on of these bytes comes in large pages.
+    /// Nothing of the region comes in large pages until that is wished for.
+    pub(crate) fn refuse_large_pages(&self) {
+        // SAFETY: of this mapping, whose contents it does not change.
+        #[cfg(not(miri))]
+        unsafe {
+            libc::madvise(self.at(0, 0).cast(), self.len(), libc::MADV_NOHUGEPAGE)
+        };
+    }
+
+    /// What is touched from now on of these bytes, and of the large pages that they begin and end in, comes in large pages.
     pub(crate) fn wish_for_large_pages(&self, at: usize, len: usize) {
-        let (at, len) = self.large_within(at, len);
+        let (at, len) = self.large_around(at, len);
         // SAFETY: of this mapping, whose contents it does not change.
         #[cfg(not(miri))]
         unsafe {
@@ -85,23 +95,23 @@ impl Memory {
         };
     }
 
-    /// Puts the pages of these bytes together. Those that nobody has touched are left out, where all are of a file.
+    /// Puts the pages of these bytes together, and of the large pages that they begin and end in. Where no process has touched
+    /// a page of a file's, that one is left out.
     pub(crate) fn collapse(&self, at: usize, len: usize) -> io::Result<()> {
-        let (at, len) = self.large_within(at, len);
+        let (at, len) = self.large_around(at, len);
         #[cfg(not(miri))]
         // SAFETY: of this mapping, whose contents it does not change.
-        if len > 0 && unsafe { libc::madvise(self.at(at, len).cast(), len, MADV_COLLAPSE) } != 0 {
+        if unsafe { libc::madvise(self.at(at, len).cast(), len, MADV_COLLAPSE) } != 0 {
             return Err(io::Error::last_os_error());
         }
         Ok(())
     }
 
-    /// The large pages that lie in these bytes as a whole, as an offset and a length.
-    fn large_within(&self, at: usize, len: usize) -> (usize, usize) {
-        let base = self.at(0, 0).addr();
-        let first = (base + at).next_multiple_of(LARGE_PAGE);
-        let end = (base + at + len) / LARGE_PAGE * LARGE_PAGE;
-        if end <= first { (at, 0) } else { (first - base, end - first) }
+    /// The large pages that some bytes lie in, as an offset and a length, cut to the region.
+    fn large_around(&self, at: usize, len: usize) -> (usize, usize) {
+        let first = at / LARGE_PAGE * LARGE_PAGE;
+        let end = (at + len).next_multiple_of(LARGE_PAGE).min(self.len());
+        (first, end.saturating_sub(first))
     }
 
     /// The bytes that are mapped by large pages.
@@ -132,41 +142,38 @@ fn large_in(maps: &str, range: std::ops::Range<usize>) -> u64 {
     bytes
 }
 
-/// Maps so many bytes, from the beginning of a large page on if they fill one.
+/// Maps so many bytes, from the beginning of a large page on if they fill one and the addresses allow it.
 pub(crate) fn map(len: usize, flags: i32, fd: i32) -> io::Result<*mut libc::c_void> {
-    let access = libc::PROT_READ | libc::PROT_WRITE;
-    let mapped = |at: *mut libc::c_void| {
-        if at == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(at) }
-    };
-    if len < LARGE_PAGE || cfg!(miri) {
-        // SAFETY: a new mapping wherever the kernel likes, of nothing that exists.
-        return mapped(unsafe { libc::mmap(ptr::null_mut(), len, access, flags, fd, 0) });
-    }
-    let all = len.checked_add(LARGE_PAGE).ok_or(io::ErrorKind::OutOfMemory)?;
-    let place = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    let place = if len < LARGE_PAGE || cfg!(miri) { None } else { reserve(len) };
+    let (at, flags) = place.map_or((ptr::null_mut(), flags), |at| (at, flags | libc::MAP_FIXED));
+    // SAFETY: a new mapping wherever the kernel likes, of nothing that exists, or over addresses that were reserved for it. If
+    // the latter fails, they stay reserved: older kernels may have given some back, and who has those by now is not known.
+    mapped(unsafe { libc::mmap(at, len, libc::PROT_READ | libc::PROT_WRITE, flags, fd, 0) })
+}
+
+fn mapped(at: *mut libc::c_void) -> io::Result<*mut libc::c_void> {
+    if at == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(at) }
+}
+
+/// Reserves so many bytes of addresses that begin with a large page; `None` where there are not as many.
+fn reserve(len: usize) -> Option<*mut libc::c_void> {
+    let all = len.checked_add(LARGE_PAGE)?;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: addresses that nothing is mapped to, and that nobody may read or write.
-    let reserved =
-        mapped(unsafe { libc::mmap(ptr::null_mut(), all, libc::PROT_NONE, place, -1, 0) })?;
+    let reserved = unsafe { libc::mmap(ptr::null_mut(), all, libc::PROT_NONE, flags, -1, 0) };
+    let reserved = mapped(reserved).ok()?;
     let ahead = reserved.addr().next_multiple_of(LARGE_PAGE) - reserved.addr();
-    let begin = reserved.wrapping_byte_add(ahead);
-    // SAFETY: within the addresses reserved above, which are nobody else's.
-    let fixed = mapped(unsafe { libc::mmap(begin, len, access, flags | libc::MAP_FIXED, fd, 0) });
-    // SAFETY: as above; `page` is what the kernel takes, and what is left lies before and behind the mapping.
+    // SAFETY: takes no pointer; and what is given back was reserved above, before and behind the addresses that stay.
     unsafe {
         let page = usize::try_from(libc::sysconf(libc::_SC_PAGESIZE)).unwrap_or(4096);
         let end = ahead + len.next_multiple_of(page);
-        if fixed.is_err() {
-            libc::munmap(reserved, all);
-        } else {
-            if ahead > 0 {
-                libc::munmap(reserved, ahead);
-            }
-            if end < all {
-                libc::munmap(reserved.wrapping_byte_add(end), all - end);
+        for (at, len) in [(0, ahead), (end, all.saturating_sub(end))] {
+            if len > 0 {
+                libc::munmap(reserved.wrapping_byte_add(at), len);
             }
         }
     }
-    fixed
+    Some(reserved.wrapping_byte_add(ahead))
 }
 
 #[cfg(test)]
@@ -207,11 +214,18 @@ mod tests {
         }
         let resident = cache.resident_bytes().unwrap();
         assert!(resident < 32 << 20, "{resident} bytes for a thousand small entries");
-        assert!(!cache.taken.note(99), "there is no such partition");
-        let before = cache.taken.0.load(Ordering::Relaxed);
+        let steps =
+            || cache.taken.0.iter().map(|steps| steps.load(Ordering::Relaxed)).sum::<usize>();
+        assert_eq!((steps(), cache.large_page_bytes()), (0, Some(0)));
         for key in 0..20_000_u32 {
             session.set(&key.to_le_bytes(), &[1; 16_000], &Set::default()).unwrap();
         }
-        assert_ne!(cache.taken.0.load(Ordering::Relaxed), before, "filled partitions take them");
+        let partitions = cache.places.geometry.partitions;
+        assert!(steps() >= partitions, "each partition has put a page together: {}", steps());
+        // The system may know no large pages, or have none free.
+        let setting = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
+        let has_large = setting.is_ok_and(|setting| !setting.contains("[never]"));
+        let large = cache.large_page_bytes().unwrap();
+        assert!(!has_large || large >= 64 << 20, "{large} bytes in large pages");
     }
 }

@@ -176,11 +176,7 @@ fn look<E>(of: &Superblock, is_open: Option<bool>, read: Read<'_, E>) -> Result<
         let mut words = namespace::Words::default();
         read(at, &mut words)?;
         let named = namespace::named(number, &words);
-        // A generation begins with 1, as `cleared` does.
-        namespaces.extend(named.map(|(name, generation)| NamespaceSurvey {
-            name,
-            cleared: generation.saturating_sub(1),
-        }));
+        namespaces.extend(named.map(|(name, cleared)| NamespaceSurvey { name, cleared }));
     }
     namespaces.sort_by(|one, other| one.name.cmp(&other.name));
     let survey = |partition| {

@@ -129,11 +129,14 @@ fn a_key_that_stays_is_found_however_much_is_written_and_the_index_grows() {
     let wanted: HashSet<Vec<u8>> = (0..2000).map(|key| stays(key).to_vec()).collect();
     let slots = || cache.survey().partitions.iter().map(|of| of.slots).sum::<u64>();
     let before = slots();
-    let mut walks = 0;
+    let mut walks = 0_u32;
     while slots() < 2 * before || walks < 20 {
         let found: HashSet<Vec<u8>> = walk(&session).into_iter().map(|(key, _)| key).collect();
         let missing = wanted.difference(&found).count();
         assert_eq!(missing, 0, "in walk {walks}: {:?}", cache.stats());
+        assert!(!writer.is_finished(), "the writer has failed");
+        let of_one = session.facts(&stays(walks % 2000));
+        assert!(of_one.is_some_and(|facts| facts.len == 5), "{of_one:?}");
         walks += 1;
     }
     is_over.store(true, Ordering::Relaxed);

@@ -256,6 +256,19 @@ fn a_removed_namespace_gives_its_place_to_another_which_finds_nothing_of_it() {
     of_old.clear();
     old.clear();
     assert_eq!(found(&mut of_new, b"large").unwrap(), b"new");
+    // Nor does it come back with a namespace of its own name.
+    assert!(cache.remove_namespace("new").unwrap());
+    let mut again = cache.namespace("old").unwrap().session();
+    assert!(of_old.is_removed() && of_new.is_removed() && !again.is_removed());
+    set(&mut again, b"large", b"again");
+    assert_eq!(found(&mut of_old, b"large"), None);
+    assert_eq!(of_old.set(b"large", b"old", &Set::default()), Err(Failed::Removed));
+    let append = Set { condition: Condition::Append, ..Set::default() };
+    assert_eq!(of_old.set(b"large", b"old", &append), Err(Failed::Removed));
+    of_old.clear();
+    assert_eq!(found(&mut again, b"large").unwrap(), b"again");
+    assert_eq!(cache.survey().namespaces[0].cleared, 0, "its own clears are counted");
+    let mut of_new = again;
     // What is left of it gives way.
     for key in 0..5000_u32 {
         set(&mut of_new, &key.to_le_bytes(), &[2; 100]);

@@ -112,7 +112,13 @@ impl Session for SegmentSession {
         };
         self.claim()?;
         let set = Set { condition, ttl: options.ttl, flags: options.flags };
-        let outcome = self.inner.set(key, value, &set).map_err(|why| failed(self.engine, why))?;
+        let mut outcome = self.inner.set(key, value, &set);
+        if outcome == Err(Failed::Removed) {
+            // Another process has just removed the namespace.
+            self.claim()?;
+            outcome = self.inner.set(key, value, &set);
+        }
+        let outcome = outcome.map_err(|why| failed(self.engine, why))?;
         Ok(match outcome {
             Outcome::Stored(_) => SetOutcome::Stored,
             Outcome::NotStored => SetOutcome::NotStored,
@@ -168,7 +174,7 @@ fn failed(engine: &'static str, why: Failed) -> Error {
 #[cfg(feature = "mmap")]
 mod tests {
     use larder_host::scratch::ScratchDir;
-    use larder_segment::{Cache, Survey};
+    use larder_segment::{Cache, Set, Survey};
     use larder_store::{SetOptions, StoreUrl};
 
     use crate::ENGINES;
@@ -198,16 +204,26 @@ mod tests {
     fn a_session_whose_namespace_was_removed_makes_it_anew() {
         let folder = ScratchDir::create_in("regions", &std::env::temp_dir()).unwrap();
         let file = folder.path().join("cache");
-        let url = format!("mmap:{}?size=1m&namespace=shop&namespaces=1", file.display());
+        let url = format!("mmap:{}?size=1m&namespace=shop&namespaces=2", file.display());
         let store = ENGINES.open(&StoreUrl::parse(&url).unwrap()).unwrap();
         let [mut reader, mut writer] = [(); 2].map(|()| store.session().unwrap());
         let region = Cache::existing(&file).unwrap().unwrap();
         let mut value = Vec::new();
-        for _ in 0..2 {
+        for round in 0..2 {
             writer.set(b"key", b"value", &SetOptions::default()).unwrap();
             assert!(reader.get(b"key", &mut value).unwrap().is_some());
             assert!(region.remove_namespace("shop").unwrap());
             assert!(reader.get(b"key", &mut value).unwrap().is_none());
+            // Another name has the number, so that the shop gets another one.
+            let other = if round == 0 { "one" } else { "two" };
+            region
+                .namespace(other)
+                .unwrap()
+                .session()
+                .set(b"key", b"other", &Set::default())
+                .unwrap();
+            assert!(reader.get(b"key", &mut value).unwrap().is_none());
+            assert!(round == 0 || region.remove_namespace("one").unwrap());
         }
     }
 }
