@@ -38,7 +38,7 @@ pub struct Options {
 
 impl Options {
     /// A region of this size for entries of about a hundred bytes.
-    pub fn of_size(size: usize) -> Self {
+    pub const fn of_size(size: usize) -> Self {
         Self { size, item: 112, max_key: 250, max_value: None, namespaces: None }
     }
 
@@ -148,7 +148,7 @@ impl Cache {
         let mapped = |source| io_error(path, "cannot be mapped", source);
         let memory = Memory::of_file(file, superblock.geometry.size).map_err(mapped)?;
         // Whoever maps the file later has the large pages of now. On a disk there are none.
-        let _ = memory.collapse(0, memory.len());
+        memory.collapse(0, memory.len());
         let mut cache = Self::of(memory, superblock, None);
         cache.make();
         cache.write_superblock(path)

@@ -117,11 +117,6 @@ impl Session {
 }
 
 impl Partition<'_> {
-    /// The buckets of the index, with those that it has grown by.
-    fn buckets(&self) -> usize {
-        self.grown().buckets(self.places.geometry.buckets)
-    }
-
     /// The record of a key.
     fn head(&self, hash: u64, (key, space): (&[u8], Space), moment: Moment) -> Option<Head> {
         for _ in 0..LOOKS {

@@ -65,6 +65,11 @@ impl Partition<'_> {
         Grown(self.memory.word(self.base + GROWTH).load(Ordering::Acquire))
     }
 
+    /// The buckets of the index, with those that it has grown by.
+    pub(crate) fn buckets(&self) -> usize {
+        self.grown().buckets(self.places.geometry.buckets)
+    }
+
     /// The offset of the bucket in which a slot with this tag is looked up, by the bucket's first number. `None` where the
     /// index has not grown so far.
     #[inline]

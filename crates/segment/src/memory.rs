@@ -71,8 +71,7 @@ impl Memory {
 
     /// The resident bytes; `None` where the system does not report them.
     pub(crate) fn resident(&self) -> Option<u64> {
-        // SAFETY: sysconf takes no pointer.
-        let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok()?;
+        let page = pages::page_size()?;
         let mut pages = vec![0_u8; self.len.div_ceil(page)];
         // SAFETY: of this mapping, with a byte for each of its pages.
         let told = unsafe { libc::mincore(self.at(0, 0).cast(), self.len, pages.as_mut_ptr()) };

@@ -21,7 +21,6 @@ const AT_ONCE: usize = 64 << 20;
 const FILLED: u64 = 3;
 
 /// `MADV_COLLAPSE`, of Linux 6.1: the pages are put together now, whatever the settings for large pages say.
-#[cfg(not(miri))]
 const MADV_COLLAPSE: i32 = 25;
 
 /// How far the partitions of a large private region have taken large pages: for each, how many steps were done.
@@ -31,7 +30,7 @@ pub(crate) struct Taken(Vec<AtomicUsize>);
 impl Taken {
     /// Those of a region of so many bytes and partitions, of one in a file or in private memory.
     pub(crate) fn of((len, partitions): (usize, usize), is_private: bool) -> Self {
-        let steps = if is_private && len > AT_ONCE { partitions } else { 0 };
+        let steps = if Memory::is_large_at_once(len, is_private) { 0 } else { partitions };
         Self((0..steps).map(|_| AtomicUsize::new(0)).collect())
     }
 }
@@ -65,7 +64,7 @@ impl Cache {
             if step == 0 {
                 self.memory().wish_for_large_pages(partition.base, of.partition_len());
             }
-            let _ = self.memory().collapse(at, 1);
+            self.memory().collapse(at, 1);
         }
     }
 }
@@ -78,33 +77,26 @@ impl Memory {
 
     /// Nothing of the region comes in large pages until that is wished for.
     pub(crate) fn refuse_large_pages(&self) {
-        // SAFETY: of this mapping, whose contents it does not change.
-        #[cfg(not(miri))]
-        unsafe {
-            libc::madvise(self.at(0, 0).cast(), self.len(), libc::MADV_NOHUGEPAGE)
-        };
+        self.advise((0, self.len()), libc::MADV_NOHUGEPAGE);
     }
 
     /// What is touched from now on of these bytes, and of the large pages that they begin and end in, comes in large pages.
     pub(crate) fn wish_for_large_pages(&self, at: usize, len: usize) {
-        let (at, len) = self.large_around(at, len);
-        // SAFETY: of this mapping, whose contents it does not change.
-        #[cfg(not(miri))]
-        unsafe {
-            libc::madvise(self.at(at, len).cast(), len, libc::MADV_HUGEPAGE)
-        };
+        self.advise(self.large_around(at, len), libc::MADV_HUGEPAGE);
     }
 
     /// Puts the pages of these bytes together, and of the large pages that they begin and end in. Where no process has touched
     /// a page of a file's, that one is left out.
-    pub(crate) fn collapse(&self, at: usize, len: usize) -> io::Result<()> {
-        let (at, len) = self.large_around(at, len);
-        #[cfg(not(miri))]
-        // SAFETY: of this mapping, whose contents it does not change.
-        if unsafe { libc::madvise(self.at(at, len).cast(), len, MADV_COLLAPSE) } != 0 {
-            return Err(io::Error::last_os_error());
+    pub(crate) fn collapse(&self, at: usize, len: usize) {
+        self.advise(self.large_around(at, len), MADV_COLLAPSE);
+    }
+
+    /// Tells the system how these bytes are to be mapped. It need not do so.
+    fn advise(&self, (at, len): (usize, usize), how: i32) {
+        if !cfg!(miri) {
+            // SAFETY: of this mapping, whose contents it does not change.
+            unsafe { libc::madvise(self.at(at, len).cast(), len, how) };
         }
-        Ok(())
     }
 
     /// The large pages that some bytes lie in, as an offset and a length, cut to the region.
@@ -155,6 +147,12 @@ fn mapped(at: *mut libc::c_void) -> io::Result<*mut libc::c_void> {
     if at == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(at) }
 }
 
+/// The bytes of a page; `None` where the system does not tell.
+pub(crate) fn page_size() -> Option<usize> {
+    // SAFETY: sysconf takes no pointer.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok()
+}
+
 /// Reserves so many bytes of addresses that begin with a large page; `None` where there are not as many.
 fn reserve(len: usize) -> Option<*mut libc::c_void> {
     let all = len.checked_add(LARGE_PAGE)?;
@@ -163,9 +161,9 @@ fn reserve(len: usize) -> Option<*mut libc::c_void> {
     let reserved = unsafe { libc::mmap(ptr::null_mut(), all, libc::PROT_NONE, flags, -1, 0) };
     let reserved = mapped(reserved).ok()?;
     let ahead = reserved.addr().next_multiple_of(LARGE_PAGE) - reserved.addr();
-    // SAFETY: takes no pointer; and what is given back was reserved above, before and behind the addresses that stay.
+    let page = page_size().unwrap_or(4096);
+    // SAFETY: what is given back was reserved above, before and behind the addresses that stay.
     unsafe {
-        let page = usize::try_from(libc::sysconf(libc::_SC_PAGESIZE)).unwrap_or(4096);
         let end = ahead + len.next_multiple_of(page);
         for (at, len) in [(0, ahead), (end, all.saturating_sub(end))] {
             if len > 0 {
@@ -199,7 +197,7 @@ mod tests {
             assert!(len < LARGE_PAGE || memory.at(0, 0).addr().is_multiple_of(LARGE_PAGE));
             memory.copy_in(len - 8, b"the last");
             memory.wish_for_large_pages(0, len);
-            let _ = memory.collapse(0, len);
+            memory.collapse(0, len);
             assert!(memory.is(len - 8, b"the last"));
         }
     }

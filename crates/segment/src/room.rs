@@ -139,7 +139,7 @@ impl Locked<'_> {
     /// Empties slots of earlier lives in the next part of the index, after a segment has had this many lives. A process
     /// killed before it notes the place leaves the same part to the next.
     fn sweep(&mut self, times: usize) {
-        let buckets = self.partition.grown().buckets(self.partition.places.geometry.buckets);
+        let buckets = self.partition.buckets();
         let each = (SWEEPS / buckets).clamp(1, SWEEP_EACH);
         if !times.is_multiple_of(each) {
             return;

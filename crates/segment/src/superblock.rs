@@ -136,7 +136,11 @@ impl Superblock {
             ghosts,
             lines,
             namespaces,
-            ..,
+            seed,
+            made_ms,
+            max_key,
+            max_value,
+            found,
         ] = *words;
         if magic != MAGIC {
             return Err(Refused::Foreign);
@@ -144,8 +148,7 @@ impl Superblock {
         if format != FORMAT {
             return Err(Refused::Format { found: format, wanted: FORMAT });
         }
-        let (body, [found]) = words.split_at(WORDS) else { return Err(Refused::Damaged) };
-        if sum(body) != *found {
+        if sum(&words[..WORDS]) != found {
             return Err(Refused::Damaged);
         }
         if size != len {
@@ -163,7 +166,6 @@ impl Superblock {
             namespaces: number(namespaces)?,
         };
         let geometry = geometry.checked()?;
-        let [seed, made_ms, max_key, max_value] = [words[10], words[11], words[12], words[13]];
         // Longer keys have no room in a record, and a larger value none in a region.
         if max_key > geometry.segment_len as u64 / 4 || max_value > size / 4 {
             return Err(Refused::Geometry);
