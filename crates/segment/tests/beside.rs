@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 
 use larder_segment::{Cache, Options, Session, Set};
 
-const OPTIONS: Options =
-    Options { size: 8 << 20, item: 1024, max_key: 250, max_value: None, namespaces: None };
+const OPTIONS: Options = Options { item: 1024, ..Options::of_size(8 << 20) };
 
 const KEY: &[u8] = b"key";
 

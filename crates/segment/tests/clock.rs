@@ -16,8 +16,7 @@ use std::time::Duration;
 use larder_segment::{Cache, Options, Queue, Set};
 use support::folder;
 
-const SMALL: Options =
-    Options { size: 1 << 20, item: 512, max_key: 250, max_value: None, namespaces: None };
+const SMALL: Options = Options { item: 512, ..Options::of_size(1 << 20) };
 
 /// Milliseconds since 1970 of a day in 2026, and an hour.
 const TODAY: u64 = 1_790_000_000_000;

@@ -11,8 +11,7 @@ use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use larder_segment::{Cache, End, Options, Set, Survey};
 use support::folder;
 
-const SMALL: Options =
-    Options { size: 1 << 20, item: 512, max_key: 250, max_value: None, namespaces: None };
+const SMALL: Options = Options { item: 512, ..Options::of_size(1 << 20) };
 
 /// Lets one test run after the other, because a forked child has the files of all tests open.
 fn alone() -> MutexGuard<'static, ()> {

@@ -9,8 +9,7 @@ use std::path::Path;
 use larder_segment::{Cache, Condition, Options, Outcome, Session, Set};
 use support::folder;
 
-const SMALL: Options =
-    Options { size: 1 << 20, item: 512, max_key: 250, max_value: None, namespaces: None };
+const SMALL: Options = Options { item: 512, ..Options::of_size(1 << 20) };
 
 fn set(session: &mut Session, value: &[u8], condition: Condition) -> Outcome {
     session.set(b"key", value, &Set { condition, ..Set::default() }).expect("room")

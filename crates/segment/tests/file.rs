@@ -14,8 +14,7 @@ use larder_segment::{Cache, Options, Session, Set};
 use proptest::prelude::*;
 use support::folder;
 
-const SMALL: Options =
-    Options { size: 1 << 20, item: 512, max_key: 250, max_value: None, namespaces: None };
+const SMALL: Options = Options { item: 512, ..Options::of_size(1 << 20) };
 
 /// Keys of a small cache, more than it has room for.
 const KEYS: u32 = 3000;

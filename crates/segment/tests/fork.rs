@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 use larder_segment::{Cache, Options, Set};
 use support::{Child, folder};
 
-const SMALL: Options =
-    Options { size: 1 << 20, item: 512, max_key: 250, max_value: None, namespaces: None };
+const SMALL: Options = Options { item: 512, ..Options::of_size(1 << 20) };
 
 fn eventually(what: impl Fn() -> bool) {
     let began = Instant::now();

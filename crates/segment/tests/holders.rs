@@ -14,8 +14,7 @@ use support::{Child, folder};
 use tempfile::TempDir;
 
 /// A region with one lock.
-const ONE: Options =
-    Options { size: 1 << 20, item: 512, max_key: 250, max_value: None, namespaces: None };
+const ONE: Options = Options { item: 512, ..Options::of_size(1 << 20) };
 const SHORT: Duration = Duration::from_millis(50);
 /// Longer than any machine lets a process wait for a processor.
 const LONG: Duration = Duration::from_mins(1);

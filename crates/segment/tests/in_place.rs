@@ -12,8 +12,7 @@ use std::time::Duration;
 use larder_segment::{Cache, Condition, Options, Outcome, Session, Set, Sum};
 use support::folder;
 
-const SMALL: Options =
-    Options { size: 1 << 20, item: 512, max_key: 250, max_value: None, namespaces: None };
+const SMALL: Options = Options { item: 512, ..Options::of_size(1 << 20) };
 const HOUR: Option<Duration> = Some(Duration::from_hours(1));
 
 /// The bytes of the records that were written in all segments.

@@ -12,8 +12,7 @@ use proptest::prelude::*;
 
 /// The longest possible keys are among the keys.
 const LONGEST_KEY: usize = 65_535;
-const OPTIONS: Options =
-    Options { size: 32 << 20, item: 112, max_key: LONGEST_KEY, max_value: None, namespaces: None };
+const OPTIONS: Options = Options { max_key: LONGEST_KEY, ..Options::of_size(32 << 20) };
 
 #[derive(Debug, Clone)]
 enum Step {

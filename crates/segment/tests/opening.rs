@@ -15,8 +15,7 @@ use std::time::{Duration, Instant};
 use larder_segment::{Cache, Options, Refused, Set};
 use support::folder;
 
-const SMALL: Options =
-    Options { size: 1 << 20, item: 512, max_key: 250, max_value: None, namespaces: None };
+const SMALL: Options = Options { item: 512, ..Options::of_size(1 << 20) };
 
 /// The offsets of the number of clears, and of the machine's run.
 const CLEARED: u64 = 256;

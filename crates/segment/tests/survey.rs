@@ -13,8 +13,7 @@ use larder_segment::{Cache, End, Options, Queue, SegmentSurvey, Set, Survey};
 use proptest::prelude::*;
 use support::folder;
 
-const SMALL: Options =
-    Options { size: 1 << 20, item: 512, max_key: 250, max_value: None, namespaces: None };
+const SMALL: Options = Options { item: 512, ..Options::of_size(1 << 20) };
 
 fn fill(cache: &Arc<Cache>, keys: std::ops::Range<u32>) {
     let mut session = cache.session();

@@ -9,8 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use larder_segment::{Cache, Options, Session, Set};
 
 /// The smallest region, where an interpreter runs it with few keys.
-const OPTIONS: Options =
-    Options { size: 1 << 20, item: 16_000, max_key: 64, max_value: None, namespaces: None };
+const OPTIONS: Options = Options { item: 16_000, max_key: 64, ..Options::of_size(1 << 20) };
 const KEYS: u64 = if cfg!(miri) { 3 } else { 200 };
 const ROUNDS: u64 = if cfg!(miri) { 60 } else { 20_000 };
 

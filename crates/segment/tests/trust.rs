@@ -13,8 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use larder_segment::{Cache, Options, Set};
 use support::folder;
 
-const SMALL: Options =
-    Options { size: 1 << 20, item: 512, max_key: 250, max_value: None, namespaces: None };
+const SMALL: Options = Options { item: 512, ..Options::of_size(1 << 20) };
 
 /// The part of a partition before its segments' words, which the notes follow.
 const BEFORE_SEGMENTS: u64 = 8640;

@@ -173,19 +173,26 @@ fn failed(engine: &'static str, why: Failed) -> Error {
 #[cfg(test)]
 #[cfg(feature = "mmap")]
 mod tests {
+    use std::path::PathBuf;
+
     use larder_host::scratch::ScratchDir;
     use larder_segment::{Cache, Set, Survey};
-    use larder_store::{SetOptions, StoreUrl};
+    use larder_store::{Session, SetOptions, StoreUrl};
 
     use crate::ENGINES;
 
-    #[test]
-    fn only_a_set_makes_a_namespace() {
+    /// Two sessions of a region with these options, and its file.
+    fn two_of(options: &str) -> (ScratchDir, PathBuf, [Box<dyn Session>; 2]) {
         let folder = ScratchDir::create_in("regions", &std::env::temp_dir()).unwrap();
         let file = folder.path().join("cache");
-        let url = format!("mmap:{}?size=1m&namespace=typo", file.display());
+        let url = format!("mmap:{}?size=1m&{options}", file.display());
         let store = ENGINES.open(&StoreUrl::parse(&url).unwrap()).unwrap();
-        let [mut reader, mut writer] = [(); 2].map(|()| store.session().unwrap());
+        (folder, file, [(); 2].map(|()| store.session().unwrap()))
+    }
+
+    #[test]
+    fn only_a_set_makes_a_namespace() {
+        let (_folder, file, [mut reader, mut writer]) = two_of("namespace=typo");
         let mut value = b"before".to_vec();
         assert!(reader.get(b"key", &mut value).unwrap().is_none() && value.is_empty());
         reader.get_many(&[b"key"], &mut |_, _, _| panic!("there is nothing")).unwrap();
@@ -202,11 +209,7 @@ mod tests {
 
     #[test]
     fn a_session_whose_namespace_was_removed_makes_it_anew() {
-        let folder = ScratchDir::create_in("regions", &std::env::temp_dir()).unwrap();
-        let file = folder.path().join("cache");
-        let url = format!("mmap:{}?size=1m&namespace=shop&namespaces=2", file.display());
-        let store = ENGINES.open(&StoreUrl::parse(&url).unwrap()).unwrap();
-        let [mut reader, mut writer] = [(); 2].map(|()| store.session().unwrap());
+        let (_folder, file, [mut reader, mut writer]) = two_of("namespace=shop&namespaces=2");
         let region = Cache::existing(&file).unwrap().unwrap();
         let mut value = Vec::new();
         for round in 0..2 {

@@ -14,8 +14,7 @@ use larder_segment::{Cache, Condition, Cursor, Options, Session, Set, Survey};
 use rapidhash::v3::rapidhash_v3;
 
 const SIZE: usize = 1 << 20;
-const OPTIONS: Options =
-    Options { size: SIZE, item: 512, max_key: 250, max_value: None, namespaces: None };
+const OPTIONS: Options = Options { item: 512, ..Options::of_size(SIZE) };
 
 /// Keys of the image, more than it has room for.
 const KEYS: u32 = 400;

@@ -68,68 +68,45 @@ struct Mode {
 /// Beside the namespace of the keys, or that of nobody, one that is given to one name after the other.
 const NAMESPACES: Option<usize> = Some(2);
 
+/// The settings of most regions.
+const OPTIONS: Options = Options {
+    item: 2048,
+    max_value: Some(1 << 20),
+    namespaces: NAMESPACES,
+    ..Options::of_size(9 << 20)
+};
+
+/// Of two partitions.
+const TWO: Mode = Mode {
+    options: OPTIONS,
+    short: 2000,
+    entry: 4096,
+    is_named: false,
+    is_on_disk: false,
+    is_roomy: false,
+};
+
 /// The regions that are tortured. In all but the last the keys' values do not all fit.
 const MODES: [Mode; 4] = [
-    // Of two partitions.
-    Mode {
-        options: Options {
-            size: 9 << 20,
-            item: 2048,
-            max_key: 250,
-            max_value: Some(1 << 20),
-            namespaces: NAMESPACES,
-        },
-        short: 2000,
-        entry: 4096,
-        is_named: false,
-        is_on_disk: false,
-        is_roomy: false,
-    },
+    TWO,
     // One partition, whose index has to grow. Many values lie in chunks, and are large for a region of this size.
     Mode {
-        options: Options {
-            size: 1 << 20,
-            item: 16_000,
-            max_key: 250,
-            max_value: None,
-            namespaces: NAMESPACES,
-        },
+        options: Options { size: 1 << 20, item: 16_000, max_value: None, ..OPTIONS },
         short: 60,
         entry: 1024,
-        is_named: false,
-        is_on_disk: false,
-        is_roomy: false,
+        ..TWO
     },
     // Four partitions on a disk, and keys of a namespace.
     Mode {
-        options: Options {
-            size: 17 << 20,
-            item: 4096,
-            max_key: 250,
-            max_value: Some(1 << 20),
-            namespaces: NAMESPACES,
-        },
+        options: Options { size: 17 << 20, item: 4096, ..OPTIONS },
         short: 5300,
         entry: 16_384,
         is_named: true,
         is_on_disk: true,
-        is_roomy: false,
+        ..TWO
     },
     // As many partitions as there can be. The chunks of a value lie in most of them.
-    Mode {
-        options: Options {
-            size: 272 << 20,
-            item: 2048,
-            max_key: 250,
-            max_value: Some(1 << 20),
-            namespaces: NAMESPACES,
-        },
-        short: 2000,
-        entry: 4096,
-        is_named: true,
-        is_on_disk: false,
-        is_roomy: true,
-    },
+    Mode { options: Options { size: 272 << 20, ..OPTIONS }, is_named: true, is_roomy: true, ..TWO },
 ];
 
 /// The namespace of the keys, where they are of one.
