@@ -18,6 +18,9 @@ pub struct Capabilities {
     pub ttl: bool,
     /// The finest step in which a TTL is honoured; a TTL is rounded up to it.
     pub ttl_resolution: Duration,
+    /// How often a read can begin an entry's TTL again. Tiers that cannot ask for the time left fill the tiers above with
+    /// a whole TTL. An entry that is read ends after `1 + ttl_restarts` TTLs at the latest.
+    pub ttl_restarts: u32,
     /// Reports the remaining TTL on a hit.
     pub ttl_left: bool,
     /// Keeps [`SetOptions::flags`](crate::SetOptions::flags).

@@ -495,6 +495,8 @@ fn capabilities(parts: &[GuestCache]) -> Capabilities {
         stores: all(|can| can.stores),
         ttl: all(|can| can.ttl),
         ttl_resolution: each().map(|can| can.ttl_resolution).max().unwrap_or(Duration::ZERO),
+        // A tier's client is never told the time left, so each tier above the lowest begins the TTL again.
+        ttl_restarts: u32::try_from(parts.len() - 1).unwrap_or(u32::MAX),
         touch: all(|can| can.touch),
         batch: all(|can| can.batch),
         clear: all(|can| can.clear),

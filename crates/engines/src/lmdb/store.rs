@@ -111,6 +111,7 @@ impl Store for LmdbStore {
             stores: true,
             ttl: true,
             ttl_resolution: Duration::from_millis(1),
+            ttl_restarts: 0,
             ttl_left: true,
             flags: true,
             add: true,

@@ -288,6 +288,7 @@ impl Store for MemcachedStore {
             stores: true,
             ttl: able.ttl,
             ttl_resolution: Duration::from_secs(1),
+            ttl_restarts: 0,
             ttl_left: shared.terms.wire == Wire::Meta,
             flags: true,
             add: true,

@@ -224,6 +224,7 @@ impl Store for MokaStore {
             stores: true,
             ttl: true,
             ttl_resolution: STEP,
+            ttl_restarts: 0,
             ttl_left: true,
             flags: true,
             add: true,

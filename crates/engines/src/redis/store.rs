@@ -285,6 +285,7 @@ impl Store for RedisStore {
             stores: true,
             ttl: true,
             ttl_resolution: Duration::from_millis(1),
+            ttl_restarts: 0,
             // The remaining TTL would take a second command for each get.
             ttl_left: false,
             flags: false,

@@ -73,6 +73,7 @@ impl Store for SegmentStore {
             stores: true,
             ttl: true,
             ttl_resolution: Duration::from_millis(10),
+            ttl_restarts: 0,
             ttl_left: true,
             flags: true,
             add: true,

@@ -80,6 +80,7 @@ mod tests {
         stores: true,
         ttl: true,
         ttl_resolution: Duration::from_millis(1),
+        ttl_restarts: 0,
         ttl_left: true,
         flags: true,
         add: true,

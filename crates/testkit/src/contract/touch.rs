@@ -49,8 +49,7 @@ fn touch_shortens_the_ttl(fixture: &Fixture) -> Result<(), Failed> {
     let before = Instant::now();
     ensure!(session.touch(&key, Some(ttl))?, "touch of a key that is there is false");
     let after = Instant::now();
-    let resolution = fixture.capabilities()?.ttl_resolution;
-    expires(&mut *session, &key, (before, after), ttl, resolution)?;
+    expires(fixture, &mut *session, &key, (before, after), ttl)?;
     ensure!(!session.touch(&key, None)?, "touch brought an expired entry back");
     lacks(&mut *session, &key)
 }
