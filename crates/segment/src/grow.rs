@@ -1,16 +1,16 @@
-//! The index grows where entries are smaller than expected. One bucket after the other is split in two, and the second half
-//! lies in a segment that is given to the index (linear hashing, Litwin 1980).
+//! The index grows as entries come. One bucket after the other is split in two, until all are (linear hashing, Litwin 1980).
+//! The second halves lie in segments that are given to the index, from the last segment on.
 //!
-//! The next bit of a slot's tag says which half the slot belongs to, so no record is read. The new bucket is filled first.
-//! Then the word that says how far the index has grown is stored. Then the slots are removed from the old bucket. A process
-//! killed in between leaves slots in a bucket in which no reader looks for them.
+//! The next bit of a slot's tag says which half the slot belongs to, so no record is read. The second half of bucket `n` of
+//! `all` becomes bucket `n + all`. The new bucket is filled first. Then the word that says how far the index has grown is
+//! stored. Then the slots are removed from the old bucket. A process killed in between leaves slots in a bucket in which no
+//! reader looks for them.
 
-use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 use crate::index::exchange;
 use crate::layout::{BUCKET, BUCKET_SLOTS, GROWTH, Geometry};
-use crate::locked::{INDEX, Locked};
+use crate::locked::{FREE, INDEX, Locked};
 use crate::memory::{AtomicU64, fence, size};
 use crate::partition::{FILL, Partition, STATE};
 use crate::slot::Slot;
@@ -19,8 +19,13 @@ use crate::upkeep::KEPT;
 /// So many bits of a tag choose a bucket at most: the others are left to tell keys apart.
 const MOST_DOUBLINGS: u32 = 6;
 
-/// The number of buckets that are split when an entry finds its own buckets nearly full.
-const SPLITS: usize = 4;
+/// The index does not begin to double while entries take less than so many percent of its slots. A new entry then finds both
+/// its buckets full once in a thousand times.
+const ROOMY: usize = 70;
+
+/// The number of buckets that are split with each set, until all are. In between, some buckets have twice the entries of
+/// others, so this lasts for a few sets only.
+const SPLITS: usize = 8;
 
 /// The growth of an index: how often each bucket was split, and the number of buckets that were
 /// split once more.
@@ -28,6 +33,8 @@ const SPLITS: usize = 4;
 pub(crate) struct Grown(u64);
 
 impl Grown {
+    const NOT: Self = Self(0);
+
     /// The growth by the word of a partition, whatever its content.
     pub(crate) fn of_word(word: u64) -> Self {
         Self(word)
@@ -45,6 +52,12 @@ impl Grown {
     #[inline]
     fn split(self) -> usize {
         size(self.0 & 0xffff_ffff_ffff)
+    }
+
+    /// Whether some buckets were split once more than others.
+    #[inline]
+    pub(crate) fn is_doubling(self) -> bool {
+        self.split() > 0
     }
 
     /// The growth after every bucket has been split once more.
@@ -74,39 +87,18 @@ impl Partition<'_> {
     /// index has not grown so far.
     #[inline]
     pub(crate) fn bucket_at(&self, bucket: usize, tag: u64, grown: Grown) -> Option<usize> {
-        if grown.0 == 0 {
+        if grown == Grown::NOT {
             return Some(self.index() + bucket * BUCKET);
         }
-        let (doublings, tag) = (grown.doublings(), size(tag));
-        let place = bucket << doublings | tag & ((1 << doublings) - 1);
-        let depth = doublings + u32::from(place < grown.split());
-        self.half_at(bucket, tag & ((1 << depth) - 1))
-    }
-
-    /// The offset of the half of a bucket whose slots' tags end with these bits. The part that the highest bit split off lies
-    /// behind all earlier parts.
-    fn half_at(&self, bucket: usize, bits: usize) -> Option<usize> {
-        let Some(level) = bits.checked_ilog2() else {
-            return Some(self.index() + bucket * BUCKET);
-        };
-        let first = ((1 << level) - 1) * self.places.geometry.buckets;
-        self.grown_at(first + (bucket << level | bits & ((1 << level) - 1)))
-    }
-
-    /// The offset of a bucket by which the index has grown.
-    pub(crate) fn grown_at(&self, number: usize) -> Option<usize> {
-        let geometry = &self.places.geometry;
-        let at = number * BUCKET;
-        let place = at >> geometry.segment_len.trailing_zeros();
-        if place >= geometry.segments {
-            return None;
-        }
-        let segment = size(self.memory.load(self.directory_at(place))).checked_sub(1)?;
-        let within = at & (geometry.segment_len - 1);
-        (segment < geometry.segments).then(|| self.start_of(segment) + within)
+        let (first, doublings) = (self.places.geometry.buckets, grown.doublings());
+        let part = |depth: u32| bucket + first * (size(tag) & ((1 << depth) - 1));
+        let number = part(doublings);
+        let is_split = number < grown.split();
+        self.any_bucket_at(if is_split { part(doublings + 1) } else { number })
     }
 
     /// The offset of any bucket, original or added by growth.
+    #[inline]
     pub(crate) fn any_bucket_at(&self, number: usize) -> Option<usize> {
         match number.checked_sub(self.places.geometry.buckets) {
             None => Some(self.index() + number * BUCKET),
@@ -114,22 +106,38 @@ impl Partition<'_> {
         }
     }
 
-    /// The segments that the index has grown into.
-    pub(crate) fn segments_of_index(&self) -> HashSet<usize> {
-        let segment = |place: usize| size(self.memory.load(self.directory_at(place)));
-        let places = 0..self.places.geometry.segments;
-        places.map_while(|place| segment(place).checked_sub(1)).collect()
+    /// The offset of a bucket by which the index has grown. The growth fills the last segment from its end, then the segment
+    /// before it, and so on.
+    #[inline]
+    fn grown_at(&self, number: usize) -> Option<usize> {
+        let geometry = &self.places.geometry;
+        let (behind, all) = ((number + 1) * BUCKET, geometry.segments * geometry.segment_len);
+        (behind <= all).then(|| self.start_of(geometry.segments) - behind)
+    }
+
+    /// The first of the segments that the index has grown into; all behind it belong to the index, too.
+    pub(crate) fn first_of_index(&self) -> usize {
+        let geometry = &self.places.geometry;
+        let grown = self.buckets() - geometry.buckets;
+        geometry.segments.saturating_sub((grown * BUCKET).div_ceil(geometry.segment_len))
     }
 }
 
 impl Locked<'_> {
-    /// Splits a few buckets, after an entry has found its own buckets nearly full.
+    /// Splits a few buckets, if entries take too many slots.
     pub(crate) fn grow(&mut self) {
         for _ in 0..SPLITS {
-            if !self.split() {
+            if !self.has_to_grow() || !self.split() {
                 return;
             }
         }
+    }
+
+    /// Whether buckets are to be split. A doubling that has begun goes on to its end.
+    fn has_to_grow(&self) -> bool {
+        let slots = self.partition.buckets() * BUCKET_SLOTS;
+        let alive = || (0..self.geometry_segments()).map(|segment| size(self.fill(segment).1));
+        self.partition.grown().is_doubling() || alive().sum::<usize>() * 100 >= slots * ROOMY
     }
 
     /// Splits the next bucket; `false` where there is no segment for it.
@@ -140,14 +148,13 @@ impl Locked<'_> {
         if doublings == MOST_DOUBLINGS || split >= first << doublings {
             return false;
         }
-        let number = ((1 << doublings) - 1) * first + split;
+        let number = (first << doublings) - first + split;
         let there = partition.grown_at(number).and_then(|at| self.of_index(at));
         let Some(new) = there.or_else(|| self.extend(number)) else { return false };
-        let (bucket, bits) = (split >> doublings, split & ((1 << doublings) - 1));
-        let old = partition.half_at(bucket, bits).and_then(|at| self.of_index(at));
+        let old = partition.any_bucket_at(split).and_then(|at| self.of_index(at));
         let Some(old) = old else { return false };
         let (old, new) = (partition.memory.line(old), partition.memory.line(new));
-        let (all, wanted) = ((1_u64 << (doublings + 1)) - 1, (bits | 1 << doublings) as u64);
+        let (all, wanted) = ((2_u64 << doublings) - 1, ((split / first) | (1 << doublings)) as u64);
         let slot_of = |word: &AtomicU64| Slot(word.load(Ordering::Acquire));
         let mut copies = [Slot::EMPTY; BUCKET_SLOTS];
         for ((from, to), copy) in old.iter().zip(new).zip(&mut copies) {
@@ -181,22 +188,19 @@ impl Locked<'_> {
         true
     }
 
-    /// The offset of a bucket, if the index has that place: a damaged directory may name a segment of
-    /// records.
+    /// The offset of a bucket, if it is no place of records: a damaged word may tell of a growth that never was.
     pub(crate) fn of_index(&self, at: usize) -> Option<usize> {
         let within = at.checked_sub(self.partition.start_of(0));
-        let segment = within.map(|at| at / self.partition.places.geometry.segment_len);
-        segment.is_none_or(|segment| self.state(segment).0 == INDEX).then_some(at)
+        let shift = self.partition.places.geometry.segment_len.trailing_zeros();
+        within.is_none_or(|within| self.state(within >> shift).0 == INDEX).then_some(at)
     }
 
-    /// Gives a segment to the index, which begins with the bucket of this number; returns the
-    /// bucket's offset.
+    /// Gives the segment of a bucket to the index, which is the last one that holds records; returns the bucket's offset.
     fn extend(&mut self, number: usize) -> Option<usize> {
         let geometry = self.partition.places.geometry;
-        let place = (number * BUCKET) >> geometry.segment_len.trailing_zeros();
         let (share, of) = Geometry::INDEX_SHARE;
-        let is_first = (number * BUCKET).is_multiple_of(geometry.segment_len);
-        if !is_first || place >= geometry.segments * share / of {
+        let place = (number * BUCKET) >> geometry.segment_len.trailing_zeros();
+        if place >= geometry.segments * share / of {
             return None;
         }
         // Records that are written anew need a free segment first.
@@ -206,14 +210,15 @@ impl Locked<'_> {
             }
             return None;
         }
-        let segment = self.free().next()?;
+        let segment = geometry.segments - 1 - place;
+        if self.state(segment).0 != FREE {
+            self.move_out_of(segment);
+            return None;
+        }
         let memory = self.partition.memory;
         memory.store(self.partition.note_at(segment, FILL), 0);
+        // A process killed after this leaves a segment that is given back, or taken when the index grows again.
         memory.store(self.partition.note_at(segment, STATE), INDEX << 56);
-        // A process killed before this leaves a segment that is given back, and never a segment that both the index and
-        // records use.
-        fence(Ordering::Release);
-        memory.store(self.partition.directory_at(place), segment as u64 + 1);
         self.partition.grown_at(number)
     }
 }
@@ -223,7 +228,6 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
-    use crate::namespace::Space;
     use crate::{Cache, Options, Set};
 
     thread_local! {
@@ -265,24 +269,48 @@ mod tests {
         }
     }
 
-    /// A damaged file may have such a directory.
     #[test]
-    fn a_segment_of_entries_that_the_directory_names_is_left_alone() {
+    #[cfg_attr(miri, ignore = "takes an interpreter minutes")]
+    fn the_index_of_a_full_region_does_not_grow_for_ever() {
+        for len in [16, 100] {
+            let cache = Cache::private(&Options::of_size(8 << 20)).unwrap();
+            let mut session = cache.session();
+            let mut rounds = (0..4_u32).map(|round| {
+                for number in 0..300_000 {
+                    let key = (300_000 * round + number).to_le_bytes();
+                    session.set(&key, &vec![7; len], &Set::default()).unwrap();
+                }
+                cache.partition(0).grown()
+            });
+            let first = rounds.next().unwrap();
+            assert!(first.0 > 0 && !first.is_doubling(), "{first:?}");
+            assert!(rounds.all(|grown| grown == first), "{len} bytes: {first:?} was not the end");
+            let stats = cache.stats();
+            assert!(stats.evicted_by_index * 1000 < stats.sets, "{stats:?}");
+        }
+    }
+
+    /// A damaged file may tell of such a growth.
+    #[test]
+    fn segments_of_entries_in_a_growth_that_never_was_are_left_alone() {
         let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
         let mut session = cache.session();
-        session.set(b"key", b"value", &Set::default()).unwrap();
+        for number in 0..20_000_u32 {
+            session.set(&number.to_le_bytes(), &[7; 100], &Set::default()).unwrap();
+        }
+        let partition = cache.partition(0);
+        let whole = |cache: &Cache| {
+            let geometry = cache.places.geometry;
+            let of = |segment| partition.start_of(segment)..partition.end_of(segment);
+            let words = (0..geometry.segments).flat_map(|segment| of(segment).step_by(8));
+            words.map(|at| cache.memory().load(at)).collect::<Vec<_>>()
+        };
         let hash = cache.places.hash(b"key");
+        let growth = partition.memory.word(partition.base + GROWTH);
+        growth.store(Grown::of(MOST_DOUBLINGS - 1, 1).0, Ordering::Release);
         let mut locked = session.lock(hash).unwrap();
-        let partition = locked.partition;
-        let segment = locked.find(hash, b"key", Space::ROOT).unwrap().segment;
-        partition.memory.store(partition.directory_at(0), segment as u64 + 1);
-        assert!(locked.split());
-        let named = partition.memory.load(partition.directory_at(0)) - 1;
-        assert_ne!(named, segment as u64);
-        assert_eq!(locked.state(usize::try_from(named).unwrap()).0, INDEX);
-        drop(locked);
-        let mut found = Vec::new();
-        assert!(session.get(b"key", &mut found).is_some());
-        assert_eq!(found, b"value");
+        let before = whole(&cache);
+        locked.split();
+        assert!(before == whole(&cache));
     }
 }

@@ -39,9 +39,8 @@ impl<'c> Partition<'c> {
         grown: Grown,
     ) -> impl Iterator<Item = (&'c AtomicU64, Slot)> {
         let tag = Slot::tag_of(hash);
-        let lines = self.numbers_of(hash).map(|bucket| {
-            self.memory.line(self.bucket_at(bucket, tag, grown).unwrap_or(self.index()))
-        });
+        let [first, second] = self.buckets_at(hash, grown);
+        let lines = [self.memory.line(first), self.memory.line(second)];
         let mut alike = 0_usize;
         for (line, words) in lines.iter().enumerate() {
             for (i, word) in words.iter().enumerate() {
@@ -65,9 +64,14 @@ impl<'c> Partition<'c> {
     /// The offsets of the two buckets that a key's slot may be in.
     #[inline]
     pub(crate) fn buckets_of(&self, hash: u64) -> [usize; 2] {
-        let (tag, grown) = (Slot::tag_of(hash), self.grown());
-        self.numbers_of(hash)
-            .map(|bucket| self.bucket_at(bucket, tag, grown).unwrap_or(self.index()))
+        self.buckets_at(hash, self.grown())
+    }
+
+    #[inline]
+    fn buckets_at(&self, hash: u64, grown: Grown) -> [usize; 2] {
+        let [first, second] = self.numbers_of(hash);
+        let at = |number| self.bucket_at(number, Slot::tag_of(hash), grown).unwrap_or(self.index());
+        [at(first), at(second)]
     }
 
     /// The numbers of the two buckets that a key's slot may be in.
@@ -78,7 +82,7 @@ impl<'c> Partition<'c> {
         // seldom share both.
         let low = hash & 0xffff_ffff;
         let other = hash.wrapping_mul(0xff51_afd7_ed55_8ccd) >> 32;
-        [low, other].map(|bits| size((bits * buckets) >> 32))
+        [size((low * buckets) >> 32), size((other * buckets) >> 32)]
     }
 
     /// The offset of the index.

@@ -74,12 +74,13 @@ const FEWEST_SEGMENTS: usize = 128;
 const LEAST_PARTITION: usize = 4 << 20;
 /// With this many partitions, writers seldom meet in one.
 const MOST_PARTITIONS: usize = 64;
-/// The slots of the index for ten entries of the expected size.
-const SLOTS_FOR_TEN: usize = 12;
+/// The slots of the index for ten entries of the expected size. With fewer, an entry would often find both its buckets full.
+const SLOTS_FOR_TEN: usize = 15;
 /// The index takes at least this fraction of the bytes, a slot for each 800 bytes. This is enough for entries that are
 /// smaller than expected, and for chunks, each of which has a slot beside the entry's.
 const LEAST_INDEX: usize = 100;
-/// The index takes at most this fraction of the bytes. With smaller entries it grows into segments.
+/// The index begins with at most this fraction of the bytes: with all that the expected entries need, or a half, or a
+/// quarter of it. It doubles as entries come.
 const LARGEST_INDEX: usize = 32;
 /// The number of ghosts follows the size of the index, up to this fraction of the bytes.
 const LARGEST_GHOSTED: usize = 20;
@@ -149,7 +150,9 @@ impl Geometry {
         let slots = each / (item + BESIDE_ITEM) * SLOTS_FOR_TEN / 10;
         let of = |part: usize| each / part / BUCKET;
         let wanted = slots.div_ceil(BUCKET_SLOTS);
-        let buckets = wanted.clamp(of(LEAST_INDEX), of(LARGEST_INDEX));
+        let halves = std::iter::successors(Some(wanted), |buckets| Some(buckets.div_ceil(2)));
+        let mut small = halves.skip_while(|buckets| *buckets > of(LARGEST_INDEX));
+        let buckets = small.next().unwrap_or(1).max(of(LEAST_INDEX));
         let ghosted = wanted.clamp(of(LEAST_INDEX), of(LARGEST_GHOSTED));
         let ghosts = (ghosted * BUCKET_SLOTS / 2).next_multiple_of(4 * BUCKET_SLOTS);
         let mut geometry = Self {
@@ -163,7 +166,7 @@ impl Geometry {
             namespaces,
         };
         geometry.segments =
-            (each - geometry.segments_at().next_multiple_of(64)) / (segment_len + 8 * (3 + NOTES));
+            (each - geometry.segments_at().next_multiple_of(64)) / (segment_len + 8 * (2 + NOTES));
         while geometry.end() > size {
             geometry.segments -= 1;
         }
@@ -199,13 +202,8 @@ impl Geometry {
         self.notes_at() + self.segments * NOTES * 8
     }
 
-    /// The offset of the list of segments into which the index has grown.
-    pub(crate) fn directory_at(&self) -> usize {
-        self.times_at() + self.segments * 8
-    }
-
     pub(crate) fn ghosts_at(&self) -> usize {
-        self.directory_at() + self.segments * 8
+        self.times_at() + self.segments * 8
     }
 
     pub(crate) fn index_at(&self) -> usize {

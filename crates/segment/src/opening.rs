@@ -16,7 +16,7 @@ use crate::cache::Cache;
 use crate::file::{self, Lock, io_error};
 use crate::layout::{BUCKET, GROWTH, LOCK, SUPERBLOCK};
 use crate::lock;
-use crate::memory::{Memory, fence};
+use crate::memory::Memory;
 use crate::owner::Owner;
 use crate::session::lock_within;
 use crate::superblock::{BOOT, CLEARED, CLOSED, LEFT_AT, Left, Superblock, renewing};
@@ -146,11 +146,6 @@ impl Cache {
                 }
             }
             self.memory.word(partition.base + GROWTH).store(0, Ordering::Release);
-            // Nothing of the index is in segments any more.
-            fence(Ordering::Release);
-            for place in 0..geometry.segments {
-                self.memory.store(partition.directory_at(place), 0);
-            }
         }
         self.memory.word(CLEARED).store(cleared.wrapping_add(later + 1), Ordering::Release);
     }

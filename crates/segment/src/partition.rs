@@ -48,7 +48,6 @@ pub(crate) struct Places {
     len: usize,
     notes: usize,
     times: usize,
-    directory: usize,
     pub(crate) ghosts: usize,
     pub(crate) index: usize,
     pub(crate) segments: usize,
@@ -68,7 +67,6 @@ impl Places {
             len: geometry.partition_len(),
             notes: geometry.notes_at(),
             times: geometry.times_at(),
-            directory: geometry.directory_at(),
             ghosts: geometry.ghosts_at(),
             index: geometry.index_at(),
             segments: geometry.segments_at(),
@@ -326,12 +324,6 @@ impl<'c> Partition<'c> {
     #[inline]
     pub(crate) fn time_at(&self, segment: usize) -> usize {
         self.base + self.places.times + segment * 8
-    }
-
-    /// The offset of the number, plus one, of a segment into which the index has grown.
-    #[inline]
-    pub(crate) fn directory_at(&self, place: usize) -> usize {
-        self.base + self.places.directory + place * 8
     }
 
     /// The offset of a segment's first record, in the region.

@@ -173,10 +173,10 @@ impl Locked<'_> {
 
     /// Gives back a few segments without a readable record: all were deleted, have expired or were cleared.
     pub(crate) fn give_back(&mut self) -> bool {
-        let (mut given, of_index) = (0, self.partition.segments_of_index());
+        let (mut given, of_index) = (0, self.partition.first_of_index());
         for segment in 0..self.geometry_segments() {
             let queue = self.state(segment).0;
-            if queue == FREE || queue == INDEX && of_index.contains(&segment) {
+            if queue == FREE || queue == INDEX && segment >= of_index {
                 continue;
             }
             let (end, alive) = self.fill(segment);
@@ -262,12 +262,23 @@ impl Locked<'_> {
         };
         let is_dead = u64::from(matches!(keeps, Keeps::All | Keeps::InPlace));
         self.set_vain(vain + 1 - is_dead, vain_of_dead + is_dead);
+        self.begin_to_empty(segment, keeps);
+        Some(true)
+    }
+
+    fn begin_to_empty(&mut self, segment: usize, keeps: Keeps) {
         if self.is_active(segment) {
             let (queue, class) = self.state(segment);
             self.partition.memory.store(self.active_at(queue, class), 0);
         }
         self.set_victim(Victim { segment, keeps, at: 0 });
-        Some(true)
+    }
+
+    /// Begins to move the records of a segment to others, unless another one is being emptied.
+    pub(crate) fn move_out_of(&mut self, segment: usize) {
+        if self.victim().is_none() && matches!(self.state(segment).0, SMALL | MAIN) {
+            self.begin_to_empty(segment, Keeps::All);
+        }
     }
 
     /// While the main queue is empty, all segments but the small queue's share become the main queue as they are. So the

@@ -21,7 +21,7 @@ use crate::slot::Slot;
 use crate::tally::Count;
 
 /// The two buckets of a key are nearly full when at most this many slots are empty.
-const CROWDED: u32 = 5;
+const CROWDED: u32 = 4;
 
 impl<'c> Locked<'c> {
     /// Stores an entry and removes the key's older one, which is known if there is one. If there is no room yet, nothing
@@ -87,7 +87,7 @@ impl<'c> Locked<'c> {
             self.take_back(hash, slot);
         }
         self.intend_nothing();
-        if std::mem::take(&mut self.is_crowded) {
+        if std::mem::take(&mut self.is_crowded) || self.partition.grown().is_doubling() {
             self.grow();
         }
         self.work_ahead(at + bytes - self.partition.start_of(segment), bytes);
@@ -182,27 +182,24 @@ impl<'c> Locked<'c> {
         } else {
             (lines[0], first)
         };
-        let all = || lines.into_iter().flatten();
-        if first.count_ones() + second.count_ones() <= CROWDED {
-            // A slot of an earlier life is as good as empty, and so is a slot that was moved to
-            // another bucket.
-            let (numbers, grown) = (self.partition.numbers_of(hash), self.partition.grown());
-            let is_left = |(line, number): (&'c [AtomicU64; BUCKET_SLOTS], usize)| {
-                let at = |slot: Slot| self.partition.bucket_at(number, slot.tag(), grown);
-                let here = at(Slot(Slot::tag_of(hash) << 50));
-                line.iter().find(|word| {
-                    let slot = slot_of(word);
-                    !slot.is_empty() && (self.segment_of(slot).is_none() || at(slot) != here)
-                })
-            };
-            if let Some(word) = lines.into_iter().zip(numbers).find_map(is_left) {
-                return (word, None);
-            }
-            self.is_crowded = true;
-        }
+        self.is_crowded = first.count_ones() + second.count_ones() <= CROWDED;
         if let Some(word) = line.get(empty.trailing_zeros() as usize) {
             return (word, None);
         }
+        let (numbers, grown) = (self.partition.numbers_of(hash), self.partition.grown());
+        // A slot of an earlier life is as good as empty, and so is a slot that was moved to another bucket.
+        let is_left = |(line, number): (&'c [AtomicU64; BUCKET_SLOTS], usize)| {
+            let at = |slot: Slot| self.partition.bucket_at(number, slot.tag(), grown);
+            let here = at(Slot(Slot::tag_of(hash) << 50));
+            line.iter().find(|word| {
+                let slot = slot_of(word);
+                !slot.is_empty() && (self.segment_of(slot).is_none() || at(slot) != here)
+            })
+        };
+        if let Some(word) = lines.into_iter().zip(numbers).find_map(is_left) {
+            return (word, None);
+        }
+        let all = || lines.into_iter().flatten();
         let order = |slot: Slot| {
             let segment = self.partition.segment_of(slot).unwrap_or(0);
             memory.load(self.partition.note_at(segment, ORDER))

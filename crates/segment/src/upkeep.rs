@@ -33,7 +33,7 @@ const WHOLE: u64 = 1 << 16;
 const NEARLY_ALL: u64 = WHOLE * 15 / 16;
 
 /// A step follows each time that this many bytes of new records were written.
-const STRIDE: usize = 256;
+const STRIDE: usize = 512;
 /// A step empties this many bytes of a segment for each byte that was written. After `HURRY` segments without a gain, it
 /// empties as much again for each of them.
 const PACE: usize = 8;
