@@ -321,8 +321,8 @@ fn split_by_the_key() -> Arc<Cache> {
     };
     // The first split gives a segment to the index, with room for both.
     let cache = cache_where(Geometry { segment_len: 128, ..GEOMETRY }, is_moved);
-    assert!(locked(&cache).split());
     set(&mut cache.session(), KEY, ONE);
+    assert!(locked(&cache).split());
     let hash = cache.places.hash(KEY);
     let first = cache.partition(0).buckets_of(hash)[0];
     let is_there = cache.memory().line(first).iter().any(|word| word.load(Acquire) != 0);
