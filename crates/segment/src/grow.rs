@@ -126,11 +126,22 @@ impl Partition<'_> {
 impl Locked<'_> {
     /// Splits a few buckets, if entries take too many slots.
     pub(crate) fn grow(&mut self) {
-        for _ in 0..SPLITS {
-            if !self.has_to_grow() || !self.split() {
-                return;
-            }
+        (0..SPLITS).take_while(|_| self.has_to_grow() && self.split()).for_each(drop);
+    }
+
+    /// Splits as many buckets as one hold of the lock allows, for an entry whose buckets are full; returns whether one was
+    /// split. A full region evicts entries in any case, so its index grows only if entries take too many slots.
+    #[cold]
+    pub(crate) fn grow_for_one(&mut self) -> bool {
+        let has_room = self.free().nth(KEPT).is_some();
+        let mut has_grown = false;
+        while !self.left.is_done() && (has_room || self.has_to_grow()) && self.split() {
+            has_grown = true;
+            self.left.spend((1, 0, 0));
+            #[cfg(test)]
+            crate::upkeep::tests::note(1, 0);
         }
+        has_grown
     }
 
     /// Whether buckets are to be split. A doubling that has begun goes on to its end.
@@ -267,6 +278,22 @@ mod tests {
             assert!(locked.split());
             assert_eq!(locked.partition.candidates(hash).count(), usize::from(!is_emptied));
         }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "takes an interpreter minutes")]
+    fn more_entries_than_two_buckets_have_slots_are_kept_while_there_is_room() {
+        let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
+        let mut session = cache.session();
+        let numbers_of = |key: &[u8]| cache.partition(0).numbers_of(cache.places.hash(key));
+        let wanted = numbers_of(&0_u64.to_le_bytes());
+        let keys = (0_u64..).map(u64::to_le_bytes).filter(|key| numbers_of(key) == wanted);
+        let keys: Vec<_> = keys.take(3 * BUCKET_SLOTS).collect();
+        for key in &keys {
+            session.set(key, b"value", &Set::default()).unwrap();
+        }
+        let mut is_there = |key: &&[u8; 8]| session.get(&key[..], &mut Vec::new()).is_some();
+        assert_eq!(keys.iter().filter(&mut is_there).count(), keys.len());
     }
 
     #[test]

@@ -33,8 +33,8 @@ impl<'c> Locked<'c> {
         takes: Takes,
         token: Option<u64>,
     ) -> Result<Stored, NoRoom> {
-        let was = known.and_then(|known| self.chunks_of(entry.hash, known));
         let hash = entry.hash;
+        let was = known.and_then(|known| self.chunks_of(hash, known));
         let queue = self.queue_for(entry, known);
         let header = self.header_of(entry);
         let class = self.class_of(entry.expiry);
@@ -72,7 +72,12 @@ impl<'c> Locked<'c> {
         // The record is counted before its slot exists. A segment with fewer live records than noted stays; one with more would
         // be given back.
         self.count_alive(segment, &header);
-        let is_there = self.publish(hash, slot, older, takes, token.map(|_| seen));
+        let published = self.publish(hash, slot, older, takes, token.map(|_| seen));
+        let Ok(is_there) = published else {
+            self.count_dead(segment, &header);
+            self.intend_nothing();
+            return Err(NoRoom::Yet);
+        };
         #[cfg(test)]
         tests::published(&self.partition, hash);
         let before = self.partition.note_change(hash);
@@ -139,7 +144,8 @@ impl<'c> Locked<'c> {
     }
 
     /// Makes a slot of the index point to a record: the slot of the key's older record, an empty slot, or the slot of
-    /// the least used entry of the two buckets. `false` where no slot may be taken.
+    /// the least used entry of the two buckets. `false` where no slot may be taken, and `Err` where more buckets of the index
+    /// must be split first.
     fn publish(
         &mut self,
         hash: u64,
@@ -147,23 +153,27 @@ impl<'c> Locked<'c> {
         older: Option<&Present<'_>>,
         takes: Takes,
         fills: Option<u64>,
-    ) -> bool {
+    ) -> Result<bool, NoRoom> {
         if let Some(seen) = fills {
             self.intend_to_fill(seen, slot);
         }
         // If this fails, a delete without the lock has removed the older entry.
         if let Some(older) = older.filter(|of| exchange(of.word, of.slot, slot)) {
             self.died(older);
-            return true;
+            return Ok(true);
         }
         if takes == Takes::Any {
-            let (word, evicted) = self.place_for(hash);
+            let (mut word, mut evicted) = self.place_for(hash);
+            if evicted.is_some() && self.grow_for_one() {
+                (word, evicted) = self.place_for(hash);
+                evicted.map_or(Ok(()), |_| Err(NoRoom::Yet))?;
+            }
             word.store(slot.0, Ordering::Release);
             if let Some(evicted) = evicted {
                 self.forget(word, evicted);
             }
         }
-        takes == Takes::Any
+        Ok(takes == Takes::Any)
     }
 
     /// A slot of the index that a key may take: an empty slot of the emptier bucket, or a slot of an earlier life. Otherwise it
