@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {
     let Some((choice, input)) = input.split_first() else { return };
-    match choice % 14 {
+    match choice % 16 {
         0 => check(text::get::parse_reply, input),
         1 => check(text::set::parse_reply, input),
         2 => check(text::delete::parse_reply, input),
@@ -24,6 +24,8 @@ fuzz_target!(|input: &[u8]| {
         10 => check(meta::set::parse_reply, input),
         11 => check(meta::delete::parse_reply, input),
         12 => check(meta::arithmetic::parse_reply, input),
+        13 => check(meta::get::parse_look_reply, input),
+        14 => check(meta::delete::parse_if_reply, input),
         _ => check(meta::noop::parse_reply, input),
     }
     check_one_pass(input);

@@ -20,7 +20,7 @@ use crate::session::lock_within;
 use crate::slot::Slot;
 use crate::superblock::Superblock;
 use crate::upkeep::{Keeps, Victim, Work};
-use crate::{Condition, Failed, Options, Outcome, Session, Set, Sum};
+use crate::{Condition, Delta, Failed, Options, Outcome, Session, Set, Sum};
 
 /// Segments of two records each. Two segments are kept free, so that the start of a third empties the oldest one.
 const GEOMETRY: Geometry = Geometry {
@@ -230,11 +230,11 @@ pub(crate) fn one_who_touches_and_a_reader() {
         let cache = cache_of(Geometry { segment_len: 128, ..GEOMETRY });
         let (mut changer, mut reader) = (cache.session(), cache.session());
         set(&mut changer, KEY, b"41");
-        assert_eq!(changer.incr(KEY, 1), Ok(Sum::Is(42)));
+        assert_eq!(changer.incr(KEY, Delta::Up(1), None).unwrap().number(), Some(42));
         let before = changer.get(KEY, &mut Vec::new()).unwrap().version;
         let change = move || {
             assert_eq!(changer.touch(KEY, Some(Duration::from_hours(1))), Ok(true));
-            assert_eq!(changer.incr(KEY, 1), Ok(Sum::Is(43)));
+            assert_eq!(changer.incr(KEY, Delta::Up(1), None).unwrap().number(), Some(43));
         };
         let read = move || {
             let mut value = Vec::new();

@@ -195,8 +195,8 @@ impl Prober<'_> {
         let found = patiently(|| self.session.get(&key, &mut returned));
         patiently(|| self.session.delete(&key))?;
         Ok(match (outcome, found?) {
-            (SetOutcome::Stored, Some(_)) if returned == value => Tried::Whole,
-            (SetOutcome::Stored, _) => Tried::Damaged,
+            (SetOutcome::Stored(_), Some(_)) if returned == value => Tried::Whole,
+            (SetOutcome::Stored(_), _) => Tried::Damaged,
             _ => Tried::Refused,
         })
     }

@@ -103,6 +103,30 @@ fn a_multiget_is_counted_in_keys() {
 }
 
 #[test]
+fn sets_of_many_keys_are_counted_in_keys_and_read_back() {
+    let workload = "keys = 1000\nrounds = 2\noperations = 'set,get'\nmultiset = 16\nthreads = 2";
+    let targets = ["map:", "drops:", "truncates:?keep=50"];
+    let run = run(&stores::ENGINES, &targets, workload);
+    let of = |target| cell(&run, target, Operation::SetMany);
+    let counts = of("map:").counts;
+    assert_eq!((counts.ops, counts.errors, counts.read_back_absent), (2000, 0, 0));
+    assert!(of("drops:").counts.read_back_absent > 0);
+    assert!(!findings(&run, "SILENT-DROP").is_empty() && !findings(&run, "TRUNCATED").is_empty());
+    assert_eq!(cell(&run, "map:", Operation::Get).counts.hits, 2000);
+}
+
+#[test]
+fn a_store_that_fails_some_sets_of_many_fails_those_keys_alone() {
+    // Each request has a failure, and there are more requests than failures after which a target is given up.
+    let workload = "keys = 3000\nrounds = 1\noperations = 'set'\nmultiset = 10";
+    let run = run(&stores::ENGINES, &["fails:?every=7"], workload);
+    let counts = cell(&run, "fails:?every=7", Operation::SetMany).counts;
+    assert!((300..600).contains(&counts.errors), "{counts:?}");
+    assert_eq!((counts.ops, counts.read_back_absent), (3000, 0));
+    assert!(counts.read_back > 2000, "{counts:?}");
+}
+
+#[test]
 fn touches_and_deletes_are_phases_of_their_own() {
     let workload = "keys = 300\nrounds = 1\nttl = '1h'\noperations = 'touch,delete,get'";
     let run = run(&stores::ENGINES, &["map:"], workload);

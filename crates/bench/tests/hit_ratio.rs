@@ -143,7 +143,7 @@ impl Session for Lru {
                 entries.pop_front();
             }
         }
-        Ok(SetOutcome::Stored)
+        Ok(SetOutcome::Stored(None))
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<bool> {

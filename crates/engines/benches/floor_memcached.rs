@@ -36,7 +36,7 @@ fn compare(protocol: &str, tail: &[u8], value_len: usize) -> Result<()> {
     session.set(KEY, &vec![b'v'; value_len], &SetOptions::default())?;
     let mut request = Vec::new();
     match protocol {
-        "text" => text::get::encode_gets(&mut request, [KEY]),
+        "text" => text::get::encode(&mut request, [KEY]),
         _ => meta::get::encode(&mut request, KEY),
     }
     let mut bare = Bare::connect(&store.info().settings["nodes"], request, tail);

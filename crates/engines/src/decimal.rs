@@ -1,15 +1,14 @@
 //! memcached's rule for `incr`, for engines that have no rule of their own.
 
+use larder_store::Delta;
+
 /// The number that `value` spells, changed by `delta`: the sum stops at 0 and wraps at 2^64. `None` where `value` is
 /// not a decimal number below 2^64.
-pub fn add(value: &[u8], delta: i64) -> Option<u64> {
+pub fn add(value: &[u8], delta: Delta) -> Option<u64> {
     // `parse` alone would take a sign.
     let digits = value.first().is_some_and(u8::is_ascii_digit);
     let number = digits.then(|| str::from_utf8(value).ok()?.parse::<u64>().ok())??;
-    Some(match u64::try_from(delta) {
-        Ok(up) => number.wrapping_add(up),
-        Err(_) => number.saturating_sub(delta.unsigned_abs()),
-    })
+    Some(delta.applied_to(number))
 }
 
 /// A number as text, without an allocation.
@@ -49,13 +48,13 @@ mod tests {
 
     #[test]
     fn numbers_stop_at_zero_and_wrap_at_the_top() {
-        assert_eq!(add(b"5", 3), Some(8));
-        assert_eq!(add(b"5", -9), Some(0));
-        assert_eq!(add(b"5", i64::MIN), Some(0));
-        assert_eq!(add(b"18446744073709551615", 2), Some(1));
+        assert_eq!(add(b"5", Delta::Up(3)), Some(8));
+        assert_eq!(add(b"5", Delta::Down(9)), Some(0));
+        assert_eq!(add(b"5", Delta::Down(u64::MAX)), Some(0));
+        assert_eq!(add(b"18446744073709551615", Delta::Up(2)), Some(1));
         for text in [&b""[..], b"+5", b"-5", b" 5", b"5 ", b"5.0", b"18446744073709551616", b"\xff"]
         {
-            assert_eq!(add(text, 1), None, "{text:?}");
+            assert_eq!(add(text, Delta::Up(1)), None, "{text:?}");
         }
     }
 

@@ -54,7 +54,7 @@ impl Header {
             let left = self.deadline_ms.checked_sub(now_ms()).filter(|left| *left > 0)?;
             Remaining::For(Duration::from_millis(left))
         };
-        Some(Meta { flags: self.flags, version: Some(self.version), ttl })
+        Some(Meta { flags: self.flags, version: Some(self.version), ttl, stale: false })
     }
 }
 

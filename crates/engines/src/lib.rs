@@ -4,7 +4,6 @@
 //! `session.rs`, and knows no other engine; `tiered` opens its parts with the catalog that its caller passes. Modules
 //! that several engines share stand beside the folders. These are built whichever engines are: [`network`] finds
 //! servers, [`counters`] counts, [`decimal`] spells numbers, [`header`] reads and writes the header before a value.
-//! `transaction` has the outcomes of operations inside a transaction, for the engines that have transactions of their own.
 //! `sql` is the shared part of the engines that speak SQL: all but their drivers. `segment` is the shared part of
 //! `memory:` and `mmap:`: all but the place of the region. An engine takes a server or a directory of the machine
 //! through `larder-host`.
@@ -52,8 +51,6 @@ pub mod sql;
 mod sqlite;
 #[cfg(feature = "tiered")]
 mod tiered;
-#[cfg(any(feature = "bdb", feature = "lmdb"))]
-mod transaction;
 
 use larder_store::Catalog;
 

@@ -7,13 +7,14 @@
 )]
 mod embedded;
 
+use std::collections::HashSet;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use embedded::process::OtherWriter;
 use embedded::{TestDir, open, open_session, url};
 use larder_engines::ENGINES;
-use larder_store::{Durability, Error, SetOptions};
+use larder_store::{Delta, Durability, Error, Put, Result, SetOptions, SetOutcome};
 use larder_testkit::{has_program, trial_where};
 use libtest_mimic::{Arguments, Trial};
 
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         trial("expired_entries_are_given_back", expired_entries_are_given_back),
         trial("checkpoints_keep_the_log_short", checkpoints_keep_the_log_short),
         trial("threads_that_want_the_same_pages_all_come_to_an_end", many_threads),
+        trial("batches_of_threads_that_want_the_same_pages_are_stored_whole", many_batches),
         trial("durability_follows_from_the_options", durability_follows_from_the_options),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
@@ -100,6 +102,52 @@ fn one_store_at_a_time() {
     let mut found = Vec::new();
     open_session(&url).get(b"key", &mut found).unwrap();
     assert_eq!(found, b"value");
+}
+
+/// Batches of several transactions each, in different orders of the same keys, so that they wait for each other.
+fn many_batches() {
+    const KEYS: u64 = 3000;
+    for query in ["", "type=hash"] {
+        let directory = TestDir::create();
+        let store = &open(&url(SCHEME, directory.path(), query)).unwrap();
+        let work = |thread: u64| {
+            let mut session = store.session().unwrap();
+            let keys: Vec<_> =
+                (0..KEYS).map(|i| embedded::key(i * (1009 + 2 * thread) % KEYS)).collect();
+            let value = thread.to_le_bytes();
+            let options = SetOptions::default();
+            let entry = |key| Put { key, value: &value, options };
+            let entries: Vec<_> = keys.iter().map(|key| entry(key.as_slice())).collect();
+            for _ in 0..3 {
+                let mut n_stored = 0;
+                let mut done = |i, outcome: Result<SetOutcome>| {
+                    assert_eq!(i, n_stored);
+                    assert!(outcome.unwrap().is_stored());
+                    n_stored += 1;
+                };
+                session.set_many(&entries, &mut done).unwrap();
+                assert_eq!(n_stored, entries.len());
+            }
+        };
+        std::thread::scope(|scope| {
+            (0..3).for_each(|thread| drop(scope.spawn(move || work(thread))));
+        });
+        let mut session = store.session().unwrap();
+        let keys: Vec<_> = (0..KEYS).map(embedded::key).collect();
+        let keys: Vec<_> = keys.iter().map(Vec::as_slice).collect();
+        let mut versions = HashSet::new();
+        session
+            .get_many(&keys, &mut |_, value, meta| {
+                assert!(value.len() == 8 && versions.insert(meta.version));
+            })
+            .unwrap();
+        assert_eq!(versions.len(), keys.len());
+        let mut n_deleted = 0;
+        session
+            .delete_many(&keys, &mut |_, there| n_deleted += usize::from(there.unwrap()))
+            .unwrap();
+        assert_eq!(n_deleted, keys.len());
+    }
 }
 
 fn foreign_databases() {
@@ -223,7 +271,7 @@ fn many_threads() {
                             },
                         )
                         .unwrap();
-                    session.incr(b"count", 1).unwrap();
+                    session.incr(b"count", Delta::Up(1), None).unwrap();
                 }
             });
         }

@@ -12,6 +12,8 @@ const TOGETHER: &[&str] = &[
     "cas_loses_no_update_of_many_threads",
     "add_is_won_by_one_of_many_threads",
     "incr_loses_no_count_of_many_threads",
+    "an_initial_number_is_stored_once_by_many_threads",
+    "delete_if_is_won_by_one_of_many_threads",
 ];
 /// MySQL 5.6 with its memcached plugin, which sometimes ends while many connections of several cases write at once.
 const INNODB: &str = "memcached:?server=innodb&column=1048576";

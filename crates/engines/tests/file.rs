@@ -17,7 +17,7 @@ use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
 use larder_engines::ENGINES;
-use larder_store::{Error, Session, SetOptions, Store, StoreUrl};
+use larder_store::{Delta, Error, Session, SetOptions, Store, StoreUrl};
 use larder_testkit::{PATIENCE, Random, may_mount, trial_where, with_mounts, within};
 use libtest_mimic::{Arguments, Trial};
 
@@ -101,7 +101,7 @@ fn work(role: &str, url: &str) {
         }
         "count" => {
             for _ in 0..300 {
-                session.incr(b"counter", 1).unwrap().unwrap();
+                session.incr(b"counter", Delta::Up(1), None).unwrap().unwrap();
             }
         }
         role => panic!("no such role: {role}"),

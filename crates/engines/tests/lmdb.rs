@@ -11,7 +11,7 @@ use std::time::Duration;
 use embedded::{TestDir, open, open_session, url};
 use heed::types::Bytes;
 use heed::{CommitOrAbort, DatabaseFlags, EnvOpenOptions};
-use larder_store::{Error, SetMode, SetOptions};
+use larder_store::{Delta, Error, SetMode, SetOptions};
 use larder_testkit::Random;
 
 const SCHEME: &str = "lmdb";
@@ -70,7 +70,7 @@ fn the_count_of_bytes_agrees_with_the_entries() {
                 }
                 1 => drop(session.touch(&key, ttl).unwrap()),
                 // Most values are no numbers, or are too long to be numbers.
-                2 => drop(session.incr(&key, 1)),
+                2 => drop(session.incr(&key, Delta::Up(1), None)),
                 n => {
                     let options = SetOptions { mode: mode[n % 4], ttl, flags: 5 };
                     session.set(&key, &value, &options).unwrap();
@@ -215,10 +215,10 @@ fn a_file_from_before_there_were_tags_is_taken_over() {
 #[test]
 fn a_file_of_a_later_format_is_refused() {
     let directory = TestDir::create();
-    make_file(&directory.path().join("store"), b"3", &[]);
+    make_file(&directory.path().join("store"), b"4", &[]);
     let (error, text) = refusal(&url(SCHEME, directory.path(), ""));
     assert!(matches!(error, Error::Unavailable { .. }), "{text}");
-    assert!(text.contains("format `3`") && text.contains("choose another folder"), "{text}");
+    assert!(text.contains("format `4`") && text.contains("choose another folder"), "{text}");
 }
 
 /// A read beyond the end of a mapped file would be a signal, which would end this test.

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use larder_store::{
-    Error, Ownership, Reach, Remaining, Session, SetMode, SetOptions, SetOutcome, Store,
+    Delta, Error, Ownership, Put, Reach, Remaining, Session, SetMode, SetOptions, SetOutcome, Store,
 };
 use larder_testkit::takes_at_least;
 use libtest_mimic::Arguments;
@@ -35,6 +35,12 @@ fn main() -> ExitCode {
         trial("a_socket_behind_a_relay_is_on_a_port", a_socket_behind_a_relay),
         trial("a_server_behind_a_relay_goes_by_its_own_name", a_server_behind_a_relay),
         trial("a_batch_is_whole_whatever_its_size", a_batch_is_whole_whatever_its_size),
+        trial(
+            "a_batch_of_writes_is_whole_whatever_its_size",
+            a_batch_of_writes_is_whole_whatever_its_size,
+        ),
+        trial("a_refused_value_keeps_no_other_value_out", a_refused_value_keeps_no_other_value_out),
+        trial("a_look_is_no_hit", a_look_is_no_hit),
         trial("connections_are_counted", connections_are_counted),
         trial("a_connection_for_every_operation", a_connection_for_every_operation),
         trial("a_unix_socket_reaches_this_host_only", a_unix_socket_reaches_this_host_only),
@@ -293,6 +299,83 @@ fn a_batch_is_whole_whatever_its_size() {
     }
 }
 
+/// Neither side may wait for the other to read: some batches and some values are larger than all buffers between them.
+fn a_batch_of_writes_is_whole_whatever_its_size() {
+    for url in [
+        "memcached:?protocol=text&m=256m",
+        "memcached:?protocol=meta&m=256m",
+        "memcached:?nodes=3&m=256m",
+        "memcached:?socket=on&m=256m",
+        "memcached:?connect=operation&m=256m",
+    ] {
+        let store = open(url);
+        let session = &mut *store.session().unwrap();
+        for (n, len) in [(20_000, 10), (1000, 5000), (300, 100_000), (20, 1_000_000)] {
+            let keys: Vec<String> = (0..n).map(|i| format!("{n}:{i}")).collect();
+            let value = bytes(len);
+            let put = |key| Put { key, value: &value, options: SetOptions::default() };
+            let batch: Vec<Put<'_>> = keys.iter().map(|key| put(key.as_bytes())).collect();
+            let mut places = Vec::new();
+            session
+                .set_many(&batch, &mut |i, outcome| {
+                    assert!(outcome.unwrap().is_stored(), "{i} of {n} in {url}");
+                    places.push(i);
+                })
+                .unwrap();
+            assert_eq!(places, (0..n).collect::<Vec<_>>(), "{url}");
+            for key in [&keys[0], &keys[n / 2], &keys[n - 1]] {
+                assert_eq!(get(session, key), Some(bytes(len)), "{key} in {url}");
+            }
+            let keys: Vec<&[u8]> = keys.iter().map(String::as_bytes).collect();
+            let mut n_deleted = 0;
+            session
+                .delete_many(&keys, &mut |i, was_there| {
+                    assert_eq!((i, was_there.unwrap()), (n_deleted, true), "{url}");
+                    n_deleted += 1;
+                })
+                .unwrap();
+            assert_eq!(n_deleted, n, "{url}");
+        }
+    }
+}
+
+fn a_refused_value_keeps_no_other_value_out() {
+    for protocol in ["text", "meta"] {
+        let store = open(&format!("memcached:?protocol={protocol}"));
+        let session = &mut *store.session().unwrap();
+        let (large, small) = (bytes(1 << 20), bytes(100));
+        set(session, "key:1", b"old");
+        let put = |(i, key): (usize, &'static str)| Put {
+            key: key.as_bytes(),
+            value: if i == 1 { &large } else { &small },
+            options: SetOptions::default(),
+        };
+        let keys = ["key:0", "key:1", "key:2", "key:3"];
+        let batch: Vec<Put<'_>> = keys.into_iter().enumerate().map(put).collect();
+        let mut told = Vec::new();
+        session.set_many(&batch, &mut |_, outcome| told.push(outcome)).unwrap();
+        let refused = told.remove(1);
+        let message = failure(refused, "value_too_large");
+        assert_eq!(message, "memcached: value 1 MiB > item limit 1 MiB");
+        assert!(told.into_iter().all(|outcome| outcome.unwrap().is_stored()));
+        assert_eq!(get(session, "key:1"), None, "the older value is still there by {protocol}");
+        for key in ["key:0", "key:2", "key:3"] {
+            assert_eq!(get(session, key), Some(small.clone()));
+        }
+        assert_eq!(store.stats().unwrap().connections, Some(1), "no new connection was needed");
+    }
+}
+
+fn a_look_is_no_hit() {
+    let store = open("memcached:");
+    let session = &mut *store.session().unwrap();
+    set(session, "key", b"value");
+    let was_hit = |session: &mut dyn Session| session.look(b"key").unwrap().unwrap().was_hit;
+    assert_eq!((was_hit(session), was_hit(session)), (Some(false), Some(false)));
+    assert_eq!(get(session, "key"), Some(b"value".to_vec()));
+    assert_eq!(was_hit(session), Some(true));
+}
+
 fn connections_are_counted() {
     let store = open("memcached:?nodes=2");
     let (key_a, key_b) = two_keys_of_two_nodes(&*store);
@@ -335,7 +418,7 @@ fn a_connection_for_every_operation() {
     let session = &mut *store.session().unwrap();
     set(session, "key", b"1");
     assert!(get(session, "key").is_some());
-    session.incr(b"key", 1).unwrap();
+    session.incr(b"key", Delta::Up(1), None).unwrap();
     session.touch(b"key", None).unwrap();
     session.get_many(&[b"key", b"other"], &mut |_, _, _| {}).unwrap();
     session.delete(b"key").unwrap();
@@ -441,7 +524,11 @@ fn counters_are_summed_over_nodes() {
 fn versions_and_ttl_come_with_a_hit() {
     for protocol in ["text", "meta"] {
         let store = open(&format!("memcached:?protocol={protocol}"));
-        assert_eq!(store.capabilities().ttl_left, protocol == "meta");
+        let capabilities = store.capabilities();
+        assert_eq!(
+            (capabilities.ttl_left, capabilities.version),
+            (protocol == "meta", protocol == "meta")
+        );
         let session = &mut *store.session().unwrap();
         let ttl = Some(Duration::from_millis(99_500));
         let options = SetOptions { ttl, flags: u32::MAX, ..SetOptions::default() };
@@ -461,9 +548,13 @@ fn versions_and_ttl_come_with_a_hit() {
             }
             other => panic!("{other:?}"),
         }
+        if protocol == "text" {
+            assert_eq!(meta.version, None, "a writer is not told the version of its entry");
+            continue;
+        }
         let cas = |version| SetOptions { mode: SetMode::Cas(version), ..SetOptions::default() };
         let version = meta.version.unwrap();
-        assert_eq!(session.set(b"key", b"2", &cas(version)).unwrap(), SetOutcome::Stored);
+        assert!(session.set(b"key", b"2", &cas(version)).unwrap().is_stored());
         assert_eq!(session.set(b"key", b"3", &cas(version)).unwrap(), SetOutcome::Exists);
         assert_eq!(session.set(b"absent", b"3", &cas(version)).unwrap(), SetOutcome::NotFound);
         assert_eq!(get(session, "key"), Some(b"2".to_vec()));

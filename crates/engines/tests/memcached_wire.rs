@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
-use larder_store::{Session, SetOptions};
+use larder_store::{Delta, Initial, Put, Session, SetOptions};
 use larder_testkit::{PATIENCE, Peer};
 use libtest_mimic::{Arguments, Trial};
 use memcached_support::{memcached, trial};
@@ -56,7 +56,31 @@ fn an_answer_may_come_byte_by_byte() {
             set(session, "small", b"7");
             assert_eq!(get(session, "large"), Some(large.clone()), "{protocol}, {piece}");
             assert_eq!(get(session, "absent"), None);
-            assert_eq!(session.incr(b"small", 34).unwrap(), Some(41));
+            assert_eq!(
+                session.incr(b"small", Delta::Up(34), None).unwrap().map(|n| n.number),
+                Some(41)
+            );
+            let initial = Some(Initial { number: 12, ttl: None });
+            for wanted in [12, 11] {
+                let counted = session.incr(b"fresh", Delta::Down(1), initial).unwrap();
+                assert_eq!(counted.map(|counted| counted.number), Some(wanted));
+            }
+            assert!(session.delete(b"fresh").unwrap());
+            let mut value = Vec::new();
+            session.get_and_touch(b"large", None, &mut value).unwrap().unwrap();
+            assert_eq!(value, large, "{protocol}, {piece}");
+            let looked = session.look(b"large").unwrap().map(|facts| facts.value_len);
+            assert_eq!(looked, Some(large.len()));
+            let put = |key, value| Put { key, value, options: SetOptions::default() };
+            let entries =
+                [put(&b"small"[..], &b"7"[..]), put(b"large", &large), put(b"small", b"41")];
+            let mut n_stored = 0;
+            session
+                .set_many(&entries, &mut |_, outcome| {
+                    n_stored += usize::from(outcome.unwrap().is_stored());
+                })
+                .unwrap();
+            assert_eq!(n_stored, 3);
             let mut hits = Vec::new();
             let keys: [&[u8]; 4] = [b"large", b"absent", b"small", b"large"];
             session.get_many(&keys, &mut |i, value, _| hits.push((i, value.to_vec()))).unwrap();
@@ -86,6 +110,14 @@ fn a_batch_is_one_request_a_node() {
         let after = relays.each_ref().map(Peer::n_requests);
         assert_eq!(n_hits, 200);
         assert_eq!([after[0] - before[0], after[1] - before[1]], [1, 1], "{protocol}");
+        let put = |key| Put { key, value: b"value", options: SetOptions::default() };
+        let entries: Vec<_> = batch.iter().map(|key| put(*key)).collect();
+        let mut n_done = 0;
+        session.set_many(&entries, &mut |_, _| n_done += 1).unwrap();
+        session.delete_many(&batch, &mut |_, _| n_done += 1).unwrap();
+        let last = relays.each_ref().map(Peer::n_requests);
+        assert_eq!(n_done, 400);
+        assert_eq!([last[0] - after[0], last[1] - after[1]], [2, 2], "writes by {protocol}");
     }
 }
 
@@ -168,7 +200,7 @@ fn every_error_of_a_server_is_named() {
             failure(session.get_many(&[b"key"], &mut |_, _, _| {}), kind),
             failure(session.touch(b"key", None), kind),
             failure(session.delete(b"key"), kind),
-            failure(session.incr(b"key", 1), kind),
+            failure(session.incr(b"key", Delta::Up(1), None), kind),
         ] {
             assert!(message.contains(needle), "{answer}: {message}");
         }
@@ -177,10 +209,10 @@ fn every_error_of_a_server_is_named() {
 
 fn a_malformed_answer_is_shown() {
     for (answer, needle) in [
-        (&b"HTTP/1.1 400 Bad Request\r\n"[..], "not an answer to `gets`: HTTP/1.1 400 Bad Request"),
-        (b"VALUE other 0 1 5\r\nx\r\nEND\r\n", "not an answer to `gets`: VALUE other 0 1 5"),
+        (&b"HTTP/1.1 400 Bad Request\r\n"[..], "not an answer to `get`: HTTP/1.1 400 Bad Request"),
+        (b"VALUE other 0 1 5\r\nx\r\nEND\r\n", "not an answer to `get`: VALUE other 0 1 5"),
         (b"VALUE key 0 1 5\r\nxyEND\r\n\r\n\r\n", "a value without its end"),
-        (b"\x01\x02\r\n", "not an answer to `gets`: \\x01\\x02"),
+        (b"\x01\x02\r\n", "not an answer to `get`: \\x01\\x02"),
         (b"END\r\nEND\r\n", "an answer without a request: END"),
     ] {
         let session = &mut *session_at(move |_| answer.to_vec());
@@ -199,8 +231,8 @@ fn a_malformed_answer_is_shown() {
 
 fn silence_is_a_timeout() {
     let session = &mut *session_within(SILENCE, |line| match line {
-        "gets half" => b"VALUE half 0 10 1\r\nabc".to_vec(),
-        "gets key" => b"END\r\n".to_vec(),
+        "get half" => b"VALUE half 0 10 1\r\nabc".to_vec(),
+        "get key" => b"END\r\n".to_vec(),
         _ => Vec::new(),
     });
     for key in ["silent", "half"] {
@@ -223,7 +255,7 @@ fn a_late_answer_is_not_taken_for_another() {
     let has_given_up = Arc::new(AtomicBool::new(false));
     let gate = Arc::clone(&has_given_up);
     let session = &mut *session_within(SILENCE, move |line| match line {
-        "gets slow" => {
+        "get slow" => {
             while !gate.load(Ordering::SeqCst) {
                 sleep(Duration::from_millis(1));
             }

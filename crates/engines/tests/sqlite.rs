@@ -5,10 +5,11 @@
 mod embedded;
 
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use embedded::{TestDir, open, open_session, url};
-use larder_store::{Error, SetMode, SetOptions};
+use larder_store::{Error, Put, SetMode, SetOptions};
 use rusqlite::Connection;
 
 const SCHEME: &str = "sqlite";
@@ -47,6 +48,31 @@ fn one_path_opens_twice_and_namespaces_do_not_meet() {
 #[test]
 fn a_new_store_may_be_opened_by_many_at_once() {
     embedded::a_new_store_may_be_opened_by_many_at_once(SCHEME);
+}
+
+#[test]
+fn a_batch_is_one_commit() {
+    let directory = TestDir::create();
+    let mut session = open_session(&url(SCHEME, directory.path(), ""));
+    let keys: Vec<Vec<u8>> = (0..100).map(embedded::key).collect();
+    let put = |key| Put { key, value: b"value", options: SetOptions::default() };
+    let entries: Vec<Put<'_>> = keys.iter().map(|key| put(key)).collect();
+    // The first write looks for room.
+    session.set(b"first", b"value", &SetOptions::default()).unwrap();
+    let before = n_commits(directory.path());
+    session.set_many(&entries, &mut |_, outcome| assert!(outcome.unwrap().is_stored())).unwrap();
+    assert_eq!(n_commits(directory.path()), before + 1);
+    let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+    session.delete_many(&keys, &mut |_, there| assert!(there.unwrap())).unwrap();
+    assert_eq!(n_commits(directory.path()), before + 2);
+}
+
+/// The number of commits in the log of a store with pages of 4 KiB.
+fn n_commits(directory: &Path) -> usize {
+    let log = fs::read(directory.join("store-wal")).unwrap();
+    // A frame is a header of 24 bytes and a page. In the last frame of a commit, the second number is not 0.
+    let frames = log.get(32..).unwrap_or_default().chunks_exact(24 + 4096);
+    frames.filter(|frame| frame[4..8] != [0; 4]).count()
 }
 
 fn refusal(url: &str) -> (Error, String) {

@@ -35,8 +35,8 @@ pub enum StorageMode {
 /// The outcome for a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StorageReply {
-    /// The value is stored.
-    Stored,
+    /// The value is stored, with the version of its entry where the answer has one.
+    Stored(Option<u64>),
     /// The condition did not hold.
     NotStored,
     /// The entry has another version.

@@ -17,7 +17,7 @@ fn shown<'a, T: std::fmt::Debug>(
 }
 
 const PARSERS: &[(&str, Shown)] = &[
-    ("gets", |input| shown(text::get::parse_reply, input)),
+    ("get", |input| shown(text::get::parse_reply, input)),
     ("set", |input| shown(text::set::parse_reply, input)),
     ("delete", |input| shown(text::delete::parse_reply, input)),
     ("touch", |input| shown(text::touch::parse_reply, input)),
@@ -27,8 +27,10 @@ const PARSERS: &[(&str, Shown)] = &[
     ("flush_all", |input| shown(text::flush_all::parse_reply, input)),
     ("mg", |input| shown(meta::get::parse_reply, input)),
     ("mg T", |input| shown(meta::get::parse_touch_reply, input)),
+    ("mg s", |input| shown(meta::get::parse_look_reply, input)),
     ("ms", |input| shown(meta::set::parse_reply, input)),
     ("md", |input| shown(meta::delete::parse_reply, input)),
+    ("md C", |input| shown(meta::delete::parse_if_reply, input)),
     ("ma", |input| shown(meta::arithmetic::parse_reply, input)),
     ("mn", |input| shown(meta::noop::parse_reply, input)),
 ];
@@ -61,6 +63,8 @@ fn answers() -> impl Strategy<Value = Vec<u8>> {
             "f1",
             "t-1",
             "c9",
+            "s5",
+            "h1",
             "O3",
             "k",
             "-",
@@ -95,7 +99,7 @@ proptest! {
         key in "k{1,3}", numbers in any::<[u64; 3]>(), ttl in -2_i64..100, cut in 0_usize..200
     ) {
         let [flags, len, version] = numbers.map(|number| number >> (number % 64));
-        let line = format!("VALUE {key} {flags} {len} {version}\r\n");
+        let line = format!("VALUE {key} {flags} {len}\r\n");
         let input = &line.as_bytes()[..cut.min(line.len())];
         if let Some((header, len)) = text::get::parse_hit(input, b"k") {
             let hit = Ok(text::get::GetReply::Value(header));

@@ -46,7 +46,7 @@ fn one_writer(run: &Run) -> Option<String> {
         Some(PointValue::Number(threads)) => Some(*threads),
         _ => of_run,
     };
-    let writes = |cell: &&Cell| matches!(cell.operation, Operation::Set | Operation::Delete);
+    let writes = |cell: &&Cell| cell.operation.only_stores() || cell.operation == Operation::Delete;
     let together = run.cells.iter().filter(writes).any(|cell| threads(cell) > Some(1));
     together.then(|| {
         "Each key had one writer: two connections that write one key at the same moment were not tried."

@@ -64,6 +64,17 @@ pub enum Outcome {
     NotFound,
 }
 
+/// The outcome of a delete on condition of a version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Removal {
+    /// The entry had this version and is gone.
+    Removed,
+    /// The entry has another version.
+    Exists,
+    /// The key is absent.
+    NotFound,
+}
+
 /// The right to fill a key with a value that was loaded elsewhere, as long as no session has
 /// changed the key since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

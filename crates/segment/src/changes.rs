@@ -158,7 +158,7 @@ mod tests {
             |session, key| _ = session.set(key, b"other", &Set::default()),
             |session, key| {
                 session.set(key, b"1", &Set::default()).unwrap();
-                session.incr(key, 1).unwrap();
+                session.incr(key, crate::Delta::Up(1), None).unwrap();
             },
         ];
         for key in 0..200_u64 {

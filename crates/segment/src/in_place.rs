@@ -13,8 +13,14 @@ use crate::partition::LATEST;
 use crate::record::{Header, kind};
 
 impl Locked<'_> {
-    /// Gives an entry another expiry, and marks it as stale or not.
-    pub(crate) fn mark(&self, hash: u64, present: &Present<'_>, expiry: u64, is_stale: bool) {
+    /// Gives an entry another expiry, and marks it as stale or not; returns its version.
+    pub(crate) fn mark(
+        &self,
+        hash: u64,
+        present: &Present<'_>,
+        expiry: u64,
+        is_stale: bool,
+    ) -> u64 {
         let (memory, header) = (self.partition.memory, present.found.header);
         let latest = self.partition.note_at(present.segment, LATEST);
         memory.store(latest, memory.load(latest).max(expiry));
@@ -26,14 +32,22 @@ impl Locked<'_> {
         let seal = self.partition.places.seal_of(&marked, (hash, self.space_of(present)));
         let word = Header { seal, ..marked }.second_word();
         self.change(hash, present, 8, word);
+        self.version_with(present, &marked)
     }
 
-    /// Replaces the number of an entry.
-    pub(crate) fn set_number(&self, hash: u64, present: &Present<'_>, number: Number) {
+    /// Replaces the number of an entry, and returns its version.
+    pub(crate) fn set_number(&self, hash: u64, present: &Present<'_>, number: Number) -> u64 {
         let header = &present.found.header;
         let check =
             self.partition.places.check_of_number(header, number, (hash, self.space_of(present)));
-        self.change(hash, present, header.number_at(), number.with_check(check));
+        let word = number.with_check(check);
+        self.change(hash, present, header.number_at(), word);
+        self.version_with(present, &Header { number: word, ..*header })
+    }
+
+    /// The version of an entry whose header was changed to this one.
+    fn version_with(&self, present: &Present<'_>, header: &Header) -> u64 {
+        header.whole_version(|| self.partition.version_of(present.segment, present.slot))
     }
 
     /// Stores a word of an entry's record. From then on no older fill token succeeds, not even after a crash.

@@ -68,14 +68,15 @@ mod touch;
 mod upkeep;
 mod whole;
 
-pub use api::{Condition, Entry, Outcome, Set, Token};
+pub use api::{Condition, Entry, Outcome, Removal, Set, Token};
 pub use cache::{Cache, Options};
 pub use change::Revise;
 pub use error::{Failed, Refused};
 pub use facts::{Cursor, Facts};
 pub use layout::LEAST_SIZE;
 pub use namespace::{LONGEST_NAMESPACE, MOST_NAMESPACES, Namespace};
+pub use number::Delta;
 pub use session::Session;
 pub use stats::Stats;
 pub use survey::{End, NamespaceSurvey, PartitionSurvey, Queue, SegmentSurvey, Survey};
-pub use touch::Sum;
+pub use touch::{Initial, Sum};

@@ -57,11 +57,21 @@ pub(crate) fn parse(text: &[u8]) -> Option<u64> {
     digits.then(|| str::from_utf8(text).ok()?.parse().ok())?
 }
 
-/// A sum that stops at 0 and wraps at 2^64.
-pub(crate) fn add(number: u64, delta: i64) -> u64 {
-    match u64::try_from(delta) {
-        Ok(up) => number.wrapping_add(up),
-        Err(_) => number.saturating_sub(delta.unsigned_abs()),
+/// A change of a number: it stops at 0 and wraps at 2^64.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delta {
+    /// Adds this.
+    Up(u64),
+    /// Takes this away.
+    Down(u64),
+}
+
+impl Delta {
+    pub(crate) fn applied_to(self, number: u64) -> u64 {
+        match self {
+            Self::Up(more) => number.wrapping_add(more),
+            Self::Down(less) => number.saturating_sub(less),
+        }
     }
 }
 
@@ -94,7 +104,10 @@ mod tests {
         for text in [&b""[..], b"+5", b"-5", b" 5", b"5 ", b"18446744073709551616", b"\xff"] {
             assert_eq!(parse(text), None, "{text:?}");
         }
-        assert_eq!([add(5, 3), add(5, -9), add(5, i64::MIN), add(u64::MAX, 2)], [8, 0, 0, 1]);
+        let [up, down] = [Delta::Up, Delta::Down];
+        let sums = [up(3), down(9), down(u64::MAX)].map(|delta| delta.applied_to(5));
+        assert_eq!(sums, [8, 0, 0]);
+        assert_eq!(up(2).applied_to(u64::MAX), 1);
     }
 
     #[test]

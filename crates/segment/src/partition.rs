@@ -10,6 +10,7 @@ use rapidhash::v3::{RapidSecrets, rapidhash_v3_inline};
 
 use crate::index::{count_use, exchange, is_still};
 use crate::layout::{self, Geometry, NOTES};
+use crate::locked::INDEX;
 use crate::memory::{AtomicU64, Memory, fence, size};
 use crate::namespace::Space;
 use crate::number::Number;
@@ -250,13 +251,24 @@ impl<'c> Partition<'c> {
             // Either the holder of the lock sees the removals above, or this thread sees the moved slot below.
             fence(Ordering::SeqCst);
             let next = buckets(grown.next());
-            for bucket in next.into_iter().filter(|at| !now.contains(at)).flatten() {
+            let is_new =
+                |at: &Option<usize>| !now.contains(at) && at.is_some_and(|at| self.is_index(at));
+            for bucket in next.into_iter().filter(is_new).flatten() {
                 any |= self.clear_bucket(bucket, of, moment);
             }
             if self.grown() == grown {
                 return any;
             }
         }
+    }
+
+    /// Whether a place belongs to the index. Elsewhere the bytes of a record could look like a slot.
+    pub(crate) fn is_index(&self, at: usize) -> bool {
+        let within = at.checked_sub(self.start_of(0));
+        let shift = self.places.geometry.segment_len.trailing_zeros();
+        within.is_none_or(|within| {
+            self.memory.load(self.note_at(within >> shift, STATE)) >> 56 == INDEX
+        })
     }
 
     fn clear_bucket(&self, bucket: usize, of: (u64, &[u8], Space), moment: Moment) -> bool {

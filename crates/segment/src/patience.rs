@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use crate::api::{Outcome, Set};
 use crate::change::Revise;
-use crate::touch::Sum;
+use crate::number::Delta;
+use crate::touch::{Initial, Sum};
 use crate::{Failed, Session};
 
 impl Session {
@@ -40,8 +41,13 @@ impl Session {
     }
 
     /// [`incr`](Self::incr) without waiting.
-    pub fn try_incr(&mut self, key: &[u8], delta: i64) -> Result<Sum, Failed> {
-        self.at_once(|session| session.incr(key, delta))
+    pub fn try_incr(
+        &mut self,
+        key: &[u8],
+        delta: Delta,
+        absent: Option<Initial>,
+    ) -> Result<Sum, Failed> {
+        self.at_once(|session| session.incr(key, delta, absent))
     }
 
     /// [`revise`](Self::revise) without waiting.

@@ -48,7 +48,7 @@ const SAMPLED_RECORDS: usize = 4;
 
 /// The most segments that are given back under one hold of a lock. Each counts as much work as
 /// `RECORDS_FOR_GIVEN` records.
-const GIVEN_AT_ONCE: usize = 8;
+pub(crate) const GIVEN_AT_ONCE: usize = 8;
 const RECORDS_FOR_GIVEN: usize = 4;
 
 /// A slot that outlived its record would look right again after 2^16 more lives of its segment. So a part of the index is
@@ -110,7 +110,8 @@ impl Locked<'_> {
 
     /// Begins a free segment, which is active from now on.
     pub(crate) fn begin(&mut self, queue: u64, class: usize) -> Option<Room> {
-        let segment = self.free().next()?;
+        let kept = self.next_of_index();
+        let segment = self.free().find(|free| Some(*free) != kept).or(self.free().next())?;
         let memory = self.partition.memory;
         self.renew(segment);
         let order = Count::Begun.at(self.partition.base);
@@ -222,7 +223,7 @@ impl Locked<'_> {
         self.partition.memory.load(active) == segment as u64 + 1
     }
 
-    fn is_cleared(&self, segment: usize) -> bool {
+    pub(crate) fn is_cleared(&self, segment: usize) -> bool {
         let word = self.partition.segment_word(segment).load(Ordering::Relaxed);
         word >> 32 != self.moment.cleared & 0xffff_ffff
     }

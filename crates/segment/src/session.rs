@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::Failed;
-use crate::api::{Condition, Entry, Outcome, Set, Token};
+use crate::api::{Condition, Entry, Outcome, Removal, Set, Token};
 use crate::cache::Cache;
 use crate::change::joined;
 use crate::layout::LOCK;
@@ -86,6 +86,19 @@ impl Session {
         entry
     }
 
+    /// The same, but the value goes behind the bytes that `out` has already; a miss leaves `out` as it was.
+    pub fn get_onto(&mut self, key: &[u8], out: &mut Vec<u8>) -> Option<Entry> {
+        let (hash, moment, from) = (self.hash(key), self.cache.moment(), out.len());
+        let mut found = self.partition(hash).get(hash, key, self.space(), moment, out);
+        if let Some(cut) = found.filter(|found| found.header.kind & kind::CUT != 0) {
+            let mut value = out.split_off(from);
+            found = self.whole(hash, key, moment, cut, &mut value);
+            out.extend_from_slice(found.map_or(&[], |_| &value));
+        }
+        self.count(if found.is_some() { Of::Hits } else { Of::Misses });
+        found.map(|found| Entry::of(&found, moment))
+    }
+
     /// Looks up many keys and calls `hit` with the place of each key that is there. The memory of one key is
     /// prefetched while another is read.
     pub fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Entry)) {
@@ -114,7 +127,7 @@ impl Session {
     }
 
     #[inline]
-    fn look(&self, hash: u64, key: &[u8], value: &mut Vec<u8>) -> Option<Entry> {
+    pub(crate) fn look(&self, hash: u64, key: &[u8], value: &mut Vec<u8>) -> Option<Entry> {
         let moment = self.cache.moment();
         let found = self.partition(hash).get(hash, key, self.space(), moment, value)?;
         let found = if found.header.kind & kind::CUT == 0 {
@@ -201,6 +214,23 @@ impl Session {
         let hash = self.key(key)?;
         self.count(Of::Deletes);
         Ok(self.take_away(hash, key))
+    }
+
+    /// Removes a key if its entry has this version. Unlike [`delete`](Self::delete), it needs the lock.
+    pub fn delete_if(&mut self, key: &[u8], version: u64) -> Result<Removal, Failed> {
+        let (hash, space) = (self.key(key)?, self.space());
+        let mut locked = self.lock(hash)?;
+        let Some(present) = alive(&mut locked, (hash, key, space)) else {
+            return Ok(Removal::NotFound);
+        };
+        if present.found.version != version {
+            return Ok(Removal::Exists);
+        }
+        // Sessions that fill the key now see the change, at the latest after they have published.
+        locked.partition.note_change(hash);
+        self.remove(hash, locked, &present, self.patience);
+        self.count(Of::Deletes);
+        Ok(Removal::Removed)
     }
 
     /// Removes every entry at once: of its namespace, or, without a namespace, of the whole region.

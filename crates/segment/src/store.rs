@@ -72,12 +72,7 @@ impl<'c> Locked<'c> {
         // The record is counted before its slot exists. A segment with fewer live records than noted stays; one with more would
         // be given back.
         self.count_alive(segment, &header);
-        let published = self.publish(hash, slot, older, takes, token.map(|_| seen));
-        let Ok(is_there) = published else {
-            self.count_dead(segment, &header);
-            self.intend_nothing();
-            return Err(NoRoom::Yet);
-        };
+        let is_there = self.publish(hash, slot, older, takes, token.map(|_| seen));
         #[cfg(test)]
         tests::published(&self.partition, hash);
         let before = self.partition.note_change(hash);
@@ -144,8 +139,7 @@ impl<'c> Locked<'c> {
     }
 
     /// Makes a slot of the index point to a record: the slot of the key's older record, an empty slot, or the slot of
-    /// the least used entry of the two buckets. `false` where no slot may be taken, and `Err` where more buckets of the index
-    /// must be split first.
+    /// the least used entry of the two buckets. `false` where no slot may be taken.
     fn publish(
         &mut self,
         hash: u64,
@@ -153,27 +147,26 @@ impl<'c> Locked<'c> {
         older: Option<&Present<'_>>,
         takes: Takes,
         fills: Option<u64>,
-    ) -> Result<bool, NoRoom> {
+    ) -> bool {
         if let Some(seen) = fills {
             self.intend_to_fill(seen, slot);
         }
         // If this fails, a delete without the lock has removed the older entry.
         if let Some(older) = older.filter(|of| exchange(of.word, of.slot, slot)) {
             self.died(older);
-            return Ok(true);
+            return true;
         }
         if takes == Takes::Any {
             let (mut word, mut evicted) = self.place_for(hash);
             if evicted.is_some() && self.grow_for_one() {
                 (word, evicted) = self.place_for(hash);
-                evicted.map_or(Ok(()), |_| Err(NoRoom::Yet))?;
             }
             word.store(slot.0, Ordering::Release);
             if let Some(evicted) = evicted {
                 self.forget(word, evicted);
             }
         }
-        Ok(takes == Takes::Any)
+        takes == Takes::Any
     }
 
     /// A slot of the index that a key may take: an empty slot of the emptier bucket, or a slot of an earlier life. Otherwise it

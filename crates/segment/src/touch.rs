@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use crate::Failed;
-use crate::api::Entry;
+use crate::api::{Condition, Entry, Outcome, Set};
 use crate::change::TRIES;
 use crate::locked::{self, Locked, Present, Takes};
-use crate::number::{self, Number};
+use crate::number::{self, Delta, Number};
 use crate::put::HOLDS;
 use crate::record::kind;
 use crate::session::{Session, alive};
@@ -16,11 +16,35 @@ use crate::stats::Of;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sum {
     /// The key has this number now.
-    Is(u64),
+    Is {
+        /// The number.
+        number: u64,
+        /// The version of the entry.
+        version: u64,
+    },
     /// The value is no decimal number below 2^64.
     NotANumber,
     /// The key is absent.
     NotFound,
+}
+
+impl Sum {
+    /// The number, if there is one.
+    pub fn number(self) -> Option<u64> {
+        match self {
+            Self::Is { number, .. } => Some(number),
+            Self::NotANumber | Self::NotFound => None,
+        }
+    }
+}
+
+/// The entry that an addition makes of an absent key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Initial {
+    /// Its number, to which nothing is added.
+    pub number: u64,
+    /// Its time to live; `None` is for ever.
+    pub ttl: Option<Duration>,
 }
 
 /// A change that leaves the value as it is.
@@ -36,43 +60,70 @@ impl Session {
     /// counts as a use.
     pub fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool, Failed> {
         let expiry = self.cache.expiry(ttl);
-        self.mark(key, Mark::Expiry(expiry))
+        Ok(self.mark(key, Mark::Expiry(expiry), None)?.is_some())
     }
 
-    /// [`touch`](Self::touch) and [`get`](Self::get) in one.
+    /// [`touch`](Self::touch) and [`get`](Self::get) in one: no other value comes in between.
     pub fn get_and_touch(
         &mut self,
         key: &[u8],
         ttl: Option<Duration>,
         value: &mut Vec<u8>,
     ) -> Result<Option<Entry>, Failed> {
-        value.clear();
-        if self.touch(key, ttl)? {
-            return Ok(self.get(key, value));
+        let (hash, expiry) = (self.key(key)?, self.cache.expiry(ttl));
+        for _ in 0..TRIES {
+            value.clear();
+            let Some(found) = self.look(hash, key, value) else {
+                value.clear();
+                self.count(Of::Misses);
+                return Ok(None);
+            };
+            // Only the entry that was read gets the new expiry.
+            if self.mark(key, Mark::Expiry(expiry), Some(found.version))? == Some(found.version) {
+                self.count(Of::Hits);
+                return Ok(Some(Entry { ttl, ..found }));
+            }
         }
-        self.count(Of::Misses);
-        Ok(None)
+        value.clear();
+        Err(Failed::Busy { holder: None, waited: Duration::ZERO })
     }
 
     /// Marks a value as out of date. It stays, for callers that prefer an old value to no value. `false` where there is no
     /// value.
     pub fn expire(&mut self, key: &[u8]) -> Result<bool, Failed> {
-        self.mark(key, Mark::Stale)
+        Ok(self.mark(key, Mark::Stale, None)?.is_some())
     }
 
-    /// Adds to a value that is a decimal number. The sum stops at 0 and wraps at 2^64. Flags, TTL and the mark of
+    /// Changes a value that is a decimal number. Flags, TTL and the mark of
     /// [`expire`](Self::expire) stay. It counts as a use.
-    pub fn incr(&mut self, key: &[u8], delta: i64) -> Result<Sum, Failed> {
+    ///
+    /// An absent key gets the initial number; without one it stays absent.
+    pub fn incr(
+        &mut self,
+        key: &[u8],
+        delta: Delta,
+        absent: Option<Initial>,
+    ) -> Result<Sum, Failed> {
         for _ in 0..HOLDS {
-            if let Some(sum) = self.incr_or_make_room(key, delta)? {
-                return Ok(sum);
+            match (self.incr_or_make_room(key, delta)?, absent) {
+                (Some(Sum::NotFound), Some(Initial { number, ttl })) => {
+                    let set = Set { condition: Condition::Absent, ttl, flags: 0 };
+                    let mut text = Vec::new();
+                    number::spell(number, &mut text);
+                    // If another session has just made the entry, it is added to.
+                    if let Outcome::Stored(version) = self.set(key, &text, &set)? {
+                        return Ok(Sum::Is { number, version });
+                    }
+                }
+                (Some(sum), _) => return Ok(sum),
+                (None, _) => {}
             }
         }
         Err(Failed::Busy { holder: None, waited: Duration::ZERO })
     }
 
     /// `None` where the number needs more room first.
-    fn incr_or_make_room(&self, key: &[u8], delta: i64) -> Result<Option<Sum>, Failed> {
+    fn incr_or_make_room(&self, key: &[u8], delta: Delta) -> Result<Option<Sum>, Failed> {
         let (hash, space) = (self.key(key)?, self.space());
         let mut locked = self.lock(hash)?;
         let Some(present) = alive(&mut locked, (hash, key, space)) else {
@@ -85,12 +136,12 @@ impl Session {
         let Some(number) = number_of(&locked, hash, &present) else {
             return Ok(Some(Sum::NotANumber));
         };
-        let sum = number::add(number, delta);
+        let sum = delta.applied_to(number);
         let is_own = header.kind & kind::NUMBER != 0 && header.version.is_none();
         let in_place = Number::of(header.number).changed_to(sum).filter(|_| is_own);
         if let Some(number) = in_place {
-            locked.set_number(hash, &present, number);
-            return Ok(Some(Sum::Is(sum)));
+            let version = locked.set_number(hash, &present, number);
+            return Ok(Some(Sum::Is { number: sum, version }));
         }
         let word = Number::new(sum).map(|number| number.0.to_ne_bytes());
         let mut text = Vec::new();
@@ -110,36 +161,40 @@ impl Session {
         let stored = self.stored(stored, text.len());
         self.release(locked);
         let Some(stored) = stored? else { return Ok(None) };
-        Ok(Some(if stored.is_there { Sum::Is(sum) } else { Sum::NotFound }))
+        let sum = Sum::Is { number: sum, version: stored.version };
+        Ok(Some(if stored.is_there { sum } else { Sum::NotFound }))
     }
 
-    /// Changes an entry by one store. If its value lies in chunks, their expiry is changed first.
-    fn mark(&mut self, key: &[u8], mark: Mark) -> Result<bool, Failed> {
+    /// Changes an entry by one store, and returns its version. If its value lies in chunks, their expiry is changed first. An
+    /// entry with another version than `only` is left alone.
+    fn mark(&mut self, key: &[u8], mark: Mark, only: Option<u64>) -> Result<Option<u64>, Failed> {
         let hash = self.key(key)?;
         let mut ready = None;
         for _ in 0..TRIES {
             let space = self.space();
             let mut locked = self.lock(hash)?;
-            let Some(present) = alive(&mut locked, (hash, key, space)) else { return Ok(false) };
+            let Some(present) = alive(&mut locked, (hash, key, space)) else { return Ok(None) };
             let header = present.found.header;
+            if only.is_some_and(|only| only != present.found.version) {
+                return Ok(Some(present.found.version));
+            }
             if !self.cache.places.is_sealed(&header, (hash, space)) {
                 locked.remove(&present);
-                return Ok(false);
+                return Ok(None);
             }
             let Mark::Expiry(expiry) = mark else {
-                locked.mark(hash, &present, header.expiry, true);
-                return Ok(true);
+                return Ok(Some(locked.mark(hash, &present, header.expiry, true)));
             };
             let in_chunks = header.kind & kind::CUT != 0 && ready != Some(present.found.version);
             if !in_chunks {
-                locked.mark(hash, &present, expiry, header.kind & kind::STALE != 0);
-                return Ok(true);
+                let is_stale = header.kind & kind::STALE != 0;
+                return Ok(Some(locked.mark(hash, &present, expiry, is_stale)));
             }
             ready = Some(present.found.version);
-            let Some(chunks) = locked.chunks_of(hash, &present) else { return Ok(false) };
+            let Some(chunks) = locked.chunks_of(hash, &present) else { return Ok(None) };
             drop(locked);
             if !self.touch_chunks(hash, &chunks, expiry)? {
-                return Ok(false);
+                return Ok(None);
             }
         }
         Err(Failed::Busy { holder: None, waited: Duration::ZERO })

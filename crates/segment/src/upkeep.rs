@@ -32,7 +32,8 @@ const OF_LAST: u64 = 512;
 const WHOLE: u64 = 1 << 16;
 const NEARLY_ALL: u64 = WHOLE * 15 / 16;
 
-/// A step follows each time that this many bytes of new records were written.
+/// A step follows each time that this many bytes of new records were written. With shorter steps, each set would pay for
+/// the begin of one.
 const STRIDE: usize = 512;
 /// A step empties this many bytes of a segment for each byte that was written. After `HURRY` segments without a gain, it
 /// empties as much again for each of them.
@@ -52,7 +53,7 @@ const IDLE: usize = 32 << 10;
 pub(crate) const NEEDED: usize = 2;
 /// The free segments that steps make ahead of time, and those that idle time makes.
 pub(crate) const KEPT: usize = 3;
-const KEPT_WHEN_IDLE: usize = 4;
+pub(crate) const KEPT_WHEN_IDLE: usize = 4;
 
 /// The records of a segment that are written anew when it is emptied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use larder_segment::{Cache, Condition, Cursor, Facts, Options, Session, Set, Sum};
+use larder_segment::{Cache, Condition, Cursor, Delta, Facts, Options, Session, Set};
 use support::folder;
 
 fn set(session: &mut Session, key: &[u8], value: &[u8]) {
@@ -46,7 +46,7 @@ fn facts_are_those_of_a_get_and_change_nothing() {
     session.set(b"key", b"gone", &Set { ttl: Some(Duration::ZERO), ..Set::default() }).unwrap();
     assert_eq!(session.facts(b"key"), None);
     set(&mut session, b"n", b"99");
-    assert_eq!(session.incr(b"n", 1), Ok(Sum::Is(100)));
+    assert_eq!(session.incr(b"n", Delta::Up(1), None).unwrap().number(), Some(100));
     assert_eq!(session.facts(b"n").unwrap().len, 3, "the text of a number");
     session.expire(b"n").unwrap();
     assert!(session.facts(b"n").unwrap().entry.stale);

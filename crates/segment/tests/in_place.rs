@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use larder_segment::{Cache, Condition, Options, Outcome, Session, Set, Sum};
+use larder_segment::{Cache, Condition, Delta, Options, Outcome, Session, Set, Sum};
 use support::folder;
 
 const SMALL: Options = Options { item: 512, ..Options::of_size(1 << 20) };
@@ -90,17 +90,21 @@ fn numbers_are_added_to_in_place_and_each_sum_is_another_version() {
     for cache in caches().1 {
         let mut session = cache.session();
         let mut versions = vec![set(&mut session, b"key", b"41")];
-        assert_eq!(session.incr(b"key", 1), Ok(Sum::Is(42)));
+        assert_eq!(session.incr(b"key", Delta::Up(1), None).unwrap().number(), Some(42));
         let before = written(&cache);
         for sum in 43..=200 {
-            assert_eq!(session.incr(b"key", 1), Ok(Sum::Is(sum)));
+            assert_eq!(session.incr(b"key", Delta::Up(1), None).unwrap().number(), Some(sum));
             assert_eq!(text(&mut session, b"key"), Some(sum.to_string()));
             versions.push(session.get(b"key", &mut Vec::new()).unwrap().version);
         }
         assert_eq!(written(&cache), before);
         // A number that goes up and down again still has a new version.
         for sum in 201..2000 {
-            assert!(session.incr(b"key", if sum % 2 == 0 { 5 } else { -5 }).is_ok());
+            assert!(
+                session
+                    .incr(b"key", if sum % 2 == 0 { Delta::Up(5) } else { Delta::Down(5) }, None)
+                    .is_ok()
+            );
             versions.push(session.get(b"key", &mut Vec::new()).unwrap().version);
         }
         let many = versions.len();
@@ -116,9 +120,9 @@ fn what_depends_on_a_version_fails_after_a_change_in_place() {
     let cache = Cache::private(&SMALL).unwrap();
     let mut session = cache.session();
     set(&mut session, b"key", b"1");
-    session.incr(b"key", 1).unwrap();
+    session.incr(b"key", Delta::Up(1), None).unwrap();
     let changes: [fn(&mut Session); 2] = [
-        |session| assert_eq!(session.incr(b"key", 1), Ok(Sum::Is(3))),
+        |session| assert_eq!(session.incr(b"key", Delta::Up(1), None).unwrap().number(), Some(3)),
         |session| assert_eq!(session.expire(b"key"), Ok(true)),
     ];
     for change in changes {
@@ -139,26 +143,26 @@ fn what_depends_on_a_version_fails_after_a_change_in_place() {
 fn numbers_of_every_size_are_texts_to_those_who_read() {
     let cache = Cache::private(&SMALL).unwrap();
     let mut session = cache.session();
-    assert_eq!(session.incr(b"key", 1), Ok(Sum::NotFound));
+    assert_eq!(session.incr(b"key", Delta::Up(1), None), Ok(Sum::NotFound));
     let long = vec![b'1'; 20_000];
     for no_number in [&b""[..], b"+1", b"1 ", b"18446744073709551616", &long] {
         set(&mut session, b"key", no_number);
-        assert_eq!(session.incr(b"key", 1), Ok(Sum::NotANumber));
+        assert_eq!(session.incr(b"key", Delta::Up(1), None), Ok(Sum::NotANumber));
     }
     let most_in_place = (1 << 40) - 1;
     for (is, delta, sum) in [
-        (0, -1, 0),
-        (most_in_place - 1, 1, most_in_place),
-        (most_in_place, 1, 1 << 40),
-        (1 << 40, -1, most_in_place),
-        (u64::MAX, 1, 0),
-        (5, i64::MIN, 0),
+        (0, Delta::Down(1), 0),
+        (most_in_place - 1, Delta::Up(1), most_in_place),
+        (most_in_place, Delta::Up(1), 1 << 40),
+        (1 << 40, Delta::Down(1), most_in_place),
+        (u64::MAX, Delta::Up(1), 0),
+        (5, Delta::Down(u64::MAX), 0),
     ] {
         set(&mut session, b"key", is.to_string().as_bytes());
         for _ in 0..2 {
-            assert_eq!(session.incr(b"key", delta), Ok(Sum::Is(sum)));
+            assert_eq!(session.incr(b"key", delta, None).unwrap().number(), Some(sum));
             assert_eq!(text(&mut session, b"key"), Some(sum.to_string()));
-            assert_eq!(session.incr(b"key", 0), Ok(Sum::Is(sum)));
+            assert_eq!(session.incr(b"key", Delta::Up(0), None).unwrap().number(), Some(sum));
             set(&mut session, b"key", is.to_string().as_bytes());
         }
     }
@@ -166,8 +170,8 @@ fn numbers_of_every_size_are_texts_to_those_who_read() {
     let mut other = cache.namespace("other").unwrap().session();
     let of = Set { flags: 7, ttl: HOUR, ..Set::default() };
     other.set(b"key", b"99", &of).unwrap();
-    other.incr(b"key", 1).unwrap();
-    other.incr(b"key", 1).unwrap();
+    other.incr(b"key", Delta::Up(1), None).unwrap();
+    other.incr(b"key", Delta::Up(1), None).unwrap();
     let append = Set { condition: Condition::Append, ..Set::default() };
     other.set(b"key", b" of them", &append).unwrap();
     let entry = other.get(b"key", &mut Vec::new()).unwrap();
@@ -188,7 +192,7 @@ fn what_is_changed_in_place_counts_as_used() {
     for round in 0..40_u32 {
         for key in 0..50 {
             session.touch(&touched(key), HOUR).unwrap();
-            session.incr(&counted(key), 1).unwrap();
+            session.incr(&counted(key), Delta::Up(1), None).unwrap();
         }
         for key in 0..400 {
             set(&mut session, &(round << 16 | key).to_ne_bytes(), &[2; 400]);
@@ -212,7 +216,7 @@ fn an_expiry_or_a_number_that_is_damaged_is_a_miss() {
         let cache = Cache::open(&path, &SMALL).unwrap();
         let mut session = cache.session();
         set(&mut session, b"the counter", b"7");
-        assert_eq!(session.incr(b"the counter", 1), Ok(Sum::Is(8)));
+        assert_eq!(session.incr(b"the counter", Delta::Up(1), None).unwrap().number(), Some(8));
         assert_eq!(session.touch(b"the counter", HOUR), Ok(true));
         let bytes = std::fs::read(&path).unwrap();
         let is_it = |at: &usize| bytes[*at..].starts_with(b"the counter");
@@ -221,6 +225,6 @@ fn an_expiry_or_a_number_that_is_damaged_is_a_miss() {
         let file = OpenOptions::new().write(true).open(&path).unwrap();
         file.write_all_at(&[bytes[at] ^ 0x10], at as u64).unwrap();
         assert_eq!(text(&mut session, b"the counter"), None, "{before} before the key");
-        assert_ne!(session.incr(b"the counter", 1), Ok(Sum::Is(9)));
+        assert_ne!(session.incr(b"the counter", Delta::Up(1), None).unwrap().number(), Some(9));
     }
 }

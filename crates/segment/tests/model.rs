@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use larder_segment::{Cache, Condition, Failed, Options, Outcome, Session, Set, Sum};
+use larder_segment::{Cache, Condition, Delta, Failed, Options, Outcome, Session, Set, Sum};
 use proptest::prelude::*;
 
 /// The longest possible keys are among the keys.
@@ -22,7 +22,7 @@ enum Step {
     Delete(u8),
     Revise(u8, bool),
     SetNumber(u8, u64),
-    Incr(u8, i64),
+    Incr(u8, Delta),
     Clear,
     Token(u8),
     Fill(usize),
@@ -61,7 +61,10 @@ fn step() -> impl Strategy<Value = Step> {
         3 => key().prop_map(Step::Delete),
         1 => (key(), any::<bool>()).prop_map(|(key, is_new)| Step::Revise(key, is_new)),
         2 => (key(), any::<u64>(), 0..64_u32).prop_map(|(key, is, less)| Step::SetNumber(key, is >> less)),
-        3 => (key(), any::<i64>(), 0..64_u32).prop_map(|(key, by, less)| Step::Incr(key, by >> less)),
+        3 => (key(), any::<(u64, bool)>(), 0..64_u32).prop_map(|(key, (by, is_up), less)| {
+            let delta = if is_up { Delta::Up } else { Delta::Down };
+            Step::Incr(key, delta(by >> less))
+        }),
         1 => Just(Step::Clear),
         1 => key().prop_map(Step::Token),
         1 => (0..4_usize).prop_map(Step::Fill),
@@ -237,19 +240,19 @@ impl Model {
         }
     }
 
-    fn incr(&mut self, session: &mut Session, key: u8, delta: i64) {
-        let sum = session.incr(&name(key), delta).unwrap();
+    fn incr(&mut self, session: &mut Session, key: u8, delta: Delta) {
+        let sum = session.incr(&name(key), delta, None).unwrap();
         let Some(known) = self.map.get_mut(&key) else { return assert_eq!(sum, Sum::NotFound) };
         let text = std::str::from_utf8(&known.value).ok();
         let is_digits = known.value.iter().all(u8::is_ascii_digit);
         let number = text.filter(|_| is_digits).and_then(|text| text.parse::<u64>().ok());
         let Some(number) = number else { return assert_eq!(sum, Sum::NotANumber) };
-        let wanted = match u64::try_from(delta) {
-            Ok(up) => number.wrapping_add(up),
-            Err(_) => number.saturating_sub(delta.unsigned_abs()),
+        let wanted = match delta {
+            Delta::Up(more) => number.wrapping_add(more),
+            Delta::Down(less) => number.saturating_sub(less),
         };
-        assert_eq!(sum, Sum::Is(wanted));
         let version = session.get(&name(key), &mut Vec::new()).unwrap().version;
+        assert_eq!(sum, Sum::Is { number: wanted, version });
         assert_ne!(version, known.version);
         *known = Known { value: wanted.to_string().into_bytes(), version, ..*known };
         self.changed(key);

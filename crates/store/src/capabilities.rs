@@ -27,7 +27,7 @@ pub struct Capabilities {
     pub flags: bool,
     /// `add` and `replace`.
     pub add: bool,
-    /// Versions on a hit, and compare-and-swap by them.
+    /// Versions on a hit and of a write, and compare-and-swap and [`delete_if`](crate::Session::delete_if) by them.
     pub version: bool,
     /// `append` and `prepend`.
     pub append: bool,
@@ -35,8 +35,13 @@ pub struct Capabilities {
     pub incr: bool,
     /// `touch`.
     pub touch: bool,
+    /// [`get_and_touch`](crate::Session::get_and_touch).
+    pub get_and_touch: bool,
     /// A native [`get_many`](crate::Session::get_many): one request for many keys.
     pub batch: bool,
+    /// A native [`set_many`](crate::Session::set_many) and [`delete_many`](crate::Session::delete_many): one commit, or
+    /// one request to a node, for many entries.
+    pub batch_write: bool,
     /// Reads by prefix and by tag: [`Session::groups`](crate::Session::groups).
     pub groups: bool,
     /// `clear`: everything in the store, or in its own namespace of it, at once.
@@ -45,12 +50,30 @@ pub struct Capabilities {
     pub persistent: bool,
     /// Makes room by dropping entries; without it, a full store is an error.
     pub evicts: bool,
+    /// The slowest thing for which a call may wait.
+    pub waits: Waits,
     /// From where the same entries can be reached.
     pub reach: Reach,
     /// Longest key, in bytes.
     pub max_key_len: Option<usize>,
     /// Largest value, in bytes.
     pub max_value_len: Option<usize>,
+}
+
+/// The slowest thing for which a call may wait. An event loop calls what waits for a lock at most, and leaves the rest to
+/// other threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Waits {
+    /// No call waits.
+    Never,
+    /// For a lock, which other threads and processes hold for a moment.
+    Lock,
+    /// For a disk.
+    Disk,
+    /// For an answer of another process, on this host or another.
+    #[default]
+    Network,
 }
 
 /// From where the entries of a store can be reached.

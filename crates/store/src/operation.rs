@@ -25,6 +25,8 @@ pub enum Operation {
     /// Store a value.
     #[default]
     Set,
+    /// Store many values in one request; counted in keys.
+    SetMany,
     /// Read a value.
     Get,
     /// Read many keys in one request; counted in keys.
@@ -43,8 +45,9 @@ pub enum Operation {
 
 impl Operation {
     /// Every operation, in the order of reports.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Set,
+        Self::SetMany,
         Self::Get,
         Self::GetMany,
         Self::GetEach,
@@ -58,6 +61,7 @@ impl Operation {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Set => "set",
+            Self::SetMany => "set_many",
             Self::Get => "get",
             Self::GetMany => "get_many",
             Self::GetEach => "get_each",
@@ -68,9 +72,14 @@ impl Operation {
         }
     }
 
+    /// Whether it only stores, one value or many.
+    pub fn only_stores(self) -> bool {
+        matches!(self, Self::Set | Self::SetMany)
+    }
+
     /// Whether it reads: its operations are hits or misses.
     pub fn reads(self) -> bool {
-        matches!(self, Self::Get | Self::GetOrSet) || self.is_of_many_keys()
+        matches!(self, Self::Get | Self::GetOrSet | Self::GetMany | Self::GetEach | Self::GetTag)
     }
 
     /// Whether it can find nothing under its key. Such an operation is answered, but has no effect.
@@ -80,13 +89,13 @@ impl Operation {
 
     /// Whether each of its times is that of many keys. Its counts and rates are of keys.
     pub fn is_of_many_keys(self) -> bool {
-        matches!(self, Self::GetMany | Self::GetEach | Self::GetTag)
+        matches!(self, Self::SetMany | Self::GetMany | Self::GetEach | Self::GetTag)
     }
 
     /// The unit of a reported time.
     pub fn timed(self) -> &'static str {
         match self {
-            Self::GetMany | Self::GetTag => "request",
+            Self::SetMany | Self::GetMany | Self::GetTag => "request",
             Self::GetEach => "group",
             _ => "operation",
         }

@@ -3,7 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::{Capabilities, Counter, Error, Groups, Ownership, Result, Stats, StoreInfo, TierStats};
+use crate::{
+    Capabilities, Counted, Counter, DeleteOutcome, Delta, Error, Facts, Groups, Initial, Meta,
+    Ownership, Put, Result, SetOptions, SetOutcome, Stats, StoreInfo, TierStats,
+};
 
 /// An open cache. Shared by all threads; hands out one session to each.
 pub trait Store: fmt::Debug + Send + Sync {
@@ -40,6 +43,12 @@ pub trait Store: fmt::Debug + Send + Sync {
     }
 }
 
+/// The callback for each entry of [`Session::set_many`]: its place and its outcome.
+pub type SetDone<'a> = dyn FnMut(usize, Result<SetOutcome>) + 'a;
+
+/// The callback for each key of [`Session::delete_many`]: its place, and whether it was there.
+pub type DeleteDone<'a> = dyn FnMut(usize, Result<bool>) + 'a;
+
 /// One thread's handle on a store.
 ///
 /// A miss, a lost `add`, a failed compare-and-swap are values. After an error a session stays usable: the next call
@@ -52,6 +61,34 @@ pub trait Session: Send {
     ///
     /// An expired entry is a miss from the moment its TTL has passed (to the engine's resolution).
     fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>>;
+
+    /// As [`Session::get`], but the value goes behind the bytes that `out` has already. So a reply is put together with one
+    /// copy, unless the engine has only this default. A miss and an error leave `out` as it was.
+    fn get_onto(&mut self, key: &[u8], out: &mut Vec<u8>) -> Result<Option<Meta>> {
+        let mut value = Vec::new();
+        let meta = self.get(key, &mut value)?;
+        out.extend_from_slice(&value);
+        Ok(meta)
+    }
+
+    /// An entry without its value; `None` is a miss. The default reads the value and throws it away.
+    fn look(&mut self, key: &[u8]) -> Result<Option<Facts>> {
+        let mut value = Vec::new();
+        let meta = self.get(key, &mut value)?;
+        Ok(meta.map(|meta| Facts::of(meta, value.len())))
+    }
+
+    /// A [`Session::get`] that also gives the entry a new TTL, as [`Session::touch`] does. No change by another session
+    /// comes in between, so the value is that of the entry with the new TTL.
+    fn get_and_touch(
+        &mut self,
+        key: &[u8],
+        ttl: Option<Duration>,
+        value: &mut Vec<u8>,
+    ) -> Result<Option<Meta>> {
+        let _ = (key, ttl, value);
+        Err(Error::Unsupported { engine: self.engine(), operation: "get_and_touch" })
+    }
 
     /// Looks up many keys and calls `hit(i, value, meta)` for each `keys[i]` that exists, in any order.
     ///
@@ -68,12 +105,41 @@ pub trait Session: Send {
 
     /// Stores `value` under `key` in the given mode.
     ///
-    /// A value that is refused as too large leaves no older value behind in [`SetMode::Set`]. In the other modes the
+    /// A value that is refused as too large leaves no older value behind in [`SetMode::Set`](crate::SetMode::Set). In the other modes the
     /// older value stays, unless the engine [evicts](crate::Capabilities::evicts): memcached drops it then.
     fn set(&mut self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<SetOutcome>;
 
+    /// Stores many entries, and calls `done` with the place of each in `entries` and its outcome, in this order.
+    ///
+    /// It is no transaction: other sessions may see some of the entries before the others, and one that is refused does
+    /// not keep the others out. A key that comes twice gets the later value. After `Err` it is not known which entries
+    /// without an outcome are stored.
+    ///
+    /// Engines with [`Capabilities::batch_write`] send one request (to each node) or commit once; the default stores one
+    /// by one.
+    fn set_many(&mut self, entries: &[Put<'_>], done: &mut SetDone<'_>) -> Result<()> {
+        for (i, Put { key, value, options }) in entries.iter().enumerate() {
+            done(i, self.set(key, value, options));
+        }
+        Ok(())
+    }
+
     /// Removes `key`; `false` when it was not there.
     fn delete(&mut self, key: &[u8]) -> Result<bool>;
+
+    /// Removes many keys, and calls `done` as [`Session::set_many`] does.
+    fn delete_many(&mut self, keys: &[&[u8]], done: &mut DeleteDone<'_>) -> Result<()> {
+        for (i, key) in keys.iter().enumerate() {
+            done(i, self.delete(key));
+        }
+        Ok(())
+    }
+
+    /// Removes `key` if its entry has this version. Engines with [`Capabilities::version`] have it.
+    fn delete_if(&mut self, key: &[u8], version: u64) -> Result<DeleteOutcome> {
+        let _ = (key, version);
+        Err(Error::Unsupported { engine: self.engine(), operation: "delete_if" })
+    }
 
     /// Gives `key` a new TTL (`None`: for ever); `false` when it is not there.
     fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
@@ -81,11 +147,17 @@ pub trait Session: Send {
         Err(Error::Unsupported { engine: self.engine(), operation: "touch" })
     }
 
-    /// Adds `delta` to the decimal number under `key` and returns the sum; `None` when the key is not there.
+    /// Adds to the decimal number under `key`, or takes from it, and returns the new number.
     ///
-    /// A negative `delta` stops at 0; an overflow wraps at 2^64: memcached's rules. The TTL stays.
-    fn incr(&mut self, key: &[u8], delta: i64) -> Result<Option<u64>> {
-        let _ = (key, delta);
+    /// It stops at 0 and wraps at 2^64: memcached's rules. The TTL stays. An absent key gets the initial number, without
+    /// the delta; if `absent` is `None`, it stays absent and the answer is `None`.
+    fn incr(
+        &mut self,
+        key: &[u8],
+        delta: Delta,
+        absent: Option<Initial>,
+    ) -> Result<Option<Counted>> {
+        let _ = (key, delta, absent);
         Err(Error::Unsupported { engine: self.engine(), operation: "incr" })
     }
 
@@ -103,90 +175,17 @@ pub trait Session: Send {
         Ok(())
     }
 
+    /// Sets the time for which a write waits for one holder of a lock from now on. Without patience a write waits for
+    /// nobody: if another session has the lock, it fails as [`Error::Busy`] at once.
+    ///
+    /// A delete that finds the lock taken goes on without it. Engines whose locks have no such setting do not support this.
+    fn set_patience(&mut self, patience: Duration) -> Result<()> {
+        let _ = patience;
+        Err(Error::Unsupported { engine: self.engine(), operation: "set_patience" })
+    }
+
     /// Reads by prefix and by tag; `None` where the engine has no such reads, as [`Capabilities::groups`] says.
     fn groups(&mut self) -> Option<&mut dyn Groups> {
         None
     }
-}
-
-/// The metadata of an entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Meta {
-    /// The flags that the entry was set with; 0 where the engine keeps no flags.
-    pub flags: u32,
-    /// A number that changes with every change of the entry; [`SetMode::Cas`] takes this number.
-    pub version: Option<u64>,
-    /// The remaining lifetime of the entry.
-    pub ttl: Remaining,
-}
-
-/// The remaining lifetime of an entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Remaining {
-    /// The engine does not report it.
-    #[default]
-    Unknown,
-    /// The entry has no TTL.
-    Forever,
-    /// This long, at the time of the answer.
-    For(Duration),
-}
-
-/// The options of a set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct SetOptions {
-    /// The condition under which the value is stored.
-    pub mode: SetMode,
-    /// The lifetime of the entry; `None` means for ever. Engines without [`Capabilities::ttl`] refuse `Some`.
-    ///
-    /// A TTL of zero has passed at once: the key is then absent.
-    pub ttl: Option<Duration>,
-    /// A number for the client's own use; engines without [`Capabilities::flags`] refuse any number but 0.
-    pub flags: u32,
-}
-
-/// The condition under which a value is stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum SetMode {
-    /// In any case.
-    #[default]
-    Set,
-    /// Only when the key is absent.
-    Add,
-    /// Only when the key exists.
-    Replace,
-    /// Only when the key exists with this version.
-    Cas(u64),
-    /// Behind the existing value, whose flags and TTL stay.
-    Append,
-    /// Before the existing value, whose flags and TTL stay.
-    Prepend,
-}
-
-impl SetMode {
-    /// The reason why a set in this mode stores nothing, given the version of the existing entry; `None` where
-    /// its condition holds.
-    pub fn refusal(self, there: Option<u64>) -> Option<SetOutcome> {
-        match (self, there) {
-            (Self::Add, Some(_)) | (Self::Replace | Self::Append | Self::Prepend, None) => {
-                Some(SetOutcome::NotStored)
-            }
-            (Self::Cas(_), None) => Some(SetOutcome::NotFound),
-            (Self::Cas(read), Some(version)) if version != read => Some(SetOutcome::Exists),
-            _ => None,
-        }
-    }
-}
-
-/// The outcome of a set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SetOutcome {
-    /// The store has acknowledged the value.
-    Stored,
-    /// The condition of `Add`, `Replace`, `Append` or `Prepend` did not hold.
-    NotStored,
-    /// `Cas`: the entry has another version.
-    Exists,
-    /// `Cas`: the key does not exist.
-    NotFound,
 }

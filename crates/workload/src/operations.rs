@@ -20,6 +20,9 @@ impl FromStr for Operations {
             "get_each" => Ok(Operation::GetEach),
             "get_many" => Ok(Operation::GetMany),
             "get_tag" => Ok(Operation::GetTag),
+            "set_many" => {
+                Err("`set_many` is a set of many keys: write set, and --multiset N".into())
+            }
             "get_or_set" => Ok(Operation::GetOrSet),
             "delete" => Ok(Operation::Delete),
             "touch" => Ok(Operation::Touch),

@@ -87,6 +87,11 @@ pub struct WorkloadSpec {
     #[serde(deserialize_with = "text")]
     pub multiget: Option<Count>,
 
+    /// Store this many keys in one request
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    #[serde(deserialize_with = "text")]
+    pub multiset: Option<Count>,
+
     /// Read successive keys together, in groups of this many; with `get_tag`, each value is stored with the tag of its
     /// group
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
@@ -246,6 +251,7 @@ impl WorkloadSpec {
             capacity: self.capacity.or(other.capacity),
             load_time: self.load_time.or(other.load_time),
             multiget: self.multiget.or(other.multiget),
+            multiset: self.multiset.or(other.multiset),
             group: self.group.or(other.group),
             ttl: self.ttl.or(other.ttl),
             threads: self.threads.or(other.threads),
@@ -309,6 +315,7 @@ impl WorkloadSpec {
             ("capacity", differs(self.capacity.as_ref(), other.capacity.as_ref(), "")),
             ("load-time", differs(self.load_time.as_ref(), other.load_time.as_ref(), "")),
             ("multiget", differs(self.multiget.as_ref(), other.multiget.as_ref(), "1")),
+            ("multiset", differs(self.multiset.as_ref(), other.multiset.as_ref(), "1")),
             ("group", differs(self.group.as_ref(), other.group.as_ref(), "")),
             ("ttl", differs(self.ttl.as_ref(), other.ttl.as_ref(), "")),
             ("threads", differs(self.threads.as_ref(), other.threads.as_ref(), "1")),

@@ -28,7 +28,7 @@ impl Check for HiddenCodec {
     fn look(&self, run: &Run, report: &mut Report<'_>) {
         for cell in measured(run) {
             let way: (fn(&Wire) -> u64, _) = match cell.operation {
-                Operation::Set => (|wire| wire.sent_bytes, "sent"),
+                Operation::Set | Operation::SetMany => (|wire| wire.sent_bytes, "sent"),
                 // Reads that a nearer tier answers do not go over the wire.
                 operation
                     if operation.reads() && cell.counts.misses == 0 && cell.tiers.is_empty() =>

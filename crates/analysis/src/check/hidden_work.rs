@@ -86,7 +86,8 @@ fn due(run: &Run, cell: &Cell) -> Option<u64> {
             Some(counts.ops.div_ceil(keys) * nodes.min(keys))
         }
         // A part of a plan may set another number of keys for each group.
-        Operation::GetTag => None,
+        // A batch of sets may be several statements of one transaction.
+        Operation::GetTag | Operation::SetMany => None,
         _ => Some(counts.ops),
     }
 }

@@ -27,7 +27,8 @@ impl Check for Unacked {
         let is_sent = |cell: &Cell| {
             run.target(&cell.target).is_some_and(|target| target.durability.as_deref() == sent)
         };
-        let writes = |cell: &Cell| matches!(cell.operation, Operation::Set | Operation::GetOrSet);
+        let writes =
+            |cell: &Cell| cell.operation.only_stores() || cell.operation == Operation::GetOrSet;
         for cell in measured(run).filter(|cell| writes(cell) && is_sent(cell)) {
             report.cell(Severity::Warn, cell, text(cell));
         }

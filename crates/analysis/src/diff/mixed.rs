@@ -72,6 +72,7 @@ fn resolved(workload: &BTreeMap<String, String>, option: &str) -> Option<String>
             Some("set,get".into())
         }
         "multiget" if !has_any(&["group"]) => Some("1".into()),
+        "multiset" => Some("1".into()),
         "processes" => given("threads"),
         "requests" if !has_any(&["duration"]) && !is_replayed() => given("keys"),
         "arrivals" if has_any(&["rate", "scan", "search"]) => Some("fixed".into()),

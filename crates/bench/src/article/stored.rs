@@ -16,7 +16,7 @@ pub(super) fn find(run: &Run, place: &FigurePlace<'_>) -> Result<Stored, String>
     }
     let stores = |cell: &&Cell| {
         let named = place.operation.is_none_or(|named| named == cell.operation.as_str());
-        named && matches!(cell.operation, Operation::Set | Operation::GetOrSet)
+        named && (cell.operation.only_stores() || cell.operation == Operation::GetOrSet)
     };
     let mine = |cell: &&Cell| cell.target == target.url && place.holds(&cell.point);
     let mut cells = run.cells.iter().filter(mine).filter(stores);
@@ -36,7 +36,7 @@ fn of_cell(cell: &Cell, place: &FigurePlace<'_>) -> Result<Stored, String> {
     };
     let mut errors = cell.samples.iter().filter_map(|sample| sample.first_error.clone());
     // Where reads failed too, the first error may belong to a read.
-    let of_a_value = refused > 0 && (counts.errors == 0 || cell.operation == Operation::Set);
+    let of_a_value = refused > 0 && (counts.errors == 0 || cell.operation.only_stores());
     let refusal = match cell.reason_kind {
         None | Some(ReasonKind::NothingSucceeded) => errors.next().filter(|_| of_a_value),
         Some(ReasonKind::Oversize | ReasonKind::Full) => cell.reason.clone(),

@@ -48,7 +48,7 @@ impl Measured<'_> {
         let all_ops = result.tallies.failures().0;
         // Evictions make room for new values: in a mix they count for the first operation that may store.
         let stores =
-            |operation: &Operation| matches!(operation, Operation::Set | Operation::GetOrSet);
+            |operation: &Operation| operation.only_stores() || *operation == Operation::GetOrSet;
         let evicts =
             phase.operations.iter().copied().find(stores).or(phase.operations.first().copied());
         let phase_s = result.wall.as_secs_f64();
@@ -179,7 +179,8 @@ fn note(sample: &mut Sample, read: &ReadBack) {
 
 /// The sample of the operation that stored the entries, or of the first operation that stands on a load.
 pub(super) fn writer(entries: &mut [Entry]) -> Option<&mut Sample> {
-    let wrote = |entry: &Entry| matches!(entry.operation, Operation::Set | Operation::GetOrSet);
+    let wrote =
+        |entry: &Entry| entry.operation.only_stores() || entry.operation == Operation::GetOrSet;
     let at = entries.iter().rposition(wrote).unwrap_or(0);
     entries.get_mut(at).map(|entry| &mut entry.sample)
 }

@@ -29,7 +29,7 @@ fn reader<'r>(
     let flags_again = set_options.flags ^ u32::from(store.capabilities().flags);
     let mut operations = point.phases.iter().flat_map(|phase| &phase.operations);
     let together =
-        if operations.any(|operation| operation.is_of_many_keys()) { point.multiget } else { 1 };
+        if operations.any(|it| it.is_of_many_keys() && it.reads()) { point.multiget } else { 1 };
     Reader { keys, values, state, sessions, set_options, flags_again, together, stop }
 }
 

@@ -236,7 +236,7 @@ impl Turn<'_> {
         };
         // No operation is drawn for a phase that is left out.
         let requests = if target.lack(phase).is_some() { Some(0) } else { requests };
-        let batched = phase.operations.iter().any(|operation| operation.is_of_many_keys());
+        let of_many = phase.operations.iter().find(|operation| operation.is_of_many_keys());
         PhasePlan {
             work: &phase.work,
             source: self.point.key_source(&phase.work),
@@ -249,7 +249,11 @@ impl Turn<'_> {
             gone_after_ns: gone_after_ns(target, self.point),
             sent_only: target.info.durability == Durability::Unacknowledged,
             load_time: self.point.load_time,
-            multiget: if batched { self.point.multiget } else { 1 },
+            keys_a_request: match of_many {
+                Some(Operation::SetMany) => self.point.multiset,
+                Some(_) => self.point.multiget,
+                None => 1,
+            },
             tagged: target.tags(self.point),
             pin: self.point.pin,
             seed: phase_seed(self.seed, self.round, number),

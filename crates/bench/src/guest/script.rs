@@ -130,7 +130,8 @@ impl Script {
     ) {
         let again = plan.requests.is_none();
         let written = operations_of(plan.requests, keys.count());
-        let requests = if again { written.next_multiple_of(plan.multiget as u64) } else { written };
+        let requests =
+            if again { written.next_multiple_of(plan.keys_a_request as u64) } else { written };
         let shared = plan.draws((keys, values, state), self.processes);
         let draws = DrawPlan { tagged: None, requests: Some(requests), ..shared };
         let mut steps = Vec::new();
@@ -166,7 +167,7 @@ impl Script {
             steps,
             shares,
             time_limit: plan.time_limit,
-            multiget: plan.multiget,
+            multiget: plan.keys_a_request,
             again,
             numbers: self.numbers(),
             longest_value: values.longest() as u64,

@@ -3,7 +3,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use larder_store::{Capabilities, Error, Meta, Result, Session, SetMode, SetOptions, SetOutcome};
+use larder_store::{
+    Capabilities, Counted, Delta, Error, Initial, Meta, Result, Session, SetMode, SetOptions,
+    SetOutcome,
+};
 use serde::de::DeserializeOwned;
 
 use super::process::GOES_ON;
@@ -168,13 +171,13 @@ impl Session for GuestSession {
             }
             if options.ttl.is_some_and(|ttl| ttl.is_zero()) {
                 self.delete(key)?;
-                return Ok(SetOutcome::Stored);
+                return Ok(SetOutcome::Stored(None));
             }
         }
         let command = format!("set {} {} {}\n", key.len(), value.len(), self.ttl_text(options.ttl));
         let parts = [command.as_bytes(), key, value];
         match self.exchange(&parts, &mut Vec::new(), |_: &SetReply| 0)? {
-            Reply::Done(SetReply { stored: true, .. }) => Ok(SetOutcome::Stored),
+            Reply::Done(SetReply { stored: true, .. }) => Ok(SetOutcome::Stored(None)),
             Reply::Done(SetReply { why, .. }) => {
                 let why = why.unwrap_or_else(|| "not stored".into());
                 Err(self.refused((key, value), "refused", why))
@@ -201,11 +204,11 @@ impl Session for GuestSession {
         self.presence(&format!("touch {} {ttl}\n", key.len()), key)
     }
 
-    fn incr(&mut self, _: &[u8], delta: i64) -> Result<Option<u64>> {
+    fn incr(&mut self, _: &[u8], delta: Delta, _: Option<Initial>) -> Result<Option<Counted>> {
         if self.capabilities().stores {
             return Err(self.unsupported("incr"));
         }
-        Ok(Some(delta.unsigned_abs()))
+        Ok(Some(Counted { number: delta.applied_to(0), version: None }))
     }
 
     fn clear(&mut self) -> Result<()> {

@@ -256,7 +256,7 @@ fn waiting_for_a_guest_takes_no_processor_time() {
         gone_after_ns: u64::MAX,
         sent_only: false,
         load_time: None,
-        multiget: 1,
+        keys_a_request: 1,
         tagged: None,
         pin: false,
         seed: 1,

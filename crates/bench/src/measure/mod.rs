@@ -12,6 +12,7 @@ mod packed;
 mod phase;
 mod readback;
 mod requests;
+mod stores;
 mod tally;
 mod timeline;
 mod work;

@@ -51,7 +51,7 @@ pub struct PhasePlan<'a> {
     /// The time that it takes to make a value that a get-or-set missed.
     pub load_time: Option<Duration>,
     /// Keys a request; 1 reads one by one.
-    pub multiget: usize,
+    pub keys_a_request: usize,
     /// Keys of a group, where entries have the tag of their group.
     pub tagged: Option<u32>,
     /// Whether thread i stays on processor i.
@@ -144,7 +144,7 @@ pub(crate) fn run_phase(
         touch_ttl: plan.touch_ttl,
         gone_after_ns: plan.gone_after_ns,
         loads: loads.as_ref(),
-        multiget: plan.multiget.max(1),
+        keys_a_request: plan.keys_a_request.max(1),
         alone: sessions.len() == 1,
         replays,
         time_limit: plan.time_limit,
@@ -282,7 +282,7 @@ fn await_not_started(
     let Some(end) = plan.time_limit.map(nanoseconds) else { return };
     let due = plan.requests.unwrap_or(u64::MAX).min(arrivals.due_before(end));
     // A request of many keys has one time.
-    let (first, keys) = (due.saturating_sub(not_started), plan.multiget.max(1) as u64);
+    let (first, keys) = (due.saturating_sub(not_started), plan.keys_a_request.max(1) as u64);
     let all = tallies.failures().0;
     for tally in tallies.iter_mut() {
         let own = share_of(not_started, tally.counts.ops, all) / keys;

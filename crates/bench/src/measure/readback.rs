@@ -145,7 +145,7 @@ impl Reader<'_> {
             let options = &SetOptions { flags: self.flags_again, ..self.set_options };
             match patiently(|| {
                 let outcome = session.set(&key, value, options);
-                stored(&**session, outcome)
+                stored(outcome, || session.engine())
             }) {
                 Ok(()) => {
                     self.state.acknowledge(index, version);

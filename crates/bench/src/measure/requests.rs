@@ -30,7 +30,7 @@ impl<P: Pace> Worker<'_, P> {
         let start = self.start();
         let end = left.map_or(u64::MAX, |left| start + left);
         let mut then = start;
-        let batch = self.orders.multiget;
+        let batch = self.orders.keys_a_request;
         for (keys, first) in keys.chunks(batch).zip((0..).step_by(batch)) {
             let free = if first == 0 { self.free } else { then };
             let (place, ops) = (block.place(first), keys.len() as u64);

@@ -46,7 +46,7 @@ pub(super) struct Orders<'a> {
     /// The time that it takes to make a value; `None` where it takes no time.
     pub(super) loads: Option<&'a Loads>,
     /// Keys a request; 1 reads one by one.
-    pub(super) multiget: usize,
+    pub(super) keys_a_request: usize,
     /// Whether there is no other thread.
     pub(super) alone: bool,
     /// Whether the store keeps nothing and replays the last set: any whole value is right.
@@ -73,6 +73,8 @@ pub(super) struct Worker<'a, P> {
     pub(super) buffer: Vec<u8>,
     /// Whether each key of a request was found.
     pub(super) found: Vec<bool>,
+    /// The values of a block of sets of many keys, kept to reuse their memory.
+    pub(super) made: Vec<u8>,
     /// The kind of a request of many keys; `None` where operations come one by one.
     request: Option<Operation>,
     /// Time in the measured segments so far.
@@ -123,7 +125,8 @@ impl<'a, P: Pace> Worker<'a, P> {
             pace,
             free: 0,
             buffer,
-            found: vec![false; orders.multiget],
+            found: vec![false; orders.keys_a_request],
+            made: Vec::new(),
             request: operations.iter().copied().find(|operation| operation.is_of_many_keys()),
             timed_ns: 0,
             origin: 0,
@@ -152,10 +155,19 @@ impl<'a, P: Pace> Worker<'a, P> {
                 break;
             }
             let (cpu, system) = (thread_cpu_ns(), thread_system_ns());
-            self.draw.fill(&mut block, size.next_multiple_of(self.orders.multiget));
+            let stores = self.request == Some(Operation::SetMany);
+            let most = if stores { self.most_made() } else { usize::MAX };
+            let whole = size.min(most).next_multiple_of(self.orders.keys_a_request);
+            self.draw.fill(&mut block, whole);
+            if stores {
+                self.make(&block);
+            }
             draw_cpu_ns += thread_cpu_ns() - cpu;
             draw_system_ns += thread_system_ns().saturating_sub(system);
             let took = match self.request {
+                Some(Operation::SetMany) => {
+                    self.stores(&mut block, tallies.of(Operation::SetMany), left)
+                }
                 Some(request) => self.requests(request, &block, tallies.of(request), left),
                 None => self.operations(&mut block, &mut tallies, left),
             };
@@ -273,7 +285,7 @@ impl<'a, P: Pace> Worker<'a, P> {
         self.state.note_renewal(op.key, now);
         let tally = tallies.of(Operation::Set);
         self.attempted(tally, now, begun);
-        if let Err(error) = stored(self.session, outcome) {
+        if let Err(error) = stored(outcome, || self.session.engine()) {
             return Finished::failed(now, tally, &error);
         }
         self.state.acknowledge(op.key, op.version);
@@ -302,7 +314,7 @@ impl<'a, P: Pace> Worker<'a, P> {
             self.state.note_renewal(op.fill, begins);
             let value = self.composer.compose(op.fill, version, op.len);
             let outcome = self.session.set(block.fill_key(i), value, &self.orders.set_options);
-            let filled = stored(self.session, outcome);
+            let filled = stored(outcome, || self.session.engine());
             if let (Some(load), Ok(())) = (&load, &filled) {
                 load.stored();
             }
@@ -435,9 +447,7 @@ impl Finished {
     /// The end of an operation whose value was not stored.
     fn not_filled(at: u64, tally: &mut Tally, error: &Error) -> Self {
         tally.note_error(error);
-        let unanswered = is_unanswered(error);
-        let lost = unanswered || matches!(error, Error::Unavailable { .. });
-        Self { at, failed: true, unanswered, lost }
+        Self { at, failed: true, unanswered: is_unanswered(error), lost: is_lost(error) }
     }
 }
 
@@ -446,16 +456,21 @@ pub(super) fn is_unanswered(error: &Error) -> bool {
     matches!(error, Error::Timeout { .. })
 }
 
+/// Whether an operation that failed may still be carried out.
+pub(super) fn is_lost(error: &Error) -> bool {
+    is_unanswered(error) || matches!(error, Error::Unavailable { .. })
+}
+
 /// A plain set that was not stored is a failure, whatever the store calls it.
 #[inline]
 pub(super) fn stored(
-    session: &dyn Session,
     outcome: Result<SetOutcome, Error>,
+    engine: impl FnOnce() -> &'static str,
 ) -> Result<(), Error> {
     match outcome? {
-        SetOutcome::Stored => Ok(()),
+        SetOutcome::Stored(_) => Ok(()),
         refused => Err(Error::Protocol {
-            engine: session.engine(),
+            engine: engine(),
             peer: "the store".into(),
             message: format!("{refused:?} to a plain set"),
         }),

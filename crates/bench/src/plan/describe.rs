@@ -57,6 +57,7 @@ pub(super) fn describe(
     for (name, count) in [
         ("processes", spec.processes),
         ("multiget", spec.multiget),
+        ("multiset", spec.multiset),
         ("group", spec.group),
         ("requests", spec.requests),
     ] {

@@ -105,6 +105,7 @@ pub(super) fn plan_phases(
         return Err(usage(text));
     }
     check_groups(spec, source, readers.map_or(keys, |readers| keys / readers.applications()))?;
+    check_multiset(spec, source)?;
     let planner = Planner { spec, keys, readers, on_miss, multiget };
     let mut phases = match (&source.trace, spec.ratio) {
         (Some(_), Some(_)) => {
@@ -124,6 +125,13 @@ pub(super) fn plan_phases(
     {
         return Err(usage(format!(
             "--multiget {count}: no `get` is measured that could read so many keys; leave it out"
+        )));
+    }
+    if let Some(count) = spec.multiset.filter(|keys| keys.0 > 1)
+        && !phases.iter().any(|phase| phase.operations.contains(&Operation::SetMany))
+    {
+        return Err(usage(format!(
+            "--multiset {count}: no `set` by itself is measured that could store so many keys; leave it out"
         )));
     }
     if let Some(time) = spec.load_time
@@ -147,6 +155,27 @@ pub(super) fn plan_phases(
         predict_hits(&mut phases, source, keys);
     }
     Ok(phases)
+}
+
+/// Refuses sets of many keys where sets are mixed with other operations, or carry the tag of a group.
+fn check_multiset(spec: &WorkloadSpec, source: &Source) -> Result<()> {
+    let Some(count) = spec.multiset.filter(|keys| keys.0 > 1) else { return Ok(()) };
+    let refuse =
+        |others: &str| Err(usage(format!("--multiset {count} only stores: leave out {others}")));
+    let names = |operation| spec.operations.iter().any(|list| list.0.concat().contains(&operation));
+    if source.trace.is_some() {
+        return refuse("the trace");
+    }
+    if spec.ratio.is_some() {
+        return refuse("--ratio");
+    }
+    if spec.on_miss.is_some_and(OnMiss::fills) {
+        return refuse("--on-miss");
+    }
+    if names(Operation::GetTag) {
+        return refuse("get_tag, whose values have tags");
+    }
+    Ok(())
 }
 
 /// Refuses capacities without comparable hit ratios: no miss is filled, or time ends the phase, at another operation
@@ -259,6 +288,9 @@ impl Planner<'_> {
                 self.grouped(Operation::GetMany)
             }
             [operation] if operation.is_of_many_keys() => self.grouped(operation),
+            [Operation::Set] if self.spec.multiset.is_some_and(|keys| keys.0 > 1) => {
+                self.every_key(Access::Set, Operation::SetMany)
+            }
             [Operation::Get] => self.drawn(READS, self.read(), &[self.read_operation()]),
             [Operation::GetOrSet] => self.drawn(READS, Access::GetOrSet, operations),
             [operation] => self.every_key(kind(operation), operation),
@@ -346,7 +378,7 @@ fn kind(operation: Operation) -> Access {
         Operation::GetOrSet => Access::GetOrSet,
         Operation::Delete => Access::Delete,
         Operation::Touch => Access::Touch,
-        Operation::Set => Access::Set,
+        Operation::Set | Operation::SetMany => Access::Set,
     }
 }
 

@@ -51,6 +51,8 @@ pub struct PlannedPoint {
     pub phases: Vec<PlannedPhase>,
     /// Keys a request; 1 reads one by one.
     pub multiget: usize,
+    /// Keys a request of sets; 1 stores one by one.
+    pub multiset: usize,
     /// Keys of a group, where groups are read.
     pub group: Option<u32>,
     /// The options of every set.
@@ -220,6 +222,7 @@ pub(super) fn plan_point(
         working_set_bytes,
         items: at.keys.into(),
         multiget: spec.group.or(spec.multiget).map_or(1, |keys| keys.0 as usize),
+        multiset: spec.multiset.map_or(1, |keys| keys.0 as usize),
         group: spec.group.map(|size| size.0),
         group_picker: spec
             .group
@@ -286,29 +289,33 @@ fn requests_fit(
     at: &Coordinates<'_>,
     phases: &[PlannedPhase],
 ) -> Result<()> {
-    let Some(size) = spec.multiget.map(|keys| keys.0).filter(|size| *size > 1) else {
-        return Ok(());
-    };
-    if size > at.keys {
-        let (keys, whose) = match source.trace {
-            Some(_) => (at.keys, "that this trace has"),
-            None => (at.keys, "of --keys"),
-        };
-        return Err(usage(format!(
-            "--multiget {size}: a request asks for at most the {keys} keys {whose}; use --multiget {keys} or fewer, \
-             or more keys"
-        )));
-    }
-    let reads = phases.iter().filter(|phase| phase.operations.contains(&Operation::GetMany));
-    let fewest = reads.filter_map(|phase| phase.requests).min().unwrap_or(u64::MAX);
-    let needed = u64::from(size) * u64::from(at.threads);
-    if fewest < needed {
-        let each = fewest / u64::from(at.threads);
-        return Err(usage(format!(
-            "--multiget {size}: each of {} reads {each} keys a round, fewer than a request asks for; use --requests {needed} \
-             or more, or a smaller --multiget",
-            count(at.threads as usize, "thread")
-        )));
+    for (name, size, operation, verb) in [
+        ("multiget", spec.multiget, Operation::GetMany, "reads"),
+        ("multiset", spec.multiset, Operation::SetMany, "stores"),
+    ] {
+        let Some(size) = size.map(|keys| keys.0).filter(|size| *size > 1) else { continue };
+        if size > at.keys {
+            let (keys, whose) = match source.trace {
+                Some(_) => (at.keys, "that this trace has"),
+                None => (at.keys, "of --keys"),
+            };
+            return Err(usage(format!(
+                "--{name} {size}: a request has at most the {keys} keys {whose}; use --{name} {keys} or fewer, or more \
+                 keys"
+            )));
+        }
+        let asked = phases.iter().filter(|phase| phase.operations.contains(&operation));
+        let fewest = asked.filter_map(|phase| phase.requests).min().unwrap_or(u64::MAX);
+        let needed = u64::from(size) * u64::from(at.threads);
+        if fewest < needed {
+            let each = fewest / u64::from(at.threads);
+            let more = if operation == Operation::SetMany { "--keys" } else { "--requests" };
+            return Err(usage(format!(
+                "--{name} {size}: each of {} {verb} {each} keys a round, fewer than a request has; use {more} {needed} \
+                 or more, or a smaller --{name}",
+                count(at.threads as usize, "thread")
+            )));
+        }
     }
     Ok(())
 }

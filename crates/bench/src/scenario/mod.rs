@@ -227,7 +227,10 @@ mod tests {
                 "figure 2 of article A9: no target is called `memry`",
             ),
             (format!("{figure}part = 'reads'"), "no part is called `reads`"),
-            (format!("{figure}operation = 'set+gte'"), "no operation `gte`; there are set, get,"),
+            (
+                format!("{figure}operation = 'set+gte'"),
+                "no operation `gte`; there are set, set_many, get,",
+            ),
             (format!("{figure}iterations = 0"), "give their number with `iterations`"),
             (swap(figure, "5", "-5"), "published = -5"),
             (swap(claim, "files", "fils"), "claim 2 of article A9: no target is called `fils`"),

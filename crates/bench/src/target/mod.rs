@@ -296,6 +296,9 @@ impl Target {
             // A store that keeps nothing is measured all the same, because it shows the cost of the measuring.
             Operation::GetTag if !self.capabilities.stores && self.guest.is_none() => None,
             Operation::GetTag => (!self.capabilities.groups).then_some("no reads by tag"),
+            Operation::SetMany => {
+                self.guest.is_some().then_some("a guest stores one key in each request")
+            }
             Operation::GetEach => {
                 self.guest.is_some().then_some("a guest reads no groups one by one")
             }

@@ -486,9 +486,9 @@ fn a_server_that_names_another_key_has_its_errors_told() {
     judge(
         "otherkey",
         &[
-            (DEFAULT, Failing("not an answer to `gets`: VALUE larder:")),
-            (MIXED, Failing("not an answer to `gets`: VALUE larder:")),
-            (PHASES, Failing("not an answer to `gets`: VALUE larder:")),
+            (DEFAULT, Failing("not an answer to `get`: VALUE larder:")),
+            (MIXED, Failing("not an answer to `get`: VALUE larder:")),
+            (PHASES, Failing("not an answer to `get`: VALUE larder:")),
         ],
     );
 }
@@ -499,9 +499,9 @@ fn a_proxy_that_answers_from_another_connection_has_its_errors_told() {
     judge(
         "crossed",
         &[
-            (&two(DEFAULT), Failing("not an answer to `gets`: VALUE larder:")),
-            (&two(MIXED), Failing("not an answer to `gets`: VALUE larder:")),
-            (&two(PHASES), Failing("not an answer to `gets`: VALUE larder:")),
+            (&two(DEFAULT), Failing("not an answer to `get`: VALUE larder:")),
+            (&two(MIXED), Failing("not an answer to `get`: VALUE larder:")),
+            (&two(PHASES), Failing("not an answer to `get`: VALUE larder:")),
         ],
     );
 }

@@ -70,7 +70,7 @@ pub(crate) fn set(arguments: &Set) -> anyhow::Result<Exit> {
     }
     let options = SetOptions { ttl: arguments.ttl.map(|Span(ttl)| ttl), ..SetOptions::default() };
     match store.session()?.set(arguments.key.as_bytes(), &value, &options)? {
-        SetOutcome::Stored => Ok(Exit::Done),
+        SetOutcome::Stored(_) => Ok(Exit::Done),
         refused => bail!("{}: {refused:?}", store.info().url),
     }
 }

@@ -83,6 +83,14 @@ fn wrong_workloads() {
             &["-k", "100", "--multiget", "1000"],
             ["--multiget 1000: ", "use --multiget 100 or fewer"],
         ),
+        (
+            &["-k", "100", "--multiset", "1000"],
+            ["--multiset 1000: ", "use --multiset 100 or fewer"],
+        ),
+        (
+            &["-k", "100", "-t", "4", "--multiset", "50"],
+            ["each of 4 threads stores 25 keys a round", "use --keys 200 or more"],
+        ),
         (&["-k", "10k,100", "--multiget", "1000"], ["--multiget 1000: ", "the 100 keys of --keys"]),
         (
             &["-k", "10k", "-n", "100", "-t", "4", "--multiget", "50"],

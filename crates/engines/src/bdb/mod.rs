@@ -10,6 +10,8 @@
 //! --with bdb` installs it and compiles a small library (`shim.c`), which is loaded when a store is opened. See
 //! [`shim`] for all unsafe code.
 
+mod batch;
+mod change;
 mod config;
 mod environment;
 mod session;

@@ -1,20 +1,21 @@
 //! One thread's handle: transactions that are tried again after a deadlock, and buffers.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::thread::{sleep, yield_now};
 use std::time::Duration;
 
-use larder_store::{Error, Meta, Result, Session, SetMode, SetOptions, SetOutcome};
+use larder_store::{
+    Counted, DeleteDone, DeleteOutcome, Delta, Error, Facts, Initial, Meta, Put, Remaining, Result,
+    Session, SetDone, SetOptions, SetOutcome,
+};
 
 use super::SCHEME;
+use super::change::ChangeTransaction;
 use super::config::MAX_KEY_LEN;
-use super::shim::{Database, Fault, Outcome, Transaction};
-use super::store::{Core, MAX_VALUE_LEN, Shared};
+use super::shim::{Database, Fault, Outcome};
+use super::store::{Core, Shared};
 use crate::counters::SessionCounters;
-use crate::decimal::{self, Digits};
 use crate::header::{HEADER_LEN, Header};
-use crate::transaction::{SetInside, SumInside};
 
 /// The number of attempts of a transaction that loses deadlocks. The loser is the transaction that has done least, so
 /// some transaction always commits. A transaction that loses this often has tried for a second.
@@ -33,8 +34,8 @@ pub(super) const fn expiry_key_len(key_len: usize) -> usize {
 
 /// One thread's handle on a BerkeleyDB store.
 pub(super) struct BdbSession {
-    shared: Arc<Shared>,
-    counters: Arc<SessionCounters>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) counters: Arc<SessionCounters>,
     /// A record, as read or to be written.
     record: Vec<u8>,
     /// The old record, where the new record is made of it.
@@ -48,7 +49,7 @@ impl BdbSession {
     }
 
     /// Does `work` in one transaction and commits it.
-    fn write<T>(
+    pub(super) fn write<T>(
         &mut self,
         mut work: impl FnMut(&mut ChangeTransaction<'_>) -> Outcome<T>,
     ) -> Result<T> {
@@ -77,136 +78,12 @@ fn again<T>(core: &Core, mut work: impl FnMut() -> Outcome<T>) -> Result<T> {
 }
 
 /// When an entry with this TTL expires; 0 is never.
-fn deadline_ms(core: &Core, ttl: Option<Duration>) -> u64 {
+pub(super) fn deadline_ms(core: &Core, ttl: Option<Duration>) -> u64 {
     match ttl {
         None => 0,
         // Long past, even if the clock is set back.
         Some(Duration::ZERO) => 1,
         Some(ttl) => core.clock.deadline_ms(ttl),
-    }
-}
-
-/// One transaction that changes an entry.
-struct ChangeTransaction<'a> {
-    core: &'a Core,
-    txn: Transaction<'a>,
-    record: &'a mut Vec<u8>,
-    found: &'a mut Vec<u8>,
-}
-
-impl ChangeTransaction<'_> {
-    /// The header under `key`, expired or not.
-    fn header(&self, key: &[u8]) -> Outcome<Option<Header>> {
-        let head: Option<[u8; HEADER_LEN]> = self.txn.head(key)?;
-        Ok(head.and_then(|head| Header::from_bytes(&head)))
-    }
-
-    /// The header under `key`, where a write needs it: to remove the entry from the expiry index.
-    fn replaced(&self, key: &[u8]) -> Outcome<Option<Header>> {
-        let may_have_deadline = self.core.has_deadlines.load(Ordering::Relaxed);
-        if may_have_deadline { self.header(key) } else { Ok(None) }
-    }
-
-    /// Whether an entry has not expired.
-    fn is_live(&self, header: Header) -> bool {
-        header.meta(|| self.core.clock.now_ms()).is_some()
-    }
-
-    /// Reads the record under `key` into `found`; returns its header, if the entry exists and has not expired.
-    fn find(&mut self, key: &[u8]) -> Outcome<Option<Header>> {
-        if !self.txn.get(key, self.found)? {
-            return Ok(None);
-        }
-        let header = Header::split(self.found).map(|(header, _)| header);
-        Ok(header.filter(|header| self.is_live(*header)))
-    }
-
-    /// Stores the header and a value of two parts. The old entry of the key, if any, had `old_deadline_ms`.
-    fn put(
-        &mut self,
-        key: &[u8],
-        old_deadline_ms: u64,
-        (deadline_ms, flags): (u64, u32),
-        parts: [&[u8]; 2],
-    ) -> Outcome<()> {
-        let header = Header { deadline_ms, version: self.core.next_version(), flags };
-        self.record.clear();
-        self.record.extend_from_slice(&header.to_bytes());
-        self.record.extend_from_slice(parts[0]);
-        self.record.extend_from_slice(parts[1]);
-        self.txn.put(Database::Entries, key, self.record)?;
-        self.list(key, old_deadline_ms, deadline_ms)
-    }
-
-    /// Joins a value to the one in `found`, and stores both with the old deadline and flags.
-    fn put_joined(&mut self, key: &[u8], old: Header, mode: SetMode, value: &[u8]) -> Outcome<()> {
-        let found = std::mem::take(self.found);
-        let other = &found[HEADER_LEN..];
-        let parts = if mode == SetMode::Prepend { [value, other] } else { [other, value] };
-        let put = self.put(key, old.deadline_ms, (old.deadline_ms, old.flags), parts);
-        *self.found = found;
-        put
-    }
-
-    /// Gives an entry another deadline. Its value stays, and so does its version.
-    fn set_deadline(&mut self, key: &[u8], old: Header, deadline_ms: u64) -> Outcome<()> {
-        self.txn.put_head(key, &Header { deadline_ms, ..old }.to_bytes())?;
-        self.list(key, old.deadline_ms, deadline_ms)
-    }
-
-    /// Removes the entry under `key`, whose header is `old`.
-    fn remove(&mut self, key: &[u8], old: Header) -> Outcome<()> {
-        self.txn.delete(Database::Entries, key)?;
-        self.list(key, old.deadline_ms, 0)
-    }
-
-    /// Moves an entry in the expiry index; an entry with deadline 0 is not in the index.
-    fn list(&mut self, key: &[u8], old_deadline_ms: u64, deadline_ms: u64) -> Outcome<()> {
-        if old_deadline_ms == deadline_ms {
-            return Ok(());
-        }
-        let listed = |deadline_ms: u64| [&deadline_ms.to_be_bytes()[..], key].concat();
-        if old_deadline_ms != 0 {
-            self.txn.delete(Database::Expiry, &listed(old_deadline_ms))?;
-        }
-        if deadline_ms != 0 {
-            self.core.has_deadlines.store(true, Ordering::Relaxed);
-            self.txn.put(Database::Expiry, &listed(deadline_ms), &[])?;
-        }
-        Ok(())
-    }
-
-    /// A set, inside its transaction.
-    fn set(
-        &mut self,
-        key: &[u8],
-        value: &[u8],
-        mode: SetMode,
-        terms: (u64, u32),
-    ) -> Outcome<SetInside> {
-        let is_joined = matches!(mode, SetMode::Append | SetMode::Prepend);
-        let old = match mode {
-            SetMode::Set if value.len() <= MAX_VALUE_LEN => self.replaced(key)?,
-            SetMode::Append | SetMode::Prepend => self.find(key)?,
-            _ => self.header(key)?,
-        };
-        let there = old.filter(|old| self.is_live(*old));
-        if let Some(refused) = mode.refusal(there.map(|found| found.version)) {
-            return Ok(SetInside::Done(refused));
-        }
-        let joined = there.filter(|_| is_joined);
-        let len = value.len() + joined.map_or(0, |_| self.found.len() - HEADER_LEN);
-        if len > MAX_VALUE_LEN {
-            if let Some(old) = old.filter(|_| mode == SetMode::Set) {
-                self.remove(key, old)?;
-            }
-            return Ok(SetInside::TooLarge(len));
-        }
-        match joined {
-            Some(old) => self.put_joined(key, old, mode, value)?,
-            None => self.put(key, old.map_or(0, |old| old.deadline_ms), terms, [value, &[]])?,
-        }
-        Ok(SetInside::Done(SetOutcome::Stored))
     }
 }
 
@@ -217,85 +94,121 @@ impl Session for BdbSession {
 
     fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
         value.clear();
+        self.get_onto(key, value)
+    }
+
+    fn get_onto(&mut self, key: &[u8], out: &mut Vec<u8>) -> Result<Option<Meta>> {
         check_key(key)?;
         let core = &*self.shared.core;
-        let is_there = again(core, || core.environment.bdb().get(key, value))?;
-        let header = if is_there {
-            let Some((header, _)) = Header::split(value) else {
-                value.clear();
-                let what = format!(
-                    "{} holds a record without its header; delete it",
-                    core.environment.folder().display()
-                );
-                return Err(Error::Corrupted { engine: SCHEME, what });
+        let before = out.len();
+        let is_there = again(core, || core.environment.bdb().get(key, out))?;
+        let meta = if is_there {
+            let Some((header, _)) = Header::split(&out[before..]) else {
+                out.truncate(before);
+                return Err(no_header(core));
             };
             header.meta(|| core.clock.now_ms())
         } else {
             None
         };
-        if header.is_some() {
-            value.drain(..HEADER_LEN);
+        if meta.is_some() {
+            out.drain(before..before + HEADER_LEN);
         } else {
-            value.clear();
+            out.truncate(before);
         }
-        Ok(self.counters.looked_up(header))
+        Ok(self.counters.looked_up(meta))
+    }
+
+    /// The header and the length of the record in one transaction, so that they are of the same entry.
+    fn look(&mut self, key: &[u8]) -> Result<Option<Facts>> {
+        check_key(key)?;
+        let core = &*self.shared.core;
+        let looked = again(core, || {
+            let txn = core.environment.bdb().begin()?;
+            let Some(len) = txn.len(key)? else { return Ok(None) };
+            let head: Option<[u8; HEADER_LEN]> = txn.head(key)?;
+            Ok(Some((len, head.and_then(|head| Header::from_bytes(&head)))))
+        })?;
+        let facts = match looked {
+            Some((len, Some(header))) => {
+                header.meta(|| core.clock.now_ms()).map(|meta| Facts::of(meta, len - HEADER_LEN))
+            }
+            Some((_, None)) => return Err(no_header(core)),
+            None => None,
+        };
+        Ok(self.counters.looked_up(facts))
+    }
+
+    fn get_and_touch(
+        &mut self,
+        key: &[u8],
+        ttl: Option<Duration>,
+        value: &mut Vec<u8>,
+    ) -> Result<Option<Meta>> {
+        value.clear();
+        check_key(key)?;
+        let deadline_ms = deadline_ms(&self.shared.core, ttl);
+        let touched = self.write(|writer| writer.get_and_touch(key, deadline_ms))?;
+        Ok(self.counters.looked_up(touched).map(|Header { flags, version, .. }| {
+            // The transaction has left the record there.
+            value.extend_from_slice(&self.found[HEADER_LEN..]);
+            let ttl = ttl.map_or(Remaining::Forever, Remaining::For);
+            Meta { flags, version: Some(version), ttl, stale: false }
+        }))
     }
 
     fn set(&mut self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<SetOutcome> {
         check_key(key)?;
         let terms = (deadline_ms(&self.shared.core, options.ttl), options.flags);
-        match self.write(|writer| writer.set(key, value, options.mode, terms))? {
-            SetInside::Done(outcome) => {
-                if outcome == SetOutcome::Stored {
-                    self.counters.sets.add_one();
-                }
-                Ok(outcome)
-            }
-            SetInside::TooLarge(len) => {
-                Err(Error::ValueTooLarge { engine: SCHEME, len, limit: MAX_VALUE_LEN })
-            }
+        let outcome = self.write(|writer| writer.set(key, value, options.mode, terms))??;
+        if outcome.is_stored() {
+            self.counters.sets.add_one();
         }
+        Ok(outcome)
+    }
+
+    fn set_many(&mut self, entries: &[Put<'_>], done: &mut SetDone<'_>) -> Result<()> {
+        self.store_many(entries, done)
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
         check_key(key)?;
-        let deleted = self.write(|writer| {
-            let Some(old) = writer.header(key)? else { return Ok(false) };
-            let there = writer.is_live(old);
-            writer.remove(key, old).map(|()| there)
-        })?;
+        let deleted = self.write(|writer| writer.delete(key))?;
         if deleted {
             self.counters.deletes.add_one();
         }
         Ok(deleted)
     }
 
+    fn delete_many(&mut self, keys: &[&[u8]], done: &mut DeleteDone<'_>) -> Result<()> {
+        self.remove_many(keys, done)
+    }
+
+    fn delete_if(&mut self, key: &[u8], version: u64) -> Result<DeleteOutcome> {
+        check_key(key)?;
+        let outcome = self.write(|writer| writer.delete_if(key, version))?;
+        if outcome == DeleteOutcome::Deleted {
+            self.counters.deletes.add_one();
+        }
+        Ok(outcome)
+    }
+
     fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
         check_key(key)?;
         let deadline_ms = deadline_ms(&self.shared.core, ttl);
-        self.write(|writer| {
-            let old = writer.header(key)?.filter(|old| writer.is_live(*old));
-            let Some(old) = old else { return Ok(false) };
-            writer.set_deadline(key, old, deadline_ms).map(|()| true)
-        })
+        self.write(|writer| writer.touch(key, deadline_ms))
     }
 
-    fn incr(&mut self, key: &[u8], delta: i64) -> Result<Option<u64>> {
+    fn incr(
+        &mut self,
+        key: &[u8],
+        delta: Delta,
+        absent: Option<Initial>,
+    ) -> Result<Option<Counted>> {
         check_key(key)?;
-        let sum = self.write(|writer| {
-            let Some(old) = writer.find(key)? else { return Ok(SumInside::Absent) };
-            let Some(sum) = decimal::add(&writer.found[HEADER_LEN..], delta) else {
-                return Ok(SumInside::NotANumber);
-            };
-            let terms = (old.deadline_ms, old.flags);
-            writer.put(key, old.deadline_ms, terms, [Digits::new(sum).as_bytes(), &[]])?;
-            Ok(SumInside::Is(sum))
-        })?;
-        match sum {
-            SumInside::Is(sum) => Ok(Some(sum)),
-            SumInside::Absent => Ok(None),
-            SumInside::NotANumber => Err(Error::NotANumber { engine: SCHEME }),
-        }
+        let core = &self.shared.core;
+        let absent = absent.map(|initial| (initial.number, deadline_ms(core, initial.ttl)));
+        self.write(|writer| writer.incr(key, delta, absent))?
     }
 
     fn clear(&mut self) -> Result<()> {
@@ -306,7 +219,13 @@ impl Session for BdbSession {
     }
 }
 
-fn check_key(key: &[u8]) -> Result<()> {
+fn no_header(core: &Core) -> Error {
+    let folder = core.environment.folder().display();
+    let what = format!("{folder} holds a record without its header; delete it");
+    Error::Corrupted { engine: SCHEME, what }
+}
+
+pub(super) fn check_key(key: &[u8]) -> Result<()> {
     match key.len() {
         1..=MAX_KEY_LEN => Ok(()),
         0 => Err(Error::InvalidKey { engine: SCHEME, reason: "it is empty" }),

@@ -9,7 +9,7 @@ use larder_host::disk;
 use larder_host::scratch::Place;
 use larder_store::{
     ByteSize, Capabilities, Catalog, Clock, Durability, FileSystem, Ownership, Reach, Result,
-    Session, Span, Stats, Store, StoreInfo, StoreUrl,
+    Session, Span, Stats, Store, StoreInfo, StoreUrl, Waits,
 };
 
 use super::SCHEME;
@@ -160,12 +160,15 @@ impl Store for BdbStore {
             append: true,
             incr: true,
             touch: true,
+            get_and_touch: true,
             // BerkeleyDB reads many keys at once only where they are neighbours.
             batch: false,
+            batch_write: true,
             groups: false,
             clear: true,
             persistent: true,
             evicts: false,
+            waits: Waits::Disk,
             reach: Reach::Process,
             max_key_len: Some(MAX_KEY_LEN),
             max_value_len: Some(MAX_VALUE_LEN),

@@ -12,8 +12,31 @@ use super::sys;
 /// The room that a buffer gets before the length of the file is known.
 const FIRST_ROOM: usize = 1024;
 
-/// Reads the entry under `name`; `value` becomes the entry's value, or empty where there is no entry.
+/// Reads the entry under `name`; its value goes behind the bytes of `out`. Where there is no entry, `out` stays as it is.
 #[inline]
+pub(super) fn read_onto(
+    folder: &Folder,
+    name: &Name,
+    key: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<ReadEntry> {
+    let Some(file) = open(folder, name)? else { return Ok(ReadEntry::Nothing) };
+    let before = out.len();
+    out.reserve(FIRST_ROOM);
+    sys::read_whole(file.as_fd(), out).map_err(|error| {
+        out.truncate(before);
+        folder.error("reading", name.path().as_c_str(), error)
+    })?;
+    let read = &out[before..];
+    let found = Trailer::read(read, read.len() as u64, key);
+    out.truncate(match found {
+        ReadEntry::Entry(_) => out.len() - key.len() - TRAILER_LEN,
+        ReadEntry::Nothing | ReadEntry::Broken => before,
+    });
+    Ok(found)
+}
+
+/// As [`read_onto`]; `value` becomes the entry's value, or empty where there is no entry.
 pub(super) fn read(
     folder: &Folder,
     name: &Name,
@@ -21,18 +44,7 @@ pub(super) fn read(
     value: &mut Vec<u8>,
 ) -> Result<ReadEntry> {
     value.clear();
-    let Some(file) = open(folder, name)? else { return Ok(ReadEntry::Nothing) };
-    value.reserve(FIRST_ROOM);
-    sys::read_whole(file.as_fd(), value).map_err(|error| {
-        value.clear();
-        folder.error("reading", name.path().as_c_str(), error)
-    })?;
-    let found = Trailer::read(value, value.len() as u64, key);
-    value.truncate(match found {
-        ReadEntry::Entry(_) => value.len() - key.len() - TRAILER_LEN,
-        ReadEntry::Nothing | ReadEntry::Broken => 0,
-    });
-    Ok(found)
+    read_onto(folder, name, key, value)
 }
 
 /// As [`read`], without the value: `end` receives the bytes behind the value.

@@ -29,6 +29,7 @@ mod sys;
 mod tests;
 mod usage;
 mod walk;
+mod writer;
 
 use larder_store::{Engine, Medium};
 

@@ -3,19 +3,21 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use larder_store::{Error, Meta, Remaining, Result, Session, SetMode, SetOptions, SetOutcome};
+use larder_store::{
+    Counted, DeleteOutcome, Delta, Error, Facts, Initial, Meta, Remaining, Result, Session,
+    SetMode, SetOptions, SetOutcome,
+};
 
 use super::SCHEME;
 use super::entry;
-use super::folder::Temporary;
 use super::format::{ReadEntry, Trailer};
 use super::lock::Locks;
 use super::name::Name;
 use super::store::{MAX_KEY_LEN, Shared};
-use super::sys;
 use super::walk::walk;
+use super::writer::{EntryWriter, NewMetadata, live, new_version, remove};
 use crate::counters::SessionCounters;
 use crate::decimal;
 
@@ -30,21 +32,13 @@ pub(super) struct FileSession {
     shared: Arc<Shared>,
 }
 
-/// The tools of a session to change entries.
-#[derive(Debug)]
-struct EntryWriter {
-    temporary: Temporary,
-    /// Key and trailer, as read or to be written.
-    tail: Vec<u8>,
-}
-
 impl FileSession {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
         Self {
             counters: shared.counters.session(),
             value: Vec::new(),
             locks: Locks::default(),
-            writer: EntryWriter { temporary: Temporary::new(), tail: Vec::new() },
+            writer: EntryWriter::new(),
             shared,
         }
     }
@@ -57,23 +51,30 @@ impl FileSession {
         Ok(Name::of(key, self.shared.folder.depth()))
     }
 
-    /// `get`, for an entry whose name is given.
-    pub(super) fn get_at(
+    /// `get_onto`, for an entry whose name is given.
+    pub(super) fn get_onto_at(
         &mut self,
         name: &Name,
         key: &[u8],
-        value: &mut Vec<u8>,
+        out: &mut Vec<u8>,
     ) -> Result<Option<Meta>> {
-        let found = entry::read(&self.shared.folder, name, key, value)?;
-        let meta = match found {
-            ReadEntry::Entry(trailer) => self.meta(&trailer),
-            ReadEntry::Nothing | ReadEntry::Broken => None,
-        };
-        if let (ReadEntry::Entry(_), None) = (found, meta) {
-            value.clear();
+        let before = out.len();
+        let found = entry::read_onto(&self.shared.folder, name, key, out)?;
+        let hit = self.hit(name, key, found);
+        if hit.is_none() {
+            out.truncate(before);
+        }
+        Ok(self.counters.looked_up(hit).map(|(_, meta)| meta))
+    }
+
+    /// The trailer and the metadata of a hit. An entry that has expired is none, and is removed.
+    fn hit(&mut self, name: &Name, key: &[u8], found: ReadEntry) -> Option<(Trailer, Meta)> {
+        let ReadEntry::Entry(trailer) = found else { return None };
+        let meta = self.meta(&trailer);
+        if meta.is_none() {
             self.expire(name, key);
         }
-        Ok(self.counters.looked_up(meta))
+        meta.map(|meta| (trailer, meta))
     }
 
     /// The metadata of a hit; `None` when the entry has expired.
@@ -85,7 +86,7 @@ impl FileSession {
                 left => Remaining::For(Duration::from_millis(left)),
             },
         };
-        Some(Meta { flags: trailer.flags, version: Some(trailer.version), ttl })
+        Some(Meta { flags: trailer.flags, version: Some(trailer.version), ttl, stale: false })
     }
 
     /// Removes an expired entry, unless another session is about to change the entry. A reader that may not write
@@ -136,9 +137,28 @@ impl FileSession {
             shared.check_len(value.len())?;
         }
         let change = NewMetadata { version: None, flags, deadline_ms };
-        writer.store(shared, locks, name, key, value, change)?;
+        let version = writer.store(shared, locks, name, key, value, change)?;
         self.counters.sets.add_one();
-        Ok(SetOutcome::Stored)
+        Ok(SetOutcome::Stored(Some(version)))
+    }
+
+    /// Writes the entry again with another deadline, because files never change. `value` becomes its value.
+    fn touch_entry(
+        &mut self,
+        key: &[u8],
+        ttl: Option<Duration>,
+        value: &mut Vec<u8>,
+    ) -> Result<Option<Meta>> {
+        let name = self.name(key)?;
+        let Self { shared, locks, writer, .. } = self;
+        let _turn = locks.wait(&shared.folder, &name)?;
+        let found = entry::read(&shared.folder, &name, key, value)?;
+        let Some(Trailer { version, flags, .. }) = live(shared, found) else { return Ok(None) };
+        let deadline_ms = ttl.map_or(0, |ttl| shared.clock.deadline_ms(ttl));
+        let change = NewMetadata { version: Some(version), flags, deadline_ms };
+        writer.store(shared, locks, &name, key, value, change)?;
+        let ttl = ttl.map_or(Remaining::Forever, Remaining::For);
+        Ok(Some(Meta { flags, version: Some(version), ttl, stale: false }))
     }
 
     /// `delete`, for an entry whose name is given.
@@ -160,90 +180,6 @@ impl FileSession {
     }
 }
 
-/// The metadata with which an entry is stored.
-#[derive(Debug, Clone, Copy)]
-struct NewMetadata {
-    /// `None` gives the entry a new version.
-    version: Option<u64>,
-    flags: u32,
-    deadline_ms: u64,
-}
-
-impl EntryWriter {
-    /// Stores an entry. An entry that has already expired or is too large only removes the old one. The caller has the
-    /// turn.
-    fn store(
-        &mut self,
-        shared: &Shared,
-        locks: &Locks,
-        name: &Name,
-        key: &[u8],
-        value: &[u8],
-        change: NewMetadata,
-    ) -> Result<()> {
-        let refused = shared.check_len(value.len());
-        let trailer = Trailer {
-            version: change.version.unwrap_or_else(new_version),
-            deadline_ms: change.deadline_ms,
-            value_len: value.len() as u64,
-            flags: change.flags,
-        };
-        if refused.is_err() || trailer.is_expired(|| shared.clock.now_ms()) {
-            if entry::look(&shared.folder, name, key, &mut self.tail)? != ReadEntry::Nothing {
-                remove(shared, name)?;
-            }
-            return refused;
-        }
-        trailer.write(key, &mut self.tail);
-        let Self { temporary, tail } = self;
-        let Some(budget) = &shared.budget else {
-            return shared.folder.put(name, temporary, value, tail);
-        };
-        let len = (value.len() + tail.len()) as u64;
-        let old = stat(shared, name)?;
-        budget.reserve(&shared.folder, locks, name, len, old)?;
-        let stored = shared.folder.put(name, temporary, value, tail);
-        match stored {
-            Ok(()) => budget.stored(len, old),
-            Err(_) => budget.give_back(len, old),
-        }
-        stored
-    }
-}
-
-/// The entry, when there is one and it has not expired.
-fn live(shared: &Shared, found: ReadEntry) -> Option<Trailer> {
-    match found {
-        ReadEntry::Entry(trailer) => {
-            (!trailer.is_expired(|| shared.clock.now_ms())).then_some(trailer)
-        }
-        _ => None,
-    }
-}
-
-/// Removes the file under `name`; `false` when there is no such file. The caller has the turn.
-fn remove(shared: &Shared, name: &Name) -> Result<bool> {
-    let Some(budget) = &shared.budget else { return shared.folder.remove(name) };
-    let old = stat(shared, name)?;
-    let removed = shared.folder.remove(name)?;
-    if let Some(old) = old.filter(|_| removed) {
-        budget.removed(old);
-    }
-    Ok(removed)
-}
-
-fn stat(shared: &Shared, name: &Name) -> Result<Option<sys::FileStat>> {
-    sys::stat(shared.folder.as_fd(), name.path().as_c_str())
-        .map_err(|error| shared.folder.error("looking at", name.path().as_c_str(), error))
-}
-
-/// A version that no entry of this key had before: changes of one key take turns, and each takes longer than the
-/// clock's nanosecond. The version stays unique after a delete too, which a counter in the entry could not ensure.
-fn new_version() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos());
-    u64::try_from(now).unwrap_or(u64::MAX)
-}
-
 impl Session for FileSession {
     fn engine(&self) -> &'static str {
         SCHEME
@@ -251,8 +187,38 @@ impl Session for FileSession {
 
     fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
         value.clear();
+        self.get_onto(key, value)
+    }
+
+    fn get_onto(&mut self, key: &[u8], out: &mut Vec<u8>) -> Result<Option<Meta>> {
         let name = self.name(key)?;
-        self.get_at(&name, key, value)
+        self.get_onto_at(&name, key, out)
+    }
+
+    /// Reads the end of the file alone. The version is the time at which the entry was stored, so it tells the age.
+    fn look(&mut self, key: &[u8]) -> Result<Option<Facts>> {
+        let name = self.name(key)?;
+        let found = entry::look(&self.shared.folder, &name, key, &mut self.writer.tail)?;
+        let hit = self.hit(&name, key, found);
+        Ok(self.counters.looked_up(hit).map(|(trailer, meta)| {
+            let value_len = usize::try_from(trailer.value_len).unwrap_or(usize::MAX);
+            let age = Duration::from_nanos(new_version().saturating_sub(trailer.version));
+            Facts { age: Some(age), ..Facts::of(meta, value_len) }
+        }))
+    }
+
+    fn get_and_touch(
+        &mut self,
+        key: &[u8],
+        ttl: Option<Duration>,
+        value: &mut Vec<u8>,
+    ) -> Result<Option<Meta>> {
+        value.clear();
+        let touched = self.touch_entry(key, ttl, value);
+        if !matches!(touched, Ok(Some(_))) {
+            value.clear();
+        }
+        Ok(self.counters.looked_up(touched?))
     }
 
     fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {
@@ -277,29 +243,54 @@ impl Session for FileSession {
         self.delete_at(&name, key)
     }
 
-    /// Writes the entry again, because files never change.
-    fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
+    fn delete_if(&mut self, key: &[u8], version: u64) -> Result<DeleteOutcome> {
         let name = self.name(key)?;
-        let Self { shared, locks, writer, value, .. } = self;
+        let Self { shared, locks, writer, .. } = self;
         let _turn = locks.wait(&shared.folder, &name)?;
-        let found = entry::read(&shared.folder, &name, key, value)?;
-        let Some(old) = live(shared, found) else { return Ok(false) };
-        let deadline_ms = ttl.map_or(0, |ttl| shared.clock.deadline_ms(ttl));
-        let change = NewMetadata { version: Some(old.version), flags: old.flags, deadline_ms };
-        writer.store(shared, locks, &name, key, value, change)?;
-        Ok(true)
+        let found = entry::look(&shared.folder, &name, key, &mut writer.tail)?;
+        match live(shared, found) {
+            None => Ok(DeleteOutcome::NotFound),
+            Some(old) if old.version != version => Ok(DeleteOutcome::Exists),
+            // Only another program removes a file without the turn.
+            Some(_) if !remove(shared, &name)? => Ok(DeleteOutcome::NotFound),
+            Some(_) => {
+                self.counters.deletes.add_one();
+                Ok(DeleteOutcome::Deleted)
+            }
+        }
     }
 
-    fn incr(&mut self, key: &[u8], delta: i64) -> Result<Option<u64>> {
+    fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
+        let mut value = std::mem::take(&mut self.value);
+        let touched = self.touch_entry(key, ttl, &mut value);
+        self.value = value;
+        Ok(touched?.is_some())
+    }
+
+    fn incr(
+        &mut self,
+        key: &[u8],
+        delta: Delta,
+        absent: Option<Initial>,
+    ) -> Result<Option<Counted>> {
         let name = self.name(key)?;
         let Self { shared, locks, writer, value, .. } = self;
         let _turn = locks.wait(&shared.folder, &name)?;
         let found = entry::read(&shared.folder, &name, key, value)?;
-        let Some(old) = live(shared, found) else { return Ok(None) };
-        let sum = decimal::add(value, delta).ok_or(Error::NotANumber { engine: SCHEME })?;
-        let change = NewMetadata { version: None, flags: old.flags, deadline_ms: old.deadline_ms };
-        writer.store(shared, locks, &name, key, decimal::Digits::new(sum).as_bytes(), change)?;
-        Ok(Some(sum))
+        let (number, flags, deadline_ms) = match (live(shared, found), absent) {
+            (Some(old), _) => {
+                let sum = decimal::add(value, delta);
+                (sum.ok_or(Error::NotANumber { engine: SCHEME })?, old.flags, old.deadline_ms)
+            }
+            (None, Some(Initial { number, ttl })) => {
+                (number, 0, ttl.map_or(0, |ttl| shared.clock.deadline_ms(ttl)))
+            }
+            (None, None) => return Ok(None),
+        };
+        let change = NewMetadata { version: None, flags, deadline_ms };
+        let digits = decimal::Digits::new(number);
+        let version = writer.store(shared, locks, &name, key, digits.as_bytes(), change)?;
+        Ok(Some(Counted { number, version: Some(version) }))
     }
 
     /// Removes every entry, one by one; entries that other sessions store meanwhile may stay.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use larder_store::{
     Capabilities, Catalog, Clock, Durability, Error, FileSystem, Reach, Result, Session, Stats,
-    Store, StoreInfo, StoreUrl,
+    Store, StoreInfo, StoreUrl, Waits,
 };
 
 use super::SCHEME;
@@ -128,11 +128,14 @@ impl Store for FileStore {
             append: true,
             incr: true,
             touch: true,
+            get_and_touch: true,
             batch: false,
+            batch_write: false,
             groups: false,
             clear: true,
             persistent: self.shared.config.mount.is_none(),
             evicts: self.shared.budget.is_some(),
+            waits: Waits::Disk,
             reach: Reach::Host,
             max_key_len: Some(MAX_KEY_LEN),
             max_value_len: self.shared.max_value_len(),

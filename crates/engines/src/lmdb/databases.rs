@@ -17,9 +17,10 @@ pub(super) const DATABASES: u32 = 3 * NAMESPACES;
 
 /// The key of the main database that marks the file as Larder's, and its value, the format.
 const FORMAT_KEY: &str = "larder";
-const FORMAT: &[u8] = b"2";
-/// The format before tags existed. Its records are valid in this format, without tags.
-const FORMAT_WITHOUT_TAGS: &[u8] = b"1";
+const FORMAT: &[u8] = b"3";
+/// The format before tags existed, and the format in which a version was a transaction alone. Their records are valid in
+/// this format. An older larder refuses the file from then on, because its versions could repeat newer ones.
+const OLD_FORMATS: [&[u8]; 2] = [b"1", b"2"];
 
 /// The databases of a namespace.
 #[derive(Debug, Clone, Copy)]
@@ -44,7 +45,7 @@ impl Databases {
                 let main = opener.create_database::<Str, Bytes>(txn, None)?;
                 match main.get(txn, FORMAT_KEY)? {
                     Some(FORMAT) => {}
-                    Some(FORMAT_WITHOUT_TAGS) => main.put(txn, FORMAT_KEY, FORMAT)?,
+                    Some(old) if OLD_FORMATS.contains(&old) => main.put(txn, FORMAT_KEY, FORMAT)?,
                     None if main.is_empty(txn)? => main.put(txn, FORMAT_KEY, FORMAT)?,
                     format => return Ok(CommitOrAbort::Abort(format.map(<[u8]>::to_vec))),
                 }

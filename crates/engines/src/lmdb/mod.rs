@@ -14,6 +14,8 @@
 //! Processes queue for writes at a file lock, because LMDB's own lock can leave live processes asleep when a waiting
 //! process is killed; see [`environment`].
 
+mod batch;
+mod change;
 mod config;
 mod databases;
 mod environment;

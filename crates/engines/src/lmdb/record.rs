@@ -7,9 +7,26 @@ use larder_store::{MAX_TAG_LEN, Remaining};
 /// Length of the header: deadline, version with the length of the tag, flags.
 pub(super) const HEADER_LEN: usize = 8 + 8 + 4;
 
-/// The highest byte of the version field is the length of the tag, the rest is the version: a disk wears out before
-/// 2^56 transactions. An entry without a tag is stored as before tags existed.
+/// The highest byte of the version field is the length of the tag, the rest is the version. An entry without a tag is
+/// stored as before tags existed.
 const VERSION_BITS: u32 = 56;
+
+/// The lowest bits of a version count the entries that one transaction writes; the bits above are the transaction. A
+/// disk wears out before 2^44 transactions, each of which writes some pages.
+const COUNT_BITS: u32 = 12;
+
+/// The most entries that one transaction may write.
+pub(super) const VERSIONS_PER_TRANSACTION: usize = 1 << COUNT_BITS;
+
+/// The version of the entry that a transaction writes after `n_before` others.
+///
+/// A file from before batches has versions without the count. They are below every version that is made from their
+/// transaction or a later one, so no version repeats.
+pub(super) fn version(transaction: u64, n_before: u64) -> u64 {
+    debug_assert!(n_before < VERSIONS_PER_TRANSACTION as u64, "a transaction has no more versions");
+    transaction << COUNT_BITS | n_before
+}
+
 const _: () = assert!(MAX_TAG_LEN <= u8::MAX as usize, "the length of a tag is one byte");
 
 /// The size of an entry beside its key and its value: the header, and the node and slot of LMDB's page.
@@ -23,8 +40,7 @@ pub(super) type Terms = (u64, u32);
 pub(super) struct RecordHeader {
     /// When the entry expires, in milliseconds since 1970; 0 is never.
     pub(super) deadline_ms: u64,
-    /// The transaction that wrote the value. LMDB counts transactions from 1, and a transaction writes an entry once,
-    /// so no two changes share a version.
+    /// The [`version`] of the value. LMDB counts transactions from 1, so it is never 0, and no two changes share one.
     pub(super) version: u64,
     /// The flags that the entry was set with.
     pub(super) flags: u32,
@@ -116,6 +132,15 @@ mod tests {
         let header = RecordHeader { deadline_ms: 1, version: 2, flags: 3, tag_len: 0 };
         let stored = [1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0];
         assert_eq!(header.to_bytes(), stored);
+    }
+
+    #[test]
+    fn no_version_repeats_and_later_versions_are_larger() {
+        let last = VERSIONS_PER_TRANSACTION as u64 - 1;
+        // A file from before batches has its transactions as versions.
+        let versions = [7, version(7, 0), version(7, 1), version(7, last), version(8, 0)];
+        assert!(versions.is_sorted_by(|one, next| one < next), "{versions:?}");
+        assert!(version((1 << (VERSION_BITS - COUNT_BITS)) - 1, last) < 1 << VERSION_BITS);
     }
 
     #[test]

@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use heed::MdbError;
 use larder_store::{
-    Error, Groups, Meta, Remaining, Result, Session, SetMode, SetOptions, SetOutcome,
+    Counted, DeleteDone, DeleteOutcome, Delta, Error, Facts, Groups, Initial, Meta, Put, Remaining,
+    Result, Session, SetDone, SetOptions, SetOutcome,
 };
 
 use super::SCHEME;
+use super::change::NewEntry;
 use super::config::MAX_KEY_LEN;
-use super::record::{Record, Terms, entry_bytes};
+use super::record::{Record, RecordHeader, entry_bytes};
 use super::store::Shared;
-use super::writer::{Buffers, OldEntry, Tag, WriteTransaction};
+use super::writer::{Buffers, WriteTransaction};
 use crate::counters::SessionCounters;
-use crate::decimal::{self, Digits};
-use crate::transaction::{SetInside, SumInside};
 
 /// The number of attempts of a write that finds no free pages, a millisecond apart. Usually a descheduled reader
 /// still holds old pages, and other writers take the pages that it frees.
@@ -86,7 +86,7 @@ impl LmdbSession {
     }
 
     /// When an entry with this TTL expires; 0 is never.
-    fn deadline_ms(&self, ttl: Option<Duration>) -> u64 {
+    pub(super) fn deadline_ms(&self, ttl: Option<Duration>) -> u64 {
         match ttl {
             None => 0,
             // Long past, even if the clock is set back.
@@ -107,24 +107,27 @@ impl LmdbSession {
     ) -> Result<SetOutcome> {
         check_key(key)?;
         let terms = (self.deadline_ms(options.ttl), options.flags);
-        let limit = self.shared.limits.value_len;
-        let done = self.write(entry_bytes(key.len(), tag.len() + value.len()), |writer| {
-            let old = writer.find(key)?;
-            let there = old.filter(|found| writer.is_live(*found));
-            if let Some(refused) = options.mode.refusal(there.map(|found| found.header.version)) {
-                return Ok(SetInside::Done(refused));
-            }
-            set(writer, key, value, (options.mode, terms, tag), (old, there), limit)
-        })?;
-        match done {
-            SetInside::Done(outcome) => {
-                if outcome == SetOutcome::Stored {
-                    self.counters.sets.add_one();
-                }
-                Ok(outcome)
-            }
-            SetInside::TooLarge(len) => Err(Error::ValueTooLarge { engine: SCHEME, len, limit }),
+        let new = NewEntry { key, value, mode: options.mode, terms, tag };
+        let bytes = entry_bytes(key.len(), tag.len() + value.len());
+        let outcome = self.write(bytes, |writer| writer.set(&new))??;
+        if outcome.is_stored() {
+            self.counters.sets.add_one();
         }
+        Ok(outcome)
+    }
+
+    /// Calls `hit` with the live entry under `key`, in LMDB's own memory.
+    fn read<T>(&mut self, key: &[u8], hit: impl FnOnce(Meta, &[u8]) -> T) -> Result<Option<T>> {
+        check_key(key)?;
+        let Shared { environment, databases, clock, .. } = &*self.shared;
+        let txn = environment.read()?;
+        let stored = databases.entries.get(&txn, key).map_err(|error| environment.error(error))?;
+        let found = match stored {
+            Some(stored) => live(stored, || clock.now_ms()),
+            None => Ok(None),
+        };
+        let found = found.map_err(|error| environment.error(error))?;
+        Ok(self.counters.looked_up(found).map(|(meta, value)| hit(meta, value)))
     }
 }
 
@@ -135,18 +138,36 @@ impl Session for LmdbSession {
 
     fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
         value.clear();
-        check_key(key)?;
-        let Shared { environment, databases, clock, .. } = &*self.shared;
-        let txn = environment.read()?;
-        let stored = databases.entries.get(&txn, key).map_err(|error| environment.error(error))?;
-        let found = match stored {
-            Some(stored) => live(stored, || clock.now_ms()),
-            None => Ok(None),
-        };
-        let found = found.map_err(|error| environment.error(error))?;
-        Ok(self.counters.looked_up(found).map(|(meta, bytes)| {
-            value.extend_from_slice(bytes);
+        self.get_onto(key, value)
+    }
+
+    fn get_onto(&mut self, key: &[u8], out: &mut Vec<u8>) -> Result<Option<Meta>> {
+        self.read(key, |meta, value| {
+            out.extend_from_slice(value);
             meta
+        })
+    }
+
+    fn look(&mut self, key: &[u8]) -> Result<Option<Facts>> {
+        self.read(key, |meta, value| Facts::of(meta, value.len()))
+    }
+
+    fn get_and_touch(
+        &mut self,
+        key: &[u8],
+        ttl: Option<Duration>,
+        value: &mut Vec<u8>,
+    ) -> Result<Option<Meta>> {
+        value.clear();
+        check_key(key)?;
+        let deadline_ms = self.deadline_ms(ttl);
+        let touched = self.write(0, |writer| writer.touch(key, deadline_ms))?;
+        Ok(self.counters.looked_up(touched).map(|found| {
+            // The transaction has left the value there.
+            value.extend_from_slice(&self.buffers.value);
+            let ttl = ttl.map_or(Remaining::Forever, Remaining::For);
+            let RecordHeader { flags, version, .. } = found.header;
+            Meta { flags, version: Some(version), ttl, stale: false }
         }))
     }
 
@@ -172,51 +193,47 @@ impl Session for LmdbSession {
         self.store(key, value, options, &[])
     }
 
+    fn set_many(&mut self, entries: &[Put<'_>], done: &mut SetDone<'_>) -> Result<()> {
+        self.store_many(entries, done)
+    }
+
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
         check_key(key)?;
-        let deleted = self.write(0, |writer| {
-            let Some(found) = writer.find(key)? else { return Ok(false) };
-            let there = writer.is_live(found);
-            writer.remove(key, found).map(|()| there)
-        })?;
+        let deleted = self.write(0, |writer| writer.delete(key))?;
         if deleted {
             self.counters.deletes.add_one();
         }
         Ok(deleted)
     }
 
+    fn delete_many(&mut self, keys: &[&[u8]], done: &mut DeleteDone<'_>) -> Result<()> {
+        self.remove_many(keys, done)
+    }
+
+    fn delete_if(&mut self, key: &[u8], version: u64) -> Result<DeleteOutcome> {
+        check_key(key)?;
+        let outcome = self.write(0, |writer| writer.delete_if(key, version))?;
+        if outcome == DeleteOutcome::Deleted {
+            self.counters.deletes.add_one();
+        }
+        Ok(outcome)
+    }
+
     fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
         check_key(key)?;
         let deadline_ms = self.deadline_ms(ttl);
-        self.write(0, |writer| {
-            let Some(found) = writer.find(key)?.filter(|found| writer.is_live(*found)) else {
-                return Ok(false);
-            };
-            writer.set_deadline(key, found, deadline_ms).map(|()| true)
-        })
+        self.write(0, |writer| Ok(writer.touch(key, deadline_ms)?.is_some()))
     }
 
-    fn incr(&mut self, key: &[u8], delta: i64) -> Result<Option<u64>> {
+    fn incr(
+        &mut self,
+        key: &[u8],
+        delta: Delta,
+        absent: Option<Initial>,
+    ) -> Result<Option<Counted>> {
         check_key(key)?;
-        let sum = self.write(0, |writer| {
-            let Some(found) = writer.find(key)?.filter(|found| writer.is_live(*found)) else {
-                return Ok(SumInside::Absent);
-            };
-            writer.read_value(key)?;
-            let Some(sum) = decimal::add(&writer.buffers.value, delta) else {
-                return Ok(SumInside::NotANumber);
-            };
-            let digits = Digits::new(sum);
-            let (terms, digits) = (found.header.terms(), digits.as_bytes());
-            writer.put(key, Some(found), terms, Tag::Same, [digits, &[]])?;
-            writer.make_room()?;
-            Ok(SumInside::Is(sum))
-        })?;
-        match sum {
-            SumInside::Is(sum) => Ok(Some(sum)),
-            SumInside::Absent => Ok(None),
-            SumInside::NotANumber => Err(Error::NotANumber { engine: SCHEME }),
-        }
+        let absent = absent.map(|initial| (initial.number, self.deadline_ms(initial.ttl)));
+        self.write(0, |writer| writer.incr(key, delta, absent))?
     }
 
     fn clear(&mut self) -> Result<()> {
@@ -232,7 +249,7 @@ impl Session for LmdbSession {
     }
 }
 
-fn check_key(key: &[u8]) -> Result<()> {
+pub(super) fn check_key(key: &[u8]) -> Result<()> {
     match key.len() {
         1..=MAX_KEY_LEN => Ok(()),
         0 => Err(Error::InvalidKey { engine: SCHEME, reason: "it is empty" }),
@@ -249,41 +266,11 @@ fn live(stored: &[u8], now_ms: impl FnOnce() -> u64) -> heed::Result<Option<(Met
 /// The metadata of an entry; `None` when it has expired.
 pub(super) fn meta(record: Record<'_>, now_ms: impl FnOnce() -> u64) -> Option<Meta> {
     let header = record.header;
-    let meta = |ttl: Remaining| Meta { flags: header.flags, version: Some(header.version), ttl };
+    let meta = |ttl: Remaining| Meta {
+        flags: header.flags,
+        version: Some(header.version),
+        ttl,
+        stale: false,
+    };
     header.remaining(now_ms).map(meta)
-}
-
-/// Stores the entry, when its condition holds.
-fn set(
-    writer: &mut WriteTransaction<'_>,
-    key: &[u8],
-    value: &[u8],
-    (mode, terms, tag): (SetMode, Terms, &[u8]),
-    (old, there): (Option<OldEntry>, Option<OldEntry>),
-    limit: usize,
-) -> heed::Result<SetInside> {
-    // Append and prepend keep the deadline, flags and tag of the entry.
-    let joined = there.filter(|_| matches!(mode, SetMode::Append | SetMode::Prepend));
-    let len = value.len() + joined.map_or(0, |found| found.value_len);
-    if len > limit {
-        if let Some(old) = old.filter(|_| mode == SetMode::Set) {
-            writer.remove(key, old)?;
-        }
-        return Ok(SetInside::TooLarge(len));
-    }
-    if let Some(found) = joined {
-        writer.read_value(key)?;
-        let other = std::mem::take(&mut writer.buffers.value);
-        let parts = match mode {
-            SetMode::Prepend => [value, &other],
-            _ => [&other[..], value],
-        };
-        let put = writer.put(key, old, found.header.terms(), Tag::Same, parts);
-        writer.buffers.value = other;
-        put?;
-    } else {
-        writer.put(key, old, terms, Tag::New(tag), [value, &[]])?;
-    }
-    writer.make_room()?;
-    Ok(SetInside::Done(SetOutcome::Stored))
 }

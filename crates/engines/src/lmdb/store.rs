@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use larder_store::{
     ByteSize, Capabilities, Catalog, Clock, Durability, Ownership, Reach, Result, Session, Stats,
-    Store, StoreInfo, StoreUrl,
+    Store, StoreInfo, StoreUrl, Waits,
 };
 
 use super::SCHEME;
@@ -119,11 +119,14 @@ impl Store for LmdbStore {
             append: true,
             incr: true,
             touch: true,
+            get_and_touch: true,
             batch: true,
+            batch_write: true,
             groups: true,
             clear: true,
             persistent: true,
             evicts: true,
+            waits: Waits::Disk,
             reach: Reach::Host,
             max_key_len: Some(MAX_KEY_LEN),
             max_value_len: Some(self.shared.limits.value_len),

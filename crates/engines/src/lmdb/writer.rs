@@ -7,11 +7,11 @@ use std::ops::Bound;
 use heed::RwTxn;
 
 use super::databases::Databases;
-use super::record::{Record, RecordHeader, Terms, entry_bytes};
+use super::record::{Record, RecordHeader, Terms, entry_bytes, version};
 use super::usage::UsageRecord;
 
 /// The most expired entries that a write removes. Each write adds at most one, so expired entries never pile up.
-const EXPIRED_PER_WRITE: usize = 16;
+pub(super) const EXPIRED_PER_WRITE: usize = 16;
 
 /// The number of neighbours from which eviction chooses. Redis samples five too. Of five unrelated ages, the oldest is
 /// in the older half of all entries in 31 cases of 32.
@@ -72,12 +72,14 @@ impl OldEntry {
 pub(super) struct WriteTransaction<'s> {
     databases: Databases,
     usage_key: &'s str,
-    limits: NamespaceLimits,
+    pub(super) limits: NamespaceLimits,
     /// The time of this transaction, in milliseconds since 1970.
     now_ms: u64,
     txn: RwTxn<'s>,
     pub(super) buffers: &'s mut Buffers,
     changed: bool,
+    /// The versions that this transaction has used.
+    n_versions: u64,
     /// Entries evicted to make room, and entries removed because they had expired.
     pub(super) evictions: u64,
     pub(super) expirations: u64,
@@ -101,14 +103,22 @@ impl<'s> WriteTransaction<'s> {
             txn,
             buffers,
             changed: false,
+            n_versions: 0,
             evictions: 0,
             expirations: 0,
         })
     }
 
-    /// The version of the entries that this transaction writes.
-    fn version(&self) -> u64 {
-        self.txn.id() as u64
+    /// A version for an entry that this transaction writes.
+    fn next_version(&mut self) -> u64 {
+        let next = version(self.txn.id() as u64, self.n_versions);
+        self.n_versions += 1;
+        next
+    }
+
+    /// The version that this transaction gave to an entry last.
+    fn last_version(&self) -> Option<u64> {
+        Some(version(self.txn.id() as u64, self.n_versions.checked_sub(1)?))
     }
 
     /// The entry under `key`, expired or not.
@@ -131,7 +141,7 @@ impl<'s> WriteTransaction<'s> {
         Ok(())
     }
 
-    /// Stores an entry in place of `old`, the entry under its key. The value comes in two parts.
+    /// Stores an entry in place of `old`, the entry under its key, and returns its version. The value comes in two parts.
     pub(super) fn put(
         &mut self,
         key: &[u8],
@@ -139,12 +149,14 @@ impl<'s> WriteTransaction<'s> {
         (deadline_ms, flags): Terms,
         tag: Tag<'_>,
         parts: [&[u8]; 2],
-    ) -> heed::Result<()> {
-        let header = RecordHeader { deadline_ms, version: self.version(), flags, tag_len: 0 };
-        self.put_record(key, old, header, tag, parts)
+    ) -> heed::Result<u64> {
+        let version = self.next_version();
+        let header = RecordHeader { deadline_ms, version, flags, tag_len: 0 };
+        self.put_record(key, old, header, tag, parts).map(|()| version)
     }
 
-    /// Gives an entry another deadline. Its value stays, and so does its version.
+    /// Gives an entry another deadline. Its value stays, and so does its version; the value is then in the buffer for
+    /// values.
     pub(super) fn set_deadline(
         &mut self,
         key: &[u8],
@@ -333,7 +345,7 @@ impl<'s> WriteTransaction<'s> {
         Ok(())
     }
 
-    /// Drops the oldest of the next entries at the hand; `false` when all entries are this transaction's own.
+    /// Drops the oldest of the next entries at the hand; `false` when only the entry that was just written is left.
     fn evict(&mut self) -> heed::Result<bool> {
         // The second try starts over, at the first key.
         for _ in 0..2 {
@@ -349,9 +361,10 @@ impl<'s> WriteTransaction<'s> {
         Ok(false)
     }
 
-    /// Reads the next entries behind the hand and moves the hand past them. The oldest becomes the victim.
+    /// Reads the next entries behind the hand and moves the hand past them. The oldest becomes the victim, unless the
+    /// transaction has just written it: a batch may evict its earlier entries, but never the entry that needs the room.
     fn sample(&mut self) -> heed::Result<Option<OldEntry>> {
-        let own = self.version();
+        let own = self.last_version();
         let Buffers { usage, victim, .. } = &mut *self.buffers;
         let hand = usage.hand();
         let start = if hand.is_empty() { Bound::Unbounded } else { Bound::Excluded(hand) };
@@ -364,7 +377,7 @@ impl<'s> WriteTransaction<'s> {
             let found = OldEntry::new(Record::split(stored)?);
             let version = found.header.version;
             last = key;
-            if version != own && oldest.is_none_or(|oldest| version < oldest.header.version) {
+            if Some(version) != own && oldest.is_none_or(|oldest| version < oldest.header.version) {
                 oldest = Some(found);
                 victim.clear();
                 victim.extend_from_slice(key);
@@ -427,7 +440,9 @@ mod tests {
             let listed = write(&mut buffers, &mut |writer| {
                 let old = writer.find(b"key").unwrap();
                 match step {
-                    Some(tag) => writer.put(b"key", old, (0, 0), tag, [b"value", b""]).unwrap(),
+                    Some(tag) => {
+                        writer.put(b"key", old, (0, 0), tag, [b"value", b""]).unwrap();
+                    }
                     None => writer.remove(b"key", old.unwrap()).unwrap(),
                 }
                 let stored = writer.databases.entries.get(&writer.txn, b"key").unwrap();
@@ -479,5 +494,31 @@ mod tests {
             assert_eq!(n_listed, u64::from(wanted.is_some()), "{step:?}");
             writer.commit().unwrap();
         }
+    }
+
+    #[test]
+    fn a_transaction_evicts_its_earlier_entries_but_never_the_one_that_it_just_wrote() {
+        let place = Place::Own(ScratchDir::create("lmdb").unwrap());
+        let environment = Environment::open(place, &LmdbConfig::default()).unwrap();
+        let databases = Databases::open(&environment, "test").unwrap();
+        let limits = NamespaceLimits { bytes: 3 * 100, pages: 1 << 10, value_len: 1 << 10 };
+        let mut buffers = Buffers::default();
+        let txn = environment.env().write_txn().unwrap();
+        let mut writer =
+            WriteTransaction::new(txn, databases, "test.usage", limits, 10, &mut buffers).unwrap();
+        for i in 0..50_u8 {
+            // Together with its overhead, an entry has between 50 and 100 bytes.
+            let key = [i.wrapping_mul(37)];
+            let old = writer.find(&key).unwrap();
+            writer.put(&key, old, (0, 0), Tag::New(b""), [&[i; 50], b""]).unwrap();
+            writer.make_room().unwrap();
+            assert!(writer.find(&key).unwrap().is_some(), "entry {i}");
+            assert!(writer.buffers.usage.bytes() <= limits.bytes);
+        }
+        assert_eq!(writer.evictions, 47);
+        let alone = [&[7; 200][..], &[7; 200]];
+        writer.put(b"alone", None, (0, 0), Tag::New(b""), alone).unwrap();
+        writer.make_room().unwrap();
+        assert_eq!((writer.evictions, writer.databases.entries.len(&writer.txn).unwrap()), (50, 1));
     }
 }

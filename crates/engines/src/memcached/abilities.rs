@@ -13,6 +13,7 @@ pub(super) struct Abilities {
     /// The server takes a negative number for a TTL that has passed.
     pub(super) negative_ttl: bool,
     pub(super) touch: bool,
+    pub(super) get_and_touch: bool,
     pub(super) append: bool,
     pub(super) incr: bool,
     /// The server makes room by dropping entries.
@@ -31,6 +32,7 @@ impl Abilities {
             ttl: true,
             negative_ttl: true,
             touch: true,
+            get_and_touch: true,
             append: true,
             incr: true,
             evicts: true,
@@ -40,9 +42,11 @@ impl Abilities {
         };
         match config.server {
             MemcachedProgram::Memcached => whole,
-            // The proxy passes on all other requests of a session; statistics and the flush go to the servers behind
-            // it.
-            MemcachedProgram::Twemproxy => Self { negative_ttl: false, ..whole },
+            // The proxy closes the connection after `gat`. It passes on all other requests of a session; statistics and
+            // the flush go to the servers behind it.
+            MemcachedProgram::Twemproxy => {
+                Self { negative_ttl: false, get_and_touch: false, ..whole }
+            }
             // As 5.6.14 answers. An expired row is a miss for `get` alone: `add` finds it. `touch` is unknown, `append`
             // drops the flags, and `incr` of an absent key stores an arbitrary number. A column that cuts values short
             // and acknowledges them has no limit to report. Keys cannot be longer than their column, because keys with
@@ -51,6 +55,7 @@ impl Abilities {
                 ttl: false,
                 negative_ttl: false,
                 touch: false,
+                get_and_touch: false,
                 append: false,
                 incr: false,
                 evicts: false,

@@ -75,8 +75,8 @@ pub(super) struct MemcachedConfig {
     pub(super) nodes: u16,
     /// Start servers on a Unix socket instead of a port of 127.0.0.1.
     pub(super) socket: bool,
-    /// The protocol: `text`, `meta`, or `auto`: meta where every server speaks it (memcached 1.6.10 and later).
-    /// Only meta tells the remaining TTL.
+    /// The protocol: `text`, `meta`, or `auto`: meta where every server speaks it (memcached 1.6.13 and later).
+    /// Only meta tells the remaining TTL, and has versions.
     pub(super) protocol: Protocol,
     /// `session` keeps connections; `operation` opens a connection for every operation and closes it afterwards.
     pub(super) connect: Connect,

@@ -57,8 +57,8 @@ pub(super) struct Connection {
     end: usize,
     /// The next request.
     pub(super) request: Vec<u8>,
-    /// Length of the value in the request under way.
-    value_len: usize,
+    /// Length of the value that the awaited answer is about.
+    pub(super) value_len: usize,
 }
 
 impl Connection {
@@ -127,15 +127,28 @@ impl Connection {
 
     /// Sends the request, a value and the end of its line.
     pub(super) fn send_value(&mut self, value: &[u8]) -> Result<()> {
-        self.value_len = value.len();
+        self.add_value(value)?;
+        self.send_rest()
+    }
+
+    /// Adds a value and the end of its line to the request. A large value is sent at once, behind the request.
+    pub(super) fn add_value(&mut self, value: &[u8]) -> Result<()> {
         if value.len() <= COPIED_LEN {
             self.request.extend_from_slice(value);
             self.request.extend_from_slice(b"\r\n");
-            return self.send();
+            return Ok(());
         }
         self.nothing_left()?;
         let mut slices = [&self.request, value, b"\r\n"].map(IoSlice::new);
-        self.socket()?.send_slices(&mut slices).map_err(|error| self.failed(error))
+        let sent = self.socket()?.send_slices(&mut slices);
+        sent.map_err(|error| self.failed(error))?;
+        self.request.clear();
+        Ok(())
+    }
+
+    /// Sends the part of the request that is not sent yet.
+    pub(super) fn send_rest(&mut self) -> Result<()> {
+        if self.request.is_empty() { Ok(()) } else { self.send() }
     }
 
     /// Waits for an answer.
@@ -183,7 +196,8 @@ impl Connection {
         Ok(Some(value))
     }
 
-    /// Waits for `len` bytes, which become `value`, and for the `tail` behind them.
+    /// Waits for `len` bytes, which go behind those of `value`, and for the `tail` behind them. An error leaves `value` as
+    /// it was.
     #[inline]
     pub(super) fn receive_value<const N: usize>(
         &mut self,
@@ -191,12 +205,16 @@ impl Connection {
         tail: &[u8; N],
         value: &mut Vec<u8>,
     ) -> Result<()> {
-        value.clear();
         if let Some(received) = self.received_value(len, tail)? {
             value.extend_from_slice(received);
             return Ok(());
         }
-        self.receive_rest(len, tail, value)
+        let start = value.len();
+        let received = self.receive_rest(len, tail, value);
+        if received.is_err() {
+            value.truncate(start);
+        }
+        received
     }
 
     /// Reads the rest of a value straight into the caller's buffer.
@@ -272,7 +290,7 @@ impl Connection {
             Refusal::Unknown => ("ERROR: it does not know the command", b""),
             Refusal::Client(NOT_A_NUMBER) => return Error::NotANumber { engine: SCHEME },
             Refusal::Client(reason) => ("CLIENT_ERROR ", reason),
-            Refusal::Server(reason) if reason.starts_with(b"out of memory") => {
+            Refusal::Server(reason) if is_out_of_memory(reason) => {
                 let what =
                     format!("{} answered: {}; give it more memory (-m)", self.node, shown(reason));
                 return Error::Full { engine: SCHEME, what };
@@ -309,7 +327,13 @@ fn closed(node: &Node) -> Error {
     Error::Unavailable { engine: SCHEME, what: format!("{node} is not connected"), source: None }
 }
 
+/// Whether a server has no room. The first letter differs from command to command.
+fn is_out_of_memory(reason: &[u8]) -> bool {
+    const WORDS: &[u8] = b"out of memory";
+    reason.get(..WORDS.len()).is_some_and(|words| words.eq_ignore_ascii_case(WORDS))
+}
+
 /// Whether an error is a whole answer. Other refusals may concern only a part of a request.
-fn is_whole_answer(error: &Error) -> bool {
+pub(super) fn is_whole_answer(error: &Error) -> bool {
     matches!(error, Error::ValueTooLarge { .. } | Error::Full { .. } | Error::NotANumber { .. })
 }

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use larder_protocol::meta::arithmetic::{Change, Changed};
+use larder_protocol::meta::delete::DeleteReply;
 use larder_protocol::storage::{StorageReply, StorageRequest};
 use larder_protocol::{Malformed, Parse, Parsed, meta, text};
-use larder_store::{Meta, Remaining, Result, SetOutcome};
+use larder_store::{Counted, DeleteOutcome, Delta, Facts, Meta, Remaining, Result, SetOutcome};
 
 use super::connection::{Connection, Wire};
 
@@ -20,17 +22,42 @@ pub(super) struct AnswerHeader {
 }
 
 impl Connection {
+    /// Puts the value behind the bytes of `out`; an error leaves `out` as it was.
     #[inline]
-    pub(super) fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
+    pub(super) fn get_onto(&mut self, key: &[u8], out: &mut Vec<u8>) -> Result<Option<Meta>> {
         match self.terms.wire {
-            Wire::Text => self.get_text(key, value),
-            Wire::Meta => self.get_meta(key, value),
+            Wire::Text => {
+                text::get::encode(&mut self.request, [key]);
+                self.answer_get_text(key, out)
+            }
+            Wire::Meta => {
+                meta::get::encode(&mut self.request, key);
+                self.answer_get_meta(out)
+            }
+        }
+    }
+
+    /// As [`Self::get_onto`], in a request that also gives the entry a new TTL.
+    pub(super) fn get_and_touch(
+        &mut self,
+        key: &[u8],
+        exptime: i64,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Meta>> {
+        match self.terms.wire {
+            Wire::Text => {
+                text::get::encode_get_and_touch(&mut self.request, key, exptime);
+                self.answer_get_text(key, out)
+            }
+            Wire::Meta => {
+                meta::get::encode_get_and_touch(&mut self.request, key, exptime);
+                self.answer_get_meta(out)
+            }
         }
     }
 
     #[inline]
-    fn get_text(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
-        text::get::encode_gets(&mut self.request, [key]);
+    fn answer_get_text(&mut self, key: &[u8], out: &mut Vec<u8>) -> Result<Option<Meta>> {
         self.send()?;
         let is_ours = |found: &[u8]| (found == key).then_some(0);
         let header = self.receive(|input| match text::get::parse_hit(input, key) {
@@ -38,34 +65,57 @@ impl Connection {
             None => text_header(input, is_ours),
         })?;
         let Some(header) = header else { return Ok(None) };
-        self.receive_value(header.len, text::get::TAIL, value)?;
+        self.receive_value(header.len, text::get::TAIL, out)?;
         Ok(Some(header.meta))
     }
 
     #[inline]
-    fn get_meta(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
-        meta::get::encode(&mut self.request, key);
+    fn answer_get_meta(&mut self, out: &mut Vec<u8>) -> Result<Option<Meta>> {
         self.send()?;
         let Some(header) = self.receive(meta_header)? else { return Ok(None) };
-        self.receive_value(header.len, meta::get::TAIL, value)?;
+        self.receive_value(header.len, meta::get::TAIL, out)?;
         Ok(Some(header.meta))
     }
 
+    /// Looks at an entry without its value, which only the meta protocol can.
+    pub(super) fn look(&mut self, key: &[u8]) -> Result<Option<Facts>> {
+        meta::get::encode_look(&mut self.request, key);
+        self.send()?;
+        self.receive(|input| {
+            meta::get::parse_look_reply(input)?.and_then(|found| {
+                let facts = |flags: meta::ReplyFlags| {
+                    let len = flags.len.ok_or(Malformed { command: "mg" })?;
+                    let header = meta_value(len, flags);
+                    Ok(Facts { was_hit: flags.was_hit, ..Facts::of(header.meta, len) })
+                };
+                found.map(facts).transpose()
+            })
+        })
+    }
+
     pub(super) fn set(&mut self, request: &StorageRequest<'_>, value: &[u8]) -> Result<SetOutcome> {
+        self.encode_set(request);
+        self.send_value(value)?;
+        self.receive_set(value.len())
+    }
+
+    /// Adds the header of a value to the request.
+    pub(super) fn encode_set(&mut self, request: &StorageRequest<'_>) {
+        match self.terms.wire {
+            Wire::Text => text::set::encode_header(&mut self.request, request),
+            Wire::Meta => meta::set::encode_header(&mut self.request, request),
+        }
+    }
+
+    /// Waits for the outcome for a value of this length.
+    pub(super) fn receive_set(&mut self, value_len: usize) -> Result<SetOutcome> {
+        self.value_len = value_len;
         let reply = match self.terms.wire {
-            Wire::Text => {
-                text::set::encode_header(&mut self.request, request);
-                self.send_value(value)?;
-                self.receive(text::set::parse_reply)?
-            }
-            Wire::Meta => {
-                meta::set::encode_header(&mut self.request, request);
-                self.send_value(value)?;
-                self.receive(meta::set::parse_reply)?
-            }
+            Wire::Text => self.receive(text::set::parse_reply)?,
+            Wire::Meta => self.receive(meta::set::parse_reply)?,
         };
         Ok(match reply {
-            StorageReply::Stored => SetOutcome::Stored,
+            StorageReply::Stored(version) => SetOutcome::Stored(known(version)),
             StorageReply::NotStored => SetOutcome::NotStored,
             StorageReply::Exists => SetOutcome::Exists,
             StorageReply::NotFound => SetOutcome::NotFound,
@@ -73,18 +123,36 @@ impl Connection {
     }
 
     pub(super) fn delete(&mut self, key: &[u8]) -> Result<bool> {
+        self.encode_delete(key);
+        self.send()?;
+        self.receive_delete()
+    }
+
+    /// Adds a delete to the request.
+    pub(super) fn encode_delete(&mut self, key: &[u8]) {
         match self.terms.wire {
-            Wire::Text => {
-                text::delete::encode(&mut self.request, key);
-                self.send()?;
-                self.receive(text::delete::parse_reply)
-            }
-            Wire::Meta => {
-                meta::delete::encode(&mut self.request, key);
-                self.send()?;
-                self.receive(meta::delete::parse_reply)
-            }
+            Wire::Text => text::delete::encode(&mut self.request, key),
+            Wire::Meta => meta::delete::encode(&mut self.request, key),
         }
+    }
+
+    /// Waits for the outcome of a delete.
+    pub(super) fn receive_delete(&mut self) -> Result<bool> {
+        match self.terms.wire {
+            Wire::Text => self.receive(text::delete::parse_reply),
+            Wire::Meta => self.receive(meta::delete::parse_reply),
+        }
+    }
+
+    /// Deletes on condition of a version, which only the meta protocol can.
+    pub(super) fn delete_if(&mut self, key: &[u8], version: u64) -> Result<DeleteOutcome> {
+        meta::delete::encode_if(&mut self.request, key, version);
+        self.send()?;
+        Ok(match self.receive(meta::delete::parse_if_reply)? {
+            DeleteReply::Deleted => DeleteOutcome::Deleted,
+            DeleteReply::Exists => DeleteOutcome::Exists,
+            DeleteReply::NotFound => DeleteOutcome::NotFound,
+        })
     }
 
     pub(super) fn touch(&mut self, key: &[u8], exptime: i64) -> Result<bool> {
@@ -102,17 +170,35 @@ impl Connection {
         }
     }
 
-    pub(super) fn incr(&mut self, key: &[u8], delta: i64) -> Result<Option<u64>> {
+    /// Changes a number. `absent` has the number of an absent key and its end, which only the meta protocol takes.
+    pub(super) fn incr(
+        &mut self,
+        key: &[u8],
+        delta: Delta,
+        absent: Option<(u64, i64)>,
+    ) -> Result<Option<Counted>> {
+        let (delta, is_down) = match delta {
+            Delta::Up(by) => (by, false),
+            Delta::Down(by) => (by, true),
+        };
         match self.terms.wire {
             Wire::Text => {
-                text::incr::encode(&mut self.request, key, delta);
+                text::incr::encode(&mut self.request, key, delta, is_down);
                 self.send()?;
-                self.receive(text::incr::parse_reply)
+                let number = self.receive(text::incr::parse_reply)?;
+                Ok(number.map(|number| Counted { number, version: None }))
             }
             Wire::Meta => {
-                meta::arithmetic::encode(&mut self.request, key, delta);
+                meta::arithmetic::encode(
+                    &mut self.request,
+                    key,
+                    &Change { delta, is_down, absent },
+                );
                 self.send()?;
-                self.receive(meta::arithmetic::parse_reply)
+                let changed = self.receive(meta::arithmetic::parse_reply)?;
+                let counted =
+                    |Changed { number, version }| Counted { number, version: known(version) };
+                Ok(changed.map(counted))
             }
         }
     }
@@ -124,7 +210,7 @@ impl Connection {
     }
 }
 
-/// Reads a line of the answer to `gets`; `None` is its end. `place` finds the key among those that wait for an answer;
+/// Reads a line of the answer to `get`; `None` is its end. `place` finds the key among those that wait for an answer;
 /// a key that it does not find was never asked for.
 pub(super) fn text_header(
     input: &[u8],
@@ -133,7 +219,7 @@ pub(super) fn text_header(
     text::get::parse_reply(input)?.and_then(|reply| match reply {
         text::get::GetReply::End => Ok(None),
         text::get::GetReply::Value(value) => {
-            let place = place(value.key).ok_or(Malformed { command: "gets" })?;
+            let place = place(value.key).ok_or(Malformed { command: "get" })?;
             Ok(Some(text_value(value, place)))
         }
     })
@@ -153,8 +239,7 @@ pub(super) fn meta_header(input: &[u8]) -> Parse<'_, Option<AnswerHeader>> {
 }
 
 fn text_value(header: text::get::ValueHeader<'_>, place: usize) -> AnswerHeader {
-    let version = known(header.version);
-    let meta = Meta { flags: header.flags, version, ttl: Remaining::Unknown };
+    let meta = Meta { flags: header.flags, ..Meta::default() };
     AnswerHeader { len: header.len, meta, place }
 }
 
@@ -164,7 +249,7 @@ fn meta_value(len: usize, flags: meta::ReplyFlags) -> AnswerHeader {
         Some(Err(_)) => Remaining::Forever,
         Some(Ok(seconds)) => Remaining::For(Duration::from_secs(seconds)),
     };
-    let meta = Meta { flags: flags.flags, version: known(flags.version), ttl };
+    let meta = Meta { flags: flags.flags, version: known(flags.version), ttl, stale: false };
     AnswerHeader { len, meta, place: 0 }
 }
 

@@ -36,6 +36,33 @@ impl Part {
         self.indices.push(index);
     }
 
+    /// Takes the next keys to ask for: at most `most`, with at most `max_len` bytes in the request, but at least one.
+    pub(super) fn take(
+        &mut self,
+        most: usize,
+        max_len: usize,
+        len_of: impl Fn(usize) -> usize,
+    ) -> &[usize] {
+        let start = self.asked.end;
+        let (mut end, mut len) = (start, 0);
+        for index in self.indices[start..].iter().take(most) {
+            len += len_of(*index);
+            if len > max_len && end > start {
+                break;
+            }
+            end += 1;
+        }
+        self.asked = start..end;
+        &self.indices[start..end]
+    }
+
+    /// The keys whose answers are due, which no longer are.
+    pub(super) fn answered(&mut self) -> &[usize] {
+        let asked = self.asked.clone();
+        self.asked.start = self.asked.end;
+        &self.indices[asked]
+    }
+
     /// Whether keys are left to ask for.
     pub(super) fn is_open(&self) -> bool {
         self.asked.end < self.indices.len()
@@ -50,16 +77,10 @@ impl Part {
 impl Connection {
     /// Asks for as many more keys of a part as fit a request.
     pub(super) fn ask_many(&mut self, keys: &[&[u8]], part: &mut Part) -> Result<()> {
-        let open = &part.indices[part.asked.end..];
-        let mut len = 0;
-        let fits = |index: &&usize| {
-            len += keys[**index].len() + AROUND_KEY;
-            len <= REQUEST_LEN
-        };
-        let asked = &open[..open.iter().take_while(fits).count()];
+        let asked = part.take(usize::MAX, REQUEST_LEN, |index| keys[index].len() + AROUND_KEY);
         match self.terms.wire {
             Wire::Text => {
-                text::get::encode_gets(&mut self.request, asked.iter().map(|index| keys[*index]));
+                text::get::encode(&mut self.request, asked.iter().map(|index| keys[*index]));
             }
             Wire::Meta => {
                 for index in asked {
@@ -67,7 +88,6 @@ impl Connection {
                 }
             }
         }
-        part.asked = part.asked.end..part.asked.end + asked.len();
         self.send()
     }
 
@@ -143,6 +163,7 @@ impl Connection {
         if let Some(value) = self.received_value(header.len, b"\r\n")? {
             hit(index, value, header.meta);
         } else {
+            large.clear();
             self.receive_value(header.len, b"\r\n", large)?;
             hit(index, large, header.meta);
         }

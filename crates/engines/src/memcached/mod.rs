@@ -21,6 +21,7 @@ mod socket;
 mod store;
 mod survey;
 mod twemproxy;
+mod write_many;
 
 use larder_store::{Engine, Medium, Recipe, Role, Source};
 

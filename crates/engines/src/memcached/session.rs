@@ -6,13 +6,18 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use larder_protocol::key::{self, KeyFault};
 use larder_protocol::storage::{StorageMode, StorageRequest};
 use larder_protocol::ttl::{LONGEST_RELATIVE, exptime};
-use larder_store::{Error, Meta, Result, Session, SetMode, SetOptions, SetOutcome};
+use larder_store::{
+    Counted, DeleteDone, DeleteOutcome, Delta, Error, Facts, Initial, Meta, Put, Result, Session,
+    SetDone, SetMode, SetOptions, SetOutcome,
+};
 
 use super::SCHEME;
 use super::connection::Connection;
 use super::many::Part;
 use super::store::Shared;
+use super::write_many::tell;
 use crate::counters::Requests;
+use crate::decimal::Digits;
 
 /// The longest value whose length the server reads correctly: it reads 31 bits. After a longer number it would read the
 /// value as commands.
@@ -67,6 +72,30 @@ impl MemcachedSession {
         result
     }
 
+    /// The request for an entry.
+    fn storage_request<'e>(&self, entry: &Put<'e>) -> Result<StorageRequest<'e>> {
+        let Put { key, value, options } = *entry;
+        check(key, self.shared.abilities().max_key_len)?;
+        let (mode, keeps_attributes) = match options.mode {
+            SetMode::Set => (StorageMode::Set, false),
+            SetMode::Add => (StorageMode::Add, false),
+            SetMode::Replace => (StorageMode::Replace, false),
+            SetMode::Append => (StorageMode::Append, true),
+            SetMode::Prepend => (StorageMode::Prepend, true),
+            SetMode::Cas(version) => {
+                able(self.shared.has_versions(), "cas")?;
+                (StorageMode::Cas(version), false)
+            }
+        };
+        let (flags, exptime) = if keeps_attributes {
+            able(self.shared.abilities().append, "append")?;
+            (0, 0)
+        } else {
+            (options.flags, self.exptime(options.ttl)?)
+        };
+        Ok(StorageRequest { key, len: value.len(), flags, exptime, mode })
+    }
+
     /// A TTL as a number for the server.
     fn exptime(&self, ttl: Option<Duration>) -> Result<i64> {
         let abilities = self.shared.abilities();
@@ -78,8 +107,8 @@ impl MemcachedSession {
     /// Asks every node that has keys left, then reads the answers; repeats while a node has keys left.
     fn ask_and_answer(
         &mut self,
-        keys: &[&[u8]],
-        hit: &mut dyn FnMut(usize, &[u8], Meta),
+        mut ask: impl FnMut(&mut Connection, &mut Part) -> Result<()>,
+        mut answer: impl FnMut(&mut Connection, &mut Part, &mut Vec<u8>) -> Result<()>,
     ) -> Result<()> {
         let Self { shared, connections, requests, parts, large } = self;
         while parts.iter().any(Part::is_open) {
@@ -89,11 +118,11 @@ impl MemcachedSession {
                     shared.count_connection();
                 }
                 requests.sent.add_one();
-                connection.ask_many(keys, part)?;
+                ask(connection, part)?;
             }
             let asked = connections.iter_mut().zip(&mut *parts).filter(|(_, part)| part.is_asked());
             for (connection, part) in asked {
-                let result = connection.answer_many(keys, part, large, hit);
+                let result = answer(connection, part, large);
                 connection.end(&result);
                 result?;
             }
@@ -109,7 +138,35 @@ impl Session for MemcachedSession {
 
     fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
         value.clear();
-        self.on_node_of(key, |connection| connection.get(key, value))
+        self.get_onto(key, value)
+    }
+
+    fn get_onto(&mut self, key: &[u8], out: &mut Vec<u8>) -> Result<Option<Meta>> {
+        self.on_node_of(key, |connection| connection.get_onto(key, out))
+    }
+
+    /// The server's own time since the last access is left out: it counts from the set until the entry is read often.
+    fn look(&mut self, key: &[u8]) -> Result<Option<Facts>> {
+        if self.shared.speaks_meta() {
+            return self.on_node_of(key, |connection| connection.look(key));
+        }
+        let mut value = std::mem::take(&mut self.large);
+        let meta = self.get(key, &mut value);
+        let len = value.len();
+        self.large = value;
+        Ok(meta?.map(|meta| Facts::of(meta, len)))
+    }
+
+    fn get_and_touch(
+        &mut self,
+        key: &[u8],
+        ttl: Option<Duration>,
+        value: &mut Vec<u8>,
+    ) -> Result<Option<Meta>> {
+        value.clear();
+        able(self.shared.abilities().get_and_touch, "get_and_touch")?;
+        let exptime = self.exptime(ttl)?;
+        self.on_node_of(key, |connection| connection.get_and_touch(key, exptime, value))
     }
 
     fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {
@@ -119,21 +176,14 @@ impl Session for MemcachedSession {
         for (i, key) in keys.iter().enumerate() {
             self.parts[self.shared.node_of(key)].push(i);
         }
-        self.ask_and_answer(keys, hit)
+        self.ask_and_answer(
+            |connection, part| connection.ask_many(keys, part),
+            |connection, part, large| connection.answer_many(keys, part, large, hit),
+        )
     }
 
     fn set(&mut self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<SetOutcome> {
-        let (mode, keeps_attributes) = match options.mode {
-            SetMode::Set => (StorageMode::Set, false),
-            SetMode::Add => (StorageMode::Add, false),
-            SetMode::Replace => (StorageMode::Replace, false),
-            SetMode::Append => (StorageMode::Append, true),
-            SetMode::Prepend => (StorageMode::Prepend, true),
-            SetMode::Cas(_) if !self.shared.has_versions() => {
-                return Err(Error::Unsupported { engine: SCHEME, operation: "cas" });
-            }
-            SetMode::Cas(version) => (StorageMode::Cas(version), false),
-        };
+        let request = self.storage_request(&Put { key, value, options: *options })?;
         if value.len() > LONGEST_SENT {
             if options.mode == SetMode::Set {
                 self.delete(key)?;
@@ -141,18 +191,64 @@ impl Session for MemcachedSession {
             let limit = self.shared.max_value_len().unwrap_or(LONGEST_SENT);
             return Err(Error::ValueTooLarge { engine: SCHEME, len: value.len(), limit });
         }
-        let (flags, exptime) = if keeps_attributes {
-            able(self.shared.abilities().append, "append")?;
-            (0, 0)
-        } else {
-            (options.flags, self.exptime(options.ttl)?)
-        };
-        let request = StorageRequest { key, len: value.len(), flags, exptime, mode };
         self.on_node_of(key, |connection| connection.set(&request, value))
+    }
+
+    fn set_many(&mut self, entries: &[Put<'_>], done: &mut SetDone<'_>) -> Result<()> {
+        if entries.iter().any(|entry| entry.value.len() > LONGEST_SENT) {
+            for (i, Put { key, value, options }) in entries.iter().enumerate() {
+                done(i, self.set(key, value, options));
+            }
+            return Ok(());
+        }
+        self.parts.iter_mut().for_each(Part::clear);
+        let (mut headers, mut outcomes) = (Vec::new(), Vec::new());
+        for (i, entry) in entries.iter().enumerate() {
+            match self.storage_request(entry) {
+                Ok(header) => {
+                    self.parts[self.shared.node_of(entry.key)].push(i);
+                    headers.push(Some(header));
+                    outcomes.push(None);
+                }
+                Err(error) => {
+                    headers.push(None);
+                    outcomes.push(Some(Err(error)));
+                }
+            }
+        }
+        let result = self.ask_and_answer(
+            |connection, part| connection.send_sets(entries, &headers, part),
+            |connection, part, _| connection.receive_sets(entries, part, &mut outcomes),
+        );
+        tell(outcomes, done);
+        result
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
         self.on_node_of(key, |connection| connection.delete(key))
+    }
+
+    fn delete_many(&mut self, keys: &[&[u8]], done: &mut DeleteDone<'_>) -> Result<()> {
+        let max_key_len = self.shared.abilities().max_key_len;
+        self.parts.iter_mut().for_each(Part::clear);
+        let mut outcomes = Vec::new();
+        for (i, key) in keys.iter().enumerate() {
+            outcomes.push(check(key, max_key_len).err().map(Err));
+            if outcomes[i].is_none() {
+                self.parts[self.shared.node_of(key)].push(i);
+            }
+        }
+        let result = self.ask_and_answer(
+            |connection, part| connection.send_deletes(keys, part),
+            |connection, part, _| connection.receive_deletes(part, &mut outcomes),
+        );
+        tell(outcomes, done);
+        result
+    }
+
+    fn delete_if(&mut self, key: &[u8], version: u64) -> Result<DeleteOutcome> {
+        able(self.shared.has_versions(), "delete_if")?;
+        self.on_node_of(key, |connection| connection.delete_if(key, version))
     }
 
     fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
@@ -161,9 +257,31 @@ impl Session for MemcachedSession {
         self.on_node_of(key, |connection| connection.touch(key, exptime))
     }
 
-    fn incr(&mut self, key: &[u8], delta: i64) -> Result<Option<u64>> {
+    fn incr(
+        &mut self,
+        key: &[u8],
+        delta: Delta,
+        absent: Option<Initial>,
+    ) -> Result<Option<Counted>> {
         able(self.shared.abilities().incr, "incr")?;
-        self.on_node_of(key, |connection| connection.incr(key, delta))
+        let absent = match absent {
+            Some(Initial { number, ttl }) => Some((number, self.exptime(ttl)?)),
+            None => None,
+        };
+        if self.shared.speaks_meta() {
+            return self.on_node_of(key, |connection| connection.incr(key, delta, absent));
+        }
+        loop {
+            let counted = self.on_node_of(key, |connection| connection.incr(key, delta, None))?;
+            let (None, Some((number, exptime))) = (counted, absent) else { return Ok(counted) };
+            // One of several sessions wins the add, and the others count on from its number.
+            let digits = Digits::new(number);
+            let (value, mode) = (digits.as_bytes(), StorageMode::Add);
+            let request = StorageRequest { key, len: value.len(), flags: 0, exptime, mode };
+            if self.on_node_of(key, |connection| connection.set(&request, value))?.is_stored() {
+                return Ok(Some(Counted { number, version: None }));
+            }
+        }
     }
 
     fn clear(&mut self) -> Result<()> {

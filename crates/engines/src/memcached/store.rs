@@ -8,7 +8,7 @@ use std::time::Duration;
 use larder_protocol::ketama::{Ketama, PoolServer};
 use larder_store::{
     Capabilities, Catalog, Durability, Error, FileSystem, Ownership, Reach, Result, Session, Stats,
-    Store, StoreInfo, StoreUrl,
+    Store, StoreInfo, StoreUrl, Waits,
 };
 
 use super::abilities::Abilities;
@@ -130,10 +130,14 @@ impl Shared {
             Distribution::Ketama => Ketama::weighted(&pool),
             Distribution::KetamaUnweighted => Ketama::unweighted(&pool),
         };
-        let has_versions =
-            told.iter().all(|survey| setting(survey, "cas_enabled").is_none_or(|on| on == "yes"));
+        // The text protocol tells the version of an entry to a reader, but not to the writer of the entry.
+        let has_versions = wire == Wire::Meta
+            && told.iter().all(|survey| {
+                survey.speaks_meta && setting(survey, "cas_enabled").is_none_or(|on| on == "yes")
+            });
         let n_connections = AtomicU64::new(0);
-        let abilities = Abilities::of(config);
+        let mut abilities = Abilities::of(config);
+        abilities.get_and_touch &= wire == Wire::Meta || told.iter().all(|survey| survey.has_gat);
         Ok(Self {
             nodes,
             behind,
@@ -167,9 +171,14 @@ impl Shared {
         !self.servers.is_empty()
     }
 
-    /// Whether every node keeps versions.
+    /// Whether every node keeps versions, and tells them.
     pub(super) fn has_versions(&self) -> bool {
         self.has_versions
+    }
+
+    /// Whether sessions speak the meta protocol.
+    pub(super) fn speaks_meta(&self) -> bool {
+        self.terms.wire == Wire::Meta
     }
 
     /// The abilities of the servers.
@@ -296,12 +305,15 @@ impl Store for MemcachedStore {
             append: able.append,
             incr: able.incr,
             touch: able.touch,
+            get_and_touch: able.get_and_touch,
             batch: true,
+            batch_write: true,
             groups: false,
             clear: shared.is_managed(),
             persistent: false,
             evicts: able.evicts
                 && self.info.settings.get("evictions").is_none_or(|setting| setting != "off"),
+            waits: Waits::Network,
             reach,
             max_key_len: Some(able.max_key_len),
             max_value_len: shared.max_value_len().filter(|_| able.tells_limit),

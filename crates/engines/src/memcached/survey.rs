@@ -12,8 +12,11 @@ use super::address::Node;
 use super::connection::{Connection, Terms, Wire};
 use crate::network::runs_one_of;
 
-/// The first version with today's meta commands: `ms` takes the length behind the key.
-const FIRST_META: [u32; 3] = [1, 6, 10];
+/// The first version whose meta commands tell the version of each write.
+const FIRST_META: [u32; 3] = [1, 6, 13];
+
+/// The first version whose text protocol has `gat`.
+const FIRST_GAT: [u32; 3] = [1, 5, 3];
 
 /// The name in `stats slabs` of the memory in pages of all classes.
 const GIVEN_TO_SLABS: &str = "total_malloced";
@@ -31,6 +34,8 @@ pub(super) struct Survey {
     pub(super) pid: Option<u32>,
     /// Whether the node speaks the meta protocol.
     pub(super) speaks_meta: bool,
+    /// Whether the node has `gat` in the text protocol.
+    pub(super) has_gat: bool,
 }
 
 impl Survey {
@@ -43,8 +48,9 @@ impl Survey {
             .and_then(|stats| stats.get("pid")?.parse().ok())
             .filter(|pid| node.is_local() && runs_one_of(*pid, &["memcached"]));
         let speaks_meta = optional(ask_noop(&mut connection))?.is_some()
-            && version.as_deref().is_none_or(has_todays_meta);
-        Ok(Self { version, settings, pid, speaks_meta })
+            && version.as_deref().is_none_or(|version| is_from(version, FIRST_META));
+        let has_gat = version.as_deref().is_some_and(|version| is_from(version, FIRST_GAT));
+        Ok(Self { version, settings, pid, speaks_meta, has_gat })
     }
 }
 
@@ -158,14 +164,14 @@ fn optional<T>(result: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// Whether a version is memcached's, and not too old.
-fn has_todays_meta(version: &str) -> bool {
+/// Whether a version is no older than `first`.
+fn is_from(version: &str, first: [u32; 3]) -> bool {
     let mut numbers = [0; 3];
     let parts = version.split(|c: char| !c.is_ascii_digit());
     for (number, part) in numbers.iter_mut().zip(parts) {
         *number = part.parse().unwrap_or(0);
     }
-    numbers >= FIRST_META
+    numbers >= first
 }
 
 #[cfg(test)]
@@ -199,9 +205,9 @@ mod tests {
     #[test]
     fn old_versions_speak_another_meta() {
         for (version, meta) in
-            [("1.6.18", true), ("1.6.10-rc1", true), ("1.6.9", false), ("1.4.39", false)]
+            [("1.6.18", true), ("1.6.13-rc1", true), ("1.6.9", false), ("1.4.39", false)]
         {
-            assert_eq!(has_todays_meta(version), meta, "{version}");
+            assert_eq!(is_from(version, FIRST_META), meta, "{version}");
         }
     }
 }

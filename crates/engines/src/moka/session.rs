@@ -3,12 +3,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use larder_store::{Error, Meta, Remaining, Result, Session, SetMode, SetOptions, SetOutcome};
+use larder_store::{
+    Counted, DeleteOutcome, Delta, Error, Facts, Initial, Meta, Remaining, Result, Session,
+    SetMode, SetOptions, SetOutcome,
+};
 
 use super::SCHEME;
 use super::store::{Entry, Shared};
 use crate::counters::SessionCounters;
-use crate::decimal;
+use crate::decimal::{self, Digits};
 
 /// One thread's handle.
 #[derive(Debug)]
@@ -28,6 +31,14 @@ impl MokaSession {
             Some(deadline) if deadline <= Instant::now() => self.shared.cache.invalidate(key),
             _ => self.shared.insert(key.into(), entry),
         }
+    }
+
+    /// Gives an entry a new TTL, and returns the entry.
+    fn touch_entry(&self, key: &[u8], ttl: Option<Duration>) -> Option<Entry> {
+        let _turn = self.shared.lock(key);
+        let entry = Entry { deadline: deadline(ttl), ..self.shared.cache.get(key)? };
+        self.insert(key, entry.clone());
+        Some(entry)
     }
 
     /// Refuses a value that no entry can hold; a plain set removes the older entry too.
@@ -55,8 +66,31 @@ impl Session for MokaSession {
 
     fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
         value.clear();
+        self.get_onto(key, value)
+    }
+
+    fn get_onto(&mut self, key: &[u8], out: &mut Vec<u8>) -> Result<Option<Meta>> {
         let found = self.counters.looked_up(self.shared.cache.get(key));
         Ok(found.map(|entry| {
+            out.extend_from_slice(&entry.value);
+            meta(&entry)
+        }))
+    }
+
+    fn look(&mut self, key: &[u8]) -> Result<Option<Facts>> {
+        let found = self.counters.looked_up(self.shared.cache.get(key));
+        Ok(found.map(|entry| Facts::of(meta(&entry), entry.value.len())))
+    }
+
+    fn get_and_touch(
+        &mut self,
+        key: &[u8],
+        ttl: Option<Duration>,
+        value: &mut Vec<u8>,
+    ) -> Result<Option<Meta>> {
+        value.clear();
+        let touched = self.touch_entry(key, ttl);
+        Ok(self.counters.looked_up(touched).map(|entry| {
             value.extend_from_slice(&entry.value);
             meta(&entry)
         }))
@@ -99,9 +133,10 @@ impl Session for MokaSession {
             new(value.into())
         };
         *version += 1;
+        let stored = entry.version;
         self.insert(key, entry);
         self.counters.sets.add_one();
-        Ok(SetOutcome::Stored)
+        Ok(SetOutcome::Stored(Some(stored)))
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
@@ -116,21 +151,41 @@ impl Session for MokaSession {
         Ok(there)
     }
 
-    fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
+    fn delete_if(&mut self, key: &[u8], version: u64) -> Result<DeleteOutcome> {
         let _turn = self.shared.lock(key);
-        let Some(entry) = self.shared.cache.get(key) else { return Ok(false) };
-        self.insert(key, Entry { deadline: deadline(ttl), ..entry });
-        Ok(true)
+        let Some(entry) = self.shared.cache.get(key) else { return Ok(DeleteOutcome::NotFound) };
+        if entry.version != version {
+            return Ok(DeleteOutcome::Exists);
+        }
+        self.shared.cache.invalidate(key);
+        self.counters.deletes.add_one();
+        Ok(DeleteOutcome::Deleted)
     }
 
-    fn incr(&mut self, key: &[u8], delta: i64) -> Result<Option<u64>> {
+    fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
+        Ok(self.touch_entry(key, ttl).is_some())
+    }
+
+    fn incr(
+        &mut self,
+        key: &[u8],
+        delta: Delta,
+        absent: Option<Initial>,
+    ) -> Result<Option<Counted>> {
         let mut version = self.shared.lock(key);
-        let Some(entry) = self.shared.cache.get(key) else { return Ok(None) };
-        let sum = decimal::add(&entry.value, delta).ok_or(Error::NotANumber { engine: SCHEME })?;
+        let counted = match (self.shared.cache.get(key), absent) {
+            (Some(entry), _) => {
+                let sum = decimal::add(&entry.value, delta);
+                (sum.ok_or(Error::NotANumber { engine: SCHEME })?, entry.flags, entry.deadline)
+            }
+            (None, Some(Initial { number, ttl })) => (number, 0, deadline(ttl)),
+            (None, None) => return Ok(None),
+        };
+        let (number, flags, deadline) = counted;
         *version += 1;
-        let value = decimal::Digits::new(sum).as_bytes().into();
-        self.insert(key, Entry { value, version: *version, ..entry });
-        Ok(Some(sum))
+        let value = Digits::new(number).as_bytes().into();
+        self.insert(key, Entry { value, flags, version: *version, deadline });
+        Ok(Some(Counted { number, version: Some(*version) }))
     }
 
     fn clear(&mut self) -> Result<()> {
@@ -144,5 +199,5 @@ fn meta(entry: &Entry) -> Meta {
         None => Remaining::Forever,
         Some(deadline) => Remaining::For(deadline.saturating_duration_since(Instant::now())),
     };
-    Meta { flags: entry.flags, version: Some(entry.version), ttl }
+    Meta { flags: entry.flags, version: Some(entry.version), ttl, stale: false }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use larder_store::{
     ByteSize, Capabilities, Catalog, Durability, Error, Reach, Result, Session, Stats, Store,
-    StoreInfo, StoreUrl,
+    StoreInfo, StoreUrl, Waits,
 };
 use moka::notification::RemovalCause;
 use moka::policy::EvictionPolicy;
@@ -232,11 +232,14 @@ impl Store for MokaStore {
             append: true,
             incr: true,
             touch: true,
+            get_and_touch: true,
             batch: false,
+            batch_write: false,
             groups: false,
             clear: true,
             persistent: false,
             evicts: true,
+            waits: Waits::Lock,
             reach: Reach::Process,
             max_key_len: None,
             max_value_len: Some(self.shared.max_value_len),

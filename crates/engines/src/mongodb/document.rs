@@ -26,6 +26,9 @@ pub(super) const MAX_KEY_LEN: usize = 1024;
 /// take two each.
 pub(super) const OVERHEAD: usize = 8192;
 
+/// The end of an entry that is long past, also for a server whose clock is behind.
+pub(super) const LONG_PAST_MS: i64 = 1;
+
 pub(super) const ID: &str = "_id";
 pub(super) const VALUE: &str = "value";
 pub(super) const VERSION: &str = "version";
@@ -142,6 +145,7 @@ impl<'a> Found<'a> {
             flags: self.flags,
             version: Some(self.version.cast_unsigned()),
             ttl: self.deadline_ms.map_or(Remaining::Forever, |at| Remaining::For(left(at))),
+            stale: false,
         }
     }
 }

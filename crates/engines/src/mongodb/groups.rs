@@ -54,7 +54,7 @@ impl Groups for MongodbSession {
             return Err(Error::Unsupported { engine: SCHEME, operation: "append with a tag" });
         }
         let outcome = self.put(key, value, options, Some(tag))?;
-        if outcome == SetOutcome::Stored {
+        if outcome.is_stored() {
             self.counters.sets.add_one();
         }
         Ok(outcome)

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use larder_store::{Error, Result};
-use mongodb::bson::{Document, RawDocument, RawDocumentBuf};
+use mongodb::bson::{Document, RawDocument, RawDocumentBuf, to_raw_document_buf};
 use mongodb::error::Result as DriverResult;
 use mongodb::event::EventHandler;
 use mongodb::event::cmap::CmapEvent;
@@ -13,6 +13,7 @@ use mongodb::{Client, Collection, Database};
 use tokio::runtime::{Builder, Runtime};
 
 use super::address::Target;
+use super::survey::number;
 use super::{SCHEME, refusal};
 use crate::counters::Requests;
 
@@ -24,6 +25,8 @@ pub(super) struct Link {
     database: String,
     timeout: Duration,
     peer: String,
+    /// For commands that the driver takes unchanged.
+    write_concern: Option<RawDocumentBuf>,
     pub(super) requests: Arc<Requests>,
     runtime: Runtime,
 }
@@ -42,6 +45,9 @@ impl Link {
     pub(super) fn new(target: &Target, n_connections: &Arc<AtomicU64>) -> Result<Self> {
         let runtime = runtime()?;
         let mut options = target.options.clone();
+        let in_words = |error: &_| refusal::failed(&target.peer, target.timeout, error);
+        let write_concern = options.write_concern.as_ref().map(to_raw_document_buf).transpose();
+        let write_concern = write_concern.map_err(|error| in_words(&error.into()))?;
         let counter = Arc::clone(n_connections);
         options.cmap_event_handler = Some(EventHandler::callback(move |event| {
             if let CmapEvent::ConnectionReady(_) = event {
@@ -50,8 +56,7 @@ impl Link {
         }));
         // The driver starts its tasks where it is made.
         let client = runtime.block_on(async { Client::with_options(options) });
-        let client =
-            client.map_err(|error| refusal::failed(&target.peer, target.timeout, &error))?;
+        let client = client.map_err(|error| in_words(&error))?;
         let collection = client.database(&target.database).collection(&target.collection);
         Ok(Self {
             collection,
@@ -59,6 +64,7 @@ impl Link {
             database: target.database.clone(),
             timeout: target.timeout,
             peer: target.peer.clone(),
+            write_concern,
             requests: Arc::default(),
             runtime,
         })
@@ -126,6 +132,33 @@ impl Link {
     /// The meaning of an error of the driver.
     pub(super) fn failed(&self, error: &mongodb::error::Error) -> Error {
         refusal::failed(&self.peer, self.timeout, error)
+    }
+
+    /// A document for a command that the driver takes unchanged.
+    pub(super) fn raw(&self, document: &Document) -> Result<RawDocumentBuf> {
+        to_raw_document_buf(document).map_err(|error| self.failed(&error.into()))
+    }
+
+    /// The write concern of a command that the driver takes unchanged.
+    pub(super) fn write_concern(&self) -> Option<&RawDocument> {
+        self.write_concern.as_deref()
+    }
+
+    /// The meaning of an error answer, or of the failure of a part of a command.
+    pub(super) fn refused(&self, code: i32, message: &str) -> Error {
+        refusal::refused(&self.peer, code, message)
+    }
+
+    /// The meaning of a write concern that is not met.
+    pub(super) fn concern_not_met(&self, error: &Document) -> Error {
+        let code = number(error, "code").and_then(|code| i32::try_from(code).ok());
+        let message = error.get_str("errmsg").unwrap_or_default();
+        refusal::concern_not_met(&self.peer, code.unwrap_or_default(), message)
+    }
+
+    /// The error of an answer that does not fit the request.
+    pub(super) fn unexpected(&self, message: &str) -> Error {
+        refusal::protocol(&self.peer, message)
     }
 
     /// The longest time of an operation.

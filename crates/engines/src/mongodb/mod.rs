@@ -14,6 +14,7 @@
 //! that ask for no answer; see [`unacknowledged`].
 
 mod address;
+mod batch;
 mod config;
 mod document;
 mod groups;

@@ -38,11 +38,9 @@ pub(super) fn failed(peer: &str, timeout: Duration, error: &DriverError) -> Erro
         | ErrorKind::Write(WriteFailure::WriteError(WriteError { code, message, .. })) => {
             refused(peer, *code, message)
         }
-        ErrorKind::Write(WriteFailure::WriteConcernError(error)) => refused(
-            peer,
-            error.code,
-            &format!("the write is done, but its write concern is not met: {}", error.message),
-        ),
+        ErrorKind::Write(WriteFailure::WriteConcernError(error)) => {
+            concern_not_met(peer, error.code, &error.message)
+        }
         ErrorKind::InvalidArgument { message, .. }
         | ErrorKind::InvalidTlsConfig { message, .. } => {
             Error::InvalidOptions { engine: SCHEME, reason: one_line(LONGEST, message) }
@@ -50,6 +48,13 @@ pub(super) fn failed(peer: &str, timeout: Duration, error: &DriverError) -> Erro
         ErrorKind::DnsResolve { message, .. } => unavailable(one_line(LONGEST, message)),
         _ => protocol(peer, &message(error)),
     }
+}
+
+/// A server has not enough others that have a write.
+#[cold]
+pub(super) fn concern_not_met(peer: &str, code: i32, message: &str) -> Error {
+    let said = format!("the write is done, but its write concern is not met: {message}");
+    refused(peer, code, &said)
 }
 
 /// A server answered with an error.
@@ -171,6 +176,11 @@ pub(super) fn is_duplicate(error: &DriverError) -> bool {
         ErrorKind::Write(WriteFailure::WriteError(error)) => error.code == DUPLICATE_KEY,
         _ => false,
     }
+}
+
+/// The same, by the code of one part of a command.
+pub(super) fn is_duplicate_code(code: i32) -> bool {
+    code == DUPLICATE_KEY
 }
 
 /// Whether a collection could not be made because it is there already.

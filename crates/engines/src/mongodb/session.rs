@@ -5,9 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use larder_store::{Error, Groups, Meta, Result, Session, SetMode, SetOptions, SetOutcome};
+use larder_store::{
+    Counted, DeleteDone, DeleteOutcome, Delta, Error, Groups, Initial, Meta, Put, Result, Session,
+    SetDone, SetMode, SetOptions, SetOutcome,
+};
 use mongodb::bson::spec::BinarySubtype;
-use mongodb::bson::{Binary, Bson, Document, doc};
+use mongodb::bson::{Binary, Bson, Document, RawDocument, doc, rawdoc};
+use mongodb::options::ReturnDocument;
 
 use super::document::{
     self, EXPIRES, EntryMetadata, Found, ID, MAX_KEY_LEN, VALUE, VERSION, live, text,
@@ -49,7 +53,7 @@ impl MongodbSession {
     }
 
     /// A version that no entry has had.
-    fn next_version(&mut self) -> i64 {
+    pub(super) fn next_version(&mut self) -> i64 {
         self.version = self.version.wrapping_add(1);
         self.version.cast_signed()
     }
@@ -77,12 +81,11 @@ impl MongodbSession {
         let terms =
             EntryMetadata { version: self.next_version(), flags: options.flags, deadline_ms, tag };
         let entry = document::of(key, value, &terms);
-        if let (SetMode::Set, Some(outbox)) = (options.mode, &mut self.outbox) {
-            let target = &self.shared.target;
-            if outbox.set(&target.database, &target.collection, &entry)? {
-                self.shared.n_connections.fetch_add(1, Ordering::Relaxed);
-            }
-            return Ok(SetOutcome::Stored);
+        let stored = SetOutcome::Stored(Some(terms.version.cast_unsigned()));
+        let filter = rawdoc! { ID: text(key) };
+        let is_plain = options.mode == SetMode::Set;
+        if is_plain && self.send_unacknowledged([(&*filter, &*entry)].into_iter())? {
+            return Ok(stored);
         }
         self.settle()?;
         let filter = doc! { ID: text(key) };
@@ -108,8 +111,8 @@ impl MongodbSession {
                 collection.replace_one(filter.clone(), &entry).upsert(upsert).await
             })?;
             return match (replaced, options.mode) {
-                (Ok(_), SetMode::Set | SetMode::Add) => Ok(SetOutcome::Stored),
-                (Ok(done), _) if done.matched_count > 0 => Ok(SetOutcome::Stored),
+                (Ok(_), SetMode::Set | SetMode::Add) => Ok(stored),
+                (Ok(done), _) if done.matched_count > 0 => Ok(stored),
                 (Ok(_), SetMode::Cas(_)) => self.lost_cas(key),
                 (Ok(_), _) => Ok(SetOutcome::NotStored),
                 (Err(error), SetMode::Add) if refusal::is_duplicate(&error) => {
@@ -126,14 +129,46 @@ impl MongodbSession {
         }
     }
 
+    /// Sends plain sets of different keys without waiting for an answer, as pairs of a filter and a document; `false`
+    /// where the session waits for answers.
+    pub(super) fn send_unacknowledged<'u>(
+        &mut self,
+        entries: impl Iterator<Item = (&'u RawDocument, &'u RawDocument)>,
+    ) -> Result<bool> {
+        let Some(outbox) = &mut self.outbox else { return Ok(false) };
+        let target = &self.shared.target;
+        if outbox.set(&target.database, &target.collection, entries)? {
+            self.shared.n_connections.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(true)
+    }
+
+    /// Stores an entry without a tag, and does not count it.
+    pub(super) fn store(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        options: &SetOptions,
+    ) -> Result<SetOutcome> {
+        match options.mode {
+            SetMode::Append => self.join(key, value, false),
+            SetMode::Prepend => self.join(key, value, true),
+            _ => self.put(key, value, options, None),
+        }
+    }
+
+    /// Whether a key has a live entry.
+    fn has(&mut self, key: &[u8]) -> Result<bool> {
+        Ok(self.find(key, |_, _| ())?.is_some())
+    }
+
     /// The reason why a compare-and-swap did not apply.
     fn lost_cas(&mut self, key: &[u8]) -> Result<SetOutcome> {
-        let is_there = self.look(key, |_, _| ())?.is_some();
-        Ok(if is_there { SetOutcome::Exists } else { SetOutcome::NotFound })
+        Ok(if self.has(key)? { SetOutcome::Exists } else { SetOutcome::NotFound })
     }
 
     /// Reads a live entry.
-    fn look<T>(
+    fn find<T>(
         &mut self,
         key: &[u8],
         read: impl FnOnce(&Found<'_>, i64) -> T,
@@ -152,16 +187,16 @@ impl MongodbSession {
     }
 
     /// Changes a live value: reads it, and writes the new value under the version that it read. Starts again when
-    /// another session was faster. `None` where there is no live value.
+    /// another session was faster. Returns the new version, too; `None` where there is no live value.
     fn change<T>(
         &mut self,
         key: &[u8],
         mut change: impl FnMut(&[u8]) -> Result<(Change, T)>,
-    ) -> Result<Option<T>> {
+    ) -> Result<Option<(T, u64)>> {
         check(key)?;
         let deadline = Instant::now() + self.link.timeout();
         loop {
-            let read = self.look(key, |found, _| (found.version, change(found.value)))?;
+            let read = self.find(key, |found, _| (found.version, change(found.value)))?;
             let Some((version, changed)) = read else { return Ok(None) };
             let (value, result) = match changed? {
                 (Change::To(value), result) => (value, result),
@@ -171,10 +206,11 @@ impl MongodbSession {
                 }
             };
             let value = Binary { subtype: BinarySubtype::Generic, bytes: value };
-            let set = doc! { VALUE: value, VERSION: self.next_version() };
+            let new_version = self.next_version();
+            let set = doc! { VALUE: value, VERSION: new_version };
             let filter = doc! { ID: text(key), VERSION: version };
             if self.update(filter, doc! { "$set": set })? {
-                return Ok(Some(result));
+                return Ok(Some((result, new_version.cast_unsigned())));
             }
             if Instant::now() >= deadline {
                 let what = "other sessions change this entry all the time".into();
@@ -193,7 +229,18 @@ impl MongodbSession {
                 if len > limit { Change::TooLarge(len) } else { Change::To(parts.concat()) };
             Ok((change, ()))
         })?;
-        Ok(joined.map_or(SetOutcome::NotStored, |()| SetOutcome::Stored))
+        Ok(joined.map_or(SetOutcome::NotStored, |((), version)| SetOutcome::Stored(Some(version))))
+    }
+
+    /// The update that gives an entry a new TTL.
+    fn new_ttl(&mut self, ttl: Option<Duration>) -> Document {
+        let version = self.next_version();
+        let mut update = doc! { "$set": { VERSION: version } };
+        match self.shared.deadline_ms(ttl) {
+            Some(at) => update = doc! { "$set": { VERSION: version, EXPIRES: document::date(at) } },
+            None => drop(update.insert("$unset", doc! { EXPIRES: "" })),
+        }
+        update
     }
 
     /// Changes fields of one document; whether there was one.
@@ -226,7 +273,7 @@ impl MongodbSession {
 }
 
 /// Refuses a key that is too long.
-fn check(key: &[u8]) -> Result<()> {
+pub(super) fn check(key: &[u8]) -> Result<()> {
     if key.len() > MAX_KEY_LEN { Err(too_long(key.len())) } else { Ok(()) }
 }
 
@@ -237,12 +284,43 @@ impl Session for MongodbSession {
 
     fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
         value.clear();
+        self.get_onto(key, value)
+    }
+
+    fn get_onto(&mut self, key: &[u8], out: &mut Vec<u8>) -> Result<Option<Meta>> {
         check(key)?;
-        let found = self.look(key, |found, now_ms| {
-            value.extend_from_slice(found.value);
+        let len = out.len();
+        let found = self.find(key, |found, now_ms| {
+            out.extend_from_slice(found.value);
             found.meta(now_ms)
+        });
+        if found.is_err() {
+            out.truncate(len);
+        }
+        Ok(self.counters.looked_up(found?))
+    }
+
+    fn get_and_touch(
+        &mut self,
+        key: &[u8],
+        ttl: Option<Duration>,
+        value: &mut Vec<u8>,
+    ) -> Result<Option<Meta>> {
+        value.clear();
+        check(key)?;
+        self.settle()?;
+        let update = self.new_ttl(ttl);
+        let now_ms = self.shared.now_ms();
+        let collection = self.link.collection();
+        let found = self.link.run(async {
+            let filter = live(doc! { ID: text(key) }, now_ms);
+            let change = collection.find_one_and_update(filter, update);
+            change.return_document(ReturnDocument::After).await
         })?;
-        Ok(self.counters.looked_up(found))
+        let Some(document) = found else { return Ok(self.counters.looked_up(None)) };
+        let found = Found::read(&document)?;
+        value.extend_from_slice(found.value);
+        Ok(self.counters.looked_up(Some(found.meta(now_ms))))
     }
 
     fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {
@@ -276,15 +354,15 @@ impl Session for MongodbSession {
     }
 
     fn set(&mut self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<SetOutcome> {
-        let outcome = match options.mode {
-            SetMode::Append => self.join(key, value, false),
-            SetMode::Prepend => self.join(key, value, true),
-            _ => self.put(key, value, options, None),
-        }?;
-        if outcome == SetOutcome::Stored {
+        let outcome = self.store(key, value, options)?;
+        if outcome.is_stored() {
             self.counters.sets.add_one();
         }
         Ok(outcome)
+    }
+
+    fn set_many(&mut self, entries: &[Put<'_>], done: &mut SetDone<'_>) -> Result<()> {
+        self.store_batch(entries, done)
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
@@ -297,23 +375,51 @@ impl Session for MongodbSession {
         Ok(was_there)
     }
 
+    fn delete_many(&mut self, keys: &[&[u8]], done: &mut DeleteDone<'_>) -> Result<()> {
+        self.delete_batch(keys, done)
+    }
+
+    fn delete_if(&mut self, key: &[u8], version: u64) -> Result<DeleteOutcome> {
+        check(key)?;
+        self.settle()?;
+        let filter = doc! { ID: text(key), VERSION: version.cast_signed() };
+        if self.remove(live(filter, self.shared.now_ms()))? {
+            self.counters.deletes.add_one();
+            return Ok(DeleteOutcome::Deleted);
+        }
+        // No version comes again, so an entry that is there by now has another one.
+        Ok(if self.has(key)? { DeleteOutcome::Exists } else { DeleteOutcome::NotFound })
+    }
+
     fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
         check(key)?;
         self.settle()?;
-        let version = self.next_version();
-        let mut update = doc! { "$set": { VERSION: version } };
-        match self.shared.deadline_ms(ttl) {
-            Some(at) => update = doc! { "$set": { VERSION: version, EXPIRES: document::date(at) } },
-            None => drop(update.insert("$unset", doc! { EXPIRES: "" })),
-        }
+        let update = self.new_ttl(ttl);
         self.update(live(doc! { ID: text(key) }, self.shared.now_ms()), update)
     }
 
-    fn incr(&mut self, key: &[u8], delta: i64) -> Result<Option<u64>> {
-        self.change(key, |value| {
-            let sum = decimal::add(value, delta).ok_or(Error::NotANumber { engine: SCHEME })?;
-            Ok((Change::To(Digits::new(sum).as_bytes().to_vec()), sum))
-        })
+    fn incr(
+        &mut self,
+        key: &[u8],
+        delta: Delta,
+        absent: Option<Initial>,
+    ) -> Result<Option<Counted>> {
+        loop {
+            let number = self.change(key, |value| {
+                let sum = decimal::add(value, delta).ok_or(Error::NotANumber { engine: SCHEME })?;
+                Ok((Change::To(Digits::new(sum).as_bytes().to_vec()), sum))
+            })?;
+            if let Some((number, version)) = number {
+                return Ok(Some(Counted { number, version: Some(version) }));
+            }
+            let Some(Initial { number, ttl }) = absent else { return Ok(None) };
+            let options = SetOptions { mode: SetMode::Add, ttl, flags: 0 };
+            let digits = Digits::new(number);
+            // Another session may be first to store a number, which then counts.
+            if let SetOutcome::Stored(version) = self.put(key, digits.as_bytes(), &options, None)? {
+                return Ok(Some(Counted { number, version }));
+            }
+        }
     }
 
     fn clear(&mut self) -> Result<()> {

@@ -11,13 +11,13 @@ use larder_host::managed::Server;
 use larder_host::relay::{Destination, Relay};
 use larder_store::{
     Capabilities, Catalog, Clock, Durability, Error, FileSystem, Ownership, Reach, Result, Session,
-    Stats, Store, StoreInfo, StoreUrl,
+    Stats, Store, StoreInfo, StoreUrl, Waits,
 };
 use mongodb::bson::doc;
 
 use super::address::Target;
 use super::config::MongodbConfig;
-use super::document::{MAX_KEY_LEN, OVERHEAD};
+use super::document::{LONG_PAST_MS, MAX_KEY_LEN, OVERHEAD};
 use super::link::Link;
 use super::session::MongodbSession;
 use super::survey::{self, Indexes, ServerKind, Survey};
@@ -109,8 +109,6 @@ impl Shared {
     pub(super) fn deadline_ms(&self, ttl: Option<Duration>) -> Option<i64> {
         // Dates have an end, and a server that reckons with them must not come to it.
         const LAST_MS: u64 = 253_402_300_799_999;
-        // An entry with a TTL of zero is long past, also for a server whose clock is behind.
-        const LONG_PAST_MS: i64 = 1;
         let ttl = ttl?;
         if ttl.is_zero() {
             return Some(LONG_PAST_MS);
@@ -228,11 +226,14 @@ impl Store for MongodbStore {
             append: true,
             incr: true,
             touch: true,
+            get_and_touch: true,
             batch: true,
+            batch_write: true,
             groups: true,
             clear: is_managed,
             persistent: !is_managed && self.info.durability > Durability::Volatile,
             evicts: false,
+            waits: Waits::Network,
             reach: Reach::Network,
             max_key_len: Some(MAX_KEY_LEN),
             max_value_len: Some(self.shared.max_value_len),

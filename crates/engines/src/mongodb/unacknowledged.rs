@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 
 use larder_host::relay::Destination;
 use larder_store::{Error, Result};
-use mongodb::bson::{RawArrayBuf, RawDocument, RawDocumentBuf, rawdoc};
+use mongodb::bson::{RawDocument, RawDocumentBuf, rawdoc};
 
-use super::document::ID;
+use super::batch::upserts;
 use super::{SCHEME, refusal};
 
 /// The operation of all messages.
@@ -49,15 +49,15 @@ impl Outbox {
         Self { destination, peer, timeout, stream: None, is_owed: false, n_sent: 0, message }
     }
 
-    /// Sends the document of an entry, which replaces the entry under its key. True when a connection was opened.
-    pub(super) fn set(
+    /// Sends the documents of entries, which replace what the filters beside them find: different keys. True when a
+    /// connection was opened.
+    pub(super) fn set<'u>(
         &mut self,
         database: &str,
         collection: &str,
-        entry: &RawDocument,
+        entries: impl Iterator<Item = (&'u RawDocument, &'u RawDocument)>,
     ) -> Result<bool> {
-        let command = replacement(database, collection, entry)
-            .map_err(|error| refusal::protocol(&self.peer, &format!("not a document: {error}")))?;
+        let command = unacknowledged(database, upserts(collection, entries));
         let is_new = self.stream.is_none();
         self.exchange(|outbox| outbox.send(&command, MORE_TO_COME))?;
         self.is_owed = true;
@@ -110,26 +110,11 @@ impl Outbox {
     }
 }
 
-/// The command by which an entry replaces the entry under its key.
-fn replacement(
-    database: &str,
-    collection: &str,
-    entry: &RawDocument,
-) -> std::result::Result<RawDocumentBuf, Box<dyn std::error::Error>> {
-    let mut filter = RawDocumentBuf::new();
-    filter.append_ref(ID, entry.get_str(ID)?);
-    let mut update = RawDocumentBuf::new();
-    update.append("q", filter);
-    update.append_ref("u", entry);
-    update.append("upsert", true);
-    let mut updates = RawArrayBuf::new();
-    updates.push(update);
-    let mut command = RawDocumentBuf::new();
-    command.append("update", collection);
-    command.append("updates", updates);
+/// A command that wants no answer.
+fn unacknowledged(database: &str, mut command: RawDocumentBuf) -> RawDocumentBuf {
     command.append("writeConcern", rawdoc! { "w": 0 });
     command.append("$db", database);
-    Ok(command)
+    command
 }
 
 /// A message: <https://www.mongodb.com/docs/manual/reference/mongodb-wire-protocol/#op_msg>.
@@ -195,7 +180,9 @@ mod tests {
         let terms = EntryMetadata { version: 7, flags: 0, deadline_ms: None, tag: None };
         let entry = document::of(b"key", b"value", &terms);
         let mut message = Vec::new();
-        let command = replacement("base", "entries", &entry).unwrap();
+        let filter = rawdoc! { "_id": "key" };
+        let updates = [(&*filter, &*entry)].into_iter();
+        let command = unacknowledged("base", upserts("entries", updates));
         encode(&mut message, 3, MORE_TO_COME, &command).unwrap();
         let numbers: Vec<i32> = message[..20]
             .chunks(4)

@@ -1,6 +1,7 @@
 //! One connection to the server, and its prepared statements.
 
 use std::fmt;
+use std::mem;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
@@ -12,10 +13,13 @@ use super::address::Address;
 use super::config::SslMode;
 use super::refusal;
 use super::store::Shared;
-use crate::sql::connection::{Connection, Row, Statement, Value};
+use crate::sql::connection::{Connection, Row, Statement, Transactions, Value};
 
 /// The number of attempts of a statement that the server gives up because of another transaction.
-const ATTEMPTS: usize = 3;
+const ATTEMPTS: usize = 10;
+
+/// The number of attempts of a transaction of several statements, which meets others more often.
+const TRANSACTION_ATTEMPTS: usize = 20;
 
 /// A connection to a server, opened when it is first needed and again after an error.
 pub(super) struct MysqlConnection {
@@ -25,6 +29,17 @@ pub(super) struct MysqlConnection {
     /// The statements for each new connection.
     greeting: Vec<String>,
     link: Option<Link>,
+    transaction: Transaction,
+}
+
+/// The transaction of a connection.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Transaction {
+    /// Each statement is one.
+    None,
+    Open,
+    /// The server gave it up because of another one.
+    GivenUp,
 }
 
 /// An open connection.
@@ -51,12 +66,13 @@ impl MysqlConnection {
     /// A connection of a session.
     pub(super) fn of_session(shared: Arc<Shared>) -> Self {
         let address = Arc::clone(shared.address());
-        Self { address, shared: Some(shared), greeting: Vec::new(), link: None }
+        Self { shared: Some(shared), ..Self::control(address) }
     }
 
     /// A connection for questions about the server.
     pub(super) fn control(address: Arc<Address>) -> Self {
-        Self { address, shared: None, greeting: Vec::new(), link: None }
+        let transaction = Transaction::None;
+        Self { address, shared: None, greeting: Vec::new(), link: None, transaction }
     }
 
     /// A connection that runs these statements each time it is opened.
@@ -136,6 +152,11 @@ impl MysqlConnection {
             }
         };
         let done = act(link, &self.address);
+        if self.transaction == Transaction::Open
+            && matches!(&done, Err(Failure::Driver(error)) if refusal::is_deadlock(error))
+        {
+            self.transaction = Transaction::GivenUp;
+        }
         if matches!(&done, Err(Failure::Driver(error)) if refusal::ends_connection(error))
             && let Some(link) = self.link.take()
         {
@@ -181,7 +202,9 @@ fn to_driver(value: Value<'_>) -> mysql::Value {
         Value::Bytes(bytes) => mysql::Value::Bytes(bytes.to_vec()),
         Value::Integer(number) => mysql::Value::Int(number),
         Value::Null => mysql::Value::NULL,
-        Value::Many(_) => unreachable!("no statement of this dialect takes an array"),
+        Value::Many(_) | Value::Integers(_) => {
+            unreachable!("no statement of this dialect takes an array")
+        }
     }
 }
 
@@ -191,7 +214,9 @@ impl Connection for MysqlConnection {
         loop {
             match self.execute(statement, values, |answer, _| Ok(answer.affected_rows())) {
                 Err(Failure::Driver(error))
-                    if refusal::is_deadlock(&error) && attempt < ATTEMPTS =>
+                    if refusal::is_deadlock(&error)
+                        && self.transaction == Transaction::None
+                        && attempt < ATTEMPTS =>
                 {
                     attempt += 1;
                 }
@@ -212,6 +237,34 @@ impl Connection for MysqlConnection {
             })
         });
         read.map_err(|failure| self.in_words(failure))
+    }
+}
+
+impl Transactions for MysqlConnection {
+    fn transaction(
+        &mut self,
+        work: &mut dyn FnMut(&mut dyn Connection) -> Result<()>,
+    ) -> Result<()> {
+        let mut attempt = 1;
+        loop {
+            self.order("BEGIN").map_err(|error| self.explain(&error))?;
+            self.transaction = Transaction::Open;
+            let done = work(self)
+                .and_then(|()| self.order("COMMIT").map_err(|error| self.explain(&error)));
+            let is_given_up =
+                mem::replace(&mut self.transaction, Transaction::None) == Transaction::GivenUp;
+            if done.is_ok() {
+                return done;
+            }
+            // The server undoes the transaction of a connection that ends.
+            if self.link.is_some() && self.order("ROLLBACK").is_err() {
+                self.link.take().into_iter().for_each(Link::hang_up);
+            }
+            if !is_given_up || attempt == TRANSACTION_ATTEMPTS {
+                return done;
+            }
+            attempt += 1;
+        }
     }
 }
 

@@ -3,10 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use larder_store::{Meta, Remaining, Result, Session, SetOptions, SetOutcome};
+use larder_store::{
+    Counted, DeleteOutcome, Delta, Facts, Initial, Meta, Remaining, Result, Session, SetOptions,
+    SetOutcome,
+};
 
 use super::SCHEME;
 use super::store::Shared;
+
+/// The version of every answer.
+const VERSION: u64 = 1;
 
 /// Replays the last value that was set in this session. Before its first set it replays the first value of another
 /// session: a reader beside a writer then makes copies too. Threads share no memory that changes while they are
@@ -38,7 +44,7 @@ impl NullSession {
     }
 
     fn meta(&self) -> Meta {
-        Meta { flags: self.flags, version: Some(1), ttl: Remaining::Unknown }
+        Meta { flags: self.flags, version: Some(VERSION), ttl: Remaining::Unknown, stale: false }
     }
 }
 
@@ -47,13 +53,30 @@ impl Session for NullSession {
         SCHEME
     }
 
-    fn get(&mut self, _: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
+    fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
         value.clear();
+        self.get_onto(key, value)
+    }
+
+    fn get_onto(&mut self, _: &[u8], out: &mut Vec<u8>) -> Result<Option<Meta>> {
         if !self.has_value() {
             return Ok(None);
         }
-        value.extend_from_slice(&self.last);
+        out.extend_from_slice(&self.last);
         Ok(Some(self.meta()))
+    }
+
+    fn look(&mut self, _: &[u8]) -> Result<Option<Facts>> {
+        Ok(self.has_value().then(|| Facts::of(self.meta(), self.last.len())))
+    }
+
+    fn get_and_touch(
+        &mut self,
+        key: &[u8],
+        _: Option<Duration>,
+        value: &mut Vec<u8>,
+    ) -> Result<Option<Meta>> {
+        self.get(key, value)
     }
 
     fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {
@@ -72,19 +95,23 @@ impl Session for NullSession {
             self.has_set = true;
             self.shared.publish(value);
         }
-        Ok(SetOutcome::Stored)
+        Ok(SetOutcome::Stored(Some(VERSION)))
     }
 
     fn delete(&mut self, _: &[u8]) -> Result<bool> {
         Ok(true)
     }
 
+    fn delete_if(&mut self, _: &[u8], _: u64) -> Result<DeleteOutcome> {
+        Ok(DeleteOutcome::Deleted)
+    }
+
     fn touch(&mut self, _: &[u8], _: Option<Duration>) -> Result<bool> {
         Ok(true)
     }
 
-    fn incr(&mut self, _: &[u8], delta: i64) -> Result<Option<u64>> {
-        Ok(Some(u64::try_from(delta).unwrap_or(0)))
+    fn incr(&mut self, _: &[u8], delta: Delta, _: Option<Initial>) -> Result<Option<Counted>> {
+        Ok(Some(Counted { number: delta.applied_to(0), version: Some(VERSION) }))
     }
 
     fn clear(&mut self) -> Result<()> {

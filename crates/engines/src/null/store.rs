@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use larder_store::{Capabilities, Catalog, Result, Session, Stats, Store, StoreInfo, StoreUrl};
+use larder_store::{
+    Capabilities, Catalog, Result, Session, Stats, Store, StoreInfo, StoreUrl, Waits,
+};
 
 use super::SCHEME;
 use super::config::NullConfig;
@@ -65,7 +67,10 @@ impl Store for NullStore {
             append: true,
             incr: true,
             touch: true,
+            get_and_touch: true,
             batch: true,
+            batch_write: true,
+            waits: Waits::Never,
             clear: true,
             ..Capabilities::default()
         }

@@ -1,8 +1,9 @@
 //! One thread's connection to the server.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::future::{Future, poll_fn};
+use std::mem;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
@@ -20,11 +21,14 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::address::Peer;
 use super::store::Shared;
 use super::{SCHEME, refusal};
-use crate::sql::connection::{Connection, Row, Statement, Value};
+use crate::sql::connection::{Connection, Row, Statement, Transactions, Value};
 use crate::sql::places::ArgumentType;
 
 /// The number of attempts of a statement that the server gives up because of another transaction.
 const ATTEMPTS: usize = 5;
+
+/// The number of attempts of a transaction of several statements, which meets others more often.
+const TRANSACTION_ATTEMPTS: usize = 20;
 
 /// The longest time for a connection to report its end to the server.
 const FAREWELL: Duration = Duration::from_millis(100);
@@ -41,8 +45,19 @@ pub(super) struct PostgresqlConnection {
     link: Option<Link>,
     /// The statements for each new connection, after the greeting.
     held: String,
+    transaction: Transaction,
     /// The state that lives as long as the session, and counts its connections.
     shared: Option<Arc<Shared>>,
+}
+
+/// The transaction of a connection.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Transaction {
+    /// Each statement is one.
+    None,
+    Open,
+    /// The server gave it up because of another one.
+    GivenUp,
 }
 
 /// An open connection, and its prepared statements.
@@ -63,7 +78,14 @@ impl PostgresqlConnection {
             let what = "making what a connection waits with".into();
             Error::Io { engine: SCHEME, what, source }
         })?;
-        Ok(Self { peer, runtime, link: None, held: String::new(), shared })
+        Ok(Self {
+            peer,
+            runtime,
+            link: None,
+            held: String::new(),
+            transaction: Transaction::None,
+            shared,
+        })
     }
 
     /// Runs statements now, and again on each connection that is opened after this one: a lock is lost with its
@@ -118,7 +140,8 @@ impl PostgresqlConnection {
     }
 
     /// Runs `act` on the connection. An error closes the connection, unless it is an answer of the server that leaves
-    /// the connection usable. A statement that the server gave up because of another transaction is tried again.
+    /// the connection usable. A statement that the server gave up because of another transaction is tried again, unless
+    /// it is a part of a transaction itself.
     fn exchange<T>(
         &mut self,
         act: &impl AsyncFn(&Client, &mut Prepared) -> Result<T, tokio_postgres::Error>,
@@ -126,14 +149,21 @@ impl PostgresqlConnection {
         let mut attempt = 1;
         loop {
             self.connect()?;
-            let Self { peer, runtime, link, .. } = self;
+            let Self { peer, runtime, link, transaction, .. } = self;
             let Some(open) = link else { return Err(refusal::timeout(peer)) };
             let error =
                 match runtime.block_on(async { timeout(peer.timeout(), open.drive(act)).await }) {
                     Ok(Ok(answer)) => return Ok(answer),
-                    Ok(Err(error)) if refusal::is_deadlock(&error) && attempt < ATTEMPTS => {
-                        attempt += 1;
-                        continue;
+                    Ok(Err(error)) if refusal::is_deadlock(&error) => {
+                        match transaction {
+                            Transaction::None if attempt < ATTEMPTS => {
+                                attempt += 1;
+                                continue;
+                            }
+                            Transaction::None => {}
+                            _ => *transaction = Transaction::GivenUp,
+                        }
+                        return Err(refusal::failed(peer, &error));
                     }
                     Ok(Err(error)) if refusal::is_harmless(&error) => {
                         return Err(refusal::failed(peer, &error));
@@ -165,15 +195,51 @@ impl Connection for PostgresqlConnection {
         let peer = Arc::clone(&self.peer);
         // Each row is passed on once: only a read that has no rows yet is tried again.
         let row = RefCell::new(row);
+        let is_passed = Cell::new(false);
         self.exchange(&async |client, prepared| {
             let mut rows = pin!(query(client, prepared, statement, values).await?);
-            while let Some(found) = next(&mut rows).await? {
+            loop {
+                let found = match next(&mut rows).await {
+                    Ok(Some(found)) => found,
+                    Ok(None) => return Ok(Ok(())),
+                    Err(error) if is_passed.get() && refusal::is_deadlock(&error) => {
+                        return Ok(Err(refusal::failed(&peer, &error)));
+                    }
+                    Err(error) => return Err(error),
+                };
+                is_passed.set(true);
                 if let Err(error) = (row.borrow_mut())(&FoundRow { row: &found, peer: &peer }) {
                     return Ok(Err(error));
                 }
             }
-            Ok(Ok(()))
         })?
+    }
+}
+
+impl Transactions for PostgresqlConnection {
+    fn transaction(
+        &mut self,
+        work: &mut dyn FnMut(&mut dyn Connection) -> Result<()>,
+    ) -> Result<()> {
+        let mut attempt = 1;
+        loop {
+            self.simple("BEGIN")?;
+            self.transaction = Transaction::Open;
+            let done = work(self).and_then(|()| self.simple("COMMIT").map(drop));
+            let is_given_up =
+                mem::replace(&mut self.transaction, Transaction::None) == Transaction::GivenUp;
+            if done.is_ok() {
+                return done;
+            }
+            // The server undoes the transaction of a connection that ends.
+            if self.link.is_some() && self.simple("ROLLBACK").is_err() {
+                self.link = None;
+            }
+            if !is_given_up || attempt == TRANSACTION_ATTEMPTS {
+                return done;
+            }
+            attempt += 1;
+        }
     }
 }
 
@@ -210,6 +276,7 @@ fn type_of(kind: ArgumentType) -> Type {
         ArgumentType::Bytes => Type::BYTEA,
         ArgumentType::Integer => Type::INT8,
         ArgumentType::Array => Type::BYTEA_ARRAY,
+        ArgumentType::Integers => Type::INT8_ARRAY,
     }
 }
 
@@ -219,6 +286,7 @@ fn parameter<'v>(value: &'v Value<'_>, kind: ArgumentType) -> &'v (dyn ToSql + S
         (Value::Bytes(bytes), _) => bytes,
         (Value::Integer(number), _) => number,
         (Value::Many(many), _) => many,
+        (Value::Integers(numbers), _) => numbers,
         (Value::Null, ArgumentType::Integer) => &None::<i64>,
         (Value::Null, _) => &None::<&[u8]>,
     }

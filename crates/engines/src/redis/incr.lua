@@ -1,8 +1,13 @@
--- Adds the number ARGV[1] ARGV[2], a sign and digits, to the decimal number under KEYS[1], whose TTL stays. The sum
+-- Adds the number ARGV[1] ARGV[2], a sign and digits, to the decimal number under KEYS[1], whose TTL stays. An absent
+-- key gets the digits ARGV[3], if there are any, with the option of a TTL in ARGV[4] and ARGV[5], if there is one. The sum
 -- stops at 0 and wraps at 2^64, of which Redis' own INCRBY has only half. Numbers of Lua are exact up to 2^53, so this
 -- counts in halves of ten digits.
 local value = redis.call('GET', KEYS[1])
-if not value then return false end
+if not value then
+  if not ARGV[3] then return false end
+  redis.call('SET', KEYS[1], unpack(ARGV, 3))
+  return ARGV[3]
+end
 local digits = string.match(value, '^0*(%d+)$')
 if not digits or #digits > 20 or (#digits == 20 and digits > '18446744073709551615') then return -1 end
 

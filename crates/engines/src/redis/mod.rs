@@ -23,6 +23,7 @@ mod scripts;
 mod session;
 mod store;
 mod survey;
+mod write_many;
 
 use larder_store::{Engine, Medium, Recipe};
 

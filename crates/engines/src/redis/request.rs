@@ -14,7 +14,7 @@ pub(super) struct Request {
 }
 
 /// Up to this length a value is copied into the request, which is cheaper than to send it on its own.
-const COPIED_LEN: usize = 128 * 1024;
+pub(super) const COPIED_LEN: usize = 128 * 1024;
 
 impl Request {
     /// Empties the request.

@@ -20,8 +20,8 @@ impl Script {
     }
 }
 
-/// Adds a number, given as its sign and its digits, by memcached's rules. Nil where the key is absent, the sum as
-/// text, or -1 where the value is no number.
+/// Adds a number, given as its sign and its digits, by memcached's rules. An absent key gets the initial number, if one
+/// is given. Nil where the key is absent, the number as text, or -1 where the value is no number.
 pub(super) static INCR: Script = Script::new(include_str!("incr.lua"));
 
 /// Puts text behind an existing value; 0 where there is no value. `APPEND` alone would make a value.
@@ -37,6 +37,13 @@ pub(super) static PREPEND: Script = Script::new(
     if not value then return 0 end
     redis.call('SET', KEYS[1], ARGV[1] .. value, 'KEEPTTL')
     return 1",
+);
+
+/// The length of a value, and its TTL in milliseconds, -1 for none; nil where the key is absent.
+pub(super) static LOOK: Script = Script::new(
+    "local left = redis.call('PTTL', KEYS[1])
+    if left == -2 then return false end
+    return {redis.call('STRLEN', KEYS[1]), left}",
 );
 
 /// Ends the TTL of an existing key; 0 where there is no key. `PERSIST` alone also says 0 for a key without a TTL.

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use larder_store::{Error, Meta, Result, Session, SetMode, SetOptions, SetOutcome};
+use larder_store::{
+    Counted, DeleteDone, Delta, Error, Facts, Initial, Meta, Put, Remaining, Result, Session,
+    SetDone, SetMode, SetOptions, SetOutcome,
+};
 use redis::{ServerError, ServerErrorKind, Value};
 
 use super::address::Node;
@@ -13,6 +16,7 @@ use super::many::Part;
 use super::request::Request;
 use super::scripts::{self, Script};
 use super::store::Shared;
+use super::write_many::{Deletes, Sets, WritePart, add_set};
 use super::{SCHEME, refusal};
 use crate::counters::Requests;
 use crate::decimal::Digits;
@@ -37,6 +41,7 @@ pub(super) struct RedisSession {
     pub(super) asked: usize,
     /// The requests of a batch to each node, kept to reuse their memory.
     pub(super) parts: Vec<Part>,
+    pub(super) writes: Vec<WritePart>,
 }
 
 impl RedisSession {
@@ -51,6 +56,7 @@ impl RedisSession {
             request: Request::default(),
             asked: 0,
             parts: Vec::new(),
+            writes: Vec::new(),
         };
         session.follow_layout(layout);
         session
@@ -70,6 +76,7 @@ impl RedisSession {
         };
         self.connections = layout.nodes().iter().map(connection).collect();
         self.parts.resize_with(layout.nodes().len(), Part::default);
+        self.writes.resize_with(layout.nodes().len(), WritePart::default);
         self.layout = layout;
         self.doubt = None;
     }
@@ -223,7 +230,19 @@ impl RedisSession {
     fn join(&mut self, script: &Script, key: &[u8], text: &[u8]) -> Result<SetOutcome> {
         let answer = self.run(script, key, &[text])?;
         let found = self.found("EVALSHA", &answer)?;
-        Ok(if found { SetOutcome::Stored } else { SetOutcome::NotStored })
+        Ok(if found { SetOutcome::Stored(None) } else { SetOutcome::NotStored })
+    }
+
+    /// Refuses an entry that a server cannot keep as it is asked to.
+    fn check_set(&self, key: &[u8], options: &SetOptions) -> Result<()> {
+        self.check(key)?;
+        if options.flags != 0 {
+            return Err(Error::Unsupported { engine: SCHEME, operation: "flags" });
+        }
+        if matches!(options.mode, SetMode::Cas(_)) {
+            return Err(Error::Unsupported { engine: SCHEME, operation: "cas" });
+        }
+        Ok(())
     }
 
     /// Refuses a key for which a server would close the connection.
@@ -260,10 +279,7 @@ impl Session for RedisSession {
     }
 
     fn set(&mut self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<SetOutcome> {
-        self.check(key)?;
-        if options.flags != 0 {
-            return Err(Error::Unsupported { engine: SCHEME, operation: "flags" });
-        }
+        self.check_set(key, options)?;
         let limit = self.shared.longest_string();
         if value.len() > limit {
             if options.mode == SetMode::Set {
@@ -271,37 +287,31 @@ impl Session for RedisSession {
             }
             return Err(Error::ValueTooLarge { engine: SCHEME, len: value.len(), limit });
         }
-        let condition: Option<&[u8]> = match options.mode {
-            SetMode::Set => None,
-            SetMode::Add => Some(b"NX"),
-            SetMode::Replace => Some(b"XX"),
+        match options.mode {
             SetMode::Append => return self.join(&scripts::APPEND, key, value),
             SetMode::Prepend => return self.join(&scripts::PREPEND, key, value),
-            SetMode::Cas(_) => {
-                return Err(Error::Unsupported { engine: SCHEME, operation: "cas" });
-            }
-        };
+            _ => {}
+        }
         self.request.clear();
-        let n_options = 2 * usize::from(options.ttl.is_some()) + usize::from(condition.is_some());
-        self.request.begin(3 + n_options);
-        self.request.argument(b"SET");
-        self.request.argument(key);
-        self.request.value(value);
-        if let Some(ttl) = options.ttl {
-            // A server refuses a TTL of 0, but not a date that has passed.
-            let (unit, number): (&[u8], _) =
-                if ttl.is_zero() { (b"PXAT", 1) } else { (b"PX", millis(ttl)) };
-            self.request.argument(unit);
-            self.request.argument(Digits::new(number).as_bytes());
-        }
-        if let Some(condition) = condition {
-            self.request.argument(condition);
-        }
+        add_set(&mut self.request, key, value, options);
         match self.ask_with(key, value)? {
-            Value::Okay => Ok(SetOutcome::Stored),
+            Value::Okay => Ok(SetOutcome::Stored(None)),
             Value::Nil => Ok(SetOutcome::NotStored),
             other => Err(self.unexpected("SET", &other)),
         }
+    }
+
+    fn set_many(&mut self, entries: &[Put<'_>], done: &mut SetDone<'_>) -> Result<()> {
+        let limit = self.shared.longest_string();
+        if entries.iter().any(|entry| entry.value.len() > limit) {
+            for (i, Put { key, value, options }) in entries.iter().enumerate() {
+                done(i, self.set(key, value, options));
+            }
+            return Ok(());
+        }
+        let refused = |Put { key, options, .. }: &Put<'_>| self.check_set(key, options).err();
+        let outcomes = entries.iter().map(|entry| refused(entry).map(Err)).collect();
+        self.write_many(&Sets(entries), outcomes, done)
     }
 
     /// It uses `DEL` and not `UNLINK`, because another thread frees the memory of a large unlinked value after the
@@ -313,28 +323,93 @@ impl Session for RedisSession {
         self.found("DEL", &answer)
     }
 
+    fn delete_many(&mut self, keys: &[&[u8]], done: &mut DeleteDone<'_>) -> Result<()> {
+        let outcomes = keys.iter().map(|key| self.check(key).err().map(Err)).collect();
+        self.write_many(&Deletes(keys), outcomes, done)
+    }
+
+    /// A server has no command that tells the length without a trace, so its time since the last access is left out.
+    fn look(&mut self, key: &[u8]) -> Result<Option<Facts>> {
+        self.check(key)?;
+        let answer = self.run(&scripts::LOOK, key, &[])?;
+        let (len, left) = match &answer {
+            Value::Nil => return Ok(None),
+            Value::Array(found) => match &found[..] {
+                [Value::Int(len), Value::Int(left)] => (usize::try_from(*len), *left),
+                _ => return Err(self.unexpected("EVALSHA", &answer)),
+            },
+            _ => return Err(self.unexpected("EVALSHA", &answer)),
+        };
+        let len = len.map_err(|_| self.unexpected("EVALSHA", &answer))?;
+        let ttl = match u64::try_from(left) {
+            Ok(left) => Remaining::For(Duration::from_millis(left)),
+            Err(_) => Remaining::Forever,
+        };
+        Ok(Some(Facts::of(Meta { ttl, ..Meta::default() }, len)))
+    }
+
+    /// `GETEX` came with Redis 6.2.
+    fn get_and_touch(
+        &mut self,
+        key: &[u8],
+        ttl: Option<Duration>,
+        value: &mut Vec<u8>,
+    ) -> Result<Option<Meta>> {
+        value.clear();
+        self.check(key)?;
+        match ttl.map(millis) {
+            None => self.command(&[b"GETEX", key, b"PERSIST"]),
+            Some((unit, number)) => {
+                self.command(&[b"GETEX", key, unit, Digits::new(number).as_bytes()]);
+            }
+        }
+        match self.ask(key)? {
+            Value::BulkString(found) => *value = found,
+            Value::Nil => return Ok(None),
+            other => return Err(self.unexpected("GETEX", &other)),
+        }
+        Ok(Some(Meta::default()))
+    }
+
     fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
         self.check(key)?;
         let Some(ttl) = ttl else {
             let answer = self.run(&scripts::PERSIST, key, &[])?;
             return self.found("EVALSHA", &answer);
         };
-        self.command(&[b"PEXPIRE", key, Digits::new(millis(ttl)).as_bytes()]);
+        self.command(&[b"PEXPIRE", key, Digits::new(whole_millis(ttl)).as_bytes()]);
         let answer = self.ask(key)?;
         self.found("PEXPIRE", &answer)
     }
 
-    fn incr(&mut self, key: &[u8], delta: i64) -> Result<Option<u64>> {
+    fn incr(
+        &mut self,
+        key: &[u8],
+        delta: Delta,
+        absent: Option<Initial>,
+    ) -> Result<Option<Counted>> {
         self.check(key)?;
-        let sign: &[u8] = if delta < 0 { b"-" } else { b"+" };
-        let digits = Digits::new(delta.unsigned_abs());
-        match self.run(&scripts::INCR, key, &[sign, digits.as_bytes()])? {
+        let (sign, by): (&[u8], u64) = match delta {
+            Delta::Up(by) => (b"+", by),
+            Delta::Down(by) => (b"-", by),
+        };
+        let digits = Digits::new(by);
+        let mut arguments = vec![sign, digits.as_bytes()];
+        let ttl = absent.and_then(|initial| initial.ttl).map(millis);
+        let ttl = ttl.map(|(unit, number)| (unit, Digits::new(number)));
+        let initial = absent.map(|initial| Digits::new(initial.number));
+        arguments.extend(initial.as_ref().map(Digits::as_bytes));
+        if let Some((unit, number)) = &ttl {
+            arguments.extend([*unit, number.as_bytes()]);
+        }
+        match self.run(&scripts::INCR, key, &arguments)? {
             Value::Nil => Ok(None),
             Value::Int(_) => Err(Error::NotANumber { engine: SCHEME }),
             Value::BulkString(sum) => {
                 let number = str::from_utf8(&sum).ok().and_then(|sum| sum.parse().ok());
                 let other = || self.unexpected("EVALSHA", &Value::BulkString(sum.clone()));
-                number.map(Some).ok_or_else(other)
+                let number: u64 = number.ok_or_else(other)?;
+                Ok(Some(Counted { number, version: None }))
             }
             other => Err(self.unexpected("EVALSHA", &other)),
         }
@@ -420,8 +495,13 @@ impl Redirect {
     }
 }
 
+/// A TTL as the option of a command and its number. A server refuses a TTL of 0, but not a date that has passed.
+pub(super) fn millis(ttl: Duration) -> (&'static [u8], u64) {
+    if ttl.is_zero() { (b"PXAT", 1) } else { (b"PX", whole_millis(ttl)) }
+}
+
 /// A TTL in milliseconds for a server, rounded up.
-fn millis(ttl: Duration) -> u64 {
+fn whole_millis(ttl: Duration) -> u64 {
     let millis = u64::try_from(ttl.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
     millis.min(LONGEST_TTL_MS)
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use larder_store::{
     Capabilities, Catalog, Durability, Error, Ownership, Reach, Result, Session, Stats, Store,
-    StoreInfo, StoreUrl,
+    StoreInfo, StoreUrl, Waits,
 };
 
 use super::address::{Greeting, Node};
@@ -295,12 +295,15 @@ impl Store for RedisStore {
             append: true,
             incr: true,
             touch: true,
+            get_and_touch: true,
             batch: true,
+            batch_write: true,
             groups: false,
             clear: shared.is_managed(),
             persistent: !shared.is_managed() && self.info.durability > Durability::Volatile,
             evicts: setting("maxmemory-policy").starts_with("allkeys")
                 && setting("maxmemory") != "0",
+            waits: Waits::Network,
             reach: if is_host { Reach::Host } else { Reach::Network },
             max_key_len: Some(shared.longest_string()),
             max_value_len: Some(shared.longest_string()),

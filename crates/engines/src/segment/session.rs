@@ -3,8 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use larder_segment::{Cache, Condition, Entry, Failed, Namespace, Outcome, Set, Sum};
-use larder_store::{Error, Meta, Remaining, Result, Session, SetMode, SetOptions, SetOutcome};
+use larder_segment::{Cache, Condition, Entry, Failed, Namespace, Outcome, Removal, Set, Sum};
+use larder_store::{
+    Counted, DeleteOutcome, Delta, Error, Facts, Initial, Meta, Remaining, Result, Session,
+    SetMode, SetOptions, SetOutcome,
+};
 
 use super::config::refused;
 
@@ -69,6 +72,21 @@ impl SegmentSession {
         Ok(())
     }
 
+    /// Runs a write inside the session's namespace, which is made first unless it exists.
+    fn inside<T>(
+        &mut self,
+        write: impl Fn(&mut larder_segment::Session) -> std::result::Result<T, Failed>,
+    ) -> Result<T> {
+        self.claim()?;
+        let mut written = write(&mut self.inner);
+        if matches!(written, Err(Failed::Removed)) {
+            // Another process has just removed the namespace.
+            self.claim()?;
+            written = write(&mut self.inner);
+        }
+        written.map_err(|why| failed(self.engine, why))
+    }
+
     /// Refuses a key that is too long, in reads too.
     fn check(&self, key: &[u8]) -> Result<()> {
         let limit = self.inner.cache().max_key();
@@ -93,6 +111,33 @@ impl Session for SegmentSession {
         Ok(self.inner.get(key, value).map(|entry| meta(&entry)))
     }
 
+    fn get_onto(&mut self, key: &[u8], out: &mut Vec<u8>) -> Result<Option<Meta>> {
+        self.check(key)?;
+        Ok(self.is_there().then(|| self.inner.get_onto(key, out)).flatten().map(|it| meta(&it)))
+    }
+
+    fn look(&mut self, key: &[u8]) -> Result<Option<Facts>> {
+        self.check(key)?;
+        let facts = self.is_there().then(|| self.inner.facts(key)).flatten();
+        Ok(facts.map(|facts| Facts::of(meta(&facts.entry), facts.len)))
+    }
+
+    fn get_and_touch(
+        &mut self,
+        key: &[u8],
+        ttl: Option<Duration>,
+        value: &mut Vec<u8>,
+    ) -> Result<Option<Meta>> {
+        self.check(key)?;
+        value.clear();
+        if !self.is_there() {
+            return Ok(None);
+        }
+        let found = self.inner.get_and_touch(key, ttl, value);
+        let found = found.map_err(|why| failed(self.engine, why))?;
+        Ok(found.map(|entry| meta(&entry)))
+    }
+
     fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {
         keys.iter().try_for_each(|key| self.check(key))?;
         if self.is_there() {
@@ -110,17 +155,10 @@ impl Session for SegmentSession {
             SetMode::Append => Condition::Append,
             SetMode::Prepend => Condition::Prepend,
         };
-        self.claim()?;
         let set = Set { condition, ttl: options.ttl, flags: options.flags };
-        let mut outcome = self.inner.set(key, value, &set);
-        if outcome == Err(Failed::Removed) {
-            // Another process has just removed the namespace.
-            self.claim()?;
-            outcome = self.inner.set(key, value, &set);
-        }
-        let outcome = outcome.map_err(|why| failed(self.engine, why))?;
+        let outcome = self.inside(|inner| inner.set(key, value, &set))?;
         Ok(match outcome {
-            Outcome::Stored(_) => SetOutcome::Stored,
+            Outcome::Stored(version) => SetOutcome::Stored(Some(version)),
             Outcome::NotStored => SetOutcome::NotStored,
             Outcome::Exists => SetOutcome::Exists,
             Outcome::NotFound => SetOutcome::NotFound,
@@ -132,21 +170,50 @@ impl Session for SegmentSession {
         Ok(self.is_there() && self.inner.delete(key).map_err(|why| failed(self.engine, why))?)
     }
 
+    fn delete_if(&mut self, key: &[u8], version: u64) -> Result<DeleteOutcome> {
+        self.check(key)?;
+        if !self.is_there() {
+            return Ok(DeleteOutcome::NotFound);
+        }
+        let removal = self.inner.delete_if(key, version);
+        Ok(match removal.map_err(|why| failed(self.engine, why))? {
+            Removal::Removed => DeleteOutcome::Deleted,
+            Removal::Exists => DeleteOutcome::Exists,
+            Removal::NotFound => DeleteOutcome::NotFound,
+        })
+    }
+
     fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
         self.check(key)?;
         Ok(self.is_there() && self.inner.touch(key, ttl).map_err(|why| failed(self.engine, why))?)
     }
 
-    fn incr(&mut self, key: &[u8], delta: i64) -> Result<Option<u64>> {
+    fn incr(
+        &mut self,
+        key: &[u8],
+        delta: Delta,
+        absent: Option<Initial>,
+    ) -> Result<Option<Counted>> {
         self.check(key)?;
-        if !self.is_there() {
+        if absent.is_none() && !self.is_there() {
             return Ok(None);
         }
-        match self.inner.incr(key, delta).map_err(|why| failed(self.engine, why))? {
-            Sum::Is(sum) => Ok(Some(sum)),
+        let delta = match delta {
+            Delta::Up(more) => larder_segment::Delta::Up(more),
+            Delta::Down(less) => larder_segment::Delta::Down(less),
+        };
+        let absent = absent.map(|Initial { number, ttl }| larder_segment::Initial { number, ttl });
+        match self.inside(|inner| inner.incr(key, delta, absent))? {
+            Sum::Is { number, version } => Ok(Some(Counted { number, version: Some(version) })),
             Sum::NotANumber => Err(Error::NotANumber { engine: self.engine }),
             Sum::NotFound => Ok(None),
         }
+    }
+
+    fn set_patience(&mut self, patience: Duration) -> Result<()> {
+        self.timeout = patience;
+        self.inner.set_patience(patience);
+        Ok(())
     }
 
     fn clear(&mut self) -> Result<()> {
@@ -159,7 +226,7 @@ impl Session for SegmentSession {
 
 fn meta(entry: &Entry) -> Meta {
     let ttl = entry.ttl.map_or(Remaining::Forever, Remaining::For);
-    Meta { flags: entry.flags, version: Some(entry.version), ttl }
+    Meta { flags: entry.flags, version: Some(entry.version), ttl, stale: entry.stale }
 }
 
 fn failed(engine: &'static str, why: Failed) -> Error {
@@ -174,10 +241,12 @@ fn failed(engine: &'static str, why: Failed) -> Error {
 #[cfg(feature = "mmap")]
 mod tests {
     use std::path::PathBuf;
+    use std::sync::mpsc;
+    use std::time::Duration;
 
     use larder_host::scratch::ScratchDir;
     use larder_segment::{Cache, Set, Survey};
-    use larder_store::{Session, SetOptions, StoreUrl};
+    use larder_store::{Delta, Session, SetOptions, StoreUrl};
 
     use crate::ENGINES;
 
@@ -197,7 +266,7 @@ mod tests {
         assert!(reader.get(b"key", &mut value).unwrap().is_none() && value.is_empty());
         reader.get_many(&[b"key"], &mut |_, _, _| panic!("there is nothing")).unwrap();
         assert!(!reader.delete(b"key").unwrap() && !reader.touch(b"key", None).unwrap());
-        assert_eq!(reader.incr(b"key", 1).unwrap(), None);
+        assert_eq!(reader.incr(b"key", Delta::Up(1), None).unwrap(), None);
         reader.clear().unwrap();
         let named = || Survey::of_file(&file).unwrap().unwrap().namespaces.len();
         assert_eq!(named(), 0);
@@ -228,5 +297,34 @@ mod tests {
             assert!(reader.get(b"key", &mut value).unwrap().is_none());
             assert!(round == 0 || region.remove_namespace("one").unwrap());
         }
+    }
+
+    #[test]
+    fn a_write_without_patience_waits_for_nobody() {
+        let (_folder, file, [mut session, _]) = two_of("");
+        session.set(b"key", b"1", &SetOptions::default()).unwrap();
+        let region = Cache::existing(&file).unwrap().unwrap();
+        let (begun, has_begun) = mpsc::channel();
+        let (end, may_end) = mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            let mut holder = region.session();
+            scope.spawn(move || {
+                let revised = holder.revise(b"key", &|_, new| {
+                    begun.send(()).unwrap();
+                    may_end.recv().unwrap();
+                    new.push(b'2');
+                    true
+                });
+                revised.unwrap();
+            });
+            has_begun.recv().unwrap();
+            session.set_patience(Duration::ZERO).unwrap();
+            let busy = session.set(b"key", b"3", &SetOptions::default()).unwrap_err();
+            assert_eq!(busy.kind(), "busy");
+            let mut value = Vec::new();
+            assert!(session.get(b"key", &mut value).unwrap().is_some(), "readers wait for nobody");
+            end.send(()).unwrap();
+        });
+        session.set(b"key", b"3", &SetOptions::default()).unwrap();
     }
 }

@@ -9,7 +9,7 @@ use larder_host::scratch::Place;
 use larder_segment::Cache;
 use larder_store::{
     ByteSize, Capabilities, Counter, Durability, Ownership, Reach, Result, Session, Span, Stats,
-    Store, StoreInfo,
+    Store, StoreInfo, Waits,
 };
 
 use super::config::SegmentConfig;
@@ -25,6 +25,8 @@ pub(crate) struct SegmentStore {
     namespace: Option<Arc<str>>,
     /// The longest wait of the sessions' writes for one holder of a lock.
     timeout: Span,
+    /// A region in a file on a disk waits for its pages.
+    waits: Waits,
     /// The file of the region, and the guard of its folder; `None` for a private region.
     file: Option<(PathBuf, Place)>,
 }
@@ -38,7 +40,11 @@ impl SegmentStore {
         file: Option<(PathBuf, Place)>,
     ) -> Self {
         let SegmentConfig { namespace, timeout, .. } = config;
-        Self { engine, url, cache, namespace: namespace.map(Arc::from), timeout, file }
+        let is_on_disk = |(path, _): &(PathBuf, Place)| {
+            disk::file_system(path).map_or(true, |system| !system.is_memory())
+        };
+        let waits = if file.as_ref().is_some_and(is_on_disk) { Waits::Disk } else { Waits::Lock };
+        Self { engine, url, cache, namespace: namespace.map(Arc::from), timeout, waits, file }
     }
 }
 
@@ -81,11 +87,14 @@ impl Store for SegmentStore {
             append: true,
             incr: true,
             touch: true,
+            get_and_touch: true,
             batch: true,
+            batch_write: false,
             groups: false,
             clear: true,
             persistent: self.file.is_some(),
             evicts: true,
+            waits: self.waits,
             reach: if self.file.is_some() { Reach::Host } else { Reach::Process },
             max_key_len: Some(self.cache.max_key()),
             max_value_len: Some(self.cache.max_value()),

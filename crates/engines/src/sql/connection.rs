@@ -9,7 +9,7 @@ use super::places::ArgumentType;
 /// After a failure, the next call opens the connection again, and its statements are prepared again. A statement that
 /// the database gave up because of another transaction (a deadlock) has done nothing. A driver tries it again before it
 /// reports [`Busy`](larder_store::Error::Busy).
-pub trait Connection: Send {
+pub trait Connection {
     /// Runs a statement that writes, in one round trip, and returns how many rows it changed.
     ///
     /// Rows that are inserted and rows that are deleted count one each. An update that gives its row other values
@@ -28,6 +28,18 @@ pub trait Connection: Send {
         statement: &Statement,
         values: &[Value<'_>],
         row: &mut dyn FnMut(&dyn Row) -> Result<()>,
+    ) -> Result<()>;
+}
+
+/// A connection that can also run several statements as one transaction.
+pub trait Transactions: Connection + Send {
+    /// Runs `work`, whose statements take effect together: when it ends without an error, and not at all otherwise.
+    ///
+    /// When the database gives the transaction up because of another one, `work` runs again from its beginning. It must
+    /// return the first error of the connection that it is given.
+    fn transaction(
+        &mut self,
+        work: &mut dyn FnMut(&mut dyn Connection) -> Result<()>,
     ) -> Result<()>;
 }
 
@@ -81,6 +93,8 @@ pub enum Value<'a> {
     /// Many strings of bytes, in one place: only where [`Dialect::lookup`](super::dialect::Dialect::lookup) is
     /// [`Array`](super::dialect::Lookup::Array).
     Many(&'a [&'a [u8]]),
+    /// Many numbers or NULLs, in one place: as [`Value::Many`].
+    Integers(&'a [Option<i64>]),
 }
 
 /// One row of an answer.

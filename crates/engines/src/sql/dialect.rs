@@ -21,8 +21,10 @@ pub struct Dialect {
     pub upsert: Upsert,
     /// The way to look up many keys.
     pub lookup: Lookup,
-    /// The larger of two numbers.
-    pub larger: &'static str,
+    /// The way to store many plain entries.
+    pub store_many: StoreMany,
+    /// The length of the column `value`, as a number of 64 bits.
+    pub value_len: &'static str,
     /// The concatenation of two strings of bytes.
     pub joined: fn(&str, &str) -> String,
     /// The statement that deletes at most `:limit` rows that had expired at `:now`, the earliest first.
@@ -67,6 +69,18 @@ pub enum Lookup {
     /// As a list that is joined to the table, which takes SQLite a third less time (measured) than to search by a list.
     /// The answer has the places of keys in the list instead of the keys.
     Joined(usize),
+}
+
+/// The way to store many entries in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StoreMany {
+    /// One statement for each entry, because a statement costs no round trip.
+    OneByOne,
+    /// One statement with an array for each column.
+    Arrays,
+    /// One statement with a list of rows: there is one for 1, 2, 4 … rows up to this many, a power of two. An entry may
+    /// come again, to fill the list.
+    Lists(usize),
 }
 
 /// The additions to lists for a column that only one dialect has; each begins with a comma.
@@ -120,7 +134,8 @@ pub const SQLITE: Dialect = Dialect {
     clear: |Names { table, .. }| format!("DELETE FROM {table}"),
     upsert: Upsert::OnConflict,
     lookup: Lookup::Joined(64),
-    larger: "max",
+    store_many: StoreMany::OneByOne,
+    value_len: "length(value)",
     // SQLite's concatenation is text, with the bytes unchanged.
     joined: |one, other| format!("CAST({one} || {other} AS BLOB)"),
     expire: |Names { table, .. }| {
@@ -157,7 +172,8 @@ pub const POSTGRESQL: Dialect = Dialect {
     clear: |Names { table, .. }| format!("TRUNCATE {table}"),
     upsert: Upsert::OnConflict,
     lookup: Lookup::Array,
-    larger: "greatest",
+    store_many: StoreMany::Arrays,
+    value_len: "CAST(length(value) AS bigint)",
     joined: |one, other| format!("{one} || {other}"),
     // PostgreSQL checks a row that changes meanwhile again before it deletes the row, so the condition comes twice.
     expire: |Names { table, key, .. }| {
@@ -190,7 +206,8 @@ pub const MYSQL: Dialect = Dialect {
     clear: |Names { table, .. }| format!("TRUNCATE TABLE {table}"),
     upsert: Upsert::OnDuplicateKey,
     lookup: Lookup::List(256),
-    larger: "greatest",
+    store_many: StoreMany::Lists(256),
+    value_len: "length(value)",
     joined: |one, other| format!("concat({one}, {other})"),
     expire: |Names { table, .. }| {
         format!("DELETE FROM {table} WHERE deadline_ms <= :now ORDER BY deadline_ms LIMIT :limit")

@@ -35,7 +35,7 @@ impl Expiry {
     /// them.
     pub fn start(
         table: Arc<Table>,
-        mut connection: impl Connection + 'static,
+        mut connection: impl Connection + Send + 'static,
         interval: Duration,
     ) -> Result<Self> {
         let (end, ended) = channel();

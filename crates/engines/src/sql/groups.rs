@@ -2,12 +2,13 @@
 
 use larder_store::{FoundEntry, Groups, Result, SetMode, SetOptions, SetOutcome, check_tag};
 
-use super::connection::{Connection, Statement, Value};
+use super::connection::{Statement, Transactions, Value};
 use super::many::KEY;
-use super::session::{SqlSession, entry};
+use super::operations::entry;
+use super::session::SqlSession;
 use super::statements::Statements;
 
-impl<C: Connection> SqlSession<C> {
+impl<C: Transactions> SqlSession<C> {
     /// Passes on every entry that a statement finds at the time `now_ms`.
     fn find(
         &mut self,
@@ -16,9 +17,9 @@ impl<C: Connection> SqlSession<C> {
         now_ms: i64,
         found: &mut FoundEntry<'_>,
     ) -> Result<()> {
-        let Self { table, connection, counters, requests, .. } = self;
-        requests.sent.add_one();
-        connection.rows(statement(&table.statements), values, &mut |row| {
+        let Self { operations, connection, counters, .. } = self;
+        operations.requests.sent.add_one();
+        connection.rows(statement(&operations.table.statements), values, &mut |row| {
             let (value, meta) = entry(row, now_ms)?;
             found(row.bytes(KEY)?, value, meta);
             counters.hits.add_one();
@@ -27,9 +28,9 @@ impl<C: Connection> SqlSession<C> {
     }
 }
 
-impl<C: Connection> Groups for SqlSession<C> {
+impl<C: Transactions> Groups for SqlSession<C> {
     fn get_prefix(&mut self, prefix: &[u8], found: &mut FoundEntry<'_>) -> Result<()> {
-        let now_ms = self.table.now_ms();
+        let now_ms = self.table().now_ms();
         let (now, from) = (Value::Integer(now_ms), Value::Bytes(prefix));
         match end_of(prefix) {
             Some(end) => {
@@ -41,8 +42,8 @@ impl<C: Connection> Groups for SqlSession<C> {
     }
 
     fn get_tag(&mut self, tag: &[u8], found: &mut FoundEntry<'_>) -> Result<()> {
-        check_tag(self.table.engine, tag)?;
-        let now_ms = self.table.now_ms();
+        check_tag(self.table().engine, tag)?;
+        let now_ms = self.table().now_ms();
         let values = [Value::Bytes(tag), Value::Integer(now_ms)];
         self.find(|statements| &statements.get_tag, &values, now_ms, found)
     }
@@ -54,20 +55,21 @@ impl<C: Connection> Groups for SqlSession<C> {
         options: &SetOptions,
         tag: &[u8],
     ) -> Result<SetOutcome> {
-        check_tag(self.table.engine, tag)?;
+        check_tag(self.table().engine, tag)?;
         match options.mode {
-            SetMode::Append => self.table.unsupported("append with a tag"),
-            SetMode::Prepend => self.table.unsupported("prepend with a tag"),
+            SetMode::Append => self.table().unsupported("append with a tag"),
+            SetMode::Prepend => self.table().unsupported("prepend with a tag"),
             _ => self.store(key, value, options, Value::Bytes(tag)),
         }
     }
 
     fn delete_tag(&mut self, tag: &[u8]) -> Result<u64> {
-        check_tag(self.table.engine, tag)?;
-        let values = [Value::Bytes(tag), self.now()];
-        self.requests.sent.add_one();
-        let deleted = self.connection.change(&self.table.statements.delete_tag, &values)?;
-        self.counters.deletes.add(deleted);
+        check_tag(self.table().engine, tag)?;
+        let Self { operations, connection, counters, .. } = self;
+        let values = [Value::Bytes(tag), operations.now()];
+        operations.requests.sent.add_one();
+        let deleted = connection.change(&operations.table.statements.delete_tag, &values)?;
+        counters.deletes.add(deleted);
         Ok(deleted)
     }
 }

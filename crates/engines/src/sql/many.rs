@@ -4,32 +4,29 @@ use std::iter::{once, repeat_n};
 
 use larder_store::{Meta, Result};
 
-use super::connection::{Connection, Value};
+use super::connection::{Transactions, Value};
 use super::dialect::Lookup;
-use super::session::{SqlSession, entry};
+use super::operations::entry;
+use super::session::SqlSession;
 
 /// The column of the key, in the answer of a statement that may find many.
 pub(super) const KEY: usize = 4;
 
-impl<C: Connection> SqlSession<C> {
+impl<C: Transactions> SqlSession<C> {
     /// Looks up keys with as few statements as the dialect allows.
     pub(super) fn look_up(
         &mut self,
         keys: &[&[u8]],
         hit: &mut dyn FnMut(usize, &[u8], Meta),
     ) -> Result<()> {
-        let now_ms = self.table.now_ms();
+        let now_ms = self.table().now_ms();
         let now = Value::Integer(now_ms);
-        match self.table.statements.lookup {
+        match self.table().statements.lookup {
             Lookup::Array if keys.is_empty() => Ok(()),
             Lookup::Array => self.look_up_batch(0, &[now, Value::Many(keys)], now_ms, keys, hit),
             Lookup::List(most) | Lookup::Joined(most) => {
                 keys.chunks(most).enumerate().try_for_each(|(n, batch)| {
-                    let n_places = batch.len().next_power_of_two();
-                    let wanted = batch.iter().map(|key| Value::Bytes(key));
-                    let nothing = repeat_n(Value::Null, n_places - batch.len());
-                    let values: Vec<_> = once(now).chain(wanted).chain(nothing).collect();
-                    let statement = n_places.ilog2() as usize;
+                    let (statement, values) = padded(now, batch);
                     let mut hit_in_all =
                         |place, value: &[u8], meta| hit(n * most + place, value, meta);
                     self.look_up_batch(statement, &values, now_ms, batch, &mut hit_in_all)
@@ -48,8 +45,9 @@ impl<C: Connection> SqlSession<C> {
         keys: &[&[u8]],
         hit: &mut dyn FnMut(usize, &[u8], Meta),
     ) -> Result<()> {
-        let Self { table, connection, places, counters, requests, .. } = self;
-        requests.sent.add_one();
+        let Self { operations, connection, places, counters, .. } = self;
+        let table = &operations.table;
+        operations.requests.sent.add_one();
         let gives_places = matches!(table.statements.lookup, Lookup::Joined(_));
         if !gives_places {
             places.clear();
@@ -77,6 +75,14 @@ impl<C: Connection> SqlSession<C> {
         counters.misses.add((keys.len() as u64).saturating_sub(n_hits));
         Ok(())
     }
+}
+
+/// The place of the statement for a list of keys among those for 1, 2, 4 … keys, and its values.
+pub(super) fn padded<'k>(now: Value<'k>, keys: &[&'k [u8]]) -> (usize, Vec<Value<'k>>) {
+    let n_places = keys.len().next_power_of_two();
+    let wanted = keys.iter().map(|key| Value::Bytes(key));
+    let nothing = repeat_n(Value::Null, n_places - keys.len());
+    (n_places.ilog2() as usize, once(now).chain(wanted).chain(nothing).collect())
 }
 
 /// The places of a key in a list of keys; `sorted` has the places in the order of the keys.

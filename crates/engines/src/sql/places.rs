@@ -16,7 +16,7 @@ pub(super) enum Argument {
     Keys,
     /// The value of the entry.
     Value,
-    /// The version that the entry gets, unless its own is larger already.
+    /// The version that the entry gets.
     Version,
     /// The version that the entry must have.
     Only,
@@ -34,7 +34,26 @@ pub(super) enum Argument {
     Below,
     /// The largest number of rows, or of bytes.
     Limit,
+    /// Many entries as rows: always the last of the values, with [`ROW`] for each row.
+    Rows,
+    /// The values of many entries, as an array.
+    Values,
+    /// Their versions.
+    Versions,
+    /// When they expire.
+    Deadlines,
+    /// Their flags.
+    FlagsOfAll,
 }
+
+/// The types of the values of a row: key, value, version, deadline, flags.
+const ROW: [ArgumentType; 5] = [
+    ArgumentType::Bytes,
+    ArgumentType::Bytes,
+    ArgumentType::Integer,
+    ArgumentType::Integer,
+    ArgumentType::Integer,
+];
 
 /// The type of the value in a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,10 +64,12 @@ pub enum ArgumentType {
     Integer,
     /// An array of strings of bytes.
     Array,
+    /// An array of numbers.
+    Integers,
 }
 
 impl Argument {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 17] = [
         Self::Key,
         Self::Keys,
         Self::Value,
@@ -61,6 +82,11 @@ impl Argument {
         Self::From,
         Self::Below,
         Self::Limit,
+        Self::Rows,
+        Self::Values,
+        Self::Versions,
+        Self::Deadlines,
+        Self::FlagsOfAll,
     ];
 
     /// The name of the place in statements, after a colon.
@@ -78,6 +104,11 @@ impl Argument {
             Self::From => "from",
             Self::Below => "below",
             Self::Limit => "limit",
+            Self::Rows => "rows",
+            Self::Values => "values",
+            Self::Versions => "versions",
+            Self::Deadlines => "deadlines",
+            Self::FlagsOfAll => "flagsofall",
         }
     }
 
@@ -88,7 +119,8 @@ impl Argument {
     fn kind(self) -> ArgumentType {
         match self {
             Self::Key | Self::Value | Self::Tag | Self::From | Self::Below => ArgumentType::Bytes,
-            Self::Keys => ArgumentType::Array,
+            Self::Keys | Self::Values => ArgumentType::Array,
+            Self::Versions | Self::Deadlines | Self::FlagsOfAll => ArgumentType::Integers,
             _ => ArgumentType::Integer,
         }
     }
@@ -103,7 +135,7 @@ pub enum Style {
     Unnumbered,
 }
 
-/// The text in place of [`Argument::Keys`].
+/// The text in place of [`Argument::Keys`] or [`Argument::Rows`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keys {
     /// One placeholder, for an array.
@@ -112,6 +144,8 @@ pub(super) enum Keys {
     List(usize),
     /// This many placeholders, with their places in the list: `(0, ?), (1, ?)`.
     Pairs(usize),
+    /// This many rows, each without a tag: `(?, ?, ?, ?, ?, NULL)`.
+    Rows(usize),
 }
 
 /// Renders a statement whose values come in the order of `places`.
@@ -151,6 +185,16 @@ pub(super) fn render(style: Style, places: &[Argument], keys: Keys, template: &s
                     }
                 }
             }
+            Keys::Rows(n_rows) if place == Argument::Rows => {
+                for row in 0..n_rows {
+                    sql.push_str(if row == 0 { "(" } else { ", (" });
+                    for (column, kind) in ROW.into_iter().enumerate() {
+                        put(&mut sql, value + row * ROW.len() + column, kind);
+                        sql.push_str(", ");
+                    }
+                    sql.push_str("NULL)");
+                }
+            }
             _ => put(&mut sql, value, place.kind()),
         }
         rest = behind;
@@ -168,6 +212,7 @@ fn numbered(places: &[Argument], keys: Keys) -> Vec<Placeholder> {
         Keys::List(n_keys) | Keys::Pairs(n_keys) if *place == Argument::Keys => {
             vec![ArgumentType::Bytes; n_keys]
         }
+        Keys::Rows(n_rows) if *place == Argument::Rows => ROW.repeat(n_rows),
         _ => vec![place.kind()],
     });
     kinds.enumerate().map(|(value, kind)| Placeholder { value, kind }).collect()
@@ -210,6 +255,14 @@ mod tests {
             ArgumentType::Integer,
         ];
         assert_eq!(two.kinds().collect::<Vec<_>>(), kinds);
+    }
+
+    #[test]
+    fn rows_take_their_values_one_after_the_other() {
+        let two = render(Style::Unnumbered, &[Argument::Rows], Keys::Rows(2), "VALUES :rows");
+        assert_eq!(two.sql, "VALUES (?, ?, ?, ?, ?, NULL), (?, ?, ?, ?, ?, NULL)");
+        let values: Vec<_> = (0..10).map(Value::Integer).collect();
+        assert_eq!(two.in_order(&values).collect::<Vec<_>>(), values);
     }
 
     #[test]

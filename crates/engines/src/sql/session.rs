@@ -4,84 +4,38 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use larder_store::{
-    Error, Groups, Meta, Remaining, Result, Session, SetMode, SetOptions, SetOutcome,
+    Counted, DeleteDone, DeleteOutcome, Delta, Error, Facts, Groups, Initial, Meta, Put, Remaining,
+    Result, Session, SetDone, SetMode, SetOptions, SetOutcome,
 };
 
-use super::connection::{Connection, Row, Statement, Value};
-use super::statements::Statements;
+use super::connection::{Transactions, Value};
+use super::operations::{Operations, deadline_ms, meta, only};
 use super::table::Table;
-use super::versions::Versions;
-use crate::counters::{Requests, SessionCounters};
+use crate::counters::SessionCounters;
 use crate::decimal::{self, Digits};
 
 /// One thread's handle on a table.
 #[derive(Debug)]
 pub struct SqlSession<C> {
-    pub(super) table: Arc<Table>,
+    pub(super) operations: Operations,
     pub(super) connection: C,
     pub(super) counters: Arc<SessionCounters>,
-    pub(super) requests: Arc<Requests>,
-    versions: Versions,
     /// The old value, where a change depends on it.
     value: Vec<u8>,
     /// The places of the keys in a batch, kept to reuse the memory.
     pub(super) places: Vec<usize>,
 }
 
-impl<C: Connection> SqlSession<C> {
+impl<C: Transactions> SqlSession<C> {
     /// A session on this connection.
     pub fn new(table: Arc<Table>, connection: C) -> Self {
-        let (counters, requests) = (table.counters.session(), table.requests.session());
-        let versions = Versions::new();
+        let counters = table.counters.session();
         let (value, places) = (Vec::new(), Vec::new());
-        Self { table, connection, counters, requests, versions, value, places }
+        Self { operations: Operations::new(table), connection, counters, value, places }
     }
 
-    /// Whether a statement that writes changed anything.
-    fn changes(
-        &mut self,
-        statement: fn(&Statements) -> &Statement,
-        values: &[Value<'_>],
-    ) -> Result<bool> {
-        self.requests.sent.add_one();
-        Ok(self.connection.change(statement(&self.table.statements), values)? > 0)
-    }
-
-    fn next_version(&self) -> Value<'static> {
-        Value::Integer(self.versions.next())
-    }
-
-    pub(super) fn now(&self) -> Value<'static> {
-        Value::Integer(self.table.now_ms())
-    }
-
-    /// Reads an entry, and counts nothing.
-    fn read(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
-        value.clear();
-        let Self { table, connection, requests, .. } = self;
-        requests.sent.add_one();
-        let now_ms = table.now_ms();
-        let mut found = None;
-        let values = [Value::Bytes(key), Value::Integer(now_ms)];
-        connection.rows(&table.statements.get, &values, &mut |row| {
-            let (bytes, meta) = entry(row, now_ms)?;
-            value.extend_from_slice(bytes);
-            found = Some(meta);
-            Ok(())
-        })?;
-        Ok(found)
-    }
-
-    /// Whether a key exists.
-    fn has(&mut self, key: &[u8]) -> Result<bool> {
-        let values = [Value::Bytes(key), self.now()];
-        let mut is_there = false;
-        self.requests.sent.add_one();
-        self.connection.rows(&self.table.statements.version, &values, &mut |_| {
-            is_there = true;
-            Ok(())
-        })?;
-        Ok(is_there)
+    pub(super) fn table(&self) -> &Table {
+        &self.operations.table
     }
 
     /// Stores a value, with a tag or without one.
@@ -92,108 +46,107 @@ impl<C: Connection> SqlSession<C> {
         options: &SetOptions,
         tag: Value<'_>,
     ) -> Result<SetOutcome> {
-        self.table.check_key(key)?;
-        if value.len() > self.table.limits.value_len {
-            return Err(match options.mode {
-                SetMode::Set => self.refused(key, value.len())?,
-                _ => self.table.too_large(value.len()),
-            });
-        }
-        let outcome = match options.mode {
-            SetMode::Append | SetMode::Prepend => self.join(key, value, options.mode)?,
-            _ => self.put(key, value, options, tag)?,
-        };
-        if outcome == SetOutcome::Stored {
-            self.counters.sets.add_one();
+        let Self { operations, connection, counters, .. } = self;
+        let outcome = operations.store(connection, (key, value), options, tag)?;
+        if outcome.is_stored() {
+            counters.sets.add_one();
         }
         Ok(outcome)
     }
 
-    /// Stores a value in place of the old value.
-    fn put(
-        &mut self,
-        key: &[u8],
-        value: &[u8],
-        options: &SetOptions,
-        tag: Value<'_>,
-    ) -> Result<SetOutcome> {
-        let mode = options.mode;
-        let deadline = deadline(&self.table, options.ttl);
-        let flags = Value::Integer(options.flags.into());
-        let (now, only) = match mode {
-            SetMode::Set => (Value::Null, Value::Null),
-            // Versions are never negative, so a version that is too large for a database matches no entry.
-            SetMode::Cas(version) => {
-                (self.now(), Value::Integer(i64::try_from(version).unwrap_or(-1)))
-            }
-            _ => (self.now(), Value::Null),
+    /// Gives the number that is there another value, unless another session has written since it was read: `None` then,
+    /// and where there is no number.
+    fn count(&mut self, key: &[u8], delta: Delta) -> Result<Option<Counting>> {
+        let Self { operations, connection, value, .. } = self;
+        value.clear();
+        let Some(meta) = operations.read(connection, key, value)? else {
+            return Ok(Some(Counting::Absent));
         };
-        let (key_value, version) = (Value::Bytes(key), self.next_version());
-        let values = [key_value, Value::Bytes(value), version, deadline, flags, tag, now, only];
-        let or_not = |stored: bool| if stored { SetOutcome::Stored } else { SetOutcome::NotStored };
-        match mode {
-            SetMode::Add => self.changes(|all| &all.add, &values[..7]).map(or_not),
-            SetMode::Replace => self.changes(|all| &all.replace, &values[..7]).map(or_not),
-            SetMode::Cas(_) => {
-                if self.changes(|all| &all.cas, &values)? {
-                    return Ok(SetOutcome::Stored);
-                }
-                let is_there = self.has(key)?;
-                Ok(if is_there { SetOutcome::Exists } else { SetOutcome::NotFound })
-            }
-            _ => {
-                self.changes(|all| &all.set, &values[..6])?;
-                Ok(SetOutcome::Stored)
-            }
-        }
-    }
-
-    /// Puts a value behind or before the old value.
-    fn join(&mut self, key: &[u8], value: &[u8], mode: SetMode) -> Result<SetOutcome> {
-        let room = self.table.limits.value_len - value.len();
-        let room = Value::Integer(i64::try_from(room).unwrap_or(i64::MAX));
-        let values =
-            [Value::Bytes(key), Value::Bytes(value), self.next_version(), self.now(), room];
-        let joined = match mode {
-            SetMode::Prepend => self.changes(|all| &all.prepend, &values)?,
-            _ => self.changes(|all| &all.append, &values)?,
+        let Some(number) = decimal::add(value, delta) else {
+            return Err(Error::NotANumber { engine: operations.table.engine });
         };
-        if joined {
-            return Ok(SetOutcome::Stored);
-        }
-        let mut there = std::mem::take(&mut self.value);
-        let found = self.read(key, &mut there);
-        let len = there.len() + value.len();
-        self.value = there;
-        match found? {
-            Some(_) if len > self.table.limits.value_len => Err(self.table.too_large(len)),
-            // Also where the key was stored since: the value was joined to no entry.
-            _ => Ok(SetOutcome::NotStored),
-        }
-    }
-
-    /// The error for a value that is too large; removes the old entry, which must not stay.
-    fn refused(&mut self, key: &[u8], len: usize) -> Result<Error> {
-        let values = [Value::Bytes(key), self.now()];
-        self.changes(|all| &all.delete, &values)?;
-        Ok(self.table.too_large(len))
+        let version = operations.next_version();
+        let digits = Digits::new(number);
+        let values = [
+            Value::Bytes(key),
+            Value::Bytes(digits.as_bytes()),
+            Value::Integer(version),
+            operations.now(),
+            only(meta.version.unwrap_or_default()),
+        ];
+        let changed = operations.changes(connection, |all| &all.set_value, &values)?;
+        let counted = Counted { number, version: Some(version.unsigned_abs()) };
+        Ok(changed.then_some(Counting::Done(counted)))
     }
 }
 
-impl<C: Connection> Session for SqlSession<C> {
+/// The state of a number that is counted.
+enum Counting {
+    Absent,
+    Done(Counted),
+}
+
+impl<C: Transactions> Session for SqlSession<C> {
     fn engine(&self) -> &'static str {
-        self.table.engine
+        self.table().engine
     }
 
     fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
         value.clear();
-        self.table.check_key(key)?;
-        let found = self.read(key, value)?;
-        Ok(self.counters.looked_up(found))
+        self.get_onto(key, value)
+    }
+
+    fn get_onto(&mut self, key: &[u8], out: &mut Vec<u8>) -> Result<Option<Meta>> {
+        let Self { operations, connection, counters, .. } = self;
+        operations.table.check_key(key)?;
+        let len = out.len();
+        let found = operations.read(connection, key, out);
+        if found.is_err() {
+            out.truncate(len);
+        }
+        Ok(counters.looked_up(found?))
+    }
+
+    fn look(&mut self, key: &[u8]) -> Result<Option<Facts>> {
+        let Self { operations, connection, counters, .. } = self;
+        operations.table.check_key(key)?;
+        let found = counters.looked_up(operations.look(connection, key)?);
+        Ok(found.map(|(meta, value_len)| Facts::of(meta, value_len)))
+    }
+
+    /// Reads, and then renews the TTL only if the entry still has the version that was read; otherwise it begins again.
+    fn get_and_touch(
+        &mut self,
+        key: &[u8],
+        ttl: Option<Duration>,
+        value: &mut Vec<u8>,
+    ) -> Result<Option<Meta>> {
+        value.clear();
+        let Self { operations, connection, counters, .. } = self;
+        operations.table.check_key(key)?;
+        let wanted_ms = operations.table.deadline_ms(ttl);
+        let deadline = wanted_ms.map_or(Value::Null, Value::Integer);
+        loop {
+            value.clear();
+            let found = operations.find(connection, |all| &all.get, key, &mut |row, now_ms| {
+                value.extend_from_slice(row.bytes(0)?);
+                Ok((meta(row, now_ms)?, deadline_ms(row)?))
+            })?;
+            let Some((mut meta, found_ms)) = found else { return Ok(counters.looked_up(None)) };
+            let read = only(meta.version.unwrap_or_default());
+            let values = [Value::Bytes(key), deadline, operations.now(), read];
+            // An update that changes nothing may count as none.
+            if found_ms == wanted_ms
+                || operations.changes(connection, |all| &all.touch_if, &values)?
+            {
+                meta.ttl = ttl.map_or(Remaining::Forever, Remaining::For);
+                return Ok(counters.looked_up(Some(meta)));
+            }
+        }
     }
 
     fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {
-        keys.iter().try_for_each(|key| self.table.check_key(key))?;
+        keys.iter().try_for_each(|key| self.table().check_key(key))?;
         self.look_up(keys, hit)
     }
 
@@ -201,76 +154,82 @@ impl<C: Connection> Session for SqlSession<C> {
         self.store(key, value, options, Value::Null)
     }
 
+    fn set_many(&mut self, entries: &[Put<'_>], done: &mut SetDone<'_>) -> Result<()> {
+        self.store_batch(entries, done)
+    }
+
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
-        self.table.check_key(key)?;
-        let values = [Value::Bytes(key), self.now()];
-        let deleted = self.changes(|all| &all.delete, &values)?;
-        if deleted {
-            self.counters.deletes.add_one();
-        }
+        let Self { operations, connection, counters, .. } = self;
+        operations.table.check_key(key)?;
+        let deleted = operations.delete(connection, key)?;
+        counters.deletes.add(u64::from(deleted));
         Ok(deleted)
     }
 
+    fn delete_many(&mut self, keys: &[&[u8]], done: &mut DeleteDone<'_>) -> Result<()> {
+        self.delete_batch(keys, done)
+    }
+
+    fn delete_if(&mut self, key: &[u8], version: u64) -> Result<DeleteOutcome> {
+        let Self { operations, connection, counters, .. } = self;
+        operations.table.check_key(key)?;
+        let values = [Value::Bytes(key), operations.now(), only(version)];
+        if operations.changes(connection, |all| &all.delete_if, &values)? {
+            counters.deletes.add_one();
+            return Ok(DeleteOutcome::Deleted);
+        }
+        // No version comes again, so an entry that is there by now has another one.
+        let is_there = operations.has(connection, key)?;
+        Ok(if is_there { DeleteOutcome::Exists } else { DeleteOutcome::NotFound })
+    }
+
     fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
-        self.table.check_key(key)?;
-        let values = [Value::Bytes(key), deadline(&self.table, ttl), self.now()];
-        let touched = self.changes(|all| &all.touch, &values)?;
+        let Self { operations, connection, .. } = self;
+        operations.table.check_key(key)?;
+        let values = [Value::Bytes(key), operations.deadline(ttl), operations.now()];
+        let touched = operations.changes(connection, |all| &all.touch, &values)?;
         // The entry may have had the same deadline before.
-        Ok(touched || (!self.table.statements.counts_found && self.has(key)?))
+        Ok(touched
+            || (!operations.table.statements.counts_found && operations.has(connection, key)?))
     }
 
     /// Reads, and then writes only if no other session has written since; otherwise it begins again. Each time that
     /// happens, another session has made progress.
-    fn incr(&mut self, key: &[u8], delta: i64) -> Result<Option<u64>> {
-        self.table.check_key(key)?;
+    fn incr(
+        &mut self,
+        key: &[u8],
+        delta: Delta,
+        absent: Option<Initial>,
+    ) -> Result<Option<Counted>> {
+        self.table().check_key(key)?;
         loop {
-            let mut value = std::mem::take(&mut self.value);
-            let found = self.read(key, &mut value);
-            let sum = decimal::add(&value, delta);
-            self.value = value;
-            let Some(meta) = found? else { return Ok(None) };
-            let Some(sum) = sum else {
-                return Err(Error::NotANumber { engine: self.table.engine });
-            };
-            let digits = Digits::new(sum);
-            let only = i64::try_from(meta.version.unwrap_or_default()).unwrap_or(-1);
-            let values = [
-                Value::Bytes(key),
-                Value::Bytes(digits.as_bytes()),
-                self.next_version(),
-                self.now(),
-                Value::Integer(only),
-            ];
-            if self.changes(|all| &all.set_value, &values)? {
-                return Ok(Some(sum));
+            match (self.count(key, delta)?, absent) {
+                (Some(Counting::Done(counted)), _) => return Ok(Some(counted)),
+                (Some(Counting::Absent), None) => return Ok(None),
+                (Some(Counting::Absent), Some(Initial { number, ttl })) => {
+                    let options = SetOptions { mode: SetMode::Add, ttl, flags: 0 };
+                    let digits = Digits::new(number);
+                    let Self { operations, connection, .. } = self;
+                    let new = (key, digits.as_bytes());
+                    let added = operations.store(connection, new, &options, Value::Null)?;
+                    if let SetOutcome::Stored(version) = added {
+                        return Ok(Some(Counted { number, version }));
+                    }
+                }
+                (None, _) => {}
             }
         }
     }
 
     fn clear(&mut self) -> Result<()> {
-        if !self.table.may_clear {
-            return self.table.unsupported("clear on a server that larder did not start");
+        if !self.table().may_clear {
+            return self.table().unsupported("clear on a server that larder did not start");
         }
-        self.changes(|all| &all.clear, &[]).map(drop)
+        let Self { operations, connection, .. } = self;
+        operations.changes(connection, |all| &all.clear, &[]).map(drop)
     }
 
     fn groups(&mut self) -> Option<&mut dyn Groups> {
         Some(self)
     }
-}
-
-fn deadline(table: &Table, ttl: Option<Duration>) -> Value<'static> {
-    table.deadline_ms(ttl).map_or(Value::Null, Value::Integer)
-}
-
-/// Value and metadata of a row.
-pub(super) fn entry(row: &dyn Row, now_ms: i64) -> Result<(&[u8], Meta)> {
-    let ttl = row.integer(3)?.map_or(Remaining::Forever, |deadline_ms| {
-        let left = u64::try_from(deadline_ms - now_ms).unwrap_or_default();
-        Remaining::For(Duration::from_millis(left))
-    });
-    // Only numbers of 32 bits are stored.
-    let flags = row.integer(1)?.and_then(|flags| u32::try_from(flags).ok()).unwrap_or_default();
-    let version = row.integer(2)?.map(i64::unsigned_abs);
-    Ok((row.bytes(0)?, Meta { flags, version, ttl }))
 }

@@ -1,12 +1,12 @@
 //! Every statement on entries, made once for each store.
 //!
-//! A version grows with each change of its row and begins with a number from the clock. So a row that is stored again
-//! after it was dropped does not repeat an older version. No table of counters is written beside the row.
+//! The session chooses each version, and never the same one twice. So it knows the version of a write, and a row that is
+//! stored again after it was dropped does not repeat an older version. No table of counters is written beside the row.
 //!
 //! Deadlines and times are milliseconds since 1970, by the clock of the client.
 
 use super::connection::Statement;
-use super::dialect::{Dialect, Further, Lookup, Names, Upsert};
+use super::dialect::{Dialect, Lookup, Names, StoreMany, Upsert};
 use super::places::{Argument, Keys, render};
 
 /// The statements on one table. The values of each are given in brackets, in their order. Statements that read give the
@@ -25,6 +25,20 @@ pub struct Statements {
     pub get_between: Statement,
     /// `[tag, now]`: reads the entries with a tag.
     pub get_tag: Statement,
+    /// `[key, now]`: as `get`, with the length of the value in place of the value.
+    pub look: Statement,
+    /// `[now, keys]`: the keys that exist, in column 0. Locks the rows in the order of their keys, until the transaction
+    /// ends. There is one for each power of two with [`Lookup::List`], and not one otherwise.
+    pub lock_many: Vec<Statement>,
+    /// `[keys]`: as `lock_many`, with [`Lookup::Array`] alone; tells nothing.
+    pub lock_in_order: Option<Statement>,
+    /// `[now, keys]`: deletes the entries with these keys. As `get_many`, with an array it gives the keys that it
+    /// deleted, in column 0. Empty where entries are deleted one by one.
+    pub delete_many: Vec<Statement>,
+    /// Stores many entries in any case, whose keys differ. With [`StoreMany::Arrays`] there is one statement,
+    /// `[keys, values, versions, deadlines, flags]`. With [`StoreMany::Lists`] there is one for each power of two,
+    /// with key, value, version, deadline and flags of each row.
+    pub set_many: Vec<Statement>,
     /// `[key, now]`: the version of an entry, in column 0.
     pub version: Statement,
     /// `[key, value, version, deadline, flags, tag]`: stores in any case.
@@ -43,8 +57,12 @@ pub struct Statements {
     pub prepend: Statement,
     /// `[key, deadline, now]`: gives an entry another deadline.
     pub touch: Statement,
+    /// As `touch`, then `[only]`: if the entry still has this version.
+    pub touch_if: Statement,
     /// `[key, now]`: deletes an entry. A row that has expired may stay, for `expire`.
     pub delete: Statement,
+    /// As `delete`, then `[only]`: deletes an entry that has this version.
+    pub delete_if: Statement,
     /// `[tag, now]`: deletes the entries with a tag.
     pub delete_tag: Statement,
     /// `[]`: removes all rows.
@@ -55,6 +73,8 @@ pub struct Statements {
     pub count: Statement,
     /// The way in which `get_many` takes its keys.
     pub(super) lookup: Lookup,
+    /// The way in which `set_many` takes its entries.
+    pub(super) store_many: StoreMany,
     /// Whether an update that leaves its row as it was counts as a change.
     pub(super) counts_found: bool,
     /// The number of statements to prepare.
@@ -113,9 +133,8 @@ impl StatementWriter<'_> {
         let from = many(&self.names, &format!("{key} >= :from"));
         let between = many(&self.names, &format!("{key} >= :from AND {key} < :below"));
         let tagged = many(&self.names, "tag = :tag");
-        let grown = self.grown_version("version", ":version");
         let updated = self.dialect.further.updated;
-        let update = format!("UPDATE {table} SET version = {grown}{updated}, value =");
+        let update = format!("UPDATE {table} SET version = :version{updated}, value =");
         let entry = "deadline_ms = :deadline, flags = :flags, tag = :tag";
         let there = format!("WHERE {key} = :key AND {LIVE}");
         let fits = "AND length(value) <= :limit";
@@ -127,6 +146,14 @@ impl StatementWriter<'_> {
             create,
             get: self.one(&[Argument::Key, Argument::Now], &format!("SELECT {COLUMNS} {one}")),
             get_many: self.get_many(),
+            look: {
+                let columns = format!("{}, flags, version, deadline_ms", self.dialect.value_len);
+                self.one(&[Argument::Key, Argument::Now], &format!("SELECT {columns} {one}"))
+            },
+            lock_many: self.lock_many(),
+            lock_in_order: self.lock_in_order(),
+            delete_many: self.delete_many(),
+            set_many: self.set_many(),
             get_from: self.write(&[Argument::Now, Argument::From], &from),
             get_between: self.write(&[Argument::Now, Argument::From, Argument::Below], &between),
             get_tag: self.write(&[Argument::Tag, Argument::Now], &tagged),
@@ -149,7 +176,15 @@ impl StatementWriter<'_> {
                 &[Argument::Key, Argument::Deadline, Argument::Now],
                 &format!("UPDATE {table} SET deadline_ms = :deadline {there}"),
             ),
+            touch_if: self.write(
+                &[Argument::Key, Argument::Deadline, Argument::Now, Argument::Only],
+                &format!("UPDATE {table} SET deadline_ms = :deadline {there} AND version = :only"),
+            ),
             delete: self.write(&[Argument::Key, Argument::Now], &format!("DELETE {one}")),
+            delete_if: self.write(
+                &[Argument::Key, Argument::Now, Argument::Only],
+                &format!("DELETE {one} AND version = :only"),
+            ),
             delete_tag: self.write(
                 &[Argument::Tag, Argument::Now],
                 &format!("DELETE FROM {table} WHERE tag = :tag AND {LIVE}"),
@@ -158,6 +193,7 @@ impl StatementWriter<'_> {
             expire: self.write(&[Argument::Now, Argument::Limit], &expire),
             count: self.one(&[], &format!("SELECT count(*) FROM {table}")),
             lookup: self.dialect.lookup,
+            store_many: self.dialect.store_many,
             counts_found,
             n_prepared: self.n_prepared,
         }
@@ -202,49 +238,116 @@ impl StatementWriter<'_> {
         keys.into_iter().map(|keys| self.write_for(&places, keys, &template)).collect()
     }
 
-    /// A version larger than the old one, even after the clock goes back.
-    fn grown_version(&self, old: &str, new: &str) -> String {
-        format!("{}({old} + 1, {new})", self.dialect.larger)
+    /// An array needs no such statement, because its delete gives the keys.
+    fn lock_many(&mut self) -> Vec<Statement> {
+        let Names { table, key, .. } = &self.names;
+        let Lookup::List(most) = self.dialect.lookup else { return Vec::new() };
+        // By another index, the rows would be locked in another order.
+        let lock = format!(
+            "SELECT {key} FROM {table} FORCE INDEX (PRIMARY) WHERE {key} IN (:keys) AND {LIVE} \
+             ORDER BY {key} FOR UPDATE"
+        );
+        let places = [Argument::Now, Argument::Keys];
+        powers(most).map(|n| self.write_for(&places, Keys::List(n), &lock)).collect()
+    }
+
+    fn lock_in_order(&mut self) -> Option<Statement> {
+        let Names { table, key, .. } = &self.names;
+        let lock =
+            format!("SELECT FROM {table} WHERE {key} = ANY (:keys) ORDER BY {key} FOR UPDATE");
+        let is_array = self.dialect.lookup == Lookup::Array;
+        is_array.then(|| self.write(&[Argument::Keys], &lock))
+    }
+
+    fn delete_many(&mut self) -> Vec<Statement> {
+        let Names { table, key, .. } = &self.names;
+        let places = [Argument::Now, Argument::Keys];
+        match self.dialect.lookup {
+            Lookup::Array => {
+                let delete = format!(
+                    "DELETE FROM {table} WHERE {key} = ANY (:keys) AND {LIVE} RETURNING {key}"
+                );
+                vec![self.write(&places, &delete)]
+            }
+            Lookup::List(most) => {
+                let delete = format!("DELETE FROM {table} WHERE {key} IN (:keys) AND {LIVE}");
+                powers(most).map(|n| self.write_for(&places, Keys::List(n), &delete)).collect()
+            }
+            Lookup::Joined(_) => Vec::new(),
+        }
+    }
+
+    fn set_many(&mut self) -> Vec<Statement> {
+        let insert = self.insert();
+        match self.dialect.store_many {
+            StoreMany::OneByOne => Vec::new(),
+            StoreMany::Arrays => {
+                let places = [
+                    Argument::Keys,
+                    Argument::Values,
+                    Argument::Versions,
+                    Argument::Deadlines,
+                    Argument::FlagsOfAll,
+                ];
+                let store = format!(
+                    "{insert} SELECT *, CAST(NULL AS bytea) \
+                     FROM unnest(:keys, :values, :versions, :deadlines, :flagsofall) {}",
+                    self.or_update(None)
+                );
+                vec![self.write(&places, &store)]
+            }
+            StoreMany::Lists(most) => {
+                let store = format!("{insert} VALUES :rows {}", self.or_update(None));
+                let rows = powers(most).map(Keys::Rows);
+                rows.map(|rows| self.write_for(&[Argument::Rows], rows, &store)).collect()
+            }
+        }
     }
 
     /// Stores an entry; replaces an existing row only if `condition` holds for that row.
     fn upsert(&mut self, places: &[Argument], condition: Option<&str>) -> Statement {
-        let Names { table, key, .. } = &self.names;
-        let Further { columns, inserted, updated } = self.dialect.further;
-        let insert = format!(
-            "INSERT INTO {table} ({key}, value, version, deadline_ms, flags, tag{columns}) \
-             VALUES (:key, :value, :version, :deadline, :flags, :tag{inserted})"
+        let template = format!(
+            "{} VALUES (:key, :value, :version, :deadline, :flags, :tag{}) {}",
+            self.insert(),
+            self.dialect.further.inserted,
+            self.or_update(condition)
         );
-        let template = match self.dialect.upsert {
+        self.write(places, &template)
+    }
+
+    /// The beginning of an insert, before its values.
+    fn insert(&self) -> String {
+        let Names { table, key, .. } = &self.names;
+        let columns = self.dialect.further.columns;
+        format!("INSERT INTO {table} ({key}, value, version, deadline_ms, flags, tag{columns})")
+    }
+
+    /// The end of an insert: an existing row is replaced only if `condition` holds for that row.
+    fn or_update(&self, condition: Option<&str>) -> String {
+        let Names { table, key, .. } = &self.names;
+        let updated = self.dialect.further.updated;
+        match self.dialect.upsert {
             Upsert::OnConflict => {
-                let version = self.grown_version(&format!("{table}.version"), "excluded.version");
                 let condition = condition
                     .map_or(String::new(), |condition| format!(" WHERE {table}.{condition}"));
                 format!(
-                    "{insert} ON CONFLICT ({key}) DO UPDATE SET value = excluded.value, \
-                     version = {version}, flags = excluded.flags, tag = excluded.tag, \
+                    "ON CONFLICT ({key}) DO UPDATE SET value = excluded.value, \
+                     version = excluded.version, flags = excluded.flags, tag = excluded.tag, \
                      deadline_ms = excluded.deadline_ms{updated}{condition}"
                 )
             }
             Upsert::OnDuplicateKey => {
-                let assign = |column: &str, new: &str| match condition {
-                    Some(condition) => format!("{column} = if({condition}, {new}, {column})"),
-                    None => format!("{column} = {new}"),
+                let copied = |column: &str| match condition {
+                    Some(condition) => {
+                        format!("{column} = if({condition}, values({column}), {column})")
+                    }
+                    None => format!("{column} = values({column})"),
                 };
-                let copied = |column: &str| assign(column, &format!("values({column})"));
-                let version = self.grown_version("version", "values(version)");
                 // The deadline comes last, because the conditions of the other columns must see the old deadline.
-                let assignments = [
-                    copied("value"),
-                    assign("version", &version),
-                    copied("flags"),
-                    copied("tag"),
-                    copied("deadline_ms"),
-                ];
-                format!("{insert} ON DUPLICATE KEY UPDATE {}{updated}", assignments.join(", "))
+                let assignments = ["value", "version", "flags", "tag", "deadline_ms"].map(copied);
+                format!("ON DUPLICATE KEY UPDATE {}{updated}", assignments.join(", "))
             }
-        };
-        self.write(places, &template)
+        }
     }
 }
 
@@ -278,7 +381,7 @@ mod tests {
             "INSERT INTO `t` (`key`, value, version, deadline_ms, flags, tag) \
              VALUES (?, ?, ?, ?, ?, ?) ON DUPLICATE KEY UPDATE \
              value = if(deadline_ms <= ?, values(value), value), \
-             version = if(deadline_ms <= ?, greatest(version + 1, values(version)), version), \
+             version = if(deadline_ms <= ?, values(version), version), \
              flags = if(deadline_ms <= ?, values(flags), flags), \
              tag = if(deadline_ms <= ?, values(tag), tag), \
              deadline_ms = if(deadline_ms <= ?, values(deadline_ms), deadline_ms)"
@@ -303,6 +406,26 @@ mod tests {
             written(&POSTGRESQL).get_many[0].sql,
             "SELECT value, flags, version, deadline_ms, \"key\" FROM \"t\" \
              WHERE \"key\" = ANY ($2) AND (deadline_ms IS NULL OR deadline_ms > $1)"
+        );
+    }
+
+    #[test]
+    fn each_dialect_stores_many_entries_in_its_way() {
+        assert!(written(&SQLITE).set_many.is_empty());
+        assert_eq!(
+            written(&POSTGRESQL).set_many[0].sql,
+            "INSERT INTO \"t\" (\"key\", value, version, deadline_ms, flags, tag) \
+             SELECT *, CAST(NULL AS bytea) FROM unnest($1, $2, $3, $4, $5) \
+             ON CONFLICT (\"key\") DO UPDATE SET value = excluded.value, \
+             version = excluded.version, flags = excluded.flags, tag = excluded.tag, \
+             deadline_ms = excluded.deadline_ms"
+        );
+        assert_eq!(
+            written(&MYSQL).set_many[1].sql,
+            "INSERT INTO `t` (`key`, value, version, deadline_ms, flags, tag) \
+             VALUES (?, ?, ?, ?, ?, NULL), (?, ?, ?, ?, ?, NULL) ON DUPLICATE KEY UPDATE \
+             value = values(value), version = values(version), flags = values(flags), \
+             tag = values(tag), deadline_ms = values(deadline_ms)"
         );
     }
 

@@ -86,7 +86,9 @@ impl Table {
             append: true,
             incr: true,
             touch: true,
+            get_and_touch: true,
             batch: true,
+            batch_write: true,
             groups: true,
             clear: self.may_clear,
             max_key_len: Some(self.limits.key_len),
@@ -108,11 +110,14 @@ impl Table {
     }
 
     pub(super) fn check_key(&self, key: &[u8]) -> Result<()> {
-        let (engine, limit) = (self.engine, self.limits.key_len);
-        if key.len() <= limit {
+        if key.len() <= self.limits.key_len {
             return Ok(());
         }
-        Err(Error::KeyTooLong { engine, len: key.len(), limit })
+        Err(self.key_too_long(key.len()))
+    }
+
+    pub(super) fn key_too_long(&self, len: usize) -> Error {
+        Error::KeyTooLong { engine: self.engine, len, limit: self.limits.key_len }
     }
 
     pub(super) fn too_large(&self, len: usize) -> Error {

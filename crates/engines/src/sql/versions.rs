@@ -1,26 +1,35 @@
 //! Versions for the entries that a session stores.
 
 use std::hash::{BuildHasher, RandomState};
-use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Gives out versions: microseconds since 1970, then bits that tell sessions apart.
+/// Gives out versions. They count from a random place among 2^63, so that no other session in any process gives the
+/// same version.
 #[derive(Debug)]
 pub(super) struct Versions {
-    salt: u64,
+    last: i64,
 }
 
 impl Versions {
-    const SALT_BITS: u32 = 11;
-
     pub(super) fn new() -> Self {
-        let salt = RandomState::new().hash_one(std::process::id());
-        Self { salt: salt >> (u64::BITS - Self::SALT_BITS) }
+        let start = RandomState::new().hash_one(std::process::id());
+        Self { last: start.cast_signed() & i64::MAX }
     }
 
-    pub(super) fn next(&self) -> i64 {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let micros = u64::try_from(since.as_micros()).unwrap_or_default();
-        // 52 bits of microseconds last until 2112.
-        i64::try_from(micros << Self::SALT_BITS | self.salt).unwrap_or(i64::MAX - 1)
+    /// A version that no entry has had; never negative.
+    pub(super) fn next(&mut self) -> i64 {
+        self.last = self.last.wrapping_add(1) & i64::MAX;
+        self.last
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_differ_and_are_never_negative() {
+        let mut versions = Versions { last: i64::MAX - 1 };
+        assert_eq!([versions.next(), versions.next(), versions.next()], [i64::MAX, 0, 1]);
+        assert_ne!(Versions::new().next(), Versions::new().next());
     }
 }

@@ -1,6 +1,6 @@
 //! A session's connection: it writes when it has the turn, and then does the upkeep that is due for all sessions.
 
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 
 use larder_store::Result;
 use rusqlite::types::{ToSqlOutput, ValueRef};
@@ -8,7 +8,8 @@ use rusqlite::{Connection as File, ToSql};
 
 use super::eviction::Writer;
 use super::store::Shared;
-use crate::sql::connection::{Connection, Row, Statement, Value};
+use super::upkeep::WriteTurn;
+use crate::sql::connection::{Connection, Row, Statement, Transactions, Value};
 
 /// A connection to the file of a store.
 #[derive(Debug)]
@@ -25,17 +26,65 @@ impl SqliteConnection {
 
 impl Connection for SqliteConnection {
     fn change(&mut self, statement: &Statement, values: &[Value<'_>]) -> Result<u64> {
-        let shared = &*self.shared;
-        let mut turn = shared.upkeep.turn();
+        let Self { file, shared } = self;
+        let turn = shared.upkeep.turn();
+        Turn { file, shared, held: turn }.change(statement, values)
+    }
+
+    fn rows(
+        &mut self,
+        statement: &Statement,
+        values: &[Value<'_>],
+        row: &mut dyn FnMut(&dyn Row) -> Result<()>,
+    ) -> Result<()> {
+        self.shared.upkeep.stand_back();
+        read(&self.file, &self.shared, statement, values, row)
+    }
+}
+
+impl Transactions for SqliteConnection {
+    /// SQLite gives up no transaction that has the lock from its beginning on.
+    fn transaction(
+        &mut self,
+        work: &mut dyn FnMut(&mut dyn Connection) -> Result<()>,
+    ) -> Result<()> {
+        let Self { file, shared } = self;
+        let in_words = |error: rusqlite::Error| shared.error(&error);
+        let mut turn = Turn { file, shared, held: shared.upkeep.turn() };
+        let begun = file.prepare_cached("BEGIN IMMEDIATE").and_then(|mut begin| begin.execute([]));
+        begun.map_err(in_words)?;
+        let done = work(&mut turn).and_then(|()| {
+            let ended = file.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]));
+            ended.map(drop).map_err(in_words)
+        });
+        if done.is_err() && !file.is_autocommit() {
+            // When even this fails, SQLite has already undone the transaction.
+            let _ = file.execute_batch("ROLLBACK");
+        }
+        shared.upkeep.after_commit(&mut turn.held, file);
+        done
+    }
+}
+
+/// A connection whose session has the turn to write.
+struct Turn<'c> {
+    file: &'c File,
+    shared: &'c Shared,
+    held: MutexGuard<'c, WriteTurn>,
+}
+
+impl Connection for Turn<'_> {
+    fn change(&mut self, statement: &Statement, values: &[Value<'_>]) -> Result<u64> {
+        let Self { file, shared, held } = self;
         let write = || {
-            let mut prepared = self.file.prepare_cached(&statement.sql)?;
+            let mut prepared = file.prepare_cached(&statement.sql)?;
             bind(&mut prepared, statement, values)?;
             prepared.raw_execute()
         };
         let done = write().and_then(|n_changed| {
             let Shared { table, eviction, .. } = shared;
-            let writer = Writer { file: &self.file, table, eviction };
-            shared.upkeep.after_write(&mut turn, writer, bytes_in(values))?;
+            let writer = Writer { file, table, eviction };
+            shared.upkeep.after_write(held, writer, bytes_in(values))?;
             Ok(n_changed as u64)
         });
         done.map_err(|error| shared.error(&error))
@@ -47,20 +96,29 @@ impl Connection for SqliteConnection {
         values: &[Value<'_>],
         row: &mut dyn FnMut(&dyn Row) -> Result<()>,
     ) -> Result<()> {
-        let shared = &*self.shared;
-        shared.upkeep.stand_back();
-        let in_words = |error| shared.error(&error);
-        let mut prepared = self.file.prepare_cached(&statement.sql).map_err(in_words)?;
-        bind(&mut prepared, statement, values).map_err(in_words)?;
-        let mut rows = prepared.raw_query();
-        while let Some(found) = rows.next().map_err(in_words)? {
-            row(&SqliteRow { shared, row: found })?;
-            if statement.finds_one {
-                break;
-            }
-        }
-        Ok(())
+        read(self.file, self.shared, statement, values, row)
     }
+}
+
+/// Runs a statement that reads.
+fn read(
+    file: &File,
+    shared: &Shared,
+    statement: &Statement,
+    values: &[Value<'_>],
+    row: &mut dyn FnMut(&dyn Row) -> Result<()>,
+) -> Result<()> {
+    let in_words = |error| shared.error(&error);
+    let mut prepared = file.prepare_cached(&statement.sql).map_err(in_words)?;
+    bind(&mut prepared, statement, values).map_err(in_words)?;
+    let mut rows = prepared.raw_query();
+    while let Some(found) = rows.next().map_err(in_words)? {
+        row(&SqliteRow { shared, row: found })?;
+        if statement.finds_one {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// Puts values into the places of a statement.
@@ -85,7 +143,7 @@ impl ToSql for Value<'_> {
             Self::Bytes(bytes) => ValueRef::Blob(bytes),
             Self::Integer(number) => ValueRef::Integer(number),
             Self::Null => ValueRef::Null,
-            Self::Many(_) => unreachable!("the dialect looks keys up by lists"),
+            Self::Many(_) | Self::Integers(_) => unreachable!("the dialect has no arrays"),
         }))
     }
 }

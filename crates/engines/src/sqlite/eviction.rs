@@ -60,8 +60,12 @@ impl<'c> Writer<'c> {
         self.file.prepare_cached(sql)
     }
 
-    /// Does `work` in one transaction, which takes the write lock before it reads.
+    /// Does `work` in one transaction, which takes the write lock before it reads. The transaction of a batch is one
+    /// already.
     pub(super) fn transaction<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        if !self.file.is_autocommit() {
+            return work();
+        }
         self.prepare("BEGIN IMMEDIATE")?.execute([])?;
         let done = work().and_then(|done| {
             self.prepare("COMMIT")?.execute([])?;

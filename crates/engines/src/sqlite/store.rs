@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use larder_store::{
     Capabilities, Catalog, Durability, Error, Ownership, Reach, Result, Session, Stats, Store,
-    StoreInfo, StoreUrl,
+    StoreInfo, StoreUrl, Waits,
 };
 
 use super::SCHEME;
@@ -165,7 +165,13 @@ impl Store for SqliteStore {
 
     fn capabilities(&self) -> Capabilities {
         let ours = self.shared.table.capabilities();
-        Capabilities { persistent: true, evicts: true, reach: Reach::Host, ..ours }
+        Capabilities {
+            persistent: true,
+            evicts: true,
+            waits: Waits::Disk,
+            reach: Reach::Host,
+            ..ours
+        }
     }
 
     fn session(&self) -> Result<Box<dyn Session>> {

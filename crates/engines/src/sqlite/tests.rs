@@ -17,13 +17,16 @@ fn no_statement_scans() {
     let one_entry = [
         &all.get,
         &all.version,
+        &all.look,
         &all.replace,
         &all.cas,
         &all.set_value,
         &all.append,
         &all.prepend,
         &all.touch,
+        &all.touch_if,
         &all.delete,
+        &all.delete_if,
     ];
     let many = [&all.get_from, &all.get_between].into_iter().chain(&all.get_many);
     let by_key = one_entry.into_iter().chain(many).map(|one| (one, "autoindex"));

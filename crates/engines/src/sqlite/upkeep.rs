@@ -96,11 +96,16 @@ impl WriteState {
             turn.since_room = 0;
         }
         turn.since_log += bytes + SMALL_WRITE_BYTES;
-        if turn.since_log >= LOG_BYTES {
-            turn.since_log = 0;
-            self.shorten_log(writer.file);
-        }
+        self.after_commit(turn, writer.file);
         Ok(())
+    }
+
+    /// The upkeep of the log that is due, which no transaction in progress allows.
+    pub(super) fn after_commit(&self, turn: &mut WriteTurn, file: &Connection) {
+        if turn.since_log >= LOG_BYTES && file.is_autocommit() {
+            turn.since_log = 0;
+            self.shorten_log(file);
+        }
     }
 
     /// Drops rows until the pages in use leave a part of the limit free: expired rows first, then old ones. Returns how

@@ -28,6 +28,7 @@ pub(super) fn combined(tiers: &[Capabilities], cap: Option<Duration>) -> Capabil
         // An upper tier does not know tags, and a prefix finds there only the entries that it happens to hold.
         groups: false,
         clear: all(|tier| tier.clear),
+        waits: tiers.iter().map(|tier| tier.waits).max().unwrap_or_default(),
         ..lowest
     }
 }
@@ -88,11 +89,14 @@ mod tests {
         append: true,
         incr: true,
         touch: true,
+        get_and_touch: true,
         batch: true,
+        batch_write: true,
         groups: true,
         clear: true,
         persistent: false,
         evicts: true,
+        waits: larder_store::Waits::Network,
         reach: larder_store::Reach::Network,
         max_key_len: Some(250),
         max_value_len: Some(1 << 20),

@@ -144,10 +144,11 @@ fn fill(
 }
 
 /// The metadata of an entry, as far as every tier can report it.
-fn told(meta: Meta, capabilities: &Capabilities) -> Meta {
+pub(super) fn told(meta: Meta, capabilities: &Capabilities) -> Meta {
     Meta {
         flags: if capabilities.flags { meta.flags } else { 0 },
         version: None,
         ttl: if capabilities.ttl_left { meta.ttl } else { Remaining::Unknown },
+        stale: meta.stale,
     }
 }

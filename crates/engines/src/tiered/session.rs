@@ -4,7 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use larder_store::{Capabilities, Meta, Result, Session, SetOptions, SetOutcome};
+use larder_store::{
+    Capabilities, Counted, DeleteDone, Delta, Initial, Meta, Put, Result, Session, SetDone,
+    SetOptions, SetOutcome,
+};
 
 use super::read::Batch;
 use super::tier::{Tier, TierSession};
@@ -61,6 +64,23 @@ impl Session for TieredSession {
         write::set(&mut self.stack, key, value, options)
     }
 
+    fn get_and_touch(
+        &mut self,
+        key: &[u8],
+        ttl: Option<Duration>,
+        value: &mut Vec<u8>,
+    ) -> Result<Option<Meta>> {
+        write::get_and_touch(&mut self.stack, (key, ttl), value)
+    }
+
+    fn set_many(&mut self, entries: &[Put<'_>], done: &mut SetDone<'_>) -> Result<()> {
+        write::set_many(&mut self.stack, entries, done)
+    }
+
+    fn delete_many(&mut self, keys: &[&[u8]], done: &mut DeleteDone<'_>) -> Result<()> {
+        write::delete_many(&mut self.stack, keys, done)
+    }
+
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
         write::delete(&mut self.stack, key)
     }
@@ -69,8 +89,13 @@ impl Session for TieredSession {
         write::touch(&mut self.stack, key, ttl)
     }
 
-    fn incr(&mut self, key: &[u8], delta: i64) -> Result<Option<u64>> {
-        write::incr(&mut self.stack, key, delta)
+    fn incr(
+        &mut self,
+        key: &[u8],
+        delta: Delta,
+        absent: Option<Initial>,
+    ) -> Result<Option<Counted>> {
+        write::incr(&mut self.stack, key, delta, absent)
     }
 
     fn clear(&mut self) -> Result<()> {

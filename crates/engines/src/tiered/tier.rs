@@ -201,7 +201,7 @@ impl TierSession {
             self.tier.lose_trust();
         }
         match stored {
-            Ok(SetOutcome::Stored) => {
+            Ok(SetOutcome::Stored(_)) => {
                 // Storing took so long that the value would outlive itself.
                 let is_late = |left| options.ttl.is_none_or(|ttl| ttl > left);
                 if life.left().is_some_and(is_late) {

@@ -7,9 +7,13 @@
 
 use std::time::Duration;
 
-use larder_store::{Capabilities, Error, Result, SetMode, SetOptions, SetOutcome};
+use larder_store::{
+    Capabilities, Counted, DeleteDone, Delta, Error, Initial, Meta, Put, Result, SetDone, SetMode,
+    SetOptions, SetOutcome,
+};
 
 use super::SCHEME;
+use super::read::told;
 use super::session::Stack;
 use super::tier::{Life, TierSession};
 use super::tokens::{Token, Tokens};
@@ -27,16 +31,89 @@ pub(super) fn set(
     // The life begins before the write to the lowest tier, so that the time of that write counts.
     let life = Life::begin(options.ttl);
     let outcome = lowest.session.set(key, value, options);
+    follow(above, (tokens, token), (Put { key, value, options: *options }, life), outcome)
+}
+
+/// Lets the tiers above follow a set of the lowest tier, and returns the stack's outcome.
+fn follow(
+    above: &mut [TierSession],
+    (tokens, token): (&Tokens, Token),
+    (Put { key, value, options }, life): (Put<'_>, Life),
+    outcome: Result<SetOutcome>,
+) -> Result<SetOutcome> {
     let joins = matches!(options.mode, SetMode::Append | SetMode::Prepend);
     match outcome {
-        Ok(SetOutcome::Stored) if !joins => {
+        Ok(SetOutcome::Stored(_)) if !joins => {
             put_above(above, (tokens, token), (key, value, options.flags, life));
         }
         // The key exists, and this write has not changed it.
         Ok(SetOutcome::NotStored) if options.mode == SetMode::Add => {}
         _ => drop(drop_above(above, (tokens, token), key)),
     }
-    outcome
+    // A version is the lowest tier's, and a hit in L1 has another one.
+    outcome.map(|outcome| if outcome.is_stored() { SetOutcome::Stored(None) } else { outcome })
+}
+
+/// Stores many values. The lowest tier gets those that the stack can keep, in one batch.
+pub(super) fn set_many(
+    stack: &mut Stack,
+    entries: &[Put<'_>],
+    done: &mut SetDone<'_>,
+) -> Result<()> {
+    let refused = entries.iter().map(|put| check(&stack.capabilities, &put.options).err());
+    let mut refused: Vec<_> = refused.collect();
+    let kept: Vec<_> = (0..entries.len()).filter(|i| refused[*i].is_none()).collect();
+    let batch: Vec<_> = kept.iter().map(|i| entries[*i]).collect();
+    let (lowest, above, tokens) = apart(stack);
+    let begun: Vec<_> = batch.iter().map(|put| tokens.begin(put.key)).collect();
+    let lives: Vec<_> = batch.iter().map(|put| Life::begin(put.options.ttl)).collect();
+    let mut outcomes = Vec::with_capacity(batch.len());
+    let result = lowest.session.set_many(&batch, &mut |_, outcome| outcomes.push(outcome));
+    let mut outcomes = outcomes.into_iter();
+    let mut written = batch.iter().zip(begun).zip(lives);
+    for (i, refusal) in refused.iter_mut().enumerate() {
+        if let Some(error) = refusal.take() {
+            done(i, Err(error));
+        } else if let Some(((put, token), life)) = written.next() {
+            match outcomes.next() {
+                Some(outcome) => done(i, follow(above, (tokens, token), (*put, life), outcome)),
+                // The batch has ended before, and it is not known whether this one is stored.
+                None => drop(drop_above(above, (tokens, token), put.key)),
+            }
+        }
+    }
+    result
+}
+
+/// Removes many keys everywhere.
+pub(super) fn delete_many(
+    stack: &mut Stack,
+    keys: &[&[u8]],
+    done: &mut DeleteDone<'_>,
+) -> Result<()> {
+    let (lowest, above, tokens) = apart(stack);
+    let begun: Vec<_> = keys.iter().map(|key| tokens.begin(key)).collect();
+    let mut outcomes = Vec::with_capacity(keys.len());
+    let result = lowest.session.delete_many(keys, &mut |_, outcome| outcomes.push(outcome));
+    let mut outcomes = outcomes.into_iter();
+    for (i, (key, token)) in keys.iter().zip(begun).enumerate() {
+        let was_above = drop_above(above, (tokens, token), key);
+        if let Some(outcome) = outcomes.next() {
+            done(i, outcome.map(|was_below| was_below | was_above));
+        }
+    }
+    result
+}
+
+/// Reads a key with a new TTL from the lowest tier. The upper tiers drop it, as for [`touch`].
+pub(super) fn get_and_touch(
+    stack: &mut Stack,
+    (key, ttl): (&[u8], Option<Duration>),
+    value: &mut Vec<u8>,
+) -> Result<Option<Meta>> {
+    let (found, _) =
+        lowest_then_drop(stack, key, |lowest| lowest.session.get_and_touch(key, ttl, value))?;
+    Ok(found.map(|meta| told(meta, &stack.capabilities)))
 }
 
 /// Removes a key everywhere; `true` if it was anywhere.
@@ -51,8 +128,18 @@ pub(super) fn touch(stack: &mut Stack, key: &[u8], ttl: Option<Duration>) -> Res
 }
 
 /// Adds to a number. The upper tiers drop the key: the sum is known, its flags and its TTL are not.
-pub(super) fn incr(stack: &mut Stack, key: &[u8], delta: i64) -> Result<Option<u64>> {
-    lowest_then_drop(stack, key, |lowest| lowest.session.incr(key, delta)).map(|(sum, _)| sum)
+pub(super) fn incr(
+    stack: &mut Stack,
+    key: &[u8],
+    delta: Delta,
+    absent: Option<Initial>,
+) -> Result<Option<Counted>> {
+    let ttl = absent.and_then(|absent| absent.ttl);
+    check(&stack.capabilities, &SetOptions { ttl, ..SetOptions::default() })?;
+    let (counted, _) =
+        lowest_then_drop(stack, key, |lowest| lowest.session.incr(key, delta, absent))?;
+    // A version is the lowest tier's, and a hit in L1 has another one.
+    Ok(counted.map(|counted| Counted { version: None, ..counted }))
 }
 
 /// Removes every entry of every tier. An upper tier that fails to do so loses trust; the first error is the stack's.

@@ -6,6 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use larder_store::{Put, SetOptions, SetOutcome};
 use libtest_mimic::Trial;
 use mongodb::bson::RawDocument;
 
@@ -16,6 +17,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("a_hundred_keys_are_one_request", a_hundred_keys),
         trial("each_operation_is_one_request", each_operation),
+        trial("an_unacknowledged_batch_is_one_message", unacknowledged_batch),
         trial("unacknowledged_sets_are_followed_by_one_answer", one_answer),
     ]
 }
@@ -105,10 +107,40 @@ fn a_hundred_keys() {
     let groups = session.groups().unwrap();
     groups.get_prefix(b"key ", &mut |_, _, _| n_found += 1).unwrap();
     assert_eq!((n_found, counter.taken()), (100, vec![("find".into(), 1)]));
+    let put = |key| Put { key, value: b"value", options: SetOptions::default() };
+    let entries: Vec<Put<'_>> = keys.iter().copied().map(put).collect();
+    let mut n_stored = 0;
+    let mut done = |_, outcome: larder_store::Result<SetOutcome>| {
+        n_stored += usize::from(outcome.unwrap().is_stored());
+    };
+    session.set_many(&entries, &mut done).unwrap();
+    assert_eq!((n_stored, counter.taken()), (100, vec![("update".into(), 1)]));
+    let mut n_deleted = 0;
+    session.delete_many(&keys, &mut |_, there| n_deleted += usize::from(there.unwrap())).unwrap();
+    let wanted = [("delete", 1), ("update", 1)].map(|(name, n)| (name.to_owned(), n));
+    assert_eq!((n_deleted, counter.taken()), (100, wanted.to_vec()));
+}
+
+fn unacknowledged_batch() {
+    let (_server, port) = stand_in_on(0, &[]);
+    let counter = Counter::before(port);
+    let store = open(&format!("mongodb://127.0.0.1:{}/?directConnection=on&w=0", counter.port));
+    let mut session = store.session().unwrap();
+    counter.taken();
+    let put = |key| Put { key, value: b"value", options: SetOptions::default() };
+    let entries: [Put<'_>; 3] = [put(b"a"), put(b"b"), put(b"a")];
+    let mut versions = Vec::new();
+    let mut done = |_, outcome: larder_store::Result<SetOutcome>| versions.push(outcome.unwrap());
+    session.set_many(&entries, &mut done).unwrap();
+    let read = session.get(b"a", &mut Vec::new()).unwrap().unwrap();
+    assert_eq!(versions[2], SetOutcome::Stored(read.version));
+    // A key that comes again begins another command.
+    let wanted = [("find", 1), ("ping", 1), ("update", 2)];
+    assert_eq!(counter.taken(), wanted.map(|(name, n)| (name.to_owned(), n)));
 }
 
 fn each_operation() {
-    use larder_store::{Session, SetMode, SetOptions};
+    use larder_store::{Delta, Session, SetMode};
     let (_server, port) = stand_in_on(0, &[]);
     let counter = Counter::before(port);
     let store = open(&format!("mongodb://127.0.0.1:{}/?directConnection=on", counter.port));
@@ -137,7 +169,10 @@ fn each_operation() {
         session.set(b"key", b"2", &mode(SetMode::Append)).unwrap();
     });
     expect("incr", read_and_write, &|session| {
-        assert_eq!(session.incr(b"key", 1).unwrap(), Some(13));
+        assert_eq!(session.incr(b"key", Delta::Up(1), None).unwrap().map(|n| n.number), Some(13));
+    });
+    expect("get_and_touch", &[("findAndModify", 1)], &|session| {
+        session.get_and_touch(b"key", None, &mut Vec::new()).unwrap().unwrap();
     });
     expect("delete", &[("delete", 1)], &|session| assert!(session.delete(b"key").unwrap()));
 }

@@ -3,7 +3,7 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use larder_store::{Ownership, SetOptions};
+use larder_store::{Delta, Ownership, SetOptions};
 use larder_testkit::PATIENCE;
 use libtest_mimic::Trial;
 use mysql::prelude::Queryable;
@@ -155,7 +155,7 @@ fn two_stores_share_a_table() {
     let [mut one, mut two] = stores.map(|store| store.session().unwrap());
     set(&mut *one, "key", b"of one");
     assert_eq!(get(&mut *two, "key"), Some(b"of one".to_vec()));
-    assert_eq!(two.incr(b"key", 1).unwrap_err().kind(), "not_a_number");
+    assert_eq!(two.incr(b"key", Delta::Up(1), None).unwrap_err().kind(), "not_a_number");
     assert!(two.delete(b"key").unwrap());
     assert_eq!(get(&mut *one, "key"), None);
 }

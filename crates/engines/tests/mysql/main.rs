@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
+#[path = "../session_support/batches.rs"]
+mod batches;
 mod foreign;
 mod killed;
 mod managed;

@@ -28,11 +28,17 @@ pub(crate) fn trials() -> Vec<Trial> {
             no_statement_waits_for_a_lock_after_its_timeout,
         ),
         trial("a_deadlock_is_done_again", a_deadlock_is_done_again),
+        trial("batches_in_opposite_orders_are_all_stored", opposite_batches),
         trial("a_full_table_is_full", a_full_table_is_full),
         trial("a_connection_that_is_closed_is_opened_again", a_connection_that_is_closed),
         trial("a_packet_that_is_refused_ends_no_session", a_packet_that_is_refused),
         trial("too_many_connections_are_busy", too_many_connections_are_busy),
     ]
+}
+
+fn opposite_batches() {
+    let store = open(&shared().url("namespace=opposite"));
+    crate::batches::opposite_batches_are_all_stored(&*store);
 }
 
 /// Tries until it succeeds; every error before that must be of an expected kind.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use larder_store::{Session, SetMode, SetOptions, SetOutcome};
+use larder_store::{DeleteOutcome, Delta, Put, Session, SetMode, SetOptions, SetOutcome};
 use libtest_mimic::Trial;
 
 use crate::session_support::{get, open, set};
@@ -155,16 +155,23 @@ fn do_everything(session: &mut dyn Session, prefix: &str, count: &mut Count<'_>)
     }
     let keys: Vec<&[u8]> = keys.iter().map(String::as_bytes).collect();
     let mut value = Vec::new();
-    let version = session.get(keys[0], &mut value).unwrap().unwrap().version.unwrap();
     let store = |session: &mut dyn Session, key: &[u8], mode| {
         let options = SetOptions { mode, ..SetOptions::default() };
-        assert_eq!(session.set(key, b"7", &options).unwrap(), SetOutcome::Stored);
+        assert!(session.set(key, b"7", &options).unwrap().is_stored());
     };
 
     count("get", 1, &mut || assert!(session.get(keys[1], &mut value).unwrap().is_some()));
     let mut n_hits = 0;
     count("get_many", 1, &mut || session.get_many(&keys, &mut |_, _, _| n_hits += 1).unwrap());
     assert_eq!(n_hits, 100);
+    let put = |key| Put { key, value: b"value", options: SetOptions::default() };
+    let entries: Vec<Put<'_>> = keys.iter().copied().map(put).collect();
+    count("set_many", 1, &mut || {
+        session
+            .set_many(&entries, &mut |_, outcome| assert!(outcome.unwrap().is_stored()))
+            .unwrap();
+    });
+    let version = session.get(keys[0], &mut value).unwrap().unwrap().version.unwrap();
     count("set", 1, &mut || store(session, keys[2], SetMode::Set));
     count("large set", 1, &mut || set(session, &format!("{prefix} large"), &vec![0; 1 << 20]));
     count("add", 1, &mut || store(session, prefix.as_bytes(), SetMode::Add));
@@ -178,8 +185,18 @@ fn do_everything(session: &mut dyn Session, prefix: &str, count: &mut Count<'_>)
     count("touch", 1, &mut || {
         assert!(session.touch(keys[6], Some(Duration::from_mins(1))).unwrap());
     });
+    count("get_and_touch", 2, &mut || {
+        let ttl = Some(Duration::from_mins(1));
+        assert!(session.get_and_touch(keys[10], ttl, &mut value).unwrap().is_some());
+    });
+    let version = session.get(keys[11], &mut value).unwrap().unwrap().version.unwrap();
+    count("delete_if", 1, &mut || {
+        assert_eq!(session.delete_if(keys[11], version).unwrap(), DeleteOutcome::Deleted);
+    });
     count("delete", 1, &mut || assert!(session.delete(keys[7]).unwrap()));
-    count("incr", 2, &mut || assert_eq!(session.incr(keys[2], 1).unwrap(), Some(8)));
+    count("incr", 2, &mut || {
+        assert_eq!(session.incr(keys[2], Delta::Up(1), None).unwrap().map(|n| n.number), Some(8));
+    });
     let groups = session.groups().unwrap();
     let tagged = SetOptions::default();
     count("set_tagged", 1, &mut || {
@@ -205,7 +222,10 @@ fn an_answer_may_come_byte_by_byte() {
         set(session, "small", b"7");
         assert_eq!(get(session, "large"), Some(large.clone()), "{piece}");
         assert_eq!(get(session, "absent"), None);
-        assert_eq!(session.incr(b"small", 34).unwrap(), Some(41));
+        assert_eq!(
+            session.incr(b"small", Delta::Up(34), None).unwrap().map(|n| n.number),
+            Some(41)
+        );
         let mut hits = Vec::new();
         let keys: [&[u8]; 4] = [b"large", b"absent", b"small", b"large"];
         session.get_many(&keys, &mut |i, value, _| hits.push((i, value.to_vec()))).unwrap();

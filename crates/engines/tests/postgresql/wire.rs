@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use larder_store::{Session, SetMode, SetOptions, SetOutcome};
+use larder_store::{Put, Session, SetMode, SetOptions};
 use larder_testkit::Postgres;
 use libtest_mimic::Trial;
 
@@ -14,6 +14,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("an_operation_is_one_round_trip", an_operation_is_one_round_trip),
         trial("a_batch_of_100_is_one_round_trip", a_batch_of_100_is_one_round_trip),
+        trial("batches_in_opposite_orders_are_all_stored", opposite_batches),
     ]
 }
 
@@ -43,15 +44,17 @@ fn an_operation_is_one_round_trip() {
     let store = open(&url);
     let session = &mut *store.session().unwrap();
     let options = |mode| SetOptions { mode, ttl: Some(Duration::from_mins(2)), flags: 7 };
-    let mut stored = |mode, outcome| {
-        let set = |session: &mut dyn Session| session.set(b"key", b"7", &options(mode)).unwrap();
-        assert_eq!(set(session), outcome, "{mode:?} is prepared here");
-        assert_eq!(requests(&relay, || assert_eq!(set(session), outcome)), 1, "{mode:?}");
+    let mut stored = |mode, is_stored| {
+        let set = |session: &mut dyn Session| {
+            session.set(b"key", b"7", &options(mode)).unwrap().is_stored()
+        };
+        assert_eq!(set(session), is_stored, "{mode:?} is prepared here");
+        assert_eq!(requests(&relay, || assert_eq!(set(session), is_stored)), 1, "{mode:?}");
     };
-    stored(SetMode::Set, SetOutcome::Stored);
-    stored(SetMode::Add, SetOutcome::NotStored);
-    stored(SetMode::Replace, SetOutcome::Stored);
-    stored(SetMode::Append, SetOutcome::Stored);
+    stored(SetMode::Set, true);
+    stored(SetMode::Add, false);
+    stored(SetMode::Replace, true);
+    stored(SetMode::Append, true);
     let mut each = |name, operation: &mut dyn FnMut(&mut dyn Session)| {
         operation(session);
         assert_eq!(requests(&relay, || operation(session)), 1, "{name}");
@@ -88,4 +91,33 @@ fn a_batch_of_100_is_one_round_trip() {
     };
     read();
     assert_eq!(requests(&relay, read), 1);
+    let value = bytes(1000);
+    let put = |key| Put { key, value: &value, options: SetOptions::default() };
+    let entries: Vec<Put<'_>> = batch.iter().copied().map(put).collect();
+    let mut store = || {
+        let mut n_stored = 0;
+        let mut done = |_, outcome: larder_store::Result<larder_store::SetOutcome>| {
+            n_stored += usize::from(outcome.unwrap().is_stored());
+        };
+        session.set_many(&entries, &mut done).unwrap();
+        assert_eq!(n_stored, 100);
+    };
+    store();
+    assert_eq!(requests(&relay, store), 1);
+    let mut n_deleted = 0;
+    let mut remove = || {
+        let mut done = |_, there: larder_store::Result<bool>| {
+            n_deleted += usize::from(there.unwrap());
+        };
+        session.delete_many(&batch, &mut done).unwrap();
+    };
+    remove();
+    assert_eq!(requests(&relay, remove), 1);
+    assert_eq!(n_deleted, 100);
+}
+
+fn opposite_batches() {
+    let server = Postgres::start(&["fsync=off"]);
+    let url = format!("postgresql://me:s%40crt@127.0.0.1:{}/postgres", server.port());
+    crate::batches::opposite_batches_are_all_stored(&*open(&url));
 }

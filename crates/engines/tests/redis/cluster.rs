@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::session_support::{failure, get, open, set};
 use crate::support::{ask, nodes, stranger, trial};
-use larder_store::{Ownership, Session, Store};
+use larder_store::{Ownership, Put, Session, SetOptions, Store};
 use libtest_mimic::Trial;
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -25,6 +25,22 @@ fn get_many(session: &mut dyn Session, keys: &[String]) -> Vec<Option<Vec<u8>>> 
     let keys: Vec<&[u8]> = keys.iter().map(String::as_bytes).collect();
     session.get_many(&keys, &mut |i, value, _| values[i] = Some(value.to_vec())).unwrap();
     values
+}
+
+/// Stores a batch of entries, and removes a key that no test stores.
+fn set_many(session: &mut dyn Session, entries: [(&str, &[u8]); 2], absent: &str) {
+    let options = SetOptions::default();
+    let entries = entries.map(|(key, value)| Put { key: key.as_bytes(), value, options });
+    let mut n_stored = 0;
+    session
+        .set_many(&entries, &mut |_, told| n_stored += usize::from(told.unwrap().is_stored()))
+        .unwrap();
+    assert_eq!(n_stored, 2);
+    let mut n_absent = 0;
+    session
+        .delete_many(&[absent.as_bytes()], &mut |_, told| n_absent += usize::from(!told.unwrap()))
+        .unwrap();
+    assert_eq!(n_absent, 1);
 }
 
 fn keys_are_where_the_cluster_looks() {
@@ -122,7 +138,7 @@ fn a_slot_is_followed() {
 fn follow_a_slot(store: &dyn Store, tag: &str) {
     let mut links: Vec<redis::Connection> =
         nodes(store).iter().map(|node| stranger(node)).collect();
-    let mut sessions: Vec<Box<dyn Session>> = (0..3).map(|_| store.session().unwrap()).collect();
+    let mut sessions: Vec<Box<dyn Session>> = (0..4).map(|_| store.session().unwrap()).collect();
     let (old, new) = (format!("{{{tag}}}:old"), format!("{{{tag}}}:new"));
     for session in &mut sessions {
         set(&mut **session, &old, b"old");
@@ -141,8 +157,11 @@ fn follow_a_slot(store: &dyn Store, tag: &str) {
     let both = [old.clone(), new.clone()];
     // The source node redirects the set of a large value in the middle of its request.
     let large = vec![b'n'; 200_000];
+    let absent = format!("{{{tag}}}:absent");
     for session in &mut sessions[..2] {
         set(&mut **session, &new, &large);
+        set_many(&mut **session, [(&new, b"short"), (&old, b"short")], &absent);
+        set_many(&mut **session, [(&old, b"old"), (&new, &large)], &absent);
         assert_eq!(get(&mut **session, &old), Some(b"old".to_vec()));
         assert_eq!(get(&mut **session, &new), Some(large.clone()));
         let values = get_many(&mut **session, &both);
@@ -156,8 +175,10 @@ fn follow_a_slot(store: &dyn Store, tag: &str) {
     for link in &mut links {
         ask::<()>(link, &format!("CLUSTER SETSLOT {slot} NODE {}", ids[target]));
     }
-    // One session follows the move for a single key, one for a batch, and one has not heard of the move.
+    // One session follows the move for a single key, one for a batch of reads, and one for a batch of writes. One has not
+    // heard of the move.
     assert_eq!(get(&mut *sessions[0], &old), Some(b"old".to_vec()));
+    set_many(&mut *sessions[3], [(&old, b"old"), (&new, &large)], &absent);
     for session in &mut sessions[1..] {
         let values = get_many(&mut **session, &both);
         assert_eq!(values, [Some(b"old".to_vec()), Some(large.clone())]);

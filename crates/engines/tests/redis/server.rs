@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::session_support::{failure, get, open, set, try_open};
 use crate::support::{ask, nodes, redis_server, stranger, trial};
 use larder_store::{
-    Durability, Error, Ownership, Reach, Remaining, SetMode, SetOptions, SetOutcome,
+    Delta, Durability, Error, Ownership, Put, Reach, Remaining, SetMode, SetOptions, SetOutcome,
 };
 use larder_testkit::takes_at_least;
 use libtest_mimic::Trial;
@@ -33,6 +33,7 @@ pub(crate) fn trials() -> Vec<Trial> {
             an_operation_that_changes_a_value_keeps_its_ttl,
         ),
         trial("ttls_are_kept_to_the_millisecond", ttls_are_kept_to_the_millisecond),
+        trial("a_batch_of_writes_is_whole_whatever_its_size", a_batch_of_writes),
         trial("incr_counts_as_memcached_does", incr_counts_as_memcached_does),
         trial("another_type_under_a_key_is_named", another_type_is_named),
         trial("other_schemes_mean_the_same_engine", other_schemes),
@@ -95,7 +96,7 @@ fn an_operation_is_one_command() {
     let session = &mut *store.session().unwrap();
     let ttl = Some(Duration::from_secs(100));
     set(session, "warm", b"1");
-    session.incr(b"warm", 1).unwrap();
+    session.incr(b"warm", Delta::Up(1), None).unwrap();
     let mut count = |name: &str, operation: &mut dyn FnMut()| {
         let calls = n_calls(link, name);
         // The question itself counts as a command.
@@ -408,7 +409,7 @@ fn an_operation_that_changes_a_value_keeps_its_ttl() {
     for mode in [SetMode::Append, SetMode::Prepend] {
         session.set(b"n", b"1", &SetOptions { mode, ..SetOptions::default() }).unwrap();
     }
-    assert_eq!(session.incr(b"n", 1).unwrap(), Some(152));
+    assert_eq!(session.incr(b"n", Delta::Up(1), None).unwrap().map(|n| n.number), Some(152));
     let left: i64 = ask(link, "PTTL n");
     assert!((50_000..=100_000).contains(&left), "{left} ms left");
     let meta = session.get(b"n", &mut Vec::new()).unwrap().unwrap();
@@ -441,29 +442,59 @@ fn ttls_are_kept_to_the_millisecond() {
     assert!(session.touch(b"key", ttl).unwrap() && get(session, "key").is_some());
 }
 
+/// Neither side may wait for the other to read: some batches and some values are larger than all buffers between them.
+fn a_batch_of_writes() {
+    for url in ["redis:", "redis:?nodes=2", "redis:?tls=on", "redis:?socket=on"] {
+        let store = open(url);
+        let session = &mut *store.session().unwrap();
+        for (n, len) in [(20_000, 10), (1000, 5000), (100, 200_000), (5, 4_000_000)] {
+            let keys: Vec<String> = (0..n).map(|i| format!("{n}:{i}")).collect();
+            let keys: Vec<&[u8]> = keys.iter().map(String::as_bytes).collect();
+            let value = vec![b'v'; len];
+            let put = |key| Put { key, value: &value, options: SetOptions::default() };
+            let entries: Vec<_> = keys.iter().map(|key| put(*key)).collect();
+            let mut n_stored = 0;
+            session
+                .set_many(&entries, &mut |i, told| {
+                    assert!(i == n_stored && told.unwrap().is_stored(), "{i} of {n} in {url}");
+                    n_stored += 1;
+                })
+                .unwrap();
+            let mut n_hits = 0;
+            session
+                .get_many(&keys, &mut |_, found, _| n_hits += usize::from(found == value))
+                .unwrap();
+            assert_eq!((n_stored, n_hits), (n, n), "{url}");
+            let mut n_deleted = 0;
+            session
+                .delete_many(&keys, &mut |_, told| n_deleted += usize::from(told.unwrap()))
+                .unwrap();
+            assert_eq!(n_deleted, n, "{url}");
+        }
+    }
+}
+
 fn incr_counts_as_memcached_does() {
     let store = open("redis:");
     let session = &mut *store.session().unwrap();
     let edges = [0, 1, 9, 10, 9_999_999_999, 10_000_000_000, 1 << 53, (1 << 53) + 1];
     let more = [i64::MAX as u64, 1 << 63, 18_446_744_069_999_999_999, u64::MAX - 1, u64::MAX];
     for start in edges.into_iter().chain(more) {
-        let deltas =
-            [0, 1, -1, 7, 9_999_999_999, -10_000_000_000, i64::MAX, i64::MIN, i64::MIN + 1];
-        for delta in deltas {
+        let half = 1 << 63;
+        let sizes = [0, 1, 7, 9_999_999_999, 10_000_000_000, half - 1, half, half + 1, u64::MAX];
+        for delta in sizes.into_iter().flat_map(|by| [Delta::Up(by), Delta::Down(by)]) {
             set(session, "n", start.to_string().as_bytes());
-            let wanted = match u64::try_from(delta) {
-                Ok(up) => start.wrapping_add(up),
-                Err(_) => start.saturating_sub(delta.unsigned_abs()),
-            };
-            assert_eq!(session.incr(b"n", delta).unwrap(), Some(wanted), "{start} and {delta}");
+            let wanted = delta.applied_to(start);
+            let counted = session.incr(b"n", delta, None).unwrap().unwrap();
+            assert_eq!(counted.number, wanted, "{start} and {delta:?}");
             assert_eq!(get(session, "n"), Some(wanted.to_string().into_bytes()));
         }
     }
     set(session, "n", b"0007");
-    assert_eq!(session.incr(b"n", 1).unwrap(), Some(8));
+    assert_eq!(session.incr(b"n", Delta::Up(1), None).unwrap().map(|n| n.number), Some(8));
     for text in [&b""[..], b" 7", b"7 ", b"+7", b"7\n", b"\xff", b"0x7", b"1e3", &[b'9'; 21]] {
         set(session, "n", text);
-        failure(session.incr(b"n", 1), "not_a_number");
+        failure(session.incr(b"n", Delta::Up(1), None), "not_a_number");
         assert_eq!(get(session, "n"), Some(text.to_vec()));
     }
 }
@@ -477,7 +508,7 @@ fn another_type_is_named() {
     let append = SetOptions { mode: SetMode::Append, ..SetOptions::default() };
     for message in [
         failure(session.get(b"list", &mut Vec::new()), "protocol"),
-        failure(session.incr(b"list", 1), "protocol"),
+        failure(session.incr(b"list", Delta::Up(1), None), "protocol"),
         failure(session.set(b"list", b"x", &append), "protocol"),
     ] {
         let wanted = "answered: WRONGTYPE Operation against a key holding the wrong kind of value";

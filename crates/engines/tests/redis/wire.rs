@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
-use larder_store::{Session, SetOptions};
+use larder_store::{Delta, Initial, Put, Session, SetMode, SetOptions};
 use larder_testkit::{PATIENCE, Peer};
 use libtest_mimic::Trial;
 
@@ -32,6 +32,10 @@ pub(crate) fn trials() -> Vec<Trial> {
             a_late_answer_is_not_taken_for_another,
         ),
         without_server("a_batch_is_one_request_a_node", a_batch_is_one_request_a_node),
+        without_server(
+            "a_batch_of_writes_is_one_request_a_node",
+            a_batch_of_writes_is_one_request_a_node,
+        ),
         without_server("a_cluster_that_sends_in_circles_is_an_error", in_circles),
         without_server("a_refusal_says_nothing_of_the_slots", a_refusal_says_nothing_of_the_slots),
         without_server("a_silent_node_is_asked_for_the_slots_last", a_silent_node_is_asked_last),
@@ -51,7 +55,30 @@ fn an_answer_may_come_byte_by_byte() {
         set(session, "small", b"7");
         assert_eq!(get(session, "large"), Some(large.clone()), "{piece}");
         assert_eq!(get(session, "absent"), None);
-        assert_eq!(session.incr(b"small", 34).unwrap(), Some(41));
+        assert_eq!(
+            session.incr(b"small", Delta::Up(34), None).unwrap().map(|n| n.number),
+            Some(41)
+        );
+        let initial = Some(Initial { number: 12, ttl: Some(Duration::from_secs(100)) });
+        for wanted in [12, 11] {
+            let counted = session.incr(b"fresh", Delta::Down(1), initial).unwrap();
+            assert_eq!(counted.map(|counted| counted.number), Some(wanted));
+        }
+        assert!(session.delete(b"fresh").unwrap());
+        let looked = session.look(b"large").unwrap().map(|facts| facts.value_len);
+        assert_eq!(looked, Some(large.len()));
+        let mut value = Vec::new();
+        session.get_and_touch(b"large", None, &mut value).unwrap().unwrap();
+        assert_eq!(value, large, "{piece}");
+        let mode = |mode| SetOptions { mode, ..SetOptions::default() };
+        let entries = [
+            Put { key: b"small", value: b"4", options: SetOptions::default() },
+            Put { key: b"small", value: b"5", options: mode(SetMode::Add) },
+            Put { key: b"small", value: b"1", options: mode(SetMode::Append) },
+        ];
+        let mut stored = Vec::new();
+        session.set_many(&entries, &mut |_, told| stored.push(told.unwrap().is_stored())).unwrap();
+        assert_eq!(stored, [true, false, true], "{piece}");
         let mut hits = Vec::new();
         let keys: [&[u8]; 4] = [b"large", b"absent", b"small", b"large"];
         session.get_many(&keys, &mut |i, value, _| hits.push((i, value.to_vec()))).unwrap();
@@ -134,7 +161,7 @@ fn every_error_of_a_server_is_named() {
             failure(session.touch(b"key", None), kind),
             failure(session.touch(b"key", Some(Duration::from_secs(1))), kind),
             failure(session.delete(b"key"), kind),
-            failure(session.incr(b"key", 1), kind),
+            failure(session.incr(b"key", Delta::Up(1), None), kind),
         ] {
             assert!(message.contains(needle), "{answer}: {message}");
             assert!(message.contains("127.0.0.1:"), "{message}");
@@ -274,6 +301,29 @@ fn a_batch_is_one_request_a_node() {
         assert_eq!(n_asked.load(Ordering::SeqCst), n_batches * N_KEYS);
         let after = nodes.each_ref().map(Peer::n_requests);
         assert_eq!([after[0] - before[0], after[1] - before[1]], [1, 1]);
+    }
+}
+
+fn a_batch_of_writes_is_one_request_a_node() {
+    let (url, nodes) = two_nodes(|words| match words[0].as_str() {
+        "SET" => b"+OK\r\n".to_vec(),
+        "DEL" => b":1\r\n".to_vec(),
+        other => panic!("{other}"),
+    });
+    let store = open(&url);
+    let session = &mut *store.session().unwrap();
+    let keys: Vec<String> = (0..100).map(|i| format!("key:{i}")).collect();
+    let keys: Vec<&[u8]> = keys.iter().map(String::as_bytes).collect();
+    let put = |key| Put { key, value: b"value", options: SetOptions::default() };
+    let entries: Vec<_> = keys.iter().map(|key| put(*key)).collect();
+    for _ in 0..2 {
+        let before = nodes.each_ref().map(Peer::n_requests);
+        let mut n_done = 0;
+        session.set_many(&entries, &mut |_, told| n_done += usize::from(told.is_ok())).unwrap();
+        session.delete_many(&keys, &mut |_, told| n_done += usize::from(told.is_ok())).unwrap();
+        assert_eq!(n_done, 200);
+        let after = nodes.each_ref().map(Peer::n_requests);
+        assert_eq!([after[0] - before[0], after[1] - before[1]], [2, 2]);
     }
 }
 

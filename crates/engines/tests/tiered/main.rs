@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use larder_store::{
-    Error, Meta, Ownership, Remaining, Session, SetMode, SetOptions, SetOutcome, Store, StoreUrl,
-    TierStats,
+    Delta, Error, Meta, Ownership, Remaining, Session, SetMode, SetOptions, SetOutcome, Store,
+    StoreUrl, TierStats,
 };
 use spy::{Spy, catalog, spy};
 
@@ -36,7 +36,7 @@ fn get(session: &mut dyn Session, key: &str) -> Option<Vec<u8>> {
 
 fn set(session: &mut dyn Session, key: &str, value: &[u8], ttl: Option<Duration>) {
     let options = SetOptions { ttl, ..SetOptions::default() };
-    assert_eq!(session.set(key.as_bytes(), value, &options).unwrap(), SetOutcome::Stored);
+    assert!(session.set(key.as_bytes(), value, &options).unwrap().is_stored());
 }
 
 fn value(spy: &Spy, key: &str) -> Option<Vec<u8>> {
@@ -110,7 +110,7 @@ fn without_a_cap_an_entry_lives_above_as_long_as_below_and_tells_it() {
     set(&mut *session, "k", b"value", None);
     assert_eq!(spy("/uncapped/1").held("k").unwrap().1.ttl, Remaining::Forever);
     let meta = session.get(b"k", &mut Vec::new()).unwrap();
-    assert_eq!(meta, Some(Meta { flags: 0, version: None, ttl: Remaining::Forever }));
+    assert_eq!(meta, Some(Meta { flags: 0, version: None, ttl: Remaining::Forever, stale: false }));
     // Where the set above takes long, the entry could outlive the one below, and is taken back.
     let above = spy("/uncapped/1");
     while above.held("k").is_none_or(|(_, meta)| meta.ttl == Remaining::Forever) {
@@ -169,7 +169,7 @@ fn a_write_that_fails_below_drops_the_key_above_and_is_the_error() {
         |session| session.set(b"k", b"+", &mode(SetMode::Append)).is_err(),
         |session| session.delete(b"k").is_err(),
         |session| session.touch(b"k", None).is_err(),
-        |session| session.incr(b"k", 1).is_err(),
+        |session| session.incr(b"k", Delta::Up(1), None).is_err(),
     ];
     for (number, write) in writes.into_iter().enumerate() {
         set(&mut *session, "k", b"5", None);
@@ -304,14 +304,14 @@ fn conditions_are_decided_below() {
     assert_eq!(outcome(SetMode::Add, "there", b"x"), SetOutcome::NotStored);
     assert_eq!(outcome(SetMode::Replace, "gone", b"x"), SetOutcome::NotStored);
     assert!(l1.held("gone").is_none(), "what is gone below goes above");
-    assert_eq!(outcome(SetMode::Add, "gone", b"new"), SetOutcome::Stored);
+    assert!(outcome(SetMode::Add, "gone", b"new").is_stored());
     assert_eq!(value(&l1, "gone"), Some(b"new".to_vec()));
-    assert_eq!(outcome(SetMode::Append, "there", b"0"), SetOutcome::Stored);
+    assert!(outcome(SetMode::Append, "there", b"0").is_stored());
     let refused = session.set(b"there", b"x", &mode(SetMode::Cas(1)));
     assert!(matches!(refused, Err(Error::Unsupported { operation: "cas", .. })), "{refused:?}");
     assert_eq!(get(&mut *session, "there"), Some(b"50".to_vec()));
     assert!(l1.held("there").is_some());
-    assert_eq!(session.incr(b"there", 1).unwrap(), Some(51));
+    assert_eq!(session.incr(b"there", Delta::Up(1), None).unwrap().map(|n| n.number), Some(51));
     assert!(l1.held("there").is_none());
     assert_eq!(get(&mut *session, "there"), Some(b"51".to_vec()));
     assert!(session.touch(b"there", Some(SECOND)).unwrap());

@@ -5,7 +5,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use larder_store::{Remaining, Session, SetMode, SetOptions, Store};
+use larder_store::{Delta, Remaining, Session, SetMode, SetOptions, Store};
 
 use super::spy::{Spy, spy};
 use super::{get, mode, open, set, stack, ttl, value};
@@ -18,7 +18,7 @@ const WRITES: [(&str, Write); 6] = [
     ("set", |session| set(session, "k", b"1", None)),
     ("delete", |session| assert!(session.delete(b"k").unwrap())),
     ("touch", |session| assert!(session.touch(b"k", None).unwrap())),
-    ("incr", |session| assert!(session.incr(b"k", 1).unwrap().is_some())),
+    ("incr", |session| assert!(session.incr(b"k", Delta::Up(1), None).unwrap().is_some())),
     ("append", |session| {
         session.set(b"k", b"0", &mode(SetMode::Append)).unwrap();
     }),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use larder_store::{Session, SetMode, SetOptions, SetOutcome};
+use larder_store::{Delta, Session, SetMode, SetOptions};
 use proptest::prelude::*;
 
 use super::spy::{Fault, spy};
@@ -137,7 +137,7 @@ fn write(
             let set = session.set(key.as_bytes(), &value, &options);
             prop_assert_eq!(set.is_err(), failed_below(), "{:?}", set);
             if let Ok(outcome) = set {
-                prop_assert_eq!(outcome == SetOutcome::Stored, is_there == wants);
+                prop_assert_eq!(outcome.is_stored(), is_there == wants);
                 if is_there == wants {
                     model.insert(key, value);
                 }
@@ -149,13 +149,13 @@ fn write(
             }
         }
         Step::Incr => {
-            let sum = session.incr(key.as_bytes(), 1);
+            let sum = session.incr(key.as_bytes(), Delta::Up(1), None);
             let number = |value: &Vec<u8>| String::from_utf8_lossy(value).parse::<u64>();
             match model.get_mut(key).map(|value| (number(value), value)) {
                 _ if failed_below() => prop_assert!(sum.is_err()),
                 None => prop_assert!(matches!(sum, Ok(None)), "{:?}", sum),
                 Some((Ok(number), value)) => {
-                    prop_assert_eq!(sum.unwrap(), Some(number + 1));
+                    prop_assert_eq!(sum.unwrap().map(|sum| sum.number), Some(number + 1));
                     *value = (number + 1).to_string().into_bytes();
                 }
                 // After many appended zeros the value is no number any more.

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use larder_engines::ENGINES;
 use larder_store::{
-    Capabilities, Catalog, Engine, Error, Medium, Meta, Ownership, Result, Session, SetMode,
-    SetOptions, SetOutcome, Stats, Store, StoreInfo, StoreUrl,
+    Capabilities, Catalog, Counted, Delta, Engine, Error, Initial, Medium, Meta, Ownership, Result,
+    Session, SetMode, SetOptions, SetOutcome, Stats, Store, StoreInfo, StoreUrl,
 };
 use larder_testkit::stores;
 use schemars::{JsonSchema, Schema, schema_for};
@@ -315,9 +315,14 @@ impl Session for SpySession {
         self.map.touch(key, ttl)
     }
 
-    fn incr(&mut self, key: &[u8], delta: i64) -> Result<Option<u64>> {
+    fn incr(
+        &mut self,
+        key: &[u8],
+        delta: Delta,
+        absent: Option<Initial>,
+    ) -> Result<Option<Counted>> {
         self.spy.note("incr", key)?;
-        self.map.incr(key, delta)
+        self.map.incr(key, delta, absent)
     }
 
     fn clear(&mut self) -> Result<()> {

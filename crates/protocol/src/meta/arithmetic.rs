@@ -1,26 +1,56 @@
 //! `ma <key> <flags>*`: adds to or subtracts from a number.
 
+use super::ReplyFlags;
 use crate::line::{next_number, parse};
-use crate::number::{parse_u64, push_u64};
+use crate::number::{parse_u64, push_i64, push_u64};
 use crate::{Parse, Parsed};
 
-/// Asks for the sum; a negative `delta` is subtracted.
-pub fn encode(out: &mut Vec<u8>, key: &[u8], delta: i64) {
+/// The change of a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change {
+    /// The difference.
+    pub delta: u64,
+    /// Whether the difference is taken away.
+    pub is_down: bool,
+    /// The number of an absent key and its end, as [`exptime`](crate::ttl::exptime) gives it.
+    pub absent: Option<(u64, i64)>,
+}
+
+/// A number after its change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Changed {
+    /// The number.
+    pub number: u64,
+    /// The version of its entry.
+    pub version: Option<u64>,
+}
+
+/// Asks for the changed number and its version.
+pub fn encode(out: &mut Vec<u8>, key: &[u8], change: &Change) {
     out.extend_from_slice(b"ma ");
     out.extend_from_slice(key);
-    out.extend_from_slice(if delta < 0 { b" v MD D" } else { b" v D" });
-    push_u64(out, delta.unsigned_abs());
+    out.extend_from_slice(if change.is_down { b" v c MD D" } else { b" v c D" });
+    push_u64(out, change.delta);
+    if let Some((number, exptime)) = change.absent {
+        out.extend_from_slice(b" J");
+        push_u64(out, number);
+        out.extend_from_slice(b" N");
+        push_i64(out, exptime);
+    }
     out.extend_from_slice(b"\r\n");
 }
 
-/// Reads the answer, both its lines: the sum, or `None` when the key is not there.
-pub fn parse_reply(input: &[u8]) -> Parse<'_, Option<u64>> {
-    let header = parse(input, "ma", |line| match line {
-        b"NF" => Some(None),
-        _ => next_number(line.strip_prefix(b"VA ")?).map(|(len, _)| Some(len)),
+/// Reads the answer, both its lines: the number, or `None` when the key is not there.
+pub fn parse_reply(input: &[u8]) -> Parse<'_, Option<Changed>> {
+    let header = parse(input, "ma", |line| {
+        if line == b"NF" {
+            return Some(None);
+        }
+        let (len, flags) = next_number(line.strip_prefix(b"VA ")?)?;
+        Some(Some((len, ReplyFlags::parse(flags)?.version)))
     })?;
-    let (len, header_len) = match header {
-        Parsed::Complete(Ok(Some(len)), header_len) => (len, header_len),
+    let (len, version, header_len) = match header {
+        Parsed::Complete(Ok(Some((len, version))), header_len) => (len, version, header_len),
         Parsed::Complete(Ok(None), header_len) => {
             return Ok(Parsed::Complete(Ok(None), header_len));
         }
@@ -34,7 +64,8 @@ pub fn parse_reply(input: &[u8]) -> Parse<'_, Option<u64>> {
     })?;
     Ok(match number {
         Parsed::Complete(number, number_len) => {
-            Parsed::Complete(number.map(Some), header_len + number_len)
+            let changed = number.map(|number| Some(Changed { number, version }));
+            Parsed::Complete(changed, header_len + number_len)
         }
         Parsed::Incomplete => Parsed::Incomplete,
     })
@@ -45,18 +76,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sum_is_a_value() {
-        assert_eq!(parse_reply(b"VA 2\r\n41\r\n"), Ok(Parsed::Complete(Ok(Some(41)), 10)));
-        assert_eq!(parse_reply(b"VA 2\r\n41\r"), Ok(Parsed::Incomplete));
+    fn the_number_is_a_value() {
+        for (header, version) in [("VA 2", None), ("VA 2 c9", Some(9))] {
+            let answer = format!("{header}\r\n41\r\n");
+            let changed = Changed { number: 41, version };
+            let whole = Ok(Parsed::Complete(Ok(Some(changed)), answer.len()));
+            assert_eq!(parse_reply(answer.as_bytes()), whole);
+            let piece = &answer.as_bytes()[..answer.len() - 1];
+            assert_eq!(parse_reply(piece), Ok(Parsed::Incomplete));
+        }
         assert_eq!(parse_reply(b"NF\r\n"), Ok(Parsed::Complete(Ok(None), 4)));
         assert!(parse_reply(b"VA 3\r\n41\r\n").is_err());
     }
 
     #[test]
-    fn the_sign_chooses_the_mode() {
+    fn a_change_has_its_sign_and_perhaps_an_initial_number() {
         let mut out = Vec::new();
-        encode(&mut out, b"n", 5);
-        encode(&mut out, b"n", -5);
-        assert_eq!(out, b"ma n v D5\r\nma n v MD D5\r\n");
+        let change = Change { delta: 5, is_down: false, absent: None };
+        encode(&mut out, b"n", &change);
+        encode(&mut out, b"n", &Change { is_down: true, absent: Some((7, -1)), ..change });
+        assert_eq!(out, b"ma n v c D5\r\nma n v c MD D5 J7 N-1\r\n");
     }
 }

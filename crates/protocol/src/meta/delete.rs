@@ -1,7 +1,8 @@
-//! `md <key>`.
+//! `md <key>`, and with `C<version>` on condition of a version.
 
 use crate::Parse;
 use crate::line::{next_word, parse};
+use crate::number::push_u64;
 
 /// Asks that `key` be removed.
 pub fn encode(out: &mut Vec<u8>, key: &[u8]) {
@@ -10,11 +11,56 @@ pub fn encode(out: &mut Vec<u8>, key: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Reads the answer: whether the key was there.
+/// The outcome of a delete on condition of a version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeleteReply {
+    /// The entry had the version and is gone.
+    Deleted,
+    /// The entry has another version.
+    Exists,
+    /// The key does not exist.
+    NotFound,
+}
+
+/// Asks that `key` be removed if its entry has this version.
+pub fn encode_if(out: &mut Vec<u8>, key: &[u8], version: u64) {
+    out.extend_from_slice(b"md ");
+    out.extend_from_slice(key);
+    out.extend_from_slice(b" C");
+    push_u64(out, version);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Reads the answer to [`encode_if`].
+pub fn parse_if_reply(input: &[u8]) -> Parse<'_, DeleteReply> {
+    parse(input, "md", |line| match next_word(line)?.0 {
+        b"HD" => Some(DeleteReply::Deleted),
+        b"EX" => Some(DeleteReply::Exists),
+        b"NF" => Some(DeleteReply::NotFound),
+        _ => None,
+    })
+}
+
+/// Reads the answer to [`encode`]: whether the key was there.
 pub fn parse_reply(input: &[u8]) -> Parse<'_, bool> {
     parse(input, "md", |line| match next_word(line)?.0 {
         b"HD" => Some(true),
         b"NF" => Some(false),
         _ => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Parsed;
+
+    #[test]
+    fn a_version_is_a_condition() {
+        let mut out = Vec::new();
+        encode_if(&mut out, b"k", 7);
+        assert_eq!(out, b"md k C7\r\n");
+        assert_eq!(parse_if_reply(b"EX\r\n"), Ok(Parsed::Complete(Ok(DeleteReply::Exists), 4)));
+        assert!(parse_reply(b"EX\r\n").is_err(), "there was no condition");
+    }
 }

@@ -1,7 +1,7 @@
 //! `mg <key> <flags>*`: a value with its flags, version and remaining TTL; also a new TTL without the value.
 
 use super::ReplyFlags;
-use crate::line::{next_number, parse};
+use crate::line::{next_number, next_word, parse};
 use crate::number::{leading_u64, push_i64};
 use crate::{MAX_VALUE_LEN, Parse};
 
@@ -28,6 +28,33 @@ pub fn encode(out: &mut Vec<u8>, key: &[u8]) {
     out.extend_from_slice(b"mg ");
     out.extend_from_slice(key);
     out.extend_from_slice(b" v f c t\r\n");
+}
+
+/// Asks for the same as [`encode`], and that `key` end at `exptime`, as [`exptime`](crate::ttl::exptime) gives it.
+#[inline]
+pub fn encode_get_and_touch(out: &mut Vec<u8>, key: &[u8], exptime: i64) {
+    out.extend_from_slice(b"mg ");
+    out.extend_from_slice(key);
+    out.extend_from_slice(b" v f c t T");
+    push_i64(out, exptime);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Asks for the length of the value of `key`, its flags, version and remaining TTL, and whether it was hit before. The
+/// question itself is no hit.
+pub fn encode_look(out: &mut Vec<u8>, key: &[u8]) {
+    out.extend_from_slice(b"mg ");
+    out.extend_from_slice(key);
+    out.extend_from_slice(b" s f c t h u\r\n");
+}
+
+/// Reads the answer to [`encode_look`]; `None` is a miss.
+pub fn parse_look_reply(input: &[u8]) -> Parse<'_, Option<ReplyFlags>> {
+    parse(input, "mg", |line| match next_word(line)? {
+        (b"HD", flags) => Some(Some(ReplyFlags::parse(flags)?)),
+        (b"EN", _) => Some(None),
+        _ => None,
+    })
 }
 
 /// Reads the answer to [`encode`] up to its value.
@@ -59,7 +86,7 @@ pub fn parse_hit(input: &[u8]) -> Option<(usize, ReplyFlags, usize)> {
     let len = usize::try_from(len).ok().filter(|len| *len <= MAX_VALUE_LEN)?;
     let flags = u32::try_from(flags).ok()?;
     let (version, ttl_s) = (Some(version), Some(ttl_s));
-    let flags = ReplyFlags { flags, version, ttl_s };
+    let flags = ReplyFlags { flags, version, ttl_s, ..ReplyFlags::default() };
     Some((len, flags, input.len() - rest.len()))
 }
 
@@ -89,7 +116,8 @@ mod tests {
 
     #[test]
     fn a_header_tells_all_but_the_value() {
-        let flags = ReplyFlags { flags: 7, version: Some(1), ttl_s: Some(-1) };
+        let flags =
+            ReplyFlags { flags: 7, version: Some(1), ttl_s: Some(-1), ..ReplyFlags::default() };
         assert_eq!(
             parse_reply(b"VA 5 f7 c1 t-1 O12 W kx\r\nhello\r\n"),
             Ok(Parsed::Complete(Ok(GetReply::Value { len: 5, flags }), 25))
@@ -107,6 +135,22 @@ mod tests {
         for other in ["EN\r\n", "VA 5 f7 c1 t-1\r", "VA 5 f7 c1 t-1 W\r\n", "VA 5 c1 f7 t-1\r\n"] {
             assert_eq!(parse_hit(other.as_bytes()), None, "{other}");
         }
+    }
+
+    #[test]
+    fn a_look_tells_all_but_the_value() {
+        let answer = b"HD s5 f7 c1 t60 h1\r\n";
+        let flags = ReplyFlags {
+            flags: 7,
+            version: Some(1),
+            ttl_s: Some(60),
+            len: Some(5),
+            was_hit: Some(true),
+        };
+        let whole = Ok(Parsed::Complete(Ok(Some(flags)), answer.len()));
+        assert_eq!(parse_look_reply(answer), whole);
+        assert_eq!(parse_look_reply(b"EN\r\n"), Ok(Parsed::Complete(Ok(None), 4)));
+        assert!(parse_look_reply(b"HD sx\r\n").is_err());
     }
 
     #[test]

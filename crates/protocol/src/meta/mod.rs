@@ -20,6 +20,10 @@ pub struct ReplyFlags {
     pub version: Option<u64>,
     /// `t`: seconds left; -1 is for ever.
     pub ttl_s: Option<i64>,
+    /// `s`: number of bytes of the value.
+    pub len: Option<usize>,
+    /// `h`: whether the entry was hit before.
+    pub was_hit: Option<bool>,
 }
 
 impl ReplyFlags {
@@ -37,6 +41,16 @@ impl ReplyFlags {
                 b'c' => {
                     let (number, rest) = next_number(rest)?;
                     flags.version = Some(number);
+                    rest
+                }
+                b's' => {
+                    let (number, rest) = next_number(rest)?;
+                    flags.len = Some(usize::try_from(number).ok()?);
+                    rest
+                }
+                b'h' => {
+                    let (number, rest) = next_number(rest)?;
+                    flags.was_hit = Some(number != 0);
                     rest
                 }
                 b't' => {

@@ -1,7 +1,7 @@
-//! `get <key>*` and `gets <key>*`: values, and with `gets` their versions.
+//! `get <key>*`: values; `gat <exptime> <key>`: a value that also gets a new TTL.
 
 use crate::line::{next_number, next_word, parse};
-use crate::number::leading_u64;
+use crate::number::{leading_u64, push_i64};
 use crate::{MAX_VALUE_LEN, Parse};
 
 /// The bytes between the end of a value and the end of the answer, when no further value comes.
@@ -25,14 +25,14 @@ pub struct ValueHeader<'a> {
     pub flags: u32,
     /// Number of bytes of the value.
     pub len: usize,
-    /// The version of the value; `gets` only.
+    /// The version of the value; only a server that was asked by `gets` tells it.
     pub version: Option<u64>,
 }
 
-/// Asks for the values of these keys, with their versions.
+/// Asks for the values of these keys.
 #[inline]
-pub fn encode_gets<'a>(out: &mut Vec<u8>, keys: impl IntoIterator<Item = &'a [u8]>) {
-    out.extend_from_slice(b"gets");
+pub fn encode<'a>(out: &mut Vec<u8>, keys: impl IntoIterator<Item = &'a [u8]>) {
+    out.extend_from_slice(b"get");
     for key in keys {
         out.push(b' ');
         out.extend_from_slice(key);
@@ -40,10 +40,19 @@ pub fn encode_gets<'a>(out: &mut Vec<u8>, keys: impl IntoIterator<Item = &'a [u8
     out.extend_from_slice(b"\r\n");
 }
 
+/// Asks for the value of `key`, and that `key` end at `exptime`, as [`exptime`](crate::ttl::exptime) gives it.
+pub fn encode_get_and_touch(out: &mut Vec<u8>, key: &[u8], exptime: i64) {
+    out.extend_from_slice(b"gat ");
+    push_i64(out, exptime);
+    out.push(b' ');
+    out.extend_from_slice(key);
+    out.extend_from_slice(b"\r\n");
+}
+
 /// Reads the next line of the answer.
 #[inline]
 pub fn parse_reply(input: &[u8]) -> Parse<'_, GetReply<'_>> {
-    parse(input, "gets", |line| {
+    parse(input, "get", |line| {
         if line == b"END" {
             return Some(GetReply::End);
         }
@@ -60,7 +69,7 @@ pub fn parse_reply(input: &[u8]) -> Parse<'_, GetReply<'_>> {
     })
 }
 
-/// Reads the header of a hit for `key`, exactly as memcached answers [`encode_gets`], in one pass: a third of the work
+/// Reads the header of a hit for `key`, exactly as memcached answers [`encode`], in one pass: a third of the work
 /// of [`parse_reply`]. `None` leaves any other input to [`parse_reply`].
 #[inline]
 pub fn parse_hit<'a>(input: &'a [u8], key: &[u8]) -> Option<(ValueHeader<'a>, usize)> {
@@ -68,14 +77,13 @@ pub fn parse_hit<'a>(input: &'a [u8], key: &[u8]) -> Option<(ValueHeader<'a>, us
     let (found, rest) = rest.split_at_checked(key.len())?;
     let (flags, rest) = leading_u64(rest.strip_prefix(b" ")?)?;
     let (len, rest) = leading_u64(rest.strip_prefix(b" ")?)?;
-    let (version, rest) = leading_u64(rest.strip_prefix(b" ")?)?;
     let rest = rest.strip_prefix(b"\r\n")?;
     if found != key {
         return None;
     }
     let len = usize::try_from(len).ok().filter(|len| *len <= MAX_VALUE_LEN)?;
     let flags = u32::try_from(flags).ok()?;
-    let header = ValueHeader { key: found, flags, len, version: Some(version) };
+    let header = ValueHeader { key: found, flags, len, version: None };
     Some((header, input.len() - rest.len()))
 }
 
@@ -87,8 +95,9 @@ mod tests {
     #[test]
     fn a_request_names_all_keys() {
         let mut out = Vec::new();
-        encode_gets(&mut out, [&b"a"[..], b"bc"]);
-        assert_eq!(out, b"gets a bc\r\n");
+        encode(&mut out, [&b"a"[..], b"bc"]);
+        encode_get_and_touch(&mut out, b"a", -1);
+        assert_eq!(out, b"get a bc\r\ngat -1 a\r\n");
     }
 
     #[test]
@@ -104,10 +113,10 @@ mod tests {
 
     #[test]
     fn a_hit_reads_the_same_in_one_pass() {
-        let answer = b"VALUE k 7 5 9\r\nhello\r\nEND\r\n";
+        let answer = b"VALUE k 7 5\r\nhello\r\nEND\r\n";
         let (header, len) = parse_hit(answer, b"k").unwrap();
         assert_eq!(parse_reply(answer), Ok(Parsed::Complete(Ok(GetReply::Value(header)), len)));
-        for other in ["END\r\n", "VALUE k 7 5 9\r", "VALUE k 7 5\r\n", "VALUE kk 7 5 9\r\n"] {
+        for other in ["END\r\n", "VALUE k 7 5\r", "VALUE k 7 5 9\r\n", "VALUE kk 7 5\r\n"] {
             assert_eq!(parse_hit(other.as_bytes(), b"k"), None, "{other}");
         }
         assert_eq!(parse_hit(answer, b"x"), None);
@@ -123,7 +132,7 @@ mod tests {
             "VALUE k 7 5 x\r\n",
             "END \r\n",
         ] {
-            let malformed = Err(Malformed { command: "gets" });
+            let malformed = Err(Malformed { command: "get" });
             assert_eq!(parse_reply(line.as_bytes()), malformed, "{line}");
         }
     }

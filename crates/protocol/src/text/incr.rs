@@ -7,12 +7,12 @@ use crate::number::{parse_u64, push_u64};
 /// The text of a server behind `CLIENT_ERROR` when the value is not a number.
 pub const NOT_A_NUMBER: &[u8] = b"cannot increment or decrement non-numeric value";
 
-/// Asks for the sum; a negative `delta` is a `decr`.
-pub fn encode(out: &mut Vec<u8>, key: &[u8], delta: i64) {
-    out.extend_from_slice(if delta < 0 { b"decr " } else { b"incr " });
+/// Asks for the number plus `delta`, or, with `is_down`, minus `delta`.
+pub fn encode(out: &mut Vec<u8>, key: &[u8], delta: u64, is_down: bool) {
+    out.extend_from_slice(if is_down { b"decr " } else { b"incr " });
     out.extend_from_slice(key);
     out.push(b' ');
-    push_u64(out, delta.unsigned_abs());
+    push_u64(out, delta);
     out.extend_from_slice(b"\r\n");
 }
 
@@ -31,8 +31,8 @@ mod tests {
     #[test]
     fn the_sign_chooses_the_verb() {
         let mut out = Vec::new();
-        encode(&mut out, b"n", 5);
-        encode(&mut out, b"n", i64::MIN);
+        encode(&mut out, b"n", 5, false);
+        encode(&mut out, b"n", 1 << 63, true);
         assert_eq!(out, b"incr n 5\r\ndecr n 9223372036854775808\r\n");
     }
 }

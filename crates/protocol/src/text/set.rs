@@ -33,7 +33,7 @@ pub fn encode_header(out: &mut Vec<u8>, request: &StorageRequest<'_>) {
 /// Reads the answer.
 pub fn parse_reply(input: &[u8]) -> Parse<'_, StorageReply> {
     parse(input, "set", |line| match line {
-        b"STORED" => Some(StorageReply::Stored),
+        b"STORED" => Some(StorageReply::Stored(None)),
         b"NOT_STORED" => Some(StorageReply::NotStored),
         b"EXISTS" => Some(StorageReply::Exists),
         b"NOT_FOUND" => Some(StorageReply::NotFound),
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn outcomes_and_refusals_are_told_apart() {
-        let stored = Ok(Parsed::Complete(Ok(StorageReply::Stored), 8));
+        let stored = Ok(Parsed::Complete(Ok(StorageReply::Stored(None)), 8));
         assert_eq!(parse_reply(b"STORED\r\n"), stored);
         let reason = b"object too large for cache";
         let refused = Ok(Parsed::Complete(Err(Refusal::Server(reason)), 41));

@@ -61,7 +61,7 @@ pub(super) fn charts(run: &Run) -> Vec<Chart> {
 fn outcomes(operation: Operation) -> &'static [Outcome] {
     match operation {
         operation if operation.reads() => READS,
-        Operation::Set => STORES,
+        Operation::Set | Operation::SetMany => STORES,
         _ => FINDS,
     }
 }

@@ -8,7 +8,7 @@ use crate::model::Operation;
 /// The longest id: every file system takes a file of this name.
 const MAX_ID_LEN: usize = 120;
 
-/// The note on each chart of gets of many keys, after its explanation.
+/// The note on each chart of requests of many keys, after its explanation.
 fn of_many(operation: Operation) -> &'static str {
     match operation {
         Operation::GetEach => {
@@ -16,6 +16,9 @@ fn of_many(operation: Operation) -> &'static str {
         }
         Operation::GetTag => {
             " A request asks for a group by its tag: rates, costs and counts are of keys, times of requests."
+        }
+        Operation::SetMany => {
+            " A request stores several keys: rates, costs and counts are of keys, times of requests."
         }
         operation if operation.is_of_many_keys() => {
             " A request asks for several keys: rates, costs and counts are of keys, times of requests."

@@ -3,7 +3,7 @@
 //! Only one worker begins a counter, with more than the largest sum that any worker has got. So a sum never goes back,
 //! whatever was evicted or cleared. If two workers get the same sum, an addition is lost.
 
-use larder_segment::{Condition, Failed, Outcome, Set, Sum};
+use larder_segment::{Condition, Delta, Failed, Outcome, Set, Sum};
 
 use crate::ledger::Tally;
 use crate::values::name;
@@ -23,7 +23,7 @@ impl Worker {
                 let least = self.told(counter);
                 self.ledger.begin_to_add(counter, self.number, 1);
                 match self.add_one(&key)? {
-                    Sum::Is(sum) => self.added(counter, sum, least),
+                    Sum::Is { number, .. } => self.added(counter, number, least),
                     Sum::NotFound if is_own => return self.begin_counter(counter),
                     Sum::NotFound => {}
                     Sum::NotANumber => self.wrong(&format!("counter {counter} is no number")),
@@ -41,7 +41,7 @@ impl Worker {
     /// Adds one, in place or by a change of the value.
     fn add_one(&mut self, key: &[u8]) -> Result<Sum, Failed> {
         if !self.any().is_multiple_of(4) {
-            return self.session.incr(key, 1);
+            return self.session.incr(key, Delta::Up(1), None);
         }
         let sum = std::cell::Cell::new(0);
         let add_one = |old: &[u8], new: &mut Vec<u8>| {
@@ -50,7 +50,7 @@ impl Worker {
             sum.get() > 0
         };
         Ok(match self.session.revise(key, &add_one)? {
-            Outcome::Stored(_) => Sum::Is(sum.get()),
+            Outcome::Stored(version) => Sum::Is { number: sum.get(), version },
             Outcome::NotFound => Sum::NotFound,
             _ => Sum::NotANumber,
         })

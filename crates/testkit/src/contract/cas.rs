@@ -1,6 +1,6 @@
 //! Versions, and compare-and-swap by them.
 
-use larder_store::{Session, SetMode, SetOutcome};
+use larder_store::{DeleteOutcome, Delta, Session, SetMode, SetOutcome};
 use libtest_mimic::Failed;
 
 use super::case::{Case, case};
@@ -14,6 +14,11 @@ pub(super) const CASES: &[Case] = &[
     case!(cas_after_delete_and_set_is_refused, VERSION),
     case!(cas_loses_no_update_of_many_threads, VERSION),
     case!(a_version_changes_with_every_set, VERSION),
+    case!(a_set_tells_the_version_that_it_made, VERSION),
+    case!(a_set_in_any_mode_tells_the_version_that_it_made, VERSION, ADD),
+    case!(a_join_tells_the_version_that_it_made, VERSION, APPEND),
+    case!(delete_if_removes_the_entry_with_its_version_alone, VERSION),
+    case!(delete_if_is_won_by_one_of_many_threads, VERSION),
     case!(incr_changes_the_version, VERSION, INCR),
     case!(append_changes_the_version, VERSION, APPEND),
 ];
@@ -28,7 +33,7 @@ fn cas_stores_when_the_version_is_the_one_read(fixture: &Fixture) -> Result<(), 
     put(&mut *session, &key, b"first")?;
     let read = version(&mut *session, &key, b"first")?;
     let outcome = session.set(&key, b"second", &mode(SetMode::Cas(read)))?;
-    ensure_eq!(outcome, SetOutcome::Stored, "cas with the version just read");
+    ensure!(outcome.is_stored(), "cas with the version just read stores nothing");
     let now = version(&mut *session, &key, b"second")?;
     ensure!(now != read, "the version is still {read} after a cas that stored");
     Ok(())
@@ -84,7 +89,7 @@ fn cas_loses_no_update_of_many_threads(fixture: &Fixture) -> Result<(), Failed> 
                 let next = std::str::from_utf8(&value)?.parse::<usize>()? + 1;
                 let next = next.to_string();
                 match session.set(key, next.as_bytes(), &mode(SetMode::Cas(read)))? {
-                    SetOutcome::Stored => done += 1,
+                    SetOutcome::Stored(_) => done += 1,
                     SetOutcome::Exists => {}
                     other => return Err(format!("cas of the counter says {other:?}").into()),
                 }
@@ -110,12 +115,85 @@ fn a_version_changes_with_every_set(fixture: &Fixture) -> Result<(), Failed> {
     Ok(())
 }
 
+/// The version that a set tells is the one that a get reads after it.
+fn tells(
+    session: &mut dyn Session,
+    key: &[u8],
+    (value, stored): (&[u8], &[u8]),
+    set_mode: SetMode,
+) -> Result<u64, Failed> {
+    let SetOutcome::Stored(told) = session.set(key, value, &mode(set_mode))? else {
+        return Err(format!("{set_mode:?} stores nothing").into());
+    };
+    let read = version(session, key, stored)?;
+    ensure_eq!(told, Some(read), "the version that {set_mode:?} tells");
+    Ok(read)
+}
+
+fn a_set_tells_the_version_that_it_made(fixture: &Fixture) -> Result<(), Failed> {
+    let mut session = fixture.session()?;
+    let key = fixture.key("a");
+    for value in [&b"first"[..], b"second", &vec![7; 50_000], b""] {
+        let first = tells(&mut *session, &key, (value, value), SetMode::Set)?;
+        tells(&mut *session, &key, (b"next", b"next"), SetMode::Cas(first))?;
+    }
+    Ok(())
+}
+
+fn a_set_in_any_mode_tells_the_version_that_it_made(fixture: &Fixture) -> Result<(), Failed> {
+    let mut session = fixture.session()?;
+    let key = fixture.key("a");
+    tells(&mut *session, &key, (b"added", b"added"), SetMode::Add)?;
+    tells(&mut *session, &key, (b"other", b"other"), SetMode::Replace).map(drop)
+}
+
+fn a_join_tells_the_version_that_it_made(fixture: &Fixture) -> Result<(), Failed> {
+    let mut session = fixture.session()?;
+    let key = fixture.key("a");
+    put(&mut *session, &key, b"b")?;
+    tells(&mut *session, &key, (b"c", b"bc"), SetMode::Append)?;
+    tells(&mut *session, &key, (b"a", b"abc"), SetMode::Prepend).map(drop)
+}
+
+fn delete_if_removes_the_entry_with_its_version_alone(fixture: &Fixture) -> Result<(), Failed> {
+    let mut session = fixture.session()?;
+    let key = fixture.key("a");
+    ensure_eq!(session.delete_if(&key, 1)?, DeleteOutcome::NotFound, "delete of an absent key");
+    put(&mut *session, &key, b"first")?;
+    let old = version(&mut *session, &key, b"first")?;
+    put(&mut *session, &key, b"second")?;
+    ensure_eq!(session.delete_if(&key, old)?, DeleteOutcome::Exists, "with an old version");
+    let now = version(&mut *session, &key, b"second")?;
+    ensure_eq!(session.delete_if(&key, now)?, DeleteOutcome::Deleted, "with its version");
+    lacks(&mut *session, &key)?;
+    ensure_eq!(session.delete_if(&key, now)?, DeleteOutcome::NotFound, "once more");
+    Ok(())
+}
+
+fn delete_if_is_won_by_one_of_many_threads(fixture: &Fixture) -> Result<(), Failed> {
+    let store = fixture.store()?;
+    let key = &fixture.key("a");
+    let mut session = store.session()?;
+    put(&mut *session, key, b"value")?;
+    let now = version(&mut *session, key, b"value")?;
+    let removed = std::thread::scope(|scope| -> Result<usize, Failed> {
+        let remove =
+            move || -> Result<DeleteOutcome, Failed> { Ok(store.session()?.delete_if(key, now)?) };
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(remove)).collect();
+        let outcomes = threads.into_iter().map(|thread| thread.join().map_err(|_| "a panic")?);
+        let outcomes = outcomes.collect::<Result<Vec<_>, Failed>>()?;
+        Ok(outcomes.into_iter().filter(|outcome| *outcome == DeleteOutcome::Deleted).count())
+    })?;
+    ensure_eq!(removed, 1, "the deletes with one version that removed the entry");
+    Ok(())
+}
+
 fn incr_changes_the_version(fixture: &Fixture) -> Result<(), Failed> {
     let mut session = fixture.session()?;
     let key = fixture.key("n");
     put(&mut *session, &key, b"5")?;
     let read = version(&mut *session, &key, b"5")?;
-    session.incr(&key, 1)?;
+    session.incr(&key, Delta::Up(1), None)?;
     let now = version(&mut *session, &key, b"6")?;
     ensure!(now != read, "the version is still {read} after an incr");
     Ok(())

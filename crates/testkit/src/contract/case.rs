@@ -67,6 +67,8 @@ pub(super) const ADD: Need = need(|s| s.capabilities.add, "no add");
 pub(super) const APPEND: Need = need(|s| s.capabilities.append, "no append");
 pub(super) const CLEAR: Need = need(|s| s.capabilities.clear, "no clear");
 pub(super) const FLAGS: Need = need(|s| s.capabilities.flags, "no flags");
+pub(super) const GET_AND_TOUCH: Need =
+    need(|s| s.capabilities.get_and_touch, "no get that touches");
 pub(super) const GROUPS: Need = need(|s| s.capabilities.groups, "no reads by prefix or tag");
 pub(super) const INCR: Need = need(|s| s.capabilities.incr, "no incr");
 pub(super) const TOUCH: Need = need(|s| s.capabilities.touch, "no touch");
@@ -80,7 +82,15 @@ pub(super) const WHOLE_WRITES: Need =
 pub(super) const LACKS_SOMETHING: Need = need(
     |s| {
         let c = s.capabilities;
-        !(c.add && c.append && c.clear && c.flags && c.incr && c.touch && c.ttl && c.version)
+        !(c.add
+            && c.append
+            && c.clear
+            && c.flags
+            && c.incr
+            && c.touch
+            && c.get_and_touch
+            && c.ttl
+            && c.version)
     },
     "lacks no operation",
 );

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use larder_store::{SetMode, SetOptions};
+use larder_store::{Delta, SetMode, SetOptions};
 use libtest_mimic::Failed;
 
 use super::case::{Case, case};
@@ -52,8 +52,14 @@ fn an_operation_that_is_missing_says_so(fixture: &Fixture) -> Result<(), Failed>
     if !capabilities.touch {
         fails_with(session.touch(&key, None), "unsupported")?;
     }
+    if !capabilities.get_and_touch {
+        fails_with(session.get_and_touch(&key, None, &mut Vec::new()), "unsupported")?;
+    }
+    if !capabilities.version {
+        fails_with(session.delete_if(&key, 1), "unsupported")?;
+    }
     if !capabilities.incr {
-        fails_with(session.incr(&key, 1), "unsupported")?;
+        fails_with(session.incr(&key, Delta::Up(1), None), "unsupported")?;
     }
     if !capabilities.clear {
         fails_with(session.clear(), "unsupported")?;

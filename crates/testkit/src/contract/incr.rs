@@ -2,18 +2,23 @@
 
 use std::time::Duration;
 
-use larder_store::{Remaining, Session, SetOptions};
+use larder_store::{Delta, Initial, Remaining, Session, SetOptions};
 use libtest_mimic::Failed;
 
 use super::case::{Case, case};
 use super::expect::{ensure, ensure_eq, fails_with, holds, lacks, put, put_with};
 use super::fixture::Fixture;
+use super::ttl::{outlive, short_ttl};
 
 pub(super) const CASES: &[Case] = &[
     case!(incr_adds_and_returns_the_sum, INCR),
-    case!(incr_by_a_negative_number_stops_at_zero, INCR),
+    case!(incr_down_stops_at_zero, INCR),
     case!(incr_wraps_at_two_to_the_64, INCR),
     case!(incr_of_an_absent_key_is_none_and_stores_nothing, INCR),
+    case!(incr_of_an_absent_key_stores_the_initial_number, INCR),
+    case!(an_initial_number_has_its_ttl_and_others_keep_theirs, INCR, TTL),
+    case!(an_initial_number_is_stored_once_by_many_threads, INCR),
+    case!(incr_tells_the_version_that_it_made, INCR, VERSION),
     case!(incr_of_a_value_that_is_no_number_is_an_error_and_keeps_it, INCR),
     case!(incr_keeps_the_ttl, INCR, TTL, TTL_LEFT),
     case!(incr_keeps_the_flags, INCR, FLAGS),
@@ -27,43 +32,123 @@ fn number(session: &mut dyn Session, key: &[u8]) -> Result<String, Failed> {
     Ok(String::from_utf8(value.trim_ascii_end().to_vec())?)
 }
 
+/// Changes the number of a key that is there; the key must have this number afterwards.
+fn counts(session: &mut dyn Session, key: &[u8], delta: Delta, wanted: u64) -> Result<(), Failed> {
+    let counted = session.incr(key, delta, None)?.ok_or("the number is gone")?;
+    ensure_eq!(counted.number, wanted, "the number after {delta:?}");
+    ensure_eq!(number(session, key)?, wanted.to_string(), "the value after {delta:?}");
+    Ok(())
+}
+
 fn incr_adds_and_returns_the_sum(fixture: &Fixture) -> Result<(), Failed> {
     let mut session = fixture.session()?;
     let key = fixture.key("n");
     put(&mut *session, &key, b"5")?;
-    for (delta, sum) in [(1, 6), (0, 6), (994, 1000), (i64::MAX, 9_223_372_036_854_776_807_u64)] {
-        ensure_eq!(session.incr(&key, delta)?, Some(sum), "incr by {delta}");
-        ensure_eq!(number(&mut *session, &key)?, sum.to_string(), "the value after it");
+    let (most, half) = (u64::MAX, 1 << 63);
+    for (delta, sum) in
+        [(1, 6), (0, 6), (994, 1000), (half, half + 1000), (most - half - 1000, most)]
+    {
+        counts(&mut *session, &key, Delta::Up(delta), sum)?;
     }
     Ok(())
 }
 
-fn incr_by_a_negative_number_stops_at_zero(fixture: &Fixture) -> Result<(), Failed> {
+fn incr_down_stops_at_zero(fixture: &Fixture) -> Result<(), Failed> {
     let mut session = fixture.session()?;
     let key = fixture.key("n");
     put(&mut *session, &key, b"100")?;
-    for (delta, sum) in [(-1, 99), (-98, 1), (-2, 0), (i64::MIN, 0), (7, 7)] {
-        ensure_eq!(session.incr(&key, delta)?, Some(sum), "incr by {delta}");
-        ensure_eq!(number(&mut *session, &key)?, sum.to_string(), "the value after it");
+    for (delta, rest) in [(1, 99), (0, 99), (98, 1), (2, 0), (u64::MAX, 0)] {
+        counts(&mut *session, &key, Delta::Down(delta), rest)?;
     }
-    Ok(())
+    counts(&mut *session, &key, Delta::Up(7), 7)
 }
 
 fn incr_wraps_at_two_to_the_64(fixture: &Fixture) -> Result<(), Failed> {
     let mut session = fixture.session()?;
     let key = fixture.key("n");
     put(&mut *session, &key, u64::MAX.to_string().as_bytes())?;
-    ensure_eq!(session.incr(&key, 0)?, Some(u64::MAX), "incr of 2^64-1 by 0");
-    ensure_eq!(session.incr(&key, 3)?, Some(2), "incr of 2^64-1 by 3");
-    ensure_eq!(number(&mut *session, &key)?, "2", "the value after it");
-    Ok(())
+    counts(&mut *session, &key, Delta::Up(0), u64::MAX)?;
+    counts(&mut *session, &key, Delta::Up(3), 2)?;
+    counts(&mut *session, &key, Delta::Up(u64::MAX), 1)
 }
 
 fn incr_of_an_absent_key_is_none_and_stores_nothing(fixture: &Fixture) -> Result<(), Failed> {
     let mut session = fixture.session()?;
     let key = fixture.key("absent");
-    ensure_eq!(session.incr(&key, 1)?, None, "incr of an absent key");
-    lacks(&mut *session, &key)
+    for delta in [Delta::Up(1), Delta::Down(1)] {
+        ensure_eq!(session.incr(&key, delta, None)?, None, "{delta:?} of an absent key");
+        lacks(&mut *session, &key)?;
+    }
+    Ok(())
+}
+
+fn incr_of_an_absent_key_stores_the_initial_number(fixture: &Fixture) -> Result<(), Failed> {
+    let mut session = fixture.session()?;
+    let initial = Some(Initial { number: u64::MAX - 1, ttl: None });
+    for (name, delta, wanted) in
+        [("up", Delta::Up(1), u64::MAX), ("down", Delta::Down(u64::MAX), 0)]
+    {
+        let key = fixture.key(name);
+        let counted = session.incr(&key, delta, initial)?.ok_or("the initial number is none")?;
+        ensure_eq!(counted.number, u64::MAX - 1, "the initial number, without the delta");
+        ensure_eq!(number(&mut *session, &key)?, (u64::MAX - 1).to_string(), "the value");
+        let counted = session.incr(&key, delta, initial)?.ok_or("the number is gone")?;
+        ensure_eq!(counted.number, wanted, "{delta:?} of a number that is there");
+    }
+    Ok(())
+}
+
+fn an_initial_number_has_its_ttl_and_others_keep_theirs(fixture: &Fixture) -> Result<(), Failed> {
+    let mut session = fixture.session()?;
+    let (absent, there) = (fixture.key("absent"), fixture.key("there"));
+    put(&mut *session, &there, b"5")?;
+    let ttl = short_ttl(fixture)?;
+    let initial = Some(Initial { number: 7, ttl: Some(ttl) });
+    for key in [&absent, &there] {
+        session.incr(key, Delta::Up(1), initial)?.ok_or("incr with an initial number is none")?;
+    }
+    outlive(fixture, ttl)?;
+    lacks(&mut *session, &absent)?;
+    ensure_eq!(number(&mut *session, &there)?, "6", "the number that was there before");
+    Ok(())
+}
+
+fn incr_tells_the_version_that_it_made(fixture: &Fixture) -> Result<(), Failed> {
+    let mut session = fixture.session()?;
+    let (key, absent) = (fixture.key("n"), fixture.key("absent"));
+    put(&mut *session, &key, b"5")?;
+    let initial = Some(Initial { number: 7, ttl: None });
+    for key in [&key, &key, &absent, &absent] {
+        let told = session.incr(key, Delta::Up(1), initial)?.and_then(|counted| counted.version);
+        ensure!(told.is_some(), "incr tells no version");
+        let mut value = Vec::new();
+        let read = session.get(key, &mut value)?.ok_or("the number is gone")?.version;
+        ensure_eq!(told, read, "the version that incr tells");
+    }
+    Ok(())
+}
+
+fn an_initial_number_is_stored_once_by_many_threads(fixture: &Fixture) -> Result<(), Failed> {
+    const THREADS: u64 = 4;
+    const EACH: u64 = 10;
+    let store = fixture.store()?;
+    let key = &fixture.key("counter");
+    std::thread::scope(|scope| {
+        let count = move || -> Result<(), Failed> {
+            let mut session = store.session()?;
+            let initial = Some(Initial { number: 0, ttl: None });
+            for _ in 0..EACH {
+                session.incr(key, Delta::Up(1), initial)?.ok_or("the counter is gone")?;
+            }
+            Ok(())
+        };
+        let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(count)).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a panic")?)
+    })?;
+    // The first of all calls stored 0, and each other one added 1.
+    let sum = number(&mut *store.session()?, key)?;
+    ensure_eq!(sum, (THREADS * EACH - 1).to_string(), "the count of {THREADS} threads");
+    Ok(())
 }
 
 fn incr_of_a_value_that_is_no_number_is_an_error_and_keeps_it(
@@ -73,7 +158,9 @@ fn incr_of_a_value_that_is_no_number_is_an_error_and_keeps_it(
     let key = fixture.key("text");
     for text in [&b"five"[..], b"1.5", b"-1", b"18446744073709551616"] {
         put(&mut *session, &key, text)?;
-        fails_with(session.incr(&key, 1), "not_a_number")?;
+        for absent in [None, Some(Initial { number: 1, ttl: None })] {
+            fails_with(session.incr(&key, Delta::Up(1), absent), "not_a_number")?;
+        }
         holds(&mut *session, &key, text)?;
     }
     Ok(())
@@ -85,7 +172,7 @@ fn incr_keeps_the_ttl(fixture: &Fixture) -> Result<(), Failed> {
     let ttl = Duration::from_secs(100) + fixture.capabilities()?.ttl_resolution;
     let options = SetOptions { ttl: Some(ttl), ..SetOptions::default() };
     put_with(&mut *session, &key, b"5", &options)?;
-    session.incr(&key, 1)?;
+    session.incr(&key, Delta::Up(1), None)?;
     match holds(&mut *session, &key, b"6")?.ttl {
         Remaining::For(left) => {
             ensure!(left <= ttl + fixture.capabilities()?.ttl_resolution, "{left:?} of {ttl:?}");
@@ -100,7 +187,7 @@ fn incr_keeps_the_flags(fixture: &Fixture) -> Result<(), Failed> {
     let mut session = fixture.session()?;
     let key = fixture.key("n");
     put_with(&mut *session, &key, b"5", &SetOptions { flags: 9, ..SetOptions::default() })?;
-    session.incr(&key, 1)?;
+    session.incr(&key, Delta::Up(1), None)?;
     ensure_eq!(holds(&mut *session, &key, b"6")?.flags, 9, "the flags after incr");
     Ok(())
 }
@@ -115,7 +202,7 @@ fn incr_loses_no_count_of_many_threads(fixture: &Fixture) -> Result<(), Failed> 
         let count = move || -> Result<(), Failed> {
             let mut session = store.session()?;
             for _ in 0..EACH {
-                session.incr(key, 1)?.ok_or("the counter is gone")?;
+                session.incr(key, Delta::Up(1), None)?.ok_or("the counter is gone")?;
             }
             Ok(())
         };

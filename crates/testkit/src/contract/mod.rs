@@ -32,6 +32,7 @@ mod retrying;
 mod seats;
 mod sessions;
 mod set;
+mod set_many;
 mod stats;
 mod touch;
 mod ttl;
@@ -59,6 +60,7 @@ const CASES: &[&[Case]] = &[
     ttl::CASES,
     delete::CASES,
     get_many::CASES,
+    set_many::CASES,
     groups::prefix::CASES,
     groups::tags::CASES,
     groups::refusals::CASES,

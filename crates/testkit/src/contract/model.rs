@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use larder_store::{Capabilities, Meta, Session, SetMode, SetOutcome};
+use larder_store::{
+    Capabilities, Counted, Delta, Meta, Put, Session, SetMode, SetOptions, SetOutcome,
+};
 use libtest_mimic::Failed;
 
 use super::case::{Case, case};
@@ -56,7 +58,8 @@ impl Model {
         let i = self.random.below(KEYS);
         let can = self.capabilities;
         match self.random.below(20) {
-            0..=4 => self.set(i, step),
+            0..=3 => self.set(i, step),
+            4 => self.set_many(step),
             5 => self.delete(i),
             6 | 7 if can.add => self.add_or_replace(i, step),
             8 if can.append => self.append(i, step),
@@ -124,8 +127,27 @@ impl Model {
     fn set(&mut self, i: usize, step: usize) -> Result<(), Failed> {
         let value = self.value(i, step);
         let outcome = self.session.set(&self.keys[i], &value, &mode(SetMode::Set))?;
-        ensure_eq!(outcome, SetOutcome::Stored, "set of key {i}");
+        ensure!(outcome.is_stored(), "set of key {i} stores nothing");
         self.entries.insert(i, Entry { value, tag: None });
+        Ok(())
+    }
+
+    /// Some keys come twice, and have the later value then.
+    fn set_many(&mut self, step: usize) -> Result<(), Failed> {
+        let batch: Vec<_> = (0..8).map(|_| self.random.below(KEYS)).collect();
+        let batch: Vec<_> = batch.into_iter().map(|i| (i, self.value(i, step))).collect();
+        let options = SetOptions::default();
+        let keys = &self.keys;
+        let puts: Vec<_> =
+            batch.iter().map(|(i, value)| Put { key: &keys[*i], value, options }).collect();
+        let mut n_stored = 0;
+        self.session.set_many(&puts, &mut |_, outcome| {
+            n_stored += usize::from(outcome.is_ok_and(SetOutcome::is_stored));
+        })?;
+        ensure_eq!(n_stored, batch.len(), "the stored entries of a batch");
+        for (i, value) in batch {
+            self.entries.insert(i, Entry { value, tag: None });
+        }
         Ok(())
     }
 
@@ -145,7 +167,7 @@ impl Model {
         let (key, name) = (&self.keys[i], &self.tags[tag]);
         let outcome =
             groups(&mut *self.session)?.set_tagged(key, &value, &mode(SetMode::Set), name)?;
-        ensure_eq!(outcome, SetOutcome::Stored, "tagged set of key {i}");
+        ensure!(outcome.is_stored(), "tagged set of key {i} stores nothing");
         self.entries.insert(i, Entry { value, tag: Some(tag) });
         Ok(())
     }
@@ -199,17 +221,20 @@ impl Model {
         let add = self.random.below(2) == 0;
         let condition = if add { SetMode::Add } else { SetMode::Replace };
         let outcome = self.session.set(&self.keys[i], &value, &mode(condition))?;
-        let was_there = match (condition, outcome) {
-            (SetMode::Add, SetOutcome::NotStored) | (SetMode::Replace, SetOutcome::Stored) => true,
-            (SetMode::Add, SetOutcome::Stored) | (SetMode::Replace, SetOutcome::NotStored) => false,
-            other => return Err(format!("key {i}: {other:?}").into()),
-        };
+        let was_there =
+            match (condition, outcome) {
+                (SetMode::Add, SetOutcome::NotStored)
+                | (SetMode::Replace, SetOutcome::Stored(_)) => true,
+                (SetMode::Add, SetOutcome::Stored(_))
+                | (SetMode::Replace, SetOutcome::NotStored) => false,
+                other => return Err(format!("key {i}: {other:?}").into()),
+            };
         if was_there {
             self.known(i, "add or replace")?;
         } else {
             self.vanished(i)?;
         }
-        if outcome == SetOutcome::Stored {
+        if outcome.is_stored() {
             self.entries.insert(i, Entry { value, tag: None });
         }
         Ok(())
@@ -222,7 +247,7 @@ impl Model {
         let join = if front { SetMode::Prepend } else { SetMode::Append };
         match self.session.set(&self.keys[i], &tail, &mode(join))? {
             SetOutcome::NotStored => self.vanished(i),
-            SetOutcome::Stored => {
+            SetOutcome::Stored(_) => {
                 self.known(i, "append")?;
                 let Some(Entry { value, .. }) = self.entries.get_mut(&i) else { return Ok(()) };
                 let at = if front { 0 } else { value.len() };
@@ -234,13 +259,14 @@ impl Model {
     }
 
     fn incr(&mut self, i: usize) -> Result<(), Failed> {
-        let delta = i64::try_from(self.random.below(1000))?;
+        let by = self.random.below(1000) as u64;
+        let delta = if self.random.below(2) == 0 { Delta::Up(by) } else { Delta::Down(by) };
         let number = |entry: &Entry| std::str::from_utf8(&entry.value).ok()?.parse::<u64>().ok();
         let before = self.entries.get(&i).map(number);
-        match (self.session.incr(&self.keys[i], delta), before) {
+        match (self.session.incr(&self.keys[i], delta, None), before) {
             (Ok(None), _) => self.vanished(i),
-            (Ok(Some(sum)), Some(Some(before))) => {
-                ensure_eq!(sum, before.wrapping_add(delta.unsigned_abs()), "incr of key {i}");
+            (Ok(Some(Counted { number: sum, .. })), Some(Some(before))) => {
+                ensure_eq!(sum, delta.applied_to(before), "incr of key {i}");
                 if let Some(entry) = self.entries.get_mut(&i) {
                     entry.value = sum.to_string().into_bytes();
                 }

@@ -4,13 +4,14 @@
 //! of the shared store. The result is [`Error::Busy`], with nothing done, and does not concern the promise of the case.
 //! If no other session has the entries open, no session can hold a lock, and [`Error::Busy`] is a failure.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use larder_store::{
-    Capabilities, Counter, Error, Groups, Meta, Result, Session, SetOptions, SetOutcome, Stats,
-    Store, StoreInfo, TierStats,
+    Capabilities, Counter, DeleteDone, DeleteOutcome, Delta, Error, Facts, Groups, Initial, Meta,
+    Put, Result, Session, SetDone, SetOptions, SetOutcome, Stats, Store, StoreInfo, TierStats,
 };
 
 /// The attempts of an operation: each attempt has waited as long as the engine waits.
@@ -122,6 +123,23 @@ impl Session for RetryingSession {
         self.counted.0.when_free(|| self.session.get(key, value))
     }
 
+    fn get_onto(&mut self, key: &[u8], out: &mut Vec<u8>) -> Result<Option<Meta>> {
+        self.counted.0.when_free(|| self.session.get_onto(key, out))
+    }
+
+    fn look(&mut self, key: &[u8]) -> Result<Option<Facts>> {
+        self.counted.0.when_free(|| self.session.look(key))
+    }
+
+    fn get_and_touch(
+        &mut self,
+        key: &[u8],
+        ttl: Option<Duration>,
+        value: &mut Vec<u8>,
+    ) -> Result<Option<Meta>> {
+        self.counted.0.when_free(|| self.session.get_and_touch(key, ttl, value))
+    }
+
     fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {
         let mut found = Vec::new();
         self.counted.0.when_free(|| {
@@ -139,6 +157,35 @@ impl Session for RetryingSession {
         self.counted.0.when_free(|| self.session.set(key, value, options))
     }
 
+    /// An entry that finds a lock taken is stored again by itself, with all entries behind it that have its key.
+    fn set_many(&mut self, entries: &[Put<'_>], done: &mut SetDone<'_>) -> Result<()> {
+        let mut outcomes = Vec::new();
+        self.session.set_many(entries, &mut |i, outcome| outcomes.push((i, outcome)))?;
+        let mut again = HashSet::new();
+        for (i, outcome) in outcomes {
+            let Put { key, value, options } = entries[i];
+            if matches!(outcome, Err(Error::Busy { .. })) {
+                again.insert(key);
+            }
+            done(i, if again.contains(key) { self.set(key, value, &options) } else { outcome });
+        }
+        Ok(())
+    }
+
+    fn delete_many(&mut self, keys: &[&[u8]], done: &mut DeleteDone<'_>) -> Result<()> {
+        let mut outcomes = Vec::new();
+        self.session.delete_many(keys, &mut |i, outcome| outcomes.push((i, outcome)))?;
+        for (i, outcome) in outcomes {
+            let is_busy = matches!(outcome, Err(Error::Busy { .. }));
+            done(i, if is_busy { self.delete(keys[i]) } else { outcome });
+        }
+        Ok(())
+    }
+
+    fn delete_if(&mut self, key: &[u8], version: u64) -> Result<DeleteOutcome> {
+        self.counted.0.when_free(|| self.session.delete_if(key, version))
+    }
+
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
         self.counted.0.when_free(|| self.session.delete(key))
     }
@@ -147,12 +194,21 @@ impl Session for RetryingSession {
         self.counted.0.when_free(|| self.session.touch(key, ttl))
     }
 
-    fn incr(&mut self, key: &[u8], delta: i64) -> Result<Option<u64>> {
-        self.counted.0.when_free(|| self.session.incr(key, delta))
+    fn incr(
+        &mut self,
+        key: &[u8],
+        delta: Delta,
+        absent: Option<Initial>,
+    ) -> Result<Option<larder_store::Counted>> {
+        self.counted.0.when_free(|| self.session.incr(key, delta, absent))
     }
 
     fn clear(&mut self) -> Result<()> {
         self.counted.0.when_free(|| self.session.clear())
+    }
+
+    fn set_patience(&mut self, patience: Duration) -> Result<()> {
+        self.session.set_patience(patience)
     }
 
     fn settle(&mut self) -> Result<()> {

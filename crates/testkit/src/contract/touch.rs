@@ -16,6 +16,9 @@ pub(super) const CASES: &[Case] = &[
     case!(touch_with_zero_ends_the_entry, TOUCH, TTL),
     case!(touch_of_an_absent_key_is_false, TOUCH),
     case!(touch_keeps_value_and_flags, TOUCH, TTL, FLAGS),
+    case!(get_and_touch_reads_the_value_and_renews_its_ttl, GET_AND_TOUCH, TTL),
+    case!(get_and_touch_with_zero_reads_the_value_and_ends_the_entry, GET_AND_TOUCH, TTL),
+    case!(get_and_touch_of_an_absent_key_is_a_miss, GET_AND_TOUCH),
 ];
 
 fn touch_extends_the_ttl(fixture: &Fixture) -> Result<(), Failed> {
@@ -77,4 +80,45 @@ fn touch_keeps_value_and_flags(fixture: &Fixture) -> Result<(), Failed> {
     session.touch(&key, Some(Duration::from_secs(100)))?;
     ensure_eq!(holds(&mut *session, &key, b"value")?.flags, 3, "the flags after a touch");
     Ok(())
+}
+
+fn get_and_touch_reads_the_value_and_renews_its_ttl(fixture: &Fixture) -> Result<(), Failed> {
+    let mut session = fixture.session()?;
+    let (longer, shorter) = (fixture.key("longer"), fixture.key("shorter"));
+    let ttl = short_ttl(fixture)?;
+    let first = ttl + Duration::from_secs(5);
+    put_with(&mut *session, &longer, b"long", &with_ttl(first))?;
+    put(&mut *session, &shorter, b"short")?;
+    for (key, ttl, wanted) in [(&longer, first * 100, &b"long"[..]), (&shorter, ttl, b"short")] {
+        let mut value = b"left from before".to_vec();
+        let meta = session.get_and_touch(key, Some(ttl), &mut value)?;
+        ensure!(meta.is_some(), "get_and_touch of a key that is there is a miss");
+        super::expect::same(key, &value, wanted)?;
+    }
+    outlive(fixture, ttl)?;
+    lacks(&mut *session, &shorter)?;
+    outlive(fixture, first)?;
+    holds(&mut *session, &longer, b"long").map(drop)
+}
+
+fn get_and_touch_with_zero_reads_the_value_and_ends_the_entry(
+    fixture: &Fixture,
+) -> Result<(), Failed> {
+    let mut session = fixture.session()?;
+    let key = fixture.key("a");
+    put(&mut *session, &key, b"value")?;
+    let mut value = Vec::new();
+    let meta = session.get_and_touch(&key, Some(Duration::ZERO), &mut value)?;
+    ensure!(meta.is_some(), "get_and_touch of a key that is there is a miss");
+    super::expect::same(&key, &value, b"value")?;
+    lacks(&mut *session, &key)
+}
+
+fn get_and_touch_of_an_absent_key_is_a_miss(fixture: &Fixture) -> Result<(), Failed> {
+    let mut session = fixture.session()?;
+    let key = fixture.key("absent");
+    let mut value = b"left from before".to_vec();
+    let meta = session.get_and_touch(&key, Some(Duration::from_secs(100)), &mut value)?;
+    ensure!(meta.is_none() && value.is_empty(), "get_and_touch of an absent key: {meta:?}");
+    lacks(&mut *session, &key)
 }

@@ -3,7 +3,7 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use larder_store::{Engine, Error, Result};
+use larder_store::{Delta, Engine, Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -34,6 +34,11 @@ pub(super) enum Fault {
     Untags { every: u64 },
     Spills,
     Trades,
+    Mistells,
+    Rushes,
+    Forgives,
+    Scrambles,
+    Lags,
 }
 
 impl Fault {
@@ -151,6 +156,31 @@ impl Fault {
             Self::Spills => own.starts_with(self.looked_for(tag)),
             _ => own == tag,
         }
+    }
+
+    /// The version that a write tells, of the version that it made.
+    pub(super) fn told(self, version: u64) -> u64 {
+        if matches!(self, Self::Mistells) { version - 1 } else { version }
+    }
+
+    /// The number that is stored of an absent key's initial number.
+    pub(super) fn initial(self, number: u64, delta: Delta) -> u64 {
+        if matches!(self, Self::Rushes) { delta.applied_to(number) } else { number }
+    }
+
+    /// Whether a delete looks at the version.
+    pub(super) fn compares(self) -> bool {
+        !matches!(self, Self::Forgives)
+    }
+
+    /// Whether the outcomes of a batch are told in the order of its entries.
+    pub(super) fn is_in_order(self) -> bool {
+        !matches!(self, Self::Scrambles)
+    }
+
+    /// Whether a read that should renew the TTL does so.
+    pub(super) fn renews(self) -> bool {
+        !matches!(self, Self::Lags)
     }
 
     /// Whether a read of a group omits one of its entries and returns an entry of another group.

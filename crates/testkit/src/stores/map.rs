@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use larder_store::{
-    Capabilities, Catalog, Clock, Error, FoundEntry, Groups, Meta, Remaining, Result, Session,
-    SetMode, SetOptions, SetOutcome, Stats, Store, StoreInfo, StoreUrl, check_tag,
+    Capabilities, Catalog, Clock, Counted, DeleteOutcome, Delta, Error, FoundEntry, Groups,
+    Initial, Meta, Put, Remaining, Result, Session, SetDone, SetMode, SetOptions, SetOutcome,
+    Stats, Store, StoreInfo, StoreUrl, Waits, check_tag,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -70,7 +71,7 @@ impl Entry {
     fn meta(&self, now_ms: u64) -> Meta {
         let left = |deadline: u64| Duration::from_millis(deadline.saturating_sub(now_ms));
         let ttl = self.deadline_ms.map_or(Remaining::Forever, |at| Remaining::For(left(at)));
-        Meta { flags: self.flags, version: Some(self.version), ttl }
+        Meta { flags: self.flags, version: Some(self.version), ttl, stale: false }
     }
 }
 
@@ -108,8 +109,10 @@ impl Store for MapStore {
             append: true,
             incr: true,
             touch: true,
+            get_and_touch: true,
             groups: true,
             clear: true,
+            waits: Waits::Lock,
             ..Capabilities::default()
         }
     }
@@ -202,11 +205,11 @@ impl MapSession {
         if shared.fault.keeps(map.stats[SETS], is_overwrite) {
             map.entries.insert(key.to_vec(), entry);
         }
-        Ok(SetOutcome::Stored)
+        Ok(SetOutcome::Stored(Some(shared.fault.told(map.versions))))
     }
 
     /// Passes on the value of an existing key, without a copy.
-    fn look(&self, key: &[u8], hit: &mut dyn FnMut(&[u8], Meta)) -> Result<()> {
+    fn find_one(&self, key: &[u8], hit: &mut dyn FnMut(&[u8], Meta)) -> Result<()> {
         let shared = &self.shared;
         let mut map = shared.begin(key)?;
         let Some(entry) = map.entries.get(key).filter(|_| !shared.fault.hides()) else {
@@ -250,7 +253,7 @@ impl Session for MapSession {
     fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
         value.clear();
         let mut found = None;
-        self.look(key, &mut |bytes, meta| {
+        self.find_one(key, &mut |bytes, meta| {
             value.extend_from_slice(bytes);
             found = Some(meta);
         })?;
@@ -259,7 +262,7 @@ impl Session for MapSession {
 
     fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {
         for (i, key) in keys.iter().enumerate() {
-            self.look(key, &mut |value, meta| hit(i, value, meta))?;
+            self.find_one(key, &mut |value, meta| hit(i, value, meta))?;
         }
         Ok(())
     }
@@ -279,6 +282,55 @@ impl Session for MapSession {
         Ok(there)
     }
 
+    fn set_many(&mut self, entries: &[Put<'_>], done: &mut SetDone<'_>) -> Result<()> {
+        let mut places: Vec<_> = (0..entries.len()).collect();
+        if !self.shared.fault.is_in_order() {
+            places.reverse();
+        }
+        let set = |put: &Put<'_>| self.store(put.key, put.value, &put.options, None);
+        let mut outcomes: Vec<_> = entries.iter().map(set).map(Some).collect();
+        for i in places {
+            outcomes[i].take().into_iter().for_each(|outcome| done(i, outcome));
+        }
+        Ok(())
+    }
+
+    fn delete_if(&mut self, key: &[u8], version: u64) -> Result<DeleteOutcome> {
+        let mut map = self.shared.begin(key)?;
+        let Some(entry) = map.entries.get(key) else { return Ok(DeleteOutcome::NotFound) };
+        if self.shared.fault.compares() && entry.version != version {
+            return Ok(DeleteOutcome::Exists);
+        }
+        if self.shared.fault.deletes(map.operations) {
+            map.entries.remove(key);
+        }
+        map.stats[DELETES] += 1;
+        Ok(DeleteOutcome::Deleted)
+    }
+
+    fn get_and_touch(
+        &mut self,
+        key: &[u8],
+        ttl: Option<Duration>,
+        value: &mut Vec<u8>,
+    ) -> Result<Option<Meta>> {
+        let mut map = self.shared.begin(key)?;
+        value.clear();
+        let deadline_ms = self.shared.deadline(ttl);
+        let hides = self.shared.fault.hides();
+        let Some(entry) = map.entries.get_mut(key).filter(|_| !hides) else {
+            map.stats[MISSES] += 1;
+            return Ok(None);
+        };
+        if self.shared.fault.renews() {
+            entry.deadline_ms = deadline_ms;
+        }
+        let (found, meta) = (entry.value.clone(), entry.meta(self.shared.clock.now_ms()));
+        value.extend_from_slice(self.shared.fault.answered(&map, key, &found));
+        map.stats[HITS] += 1;
+        Ok(Some(meta))
+    }
+
     fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
         let mut map = self.shared.begin(key)?;
         let deadline_ms = self.shared.deadline(ttl);
@@ -286,19 +338,29 @@ impl Session for MapSession {
         Ok(entry.map(|entry| entry.deadline_ms = deadline_ms).is_some())
     }
 
-    fn incr(&mut self, key: &[u8], delta: i64) -> Result<Option<u64>> {
+    fn incr(
+        &mut self,
+        key: &[u8],
+        delta: Delta,
+        absent: Option<Initial>,
+    ) -> Result<Option<Counted>> {
         let mut map = self.shared.begin(key)?;
         map.versions += 1;
         let version = map.versions;
-        let Some(entry) = map.entries.get_mut(key) else { return Ok(None) };
+        let Some(entry) = map.entries.get_mut(key) else {
+            let Some(Initial { number, ttl }) = absent else { return Ok(None) };
+            let number = self.shared.fault.initial(number, delta);
+            let options = SetOptions { mode: SetMode::Add, ttl, flags: 0 };
+            drop(map);
+            let outcome = self.set(key, number.to_string().as_bytes(), &options)?;
+            let SetOutcome::Stored(version) = outcome else { return self.incr(key, delta, absent) };
+            return Ok(Some(Counted { number, version }));
+        };
         let number = std::str::from_utf8(&entry.value).ok().and_then(|text| text.parse().ok());
         let number: u64 = number.ok_or(Error::NotANumber { engine: self.shared.scheme })?;
-        let sum = match u64::try_from(delta) {
-            Ok(delta) => number.wrapping_add(delta),
-            Err(_) => number.saturating_sub(delta.unsigned_abs()),
-        };
-        (entry.value, entry.version) = (sum.to_string().into_bytes(), version);
-        Ok(Some(sum))
+        let number = delta.applied_to(number);
+        (entry.value, entry.version) = (number.to_string().into_bytes(), version);
+        Ok(Some(Counted { number, version: Some(version) }))
     }
 
     fn clear(&mut self) -> Result<()> {

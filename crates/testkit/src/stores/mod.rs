@@ -25,7 +25,13 @@
 //! | `untags:` | keeps each tenth entry without its tag |
 //! | `spills:` | drops the last byte of a prefix or tag before it reads by it |
 //! | `trades:` | omits an entry of a prefix or tag when it reads by it, and returns an entry of another |
+//! | `mistells:` | tells the version before that of a write |
+//! | `rushes:` | adds to the initial number of an absent key |
+//! | `forgives:` | deletes a key whatever the version |
+//! | `scrambles:` | tells the outcomes of a batch backwards |
+//! | `lags:` | reads and touches without the new TTL |
 
+mod answers;
 mod faults;
 mod map;
 
@@ -63,6 +69,11 @@ pub const LIST: &[Engine] = &[
     faults::UNTAGS,
     faults::SPILLS,
     faults::TRADES,
+    answers::MISTELLS,
+    answers::RUSHES,
+    answers::FORGIVES,
+    answers::SCRAMBLES,
+    answers::LAGS,
 ];
 
 /// The function that opens the stores of an engine.

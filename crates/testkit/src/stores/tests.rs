@@ -52,6 +52,25 @@ fn the_contract_finds_a_ttl_that_is_not_kept() {
 }
 
 #[test]
+fn the_contract_finds_each_fault_of_one_operation_and_no_other() {
+    let faulty = [
+        ("mistells:", "a_set_tells_the_version_that_it_made"),
+        ("rushes:", "incr_of_an_absent_key_stores_the_initial_number"),
+        ("forgives:", "delete_if_removes_the_entry_with_its_version_alone"),
+        ("scrambles:", "set_many_stores_each_entry_and_tells_so_in_order"),
+        ("lags:", "get_and_touch_reads_the_value_and_renews_its_ttl"),
+    ];
+    std::thread::scope(|scope| {
+        let judge = |(url, case)| (url, case, scope.spawn(move || failures(url)));
+        for (url, case, judged) in faulty.map(judge) {
+            let failed = judged.join().unwrap();
+            assert!(failed.contains(&case), "{url}: {failed:?}");
+            assert!(!failed.contains(&"set_then_get_returns_the_value"), "{url}: {failed:?}");
+        }
+    });
+}
+
+#[test]
 fn the_contract_finds_each_fault_of_groups_and_no_other() {
     for (url, case) in [
         ("clings:", "a_plain_set_takes_the_tag_away"),

@@ -169,7 +169,7 @@ impl Trial {
         let options = SetOptions { ttl: Some(ttl), ..SetOptions::default() };
         let value = if is_long { &self.long } else { key };
         let outcome = self.session.set(key, value, &options);
-        outcome.inspect_err(|error| self.note_silence(error)).map(|it| it == SetOutcome::Stored)
+        outcome.inspect_err(|error| self.note_silence(error)).map(SetOutcome::is_stored)
     }
 
     fn note_silence(&mut self, error: &Error) {

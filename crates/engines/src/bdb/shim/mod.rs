@@ -177,23 +177,23 @@ impl Bdb {
         Ok(Transaction { bdb: self, txn: opened(self.shim, code, txn)? })
     }
 
-    /// Copies the record of an entry into `record`; `false` when the entry is missing.
+    /// Copies the record of an entry behind the bytes of `record`, which stay; `false` when the entry is missing.
     pub(super) fn get(&self, key: &[u8], record: &mut Vec<u8>) -> Outcome<bool> {
         self.copy(null_mut(), key, record)
     }
 
     fn copy(&self, txn: Handle, key: &[u8], record: &mut Vec<u8>) -> Outcome<bool> {
         let locks = c_int::from(!txn.is_null());
-        record.clear();
+        let before = record.len();
         record.reserve(FIRST_ROOM);
         loop {
             let mut len = 0;
-            let room = u32::try_from(record.capacity()).unwrap_or(u32::MAX);
-            // SAFETY: the database is open, the transaction is one of it or null, and key and record are memory of the
-            // given lengths.
+            let room = u32::try_from(record.capacity() - before).unwrap_or(u32::MAX);
+            // SAFETY: the database is open, the transaction is one of it or null, and key and the free room of the
+            // record are memory of the given lengths.
             let code = unsafe {
                 let (db, get) = (self.entries.as_ptr(), self.shim.get);
-                let record = record.as_mut_ptr();
+                let record = record.spare_capacity_mut().as_mut_ptr().cast();
                 get(db, txn, key.as_ptr(), length(key), locks, 0, record, room, &raw mut len)
             };
             if code == DB_BUFFER_SMALL && len > room {
@@ -202,8 +202,8 @@ impl Bdb {
             }
             let found = self.shim.check_found(code)?;
             if found {
-                // SAFETY: the call has written `len` bytes of the record's memory.
-                unsafe { record.set_len(len as usize) };
+                // SAFETY: the call has written `len` bytes of the free room.
+                unsafe { record.set_len(before + len as usize) };
             }
             return Ok(found);
         }
@@ -238,7 +238,22 @@ pub(super) struct Transaction<'b> {
 impl Transaction<'_> {
     /// Copies the record of an entry, to change the entry; `false` when the entry is missing.
     pub(super) fn get(&self, key: &[u8], record: &mut Vec<u8>) -> Outcome<bool> {
+        record.clear();
         self.bdb.copy(self.txn.as_ptr(), key, record)
+    }
+
+    /// The length of the record of an entry; `None` when the entry is missing.
+    pub(super) fn len(&self, key: &[u8]) -> Outcome<Option<usize>> {
+        let Bdb { shim, entries, .. } = self.bdb;
+        let mut len = 0;
+        // SAFETY: database and transaction are open, key is memory of the given length, and there is no room to write to.
+        let code = unsafe {
+            let (db, txn) = (entries.as_ptr(), self.txn.as_ptr());
+            (shim.get)(db, txn, key.as_ptr(), length(key), 1, 0, null_mut(), 0, &raw mut len)
+        };
+        // No record is shorter than no room.
+        let found = code == DB_BUFFER_SMALL || shim.check_found(code)?;
+        Ok(found.then_some(len as usize))
     }
 
     /// The beginning of the record of an entry, to change the entry; `None` when the entry is missing or shorter.

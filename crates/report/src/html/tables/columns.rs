@@ -128,7 +128,7 @@ fn hits_per_s(row: &Row<'_>) -> Result<PageFigure, &'static str> {
 /// A key that a delete or a touch did not find is a miss as well.
 fn misses(row: &Row<'_>) -> Result<PageFigure, &'static str> {
     match row.cell.operation {
-        Operation::Set => Err("writes only"),
+        Operation::Set | Operation::SetMany => Err("writes only"),
         _ => Ok(counted(row.cell.counts.misses, false)),
     }
 }

@@ -1,0 +1,198 @@
+//! The changes of entries inside a transaction, each with its place in the expiry index.
+
+use std::sync::atomic::Ordering;
+
+use larder_store::{Counted, DeleteOutcome, Delta, Error, Result, SetMode, SetOutcome};
+
+use super::SCHEME;
+use super::shim::{Database, Outcome, Transaction};
+use super::store::{Core, MAX_VALUE_LEN};
+use crate::decimal::{self, Digits};
+use crate::header::{HEADER_LEN, Header};
+
+/// One transaction that changes entries.
+pub(super) struct ChangeTransaction<'a> {
+    pub(super) core: &'a Core,
+    pub(super) txn: Transaction<'a>,
+    pub(super) record: &'a mut Vec<u8>,
+    pub(super) found: &'a mut Vec<u8>,
+}
+
+impl ChangeTransaction<'_> {
+    /// The header under `key`, expired or not.
+    fn header(&self, key: &[u8]) -> Outcome<Option<Header>> {
+        let head: Option<[u8; HEADER_LEN]> = self.txn.head(key)?;
+        Ok(head.and_then(|head| Header::from_bytes(&head)))
+    }
+
+    /// The header under `key`, where a write needs it: to remove the entry from the expiry index.
+    fn replaced(&self, key: &[u8]) -> Outcome<Option<Header>> {
+        let may_have_deadline = self.core.has_deadlines.load(Ordering::Relaxed);
+        if may_have_deadline { self.header(key) } else { Ok(None) }
+    }
+
+    /// Whether an entry has not expired.
+    fn is_live(&self, header: Header) -> bool {
+        header.meta(|| self.core.clock.now_ms()).is_some()
+    }
+
+    /// Reads the record under `key` into `found`; returns its header, if the entry exists and has not expired.
+    fn find(&mut self, key: &[u8]) -> Outcome<Option<Header>> {
+        if !self.txn.get(key, self.found)? {
+            return Ok(None);
+        }
+        let header = Header::split(self.found).map(|(header, _)| header);
+        Ok(header.filter(|header| self.is_live(*header)))
+    }
+
+    /// Stores the header and a value of two parts, and returns the version. The old entry of the key, if any, had
+    /// `old_deadline_ms`.
+    fn put(
+        &mut self,
+        key: &[u8],
+        old_deadline_ms: u64,
+        (deadline_ms, flags): (u64, u32),
+        parts: [&[u8]; 2],
+    ) -> Outcome<u64> {
+        let version = self.core.next_version();
+        let header = Header { deadline_ms, version, flags };
+        self.record.clear();
+        self.record.extend_from_slice(&header.to_bytes());
+        self.record.extend_from_slice(parts[0]);
+        self.record.extend_from_slice(parts[1]);
+        self.txn.put(Database::Entries, key, self.record)?;
+        self.list(key, old_deadline_ms, deadline_ms).map(|()| version)
+    }
+
+    /// Joins a value to the one in `found`, and stores both with the old deadline and flags.
+    fn put_joined(&mut self, key: &[u8], old: Header, mode: SetMode, value: &[u8]) -> Outcome<u64> {
+        let found = std::mem::take(self.found);
+        let other = &found[HEADER_LEN..];
+        let parts = if mode == SetMode::Prepend { [value, other] } else { [other, value] };
+        let put = self.put(key, old.deadline_ms, (old.deadline_ms, old.flags), parts);
+        *self.found = found;
+        put
+    }
+
+    /// Gives an entry another deadline. Its value stays, and so does its version.
+    fn set_deadline(&mut self, key: &[u8], old: Header, deadline_ms: u64) -> Outcome<()> {
+        self.txn.put_head(key, &Header { deadline_ms, ..old }.to_bytes())?;
+        self.list(key, old.deadline_ms, deadline_ms)
+    }
+
+    /// Removes the entry under `key`, whose header is `old`.
+    fn remove(&mut self, key: &[u8], old: Header) -> Outcome<()> {
+        self.txn.delete(Database::Entries, key)?;
+        self.list(key, old.deadline_ms, 0)
+    }
+
+    /// Moves an entry in the expiry index; an entry with deadline 0 is not in the index.
+    fn list(&mut self, key: &[u8], old_deadline_ms: u64, deadline_ms: u64) -> Outcome<()> {
+        if old_deadline_ms == deadline_ms {
+            return Ok(());
+        }
+        let listed = |deadline_ms: u64| [&deadline_ms.to_be_bytes()[..], key].concat();
+        if old_deadline_ms != 0 {
+            self.txn.delete(Database::Expiry, &listed(old_deadline_ms))?;
+        }
+        if deadline_ms != 0 {
+            self.core.has_deadlines.store(true, Ordering::Relaxed);
+            self.txn.put(Database::Expiry, &listed(deadline_ms), &[])?;
+        }
+        Ok(())
+    }
+
+    /// A set in any mode. The inner result is the answer to the caller: a refusal undoes nothing, so that the other
+    /// entries of a batch are stored.
+    pub(super) fn set(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        mode: SetMode,
+        terms: (u64, u32),
+    ) -> Outcome<Result<SetOutcome>> {
+        let is_joined = matches!(mode, SetMode::Append | SetMode::Prepend);
+        let old = match mode {
+            SetMode::Set if value.len() <= MAX_VALUE_LEN => self.replaced(key)?,
+            SetMode::Append | SetMode::Prepend => self.find(key)?,
+            _ => self.header(key)?,
+        };
+        let there = old.filter(|old| self.is_live(*old));
+        if let Some(refused) = mode.refusal(there.map(|found| found.version)) {
+            return Ok(Ok(refused));
+        }
+        let joined = there.filter(|_| is_joined);
+        let len = value.len() + joined.map_or(0, |_| self.found.len() - HEADER_LEN);
+        if len > MAX_VALUE_LEN {
+            if let Some(old) = old.filter(|_| mode == SetMode::Set) {
+                self.remove(key, old)?;
+            }
+            return Ok(Err(Error::ValueTooLarge { engine: SCHEME, len, limit: MAX_VALUE_LEN }));
+        }
+        let version = match joined {
+            Some(old) => self.put_joined(key, old, mode, value)?,
+            None => self.put(key, old.map_or(0, |old| old.deadline_ms), terms, [value, &[]])?,
+        };
+        Ok(Ok(SetOutcome::Stored(Some(version))))
+    }
+
+    /// Removes the entry under `key`; `false` when there is none.
+    pub(super) fn delete(&mut self, key: &[u8]) -> Outcome<bool> {
+        let Some(old) = self.header(key)? else { return Ok(false) };
+        let there = self.is_live(old);
+        self.remove(key, old).map(|()| there)
+    }
+
+    /// Removes the entry under `key`, if it has this version.
+    pub(super) fn delete_if(&mut self, key: &[u8], version: u64) -> Outcome<DeleteOutcome> {
+        let old = self.header(key)?.filter(|old| self.is_live(*old));
+        let Some(old) = old else { return Ok(DeleteOutcome::NotFound) };
+        if old.version != version {
+            return Ok(DeleteOutcome::Exists);
+        }
+        self.remove(key, old).map(|()| DeleteOutcome::Deleted)
+    }
+
+    /// Gives the entry under `key` another deadline; `false` when there is none.
+    pub(super) fn touch(&mut self, key: &[u8], deadline_ms: u64) -> Outcome<bool> {
+        let old = self.header(key)?.filter(|old| self.is_live(*old));
+        let Some(old) = old else { return Ok(false) };
+        self.set_deadline(key, old, deadline_ms).map(|()| true)
+    }
+
+    /// As [`Self::touch`], and reads the record into `found`; returns the header that the entry had before.
+    pub(super) fn get_and_touch(
+        &mut self,
+        key: &[u8],
+        deadline_ms: u64,
+    ) -> Outcome<Option<Header>> {
+        let Some(old) = self.find(key)? else { return Ok(None) };
+        self.set_deadline(key, old, deadline_ms).map(|()| Some(old))
+    }
+
+    /// Changes the number under `key`. An absent key gets the initial number and deadline.
+    pub(super) fn incr(
+        &mut self,
+        key: &[u8],
+        delta: Delta,
+        absent: Option<(u64, u64)>,
+    ) -> Outcome<Result<Option<Counted>>> {
+        let (number, old_deadline_ms, terms) = match (self.find(key)?, absent) {
+            (Some(old), _) => {
+                let Some(number) = decimal::add(&self.found[HEADER_LEN..], delta) else {
+                    return Ok(Err(Error::NotANumber { engine: SCHEME }));
+                };
+                (number, old.deadline_ms, (old.deadline_ms, old.flags))
+            }
+            (None, Some((number, deadline_ms))) => {
+                // An expired entry is still in the expiry index.
+                let old_deadline_ms = self.replaced(key)?.map_or(0, |old| old.deadline_ms);
+                (number, old_deadline_ms, (deadline_ms, 0))
+            }
+            (None, None) => return Ok(Ok(None)),
+        };
+        let digits = Digits::new(number);
+        let version = self.put(key, old_deadline_ms, terms, [digits.as_bytes(), &[]])?;
+        Ok(Ok(Some(Counted { number, version: Some(version) })))
+    }
+}

@@ -1,0 +1,89 @@
+//! Many writes at once: the requests to each node are written together before an answer is read.
+
+use larder_protocol::storage::StorageRequest;
+use larder_store::{Put, Result, SetOutcome};
+
+use super::connection::{Connection, is_whole_answer};
+use super::many::Part;
+
+/// The most writes of a node before their answers are read: the answers must fit the buffers of a socket, even if each
+/// takes a packet of its own. Two sides that each wait for the other to read would wait for ever.
+const REQUESTS: usize = 200;
+
+/// The most bytes of a request of several writes, which is put together in memory.
+const REQUEST_LEN: usize = 128 * 1024;
+
+/// The most bytes of a write besides its key and its value: a verb, five numbers and the ends of two lines.
+const AROUND_WRITE: usize = 80;
+
+/// A batch of writes: for each, the outcome once it is known.
+type Outcomes<T> = [Option<Result<T>>];
+
+impl Connection {
+    /// Sends as many more entries of a part as fit a request. Each entry of a part has its header in `headers`.
+    pub(super) fn send_sets(
+        &mut self,
+        entries: &[Put<'_>],
+        headers: &[Option<StorageRequest<'_>>],
+        part: &mut Part,
+    ) -> Result<()> {
+        let len_of = |i: usize| entries[i].key.len() + entries[i].value.len() + AROUND_WRITE;
+        for i in part.take(REQUESTS, REQUEST_LEN, len_of) {
+            if let Some(header) = &headers[*i] {
+                self.encode_set(header);
+                self.add_value(entries[*i].value)?;
+            }
+        }
+        self.send_rest()
+    }
+
+    /// Reads the answers to [`send_sets`](Self::send_sets).
+    pub(super) fn receive_sets(
+        &mut self,
+        entries: &[Put<'_>],
+        part: &mut Part,
+        outcomes: &mut Outcomes<SetOutcome>,
+    ) -> Result<()> {
+        for i in part.answered() {
+            outcomes[*i] = Some(told(self.receive_set(entries[*i].value.len()))?);
+        }
+        Ok(())
+    }
+
+    /// Sends as many more deletes of a part as fit a request.
+    pub(super) fn send_deletes(&mut self, keys: &[&[u8]], part: &mut Part) -> Result<()> {
+        for i in part.take(REQUESTS, REQUEST_LEN, |i| keys[i].len() + AROUND_WRITE) {
+            self.encode_delete(keys[*i]);
+        }
+        self.send_rest()
+    }
+
+    /// Reads the answers to [`send_deletes`](Self::send_deletes).
+    pub(super) fn receive_deletes(
+        &mut self,
+        part: &mut Part,
+        outcomes: &mut Outcomes<bool>,
+    ) -> Result<()> {
+        for i in part.answered() {
+            outcomes[*i] = Some(told(self.receive_delete())?);
+        }
+        Ok(())
+    }
+}
+
+/// A refusal is the outcome of one write. After any other error, the answers to the writes behind it are lost.
+fn told<T>(answer: Result<T>) -> Result<Result<T>> {
+    match answer {
+        Err(error) if !is_whole_answer(&error) => Err(error),
+        answer => Ok(answer),
+    }
+}
+
+/// Passes on the known outcomes, in order.
+pub(super) fn tell<T>(outcomes: Vec<Option<Result<T>>>, done: &mut dyn FnMut(usize, Result<T>)) {
+    for (i, outcome) in outcomes.into_iter().enumerate() {
+        if let Some(outcome) = outcome {
+            done(i, outcome);
+        }
+    }
+}
