@@ -61,7 +61,11 @@ impl LmdbSession {
             // Together they do not fit, so as many as fit are stored one by one.
             Err(Error::Full { .. }) if entries.len() > 1 => {
                 for (i, Put { key, value, options }) in entries.iter().enumerate() {
-                    done(first + i, self.store(key, value, options, &[]));
+                    match self.store(key, value, options, &[]) {
+                        // Each further entry would wait for room as long as this one.
+                        Err(full @ Error::Full { .. }) => return Err(full),
+                        outcome => done(first + i, outcome),
+                    }
                 }
                 return Ok(());
             }

@@ -7,8 +7,8 @@ use larder_protocol::key::{self, KeyFault};
 use larder_protocol::storage::{StorageMode, StorageRequest};
 use larder_protocol::ttl::{LONGEST_RELATIVE, exptime};
 use larder_store::{
-    Counted, DeleteDone, DeleteOutcome, Delta, Error, Facts, Initial, Meta, Put, Result, Session,
-    SetDone, SetMode, SetOptions, SetOutcome,
+    Counted, DeleteDone, DeleteOutcome, Delta, Error, Facts, Initial, Meta, Put, Remaining, Result,
+    Session, SetDone, SetMode, SetOptions, SetOutcome,
 };
 
 use super::SCHEME;
@@ -166,7 +166,11 @@ impl Session for MemcachedSession {
         value.clear();
         able(self.shared.abilities().get_and_touch, "get_and_touch")?;
         let exptime = self.exptime(ttl)?;
-        self.on_node_of(key, |connection| connection.get_and_touch(key, exptime, value))
+        let found =
+            self.on_node_of(key, |connection| connection.get_and_touch(key, exptime, value))?;
+        let told = ttl.map_or(Remaining::Forever, Remaining::For);
+        let told = if self.shared.speaks_meta() { told } else { Remaining::Unknown };
+        Ok(found.map(|meta| Meta { ttl: told, ..meta }))
     }
 
     fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {

@@ -13,7 +13,7 @@ use super::address::Address;
 use super::config::SslMode;
 use super::refusal;
 use super::store::Shared;
-use crate::sql::connection::{Connection, Row, Statement, Transactions, Value};
+use crate::sql::connection::{Connection, Row, Statement, Transactions, Value, pause};
 
 /// The number of attempts of a statement that the server gives up because of another transaction.
 const ATTEMPTS: usize = 10;
@@ -263,6 +263,7 @@ impl Transactions for MysqlConnection {
             if !is_given_up || attempt == TRANSACTION_ATTEMPTS {
                 return done;
             }
+            pause(attempt);
             attempt += 1;
         }
     }

@@ -21,7 +21,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::address::Peer;
 use super::store::Shared;
 use super::{SCHEME, refusal};
-use crate::sql::connection::{Connection, Row, Statement, Transactions, Value};
+use crate::sql::connection::{Connection, Row, Statement, Transactions, Value, pause};
 use crate::sql::places::ArgumentType;
 
 /// The number of attempts of a statement that the server gives up because of another transaction.
@@ -195,14 +195,15 @@ impl Connection for PostgresqlConnection {
         let peer = Arc::clone(&self.peer);
         // Each row is passed on once: only a read that has no rows yet is tried again.
         let row = RefCell::new(row);
-        let is_passed = Cell::new(false);
-        self.exchange(&async |client, prepared| {
+        let (is_passed, is_given_up) = (Cell::new(false), Cell::new(false));
+        let answered = self.exchange(&async |client, prepared| {
             let mut rows = pin!(query(client, prepared, statement, values).await?);
             loop {
                 let found = match next(&mut rows).await {
                     Ok(Some(found)) => found,
                     Ok(None) => return Ok(Ok(())),
                     Err(error) if is_passed.get() && refusal::is_deadlock(&error) => {
+                        is_given_up.set(true);
                         return Ok(Err(refusal::failed(&peer, &error)));
                     }
                     Err(error) => return Err(error),
@@ -212,7 +213,11 @@ impl Connection for PostgresqlConnection {
                     return Ok(Err(error));
                 }
             }
-        })?
+        });
+        if is_given_up.get() && self.transaction == Transaction::Open {
+            self.transaction = Transaction::GivenUp;
+        }
+        answered?
     }
 }
 
@@ -238,6 +243,7 @@ impl Transactions for PostgresqlConnection {
             if !is_given_up || attempt == TRANSACTION_ATTEMPTS {
                 return done;
             }
+            pause(attempt);
             attempt += 1;
         }
     }

@@ -67,17 +67,17 @@ pub(super) fn set_many(
     let (lowest, above, tokens) = apart(stack);
     let begun: Vec<_> = batch.iter().map(|put| tokens.begin(put.key)).collect();
     let lives: Vec<_> = batch.iter().map(|put| Life::begin(put.options.ttl)).collect();
-    let mut outcomes = Vec::with_capacity(batch.len());
-    let result = lowest.session.set_many(&batch, &mut |_, outcome| outcomes.push(outcome));
-    let mut outcomes = outcomes.into_iter();
-    let mut written = batch.iter().zip(begun).zip(lives);
+    // A batch that ends early may tell of later entries and not of earlier ones.
+    let mut outcomes: Vec<_> = batch.iter().map(|_| None).collect();
+    let result = lowest.session.set_many(&batch, &mut |i, outcome| outcomes[i] = Some(outcome));
+    let mut written = batch.iter().zip(begun).zip(lives).zip(outcomes);
     for (i, refusal) in refused.iter_mut().enumerate() {
         if let Some(error) = refusal.take() {
             done(i, Err(error));
-        } else if let Some(((put, token), life)) = written.next() {
-            match outcomes.next() {
+        } else if let Some((((put, token), life), outcome)) = written.next() {
+            match outcome {
                 Some(outcome) => done(i, follow(above, (tokens, token), (*put, life), outcome)),
-                // The batch has ended before, and it is not known whether this one is stored.
+                // It is not known whether this one is stored.
                 None => drop(drop_above(above, (tokens, token), put.key)),
             }
         }
@@ -93,12 +93,11 @@ pub(super) fn delete_many(
 ) -> Result<()> {
     let (lowest, above, tokens) = apart(stack);
     let begun: Vec<_> = keys.iter().map(|key| tokens.begin(key)).collect();
-    let mut outcomes = Vec::with_capacity(keys.len());
-    let result = lowest.session.delete_many(keys, &mut |_, outcome| outcomes.push(outcome));
-    let mut outcomes = outcomes.into_iter();
-    for (i, (key, token)) in keys.iter().zip(begun).enumerate() {
+    let mut outcomes: Vec<_> = keys.iter().map(|_| None).collect();
+    let result = lowest.session.delete_many(keys, &mut |i, outcome| outcomes[i] = Some(outcome));
+    for (i, ((key, token), outcome)) in keys.iter().zip(begun).zip(outcomes).enumerate() {
         let was_above = drop_above(above, (tokens, token), key);
-        if let Some(outcome) = outcomes.next() {
+        if let Some(outcome) = outcome {
             done(i, outcome.map(|was_below| was_below | was_above));
         }
     }

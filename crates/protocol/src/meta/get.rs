@@ -30,12 +30,13 @@ pub fn encode(out: &mut Vec<u8>, key: &[u8]) {
     out.extend_from_slice(b" v f c t\r\n");
 }
 
-/// Asks for the same as [`encode`], and that `key` end at `exptime`, as [`exptime`](crate::ttl::exptime) gives it.
+/// Asks for the value of `key` with its flags and version, and that `key` end at `exptime`, as
+/// [`exptime`](crate::ttl::exptime) gives it. The server would tell the TTL from before.
 #[inline]
 pub fn encode_get_and_touch(out: &mut Vec<u8>, key: &[u8], exptime: i64) {
     out.extend_from_slice(b"mg ");
     out.extend_from_slice(key);
-    out.extend_from_slice(b" v f c t T");
+    out.extend_from_slice(b" v f c T");
     push_i64(out, exptime);
     out.extend_from_slice(b"\r\n");
 }

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use larder_store::Remaining;
 use libtest_mimic::Failed;
 
 use super::case::{Case, case};
@@ -92,8 +93,13 @@ fn get_and_touch_reads_the_value_and_renews_its_ttl(fixture: &Fixture) -> Result
     for (key, ttl, wanted) in [(&longer, first * 100, &b"long"[..]), (&shorter, ttl, b"short")] {
         let mut value = b"left from before".to_vec();
         let meta = session.get_and_touch(key, Some(ttl), &mut value)?;
-        ensure!(meta.is_some(), "get_and_touch of a key that is there is a miss");
+        let meta = meta.ok_or("get_and_touch of a key that is there is a miss")?;
         super::expect::same(key, &value, wanted)?;
+        if let Remaining::For(left) = meta.ttl {
+            let most = ttl + 2 * fixture.capabilities()?.ttl_resolution;
+            ensure!(left <= most && left * 2 >= ttl, "{left:?} left of {ttl:?} after the touch");
+        }
+        ensure!(meta.ttl != Remaining::Forever, "the ttl after the touch");
     }
     outlive(fixture, ttl)?;
     lacks(&mut *session, &shorter)?;
