@@ -227,7 +227,7 @@ fn a_wrong_assertion_is_one_line_with_the_expected_form() {
             "p42(get) < 1ms",
             "there is no metric `p42`; there are p50, p90, p99, p99.9, max, mean, rate",
         ),
-        ("p99(fetch) < 1ms", "there is no operation `fetch`; there are set, get, get_many"),
+        ("p99(fetch) < 1ms", "there is no operation `fetch`; there are set, set_many, get"),
         ("p99(get) = 1ms", "after the ) there is no <, <=, > or >="),
         ("p99(get,, threads=1) < 1ms", "there is nothing between two commas"),
         ("p99(get) < 1", "`1` is no limit for p99; give a time with its unit, such as 1ms"),
