@@ -77,6 +77,11 @@ impl Operation {
         matches!(self, Self::Set | Self::SetMany)
     }
 
+    /// Whether it can store a value: each time, or after a miss.
+    pub fn may_store(self) -> bool {
+        self.only_stores() || self == Self::GetOrSet
+    }
+
     /// Whether it reads: its operations are hits or misses.
     pub fn reads(self) -> bool {
         matches!(self, Self::Get | Self::GetOrSet | Self::GetMany | Self::GetEach | Self::GetTag)

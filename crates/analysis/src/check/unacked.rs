@@ -1,7 +1,7 @@
 //! UNACKED: writes that no client waits for.
 
 use larder_report::figures::{percent, seconds};
-use larder_report::{Cell, Operation, Run, Severity};
+use larder_report::{Cell, Run, Severity};
 use larder_store::Durability;
 
 use super::{About, Check, Needs, Report, measured};
@@ -27,8 +27,7 @@ impl Check for Unacked {
         let is_sent = |cell: &Cell| {
             run.target(&cell.target).is_some_and(|target| target.durability.as_deref() == sent)
         };
-        let writes =
-            |cell: &Cell| cell.operation.only_stores() || cell.operation == Operation::GetOrSet;
+        let writes = |cell: &Cell| cell.operation.may_store();
         for cell in measured(run).filter(|cell| writes(cell) && is_sent(cell)) {
             report.cell(Severity::Warn, cell, text(cell));
         }

@@ -16,7 +16,7 @@ pub(super) fn find(run: &Run, place: &FigurePlace<'_>) -> Result<Stored, String>
     }
     let stores = |cell: &&Cell| {
         let named = place.operation.is_none_or(|named| named == cell.operation.as_str());
-        named && (cell.operation.only_stores() || cell.operation == Operation::GetOrSet)
+        named && cell.operation.may_store()
     };
     let mine = |cell: &&Cell| cell.target == target.url && place.holds(&cell.point);
     let mut cells = run.cells.iter().filter(mine).filter(stores);

@@ -47,10 +47,8 @@ impl Measured<'_> {
         };
         let all_ops = result.tallies.failures().0;
         // Evictions make room for new values: in a mix they count for the first operation that may store.
-        let stores =
-            |operation: &Operation| operation.only_stores() || *operation == Operation::GetOrSet;
-        let evicts =
-            phase.operations.iter().copied().find(stores).or(phase.operations.first().copied());
+        let mut stores = phase.operations.iter().copied().filter(|operation| operation.may_store());
+        let evicts = stores.next().or(phase.operations.first().copied());
         let phase_s = result.wall.as_secs_f64();
         let busy_ns: u64 = result.tallies.iter().map(|(_, tally)| tally.busy_ns).sum();
         for (operation, tally) in result.tallies.iter() {
@@ -179,8 +177,6 @@ fn note(sample: &mut Sample, read: &ReadBack) {
 
 /// The sample of the operation that stored the entries, or of the first operation that stands on a load.
 pub(super) fn writer(entries: &mut [Entry]) -> Option<&mut Sample> {
-    let wrote =
-        |entry: &Entry| entry.operation.only_stores() || entry.operation == Operation::GetOrSet;
-    let at = entries.iter().rposition(wrote).unwrap_or(0);
+    let at = entries.iter().rposition(|entry| entry.operation.may_store()).unwrap_or(0);
     entries.get_mut(at).map(|entry| &mut entry.sample)
 }
