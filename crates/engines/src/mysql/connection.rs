@@ -1,7 +1,6 @@
 //! One connection to the server, and its prepared statements.
 
 use std::fmt;
-use std::mem;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
@@ -13,13 +12,11 @@ use super::address::Address;
 use super::config::SslMode;
 use super::refusal;
 use super::store::Shared;
-use crate::sql::connection::{Connection, Row, Statement, Transactions, Value, pause};
+use crate::sql::attempts::{self, Attempts, Transaction};
+use crate::sql::connection::{Connection, Row, Statement, Transactions, Value};
 
 /// The number of attempts of a statement that the server gives up because of another transaction.
 const ATTEMPTS: usize = 10;
-
-/// The number of attempts of a transaction of several statements, which meets others more often.
-const TRANSACTION_ATTEMPTS: usize = 20;
 
 /// A connection to a server, opened when it is first needed and again after an error.
 pub(super) struct MysqlConnection {
@@ -30,16 +27,6 @@ pub(super) struct MysqlConnection {
     greeting: Vec<String>,
     link: Option<Link>,
     transaction: Transaction,
-}
-
-/// The transaction of a connection.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Transaction {
-    /// Each statement is one.
-    None,
-    Open,
-    /// The server gave it up because of another one.
-    GivenUp,
 }
 
 /// An open connection.
@@ -240,32 +227,32 @@ impl Connection for MysqlConnection {
     }
 }
 
+impl Attempts for MysqlConnection {
+    fn present(&mut self) -> &mut Transaction {
+        &mut self.transaction
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        self.order("BEGIN").map_err(|error| self.explain(&error))
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        self.order("COMMIT").map_err(|error| self.explain(&error))
+    }
+
+    fn undo(&mut self) {
+        if self.link.is_some() && self.order("ROLLBACK").is_err() {
+            self.link.take().into_iter().for_each(Link::hang_up);
+        }
+    }
+}
+
 impl Transactions for MysqlConnection {
     fn transaction(
         &mut self,
         work: &mut dyn FnMut(&mut dyn Connection) -> Result<()>,
     ) -> Result<()> {
-        let mut attempt = 1;
-        loop {
-            self.order("BEGIN").map_err(|error| self.explain(&error))?;
-            self.transaction = Transaction::Open;
-            let done = work(self)
-                .and_then(|()| self.order("COMMIT").map_err(|error| self.explain(&error)));
-            let is_given_up =
-                mem::replace(&mut self.transaction, Transaction::None) == Transaction::GivenUp;
-            if done.is_ok() {
-                return done;
-            }
-            // The server undoes the transaction of a connection that ends.
-            if self.link.is_some() && self.order("ROLLBACK").is_err() {
-                self.link.take().into_iter().for_each(Link::hang_up);
-            }
-            if !is_given_up || attempt == TRANSACTION_ATTEMPTS {
-                return done;
-            }
-            pause(attempt);
-            attempt += 1;
-        }
+        attempts::transaction(self, work)
     }
 }
 

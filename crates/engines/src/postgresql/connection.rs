@@ -3,7 +3,6 @@
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::future::{Future, poll_fn};
-use std::mem;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
@@ -21,14 +20,12 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::address::Peer;
 use super::store::Shared;
 use super::{SCHEME, refusal};
-use crate::sql::connection::{Connection, Row, Statement, Transactions, Value, pause};
+use crate::sql::attempts::{self, Attempts, Transaction};
+use crate::sql::connection::{Connection, Row, Statement, Transactions, Value};
 use crate::sql::places::ArgumentType;
 
 /// The number of attempts of a statement that the server gives up because of another transaction.
 const ATTEMPTS: usize = 5;
-
-/// The number of attempts of a transaction of several statements, which meets others more often.
-const TRANSACTION_ATTEMPTS: usize = 20;
 
 /// The longest time for a connection to report its end to the server.
 const FAREWELL: Duration = Duration::from_millis(100);
@@ -48,16 +45,6 @@ pub(super) struct PostgresqlConnection {
     transaction: Transaction,
     /// The state that lives as long as the session, and counts its connections.
     shared: Option<Arc<Shared>>,
-}
-
-/// The transaction of a connection.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Transaction {
-    /// Each statement is one.
-    None,
-    Open,
-    /// The server gave it up because of another one.
-    GivenUp,
 }
 
 /// An open connection, and its prepared statements.
@@ -221,31 +208,32 @@ impl Connection for PostgresqlConnection {
     }
 }
 
+impl Attempts for PostgresqlConnection {
+    fn present(&mut self) -> &mut Transaction {
+        &mut self.transaction
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        self.simple("BEGIN").map(drop)
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        self.simple("COMMIT").map(drop)
+    }
+
+    fn undo(&mut self) {
+        if self.link.is_some() && self.simple("ROLLBACK").is_err() {
+            self.link = None;
+        }
+    }
+}
+
 impl Transactions for PostgresqlConnection {
     fn transaction(
         &mut self,
         work: &mut dyn FnMut(&mut dyn Connection) -> Result<()>,
     ) -> Result<()> {
-        let mut attempt = 1;
-        loop {
-            self.simple("BEGIN")?;
-            self.transaction = Transaction::Open;
-            let done = work(self).and_then(|()| self.simple("COMMIT").map(drop));
-            let is_given_up =
-                mem::replace(&mut self.transaction, Transaction::None) == Transaction::GivenUp;
-            if done.is_ok() {
-                return done;
-            }
-            // The server undoes the transaction of a connection that ends.
-            if self.link.is_some() && self.simple("ROLLBACK").is_err() {
-                self.link = None;
-            }
-            if !is_given_up || attempt == TRANSACTION_ATTEMPTS {
-                return done;
-            }
-            pause(attempt);
-            attempt += 1;
-        }
+        attempts::transaction(self, work)
     }
 }
 

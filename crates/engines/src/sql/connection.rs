@@ -105,14 +105,3 @@ pub trait Row {
     /// The number in a column; `None` is NULL.
     fn integer(&self, column: usize) -> Result<Option<i64>>;
 }
-
-/// Waits for a random time before a transaction that was given up is tried again, longer with each attempt. Two that began
-/// again at once would meet again.
-#[cfg(any(feature = "mysql", feature = "postgresql"))]
-pub fn pause(attempt: usize) {
-    use std::hash::{BuildHasher, RandomState};
-
-    let most = 2 * attempt as u64;
-    let millis = RandomState::new().hash_one(attempt) % (most + 1);
-    std::thread::sleep(std::time::Duration::from_millis(millis));
-}

@@ -7,6 +7,8 @@
 //! holds. Another statement follows only where the first did not apply and the caller needs the reason. A batch of
 //! writes is one transaction.
 
+#[cfg(any(feature = "mysql", feature = "postgresql"))]
+pub mod attempts;
 mod batch;
 pub mod connection;
 pub mod dialect;
