@@ -65,8 +65,7 @@ impl Recorder<'_> {
     }
 
     /// Subtracts the floor's memory from the memory of the process in which a target works, whether this one or a
-    /// guest's. Threads and programs have buffers of their own, whatever they work on. The figure is left out where
-    /// the floor's memory is more than the target's.
+    /// guest's. Threads and programs have buffers of their own, whatever they work on.
     fn leave_out_floor(&self, cell: &mut Cell, slot: &TargetSlot) {
         let TargetSlot::Open(target) = slot else { return };
         let is_here = target.info.server_pids.is_empty() || target.planned.has_tier_here;
@@ -77,10 +76,9 @@ impl Recorder<'_> {
         };
         let floor = self.floors.iter().filter(|_| is_here).find(of_cell);
         let Some(own) = floor.and_then(|floor| floor.rss_bytes) else { return };
-        let without = |all: u64| all.checked_sub(own).filter(|rest| *rest > own);
-        cell.rss_bytes = cell.rss_bytes.and_then(without);
+        cell.rss_bytes = cell.rss_bytes.and_then(|all| beyond(all, own));
         for sample in &mut cell.samples {
-            sample.rss_bytes = sample.rss_bytes.and_then(without);
+            sample.rss_bytes = sample.rss_bytes.and_then(|all| beyond(all, own));
         }
     }
 
@@ -136,6 +134,11 @@ impl Recorder<'_> {
             ..Run::default()
         }
     }
+}
+
+/// The memory of a target beyond that of the floor; `None` where the floor's is the larger part.
+fn beyond(all: u64, floor: u64) -> Option<u64> {
+    all.checked_sub(floor).filter(|rest| *rest > floor)
 }
 
 /// The targets that a point is measured on, each with its number.
@@ -411,4 +414,15 @@ pub(super) fn logged(
         })
     });
     kept.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_told_where_the_floor_is_the_smaller_part() {
+        let of_100 = |floor| beyond(100, floor);
+        assert_eq!([0, 49, 50, 101].map(of_100), [Some(100), Some(51), None, None]);
+    }
 }
