@@ -44,6 +44,10 @@ pub struct Capabilities {
     pub batch_write: bool,
     /// Reads by prefix and by tag: [`Session::groups`](crate::Session::groups).
     pub groups: bool,
+    /// One loader for an absent or stale key, and stale entries: [`Session::leases`](crate::Session::leases).
+    pub leases: bool,
+    /// Tokens without a lease: [`Leases::token`](crate::Leases::token).
+    pub tokens: bool,
     /// `clear`: everything in the store, or in its own namespace of it, at once.
     pub clear: bool,
     /// Entries are still there when the store is opened again.

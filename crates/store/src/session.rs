@@ -4,8 +4,8 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::{
-    Capabilities, Counted, Counter, DeleteOutcome, Delta, Error, Facts, Groups, Initial, Meta,
-    Ownership, Put, Result, SetOptions, SetOutcome, Stats, StoreInfo, TierStats,
+    Capabilities, Counted, Counter, DeleteOutcome, Delta, Error, Facts, Groups, Initial, Leases,
+    Meta, Ownership, Put, Result, SetOptions, SetOutcome, Stats, StoreInfo, TierStats,
 };
 
 /// An open cache. Shared by all threads; hands out one session to each.
@@ -186,6 +186,11 @@ pub trait Session: Send {
 
     /// Reads by prefix and by tag; `None` where the engine has no such reads, as [`Capabilities::groups`] says.
     fn groups(&mut self) -> Option<&mut dyn Groups> {
+        None
+    }
+
+    /// One loader for an absent or stale key; `None` where the engine has no leases, as [`Capabilities::leases`] says.
+    fn leases(&mut self) -> Option<&mut dyn Leases> {
         None
     }
 }

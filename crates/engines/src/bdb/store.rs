@@ -165,6 +165,8 @@ impl Store for BdbStore {
             batch: false,
             batch_write: true,
             groups: false,
+            leases: false,
+            tokens: false,
             clear: true,
             persistent: true,
             evicts: false,

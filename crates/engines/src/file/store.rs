@@ -132,6 +132,8 @@ impl Store for FileStore {
             batch: false,
             batch_write: false,
             groups: false,
+            leases: false,
+            tokens: false,
             clear: true,
             persistent: self.shared.config.mount.is_none(),
             evicts: self.shared.budget.is_some(),

@@ -123,6 +123,8 @@ impl Store for LmdbStore {
             batch: true,
             batch_write: true,
             groups: true,
+            leases: false,
+            tokens: false,
             clear: true,
             persistent: true,
             evicts: true,

@@ -309,6 +309,8 @@ impl Store for MemcachedStore {
             batch: true,
             batch_write: true,
             groups: false,
+            leases: false,
+            tokens: false,
             clear: shared.is_managed(),
             persistent: false,
             evicts: able.evicts

@@ -236,6 +236,8 @@ impl Store for MokaStore {
             batch: false,
             batch_write: false,
             groups: false,
+            leases: false,
+            tokens: false,
             clear: true,
             persistent: false,
             evicts: true,

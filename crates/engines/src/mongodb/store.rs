@@ -230,6 +230,8 @@ impl Store for MongodbStore {
             batch: true,
             batch_write: true,
             groups: true,
+            leases: false,
+            tokens: false,
             clear: is_managed,
             persistent: !is_managed && self.info.durability > Durability::Volatile,
             evicts: false,

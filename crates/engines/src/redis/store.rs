@@ -299,6 +299,8 @@ impl Store for RedisStore {
             batch: true,
             batch_write: true,
             groups: false,
+            leases: false,
+            tokens: false,
             clear: shared.is_managed(),
             persistent: !shared.is_managed() && self.info.durability > Durability::Volatile,
             evicts: setting("maxmemory-policy").starts_with("allkeys")

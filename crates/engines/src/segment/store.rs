@@ -91,6 +91,8 @@ impl Store for SegmentStore {
             batch: true,
             batch_write: false,
             groups: false,
+            leases: false,
+            tokens: false,
             clear: true,
             persistent: self.file.is_some(),
             evicts: true,

@@ -90,6 +90,8 @@ impl Table {
             batch: true,
             batch_write: true,
             groups: true,
+            leases: false,
+            tokens: false,
             clear: self.may_clear,
             max_key_len: Some(self.limits.key_len),
             max_value_len: Some(self.limits.value_len),

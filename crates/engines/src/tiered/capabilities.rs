@@ -27,6 +27,8 @@ pub(super) fn combined(tiers: &[Capabilities], cap: Option<Duration>) -> Capabil
         version: false,
         // An upper tier does not know tags, and a prefix finds there only the entries that it happens to hold.
         groups: false,
+        leases: false,
+        tokens: false,
         clear: all(|tier| tier.clear),
         waits: tiers.iter().map(|tier| tier.waits).max().unwrap_or_default(),
         ..lowest
@@ -93,6 +95,8 @@ mod tests {
         batch: true,
         batch_write: true,
         groups: true,
+        leases: true,
+        tokens: true,
         clear: true,
         persistent: false,
         evicts: true,

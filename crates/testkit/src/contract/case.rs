@@ -71,6 +71,8 @@ pub(super) const GET_AND_TOUCH: Need =
     need(|s| s.capabilities.get_and_touch, "no get that touches");
 pub(super) const GROUPS: Need = need(|s| s.capabilities.groups, "no reads by prefix or tag");
 pub(super) const INCR: Need = need(|s| s.capabilities.incr, "no incr");
+pub(super) const LEASES: Need = need(|s| s.capabilities.leases, "no leases");
+pub(super) const TOKENS: Need = need(|s| s.capabilities.tokens, "no tokens without a lease");
 pub(super) const TOUCH: Need = need(|s| s.capabilities.touch, "no touch");
 pub(super) const TTL: Need = need(|s| s.capabilities.ttl, "no ttl");
 pub(super) const TTL_LEFT: Need = need(|s| s.capabilities.ttl_left, "tells no remaining ttl");

@@ -24,6 +24,7 @@ mod get_many;
 mod groups;
 mod incr;
 mod info;
+mod leases;
 mod limits;
 mod model;
 mod nothing;
@@ -65,6 +66,7 @@ const CASES: &[&[Case]] = &[
     groups::tags::CASES,
     groups::refusals::CASES,
     groups::together::CASES,
+    leases::CASES,
     flags::CASES,
     clear::CASES,
     sessions::CASES,

@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use larder_store::{
-    Capabilities, Counter, DeleteDone, DeleteOutcome, Delta, Error, Facts, Groups, Initial, Meta,
-    Put, Result, Session, SetDone, SetOptions, SetOutcome, Stats, Store, StoreInfo, TierStats,
+    Capabilities, Counter, DeleteDone, DeleteOutcome, Delta, Error, Facts, Groups, Initial, Leases,
+    Meta, Put, Result, Session, SetDone, SetOptions, SetOutcome, Stats, Store, StoreInfo,
+    TierStats,
 };
 
 /// The attempts of an operation: each attempt has waited as long as the engine waits.
@@ -217,6 +218,10 @@ impl Session for RetryingSession {
 
     fn groups(&mut self) -> Option<&mut dyn Groups> {
         self.session.groups()
+    }
+
+    fn leases(&mut self) -> Option<&mut dyn Leases> {
+        self.session.leases()
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) fn outlive(fixture: &Fixture, ttl: Duration) -> Result<(), Failed> {
 }
 
 /// The greatest delay of an entry's end: its TTL rounded up, by a clock of this resolution.
-fn slack(resolution: Duration) -> Duration {
+pub(super) fn slack(resolution: Duration) -> Duration {
     resolution + (resolution / 4).max(Duration::from_millis(20))
 }
 

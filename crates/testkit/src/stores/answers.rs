@@ -40,3 +40,27 @@ pub(super) const LAGS: Engine =
         let MapOptions {} = url.options("lags")?;
         Ok(MapStore::open("lags", url, Fault::Lags))
     });
+
+pub(super) const CROWDS: Engine =
+    engine("crowds", "crowds:", "Tells everyone to load", schema, |url, _| {
+        let MapOptions {} = url.options("crowds")?;
+        Ok(MapStore::open("crowds", url, Fault::Crowds))
+    });
+
+pub(super) const REVIVES: Engine =
+    engine("revives", "revives:", "Fills whatever the token", schema, |url, _| {
+        let MapOptions {} = url.options("revives")?;
+        Ok(MapStore::open("revives", url, Fault::Revives))
+    });
+
+pub(super) const FRESHENS: Engine =
+    engine("freshens", "freshens:", "Expires nothing", schema, |url, _| {
+        let MapOptions {} = url.options("freshens")?;
+        Ok(MapStore::open("freshens", url, Fault::Freshens))
+    });
+
+pub(super) const HOARDS: Engine =
+    engine("hoards", "hoards:", "Keeps leases too long", schema, |url, _| {
+        let MapOptions {} = url.options("hoards")?;
+        Ok(MapStore::open("hoards", url, Fault::Hoards))
+    });

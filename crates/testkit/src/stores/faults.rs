@@ -39,6 +39,10 @@ pub(super) enum Fault {
     Forgives,
     Scrambles,
     Lags,
+    Crowds,
+    Revives,
+    Freshens,
+    Hoards,
 }
 
 impl Fault {
@@ -181,6 +185,26 @@ impl Fault {
     /// Whether a read that should renew the TTL does so.
     pub(super) fn renews(self) -> bool {
         !matches!(self, Self::Lags)
+    }
+
+    /// Whether only one caller at a time is told to load a key.
+    pub(super) fn elects(self) -> bool {
+        !matches!(self, Self::Crowds)
+    }
+
+    /// Whether a fill looks at its token.
+    pub(super) fn compares_tokens(self) -> bool {
+        !matches!(self, Self::Revives)
+    }
+
+    /// Whether an entry that is expired is marked as stale.
+    pub(super) fn marks(self) -> bool {
+        !matches!(self, Self::Freshens)
+    }
+
+    /// The time that a lease really gets.
+    pub(super) fn lease(self, time: Duration) -> Duration {
+        if matches!(self, Self::Hoards) { time + Duration::from_hours(1) } else { time }
     }
 
     /// Whether a read of a group omits one of its entries and returns an entry of another group.

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use larder_store::{
     Capabilities, Catalog, Clock, Counted, DeleteOutcome, Delta, Error, FoundEntry, Groups,
-    Initial, Meta, Put, Remaining, Result, Session, SetDone, SetMode, SetOptions, SetOutcome,
-    Stats, Store, StoreInfo, StoreUrl, Waits, check_tag,
+    Initial, Leases, Meta, Put, Remaining, Result, Session, SetDone, SetMode, SetOptions,
+    SetOutcome, Stats, Store, StoreInfo, StoreUrl, Token, Waits, check_tag,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -37,11 +37,11 @@ pub(super) struct MapStore {
 }
 
 #[derive(Debug)]
-struct Shared {
-    scheme: &'static str,
+pub(super) struct Shared {
+    pub(super) scheme: &'static str,
     url: String,
-    fault: Fault,
-    clock: Clock,
+    pub(super) fault: Fault,
+    pub(super) clock: Clock,
     map: Mutex<Map>,
 }
 
@@ -52,26 +52,35 @@ pub(super) struct Map {
     pub(super) operations: u64,
     versions: u64,
     stats: [u64; 4],
+    /// The leases by their keys: the number of each, and its end.
+    pub(super) leases: HashMap<Vec<u8>, (u64, u64)>,
+    /// The state of each key's tokens: it is another one after every change.
+    pub(super) changes: HashMap<Vec<u8>, u64>,
+    /// The same for keys that were not changed since the last clear.
+    pub(super) before: u64,
+    /// The last number of a lease or of a change.
+    pub(super) numbers: u64,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
     pub(super) value: Vec<u8>,
     flags: u32,
-    deadline_ms: Option<u64>,
+    pub(super) deadline_ms: Option<u64>,
     version: u64,
     tag: Option<Vec<u8>>,
+    pub(super) is_stale: bool,
 }
 
 impl Entry {
-    fn has_passed(&self, now_ms: u64) -> bool {
+    pub(super) fn has_passed(&self, now_ms: u64) -> bool {
         self.deadline_ms.is_some_and(|deadline| deadline <= now_ms)
     }
 
-    fn meta(&self, now_ms: u64) -> Meta {
+    pub(super) fn meta(&self, now_ms: u64) -> Meta {
         let left = |deadline: u64| Duration::from_millis(deadline.saturating_sub(now_ms));
         let ttl = self.deadline_ms.map_or(Remaining::Forever, |at| Remaining::For(left(at)));
-        Meta { flags: self.flags, version: Some(self.version), ttl, stale: false }
+        Meta { flags: self.flags, version: Some(self.version), ttl, stale: self.is_stale }
     }
 }
 
@@ -111,6 +120,8 @@ impl Store for MapStore {
             touch: true,
             get_and_touch: true,
             groups: true,
+            leases: true,
+            tokens: true,
             clear: true,
             waits: Waits::Lock,
             ..Capabilities::default()
@@ -140,7 +151,7 @@ impl Shared {
 
     /// The beginning of every operation: the fault's delay or failure, then the lock, then the removal of an expired
     /// entry under the key.
-    fn begin(&self, key: &[u8]) -> Result<MutexGuard<'_, Map>> {
+    pub(super) fn begin(&self, key: &[u8]) -> Result<MutexGuard<'_, Map>> {
         self.fault.pass_time(|| u32::try_from(self.lock().operations).unwrap_or(u32::MAX));
         let mut map = self.lock();
         map.operations += 1;
@@ -152,7 +163,7 @@ impl Shared {
         Ok(map)
     }
 
-    fn deadline(&self, ttl: Option<Duration>) -> Option<u64> {
+    pub(super) fn deadline(&self, ttl: Option<Duration>) -> Option<u64> {
         self.fault.ttl(ttl).map(|ttl| self.clock.deadline_ms(ttl))
     }
 }
@@ -162,21 +173,25 @@ const MISSES: usize = 1;
 const SETS: usize = 2;
 const DELETES: usize = 3;
 
-struct MapSession {
-    shared: Arc<Shared>,
+pub(super) struct MapSession {
+    pub(super) shared: Arc<Shared>,
 }
 
 impl MapSession {
-    /// A set in any mode; afterwards the entry has this tag, or no tag.
-    fn store(
+    /// A set in any mode, for a fill with its token; afterwards the entry has this tag, or no tag.
+    pub(super) fn store(
         &mut self,
         key: &[u8],
         value: &[u8],
         options: &SetOptions,
         tag: Option<&[u8]>,
+        token: Option<&Token>,
     ) -> Result<SetOutcome> {
         let shared = &self.shared;
         let mut map = shared.begin(key)?;
+        if token.is_some_and(|token| !map.is_valid(key, token) && shared.fault.compares_tokens()) {
+            return Ok(SetOutcome::NotStored);
+        }
         let old = map.entries.get(key);
         if let Some(refused) = options.mode.refusal(old.map(|old| old.version)) {
             return Ok(refused);
@@ -197,10 +212,13 @@ impl MapSession {
                 None => shared.fault.tag(map.stats[SETS], tag, old_tag),
             }
             .map(<[u8]>::to_vec),
+            // What is made of a stale value is stale.
+            is_stale: old.is_some_and(|old| old.is_stale),
         };
         shared.fault.refuse(shared.scheme, map.stats[SETS])?;
         map.versions += 1;
         map.stats[SETS] += 1;
+        map.change(key);
         let is_overwrite = map.entries.contains_key(key);
         if shared.fault.keeps(map.stats[SETS], is_overwrite) {
             map.entries.insert(key.to_vec(), entry);
@@ -268,11 +286,12 @@ impl Session for MapSession {
     }
 
     fn set(&mut self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<SetOutcome> {
-        self.store(key, value, options, None)
+        self.store(key, value, options, None, None)
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
         let mut map = self.shared.begin(key)?;
+        map.change(key);
         let there = if self.shared.fault.deletes(map.operations) {
             map.entries.remove(key).is_some()
         } else {
@@ -287,7 +306,7 @@ impl Session for MapSession {
         if !self.shared.fault.is_in_order() {
             places.reverse();
         }
-        let set = |put: &Put<'_>| self.store(put.key, put.value, &put.options, None);
+        let set = |put: &Put<'_>| self.store(put.key, put.value, &put.options, None, None);
         let mut outcomes: Vec<_> = entries.iter().map(set).map(Some).collect();
         for i in places {
             outcomes[i].take().into_iter().for_each(|outcome| done(i, outcome));
@@ -301,6 +320,7 @@ impl Session for MapSession {
         if self.shared.fault.compares() && entry.version != version {
             return Ok(DeleteOutcome::Exists);
         }
+        map.change(key);
         if self.shared.fault.deletes(map.operations) {
             map.entries.remove(key);
         }
@@ -360,6 +380,7 @@ impl Session for MapSession {
         let number: u64 = number.ok_or(Error::NotANumber { engine: self.shared.scheme })?;
         let number = delta.applied_to(number);
         (entry.value, entry.version) = (number.to_string().into_bytes(), version);
+        map.change(key);
         Ok(Some(Counted { number, version: Some(version) }))
     }
 
@@ -368,10 +389,15 @@ impl Session for MapSession {
         if self.shared.fault.clears() {
             map.entries.clear();
         }
+        map.change_all();
         Ok(())
     }
 
     fn groups(&mut self) -> Option<&mut dyn Groups> {
+        Some(self)
+    }
+
+    fn leases(&mut self) -> Option<&mut dyn Leases> {
         Some(self)
     }
 }
@@ -400,7 +426,7 @@ impl Groups for MapSession {
         if matches!(options.mode, SetMode::Append | SetMode::Prepend) {
             return Err(Error::Unsupported { engine, operation: "set_tagged" });
         }
-        self.store(key, value, options, Some(tag))
+        self.store(key, value, options, Some(tag), None)
     }
 
     fn delete_tag(&mut self, tag: &[u8]) -> Result<u64> {

@@ -30,9 +30,14 @@
 //! | `forgives:` | deletes a key whatever the version |
 //! | `scrambles:` | tells the outcomes of a batch backwards |
 //! | `lags:` | reads and touches without the new TTL |
+//! | `crowds:` | tells everyone to load an absent key |
+//! | `revives:` | fills a key whatever happened to it meanwhile |
+//! | `freshens:` | acknowledges an expire, and answers the value as fresh |
+//! | `hoards:` | keeps a lease an hour too long |
 
 mod answers;
 mod faults;
+mod leases;
 mod map;
 
 use std::sync::Arc;
@@ -74,6 +79,10 @@ pub const LIST: &[Engine] = &[
     answers::FORGIVES,
     answers::SCRAMBLES,
     answers::LAGS,
+    answers::CROWDS,
+    answers::REVIVES,
+    answers::FRESHENS,
+    answers::HOARDS,
 ];
 
 /// The function that opens the stores of an engine.

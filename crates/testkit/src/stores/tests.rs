@@ -59,6 +59,12 @@ fn the_contract_finds_each_fault_of_one_operation_and_no_other() {
         ("forgives:", "delete_if_removes_the_entry_with_its_version_alone"),
         ("scrambles:", "set_many_stores_each_entry_and_tells_so_in_order"),
         ("lags:", "get_and_touch_reads_the_value_and_renews_its_ttl"),
+        ("crowds:", "of_many_who_miss_at_once_one_is_told_to_load"),
+        ("crowds:", "of_many_who_find_a_stale_value_one_is_told_to_load"),
+        ("revives:", "a_change_of_the_key_makes_its_token_void"),
+        ("revives:", "expire_makes_older_tokens_void"),
+        ("freshens:", "an_expired_entry_is_stale_for_every_read"),
+        ("hoards:", "a_lease_ends_with_its_time_and_another_caller_loads"),
     ];
     std::thread::scope(|scope| {
         let judge = |(url, case)| (url, case, scope.spawn(move || failures(url)));

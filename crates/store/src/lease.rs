@@ -1,0 +1,99 @@
+//! Leases: of all who miss a key at once, one loads it. And fill tokens: what was loaded is stored only if nobody has
+//! changed the key meanwhile.
+//!
+//! After Nishtala and others, "Scaling Memcache at Facebook", 2013, and the meta commands of memcached.
+
+use std::time::Duration;
+
+use crate::{Error, Meta, Result, Session, SetOptions, SetOutcome};
+
+/// The right to fill a key with a value that was loaded elsewhere, as long as nobody has changed the key since.
+///
+/// Its bytes mean something to the store that gave it and to no one else. They may cross a wire: another session of the
+/// store, in any process that shares it, can use the token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Token([u8; Self::LEN]);
+
+impl Token {
+    /// The bytes of a token.
+    pub const LEN: usize = 32;
+
+    /// The token of these bytes. One that no store gave fills nothing.
+    pub fn from_bytes(bytes: [u8; Self::LEN]) -> Self {
+        Self(bytes)
+    }
+
+    /// Its bytes.
+    pub fn to_bytes(self) -> [u8; Self::LEN] {
+        self.0
+    }
+}
+
+/// The answer to [`Leases::get_or_lease`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leased {
+    /// The value is there, and is not stale.
+    Hit(Meta),
+    /// This caller is to load the value, and to [`fill`](Leases::fill) it with the token.
+    Load {
+        /// The lease.
+        token: Token,
+        /// The metadata of the stale value, which was copied; `None` where there is none.
+        stale: Option<Meta>,
+    },
+    /// Another caller is loading the value.
+    Wait {
+        /// As above.
+        stale: Option<Meta>,
+    },
+}
+
+/// A session that chooses one loader of a key that is absent or stale: [`Session::leases`] returns it.
+///
+/// A lease is over once its time has passed, once its value is filled in, or once anybody stores, deletes or expires the
+/// key. Its token is void from then on. What is evicted or cleared ends no lease by itself, but a clear voids all tokens.
+///
+/// A read never finds the lease of an absent key. A server that keeps the lease in the place of the entry may take the
+/// key for present in all other operations, until the lease is over.
+pub trait Leases: Session {
+    /// Copies the value under `key` into `value`, as [`Session::get`] does. If the key is absent or
+    /// stale, exactly one caller is told to load it, among all sessions of all processes that share the store. The others
+    /// are told to wait. If the loader is killed, another caller is told to load once `time` has passed.
+    ///
+    /// `time` is rounded up to [`Capabilities::ttl_resolution`](crate::Capabilities::ttl_resolution), and to one step at least.
+    fn get_or_lease(&mut self, key: &[u8], value: &mut Vec<u8>, time: Duration) -> Result<Leased>;
+
+    /// Stores a value that was loaded under `token`; [`SetOutcome::NotStored`] where the token is void.
+    ///
+    /// The mode of `options` is [`SetMode::Set`](crate::SetMode::Set); any other is [`Error::Unsupported`].
+    fn fill(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        options: &SetOptions,
+        token: &Token,
+    ) -> Result<SetOutcome>;
+
+    /// Ends a lease without a value, so that the next caller is told to load at once: what was asked for cannot be loaded.
+    /// `false` where the lease was over.
+    fn release(&mut self, key: &[u8], token: &Token) -> Result<bool>;
+
+    /// Marks the entry of `key` as stale and keeps it for so long (`None`: as long as its TTL says); `false` where there is
+    /// no entry. The TTL never becomes longer by this.
+    ///
+    /// All reads tell that the value is stale; a batch may leave it out. Any set of the key makes it fresh.
+    fn expire(&mut self, key: &[u8], keep: Option<Duration>) -> Result<bool>;
+
+    /// A token without a lease: any number of callers get one. It is taken before the value is read elsewhere. Sessions
+    /// with [`Capabilities::tokens`](crate::Capabilities::tokens) have it, and [`renew`](Self::renew).
+    fn token(&mut self, key: &[u8]) -> Result<Token> {
+        let _ = key;
+        Err(Error::Unsupported { engine: self.engine(), operation: "a token without a lease" })
+    }
+
+    /// Makes all tokens and leases of a key void, and returns a new token. `None` where `held` was void before.
+    fn renew(&mut self, key: &[u8], held: Option<&Token>) -> Result<Option<Token>> {
+        let _ = (key, held);
+        Err(Error::Unsupported { engine: self.engine(), operation: "a token without a lease" })
+    }
+}
