@@ -79,12 +79,77 @@ pub enum Removal {
 /// changed the key since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Token {
-    /// The word of the key's changes.
-    pub(crate) changes: u64,
+    pub(crate) of: Fence,
     /// The number of clears of the region so far, and the key's namespace, if it has one.
     pub(crate) cleared: u64,
     pub(crate) space: Space,
 }
+
+/// What a token is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fence {
+    /// The word of the key's changes.
+    Changes(u64),
+    /// The word of a lease.
+    Lease(u64),
+}
+
+/// The answer to [`Session::get_or_lease`](crate::Session::get_or_lease).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leased {
+    /// The value is there, and is not stale.
+    Hit(Entry),
+    /// This caller is to load the value, and to fill it in with the token.
+    Load {
+        /// The lease.
+        token: Token,
+        /// The stale entry whose value was copied, if there is one.
+        stale: Option<Entry>,
+    },
+    /// Another caller is loading the value.
+    Wait {
+        /// As above.
+        stale: Option<Entry>,
+    },
+}
+
+impl Token {
+    /// The bytes of a token.
+    pub const LEN: usize = 32;
+
+    /// Its bytes: kind, word, clears and namespace.
+    pub fn to_bytes(self) -> [u8; Self::LEN] {
+        let (kind, word) = match self.of {
+            Fence::Changes(word) => (OF_CHANGES, word),
+            Fence::Lease(word) => (OF_LEASE, word),
+        };
+        let kind = kind << 8 | u64::from(self.space.kind);
+        let words = [kind, word, self.cleared, self.space.word].map(u64::to_le_bytes);
+        std::array::from_fn(|i| words[i / 8][i % 8])
+    }
+
+    /// The token of these bytes; `None` where no token has them.
+    pub fn from_bytes(bytes: &[u8; Self::LEN]) -> Option<Self> {
+        let (words, _) = bytes.as_chunks();
+        let [kind, word, cleared, space] = [0, 1, 2, 3].map(|i| u64::from_le_bytes(words[i]));
+        let [of_space, ..] = kind.to_le_bytes();
+        let of = match kind >> 8 {
+            OF_CHANGES => Fence::Changes(word),
+            OF_LEASE => Fence::Lease(word),
+            _ => return None,
+        };
+        Some(Self { of, cleared, space: Space { kind: of_space, word: space } })
+    }
+
+    /// Whether neither the region nor the namespace was cleared since.
+    pub(crate) fn is_since(&self, moment: Moment, space: Space) -> bool {
+        self.cleared == moment.cleared && self.space == space
+    }
+}
+
+/// The kinds of tokens. No token consists of zeros.
+const OF_CHANGES: u64 = 1;
+const OF_LEASE: u64 = 2;
 
 impl Entry {
     /// The metadata of a record that was found.

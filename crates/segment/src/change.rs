@@ -95,7 +95,7 @@ impl Session {
         }
         let stored = locked.store(&entry, Some(&present), Takes::Older, None);
         let stored = self.stored(stored, new.len());
-        self.release(locked);
+        self.unlock(locked);
         let Some(stored) = stored? else { return Ok(Changed::NoRoomYet) };
         let stored_it = Outcome::Stored(stored.version);
         Ok(Changed::Done(if stored.is_there { stored_it } else { Outcome::NotFound }))
@@ -174,7 +174,7 @@ mod tests {
                 for is_stale in [true, false] {
                     session.set(b"key", &vec![1; len], &Set::default()).unwrap();
                     if is_stale {
-                        assert_eq!(session.expire(b"key"), Ok(true));
+                        assert_eq!(session.expire(b"key", None), Ok(true));
                     }
                     change(&mut session);
                     let entry = session.get(b"key", &mut Vec::new()).unwrap();

@@ -12,9 +12,11 @@
 use std::sync::atomic::Ordering;
 
 use crate::layout::{self, CHANGE_COUNTERS, WORDS};
+use crate::lease::Leases;
 use crate::locked::Locked;
 use crate::memory::{AtomicU64, size};
-use crate::partition::Partition;
+use crate::namespace::Space;
+use crate::partition::{Moment, Partition};
 use crate::record::Header;
 use crate::slot::Slot;
 
@@ -29,6 +31,8 @@ const INTENT: usize = WORDS;
 const HASH: usize = WORDS + 8;
 const SEEN: usize = WORDS + 16;
 const SLOT: usize = WORDS + 24;
+/// The tag of the key's leases.
+const TAG: usize = WORDS + 32;
 const STORES: u64 = 1;
 const FILLS: u64 = 2;
 
@@ -40,15 +44,24 @@ impl<'c> Partition<'c> {
         self.memory.word(self.base + layout::CHANGES + number * 8)
     }
 
-    /// Notes that a key was changed; returns the word's former content.
-    pub(crate) fn note_change(&self, hash: u64) -> u64 {
+    /// Makes all leases and tokens of a key void; returns its word of changes before and after.
+    pub(crate) fn begin_change(&self, hash: u64, space: Space, moment: Moment) -> (u64, u64) {
+        // A filler that still sees its lease has noted the word of changes before, and so it sees the note below.
+        if self.has_given_leases() {
+            self.leases_of(hash, space, moment).end();
+        }
+        self.note_change(hash)
+    }
+
+    /// Notes that a key was changed; returns the word before and after.
+    pub(crate) fn note_change(&self, hash: u64) -> (u64, u64) {
         let word = self.changes_of(hash);
         let mut is = word.load(Ordering::Relaxed);
         loop {
             let count = (is >> COUNT_SHIFT).wrapping_add(1) << COUNT_SHIFT;
             let becomes = count | (is << TAG_BITS | tag_of(hash)) & TAGS_MASK;
             match word.compare_exchange(is, becomes, Ordering::SeqCst, Ordering::Relaxed) {
-                Ok(_) => return is,
+                Ok(_) => return (is, becomes),
                 Err(now) => is = now,
             }
         }
@@ -65,9 +78,11 @@ pub(crate) fn is_changed(then: u64, now: u64, hash: u64) -> bool {
 /// The intents of a holder of the lock. A process that takes the lock over from a killed holder finishes the holder's
 /// intent.
 impl Locked<'_> {
-    /// From here on a crash refuses all older tokens of the key.
-    pub(crate) fn intend_to_store(&self, hash: u64) {
-        self.partition.memory.store(self.partition.base + HASH, hash);
+    /// From here on a crash refuses all older tokens of the key, and ends its leases.
+    pub(crate) fn intend_to_store(&self, hash: u64, leases: Option<Leases<'_>>) {
+        let (memory, base) = (self.partition.memory, self.partition.base);
+        memory.store(base + HASH, hash);
+        memory.store(base + TAG, leases.map_or(0, |leases| leases.tag()));
         self.intend(STORES);
     }
 
@@ -95,6 +110,9 @@ impl Locked<'_> {
             return;
         }
         let hash = memory.load(base + HASH);
+        if self.partition.has_given_leases() {
+            Leases::noted(&self.partition, hash, memory.load(base + TAG)).end();
+        }
         let changes = self.partition.changes_of(hash);
         let now = changes.fetch_add((TAGS + 1) << COUNT_SHIFT, Ordering::SeqCst);
         if intent == FILLS && now != memory.load(base + SEEN) {
@@ -180,13 +198,14 @@ mod tests {
         let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
         let (mut session, hash) = (cache.session(), cache.places.hash(b"key"));
         for (deleted, fills) in [(false, true), (true, true), (true, false)] {
-            let (older, seen) = (session.token(b"key"), session.token(b"key").changes);
+            let older = session.token(b"key");
+            let crate::api::Fence::Changes(seen) = older.of else { panic!("{older:?}") };
             session.set(b"key", b"value", &Set::default()).unwrap();
             let locked = session.lock(hash).unwrap();
             let present = locked.find(hash, b"key", crate::namespace::Space::ROOT).unwrap();
             let now = locked.partition.changes_of(hash).load(Ordering::SeqCst);
             let seen = if deleted { seen } else { now };
-            locked.intend_to_store(hash);
+            locked.intend_to_store(hash, None);
             if fills {
                 locked.intend_to_fill(seen, present.slot);
             }

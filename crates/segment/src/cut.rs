@@ -140,7 +140,7 @@ impl Session {
             let chunk = locked::Entry { flags: written_at(locked.now), ..*chunk };
             let stored = locked.store(&chunk, None, Takes::Any, None);
             let stored = self.stored(stored, chunk.value.len());
-            self.release(locked);
+            self.unlock(locked);
             if stored?.is_some() {
                 return Ok(());
             }

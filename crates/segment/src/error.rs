@@ -162,6 +162,9 @@ pub enum Failed {
         /// The most that the cache takes.
         most: usize,
     },
+    /// So many leases are out that there is no room for another one.
+    #[error("too many leases at once: load without one, or try again")]
+    Leases,
     /// The session's namespace was removed.
     #[error("the namespace was removed: ask for it again")]
     Removed,
@@ -248,7 +251,7 @@ mod tests {
             session.set_patience(Duration::from_millis(20));
             is_busy(set(&mut session, b"more", Condition::Append));
             is_busy(session.touch(b"key", Some(Duration::from_secs(9))).err());
-            is_busy(session.expire(b"key").err());
+            is_busy(session.expire(b"key", None).err());
             is_busy(set(&mut session, b"another", Condition::None));
             is_busy(session.try_set(b"key", b"another", &Set::default()).err());
             assert!(is_there(&mut session));

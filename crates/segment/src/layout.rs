@@ -3,7 +3,7 @@
 //! ```text
 //! superblock 4 KiB | namespaces, 64 bytes each | lines of counters, 128 bytes a session | partition 0 | partition 1 | …
 //!
-//! partition: lock 64 | words 64 | upkeep 64 | growth 64 | active segments 128 | counters 128 | changes 8 KiB
+//! partition: lock 64 | words 64 | upkeep 64 | growth 64 | active segments 128 | counters 128 | changes 8 KiB | leases 8 KiB
 //!            | a word a segment | four words of notes a segment | a time a segment
 //!            | segments of the index, a word a segment | ghosts | index | segments
 //! ```
@@ -40,6 +40,10 @@ pub(crate) const CLASSES: usize = 8;
 /// many words.
 pub(crate) const CHANGE_COUNTERS: usize = 1024;
 
+/// The buckets of leases of a partition, and the leases in each: see `lease.rs`.
+pub(crate) const LEASE_BUCKETS: usize = 64;
+pub(crate) const LEASES_EACH: usize = 8;
+
 /// Offsets in a partition.
 pub(crate) const LOCK: usize = 0;
 pub(crate) const WORDS: usize = lock::LEN;
@@ -50,7 +54,8 @@ pub(crate) const GROWTH: usize = UPKEEP + 64;
 pub(crate) const ACTIVE: usize = GROWTH + 64;
 pub(crate) const COUNTERS: usize = ACTIVE + 2 * CLASSES * 8;
 pub(crate) const CHANGES: usize = COUNTERS + 128;
-pub(crate) const SEGMENT_WORDS: usize = CHANGES + CHANGE_COUNTERS * 8;
+pub(crate) const LEASES: usize = CHANGES + CHANGE_COUNTERS * 8;
+pub(crate) const SEGMENT_WORDS: usize = LEASES + LEASE_BUCKETS * 2 * LEASES_EACH * 8;
 
 /// The words of notes on a segment.
 pub(crate) const NOTES: usize = 4;

@@ -43,6 +43,7 @@ mod holder;
 mod in_place;
 mod index;
 mod layout;
+mod lease;
 mod lock;
 mod locked;
 mod memory;
@@ -68,7 +69,7 @@ mod touch;
 mod upkeep;
 mod whole;
 
-pub use api::{Condition, Entry, Outcome, Removal, Set, Token};
+pub use api::{Condition, Entry, Leased, Outcome, Removal, Set, Token};
 pub use cache::{Cache, Options};
 pub use change::Revise;
 pub use error::{Failed, Refused};

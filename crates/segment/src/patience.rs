@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::api::{Outcome, Set};
+use crate::api::{Leased, Outcome, Set};
 use crate::change::Revise;
 use crate::number::Delta;
 use crate::touch::{Initial, Sum};
@@ -36,8 +36,18 @@ impl Session {
     }
 
     /// [`expire`](Self::expire) without waiting.
-    pub fn try_expire(&mut self, key: &[u8]) -> Result<bool, Failed> {
-        self.at_once(|session| session.expire(key))
+    pub fn try_expire(&mut self, key: &[u8], keep: Option<Duration>) -> Result<bool, Failed> {
+        self.at_once(|session| session.expire(key, keep))
+    }
+
+    /// [`get_or_lease`](Self::get_or_lease) without waiting.
+    pub fn try_get_or_lease(
+        &mut self,
+        key: &[u8],
+        value: &mut Vec<u8>,
+        time: Duration,
+    ) -> Result<Leased, Failed> {
+        self.at_once(|session| session.get_or_lease(key, value, time))
     }
 
     /// [`incr`](Self::incr) without waiting.

@@ -1,11 +1,9 @@
 //! Storing an entry of one record, under any condition.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::Failed;
 use crate::api::{Condition, Outcome};
-use crate::changes::is_changed;
 use crate::locked::{self, Locked, Present, Stored, Takes};
 use crate::partition::Moment;
 use crate::room::NoRoom;
@@ -42,7 +40,7 @@ impl Session {
         // The namespace's generation is read again under the lock: it may have been cleared while this thread waited.
         let space = self.space_to_write()?;
         let outcome = self.put_locked(&mut locked, &locked::Entry { space, ..*entry }, condition);
-        self.release(locked);
+        self.unlock(locked);
         outcome
     }
 
@@ -59,7 +57,7 @@ impl Session {
                 return Ok(None);
             }
             let outcome = self.put_locked(&mut locked, head, condition);
-            self.release(locked);
+            self.unlock(locked);
             if let Some(outcome) = outcome? {
                 return Ok(Some(outcome));
             }
@@ -84,7 +82,7 @@ impl Session {
             _ => (Takes::Any, Outcome::NotStored),
         };
         let token = match condition {
-            Condition::Unchanged(token) => Some(token.changes),
+            Condition::Unchanged(token) => Some(token.of),
             _ => None,
         };
         let stored = locked.store(entry, present.as_ref(), takes, token);
@@ -148,7 +146,7 @@ impl Session {
 
     /// Releases a lock, and then does the work that was put off until it is free.
     #[inline]
-    pub(crate) fn release(&self, locked: Locked<'_>) {
+    pub(crate) fn unlock(&self, locked: Locked<'_>) {
         if !locked.doomed.is_empty() || locked.has_begun {
             self.release_and_work(locked);
         }
@@ -180,10 +178,8 @@ impl Session {
                 (present.found.version != wanted).then_some(Outcome::Exists)
             }
             (Condition::Unchanged(token), _) => {
-                let now = locked.partition.changes_of(entry.hash).load(Ordering::SeqCst);
-                let is_changed = is_changed(token.changes, now, entry.hash)
-                    || locked.moment.cleared != token.cleared
-                    || entry.space != token.space;
+                let is_changed = locked.is_void(token.of, entry.hash, entry.space)
+                    || !token.is_since(locked.moment, entry.space);
                 if is_changed {
                     self.count(Of::RefusedFills);
                 }

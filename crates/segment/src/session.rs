@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::Failed;
-use crate::api::{Condition, Entry, Outcome, Removal, Set, Token};
+use crate::api::{Condition, Entry, Fence, Outcome, Removal, Set, Token};
 use crate::cache::Cache;
 use crate::change::joined;
 use crate::layout::LOCK;
@@ -227,7 +227,7 @@ impl Session {
             return Ok(Removal::Exists);
         }
         // Sessions that fill the key now see the change, at the latest after they have published.
-        locked.partition.note_change(hash);
+        locked.partition.begin_change(hash, space, locked.moment);
         self.remove(hash, locked, &present, self.patience);
         self.count(Of::Deletes);
         Ok(Removal::Removed)
@@ -246,7 +246,7 @@ impl Session {
     pub fn token(&self, key: &[u8]) -> Token {
         let hash = self.hash(key);
         Token {
-            changes: self.partition(hash).changes_of(hash).load(Ordering::SeqCst),
+            of: Fence::Changes(self.partition(hash).changes_of(hash).load(Ordering::SeqCst)),
             cleared: self.cache.moment().cleared,
             space: self.space(),
         }
@@ -311,7 +311,7 @@ impl Session {
         let partition = self.partition(hash);
         // First the change is noted, so that a session that fills the key now sees it, at the latest
         // after it has published.
-        partition.note_change(hash);
+        partition.begin_change(hash, self.space(), self.cache.moment());
         let Ok(mut locked) = self.lock(hash) else {
             self.count(Of::Busy);
             return partition.clear_slots((hash, key, self.space()), self.cache.moment());

@@ -7,9 +7,11 @@
 
 use std::sync::atomic::Ordering;
 
+use crate::api::Fence;
 use crate::changes::is_changed;
 use crate::index::exchange;
 use crate::layout::{BUCKET_SLOTS, CLASSES};
+use crate::lease::Leases;
 use crate::locked::{Entry, Locked, MAIN, Present, SMALL, Stored, Takes};
 use crate::memory::{AtomicU64, fence};
 use crate::namespace::Space;
@@ -31,7 +33,7 @@ impl<'c> Locked<'c> {
         entry: &Entry<'_>,
         known: Option<&Present<'_>>,
         takes: Takes,
-        token: Option<u64>,
+        token: Option<Fence>,
     ) -> Result<Stored, NoRoom> {
         let hash = entry.hash;
         let was = known.and_then(|known| self.chunks_of(hash, known));
@@ -60,26 +62,40 @@ impl<'c> Locked<'c> {
         }
         let uses = older.map_or(0, |older| older.slot.uses());
         let slot = self.slot_of(entry.hash, segment, at, uses);
+        // Chunks are nobody's keys. Elsewhere the leases of the key end with this change.
+        let has_leases = entry.space != Space::CHUNKS && self.partition.has_given_leases();
+        let leases = has_leases.then(|| self.leases_of(entry));
+        // This comes before the look at the lease. Who changes the key ends the lease before it notes the change: so it is
+        // seen as void here, or the note differs from this one after a crash.
         let seen = self.partition.changes_of(hash).load(Ordering::SeqCst);
-        let is_late = |now| token.is_some_and(|token| is_changed(token, now, hash));
-        if is_late(seen) {
+        if token.is_some_and(|token| self.is_void(token, hash, entry.space)) {
             // While room was made, a delete may have given up waiting and removed the key without
             // the lock.
             return Ok(Stored { version: 0, is_there: false, is_late: true });
         }
         // After a crash no older token may succeed, and no deleted value may be left.
-        self.intend_to_store(hash);
+        self.intend_to_store(hash, leases);
         // The record is counted before its slot exists. A segment with fewer live records than noted stays; one with more would
         // be given back.
         self.count_alive(segment, &header);
         let is_there = self.publish(hash, slot, older, takes, token.map(|_| seen));
         #[cfg(test)]
         tests::published(&self.partition, hash);
-        let before = self.partition.note_change(hash);
+        // The second look: the loader's own end of its lease fails if another thread has ended it.
+        let is_over = |lease| leases.is_none_or(|leases| !leases.end_one(lease));
+        let has_lost_lease = matches!(token, Some(Fence::Lease(lease)) if is_over(lease));
+        if let Some(leases) = leases {
+            leases.end();
+        }
+        let (before, _) = self.partition.note_change(hash);
         if !is_there {
             self.count_dead(segment, &header);
         }
-        let is_late = is_late(before);
+        let is_late = match token {
+            Some(Fence::Changes(then)) => is_changed(then, before, hash),
+            Some(Fence::Lease(_)) => has_lost_lease,
+            None => false,
+        };
         let version = header.whole_version(|| self.partition.version_of(segment, slot));
         if is_late && is_there {
             // A delete without the lock has come in between. The value is removed before any other work, because readers
@@ -95,6 +111,22 @@ impl<'c> Locked<'c> {
             self.doom(hash, chunks);
         }
         Ok(Stored { version, is_there, is_late })
+    }
+
+    /// Whether a token of a key is void.
+    pub(crate) fn is_void(&self, token: Fence, hash: u64, space: Space) -> bool {
+        match token {
+            Fence::Changes(then) => {
+                is_changed(then, self.partition.changes_of(hash).load(Ordering::SeqCst), hash)
+            }
+            Fence::Lease(lease) => {
+                !self.partition.leases_of(hash, space, self.moment).has(lease, self.now)
+            }
+        }
+    }
+
+    fn leases_of(&self, entry: &Entry<'_>) -> Leases<'c> {
+        self.partition.leases_of(entry.hash, entry.space, self.moment)
     }
 
     /// The header of an entry's record.
@@ -296,7 +328,7 @@ mod tests {
         let (hash, key, space) = (cache.places.hash(b"key"), &b"key"[..], Space::ROOT);
         let shape = Entry::lasting(hash, key, b"filled");
         for is_late in [true, false] {
-            let token = session.token(key).changes;
+            let token = session.token(key).of;
             let mut locked = session.lock(hash).unwrap();
             IS_CHANGED_THEN.set(is_late);
             let stored = locked.store(&shape, None, Takes::Any, Some(token)).unwrap();

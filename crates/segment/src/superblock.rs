@@ -12,7 +12,7 @@ use crate::memory::Memory;
 const MAGIC: u64 = u64::from_be_bytes(*b"larderSG");
 
 /// Changes with every change of what a region looks like.
-const FORMAT: u64 = 6;
+const FORMAT: u64 = 7;
 
 /// The number of clears of the region.
 pub(crate) const CLEARED: usize = 256;

@@ -52,7 +52,8 @@ pub struct Initial {
 enum Mark {
     /// The entry expires at this time.
     Expiry(u64),
-    Stale,
+    /// It is stale, and expires at this time at the latest.
+    Stale(u64),
 }
 
 impl Session {
@@ -88,10 +89,14 @@ impl Session {
         Err(Failed::Busy { holder: None, waited: Duration::ZERO })
     }
 
-    /// Marks a value as out of date. It stays, for callers that prefer an old value to no value. `false` where there is no
-    /// value.
-    pub fn expire(&mut self, key: &[u8]) -> Result<bool, Failed> {
-        Ok(self.mark(key, Mark::Stale, None)?.is_some())
+    /// Marks a value as out of date. It stays for so long (`None`: for the rest of its TTL), for callers that prefer an old
+    /// value to no value. `false` where there is no value.
+    ///
+    /// Like any change, it makes all tokens and leases of the key void, whether or not there is a value.
+    pub fn expire(&mut self, key: &[u8], keep: Option<Duration>) -> Result<bool, Failed> {
+        let (hash, end) = (self.key(key)?, self.cache.expiry(keep));
+        self.partition(hash).begin_change(hash, self.space(), self.cache.moment());
+        Ok(self.mark(key, Mark::Stale(end), None)?.is_some())
     }
 
     /// Changes a value that is a decimal number. Flags, TTL and the mark of
@@ -159,7 +164,7 @@ impl Session {
         };
         let stored = locked.store(&entry, Some(&present), Takes::Older, None);
         let stored = self.stored(stored, text.len());
-        self.release(locked);
+        self.unlock(locked);
         let Some(stored) = stored? else { return Ok(None) };
         let sum = Sum::Is { number: sum, version: stored.version };
         Ok(Some(if stored.is_there { sum } else { Sum::NotFound }))
@@ -182,8 +187,12 @@ impl Session {
                 locked.remove(&present);
                 return Ok(None);
             }
-            let Mark::Expiry(expiry) = mark else {
-                return Ok(Some(locked.mark(hash, &present, header.expiry, true)));
+            let expiry = match mark {
+                Mark::Expiry(expiry) => expiry,
+                // The chunks of a value may outlive it.
+                Mark::Stale(end) => {
+                    return Ok(Some(locked.mark(hash, &present, header.expiry.min(end), true)));
+                }
             };
             let in_chunks = header.kind & kind::CUT != 0 && ready != Some(present.found.version);
             if !in_chunks {

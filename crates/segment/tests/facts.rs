@@ -48,7 +48,7 @@ fn facts_are_those_of_a_get_and_change_nothing() {
     set(&mut session, b"n", b"99");
     assert_eq!(session.incr(b"n", Delta::Up(1), None).unwrap().number(), Some(100));
     assert_eq!(session.facts(b"n").unwrap().len, 3, "the text of a number");
-    session.expire(b"n").unwrap();
+    session.expire(b"n", None).unwrap();
     assert!(session.facts(b"n").unwrap().entry.stale);
 }
 

@@ -52,7 +52,7 @@ fn touch_and_expire_write_nothing_anew() {
         let touched = session.get_and_touch(b"key", HOUR, &mut value).unwrap().unwrap();
         assert_eq!((touched.version, value.len(), touched.stale), (version, 3000, false));
         assert!(touched.ttl.unwrap() > Duration::from_mins(59));
-        assert_eq!(session.expire(b"key"), Ok(true));
+        assert_eq!(session.expire(b"key", None), Ok(true));
         assert_eq!(session.touch(b"key", None), Ok(true));
         let stale = session.get(b"key", &mut value).unwrap();
         assert_eq!((stale.stale, stale.ttl), (true, None));
@@ -123,7 +123,7 @@ fn what_depends_on_a_version_fails_after_a_change_in_place() {
     session.incr(b"key", Delta::Up(1), None).unwrap();
     let changes: [fn(&mut Session); 2] = [
         |session| assert_eq!(session.incr(b"key", Delta::Up(1), None).unwrap().number(), Some(3)),
-        |session| assert_eq!(session.expire(b"key"), Ok(true)),
+        |session| assert_eq!(session.expire(b"key", None), Ok(true)),
     ];
     for change in changes {
         let version = session.get(b"key", &mut Vec::new()).unwrap().version;

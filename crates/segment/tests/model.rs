@@ -155,7 +155,7 @@ impl Model {
             Step::Fill(_) => {}
             Step::Expire(key) => {
                 let known = self.map.get_mut(&key);
-                assert_eq!(session.expire(&name(key)), Ok(known.is_some()));
+                assert_eq!(session.expire(&name(key), None), Ok(known.is_some()));
                 if let Some(known) = known {
                     known.stale = true;
                     known.version = session.get(&name(key), &mut Vec::new()).unwrap().version;

@@ -245,7 +245,7 @@ fn a_removed_namespace_gives_its_place_to_another_which_finds_nothing_of_it() {
     assert_eq!(many, 0);
     assert_eq!(of_old.delete(b"large"), Ok(false));
     assert_eq!(of_old.touch(b"large", None), Ok(false));
-    assert_eq!(of_old.expire(b"large"), Ok(false));
+    assert_eq!(of_old.expire(b"large", None), Ok(false));
     let large = vec![1; 100_000];
     for value in [&b"old"[..], &large] {
         for condition in [Condition::None, Condition::Absent] {

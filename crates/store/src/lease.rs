@@ -50,8 +50,8 @@ pub enum Leased {
 
 /// A session that chooses one loader of a key that is absent or stale: [`Session::leases`] returns it.
 ///
-/// A lease is over once its time has passed, once its value is filled in, or once anybody stores, deletes or expires the
-/// key. Its token is void from then on. What is evicted or cleared ends no lease by itself, but a clear voids all tokens.
+/// A lease is over once its time has passed, once its value is filled in, once anybody stores, deletes or expires the key,
+/// and once the store is cleared. Its token is void from then on.
 ///
 /// A read never finds the lease of an absent key. A server that keeps the lease in the place of the entry may take the
 /// key for present in all other operations, until the lease is over.
@@ -81,7 +81,8 @@ pub trait Leases: Session {
     /// Marks the entry of `key` as stale and keeps it for so long (`None`: as long as its TTL says); `false` where there is
     /// no entry. The TTL never becomes longer by this.
     ///
-    /// All reads tell that the value is stale; a batch may leave it out. Any set of the key makes it fresh.
+    /// All reads tell that the value is stale; a batch may leave it out. Any set of the key makes it fresh. All tokens of the
+    /// key become void, even where there is no entry: a value may be on its way that was loaded before.
     fn expire(&mut self, key: &[u8], keep: Option<Duration>) -> Result<bool>;
 
     /// A token without a lease: any number of callers get one. It is taken before the value is read elsewhere. Sessions

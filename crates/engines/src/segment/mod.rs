@@ -1,6 +1,7 @@
 //! The shared part of `memory:` and `mmap:`: a segment cache as a store, and sessions on it.
 
 mod config;
+mod leases;
 mod session;
 mod store;
 

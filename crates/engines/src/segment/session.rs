@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use larder_segment::{Cache, Condition, Entry, Failed, Namespace, Outcome, Removal, Set, Sum};
 use larder_store::{
-    Counted, DeleteOutcome, Delta, Error, Facts, Initial, Meta, Remaining, Result, Session,
+    Counted, DeleteOutcome, Delta, Error, Facts, Initial, Leases, Meta, Remaining, Result, Session,
     SetMode, SetOptions, SetOutcome,
 };
 
@@ -14,8 +14,8 @@ use super::config::refused;
 /// One thread's handle on a segment cache.
 #[derive(Debug)]
 pub(super) struct SegmentSession {
-    engine: &'static str,
-    inner: larder_segment::Session,
+    pub(super) engine: &'static str,
+    pub(super) inner: larder_segment::Session,
     /// The name of the keys' namespace.
     namespace: Option<Arc<str>>,
     /// Whether `inner` is of that namespace. Only a write makes it: a region has few namespaces, and a read must not use
@@ -48,7 +48,7 @@ impl SegmentSession {
 
     /// Whether the session's namespace can have entries.
     #[inline]
-    fn is_there(&mut self) -> bool {
+    pub(super) fn is_there(&mut self) -> bool {
         self.namespace.is_none() || self.is_inside && !self.inner.is_removed() || self.look_for_it()
     }
 
@@ -62,7 +62,7 @@ impl SegmentSession {
     }
 
     /// Makes the session's namespace, unless it exists.
-    fn claim(&mut self) -> Result<()> {
+    pub(super) fn claim(&mut self) -> Result<()> {
         if !self.is_there()
             && let Some(name) = &self.namespace
         {
@@ -73,9 +73,9 @@ impl SegmentSession {
     }
 
     /// Runs a write inside the session's namespace, which is made first unless it exists.
-    fn inside<T>(
+    pub(super) fn inside<T>(
         &mut self,
-        write: impl Fn(&mut larder_segment::Session) -> std::result::Result<T, Failed>,
+        mut write: impl FnMut(&mut larder_segment::Session) -> std::result::Result<T, Failed>,
     ) -> Result<T> {
         self.claim()?;
         let mut written = write(&mut self.inner);
@@ -88,7 +88,7 @@ impl SegmentSession {
     }
 
     /// Refuses a key that is too long, in reads too.
-    fn check(&self, key: &[u8]) -> Result<()> {
+    pub(super) fn check(&self, key: &[u8]) -> Result<()> {
         let limit = self.inner.cache().max_key();
         if key.len() > limit {
             return Err(Error::KeyTooLong { engine: self.engine, len: key.len(), limit });
@@ -216,6 +216,10 @@ impl Session for SegmentSession {
         Ok(())
     }
 
+    fn leases(&mut self) -> Option<&mut dyn Leases> {
+        Some(self)
+    }
+
     fn clear(&mut self) -> Result<()> {
         if self.is_there() {
             self.inner.clear();
@@ -224,14 +228,16 @@ impl Session for SegmentSession {
     }
 }
 
-fn meta(entry: &Entry) -> Meta {
+pub(super) fn meta(entry: &Entry) -> Meta {
     let ttl = entry.ttl.map_or(Remaining::Forever, Remaining::For);
     Meta { flags: entry.flags, version: Some(entry.version), ttl, stale: entry.stale }
 }
 
-fn failed(engine: &'static str, why: Failed) -> Error {
+pub(super) fn failed(engine: &'static str, why: Failed) -> Error {
     match why {
-        Failed::Busy { .. } | Failed::Removed => Error::Busy { engine, what: why.to_string() },
+        Failed::Busy { .. } | Failed::Removed | Failed::Leases => {
+            Error::Busy { engine, what: why.to_string() }
+        }
         Failed::TooLarge { size, most } => Error::ValueTooLarge { engine, len: size, limit: most },
         Failed::KeyTooLong { size, most } => Error::KeyTooLong { engine, len: size, limit: most },
     }

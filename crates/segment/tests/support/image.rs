@@ -182,7 +182,7 @@ fn change(session: &mut Session) {
             0 => session.delete(&name).is_ok(),
             1 => session.set(&name, APPENDED, &set(Condition::Append)).is_ok(),
             2 => session.touch(&name, Some(Duration::from_secs(9))).is_ok(),
-            3 => session.expire(&name).is_ok(),
+            3 => session.expire(&name, None).is_ok(),
             4 => {
                 let token = session.token(&name);
                 session.set(&name, &value, &set(Condition::Unchanged(token))).is_ok()

@@ -174,7 +174,7 @@ impl Worker {
             What::Set(key) => self.set(key),
             What::Append(key) => self.append(key),
             What::Delete(key) => self.delete(key),
-            What::Expire(key) => self.session.expire(&name(key)).map(drop),
+            What::Expire(key) => self.session.expire(&name(key), None).map(drop),
             What::Touch(key) => self.touch(key),
             What::Fill(key) => self.fill(key),
             What::Count(counter) => self.change_counter(counter),

@@ -38,6 +38,7 @@ pub(super) const CASES: &[Case] = &[
     case!(expire_makes_no_ttl_longer, LEASES, TTL),
     case!(expire_of_an_absent_key_is_false, LEASES),
     case!(expire_makes_older_tokens_void, LEASES),
+    case!(expire_of_an_absent_key_makes_its_tokens_void, LEASES),
     case!(a_set_or_fill_makes_a_stale_entry_fresh, LEASES),
     case!(a_delete_takes_a_stale_entry_away, LEASES),
     case!(a_token_without_a_lease_fills_until_the_key_changes, TOKENS),
@@ -519,6 +520,18 @@ fn expire_makes_older_tokens_void(fixture: &Fixture) -> Result<(), Failed> {
     is_void(&mut *session, &key, &token, Some(b"old"), "another expire")?;
     let (next, _) = ask_for_stale(&mut *other, &key, b"old", LONG)?;
     ensure!(next.is_some(), "nobody is told to load after an expire");
+    Ok(())
+}
+
+fn expire_of_an_absent_key_makes_its_tokens_void(fixture: &Fixture) -> Result<(), Failed> {
+    let (mut session, mut other) = (fixture.session()?, fixture.session()?);
+    let key = fixture.key("a");
+    let token = loads(&mut *session, &key, LONG)?;
+    ensure!(!expire(&mut *other, &key, None)?, "expire of an absent key is true");
+    lacks(&mut *session, &key)?;
+    let next = loads(&mut *other, &key, LONG)?;
+    is_void(&mut *session, &key, &token, None, "an expire")?;
+    ensure!(fill(&mut *other, &key, b"newer", &next)?.is_stored(), "the later fill is refused");
     Ok(())
 }
 

@@ -102,10 +102,10 @@ impl Leases for MapSession {
         let mut map = self.shared.begin(key)?;
         let end = keep.and_then(|keep| self.shared.deadline(Some(keep)));
         let marks = self.shared.fault.marks();
+        map.change(key);
         let Some(entry) = map.entries.get_mut(key) else { return Ok(false) };
         entry.is_stale = marks;
         entry.deadline_ms = [entry.deadline_ms, end].into_iter().flatten().min();
-        map.change(key);
         Ok(true)
     }
 

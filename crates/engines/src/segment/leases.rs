@@ -1,0 +1,82 @@
+//! The leases of a segment cache, which lie in the region.
+
+use std::time::Duration;
+
+use larder_segment::{Condition, Entry, Outcome, Set};
+use larder_store::{Error, Leased, Leases, Meta, Result, SetMode, SetOptions, SetOutcome, Token};
+
+use super::session::{SegmentSession, failed, meta};
+
+impl Leases for SegmentSession {
+    fn get_or_lease(&mut self, key: &[u8], value: &mut Vec<u8>, time: Duration) -> Result<Leased> {
+        self.check(key)?;
+        let leased = self.inside(|inner| inner.get_or_lease(key, value, time))?;
+        let told = |entry: Option<Entry>| -> Option<Meta> { entry.as_ref().map(meta) };
+        Ok(match leased {
+            larder_segment::Leased::Hit(entry) => Leased::Hit(meta(&entry)),
+            larder_segment::Leased::Load { token, stale } => {
+                Leased::Load { token: Token::from_bytes(token.to_bytes()), stale: told(stale) }
+            }
+            larder_segment::Leased::Wait { stale } => Leased::Wait { stale: told(stale) },
+        })
+    }
+
+    fn fill(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        options: &SetOptions,
+        token: &Token,
+    ) -> Result<SetOutcome> {
+        if options.mode != SetMode::Set {
+            return Err(Error::Unsupported {
+                engine: self.engine,
+                operation: "a fill in this mode",
+            });
+        }
+        self.check(key)?;
+        let Some(token) = read(token).filter(|_| self.is_there()) else {
+            return Ok(SetOutcome::NotStored);
+        };
+        let condition = Condition::Unchanged(token);
+        let set = Set { condition, ttl: options.ttl, flags: options.flags };
+        let outcome = self.inner.set(key, value, &set);
+        Ok(match outcome.map_err(|why| failed(self.engine, why))? {
+            Outcome::Stored(version) => SetOutcome::Stored(Some(version)),
+            _ => SetOutcome::NotStored,
+        })
+    }
+
+    fn release(&mut self, key: &[u8], token: &Token) -> Result<bool> {
+        self.check(key)?;
+        let token = read(token).filter(|_| self.is_there());
+        Ok(token.is_some_and(|token| self.inner.release(key, &token)))
+    }
+
+    fn expire(&mut self, key: &[u8], keep: Option<Duration>) -> Result<bool> {
+        self.check(key)?;
+        let engine = self.engine;
+        Ok(self.is_there() && self.inner.expire(key, keep).map_err(|why| failed(engine, why))?)
+    }
+
+    fn token(&mut self, key: &[u8]) -> Result<Token> {
+        self.check(key)?;
+        self.claim()?;
+        Ok(Token::from_bytes(self.inner.token(key).to_bytes()))
+    }
+
+    fn renew(&mut self, key: &[u8], held: Option<&Token>) -> Result<Option<Token>> {
+        self.check(key)?;
+        self.claim()?;
+        let read_held = held.map(read);
+        let renewed = self.inner.renew(key, read_held.flatten().as_ref());
+        // Bytes that are no token are void.
+        let renewed = renewed.filter(|_| read_held != Some(None));
+        Ok(renewed.map(|token| Token::from_bytes(token.to_bytes())))
+    }
+}
+
+/// The token of these bytes, if they are one.
+fn read(token: &Token) -> Option<larder_segment::Token> {
+    larder_segment::Token::from_bytes(&token.to_bytes())
+}
