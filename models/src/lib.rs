@@ -30,6 +30,11 @@ hold! {
     a_reader_and_one_who_clears
     whoever_dies_leaves_what_others_go_on_from
     one_who_fills_and_dies_and_one_who_deletes
+    two_who_miss_one_key
+    one_who_fills_under_a_lease_and_one_who_asks
+    one_who_fills_under_a_lease_and_one_who_deletes
+    one_who_fills_under_a_lease_and_dies_and_one_who_deletes
+    one_who_dies_while_a_lease_is_given
     one_who_touches_and_a_reader
     a_session_and_one_who_gives_its_number_away
     two_who_take_one_lock
@@ -60,6 +65,11 @@ break_with! {
     without_a_readers_look_at_the_grown: no_look_at_the_grown a_reader_and_one_who_splits
     without_finishing_what_the_dead_began: no_finishing one_who_fills_and_dies_and_one_who_deletes
     with_tokens_that_see_one_change: one_change_is_none one_who_fills_and_one_who_deletes
+    without_a_look_at_leases_under_the_lock: no_look_at_leases two_who_miss_one_key
+    without_a_look_at_the_entry_under_the_lock: no_look_at_the_entry one_who_fills_under_a_lease_and_one_who_asks
+    without_a_second_look_at_the_lease: no_second_look_at_the_lease one_who_fills_under_a_lease_and_one_who_deletes
+    with_changes_that_end_no_lease: no_end_of_leases one_who_fills_under_a_lease_and_one_who_deletes
+    with_leases_that_end_after_the_note: noted_before_the_end one_who_fills_under_a_lease_and_dies_and_one_who_deletes
     with_locks_that_release_nothing: no_release_of_locks two_who_take_one_lock
     with_locks_taken_over_by_a_store: taken_over_by_a_store two_who_take_the_lock_of_a_dead_one
     with_a_session_of_every_life: lives_are_one a_session_and_one_who_gives_its_number_away

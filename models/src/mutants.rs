@@ -30,6 +30,12 @@ const BASE: &[Change] = &[
         is: "CHANGE_COUNTERS: usize = 1024",
         becomes: "CHANGE_COUNTERS: usize = 2",
     },
+    Change {
+        file: "layout.rs",
+        is: "LEASE_BUCKETS: usize = 64",
+        becomes: "LEASE_BUCKETS: usize = 1",
+    },
+    Change { file: "layout.rs", is: "LEASES_EACH: usize = 8", becomes: "LEASES_EACH: usize = 2" },
 ];
 
 /// The unchanged code, and copies with one deliberate error each.
@@ -175,6 +181,49 @@ const MUTANTS: &[Mutant] = &[
             is: "(0..changes).any(",
             becomes: "(1..changes).any(",
         }],
+    },
+    Mutant {
+        name: "no_look_at_leases",
+        changes: &[Change { file: "lease.rs", is: "if leases.is_given(now) {", becomes: "if false {" }],
+    },
+    Mutant {
+        name: "no_look_at_the_entry",
+        changes: &[Change {
+            file: "lease.rs",
+            is: "if present.map(|present| present.found.version) != stale.map(|stale| stale.version) {",
+            becomes: "if false {",
+        }],
+    },
+    Mutant {
+        name: "no_second_look_at_the_lease",
+        changes: &[Change {
+            file: "store.rs",
+            is: "Some(Fence::Lease(_)) => has_lost_lease,",
+            becomes: "Some(Fence::Lease(_)) => false,",
+        }],
+    },
+    Mutant {
+        name: "no_end_of_leases",
+        changes: &[Change {
+            file: "changes.rs",
+            is: "self.leases_of(hash, space, moment).end();",
+            becomes: "",
+        }],
+    },
+    Mutant {
+        name: "noted_before_the_end",
+        changes: &[
+            Change {
+                file: "changes.rs",
+                is: "if self.has_given_leases() {\n            self.leases_of(hash, space, moment).end();",
+                becomes: "let noted = self.note_change(hash);\n        if self.has_given_leases() {\n            self.leases_of(hash, space, moment).end();",
+            },
+            Change {
+                file: "changes.rs",
+                is: "        }\n        self.note_change(hash)\n",
+                becomes: "        }\n        noted\n",
+            },
+        ],
     },
     Mutant {
         name: "no_release_of_locks",

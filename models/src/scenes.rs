@@ -20,7 +20,7 @@ use crate::session::lock_within;
 use crate::slot::Slot;
 use crate::superblock::Superblock;
 use crate::upkeep::{Keeps, Victim, Work};
-use crate::{Condition, Delta, Failed, Options, Outcome, Session, Set, Sum};
+use crate::{Condition, Delta, Failed, Leased, Options, Outcome, Session, Set, Sum, Token};
 
 /// Segments of two records each. Two segments are kept free, so that the start of a third empties the oldest one.
 const GEOMETRY: Geometry = Geometry {
@@ -222,6 +222,120 @@ pub(crate) fn one_who_fills_and_dies_and_one_who_deletes() {
     }
 }
 
+/// The answer to one who asks for a lease, with any time.
+fn ask(session: &mut Session) -> Result<Leased, Failed> {
+    session.get_or_lease(KEY, &mut Vec::new(), Duration::from_hours(1))
+}
+
+/// A lease of the key, which nobody has.
+fn lease(session: &mut Session) -> Token {
+    match ask(session) {
+        Ok(Leased::Load { token, .. }) => token,
+        other => panic!("who should load is told {other:?}"),
+    }
+}
+
+fn loads(answer: &Result<Leased, Failed>) -> bool {
+    matches!(answer, Ok(Leased::Load { .. }))
+}
+
+/// Of two who miss a key, one is told to load it. The other one waits, or does not get the lock.
+pub(crate) fn two_who_miss_one_key() {
+    explore(3, || {
+        let cache = cache();
+        let (mut one, mut other) = (cache.session(), cache.session());
+        let answers = at_once(move || ask(&mut one), move || ask(&mut other));
+        assert!(!(loads(&answers.0) && loads(&answers.1)), "two are told to load");
+        assert!(loads(&answers.0) || loads(&answers.1), "nobody is told to load: {answers:?}");
+    });
+}
+
+/// Who asks while the loader fills the key in finds the value or waits, and is not told to load it again.
+pub(crate) fn one_who_fills_under_a_lease_and_one_who_asks() {
+    explore(3, || {
+        let cache = cache();
+        let (mut filler, mut asker) = (cache.session(), cache.session());
+        let condition = Condition::Unchanged(lease(&mut filler));
+        let fill = move || filler.set(KEY, ONE, &Set { condition, ..Set::default() });
+        let (filled, answer) = at_once(fill, move || ask(&mut asker));
+        let is_filled = matches!(filled, Ok(Outcome::Stored(_)));
+        assert!(!(is_filled && loads(&answer)), "two are told to load");
+    });
+}
+
+/// A value that was loaded under a lease before a delete is absent after it. Who asks after the delete is told to load.
+pub(crate) fn one_who_fills_under_a_lease_and_one_who_deletes() {
+    explore(3, || {
+        let cache = cache();
+        let (mut filler, mut deleter) = (cache.session(), cache.session());
+        let condition = Condition::Unchanged(lease(&mut filler));
+        let fill = move || filler.set(KEY, ONE, &Set { condition, ..Set::default() });
+        let (filled, _) = at_once(fill, move || deleter.delete(KEY).unwrap());
+        assert_eq!(get(&mut cache.session(), KEY), None, "{filled:?}");
+        lease(&mut cache.session());
+    });
+}
+
+/// The same scene with a filler that is killed, at any of its writes.
+pub(crate) fn one_who_fills_under_a_lease_and_dies_and_one_who_deletes() {
+    for writes in 0.. {
+        let is_killed = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let it_was = Arc::clone(&is_killed);
+        explore(2, move || {
+            let cache = cache();
+            let (mut filler, mut deleter) = (cache.session(), cache.session());
+            let condition = Condition::Unchanged(lease(&mut filler));
+            let it_was = Arc::clone(&it_was);
+            let fill = move || {
+                memory::die_after(Some(writes));
+                let set = Set { condition, ..Set::default() };
+                let ended = catch_unwind(AssertUnwindSafe(|| filler.set(KEY, ONE, &set)));
+                memory::die_after(None);
+                if let Err(cause) = ended {
+                    assert!(cause.is::<Killed>());
+                    it_was.store(true, Release);
+                }
+            };
+            at_once(fill, move || deleter.delete(KEY).unwrap());
+            set(&mut cache.session(), OTHER, ANOTHERS);
+            assert_eq!(get(&mut cache.session(), KEY), None, "killed after {writes} writes");
+            lease(&mut cache.session());
+        });
+        if !is_killed.load(Acquire) {
+            return;
+        }
+    }
+}
+
+/// Who gives a lease and is killed at any write leaves a lease that is whole, or none.
+pub(crate) fn one_who_dies_while_a_lease_is_given() {
+    for writes in 0.. {
+        let is_killed = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let it_was = Arc::clone(&is_killed);
+        explore(0, move || {
+            let cache = cache();
+            let mut asker = cache.session();
+            memory::die_after(Some(writes));
+            let ended = catch_unwind(AssertUnwindSafe(|| ask(&mut asker)));
+            memory::die_after(None);
+            if let Err(cause) = ended {
+                assert!(cause.is::<Killed>());
+                it_was.store(true, Release);
+            }
+            let mut next = cache.session();
+            // Only a delete ends the lease of a dead loader before its time.
+            next.delete(KEY).unwrap();
+            let token = lease(&mut next);
+            let set = Set { condition: Condition::Unchanged(token), ..Set::default() };
+            let filled = next.set(KEY, ONE, &set);
+            assert!(matches!(filled, Ok(Outcome::Stored(_))), "{filled:?} after {writes} writes");
+        });
+        if !is_killed.load(Acquire) {
+            return;
+        }
+    }
+}
+
 /// A reader finds the old or the new TTL during a touch, and the old or the new number during an
 /// addition.
 pub(crate) fn one_who_touches_and_a_reader() {
@@ -253,12 +367,12 @@ pub(crate) fn one_who_clears_and_fills_and_one_who_deletes() {
     explore(2, || {
         let cache = cache();
         let (mut filler, mut deleter) = (cache.session(), cache.session());
-        let before = filler.token(KEY).changes;
+        let before = filler.token(KEY).of;
         let fill = move || {
             filler.cache().clear();
             let token = filler.token(KEY);
             let condition = Condition::Unchanged(token);
-            (token.changes, filler.set(KEY, ONE, &Set { condition, ..Set::default() }))
+            (token.of, filler.set(KEY, ONE, &Set { condition, ..Set::default() }))
         };
         let ((at_first, filled), _) = at_once(fill, move || deleter.delete(KEY).unwrap());
         // A filler that began after the deleter may store its value, which it loaded later.
