@@ -260,3 +260,86 @@ impl Session {
         held.is_none_or(was_valid).then_some(new)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Cache, Condition, Options, Outcome, Set};
+
+    fn load(session: &mut Session) -> Token {
+        let asked = session.get_or_lease(b"key", &mut Vec::new(), Duration::from_hours(1));
+        let Ok(Leased::Load { token, .. }) = asked else { panic!("{asked:?}") };
+        token
+    }
+
+    fn is_filled(session: &mut Session, token: Token) -> bool {
+        let set = Set { condition: Condition::Unchanged(token), ..Set::default() };
+        matches!(session.set(b"key", b"filled", &set), Ok(Outcome::Stored(_)))
+    }
+
+    #[test]
+    fn numbers_begin_again_and_none_is_zero() {
+        let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
+        let mut session = cache.session();
+        let mut seen = Vec::new();
+        load(&mut session);
+        for given in [NUMBER - 2, NUMBER - 1, NUMBER, u64::MAX - 1, u64::MAX] {
+            let partition = session.partition(session.hash(b"key"));
+            partition.memory.store(partition.base + GIVEN, given);
+            session.delete(b"key").unwrap();
+            let token = load(&mut session);
+            let Fence::Lease(lease) = token.of else { panic!("{token:?}") };
+            assert_ne!(lease & NUMBER, 0, "after {given}");
+            assert!(partition_has_given(&session), "after {given}");
+            seen.push(token);
+            assert!(is_filled(&mut session, token), "after {given}");
+        }
+    }
+
+    fn partition_has_given(session: &Session) -> bool {
+        session.partition(session.hash(b"key")).has_given_leases()
+    }
+
+    #[test]
+    fn who_takes_over_from_a_killed_writer_ends_the_leases_of_its_key_alone() {
+        let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
+        let mut session = cache.session();
+        for is_of_it in [true, false] {
+            let token = load(&mut session);
+            let hash = session.hash(if is_of_it { b"key" } else { b"other" });
+            let locked = session.lock(hash).unwrap();
+            let leases = locked.partition.leases_of(hash, Space::ROOT, locked.moment);
+            locked.intend_to_store(hash, Some(leases));
+            locked.finish_intent();
+            drop(locked);
+            assert_eq!(is_filled(&mut session, token), !is_of_it);
+            session.delete(b"key").unwrap();
+        }
+    }
+
+    #[test]
+    fn a_lease_is_over_with_its_time() {
+        let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
+        let session = cache.session();
+        let hash = session.hash(b"key");
+        let locked = session.lock(hash).unwrap();
+        let leases = locked.partition.leases_of(hash, Space::ROOT, locked.moment);
+        let lease = leases.give(1000, 1500).unwrap();
+        assert!(leases.has(lease, 1499) && leases.is_given(1499));
+        assert!(!leases.has(lease, 1500) && !leases.is_given(1500));
+        let next = leases.give(1500, 2000).unwrap();
+        assert!(!leases.has(lease, 1499) && leases.has(next, 1999));
+        assert!(!leases.end_one(lease) && leases.end_one(next) && !leases.is_given(1600));
+    }
+
+    #[test]
+    fn a_token_is_its_bytes_and_other_bytes_are_none() {
+        let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
+        let mut session = cache.namespace("app").unwrap().session();
+        for token in [session.token(b"key"), load(&mut session)] {
+            assert_eq!(Token::from_bytes(&token.to_bytes()), Some(token));
+        }
+        assert_eq!(Token::from_bytes(&[0; Token::LEN]), None);
+        assert_eq!(Token::from_bytes(&[0xff; Token::LEN]), None);
+    }
+}

@@ -6,6 +6,8 @@
 //! WORKERS lines of 288  16 tallies; since, waited, key, filling, slow, stopped; from word 32 on 64 slow operations of 4
 //! KEYS of 4             begun, oldest, stored, excused
 //! COUNTERS of 16        each worker's begun additions; the last sum that each worker got
+//! KEYS of 3             changes that were begun, and that were ended; of the last lease these changes 24 | its end in
+//!                       milliseconds 40
 //! ```
 //!
 //! Only the worker itself writes its line, and the words `begun` and `stored` of its keys. Before a change a worker notes
@@ -37,6 +39,8 @@ pub(crate) enum Tally {
     Opened,
     /// Values that were found in namespaces that come and go.
     Strangers,
+    /// Leases that were given.
+    Leased,
 }
 
 /// The present work of a worker.
@@ -64,7 +68,9 @@ const SLOW: usize = 64;
 const EACH: usize = 4;
 const FIRST_KEY: usize = WORKERS * LINE;
 const FIRST_COUNTER: usize = FIRST_KEY + EACH * KEYS;
-const WORDS: usize = FIRST_COUNTER + 2 * WORKERS * COUNTERS;
+const FIRST_LEASE: usize = FIRST_COUNTER + 2 * WORKERS * COUNTERS;
+const WORDS: usize = FIRST_LEASE + 3 * KEYS;
+const END_BITS: u32 = 40;
 
 /// A slow operation.
 #[derive(Debug, Clone, Copy)]
@@ -199,6 +205,42 @@ impl Ledger {
     /// Ends the excuse: the filler has looked again, and the present value is right.
     pub(crate) fn excuse_no_more(self, key: usize, version: u64) {
         let _ = self.key(key, 3).compare_exchange(version, 0, Ordering::SeqCst, Ordering::SeqCst);
+    }
+
+    fn of_leases(self, key: usize, word: usize) -> &'static AtomicU64 {
+        &self.words[FIRST_LEASE + 3 * key + word]
+    }
+
+    /// The number of changes of a key so far that end a lease; `None` while one is under way.
+    pub(crate) fn changes(self, key: usize) -> Option<u64> {
+        let ended = self.of_leases(key, 1).load(Ordering::SeqCst);
+        let begun = self.of_leases(key, 0).load(Ordering::SeqCst);
+        (begun == ended).then_some(begun & ((1 << (u64::BITS - END_BITS)) - 1))
+    }
+
+    /// Counts a change that is about to be made.
+    pub(crate) fn begin_change(self, key: usize) {
+        self.of_leases(key, 0).fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Counts a change that was made.
+    pub(crate) fn end_change(self, key: usize) {
+        self.of_leases(key, 1).fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// No change is under way, because all workers were killed.
+    pub(crate) fn end_all_changes(self) {
+        for key in 0..KEYS {
+            let begun = self.of_leases(key, 0).load(Ordering::SeqCst);
+            self.of_leases(key, 1).store(begun, Ordering::SeqCst);
+        }
+    }
+
+    /// Notes a lease that was given after so many changes; returns the changes and the end of the one before.
+    pub(crate) fn begin_lease(self, key: usize, changes: u64, end: u64) -> (u64, u64) {
+        let lease = changes << END_BITS | end;
+        let before = self.of_leases(key, 2).swap(lease, Ordering::SeqCst);
+        (before >> END_BITS, before & ((1 << END_BITS) - 1))
     }
 
     fn counter(self, counter: usize, word: usize) -> &'static AtomicU64 {

@@ -16,6 +16,7 @@ mod herd;
 mod judge;
 mod ledger;
 mod lists;
+mod loads;
 mod own;
 mod rivals;
 mod run;

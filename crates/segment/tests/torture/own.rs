@@ -81,6 +81,7 @@ fn run(folder: &Path, how_long: Duration) -> Outcome {
         kills > 2 * seconds
             && hits > 1000 * seconds
             && ledger.count(Tally::Strangers) > 0
+            && ledger.count(Tally::Leased) > 0
             && (is_grown || !is_small)
             && (is_full || mode().is_roomy)
     };
@@ -92,6 +93,7 @@ fn run(folder: &Path, how_long: Duration) -> Outcome {
         assert!(run.torture(together), "nobody gets on after {} kills", run.outcome.kills);
         assert_eq!(run.outcome.crashes, [""; 0], "workers ended by themselves");
         run.kill_all();
+        ledger.end_all_changes();
         run.herd.sampler.seen().cache = None;
         drop(cache);
         // No other process has it open, so this one makes the locks anew.

@@ -29,7 +29,7 @@ pub(crate) struct Outcome {
     pub(crate) crashes: Vec<String>,
     /// The kills and the seconds until all workers were found to hang for good, each time.
     pub(crate) stuck: Vec<(u64, f64)>,
-    pub(crate) tallies: [u64; 10],
+    pub(crate) tallies: [u64; 11],
     pub(crate) judged: Judged,
 }
 
@@ -41,10 +41,11 @@ impl Outcome {
     /// Adds the workers' counters since the ledger was empty.
     pub(crate) fn add_tallies(&mut self, ledger: Ledger) {
         use Tally::{
-            Busy, Excused, Filled, Hits, Old, Opened, Operations, Refused, Strangers, Wrong,
+            Busy, Excused, Filled, Hits, Leased, Old, Opened, Operations, Refused, Strangers, Wrong,
         };
-        for of in [Operations, Hits, Wrong, Old, Excused, Busy, Filled, Refused, Opened, Strangers]
-        {
+        for of in [
+            Operations, Hits, Wrong, Old, Excused, Busy, Filled, Refused, Opened, Strangers, Leased,
+        ] {
             self.tallies[of as usize] += ledger.count(of);
         }
     }

@@ -20,12 +20,13 @@ pub(crate) fn ours(outcome: &Outcome, stats: &Stats) -> String {
             count(Tally::Hits),
         ),
         format!(
-            "{} wrong, {} old, {} old of fillers that were stopped; {} fills, {} refused",
+            "{} wrong, {} old, {} old of fillers that were stopped; {} fills, {} refused; {} leases",
             count(Tally::Wrong),
             count(Tally::Old),
             count(Tally::Excused),
             count(Tally::Filled),
             count(Tally::Refused),
+            count(Tally::Leased),
         ),
         format!(
             "{} hangs over 100 ms{}, {} as long behind one that held the lock and did not run{}; {} ended busy{}; for {:.0} ms \

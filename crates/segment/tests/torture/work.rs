@@ -62,6 +62,7 @@ enum What {
     Expire(usize),
     Touch(usize),
     Fill(usize),
+    Load(usize),
     Count(usize),
     Maintain,
     Walk,
@@ -80,7 +81,8 @@ impl What {
             | Self::Delete(key)
             | Self::Expire(key)
             | Self::Touch(key)
-            | Self::Fill(key) => key as u64,
+            | Self::Fill(key)
+            | Self::Load(key) => key as u64,
         }
     }
 }
@@ -134,7 +136,8 @@ impl Worker {
             750..850 => What::Expire(any),
             850..1000 => What::Touch(any),
             1000..1100 => What::Append(of_kind(own, Kind::List)),
-            1100..1400 => What::Fill(of_kind(any, Kind::Filled)),
+            1100..1250 => What::Fill(of_kind(any, Kind::Filled)),
+            1250..1400 => What::Load(of_kind(any, Kind::Filled)),
             1400..1600 => What::Count(any % COUNTERS),
             1600..1700 => What::GetMany,
             1700..1750 => What::Maintain,
@@ -174,14 +177,20 @@ impl Worker {
             What::Set(key) => self.set(key),
             What::Append(key) => self.append(key),
             What::Delete(key) => self.delete(key),
-            What::Expire(key) => self.session.expire(&name(key), None).map(drop),
+            What::Expire(key) => {
+                self.ledger.begin_change(key);
+                let expired = self.session.expire(&name(key), None);
+                self.ledger.end_change(key);
+                expired.map(drop)
+            }
             What::Touch(key) => self.touch(key),
             What::Fill(key) => self.fill(key),
+            What::Load(key) => self.load(key),
             What::Count(counter) => self.change_counter(counter),
         };
         match done {
             Ok(()) => false,
-            Err(Failed::Busy { .. }) => {
+            Err(Failed::Busy { .. } | Failed::Leases) => {
                 self.ledger.add(self.number, Tally::Busy);
                 true
             }
@@ -259,7 +268,10 @@ impl Worker {
     /// A key that is filled has a new version elsewhere before it is deleted; other keys leave nothing.
     fn delete(&mut self, key: usize) -> Result<(), Failed> {
         let version = self.ledger.begin(key);
-        self.session.delete(&name(key))?;
+        self.ledger.begin_change(key);
+        let deleted = self.session.delete(&name(key));
+        self.ledger.end_change(key);
+        deleted?;
         let left = u64::from(kind(key) != Kind::Filled);
         self.ledger.forbid_before(key, version + left);
         Ok(())
@@ -278,9 +290,11 @@ impl Worker {
             return Ok(());
         }
         fill(key, version, &mut self.value);
+        self.ledger.begin_change(key);
         self.ledger.set_filling(self.number, key, version);
         let set = Set { condition: Condition::Unchanged(token), ..Set::default() };
         let outcome = self.session.set(&name(key), &self.value, &set);
+        self.ledger.end_change(key);
         self.ledger.excuse_no_more(key, version);
         self.ledger.set_filling(self.number, 0, 0);
         let is_stored = matches!(outcome, Ok(Outcome::Stored(_)));
@@ -290,11 +304,13 @@ impl Worker {
 
     fn clear(&mut self) {
         let stored: Vec<u64> = (0..KEYS).map(|key| self.ledger.last_stored(key)).collect();
+        (0..KEYS).for_each(|key| self.ledger.begin_change(key));
         if self.any().is_multiple_of(2) {
             self.session.clear();
         } else {
             self.session.cache().clear();
         }
+        (0..KEYS).for_each(|key| self.ledger.end_change(key));
         for (key, version) in stored.into_iter().enumerate().filter(|(_, version)| *version > 0) {
             self.ledger.forbid_before(key, version + 1);
         }

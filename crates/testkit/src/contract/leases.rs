@@ -261,7 +261,8 @@ fn a_lease_of_a_stale_entry_ends_with_its_time(fixture: &Fixture) -> Result<(), 
 
 fn a_fill_ends_the_lease_and_is_found(fixture: &Fixture) -> Result<(), Failed> {
     let (mut session, mut other) = (fixture.session()?, fixture.session()?);
-    for (name, value) in [("short", &b"loaded"[..]), ("empty", b""), ("long", &[7; 50_000])] {
+    let long = vec![7; 50_000];
+    for (name, value) in [("short", &b"loaded"[..]), ("empty", b""), ("long", &long)] {
         let key = fixture.key(name);
         let token = loads(&mut *session, &key, LONG)?;
         waits(&mut *other, &key)?;
@@ -445,7 +446,8 @@ fn no_read_finds_the_lease_of_an_absent_key(fixture: &Fixture) -> Result<(), Fai
 
 fn an_expired_entry_is_stale_for_every_read(fixture: &Fixture) -> Result<(), Failed> {
     let (mut session, mut other) = (fixture.session()?, fixture.session()?);
-    for (name, value) in [("short", &b"old"[..]), ("empty", b""), ("long", &[7; 50_000])] {
+    let long = vec![7; 50_000];
+    for (name, value) in [("short", &b"old"[..]), ("empty", b""), ("long", &long)] {
         let key = fixture.key(name);
         put_with(&mut *session, &key, value, &SetOptions { ttl: None, ..SetOptions::default() })?;
         ensure!(!holds(&mut *other, &key, value)?.stale, "a new entry is stale");
