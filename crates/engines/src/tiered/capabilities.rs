@@ -27,8 +27,6 @@ pub(super) fn combined(tiers: &[Capabilities], cap: Option<Duration>) -> Capabil
         version: false,
         // An upper tier does not know tags, and a prefix finds there only the entries that it happens to hold.
         groups: false,
-        leases: false,
-        tokens: false,
         clear: all(|tier| tier.clear),
         waits: tiers.iter().map(|tier| tier.waits).max().unwrap_or_default(),
         ..lowest

@@ -7,16 +7,19 @@
 //! be gone. So a tier that could not drop a key is not asked for a while (`tier.rs`).
 //!
 //! Within a process no value that a write has replaced or deleted comes back, whatever sessions read or write at the
-//! same moment (`tokens.rs`). The L1 of one process does not see the writes of another process: `l1_ttl` bounds for how
-//! long. It bounds three more cases, and with `l1_ttl=off` they have no bound:
+//! same moment (`fence.rs`). If the nearest tier has tokens of its own, as `mmap:` has, that holds for all processes that
+//! share it. Otherwise the L1 of one process does not see the writes of another process: `l1_ttl` bounds for how long. It
+//! bounds three more cases, and with `l1_ttl=off` they have no bound:
 //!
-//! - An L1 that other processes use too, or that existed before, may hold values that have changed below meanwhile:
-//!   trust in a tier and fill tokens are known to one process only.
+//! - An L1 without tokens that other processes use too, or any L1 that existed before, may hold values that have changed
+//!   below meanwhile. Trust in a tier is known to one process only.
 //! - A server of an upper tier that is stopped and goes on later may carry out a request for which no session waits.
 //! - A lower tier that failed a write may carry it out later, after its old value was filled in above.
 
 mod capabilities;
 mod config;
+mod fence;
+mod leases;
 mod read;
 mod session;
 mod store;

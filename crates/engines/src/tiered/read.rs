@@ -7,14 +7,36 @@ use std::time::Instant;
 
 use larder_store::{Capabilities, Meta, Remaining, Result};
 
+use super::fence::Right;
 use super::session::Stack;
 use super::tier::{Life, TierSession};
-use super::tokens::{Token, Tokens};
+use super::tokens::Tokens;
 
 /// Looks a key up. An error of a tier above the lowest is a miss of that tier; an error of the lowest is the stack's.
 pub(super) fn get(stack: &mut Stack, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
+    let all = stack.tiers.len();
+    get_from(stack, all, key, value)
+}
+
+/// The same without the lowest tier.
+pub(super) fn get_above(
+    stack: &mut Stack,
+    key: &[u8],
+    value: &mut Vec<u8>,
+) -> Result<Option<Meta>> {
+    let above = stack.tiers.len() - 1;
+    get_from(stack, above, key, value)
+}
+
+/// Looks a key up in the nearest tiers, so many of them. A stale value of an upper tier is a miss there.
+fn get_from(
+    stack: &mut Stack,
+    levels: usize,
+    key: &[u8],
+    value: &mut Vec<u8>,
+) -> Result<Option<Meta>> {
     let Stack { tiers, tokens, capabilities } = stack;
-    for level in 0..tiers.len() {
+    for level in 0..levels {
         let (above, from_here) = tiers.split_at_mut(level);
         let [asked, below @ ..] = from_here else { break };
         if !below.is_empty() {
@@ -28,17 +50,17 @@ pub(super) fn get(stack: &mut Stack, key: &[u8], value: &mut Vec<u8>) -> Result<
             }
         }
         // The nearest tier has no tier above it to fill.
-        let before = (level > 0).then(|| (tokens.of(key), Instant::now()));
+        let before = (level > 0).then(|| (Right::of_reader(above, tokens, key), Instant::now()));
         match asked.session.get(key, value) {
-            Ok(Some(meta)) => {
+            Ok(Some(meta)) if !meta.stale || below.is_empty() => {
                 asked.counters.hits.add(1);
-                if let Some((token, at)) = before {
+                if let Some((right, at)) = before.filter(|_| !meta.stale) {
                     let life = Life::told(meta, &asked.tier, at);
-                    fill(above, tokens, token, (key, value, meta.flags, life));
+                    fill(above, tokens, right, (key, value, meta.flags, life));
                 }
                 return Ok(Some(told(meta, capabilities)));
             }
-            Ok(None) => asked.counters.misses.add(1),
+            Ok(_) => asked.counters.misses.add(1),
             Err(error) => {
                 asked.counters.errors.add(1);
                 if below.is_empty() {
@@ -58,8 +80,8 @@ pub(super) struct Batch {
     answered: Vec<bool>,
     /// The places of the keys that the tier is asked for.
     asked: Vec<usize>,
-    /// The tokens of these keys.
-    tokens: Vec<Token>,
+    /// The rights to fill these keys above.
+    rights: Vec<Right>,
 }
 
 /// Looks many keys up: each tier is asked once, for the keys that the tiers above it did not answer.
@@ -70,7 +92,7 @@ pub(super) fn get_many(
     hit: &mut dyn FnMut(usize, &[u8], Meta),
 ) -> Result<()> {
     let Stack { tiers, tokens, capabilities } = stack;
-    let Batch { answered, asked: places, tokens: before } = batch;
+    let Batch { answered, asked: places, rights: before } = batch;
     answered.clear();
     answered.resize(keys.len(), false);
     let mut missing = keys.len();
@@ -95,7 +117,7 @@ pub(super) fn get_many(
         }
         before.clear();
         if level > 0 {
-            before.extend(places.iter().map(|i| tokens.of(keys[*i])));
+            before.extend(places.iter().map(|i| Right::of_reader(above, tokens, keys[*i])));
         }
         let at = Instant::now();
         let mut found = 0;
@@ -105,9 +127,9 @@ pub(super) fn get_many(
                 return;
             }
             found += 1;
-            if let Some(token) = before.get(place) {
+            if let Some(right) = before.get(place).filter(|_| !meta.stale) {
                 let life = Life::told(meta, tier, at);
-                fill(above, tokens, *token, (keys[i], value, meta.flags, life));
+                fill(above, tokens, *right, (keys[i], value, meta.flags, life));
             }
             hit(i, value, told(meta, capabilities));
         });
@@ -131,15 +153,16 @@ fn chosen<'a, 'b>(keys: &'a [&'b [u8]], places: &[usize]) -> Cow<'a, [&'b [u8]]>
 }
 
 /// Fills the tiers above the tier that answered, the lowest of them first, unless the key has been written meanwhile.
-fn fill(
+pub(super) fn fill(
     above: &mut [TierSession],
     tokens: &Tokens,
-    token: Token,
-    (key, value, flags, life): (&[u8], &[u8], u32, Life),
+    right: Right,
+    entry: (&[u8], &[u8], u32, Life),
 ) {
     for tier in above.iter_mut().rev() {
-        let Some(_held) = tokens.hold(token) else { return };
-        tier.offer(key, value, flags, life);
+        if !right.fill(tier, tokens, entry) {
+            return;
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use larder_store::{
-    Capabilities, Counted, DeleteDone, Delta, Initial, Meta, Put, Result, Session, SetDone,
+    Capabilities, Counted, DeleteDone, Delta, Initial, Leases, Meta, Put, Result, Session, SetDone,
     SetOptions, SetOutcome,
 };
 
@@ -24,7 +24,7 @@ pub(super) struct Stack {
 
 /// One thread's handle.
 pub(super) struct TieredSession {
-    stack: Stack,
+    pub(super) stack: Stack,
     batch: Batch,
 }
 
@@ -96,6 +96,10 @@ impl Session for TieredSession {
         absent: Option<Initial>,
     ) -> Result<Option<Counted>> {
         write::incr(&mut self.stack, key, delta, absent)
+    }
+
+    fn leases(&mut self) -> Option<&mut dyn Leases> {
+        if self.stack.capabilities.leases { Some(self) } else { None }
     }
 
     fn clear(&mut self) -> Result<()> {

@@ -46,7 +46,8 @@ pub(super) fn open(url: &StoreUrl, catalog: &Catalog) -> Result<Arc<dyn Store>> 
     let cap = share(&each, config.l1_ttl.0);
     let capabilities = combined(&each, cap);
     let n_above = stores.len() - 1;
-    let tier = |(i, (name, store))| Arc::new(Tier::new(name, store, cap.filter(|_| i < n_above)));
+    let tier =
+        |(i, (name, store))| Arc::new(Tier::new(name, store, cap.filter(|_| i < n_above), i == 0));
     Ok(Arc::new(TieredStore {
         url: url.to_string(),
         l1_ttl: config.l1_ttl,

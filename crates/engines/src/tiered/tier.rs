@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use larder_store::{
     Capabilities, Error, Meta, Ownership, Remaining, Session, SetMode, SetOptions, SetOutcome,
-    Store,
+    Store, Token,
 };
 
 use super::trust::Trust;
@@ -27,6 +27,8 @@ pub(super) struct Tier {
     cap: Option<Duration>,
     /// Whether the tier is behind connections.
     has_servers: bool,
+    /// Whether its own tokens guard it: it is the nearest tier and has some.
+    has_tokens: bool,
     trust: Trust,
 }
 
@@ -52,8 +54,14 @@ impl Tally<7> for TierCounters {
 }
 
 impl Tier {
-    pub(super) fn new(name: String, store: Arc<dyn Store>, cap: Option<Duration>) -> Self {
+    pub(super) fn new(
+        name: String,
+        store: Arc<dyn Store>,
+        cap: Option<Duration>,
+        is_nearest: bool,
+    ) -> Self {
         Self {
+            has_tokens: is_nearest && store.capabilities().tokens,
             name,
             capabilities: store.capabilities(),
             counters: Counters::default(),
@@ -150,9 +158,21 @@ impl TierSession {
         Ok(Self { tier: Arc::clone(tier), session, counters: tier.counters.session() })
     }
 
-    /// Offers a value from the answer of a lower tier. A tier with `add` stores the value only if no other has been put
-    /// here since: the other value is newer.
-    pub(super) fn offer(&mut self, key: &[u8], value: &[u8], flags: u32, life: Life) {
+    /// Whether the tier has tokens of its own, and is the nearest.
+    pub(super) fn has_tokens(&self) -> bool {
+        self.tier.has_tokens
+    }
+
+    /// Offers a value from the answer of a lower tier. A tier with tokens stores it only by a token that is valid. A tier with
+    /// `add` stores it only if no other has been put here since: the other value is newer.
+    pub(super) fn offer(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        flags: u32,
+        life: Life,
+        token: Option<&Token>,
+    ) {
         if !self.tier.is_believed() {
             return;
         }
@@ -163,14 +183,26 @@ impl TierSession {
             self.counters.refused.add(1);
             return;
         }
-        let mode = if self.tier.capabilities.add { SetMode::Add } else { SetMode::Set };
-        if self.store(key, value, SetOptions { mode, ..options }, life) {
+        if self.has_tokens() && token.is_none() {
+            return;
+        }
+        let adds = self.tier.capabilities.add && token.is_none();
+        let mode = if adds { SetMode::Add } else { SetMode::Set };
+        if self.store(key, value, (SetOptions { mode, ..options }, token), life) {
             self.counters.fills.add(1);
         }
     }
 
-    /// Stores a value that the lowest tier has acknowledged, or at least drops the older value.
-    pub(super) fn put(&mut self, key: &[u8], value: &[u8], flags: u32, life: Life) {
+    /// Stores a value that the lowest tier has acknowledged, or at least drops the older value. With a token only as long as
+    /// that is valid.
+    pub(super) fn put(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        flags: u32,
+        life: Life,
+        token: Option<&Token>,
+    ) {
         if !self.tier.is_believed() {
             return;
         }
@@ -183,8 +215,11 @@ impl TierSession {
             self.drop_key(key);
             return;
         }
-        if self.store(key, value, options, life) {
+        if self.store(key, value, (options, token), life) {
             self.counters.puts.add(1);
+        } else if token.is_some() {
+            // Another writer came in between: it is not known whose value won below.
+            self.drop_key(key);
         }
     }
 
@@ -194,8 +229,17 @@ impl TierSession {
 
     /// Stores a value here, and makes sure that no value stays that should be gone. `true` where the tier stored the
     /// value.
-    fn store(&mut self, key: &[u8], value: &[u8], options: SetOptions, life: Life) -> bool {
-        let stored = self.session.set(key, value, &options);
+    fn store(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        (options, token): (SetOptions, Option<&Token>),
+        life: Life,
+    ) -> bool {
+        let stored = match (token, self.session.leases()) {
+            (Some(token), Some(leases)) => leases.fill(key, value, &options, token),
+            _ => self.session.set(key, value, &options),
+        };
         if !self.tier.is_believed() {
             // Trust was lost meanwhile, and would return before this value has expired.
             self.tier.lose_trust();

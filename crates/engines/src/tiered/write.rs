@@ -13,10 +13,11 @@ use larder_store::{
 };
 
 use super::SCHEME;
+use super::fence::Right;
 use super::read::told;
 use super::session::Stack;
 use super::tier::{Life, TierSession};
-use super::tokens::{Token, Tokens};
+use super::tokens::Tokens;
 
 /// Stores a value.
 pub(super) fn set(
@@ -25,30 +26,41 @@ pub(super) fn set(
     value: &[u8],
     options: &SetOptions,
 ) -> Result<SetOutcome> {
-    check(&stack.capabilities, options)?;
+    let put = Put { key, value, options: *options };
+    store(stack, &put, |lowest| lowest.session.set(key, value, options))
+}
+
+/// Stores a value by an operation on the lowest tier, and then above.
+pub(super) fn store(
+    stack: &mut Stack,
+    put: &Put<'_>,
+    operation: impl FnOnce(&mut TierSession) -> Result<SetOutcome>,
+) -> Result<SetOutcome> {
+    check(&stack.capabilities, &put.options)?;
     let (lowest, above, tokens) = apart(stack);
-    let token = tokens.begin(key);
+    let right = Right::of_writer(above, tokens, put.key);
     // The life begins before the write to the lowest tier, so that the time of that write counts.
-    let life = Life::begin(options.ttl);
-    let outcome = lowest.session.set(key, value, options);
-    follow(above, (tokens, token), (Put { key, value, options: *options }, life), outcome)
+    let life = Life::begin(put.options.ttl);
+    let outcome = operation(lowest);
+    follow(above, (tokens, right), (put, life), outcome)
 }
 
 /// Lets the tiers above follow a set of the lowest tier, and returns the stack's outcome.
 fn follow(
     above: &mut [TierSession],
-    (tokens, token): (&Tokens, Token),
-    (Put { key, value, options }, life): (Put<'_>, Life),
+    (tokens, right): (&Tokens, Right),
+    (put, life): (&Put<'_>, Life),
     outcome: Result<SetOutcome>,
 ) -> Result<SetOutcome> {
+    let Put { key, options, .. } = put;
     let joins = matches!(options.mode, SetMode::Append | SetMode::Prepend);
     match outcome {
         Ok(SetOutcome::Stored(_)) if !joins => {
-            put_above(above, (tokens, token), (key, value, options.flags, life));
+            put_above(above, (tokens, right), (put, life));
         }
         // The key exists, and this write has not changed it.
         Ok(SetOutcome::NotStored) if options.mode == SetMode::Add => {}
-        _ => drop(drop_above(above, (tokens, token), key)),
+        _ => drop(drop_above(above, (tokens, right), key)),
     }
     // A version is the lowest tier's, and a hit in L1 has another one.
     outcome.map(|outcome| if outcome.is_stored() { SetOutcome::Stored(None) } else { outcome })
@@ -65,20 +77,21 @@ pub(super) fn set_many(
     let kept: Vec<_> = (0..entries.len()).filter(|i| refused[*i].is_none()).collect();
     let batch: Vec<_> = kept.iter().map(|i| entries[*i]).collect();
     let (lowest, above, tokens) = apart(stack);
-    let begun: Vec<_> = batch.iter().map(|put| tokens.begin(put.key)).collect();
+    let of_writer = |put: &Put<'_>| Right::of_writer(above, tokens, put.key);
+    let rights: Vec<_> = batch.iter().map(of_writer).collect();
     let lives: Vec<_> = batch.iter().map(|put| Life::begin(put.options.ttl)).collect();
     // A batch that ends early may tell of later entries and not of earlier ones.
     let mut outcomes: Vec<_> = batch.iter().map(|_| None).collect();
     let result = lowest.session.set_many(&batch, &mut |i, outcome| outcomes[i] = Some(outcome));
-    let mut written = batch.iter().zip(begun).zip(lives).zip(outcomes);
+    let mut written = batch.iter().zip(rights).zip(lives).zip(outcomes);
     for (i, refusal) in refused.iter_mut().enumerate() {
         if let Some(error) = refusal.take() {
             done(i, Err(error));
-        } else if let Some((((put, token), life), outcome)) = written.next() {
+        } else if let Some((((put, right), life), outcome)) = written.next() {
             match outcome {
-                Some(outcome) => done(i, follow(above, (tokens, token), (*put, life), outcome)),
+                Some(outcome) => done(i, follow(above, (tokens, right), (put, life), outcome)),
                 // It is not known whether this one is stored.
-                None => drop(drop_above(above, (tokens, token), put.key)),
+                None => drop(drop_above(above, (tokens, right), put.key)),
             }
         }
     }
@@ -92,11 +105,11 @@ pub(super) fn delete_many(
     done: &mut DeleteDone<'_>,
 ) -> Result<()> {
     let (lowest, above, tokens) = apart(stack);
-    let begun: Vec<_> = keys.iter().map(|key| tokens.begin(key)).collect();
+    let rights: Vec<_> = keys.iter().map(|key| Right::of_writer(above, tokens, key)).collect();
     let mut outcomes: Vec<_> = keys.iter().map(|_| None).collect();
     let result = lowest.session.delete_many(keys, &mut |i, outcome| outcomes[i] = Some(outcome));
-    for (i, ((key, token), outcome)) in keys.iter().zip(begun).zip(outcomes).enumerate() {
-        let was_above = drop_above(above, (tokens, token), key);
+    for (i, ((key, right), outcome)) in keys.iter().zip(rights).zip(outcomes).enumerate() {
+        let was_above = drop_above(above, (tokens, right), key);
         if let Some(outcome) = outcome {
             done(i, outcome.map(|was_below| was_below | was_above));
         }
@@ -169,15 +182,15 @@ fn check(capabilities: &Capabilities, options: &SetOptions) -> Result<()> {
 
 /// Runs an operation on the lowest tier and drops the key in the tiers above, whatever the result: after an error too,
 /// the state below is unknown.
-fn lowest_then_drop<T>(
+pub(super) fn lowest_then_drop<T>(
     stack: &mut Stack,
     key: &[u8],
     operation: impl FnOnce(&mut TierSession) -> Result<T>,
 ) -> Result<(T, bool)> {
     let (lowest, above, tokens) = apart(stack);
-    let token = tokens.begin(key);
+    let right = Right::of_writer(above, tokens, key);
     let result = operation(lowest);
-    let was_above = drop_above(above, (tokens, token), key);
+    let was_above = drop_above(above, (tokens, right), key);
     Ok((result?, was_above))
 }
 
@@ -190,26 +203,22 @@ fn apart(stack: &mut Stack) -> (&mut TierSession, &mut [TierSession], &Tokens) {
 /// Stores an acknowledged value in the tiers above; drops the key there if another session writes it, too.
 fn put_above(
     above: &mut [TierSession],
-    (tokens, mut token): (&Tokens, Token),
-    (key, value, flags, life): (&[u8], &[u8], u32, Life),
+    (tokens, mut right): (&Tokens, Right),
+    (put, life): (&Put<'_>, Life),
 ) {
     for tier in above.iter_mut().rev() {
-        tokens.go_on(&mut token);
-        match tokens.hold(token) {
-            Some(_held) => tier.put(key, value, flags, life),
-            None => drop(tier.drop_key(key)),
-        }
+        right.put(tier, tokens, (put, life));
     }
 }
 
 /// Removes a key above the lowest tier; `true` if it was in any.
 fn drop_above(
     above: &mut [TierSession],
-    (tokens, mut token): (&Tokens, Token),
+    (tokens, mut right): (&Tokens, Right),
     key: &[u8],
 ) -> bool {
-    above.iter_mut().rev().fold(false, |was_there, tier| {
-        tokens.go_on(&mut token);
-        tier.drop_key(key) | was_there
-    })
+    above
+        .iter_mut()
+        .rev()
+        .fold(false, |was_there, tier| right.drop_key(tier, tokens, key) | was_there)
 }

@@ -38,13 +38,15 @@ impl Worker {
         Ok(())
     }
 
-    /// Judges a lease by the one before: that one was over, or the key has been changed since.
+    /// Judges a lease by the one that was noted before. At no moment may both be live: by their times, and without a change
+    /// of the key since they were asked for.
     fn judge_lease(&self, key: usize, changes: u64, end: u64) {
         let (told, since) = (now() / 1_000_000, self.ledger.changes(key));
         let (before, end_of_before) = self.ledger.begin_lease(key, changes, end);
-        if Some(before) == since && told + STEPS_MS < end_of_before {
-            let left = end_of_before - told;
-            self.wrong(&format!("two leases of key {key}, the first for {left} ms more"));
+        let both_end = end.min(end_of_before);
+        if [before, changes].map(Some) == [since; 2] && told + STEPS_MS < both_end {
+            let left = both_end - told;
+            self.wrong(&format!("two leases of key {key}, both for {left} ms more"));
         }
     }
 

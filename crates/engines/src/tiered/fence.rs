@@ -1,0 +1,104 @@
+//! What a reader or writer of a key holds while it works on a tier below: the right to store above.
+//!
+//! If the nearest tier has tokens of its own ([`Capabilities::tokens`](larder_store::Capabilities::tokens)), they guard it:
+//! whoever shares that tier changes them, in any process. The stack's own tokens guard all other tiers, for this process.
+
+use larder_store::{Put, Result};
+
+use super::tier::{Life, TierSession};
+use super::tokens::{Token, Tokens};
+
+/// The right to store a key above, as of the moment when it was taken.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Right {
+    /// For the tiers without tokens of their own; `None` where there is no such tier.
+    own: Option<Token>,
+    /// For the nearest tier, if it has tokens; `None` also where the right is lost.
+    nearest: Option<larder_store::Token>,
+}
+
+impl Right {
+    /// The right of a reader that has not asked below yet.
+    pub(super) fn of_reader(above: &mut [TierSession], tokens: &Tokens, key: &[u8]) -> Self {
+        Self {
+            own: above.iter().any(|tier| !tier.has_tokens()).then(|| tokens.of(key)),
+            nearest: ask_nearest(above, key, |leases| leases.token(key).map(Some)),
+        }
+    }
+
+    /// The right of a writer that has not begun yet. All other rights to this key are lost.
+    pub(super) fn of_writer(above: &mut [TierSession], tokens: &Tokens, key: &[u8]) -> Self {
+        Self {
+            own: above.iter().any(|tier| !tier.has_tokens()).then(|| tokens.begin(key)),
+            nearest: ask_nearest(above, key, |leases| leases.renew(key, None)),
+        }
+    }
+
+    /// Fills a tier with the answer of one below, unless the key has been written meanwhile. `false` where it has.
+    pub(super) fn fill(
+        self,
+        tier: &mut TierSession,
+        tokens: &Tokens,
+        (key, value, flags, life): (&[u8], &[u8], u32, Life),
+    ) -> bool {
+        if tier.has_tokens() {
+            tier.offer(key, value, flags, life, self.nearest.as_ref());
+            return true;
+        }
+        let held = self.own.and_then(|own| tokens.hold(own));
+        if held.is_some() {
+            tier.offer(key, value, flags, life, None);
+        }
+        held.is_some()
+    }
+
+    /// Stores a value in a tier that all tiers below have stored. Another writer of this key may have done the same: then the
+    /// key is dropped, because it is not known whose value won below.
+    pub(super) fn put(
+        &mut self,
+        tier: &mut TierSession,
+        tokens: &Tokens,
+        (Put { key, value, options }, life): (&Put<'_>, Life),
+    ) {
+        if tier.has_tokens() {
+            // What readers got below before this moment may be the older value.
+            self.nearest = self.nearest.and_then(|held| {
+                ask_nearest(std::slice::from_mut(tier), key, |leases| {
+                    leases.renew(key, Some(&held))
+                })
+            });
+            match &self.nearest {
+                Some(token) => tier.put(key, value, options.flags, life, Some(token)),
+                None => drop(tier.drop_key(key)),
+            }
+            return;
+        }
+        let held = self.own.as_mut().and_then(|own| {
+            tokens.go_on(own);
+            tokens.hold(*own)
+        });
+        match held {
+            Some(_held) => tier.put(key, value, options.flags, life, None),
+            None => drop(tier.drop_key(key)),
+        }
+    }
+
+    /// Removes a key from a tier; `true` if it was there.
+    pub(super) fn drop_key(&mut self, tier: &mut TierSession, tokens: &Tokens, key: &[u8]) -> bool {
+        // A delete makes the tier's own tokens void.
+        if let Some(own) = self.own.as_mut().filter(|_| !tier.has_tokens()) {
+            tokens.go_on(own);
+        }
+        tier.drop_key(key)
+    }
+}
+
+/// A token of the nearest tier, if it has tokens. If it does not answer, nothing is stored there.
+fn ask_nearest(
+    above: &mut [TierSession],
+    key: &[u8],
+    ask: impl FnOnce(&mut dyn larder_store::Leases) -> Result<Option<larder_store::Token>>,
+) -> Option<larder_store::Token> {
+    let nearest = above.first_mut().filter(|tier| tier.has_tokens() && tier.tier.takes(key))?;
+    ask(nearest.session.leases()?).ok().flatten()
+}
