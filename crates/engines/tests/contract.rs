@@ -70,6 +70,8 @@ const URLS: &[&str] = &[
     "tiered:moka:|lmdb:",
     "tiered:moka:|lmdb:|?l1_ttl=off",
     "tiered:moka:|memcached:",
+    "tiered:moka:|memory:",
+    "tiered:mmap:|lmdb:",
     "tiered:memcached:|memcached:?nodes=2",
     "tiered:file:|moka:|redis:|?l1_ttl=1s",
 ];

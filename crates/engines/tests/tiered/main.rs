@@ -4,6 +4,7 @@
 
 mod meanwhile;
 mod model;
+mod shared;
 mod spy;
 mod trust;
 

@@ -226,7 +226,10 @@ impl Store for SpyStore {
     fn capabilities(&self) -> Capabilities {
         let SpyOptions { ttl, ttl_left, max_key, .. } = self.options;
         let max_key_len = Some(max_key).filter(|len| *len > 0);
-        Capabilities { ttl, ttl_left, max_key_len, ..self.spy.map.capabilities() }
+        // The spy's sessions pass no leases on.
+        let (leases, tokens) = (false, false);
+        let map = self.spy.map.capabilities();
+        Capabilities { ttl, ttl_left, max_key_len, leases, tokens, ..map }
     }
 
     fn session(&self) -> Result<Box<dyn Session>> {
