@@ -77,12 +77,17 @@ impl<'c> Leases<'c> {
 
     /// All words where a lease of the key can be, each with its end.
     fn places(&self) -> impl Iterator<Item = (&'c AtomicU64, &'c AtomicU64)> + use<'c> {
+        let leases = *self;
+        self.buckets.into_iter().flat_map(move |bucket| leases.places_in(bucket))
+    }
+
+    fn places_in(
+        &self,
+        bucket: usize,
+    ) -> impl Iterator<Item = (&'c AtomicU64, &'c AtomicU64)> + use<'c> {
         let memory = self.partition.memory;
-        let places = move |bucket: usize| {
-            let at = move |i: usize| memory.word(bucket + i * 8);
-            (0..LEASES_EACH).map(move |i| (at(i), at(LEASES_EACH + i)))
-        };
-        self.buckets.into_iter().flat_map(places)
+        let at = move |i: usize| memory.word(bucket + i * 8);
+        (0..LEASES_EACH).map(move |i| (at(i), at(LEASES_EACH + i)))
     }
 
     fn is_of(&self, word: u64) -> bool {
@@ -133,7 +138,11 @@ impl<'c> Leases<'c> {
         let is_free = |(word, end): &(&AtomicU64, &AtomicU64)| {
             word.load(Ordering::Relaxed) == 0 || end.load(Ordering::Relaxed) <= now
         };
-        let (word, place_of_end) = self.places().find(is_free)?;
+        // In the emptier bucket, so that both are seldom full.
+        let free = |bucket: usize| self.places_in(bucket).filter(is_free).count();
+        let [first, second] = self.buckets;
+        let bucket = if free(second) > free(first) { second } else { first };
+        let (word, place_of_end) = self.places_in(bucket).find(is_free)?;
         let number = given.load(Ordering::Relaxed).wrapping_add(1);
         // A number of 0 is that of no lease.
         let number = if number & NUMBER == 0 { number.wrapping_add(1) } else { number };
