@@ -4,9 +4,10 @@
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
-use larder_segment::{Cache, Options, Session, Set};
+use larder_segment::{Cache, Condition, Failed, Leased, Options, Session, Set};
 
 /// The smallest region, where an interpreter runs it with few keys.
 const OPTIONS: Options = Options { item: 16_000, max_key: 64, ..Options::of_size(1 << 20) };
@@ -67,5 +68,43 @@ fn threads_find_whole_values_while_others_write_and_evict_them() {
     assert!(hits > 0, "nothing was ever found");
     if !cfg!(miri) {
         assert!(cache.stats().evictions() > 0, "the region never was full");
+    }
+}
+
+#[test]
+fn of_threads_that_ask_at_once_one_loads_each_key() {
+    const LOADED: u64 = if cfg!(miri) { 4 } else { 2000 };
+    let cache = Cache::private(&Options::of_size(4 << 20)).unwrap();
+    let loads: Vec<AtomicU64> = (0..LOADED).map(|_| AtomicU64::new(0)).collect();
+    let work = || {
+        let (mut session, mut found) = (cache.session(), Vec::new());
+        for key in 0..LOADED {
+            let name = key.to_ne_bytes();
+            loop {
+                match session.get_or_lease(&name, &mut found, Duration::from_hours(1)) {
+                    Ok(Leased::Hit(_)) => break,
+                    Ok(Leased::Load { token, .. }) => {
+                        loads[usize::try_from(key).unwrap()].fetch_add(1, Ordering::Relaxed);
+                        let condition = Condition::Unchanged(token);
+                        let set = Set { condition, ..Set::default() };
+                        // Another thread may hold the lock for longer than the session waits.
+                        while session.set(&name, &name, &set).is_err() {
+                            std::thread::yield_now();
+                        }
+                    }
+                    Ok(Leased::Wait { .. }) | Err(Failed::Busy { .. }) => std::thread::yield_now(),
+                    Err(other) => panic!("{other}"),
+                }
+            }
+            assert_eq!(found, name);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(work);
+        }
+    });
+    for (key, loads) in loads.into_iter().enumerate() {
+        assert_eq!(loads.into_inner(), 1, "loads of {key}");
     }
 }
