@@ -3,6 +3,7 @@
 use larder_store::{DeleteOutcome, Delta, Session, SetMode, SetOutcome};
 use libtest_mimic::Failed;
 
+use super::at_once::at_once;
 use super::case::{Case, case};
 use super::expect::{ensure, ensure_eq, holds, lacks, mode, put};
 use super::fixture::Fixture;
@@ -171,20 +172,16 @@ fn delete_if_removes_the_entry_with_its_version_alone(fixture: &Fixture) -> Resu
 }
 
 fn delete_if_is_won_by_one_of_many_threads(fixture: &Fixture) -> Result<(), Failed> {
-    let store = fixture.store()?;
-    let key = &fixture.key("a");
-    let mut session = store.session()?;
-    put(&mut *session, key, b"value")?;
-    let now = version(&mut *session, key, b"value")?;
-    let removed = std::thread::scope(|scope| -> Result<usize, Failed> {
-        let remove =
-            move || -> Result<DeleteOutcome, Failed> { Ok(store.session()?.delete_if(key, now)?) };
-        let threads: Vec<_> = (0..4).map(|_| scope.spawn(remove)).collect();
-        let outcomes = threads.into_iter().map(|thread| thread.join().map_err(|_| "a panic")?);
-        let outcomes = outcomes.collect::<Result<Vec<_>, Failed>>()?;
-        Ok(outcomes.into_iter().filter(|outcome| *outcome == DeleteOutcome::Deleted).count())
-    })?;
-    ensure_eq!(removed, 1, "the deletes with one version that removed the entry");
+    let mut session = fixture.session()?;
+    for round in 0..20 {
+        let key = &fixture.key(round);
+        put(&mut *session, key, b"value")?;
+        let now = version(&mut *session, key, b"value")?;
+        let outcomes = at_once(fixture, |session| Ok(session.delete_if(key, now)?))?;
+        let deleted = outcomes.iter().filter(|outcome| **outcome == DeleteOutcome::Deleted);
+        ensure_eq!(deleted.count(), 1, "the deletes with one version that removed the entry");
+        lacks(&mut *session, key)?;
+    }
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use libtest_mimic::Failed;
 
 use super::case::{Case, case};
-use super::expect::{ensure, ensure_eq, holds, lacks, put, same};
+use super::expect::{ensure, ensure_eq, fails_with, holds, lacks, put, same};
 use super::fixture::Fixture;
 
 pub(super) const CASES: &[Case] = &[
@@ -11,6 +11,7 @@ pub(super) const CASES: &[Case] = &[
     case!(get_reuses_one_buffer_for_values_of_any_length),
     case!(get_leaves_the_entry_as_it_is),
     case!(get_onto_keeps_what_the_buffer_has),
+    case!(get_onto_of_a_refused_key_keeps_what_the_buffer_has, KEY_LIMIT),
     case!(look_tells_the_size_and_what_a_get_tells),
 ];
 
@@ -55,6 +56,14 @@ fn get_onto_keeps_what_the_buffer_has(fixture: &Fixture) -> Result<(), Failed> {
         same(&long, &out, &wanted)?;
     }
     Ok(())
+}
+
+fn get_onto_of_a_refused_key_keeps_what_the_buffer_has(fixture: &Fixture) -> Result<(), Failed> {
+    let mut session = fixture.session()?;
+    let limit = fixture.capabilities()?.max_key_len.ok_or("no limit")?;
+    let (long, mut out) = (vec![b'k'; limit + 1], b"header ".to_vec());
+    fails_with(session.get_onto(&long, &mut out), "key_too_long")?;
+    same(&long, &out, b"header ")
 }
 
 fn look_tells_the_size_and_what_a_get_tells(fixture: &Fixture) -> Result<(), Failed> {

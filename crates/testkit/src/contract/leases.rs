@@ -1,7 +1,5 @@
 //! Leases, fill tokens and stale entries.
 
-use std::sync::Barrier;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use larder_store::{
@@ -9,6 +7,7 @@ use larder_store::{
 };
 use libtest_mimic::Failed;
 
+use super::at_once::at_once;
 use super::case::{Case, case};
 use super::expect::{ensure, ensure_eq, fails_with, holds, lacks, mode, put, put_with, same};
 use super::fixture::Fixture;
@@ -125,26 +124,14 @@ fn expire(session: &mut dyn Session, key: &[u8], keep: Option<Duration>) -> Resu
     Ok(leases(session)?.expire(key, keep)?)
 }
 
-/// The answers that threads get that ask at the same moment.
-fn at_once(fixture: &Fixture, key: &[u8]) -> Result<Vec<Leased>, Failed> {
-    const THREADS: usize = 8;
-    let (store, begin) = (fixture.store()?, &Barrier::new(THREADS));
-    std::thread::scope(|scope| {
-        let asks = || {
-            scope.spawn(move || -> Result<Leased, Failed> {
-                let session = store.session();
-                begin.wait();
-                Ok(leases(&mut *session?)?.get_or_lease(key, &mut Vec::new(), LONG)?)
-            })
-        };
-        let threads: Vec<_> = (0..THREADS).map(|_| asks()).collect();
-        threads.into_iter().map(|thread| thread.join().map_err(|_| "a panic")?).collect()
-    })
+/// The answers to threads that ask at the same moment.
+fn ask_at_once(fixture: &Fixture, key: &[u8]) -> Result<Vec<Leased>, Failed> {
+    at_once(fixture, |session| Ok(leases(session)?.get_or_lease(key, &mut Vec::new(), LONG)?))
 }
 
 fn of_many_who_miss_at_once_one_is_told_to_load(fixture: &Fixture) -> Result<(), Failed> {
     for round in 0..20 {
-        let answers = at_once(fixture, &fixture.key(round))?;
+        let answers = ask_at_once(fixture, &fixture.key(round))?;
         let loads = answers.iter().filter(|it| matches!(it, Leased::Load { stale: None, .. }));
         ensure_eq!(loads.count(), 1, "the callers who are told to load");
         let waits = answers.iter().filter(|it| matches!(it, Leased::Wait { stale: None }));
@@ -159,7 +146,7 @@ fn of_many_who_find_a_stale_value_one_is_told_to_load(fixture: &Fixture) -> Resu
         let key = fixture.key(round);
         put(&mut *session, &key, b"old")?;
         ensure!(expire(&mut *session, &key, None)?, "expire of a key that is there is false");
-        let answers = at_once(fixture, &key)?;
+        let answers = ask_at_once(fixture, &key)?;
         let loads = answers.iter().filter(|it| matches!(it, Leased::Load { stale: Some(_), .. }));
         ensure_eq!(loads.count(), 1, "the callers who are told to load");
         let waits = answers.iter().filter(|it| matches!(it, Leased::Wait { stale: Some(_) }));
@@ -169,37 +156,27 @@ fn of_many_who_find_a_stale_value_one_is_told_to_load(fixture: &Fixture) -> Resu
 }
 
 fn a_herd_loads_once_and_all_get_the_value(fixture: &Fixture) -> Result<(), Failed> {
-    const THREADS: usize = 8;
-    let (store, loads) = (fixture.store()?, &AtomicUsize::new(0));
     for round in 0..5 {
-        let (key, begin) = (&fixture.key(round), &Barrier::new(THREADS));
-        loads.store(0, Ordering::SeqCst);
-        std::thread::scope(|scope| {
-            let work = move || -> Result<(), Failed> {
-                let session = store.session();
-                begin.wait();
-                let (mut session, mut value) = (session?, Vec::new());
-                let begun = Instant::now();
-                loop {
-                    match leases(&mut *session)?.get_or_lease(key, &mut value, LONG)? {
-                        Leased::Hit(_) => return same(key, &value, b"loaded"),
-                        Leased::Load { token, .. } => {
-                            loads.fetch_add(1, Ordering::SeqCst);
-                            seats::wait(Duration::from_millis(5));
-                            let outcome = fill(&mut *session, key, b"loaded", &token)?;
-                            ensure!(outcome.is_stored(), "the only fill says {outcome:?}");
-                        }
-                        Leased::Wait { .. } => {
-                            ensure!(begun.elapsed() < LONG / 2, "no value comes");
-                            seats::wait(Duration::from_millis(1));
-                        }
+        let (key, begun) = (&fixture.key(round), Instant::now());
+        let loads = at_once(fixture, |session| {
+            let (mut value, mut loads) = (Vec::new(), 0);
+            loop {
+                match leases(session)?.get_or_lease(key, &mut value, LONG)? {
+                    Leased::Hit(_) => return same(key, &value, b"loaded").map(|()| loads),
+                    Leased::Load { token, .. } => {
+                        loads += 1;
+                        seats::wait(Duration::from_millis(5));
+                        let outcome = fill(session, key, b"loaded", &token)?;
+                        ensure!(outcome.is_stored(), "the only fill says {outcome:?}");
+                    }
+                    Leased::Wait { .. } => {
+                        ensure!(begun.elapsed() < LONG / 2, "no value comes");
+                        seats::wait(Duration::from_millis(1));
                     }
                 }
-            };
-            let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(work)).collect();
-            threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a panic")?)
+            }
         })?;
-        ensure_eq!(loads.load(Ordering::SeqCst), 1, "the loads of one herd");
+        ensure_eq!(loads.iter().sum::<usize>(), 1, "the loads of one herd");
     }
     Ok(())
 }

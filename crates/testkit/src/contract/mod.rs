@@ -9,6 +9,7 @@
 
 mod add_replace;
 mod append;
+mod at_once;
 mod cas;
 mod case;
 mod child;

@@ -21,6 +21,7 @@ pub(super) const CASES: &[Case] = &[
     case!(set_many_tells_versions_that_differ, VERSION),
     case!(an_entry_that_is_refused_keeps_no_other_out, KEY_LIMIT),
     case!(delete_many_tells_of_each_key_whether_it_was_there),
+    case!(a_key_that_is_refused_keeps_no_other_delete_out, KEY_LIMIT),
 ];
 
 /// The outcomes of a batch, which must come in order and be complete.
@@ -206,4 +207,19 @@ fn delete_many_tells_of_each_key_whether_it_was_there(fixture: &Fixture) -> Resu
         lacks(&mut *session, key)?;
     }
     holds(&mut *session, &other, b"value").map(drop)
+}
+
+fn a_key_that_is_refused_keeps_no_other_delete_out(fixture: &Fixture) -> Result<(), Failed> {
+    let mut session = fixture.session()?;
+    let limit = fixture.capabilities()?.max_key_len.ok_or("no limit")?;
+    let (before, after) = (fixture.key("before"), fixture.key("after"));
+    for key in [&before, &after] {
+        put(&mut *session, key, b"value")?;
+    }
+    let (long, mut told) = (vec![b'k'; limit + 1], Vec::new());
+    session.delete_many(&[&before, &long, &after], &mut |_, outcome| told.push(outcome))?;
+    ensure!(matches!(told[..], [Ok(true), Err(_), Ok(true)]), "{told:?}");
+    ensure!(told[1].as_ref().is_err_and(|error| error.kind() == "key_too_long"), "{told:?}");
+    lacks(&mut *session, &before)?;
+    lacks(&mut *session, &after)
 }

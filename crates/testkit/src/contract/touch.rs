@@ -1,5 +1,6 @@
 //! `touch`.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use larder_store::Remaining;
@@ -20,6 +21,7 @@ pub(super) const CASES: &[Case] = &[
     case!(get_and_touch_reads_the_value_and_renews_its_ttl, GET_AND_TOUCH, TTL),
     case!(get_and_touch_with_zero_reads_the_value_and_ends_the_entry, GET_AND_TOUCH, TTL),
     case!(get_and_touch_of_an_absent_key_is_a_miss, GET_AND_TOUCH),
+    case!(get_and_touch_gives_its_ttl_to_no_other_value, GET_AND_TOUCH, TTL, TTL_LEFT),
 ];
 
 fn touch_extends_the_ttl(fixture: &Fixture) -> Result<(), Failed> {
@@ -127,4 +129,38 @@ fn get_and_touch_of_an_absent_key_is_a_miss(fixture: &Fixture) -> Result<(), Fai
     let meta = session.get_and_touch(&key, Some(Duration::from_secs(100)), &mut value)?;
     ensure!(meta.is_none() && value.is_empty(), "get_and_touch of an absent key: {meta:?}");
     lacks(&mut *session, &key)
+}
+
+/// A touch after the get would give its TTL to a value that another session has set in between.
+fn get_and_touch_gives_its_ttl_to_no_other_value(fixture: &Fixture) -> Result<(), Failed> {
+    let (store, key) = (fixture.store()?, &fixture.key("a"));
+    let has_ended = &AtomicBool::new(false);
+    put(&mut *store.session()?, key, b"0")?;
+    std::thread::scope(|scope| {
+        // Its values have no TTL, so each TTL is of a touch.
+        let sets = scope.spawn(move || -> Result<(), Failed> {
+            let mut session = store.session()?;
+            for number in 1_u64.. {
+                if has_ended.load(Ordering::Relaxed) {
+                    break;
+                }
+                put(&mut *session, key, number.to_string().as_bytes())?;
+            }
+            Ok(())
+        });
+        let touches = || -> Result<(), Failed> {
+            let (mut session, mut touched, mut now) = (store.session()?, Vec::new(), Vec::new());
+            for _ in 0..300 {
+                let ttl = Some(Duration::from_hours(1));
+                session.get_and_touch(key, ttl, &mut touched)?.ok_or("the value is gone")?;
+                let meta = session.get(key, &mut now)?.ok_or("the value is gone")?;
+                let has_ttl = matches!(meta.ttl, Remaining::For(_));
+                ensure!(!has_ttl || now == touched, "a value that was not read has the ttl");
+            }
+            Ok(())
+        };
+        let touched = touches();
+        has_ended.store(true, Ordering::Relaxed);
+        sets.join().map_err(|_| "a panic")?.and(touched)
+    })
 }
