@@ -20,6 +20,11 @@ const MOST_IN_ARRAYS: usize = 1024;
 /// The most bytes of one statement with many entries; an entry with more has a statement of its own.
 const MOST_BYTES: usize = 4 << 20;
 
+/// The most entries of one transaction, and the bytes from which on it gets no further entry. A longer one would keep many
+/// rows locked, and a server may refuse it.
+const MOST_AT_ONCE: usize = 4096;
+const MOST_BYTES_AT_ONCE: usize = 16 << 20;
+
 /// Bytes of a row beside its key and its value, at most.
 const AROUND_ENTRY: usize = 64;
 
@@ -35,12 +40,24 @@ enum Step {
 type Outcomes = Vec<Option<Result<SetOutcome>>>;
 
 impl<C: Transactions> SqlSession<C> {
-    /// Stores many entries.
+    /// Stores many entries, in as many transactions as their number and their bytes ask for.
     pub(super) fn store_batch(
         &mut self,
         entries: &[Put<'_>],
         done: &mut SetDone<'_>,
     ) -> Result<()> {
+        let mut from = 0;
+        while from < entries.len() {
+            let len = at_once(entries[from..].iter().map(|put| put.key.len() + put.value.len()));
+            let part = &entries[from..from + len];
+            self.store_part(part, &mut |i, outcome| done(from + i, outcome))?;
+            from += len;
+        }
+        Ok(())
+    }
+
+    /// Stores the entries of one transaction.
+    fn store_part(&mut self, entries: &[Put<'_>], done: &mut SetDone<'_>) -> Result<()> {
         let Self { operations, connection, counters, .. } = self;
         let steps = steps(&operations.table, entries);
         let mut outcomes = Outcomes::new();
@@ -75,8 +92,20 @@ impl<C: Transactions> SqlSession<C> {
         Ok(())
     }
 
-    /// Removes many keys.
+    /// Removes many keys, in as many transactions.
     pub(super) fn delete_batch(&mut self, keys: &[&[u8]], done: &mut DeleteDone<'_>) -> Result<()> {
+        let mut from = 0;
+        while from < keys.len() {
+            let len = at_once(keys[from..].iter().map(|key| key.len()));
+            let part = &keys[from..from + len];
+            self.delete_part(part, &mut |i, outcome| done(from + i, outcome))?;
+            from += len;
+        }
+        Ok(())
+    }
+
+    /// Removes the keys of one transaction.
+    fn delete_part(&mut self, keys: &[&[u8]], done: &mut DeleteDone<'_>) -> Result<()> {
         let Self { operations, connection, counters, .. } = self;
         let table = &operations.table;
         let mut places: Vec<usize> =
@@ -109,6 +138,17 @@ impl<C: Transactions> SqlSession<C> {
         }
         Ok(())
     }
+}
+
+/// The number of entries of these lengths that one transaction takes; at least one.
+fn at_once(lens: impl Iterator<Item = usize>) -> usize {
+    let mut bytes = 0;
+    let has_room = |len: &usize| {
+        let has_room = bytes < MOST_BYTES_AT_ONCE;
+        bytes += len;
+        has_room
+    };
+    lens.take(MOST_AT_ONCE).take_while(has_room).count()
 }
 
 /// Counts the beginning and the end of a transaction.
@@ -305,5 +345,18 @@ impl Operations {
 fn mark(keys: &[&[u8]], key: &[u8], was_there: &mut [bool]) {
     if let Ok(place) = keys.binary_search(&key) {
         was_there[place] = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transaction_takes_so_many_entries_or_bytes_and_at_least_one() {
+        let of = |n: usize, len: usize| at_once(std::iter::repeat_n(len, n));
+        assert_eq!([of(1, 0), of(4096, 1), of(9000, 1)], [1, 4096, 4096]);
+        assert_eq!(of(9000, 1 << 20), 16);
+        assert_eq!(of(3, 100 << 20), 1);
     }
 }

@@ -21,6 +21,7 @@ pub(super) const CASES: &[Case] = &[
     case!(set_many_tells_versions_that_differ, VERSION),
     case!(an_entry_that_is_refused_keeps_no_other_out, KEY_LIMIT),
     case!(delete_many_tells_of_each_key_whether_it_was_there),
+    case!(a_batch_of_thousands_is_stored_and_removed_whole),
     case!(a_key_that_is_refused_keeps_no_other_delete_out, KEY_LIMIT),
 ];
 
@@ -222,4 +223,28 @@ fn a_key_that_is_refused_keeps_no_other_delete_out(fixture: &Fixture) -> Result<
     ensure!(told[1].as_ref().is_err_and(|error| error.kind() == "key_too_long"), "{told:?}");
     lacks(&mut *session, &before)?;
     lacks(&mut *session, &after)
+}
+
+/// More than an engine may take in one commit or one request.
+fn a_batch_of_thousands_is_stored_and_removed_whole(fixture: &Fixture) -> Result<(), Failed> {
+    const MANY: usize = 5000;
+    let mut session = fixture.session()?;
+    let keys: Vec<_> = (0..MANY).map(|i| fixture.key(i)).collect();
+    let batch: Vec<_> = keys.iter().map(|key| plain(key, key)).collect();
+    let told = outcomes(&mut *session, &batch)?;
+    ensure!(told.len() == MANY && told.iter().all(|told| told.is_stored()), "some are not stored");
+    for key in keys.iter().step_by(MANY / 50).chain(keys.last()) {
+        holds(&mut *session, key, key)?;
+    }
+    let names: Vec<_> = keys.iter().map(Vec::as_slice).collect();
+    let mut deleted = Vec::new();
+    session.delete_many(&names, &mut |i, outcome| deleted.push((i, outcome)))?;
+    ensure_eq!(deleted.len(), MANY, "the outcomes of a batch");
+    for (wanted, (i, was_there)) in deleted.into_iter().enumerate() {
+        ensure!(i == wanted && was_there?, "the {wanted}. key of a batch is not deleted");
+    }
+    for key in keys.iter().step_by(MANY / 50).chain(keys.last()) {
+        lacks(&mut *session, key)?;
+    }
+    Ok(())
 }
