@@ -1,5 +1,7 @@
 //! The rules for valid keys.
 
+use md5::{Digest, Md5};
+
 /// The longest key, in bytes.
 pub const MAX_KEY_LEN: usize = 250;
 
@@ -29,6 +31,21 @@ pub fn check(key: &[u8]) -> Result<(), KeyFault> {
     }
 }
 
+/// The key of something that is kept beside `key`, under this name. It begins as `key` does, and is not longer than any key.
+pub fn beside(key: &[u8], name: &str) -> Vec<u8> {
+    let room = MAX_KEY_LEN - name.len();
+    let mut beside = key[..key.len().min(room)].to_vec();
+    if key.len() > room {
+        // The end is what keys differ in, so it is not just cut off.
+        beside.truncate(room - 32);
+        for byte in Md5::digest(key) {
+            beside.extend_from_slice(format!("{byte:02x}").as_bytes());
+        }
+    }
+    beside.extend_from_slice(name.as_bytes());
+    beside
+}
+
 /// Whether there is a blank or a control character. Every request checks its key, so this takes eight bytes at a time.
 #[inline]
 fn has_blank(key: &[u8]) -> bool {
@@ -54,6 +71,19 @@ fn word_has_blank(word: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_beside_another_is_valid_and_its_own() {
+        assert_eq!(beside(b"user:1", "~lease"), b"user:1~lease");
+        let long = |last: u8| [&[b'k'; MAX_KEY_LEN - 1][..], &[last]].concat();
+        let [one, other] = [b'1', b'2'].map(|last| beside(&long(last), "~lease"));
+        assert_ne!(one, other);
+        for key in [&one, &other, &beside(&[b'k'; MAX_KEY_LEN - 6], "~lease")] {
+            assert_eq!(key.len(), MAX_KEY_LEN);
+            assert_eq!(check(key), Ok(()));
+            assert!(key.starts_with(b"kkkk") && key.ends_with(b"~lease"));
+        }
+    }
 
     #[test]
     fn a_key_has_1_to_250_bytes_and_no_blanks() {

@@ -51,7 +51,7 @@ impl Connection {
             }
             Wire::Meta => {
                 meta::get::encode_get_and_touch(&mut self.request, key, exptime);
-                self.answer_get_meta(out)
+                self.answer_get_and_touch_meta(key, out)
             }
         }
     }
@@ -70,7 +70,7 @@ impl Connection {
     }
 
     #[inline]
-    fn answer_get_meta(&mut self, out: &mut Vec<u8>) -> Result<Option<Meta>> {
+    pub(super) fn answer_get_meta(&mut self, out: &mut Vec<u8>) -> Result<Option<Meta>> {
         self.send()?;
         let Some(header) = self.receive(meta_header)? else { return Ok(None) };
         self.receive_value(header.len, meta::get::TAIL, out)?;
@@ -81,14 +81,20 @@ impl Connection {
     pub(super) fn look(&mut self, key: &[u8]) -> Result<Option<Facts>> {
         meta::get::encode_look(&mut self.request, key);
         self.send()?;
+        Ok(self.receive_look()?.filter(|found| !found.is_lease).map(|found| found.facts))
+    }
+
+    /// Waits for what a look finds.
+    pub(super) fn receive_look(&mut self) -> Result<Option<Looked>> {
         self.receive(|input| {
             meta::get::parse_look_reply(input)?.and_then(|found| {
-                let facts = |flags: meta::ReplyFlags| {
+                let looked = |flags: meta::ReplyFlags| {
                     let len = flags.len.ok_or(Malformed { command: "mg" })?;
-                    let header = meta_value(len, flags);
-                    Ok(Facts { was_hit: flags.was_hit, ..Facts::of(header.meta, len) })
+                    let meta = meta_value(len, flags).meta;
+                    let facts = Facts { was_hit: flags.was_hit, ..Facts::of(meta, len) };
+                    Ok(Looked { facts, is_lease: flags.is_lease(len) })
                 };
-                found.map(facts).transpose()
+                found.map(looked).transpose()
             })
         })
     }
@@ -165,7 +171,8 @@ impl Connection {
             Wire::Meta => {
                 meta::get::encode_touch(&mut self.request, key, exptime);
                 self.send()?;
-                self.receive(meta::get::parse_touch_reply)
+                let flags = self.receive(meta::get::parse_touch_reply)?;
+                self.touched(key, flags)
             }
         }
     }
@@ -225,17 +232,60 @@ pub(super) fn text_header(
     })
 }
 
+/// An entry that a look finds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Looked {
+    pub(super) facts: Facts,
+    /// It is only the lease of a key that is absent.
+    pub(super) is_lease: bool,
+}
+
+/// What `mg` finds.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Found {
+    Miss,
+    /// The lease of a key that is absent, with its version. It has no value.
+    Lease {
+        version: Option<u64>,
+        is_won: bool,
+    },
+    /// The value follows.
+    Value(AnswerHeader),
+}
+
 /// Reads the answer to `mg` up to its value; `None` is a miss.
+#[inline]
 pub(super) fn meta_header(input: &[u8]) -> Parse<'_, Option<AnswerHeader>> {
     if let Some((len, flags, header_len)) = meta::get::parse_hit(input) {
         return Ok(Parsed::Complete(Ok(Some(meta_value(len, flags))), header_len));
     }
-    meta::get::parse_reply(input)?.and_then(|reply| {
-        Ok(match reply {
-            meta::get::GetReply::Miss => None,
-            meta::get::GetReply::Value { len, flags } => Some(meta_value(len, flags)),
+    meta_found(input)?.and_then(|found| {
+        Ok(match found {
+            Found::Value(header) => Some(header),
+            Found::Miss | Found::Lease { .. } => None,
         })
     })
+}
+
+/// The same, but it tells a lease from a miss.
+pub(super) fn meta_found(input: &[u8]) -> Parse<'_, Found> {
+    let parsed = meta::get::parse_reply(input)?;
+    let Parsed::Complete(Ok(meta::get::GetReply::Value { len, flags }), header_len) = parsed else {
+        return parsed.and_then(|_| Ok(Found::Miss));
+    };
+    if !flags.is_lease(len) {
+        return Ok(Parsed::Complete(Ok(Found::Value(meta_value(len, flags))), header_len));
+    }
+    // The end of its empty value belongs to the answer.
+    let whole = header_len + meta::get::TAIL.len();
+    match input.get(header_len..whole) {
+        None => Ok(Parsed::Incomplete),
+        Some(tail) if tail == meta::get::TAIL => {
+            let found = Found::Lease { version: known(flags.version), is_won: flags.is_won };
+            Ok(Parsed::Complete(Ok(found), whole))
+        }
+        Some(_) => Err(Malformed { command: "mg" }),
+    }
 }
 
 fn text_value(header: text::get::ValueHeader<'_>, place: usize) -> AnswerHeader {
@@ -249,11 +299,12 @@ fn meta_value(len: usize, flags: meta::ReplyFlags) -> AnswerHeader {
         Some(Err(_)) => Remaining::Forever,
         Some(Ok(seconds)) => Remaining::For(Duration::from_secs(seconds)),
     };
-    let meta = Meta { flags: flags.flags, version: known(flags.version), ttl, stale: false };
+    let meta =
+        Meta { flags: flags.flags, version: known(flags.version), ttl, stale: flags.is_stale };
     AnswerHeader { len, meta, place: 0 }
 }
 
 /// A server that keeps no versions sends 0, which is no version.
-fn known(version: Option<u64>) -> Option<u64> {
+pub(super) fn known(version: Option<u64>) -> Option<u64> {
     version.filter(|version| *version != 0)
 }

@@ -14,6 +14,7 @@ mod config;
 mod connection;
 mod exchange;
 mod innodb;
+mod leases;
 mod managed;
 mod many;
 mod session;

@@ -7,8 +7,8 @@ use larder_protocol::key::{self, KeyFault};
 use larder_protocol::storage::{StorageMode, StorageRequest};
 use larder_protocol::ttl::{LONGEST_RELATIVE, exptime};
 use larder_store::{
-    Counted, DeleteDone, DeleteOutcome, Delta, Error, Facts, Initial, Meta, Put, Remaining, Result,
-    Session, SetDone, SetMode, SetOptions, SetOutcome,
+    Counted, DeleteDone, DeleteOutcome, Delta, Error, Facts, Initial, Leases, Meta, Put, Remaining,
+    Result, Session, SetDone, SetMode, SetOptions, SetOutcome,
 };
 
 use super::SCHEME;
@@ -21,7 +21,7 @@ use crate::decimal::Digits;
 
 /// The longest value whose length the server reads correctly: it reads 31 bits. After a longer number it would read the
 /// value as commands.
-const LONGEST_SENT: usize = i32::MAX as usize - 2;
+pub(super) const LONGEST_SENT: usize = i32::MAX as usize - 2;
 
 /// A date that has passed: the first number that is not a number of seconds from now.
 const LONG_AGO: i64 = LONGEST_RELATIVE.cast_signed() + 1;
@@ -29,7 +29,7 @@ const LONG_AGO: i64 = LONGEST_RELATIVE.cast_signed() + 1;
 /// A connection to each node, opened when it is first needed and again after an error.
 #[derive(Debug)]
 pub(super) struct MemcachedSession {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     connections: Vec<Connection>,
     requests: Arc<Requests>,
     /// The requests of a batch to each node, kept to reuse their memory.
@@ -47,7 +47,7 @@ impl MemcachedSession {
     }
 
     /// Carries out one operation on the node that has `key`.
-    fn on_node_of<T>(
+    pub(super) fn on_node_of<T>(
         &mut self,
         key: &[u8],
         operation: impl FnOnce(&mut Connection) -> Result<T>,
@@ -57,7 +57,7 @@ impl MemcachedSession {
         self.on_node(node, operation)
     }
 
-    fn on_node<T>(
+    pub(super) fn on_node<T>(
         &mut self,
         node: usize,
         operation: impl FnOnce(&mut Connection) -> Result<T>,
@@ -73,7 +73,7 @@ impl MemcachedSession {
     }
 
     /// The request for an entry.
-    fn storage_request<'e>(&self, entry: &Put<'e>) -> Result<StorageRequest<'e>> {
+    pub(super) fn storage_request<'e>(&self, entry: &Put<'e>) -> Result<StorageRequest<'e>> {
         let Put { key, value, options } = *entry;
         check(key, self.shared.abilities().max_key_len)?;
         let (mode, keeps_attributes) = match options.mode {
@@ -97,7 +97,7 @@ impl MemcachedSession {
     }
 
     /// A TTL as a number for the server.
-    fn exptime(&self, ttl: Option<Duration>) -> Result<i64> {
+    pub(super) fn exptime(&self, ttl: Option<Duration>) -> Result<i64> {
         let abilities = self.shared.abilities();
         able(abilities.ttl || ttl.is_none(), "a TTL")?;
         let number = exptime(ttl, unix_now_s);
@@ -286,6 +286,10 @@ impl Session for MemcachedSession {
                 return Ok(Some(Counted { number, version: None }));
             }
         }
+    }
+
+    fn leases(&mut self) -> Option<&mut dyn Leases> {
+        if self.shared.has_versions() { Some(self) } else { None }
     }
 
     fn clear(&mut self) -> Result<()> {

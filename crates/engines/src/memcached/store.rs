@@ -309,7 +309,7 @@ impl Store for MemcachedStore {
             batch: true,
             batch_write: true,
             groups: false,
-            leases: false,
+            leases: shared.has_versions,
             tokens: false,
             clear: shared.is_managed(),
             persistent: false,

@@ -41,6 +41,16 @@ pub fn encode_get_and_touch(out: &mut Vec<u8>, key: &[u8], exptime: i64) {
     out.extend_from_slice(b"\r\n");
 }
 
+/// Asks as [`encode`] does. If there is no entry, the server makes one without a value that ends at `exptime`, and tells
+/// this client alone that it has won (`W`): it is to load the value. Other clients are told of the one before (`Z`).
+pub fn encode_or_lease(out: &mut Vec<u8>, key: &[u8], exptime: i64) {
+    out.extend_from_slice(b"mg ");
+    out.extend_from_slice(key);
+    out.extend_from_slice(b" v f c t N");
+    push_i64(out, exptime);
+    out.extend_from_slice(b"\r\n");
+}
+
 /// Asks for the length of the value of `key`, its flags, version and remaining TTL, and whether it was hit before. The
 /// question itself is no hit.
 pub fn encode_look(out: &mut Vec<u8>, key: &[u8]) {
@@ -101,11 +111,11 @@ pub fn encode_touch(out: &mut Vec<u8>, key: &[u8], exptime: i64) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Reads the answer to [`encode_touch`]: whether the key is there.
-pub fn parse_touch_reply(input: &[u8]) -> Parse<'_, bool> {
-    parse(input, "mg", |line| match line {
-        b"HD" => Some(true),
-        b"EN" => Some(false),
+/// Reads the answer to [`encode_touch`]: the entry's flags; `None` is a miss.
+pub fn parse_touch_reply(input: &[u8]) -> Parse<'_, Option<ReplyFlags>> {
+    parse(input, "mg", |line| match next_word(line)? {
+        (b"HD", flags) => Some(Some(ReplyFlags::parse(flags)?)),
+        (b"EN", _) => Some(None),
         _ => None,
     })
 }
@@ -120,8 +130,8 @@ mod tests {
         let flags =
             ReplyFlags { flags: 7, version: Some(1), ttl_s: Some(-1), ..ReplyFlags::default() };
         assert_eq!(
-            parse_reply(b"VA 5 f7 c1 t-1 O12 W kx\r\nhello\r\n"),
-            Ok(Parsed::Complete(Ok(GetReply::Value { len: 5, flags }), 25))
+            parse_reply(b"VA 5 f7 c1 t-1 O12 kx\r\nhello\r\n"),
+            Ok(Parsed::Complete(Ok(GetReply::Value { len: 5, flags }), 23))
         );
         assert_eq!(parse_reply(b"EN\r\n"), Ok(Parsed::Complete(Ok(GetReply::Miss), 4)));
     }
@@ -147,11 +157,39 @@ mod tests {
             ttl_s: Some(60),
             len: Some(5),
             was_hit: Some(true),
+            ..ReplyFlags::default()
         };
         let whole = Ok(Parsed::Complete(Ok(Some(flags)), answer.len()));
         assert_eq!(parse_look_reply(answer), whole);
         assert_eq!(parse_look_reply(b"EN\r\n"), Ok(Parsed::Complete(Ok(None), 4)));
         assert!(parse_look_reply(b"HD sx\r\n").is_err());
+    }
+
+    #[test]
+    fn a_lease_is_told_from_a_stale_value_and_from_an_empty_one() {
+        let mut out = Vec::new();
+        encode_or_lease(&mut out, b"k", 30);
+        assert_eq!(out, b"mg k v f c t N30\r\n");
+        // Answers of 1.6.18: the winner's, another client's, a stale value's, and a set value's.
+        for (answer, is_lease, is_stale, is_won) in [
+            ("VA 0 f0 c1 t-1 W", true, false, true),
+            ("VA 0 f0 c1 t30 Z", true, false, false),
+            ("VA 3 f0 c4 t60 X W", false, true, true),
+            ("VA 0 f0 c4 t60 Z X", false, true, false),
+            ("VA 0 f0 c4 t60", false, false, false),
+        ] {
+            let reply = parse_reply_of(answer);
+            let GetReply::Value { len, flags } = reply else { panic!("{reply:?}") };
+            let found = (flags.is_lease(len), flags.is_stale, flags.is_won);
+            assert_eq!(found, (is_lease, is_stale, is_won), "{answer}");
+        }
+    }
+
+    fn parse_reply_of(line: &str) -> GetReply {
+        match parse_reply(format!("{line}\r\n").as_bytes()) {
+            Ok(Parsed::Complete(Ok(reply), _)) => reply,
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]

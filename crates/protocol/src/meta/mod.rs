@@ -24,9 +24,20 @@ pub struct ReplyFlags {
     pub len: Option<usize>,
     /// `h`: whether the entry was hit before.
     pub was_hit: Option<bool>,
+    /// `W`: this client is the one that is told to load the value.
+    pub is_won: bool,
+    /// `X`: the value is out of date.
+    pub is_stale: bool,
+    /// `Z`: another client was told to load the value.
+    pub is_sent: bool,
 }
 
 impl ReplyFlags {
+    /// Whether this is an entry without a value, for a key that somebody is about to load: see [`get::encode_or_lease`].
+    pub fn is_lease(&self, len: usize) -> bool {
+        len == 0 && !self.is_stale && (self.is_won || self.is_sent)
+    }
+
     /// Reads blank-separated flags; `None` where a known flag has no number.
     #[inline]
     fn parse(mut text: &[u8]) -> Option<Self> {
@@ -58,7 +69,15 @@ impl ReplyFlags {
                     flags.ttl_s = Some(parse_i64(word)?);
                     rest
                 }
-                _ => next_word(rest).map_or(&[][..], |(_, rest)| rest),
+                _ => {
+                    match letter {
+                        b'W' => flags.is_won = true,
+                        b'X' => flags.is_stale = true,
+                        b'Z' => flags.is_sent = true,
+                        _ => {}
+                    }
+                    next_word(rest).map_or(&[][..], |(_, rest)| rest)
+                }
             };
         }
         Some(flags)

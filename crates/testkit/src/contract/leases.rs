@@ -289,7 +289,7 @@ fn a_change_of_the_key_makes_its_token_void(fixture: &Fixture) -> Result<(), Fai
     put(&mut *other, &key, b"newer")?;
     is_void(&mut *session, &key, &token, Some(b"newer"), "a set")?;
 
-    let key = fixture.key("set and deleted");
+    let key = fixture.key("set-and-deleted");
     let token = loads(&mut *session, &key, LONG)?;
     put(&mut *other, &key, b"newer")?;
     other.delete(&key)?;

@@ -1,0 +1,284 @@
+//! Leases by memcached's meta commands.
+//!
+//! The lease of an absent key is an entry without a value, which `mg` with `N` makes: the server tells one client that it
+//! has won (`W`), and the others of that one (`Z`). The token is the entry's version, so every change of the key makes it
+//! void. Clients of the text protocol read this entry as an empty value.
+//!
+//! A stale entry is one that `md` with `I` has marked (`X`). The server tells one client of it, too, but for ever: if that
+//! client is killed, no other is told to load. So the winner is not asked for. Instead whoever adds the key `…~lease` may
+//! load, and that key ends with the time of the lease. The winner marks the entry once more, which gives it another
+//! version: the token of an older lease is void then.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
+
+use larder_protocol::key::beside;
+use larder_protocol::meta;
+use larder_protocol::meta::delete::DeleteReply;
+use larder_protocol::storage::{StorageMode, StorageRequest};
+use larder_store::{
+    DeleteOutcome, Error, Leased, Leases, Meta, Put, Remaining, Result, SetMode, SetOptions,
+    SetOutcome, Token,
+};
+
+use super::SCHEME;
+use super::connection::Connection;
+use super::exchange::{Found, meta_found};
+use super::session::{LONGEST_SENT, MemcachedSession};
+
+/// The shortest time of a lease: the server counts whole seconds.
+const STEP: Duration = Duration::from_secs(1);
+
+/// The attempts of an operation that finds the entry changed by another client each time.
+const TRIES: usize = 100;
+
+/// The kinds of tokens: of an absent key's lease, and of a stale entry's.
+const OF_ABSENT: u8 = 1;
+const OF_STALE: u8 = 2;
+
+/// What a client gets that asks for a value or a lease.
+enum Answer {
+    Value(Meta),
+    Lease { version: u64, is_won: bool },
+}
+
+impl Connection {
+    fn get_or_lease(&mut self, key: &[u8], exptime: i64, out: &mut Vec<u8>) -> Result<Answer> {
+        meta::get::encode_or_lease(&mut self.request, key, exptime);
+        self.send()?;
+        match self.receive(meta_found)? {
+            Found::Value(header) => {
+                self.receive_value(header.len, meta::get::TAIL, out)?;
+                Ok(Answer::Value(header.meta))
+            }
+            Found::Lease { version: Some(version), is_won } => {
+                Ok(Answer::Lease { version, is_won })
+            }
+            Found::Miss | Found::Lease { version: None, .. } => {
+                let what = "no room for a lease; give the server more memory".to_owned();
+                Err(Error::Full { engine: SCHEME, what })
+            }
+        }
+    }
+
+    /// As `get_onto`. If it has met the lease of an absent key, the lease has got the new TTL: it is taken away, because it
+    /// would end too late.
+    pub(super) fn answer_get_and_touch_meta(
+        &mut self,
+        key: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Meta>> {
+        self.send()?;
+        match self.receive(meta_found)? {
+            Found::Value(header) => {
+                self.receive_value(header.len, meta::get::TAIL, out)?;
+                Ok(Some(header.meta))
+            }
+            Found::Lease { version, .. } => {
+                if let Some(version) = version {
+                    self.request.clear();
+                    self.delete_if(key, version)?;
+                }
+                Ok(None)
+            }
+            Found::Miss => Ok(None),
+        }
+    }
+
+    /// The outcome of a touch, which likewise takes away the lease of an absent key.
+    pub(super) fn touched(&mut self, key: &[u8], flags: Option<meta::ReplyFlags>) -> Result<bool> {
+        let Some(flags) = flags else { return Ok(false) };
+        if !flags.is_lease(0) {
+            return Ok(true);
+        }
+        self.request.clear();
+        meta::get::encode_look(&mut self.request, key);
+        self.send()?;
+        let Some(found) = self.receive_look()? else { return Ok(false) };
+        if let Some(version) = found.facts.meta.version.filter(|_| found.is_lease) {
+            self.request.clear();
+            self.delete_if(key, version)?;
+        }
+        Ok(!found.is_lease)
+    }
+
+    /// Marks an entry of this version as stale.
+    fn mark(&mut self, key: &[u8], version: u64, exptime: Option<i64>) -> Result<DeleteReply> {
+        meta::delete::encode_mark(&mut self.request, key, version, exptime);
+        self.send()?;
+        self.receive(meta::delete::parse_if_reply)
+    }
+
+    /// The same in one request with a look at the entry: its version after that. `None` if it was changed before.
+    fn mark_again(&mut self, key: &[u8], version: u64) -> Result<Option<u64>> {
+        meta::delete::encode_mark(&mut self.request, key, version, None);
+        meta::get::encode_look(&mut self.request, key);
+        self.send()?;
+        let marked = self.receive(meta::delete::parse_if_reply)?;
+        let found = self.receive_look()?;
+        let is_its = marked == DeleteReply::Deleted;
+        let stale = found.map(|found| found.facts.meta).filter(|meta| meta.stale && is_its);
+        Ok(stale.and_then(|meta| meta.version))
+    }
+}
+
+impl MemcachedSession {
+    /// Gives a lease of a stale entry, unless another client has it; `None` if the entry was changed.
+    fn lease_of_stale(&mut self, key: &[u8], stale: Meta, exptime: i64) -> Result<Option<Leased>> {
+        let Some(version) = stale.version else { return Ok(None) };
+        let lease = &lease_key(key);
+        let (mode, node) = (StorageMode::Add, self.shared.node_of(key));
+        let request = StorageRequest { key: lease, len: 0, flags: 0, exptime, mode };
+        let added = self.on_node(node, |connection| connection.set(&request, b""))?;
+        if !added.is_stored() {
+            return Ok(Some(Leased::Wait { stale: Some(stale) }));
+        }
+        let marked = self.on_node(node, |connection| connection.mark_again(key, version))?;
+        let Some(version) = marked else {
+            self.forget_lease(key)?;
+            return Ok(None);
+        };
+        let token = token(OF_STALE, key, version);
+        Ok(Some(Leased::Load { token, stale: Some(stale) }))
+    }
+
+    /// Lets others load a stale entry.
+    fn forget_lease(&mut self, key: &[u8]) -> Result<()> {
+        let (lease, node) = (lease_key(key), self.shared.node_of(key));
+        self.on_node(node, |connection| connection.delete(&lease)).map(drop)
+    }
+
+    /// Marks the entry as stale, and shortens its TTL if it is longer. `None` if it was changed meanwhile.
+    fn try_to_expire(&mut self, key: &[u8], keep: Option<Duration>) -> Result<Option<bool>> {
+        let found = self.on_node_of(key, |connection| {
+            meta::get::encode_look(&mut connection.request, key);
+            connection.send()?;
+            connection.receive_look()
+        })?;
+        let Some(found) = found else { return Ok(Some(false)) };
+        let Some(version) = found.facts.meta.version else { return Ok(None) };
+        if found.is_lease || keep.is_some_and(|keep| keep.is_zero()) {
+            let removed = self.on_node_of(key, |connection| connection.delete_if(key, version))?;
+            let is_changed = removed == DeleteOutcome::Exists;
+            return Ok((!is_changed).then_some(!found.is_lease));
+        }
+        let keep = keep.filter(|keep| match found.facts.meta.ttl {
+            Remaining::For(left) => *keep < left,
+            Remaining::Forever | Remaining::Unknown => true,
+        });
+        let exptime = keep.map(|keep| self.exptime(Some(keep))).transpose()?;
+        let mark = |connection: &mut Connection| connection.mark(key, version, exptime);
+        Ok(match self.on_node_of(key, mark)? {
+            DeleteReply::Deleted => {
+                self.forget_lease(key)?;
+                Some(true)
+            }
+            DeleteReply::Exists => None,
+            DeleteReply::NotFound => Some(false),
+        })
+    }
+}
+
+impl Leases for MemcachedSession {
+    fn get_or_lease(&mut self, key: &[u8], value: &mut Vec<u8>, time: Duration) -> Result<Leased> {
+        let exptime = self.exptime(Some(time.max(STEP)))?;
+        for _ in 0..TRIES {
+            value.clear();
+            let answer =
+                self.on_node_of(key, |connection| connection.get_or_lease(key, exptime, value))?;
+            match answer {
+                Answer::Value(meta) if !meta.stale => return Ok(Leased::Hit(meta)),
+                Answer::Value(meta) => {
+                    if let Some(leased) = self.lease_of_stale(key, meta, exptime)? {
+                        return Ok(leased);
+                    }
+                }
+                Answer::Lease { version, is_won: true } => {
+                    let token = token(OF_ABSENT, key, version);
+                    return Ok(Leased::Load { token, stale: None });
+                }
+                Answer::Lease { .. } => return Ok(Leased::Wait { stale: None }),
+            }
+        }
+        value.clear();
+        Err(changed_again_and_again())
+    }
+
+    fn fill(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        options: &SetOptions,
+        token: &Token,
+    ) -> Result<SetOutcome> {
+        if options.mode != SetMode::Set {
+            return Err(Error::Unsupported { engine: SCHEME, operation: "a fill in this mode" });
+        }
+        let put = Put { key, value, options: *options };
+        let request = self.storage_request(&put)?;
+        if value.len() > LONGEST_SENT {
+            let limit = self.shared.max_value_len().unwrap_or(LONGEST_SENT);
+            return Err(Error::ValueTooLarge { engine: SCHEME, len: value.len(), limit });
+        }
+        let Some((kind, version)) = read(key, token) else { return Ok(SetOutcome::NotStored) };
+        let request = StorageRequest { mode: StorageMode::Cas(version), ..request };
+        let outcome = self.on_node_of(key, |connection| connection.set(&request, value))?;
+        if kind == OF_STALE && outcome.is_stored() {
+            self.forget_lease(key)?;
+        }
+        Ok(if outcome.is_stored() { outcome } else { SetOutcome::NotStored })
+    }
+
+    fn release(&mut self, key: &[u8], token: &Token) -> Result<bool> {
+        let Some((kind, version)) = read(key, token) else { return Ok(false) };
+        if kind == OF_ABSENT {
+            let removed = self.on_node_of(key, |connection| connection.delete_if(key, version))?;
+            return Ok(removed == DeleteOutcome::Deleted);
+        }
+        let mark = |connection: &mut Connection| connection.mark(key, version, None);
+        let is_its = self.on_node_of(key, mark)? == DeleteReply::Deleted;
+        if is_its {
+            self.forget_lease(key)?;
+        }
+        Ok(is_its)
+    }
+
+    fn expire(&mut self, key: &[u8], keep: Option<Duration>) -> Result<bool> {
+        for _ in 0..TRIES {
+            if let Some(expired) = self.try_to_expire(key, keep)? {
+                return Ok(expired);
+            }
+        }
+        Err(changed_again_and_again())
+    }
+}
+
+fn changed_again_and_again() -> Error {
+    let what = "other clients change this entry again and again; try once more".to_owned();
+    Error::Busy { engine: SCHEME, what }
+}
+
+/// The key whose presence is the lease of a stale entry.
+fn lease_key(key: &[u8]) -> Vec<u8> {
+    beside(key, "~lease")
+}
+
+/// A token: its kind, the entry's version, and a hash of the key. Versions of two servers may be equal.
+fn token(kind: u8, key: &[u8], version: u64) -> Token {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    let mut bytes = [0; Token::LEN];
+    bytes[0] = kind;
+    bytes[8..16].copy_from_slice(&version.to_le_bytes());
+    bytes[16..24].copy_from_slice(&hasher.finish().to_le_bytes());
+    Token::from_bytes(bytes)
+}
+
+/// The kind and the version of a token of this key.
+fn read(key: &[u8], given: &Token) -> Option<(u8, u64)> {
+    let bytes = given.to_bytes();
+    let version = u64::from_le_bytes(*bytes[8..].first_chunk()?);
+    let kind = bytes[0];
+    let is_one = (kind == OF_ABSENT || kind == OF_STALE) && token(kind, key, version) == *given;
+    is_one.then_some((kind, version))
+}
