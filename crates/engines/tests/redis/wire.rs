@@ -350,7 +350,7 @@ fn in_circles() {
 fn a_refusal_says_nothing_of_the_slots() {
     for (answer, renews) in [
         ("OOM command not allowed", false),
-        ("WRONGTYPE Operation against", false),
+        ("ERR unknown command", false),
         ("NOPERM this user has no permissions", false),
         ("LOADING Redis is loading the dataset", false),
         ("CLUSTERDOWN The cluster is down", true),
