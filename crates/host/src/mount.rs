@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
-use larder_store::{Error, Mount, Result};
+use larder_store::{Error, Mount, Process, Result};
 
 use crate::disk;
 use crate::managed::watchdog;
@@ -35,6 +35,8 @@ pub struct Mounted {
     /// Whether it is mounted; otherwise only its directory exists.
     is_there: bool,
     limit_bytes: Option<u64>,
+    /// A forked child must not unmount it.
+    process: Process,
 }
 
 impl Mounted {
@@ -46,7 +48,8 @@ impl Mounted {
         }
         let path = scratch::make(engine, parent, watchdog::watch_mount, watchdog::forget_mount)?;
         // From here on, dropping `mounted` cleans up, whatever happens.
-        let mut mounted = Self { path, what, is_there: false, limit_bytes: None };
+        let process = Process::current();
+        let mut mounted = Self { path, what, is_there: false, limit_bytes: None, process };
         mount(&mounted.path, what).map_err(|source| {
             if let Some(libc::EPERM | libc::EACCES) = source.raw_os_error() {
                 return refusal(engine, what);
@@ -79,6 +82,9 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
+        if !self.process.is_current() {
+            return;
+        }
         // No caller is left to report a failure to; the watchdog tries again when the process ends. A directory that is
         // not empty was not made here, and stays.
         let unmounted = if self.is_there { unmount(&self.path) } else { Ok(()) };

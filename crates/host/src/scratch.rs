@@ -5,17 +5,19 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use larder_store::{Error, FileSystem, Mount, Result, StoreUrl};
+use larder_store::{Error, FileSystem, Mount, Process, Result, StoreUrl};
 
 use crate::disk;
 use crate::managed::watchdog;
 use crate::mount::Mounted;
 
 /// A private directory under the system's temporary directory. Dropping it removes it with everything in it; a watchdog
-/// does so when this process ends before that.
+/// does so when this process ends before that. In a forked child it stays.
 #[derive(Debug)]
 pub struct ScratchDir {
     path: PathBuf,
+    /// A forked child must not remove it.
+    process: Process,
 }
 
 impl ScratchDir {
@@ -28,7 +30,7 @@ impl ScratchDir {
     pub fn create_in(engine: &'static str, parent: &Path) -> Result<Self> {
         // Registered first: a directory that is made and not yet registered would outlive a `kill -9`.
         let path = make(engine, parent, watchdog::watch_directory, watchdog::forget_directory)?;
-        Ok(Self { path })
+        Ok(Self { path, process: Process::current() })
     }
 
     /// Its path.
@@ -149,6 +151,9 @@ impl Place {
 
 impl Drop for ScratchDir {
     fn drop(&mut self) {
+        if !self.process.is_current() {
+            return;
+        }
         // No caller is left to report a failure to; the watchdog tries again when the process ends.
         if std::fs::remove_dir_all(&self.path).is_ok() {
             let _ = watchdog::forget_directory(&self.path);

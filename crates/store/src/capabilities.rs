@@ -48,6 +48,9 @@ pub struct Capabilities {
     pub leases: bool,
     /// Tokens without a lease: [`Leases::token`](crate::Leases::token).
     pub tokens: bool,
+    /// A forked child of the process that opened the store may go on with it. Without this, each call returns
+    /// [`Error::Forked`](crate::Error::Forked) in a child, which can open the store again.
+    pub forks: bool,
     /// `clear`: everything in the store, or in its own namespace of it, at once.
     pub clear: bool,
     /// Entries are still there when the store is opened again.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use schemars::Schema;
 
+use crate::guarded::guarded;
 use crate::{Error, Guest, Result, Store, StoreUrl};
 
 /// From this similarity on, by Jaro and Winkler, a wrong scheme is taken for a mistyped one.
@@ -30,7 +31,8 @@ pub struct Engine {
     pub recipes: &'static [Recipe],
     /// The schema of its options struct, from which documentation is made.
     pub options: fn() -> Schema,
-    /// Opens a store. The catalog is for engines that are built from other engines.
+    /// Opens a store. The catalog is for engines that are built from other engines. Callers use
+    /// [`Engine::open_store`].
     pub open: fn(&StoreUrl, &Catalog) -> Result<Arc<dyn Store>>,
 }
 
@@ -57,6 +59,11 @@ impl Engine {
             Medium::Tiers => self.example.into(),
             _ => format!("{}:", self.scheme),
         }
+    }
+
+    /// Opens a store of this engine, which refuses in a forked child unless it can work there.
+    pub fn open_store(&self, url: &StoreUrl, catalog: &Catalog) -> Result<Arc<dyn Store>> {
+        Ok(guarded((self.open)(url, catalog)?, self.scheme))
     }
 
     /// The options of the engine, for help and documentation.
@@ -301,6 +308,6 @@ impl Catalog {
 
     /// Opens the store behind a URL.
     pub fn open(&self, url: &StoreUrl) -> Result<Arc<dyn Store>> {
-        (self.find(url.scheme())?.open)(url, self)
+        self.find(url.scheme())?.open_store(url, self)
     }
 }

@@ -97,6 +97,13 @@ pub enum Error {
         #[source]
         source: Option<io::Error>,
     },
+    /// This process was forked from the process that opened the store, with which it must not share a socket, a
+    /// transaction or a lock.
+    #[error("{engine}: opened before a fork; open the store again in this process")]
+    Forked {
+        /// The scheme of the engine.
+        engine: &'static str,
+    },
     /// The engine has no such operation.
     #[error("{engine}: has no operation `{operation}`")]
     Unsupported {
@@ -199,6 +206,7 @@ impl Error {
             Self::Busy { .. } => "busy",
             Self::Timeout { .. } => "timeout",
             Self::Unavailable { .. } => "unavailable",
+            Self::Forked { .. } => "forked",
             Self::Unsupported { .. } => "unsupported",
             Self::NotANumber { .. } => "not_a_number",
             Self::UnknownScheme { .. } => "unknown_scheme",

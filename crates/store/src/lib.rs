@@ -13,7 +13,9 @@ mod catalog;
 mod clock;
 mod entry;
 mod error;
+mod fork;
 mod groups;
+mod guarded;
 mod guest;
 mod info;
 mod lease;
@@ -32,6 +34,7 @@ pub use catalog::{Catalog, Engine, Medium, OptionDoc, Recipe, Role, Source, opti
 pub use clock::Clock;
 pub use entry::{DeleteOutcome, Facts, Meta, Put, Remaining, SetMode, SetOptions, SetOutcome};
 pub use error::{Error, Result};
+pub use fork::{PerProcess, Process};
 pub use groups::{FoundEntry, Groups, MAX_TAG_LEN, check_tag};
 pub use guest::Guest;
 pub use info::{Durability, FileSystem, Ownership, StoreInfo};

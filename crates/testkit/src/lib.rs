@@ -6,6 +6,7 @@
 mod certificates;
 mod contract;
 mod delayed;
+mod forked;
 mod holder;
 mod mounts;
 mod patient;
@@ -19,6 +20,7 @@ pub mod traps;
 pub use certificates::{certificate_files, certificates};
 pub use contract::{Outcome, Report, contract, contract_one_by_one, judge};
 pub use delayed::takes_at_least;
+pub use forked::{fork, has_succeeded};
 pub use holder::{Holder, hold_if_asked, is_running, nothing_is_left_after_kill_9, within};
 pub use mounts::{is_root, may_mount, with_mounts};
 pub use patient::{PATIENCE, patient};

@@ -12,7 +12,9 @@ use std::time::Duration;
 use larder_host::disk;
 use larder_host::managed;
 use larder_host::scratch::ScratchDir;
-use larder_store::{Durability, Engine, Error, Medium, Reach, Recipe, Result, Role, Source, Span};
+use larder_store::{
+    Durability, Engine, Error, Medium, PerProcess, Reach, Recipe, Result, Role, Source, Span,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -177,12 +179,12 @@ fn jars() -> Option<PathBuf> {
 /// Compiles the program once for each virtual machine that the stores of this process use. An older virtual machine
 /// cannot run the classes of a newer compiler.
 fn prepare(engine: &'static str, home: &Path, interpreter: &Interpreter) -> Result<()> {
-    static COMPILED: Mutex<BTreeMap<PathBuf, ScratchDir>> = Mutex::new(BTreeMap::new());
+    static COMPILED: PerProcess<Mutex<BTreeMap<PathBuf, ScratchDir>>> = PerProcess::new();
     let client = [("java+memcached", &SPYMEMCACHED), ("java+postgresql", &PGJDBC)];
     if let Some((_, client)) = client.iter().find(|(scheme, _)| *scheme == engine) {
         managed::find(engine, client)?;
     }
-    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut compiled = COMPILED.get().lock().unwrap_or_else(PoisonError::into_inner);
     let folder = match compiled.entry(interpreter.program.clone()) {
         Entry::Occupied(folder) => folder.into_mut(),
         Entry::Vacant(none) => none.insert(compile(engine, home, &interpreter.program)?),

@@ -115,7 +115,7 @@ impl GuestCache {
                 } else {
                     theirs.or_login(USER, &random_password(engine.scheme)?)
                 };
-                let servers = (native.open)(&theirs, catalog)?;
+                let servers = native.open_store(&theirs, catalog)?;
                 part.access = ServerAccess::of(follows, &theirs, &servers.info());
                 part.servers = Some(servers);
             }

@@ -127,7 +127,7 @@ impl Target {
         };
         let store = match &guest {
             Some(guest) => Arc::clone(guest) as Arc<dyn Store>,
-            None => (planned.engine.open)(&url, catalog)?,
+            None => planned.engine.open_store(&url, catalog)?,
         };
         let mut info = store.info();
         let unknown = usage::complete(&mut info);

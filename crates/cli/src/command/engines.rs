@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 /// Opens the engine with its defaults and asks it.
 fn list(engine: &Engine) -> Listed {
     let opened =
-        StoreUrl::parse(&engine.default_url()).and_then(|url| (engine.open)(&url, &CATALOG));
+        StoreUrl::parse(&engine.default_url()).and_then(|url| engine.open_store(&url, &CATALOG));
     let row = Listed {
         engine: engine.scheme,
         kind: "store",

@@ -1,11 +1,12 @@
 //! LMDB's environments: a folder that is open in this process.
 //!
 //! LMDB forbids to open a folder twice in a process: closing one of the two would drop the file locks of both. So every
-//! store on a folder shares the environment that is open already.
+//! store on a folder shares the environment that is open already. A forked child opens the folder anew.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::mem::ManuallyDrop;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use heed::{Env, EnvFlags, EnvOpenOptions, MdbError, RoTxn};
-use larder_store::{ByteSize, Error, Result};
+use larder_store::{ByteSize, Error, PerProcess, Result};
 
 use super::SCHEME;
 use super::config::LmdbConfig;
@@ -33,8 +34,11 @@ const LOCK_HEADER: u64 = 4096;
 /// Bytes of one reader's slot.
 const LOCK_SLOT: u64 = 64;
 
-/// The environments that are open in this process, by folder.
-static OPEN: Mutex<BTreeMap<PathBuf, Weak<Environment>>> = Mutex::new(BTreeMap::new());
+/// Environments by folder.
+type Environments = BTreeMap<PathBuf, Weak<Environment>>;
+
+/// The environments that are open in this process.
+static OPEN: PerProcess<Mutex<Environments>> = PerProcess::new();
 
 /// A folder that is open in this process.
 #[derive(Debug)]
@@ -59,10 +63,11 @@ impl Environment {
         fs::create_dir_all(folder).map_err(failed)?;
         let folder = folder.canonicalize().map_err(failed)?;
 
-        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = OPEN.get().lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(environment) = open.get(&folder).and_then(Weak::upgrade) {
             return environment.suits(config).map(|()| environment);
         }
+        close_inherited(&folder)?;
         let env = open_env(&folder, config).map_err(|error| in_words(&folder, None, error))?;
         let writer = Mutex::new(open_lock_file(&folder.join(WRITER_FILE)).map_err(failed)?);
         let environment =
@@ -136,6 +141,30 @@ impl Environment {
     pub(super) fn error(&self, error: heed::Error) -> Error {
         in_words(&self.folder, Some(&self.env), error)
     }
+}
+
+/// Closes a forked child's copy of its parent's environment, because LMDB and heed take the folder for open otherwise.
+///
+/// LMDB does that in a child without a change of its parent's slots and locks. In the middle of a write of another
+/// thread it could not.
+fn close_inherited(folder: &Path) -> Result<()> {
+    let in_use = || Error::Busy {
+        engine: SCHEME,
+        what: format!("{} was being written when this process was forked", folder.display()),
+    };
+    for inherited in OPEN.inherited() {
+        let mut open = inherited.try_lock().map_err(|_| in_use())?;
+        let Some(environment) = open.get(folder).and_then(Weak::upgrade) else { continue };
+        let environment = ManuallyDrop::new(environment);
+        if environment.writer.try_lock().is_err() {
+            return Err(in_use());
+        }
+        // SAFETY: the stores and sessions of the parent are neither used nor dropped in this process, and the
+        // environment is taken off the list. So this copy is the only one that is ever dropped.
+        drop(unsafe { std::ptr::read(&raw const environment.env) });
+        open.remove(folder);
+    }
+    Ok(())
 }
 
 fn open_env(folder: &Path, config: &LmdbConfig) -> heed::Result<Env> {

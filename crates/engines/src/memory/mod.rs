@@ -1,4 +1,5 @@
-//! `memory:`: the segment cache of `mmap:`, in the memory of one process and for its threads only.
+//! `memory:`: the segment cache of `mmap:`, in the memory of one process and for its threads only. A forked child works on
+//! with a copy of its own, which the kernel makes page by page as the two processes write.
 
 use std::sync::Arc;
 

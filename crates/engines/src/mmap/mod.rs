@@ -1,5 +1,6 @@
 //! `mmap:`: a segment cache in a file that any number of processes map. A process that is killed cannot break it. A
-//! tmpfs such as `/dev/shm` is the best place; a disk's system writes the file back at times of its own choice.
+//! tmpfs such as `/dev/shm` is the best place; a disk's system writes the file back at times of its own choice. A forked
+//! child works on in the same file.
 
 use std::path::Path;
 use std::sync::Arc;

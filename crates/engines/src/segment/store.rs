@@ -93,6 +93,8 @@ impl Store for SegmentStore {
             groups: false,
             leases: true,
             tokens: true,
+            // A private region is copied for the child, with all entries; a file is shared.
+            forks: true,
             clear: true,
             persistent: self.file.is_some(),
             evicts: true,

@@ -8,6 +8,7 @@ mod config;
 mod connection;
 mod eviction;
 mod file;
+mod inherited;
 mod store;
 mod upkeep;
 

@@ -15,6 +15,7 @@ use super::config::{MAX_KEY_LEN, SqliteConfig, Sync};
 use super::connection::SqliteConnection;
 use super::eviction::{Eviction, pages_in_use};
 use super::file;
+use super::inherited::{self, OpenFile};
 use super::upkeep::WriteState;
 use crate::sql::dialect::SQLITE;
 use crate::sql::session::SqlSession;
@@ -45,6 +46,7 @@ pub(super) struct Shared {
     pub(super) upkeep: WriteState,
     page_size: u64,
     connections: AtomicU64,
+    _opened: OpenFile,
     _place: Place,
 }
 
@@ -59,7 +61,9 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
             .map_err(|source| disk::io_error(SCHEME, "opening", path, source))?,
     };
     let statements = Statements::new(&SQLITE, &config.namespace, "");
+    inherited::refuse(&path)?;
     let mut connection = file::open(&path, &config)?;
+    let opened = OpenFile::note(&path)?;
     file::prepare(&mut connection, &path, &config, &statements)?;
     // An existing file keeps its own page size.
     let page_size = connection
@@ -76,6 +80,7 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
         path,
         config,
         connections: AtomicU64::new(0),
+        _opened: opened,
         _place: place,
     });
     let connection = Mutex::new(SqliteConnection::new(Arc::clone(&shared), connection));

@@ -1,7 +1,12 @@
-//! The query plans of the statements in SQLite.
+//! The query plans of the statements in SQLite, and files in a forked child.
 
 use rusqlite::Connection;
 
+use larder_host::scratch::ScratchDir;
+use larder_store::{SetOptions, StoreUrl};
+use larder_testkit::{fork, has_succeeded};
+
+use crate::ENGINES;
 use crate::sql::dialect::SQLITE;
 use crate::sql::statements::Statements;
 
@@ -44,4 +49,27 @@ fn no_statement_scans() {
         let scans = lines.iter().any(|line| line.starts_with("SCAN cache"));
         assert!(!scans, "{}: {lines:?}", statement.sql);
     }
+}
+
+#[test]
+fn a_forked_child_opens_no_file_that_was_open() {
+    let folder = ScratchDir::create("sqlite").unwrap();
+    let url = format!("sqlite:{}/cache.db", folder.path().display());
+    let open = |url: &str| ENGINES.open(&StoreUrl::parse(url).unwrap());
+    let set = |url: &str| {
+        let mut session = open(url).unwrap().session().unwrap();
+        session.set(b"key", b"value", &SetOptions::default()).unwrap();
+    };
+    let store = open(&url).unwrap();
+    let child = fork(|| {
+        let error = open(&url).unwrap_err().to_string();
+        assert!(error.contains("cache.db was open when this process was forked"), "{error}");
+        set(&format!("{url}2"));
+        // A child of the child has the list of both.
+        assert!(has_succeeded(fork(|| assert!(open(&url).is_err()))));
+    });
+    assert!(has_succeeded(child));
+    set(&url);
+    drop(store);
+    assert!(has_succeeded(fork(|| set(&url))));
 }

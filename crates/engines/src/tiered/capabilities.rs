@@ -27,6 +27,8 @@ pub(super) fn combined(tiers: &[Capabilities], cap: Option<Duration>) -> Capabil
         version: false,
         // An upper tier does not know tags, and a prefix finds there only the entries that it happens to hold.
         groups: false,
+        // A child would not see what its parent writes above, and a lock of a stack may be held by a thread that it lacks.
+        forks: false,
         clear: all(|tier| tier.clear),
         waits: tiers.iter().map(|tier| tier.waits).max().unwrap_or_default(),
         ..lowest
@@ -95,6 +97,7 @@ mod tests {
         groups: true,
         leases: true,
         tokens: true,
+        forks: true,
         clear: true,
         persistent: false,
         evicts: true,

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
-use larder_store::ByteSize;
+use larder_store::{ByteSize, Process};
 
 use super::hierarchy::{Group, Version};
 use super::limit_bytes;
@@ -25,6 +25,8 @@ pub struct MemoryLimit {
     group: Group,
     home: Group,
     has_swap: bool,
+    /// A forked child must not remove the group.
+    process: Process,
 }
 
 impl MemoryLimit {
@@ -80,7 +82,8 @@ impl MemoryLimit {
             return Err(failed("making", &group.path)(error));
         }
         // From here on, dropping `entered` cleans up, whatever happens.
-        let mut entered = Self { group, home, has_swap: false };
+        let process = Process::current();
+        let mut entered = Self { group, home, has_swap: false, process };
         entered.set(limit).map_err(failed("limiting", &entered.group.path))?;
         entered.group.enter().map_err(failed("entering", &entered.group.path))?;
         Ok(entered)
@@ -118,6 +121,9 @@ impl MemoryLimit {
 
 impl Drop for MemoryLimit {
     fn drop(&mut self) {
+        if !self.process.is_current() {
+            return;
+        }
         if !self.leave() {
             // In version 2 a group that delegates memory takes no processes. This group stays until the process ends,
             // without a limit that the next `MemoryLimit` would find. Where even that fails, the next one is refused
@@ -167,7 +173,7 @@ mod tests {
             let group = parent.below("larder-1");
             fs::create_dir_all(&group.path).unwrap();
             let home = Group::in_version_2(&session, top.path());
-            MemoryLimit { group, home, has_swap: false }
+            MemoryLimit { group, home, has_swap: false, process: Process::current() }
         };
         drop(limited());
         assert!(of_session.exists() && !of_slice.exists());

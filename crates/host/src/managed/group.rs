@@ -4,6 +4,8 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
+use larder_store::Process;
+
 use super::watchdog;
 
 /// A program that this process has started, with all its children. Dropping it kills them; a watchdog kills them when
@@ -11,12 +13,15 @@ use super::watchdog;
 #[derive(Debug)]
 pub struct Group {
     leader: Child,
+    /// A forked child must not kill it.
+    process: Process,
 }
 
 impl Group {
     /// Starts a program as the leader of a session and process group of its own.
     pub fn spawn(command: &mut Command) -> io::Result<Self> {
-        watchdog::spawn(command).map(|leader| Self { leader })
+        let leader = watchdog::spawn(command)?;
+        Ok(Self { leader, process: Process::current() })
     }
 
     /// The process id of its leader, which is the group's id too.
@@ -34,6 +39,11 @@ impl Group {
     /// its own.
     pub fn ended(&self) -> Option<String> {
         ended(self.pid())
+    }
+
+    /// Whether this process started it, and is not a forked child of that process.
+    pub(super) fn is_ours(&self) -> bool {
+        self.process.is_current()
     }
 
     /// Sends a signal to the whole group, which exists as long as its leader has not been reaped.
@@ -65,6 +75,9 @@ pub fn ended(pid: u32) -> Option<String> {
 
 impl Drop for Group {
     fn drop(&mut self) {
+        if !self.is_ours() {
+            return;
+        }
         self.signal(libc::SIGKILL);
         // Taken back before the id can belong to another process. A failure is ignored: without a watchdog there is
         // nothing to take back, and a killed process can be waited for.

@@ -169,7 +169,7 @@ impl Drop for Server {
     /// Asks the server to end and waits a little; dropping the group then kills the rest of it.
     fn drop(&mut self) {
         let (signal, grace) = self.farewell;
-        if grace.is_zero() {
+        if grace.is_zero() || !self.process.group.is_ours() {
             return;
         }
         self.process.group.signal(signal);

@@ -11,10 +11,19 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Mutex, Once, PoisonError};
 
-/// The one watchdog of this process, once a resource needs it. This process never closes the pipe.
-static WATCHDOG: Mutex<Option<Watchdog>> = Mutex::new(None);
+use larder_store::PerProcess;
+
+/// The one watchdog of this process, once a resource needs it. This process never closes the pipe. A forked child has a
+/// watchdog of its own.
+static WATCHDOG: PerProcess<Mutex<Option<Watchdog>>> = PerProcess::new();
+
+/// The descriptor of the pipe in the process that made it; see [`close_in_child`].
+static PIPE: AtomicI32 = AtomicI32::new(NO_PIPE);
+
+const NO_PIPE: RawFd = -1;
 
 #[derive(Debug)]
 struct Watchdog {
@@ -63,19 +72,20 @@ pub(crate) fn forget_group(pid: u32) -> io::Result<()> {
 ///
 /// The child registers itself before it becomes the program, so it never runs without a watchdog.
 pub(crate) fn spawn(command: &mut Command) -> io::Result<Child> {
-    let watchdog = with_watchdog(|pipe| Ok(pipe.as_raw_fd()))?;
+    // A copy, because the pipe itself is closed in every child.
+    let watchdog = with_watchdog(|pipe| pipe.try_clone())?;
     let (mut registered, pipe) = io::pipe()?;
-    let copy = pipe.as_raw_fd();
+    let pipes = [watchdog.as_raw_fd(), pipe.as_raw_fd()];
     // SAFETY: between fork and exec only async-signal-safe functions are called: setsid, getpid and write.
     // They use the stack and two descriptors, which stay open until spawn returns.
     unsafe {
         command.pre_exec(move || {
             new_session()?;
-            register_group([watchdog, copy])
+            register_group(pipes)
         });
     }
     let spawned = command.spawn();
-    drop(pipe);
+    drop((watchdog, pipe));
     if spawned.is_err() {
         // The child may have registered and then failed to become the program; its id may soon belong to another
         // process.
@@ -127,7 +137,7 @@ fn tell(words: &str, argument: &[u8]) -> io::Result<()> {
 
 /// Calls `act` with the pipe of the watchdog, which starts when it is first needed.
 fn with_watchdog<T>(act: impl FnOnce(&mut PipeWriter) -> io::Result<T>) -> io::Result<T> {
-    let mut watchdog = WATCHDOG.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut watchdog = WATCHDOG.get().lock().unwrap_or_else(PoisonError::into_inner);
     let watchdog = match &mut *watchdog {
         Some(watchdog) => watchdog,
         none => none.insert(start()?),
@@ -159,5 +169,27 @@ fn start() -> io::Result<Watchdog> {
             Ok(())
         });
     }
-    Ok(Watchdog { pipe, _process: command.spawn()? })
+    let process = command.spawn()?;
+    have_closed_in_children(&pipe);
+    Ok(Watchdog { pipe, _process: process })
+}
+
+fn have_closed_in_children(pipe: &PipeWriter) {
+    static ONCE: Once = Once::new();
+    PIPE.store(pipe.as_raw_fd(), Ordering::SeqCst);
+    ONCE.call_once(|| {
+        // If the system has no memory for this, a watchdog cleans up once the children have ended, too.
+        // SAFETY: the function only swaps a number and closes a descriptor, which may be done in a child.
+        let _ = unsafe { libc::pthread_atfork(None, None, Some(close_in_child)) };
+    });
+}
+
+/// Runs in a child that has just been forked. Otherwise the watchdog would wait for the end of the child, too. The child
+/// neither uses nor drops its copy of the [`PipeWriter`].
+extern "C" fn close_in_child() {
+    let pipe = PIPE.swap(NO_PIPE, Ordering::SeqCst);
+    if pipe != NO_PIPE {
+        // SAFETY: the descriptor is this process's copy, which no other code of it uses.
+        unsafe { libc::close(pipe) };
+    }
 }

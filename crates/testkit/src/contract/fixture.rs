@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use larder_store::{Capabilities, Catalog, Error, Session, Store, StoreUrl};
 use libtest_mimic::Failed;
 
-use super::case::Subject;
+use super::case::{Need, Subject};
 use super::retrying::Sessions;
 use crate::patient::patient;
 
@@ -133,6 +133,16 @@ impl Fixture {
         let option = self.open()?.subject.engine.capacity_option.ok_or("takes no byte limit")?;
         let url = StoreUrl::parse(&self.target.url)?.or_option(option, &SMALL_LIMIT.to_string());
         Ok(self.open_parsed(url)?)
+    }
+
+    /// Whether the shared store has something that a case needs.
+    pub(super) fn has(&self, need: Need) -> Result<bool, Failed> {
+        Ok((need.has)(&self.open()?.subject))
+    }
+
+    /// The URL.
+    pub(super) fn url(&self) -> &str {
+        &self.target.url
     }
 
     /// The URL with these options added.

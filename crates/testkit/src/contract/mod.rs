@@ -20,6 +20,7 @@ mod eviction;
 mod expect;
 mod fixture;
 mod flags;
+mod fork;
 mod get;
 mod get_many;
 mod groups;
@@ -76,6 +77,7 @@ const CASES: &[&[Case]] = &[
     limits::CASES,
     eviction::CASES,
     persistence::CASES,
+    fork::CASES,
     stats::CASES,
     info::CASES,
     errors::CASES,
