@@ -98,6 +98,13 @@ pub enum Event<'a> {
     },
     /// The rounds are over, or were interrupted: the targets are closed and the results are put together.
     Ended,
+    /// A target could not be closed in order: its server had failed, or its files could not be written.
+    NotClosed {
+        /// The target's name.
+        target: &'a str,
+        /// The reason.
+        reason: &'a str,
+    },
 }
 
 /// The receiver of events.

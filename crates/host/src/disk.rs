@@ -1,8 +1,10 @@
 //! The file system under a path: its kind, size and free room, and its errors in plain words.
 
 use std::ffi::CString;
+use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -56,6 +58,17 @@ pub fn has_no_room(folder: &Path) -> bool {
     const SOME_PAGES: u64 = 64 << 10;
     let free = file_system(folder).ok().and_then(|under| under.free_bytes);
     free.is_some_and(|free| free < SOME_PAGES)
+}
+
+/// Waits until all files of the file system under `path` are on its disk. It has no call for a folder alone.
+pub fn flush(path: &Path) -> io::Result<()> {
+    let opened = File::open(path)?;
+    // SAFETY: the descriptor is open, and no memory is passed.
+    if unsafe { libc::syncfs(opened.as_raw_fd()) } == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }
 
 /// An I/O error on `path` in plain words; a full disk is [`Error::Full`].

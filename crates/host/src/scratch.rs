@@ -126,6 +126,11 @@ impl Place {
         }
     }
 
+    /// Whether its files stay when the store is closed.
+    pub fn is_kept(&self) -> bool {
+        matches!(self, Self::Given(_))
+    }
+
     /// The file system of the place, once it exists.
     pub fn file_system(&self) -> Option<FileSystem> {
         let system = disk::file_system(self.path()).ok()?;

@@ -1,6 +1,7 @@
 //! An open region.
 
 use std::fs::File;
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::Path;
 use std::sync::Arc;
@@ -180,6 +181,12 @@ impl Cache {
     /// Removes every entry at once, in all namespaces. Their bytes are given back as room is needed.
     pub fn clear(&self) {
         self.memory.word(CLEARED).fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Waits until the region is on the disk of its file. Writes of other sessions meanwhile may be there in part. Does
+    /// nothing in private memory.
+    pub fn flush(&self) -> io::Result<()> {
+        if self.open.is_none() { Ok(()) } else { self.memory.write_back(self.memory.len()) }
     }
 
     /// The counters since the region was made, of all processes.

@@ -111,6 +111,10 @@ impl Store for GuardedStore {
         self.store()?.counters()
     }
 
+    fn close(&self) -> Result<()> {
+        self.store()?.close()
+    }
+
     fn tiers(&self) -> Vec<TierStats> {
         self.store().map_or_else(|_| Vec::new(), Store::tiers)
     }

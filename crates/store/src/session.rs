@@ -37,6 +37,19 @@ pub trait Store: fmt::Debug + Send + Sync {
         Ok(Vec::new())
     }
 
+    /// Ends the use of the store in order, and returns what went wrong: dropping it can only hide that. What is not on the
+    /// disk of its files yet is written there. A server that the store started is asked to end. Files that vanish with
+    /// the store are not written.
+    ///
+    /// Afterwards sessions of the store may fail. A second call does nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unavailable`] where the server had failed before, or does not end; else what the disk reports.
+    fn close(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// The counters of each tier since the store was opened, the nearest first; empty where the store is no stack.
     fn tiers(&self) -> Vec<TierStats> {
         Vec::new()

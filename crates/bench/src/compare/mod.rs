@@ -264,7 +264,19 @@ pub fn compare(
         duration_s: clock.elapsed().as_secs_f64(),
         ..outcome.0
     };
+    close(&slots, observer);
     Ok(Outcome { run, histograms: outcome.1, failed })
+}
+
+/// Closes the targets in order, except those that were lost before.
+fn close(slots: &[TargetSlot], observer: &dyn Observer) {
+    let open = slots.iter().filter_map(TargetSlot::open);
+    for target in open.filter(|target| target.lost.is_none()) {
+        if let Err(error) = target.store.close() {
+            let (target, reason) = (target.planned.name.as_str(), &error.to_string());
+            observer.notice(Event::NotClosed { target, reason });
+        }
+    }
 }
 
 /// The place of a slot's target in the run, which has each target once.

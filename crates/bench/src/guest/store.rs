@@ -449,6 +449,12 @@ impl Store for GuestStore {
         Ok(told?.into_iter().flatten().collect())
     }
 
+    fn close(&self) -> Result<()> {
+        let servers = self.shared.parts.iter().filter_map(GuestCache::store);
+        let closed: Vec<Result<()>> = servers.map(|servers| servers.close()).collect();
+        closed.into_iter().collect()
+    }
+
     /// For a stack, the capacity and the evictions of its lowest tier. That tier has all entries, so entries that an
     /// upper tier drops are not lost. Other counters of the servers do not count requests to the stack.
     fn stats(&self) -> Result<Stats> {

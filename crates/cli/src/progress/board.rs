@@ -118,6 +118,9 @@ impl Board {
                 self.pace.end(now);
             }
             Event::Ended => self.stage = "closing the targets".into(),
+            Event::NotClosed { target, reason } => {
+                self.note_plan(Severity::Warn, "CLOSE", &format!("{target}: {reason}"));
+            }
             _ => {}
         }
     }

@@ -25,6 +25,9 @@ impl Lines {
                 Some(format!("larder: {target} cannot run: {reason}"))
             }
             Event::Lost { target, reason } => Some(format!("larder: {target} is lost: {reason}")),
+            Event::NotClosed { target, reason } => {
+                Some(format!("larder: {target} was not closed in order: {reason}"))
+            }
             Event::FewRounds { text } | Event::FewerKeys { text } => Some(text.to_owned()),
             Event::Fitting => Some("timing a short trial".to_owned()),
             Event::Floor => Some("measuring the floor".to_owned()),

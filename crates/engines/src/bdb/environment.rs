@@ -67,7 +67,15 @@ impl Environment {
 
     /// Whether the folder stays when the environment is closed.
     pub(super) fn is_kept(&self) -> bool {
-        matches!(self.place, Place::Given(_))
+        self.place.is_kept()
+    }
+
+    /// Waits until all writes are on the disk, unless the folder vanishes.
+    pub(super) fn flush(&self) -> Result<()> {
+        if !self.is_kept() {
+            return Ok(());
+        }
+        self.bdb.checkpoint(0).map_err(|fault| self.error(fault))
     }
 
     /// An error of an operation, as a message.

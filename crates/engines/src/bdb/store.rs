@@ -182,6 +182,10 @@ impl Store for BdbStore {
         Ok(Box::new(BdbSession::new(Arc::clone(&self.shared))))
     }
 
+    fn close(&self) -> Result<()> {
+        self.shared.core.environment.flush()
+    }
+
     fn stats(&self) -> Result<Stats> {
         let core = &self.shared.core;
         let environment = &core.environment;

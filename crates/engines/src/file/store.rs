@@ -149,6 +149,15 @@ impl Store for FileStore {
         Ok(Box::new(FileSession::new(Arc::clone(&self.shared))))
     }
 
+    fn close(&self) -> Result<()> {
+        let Shared { config, place, .. } = &*self.shared;
+        if config.sync || !place.is_kept() {
+            return Ok(());
+        }
+        let path = place.path();
+        disk::flush(path).map_err(|source| disk::io_error(SCHEME, "writing", path, source))
+    }
+
     /// The counters of this store's sessions; with a size limit also the entries and bytes of all processes. Without a
     /// size limit no counter holds these, and counting would take a walk through all files. A file system that is
     /// mounted for the store limits the capacity too.

@@ -49,7 +49,7 @@ pub(super) struct Environment {
     folder: PathBuf,
     sync: bool,
     // Declared after `env`, so that a temporary folder is removed after its files are closed.
-    _place: Place,
+    place: Place,
 }
 
 impl Environment {
@@ -70,8 +70,7 @@ impl Environment {
         close_inherited(&folder)?;
         let env = open_env(&folder, config).map_err(|error| in_words(&folder, None, error))?;
         let writer = Mutex::new(open_lock_file(&folder.join(WRITER_FILE)).map_err(failed)?);
-        let environment =
-            Self { env, writer, folder: folder.clone(), sync: config.sync, _place: place };
+        let environment = Self { env, writer, folder: folder.clone(), sync: config.sync, place };
         let environment = Arc::new(environment);
         open.retain(|_, environment| environment.strong_count() > 0);
         open.insert(folder, Arc::downgrade(&environment));
@@ -135,6 +134,14 @@ impl Environment {
         let done = work();
         flock(&file, libc::LOCK_UN)?;
         done
+    }
+
+    /// Waits until all writes are on the disk, unless the folder vanishes.
+    pub(super) fn flush(&self) -> Result<()> {
+        if !self.place.is_kept() {
+            return Ok(());
+        }
+        self.env.force_sync().map_err(|error| self.error(error))
     }
 
     /// An error of LMDB as a message.

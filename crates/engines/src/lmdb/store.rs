@@ -140,6 +140,10 @@ impl Store for LmdbStore {
         Ok(Box::new(LmdbSession::new(Arc::clone(&self.shared))))
     }
 
+    fn close(&self) -> Result<()> {
+        self.shared.environment.flush()
+    }
+
     fn stats(&self) -> Result<Stats> {
         let Shared { environment, databases, usage_key, dropped, .. } = &*self.shared;
         let mut stats = self.shared.counters.stats();

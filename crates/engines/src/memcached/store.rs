@@ -22,7 +22,7 @@ use super::{SCHEME, innodb, managed};
 use crate::counters::{Counters, Requests};
 use crate::network::{self, agreed};
 use larder_host::disk;
-use larder_host::managed::Server;
+use larder_host::managed::{Server, end_all};
 use larder_host::relay::{Destination, Relay};
 
 /// Settings that are read from the servers, by memcached's own names.
@@ -325,6 +325,10 @@ impl Store for MemcachedStore {
 
     fn session(&self) -> Result<Box<dyn Session>> {
         Ok(Box::new(MemcachedSession::new(Arc::clone(&self.shared))))
+    }
+
+    fn close(&self) -> Result<()> {
+        end_all(&self.shared.servers)
     }
 
     fn stats(&self) -> Result<Stats> {

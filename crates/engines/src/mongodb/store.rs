@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use larder_host::disk;
-use larder_host::managed::Server;
+use larder_host::managed::{Server, end_all};
 use larder_host::relay::{Destination, Relay};
 use larder_store::{
     Capabilities, Catalog, Clock, Durability, Error, FileSystem, Ownership, Reach, Result, Session,
@@ -245,6 +245,10 @@ impl Store for MongodbStore {
 
     fn session(&self) -> Result<Box<dyn Session>> {
         Ok(Box::new(MongodbSession::new(Arc::clone(&self.shared))?))
+    }
+
+    fn close(&self) -> Result<()> {
+        end_all(&self.shared.server)
     }
 
     fn stats(&self) -> Result<Stats> {

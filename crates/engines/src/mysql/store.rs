@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use larder_host::disk;
-use larder_host::managed::Server;
+use larder_host::managed::{Server, end_all};
 use larder_host::relay::Relay;
 use larder_store::{
     Capabilities, Catalog, Clock, Durability, Error, FileSystem, Ownership, Reach, Result, Session,
@@ -185,6 +185,10 @@ impl Store for MysqlStore {
     fn session(&self) -> Result<Box<dyn Session>> {
         let connection = MysqlConnection::of_session(Arc::clone(&self.shared));
         Ok(Box::new(SqlSession::new(Arc::clone(&self.shared.table), connection)))
+    }
+
+    fn close(&self) -> Result<()> {
+        end_all(&self.shared.server)
     }
 
     fn stats(&self) -> Result<Stats> {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use larder_host::disk;
-use larder_host::managed::Server;
+use larder_host::managed::{Server, end_all};
 use larder_host::relay::Relay;
 use larder_store::{
     Capabilities, Catalog, Durability, FileSystem, Ownership, Reach, Result, Session, Stats, Store,
@@ -197,6 +197,10 @@ impl Store for PostgresqlStore {
         let shared = Some(Arc::clone(&self.shared));
         let connection = PostgresqlConnection::new(Arc::clone(peer), shared)?;
         Ok(Box::new(SqlSession::new(Arc::clone(table), connection)))
+    }
+
+    fn close(&self) -> Result<()> {
+        end_all(&self.shared.server)
     }
 
     fn stats(&self) -> Result<Stats> {

@@ -20,7 +20,7 @@ use super::{SCHEME, managed, refusal};
 use crate::counters::{Counters, Requests};
 use crate::network::{self, agreed};
 use larder_host::disk;
-use larder_host::managed::Server;
+use larder_host::managed::{Server, end_all};
 use larder_host::relay::Relay;
 
 /// The longest key or value where a server does not report its `proto-max-bulk-len`: the default.
@@ -315,6 +315,10 @@ impl Store for RedisStore {
 
     fn session(&self) -> Result<Box<dyn Session>> {
         Ok(Box::new(RedisSession::new(Arc::clone(&self.shared))))
+    }
+
+    fn close(&self) -> Result<()> {
+        end_all(&self.shared.servers)
     }
 
     fn stats(&self) -> Result<Stats> {

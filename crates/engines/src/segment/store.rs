@@ -111,6 +111,16 @@ impl Store for SegmentStore {
         Ok(Box::new(session))
     }
 
+    fn close(&self) -> Result<()> {
+        match &self.file {
+            Some((path, place)) if place.is_kept() => {
+                let failed = |source| disk::io_error(self.engine, "writing", path, source);
+                self.cache.flush().map_err(failed)
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn stats(&self) -> Result<Stats> {
         let counted = self.cache.stats();
         let mut stats = Stats::default();

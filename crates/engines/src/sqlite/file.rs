@@ -113,6 +113,15 @@ fn try_prepare(
     Ok(None)
 }
 
+/// Writes the log into the file and waits until that is on the disk; `false` where a transaction still needs the log.
+pub(super) fn flush(connection: &Connection, config: &SqliteConfig) -> rusqlite::Result<bool> {
+    // Without syncs SQLite would leave the pages to the system.
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    let busy = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0));
+    connection.pragma_update(None, "synchronous", config.sync.pragma())?;
+    busy.map(|busy: i64| busy == 0)
+}
+
 /// The reason why a file that is neither new nor Larder's is refused.
 fn refusal(connection: &mut Connection) -> rusqlite::Result<Option<&'static str>> {
     // One transaction, because another process may be making the tables.

@@ -47,7 +47,7 @@ pub(super) struct Shared {
     page_size: u64,
     connections: AtomicU64,
     _opened: OpenFile,
-    _place: Place,
+    place: Place,
 }
 
 /// Opens the file of a URL.
@@ -81,7 +81,7 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
         config,
         connections: AtomicU64::new(0),
         _opened: opened,
-        _place: place,
+        place,
     });
     let connection = Mutex::new(SqliteConnection::new(Arc::clone(&shared), connection));
     Ok(Arc::new(SqliteStore { url: url.to_string(), connection, shared }))
@@ -185,6 +185,20 @@ impl Store for SqliteStore {
         shared.connections.fetch_add(1, Ordering::Relaxed);
         let table = Arc::clone(&shared.table);
         Ok(Box::new(SqlSession::new(table, SqliteConnection::new(shared, connection))))
+    }
+
+    fn close(&self) -> Result<()> {
+        if !self.shared.place.is_kept() {
+            return Ok(());
+        }
+        let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let flushed = file::flush(&connection.file, &self.shared.config);
+        if flushed.map_err(|error| self.shared.error(&error))? {
+            return Ok(());
+        }
+        let what =
+            format!("the log of {} is in use; close its sessions", self.shared.path.display());
+        Err(Error::Busy { engine: SCHEME, what })
     }
 
     fn stats(&self) -> Result<Stats> {

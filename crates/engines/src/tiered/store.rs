@@ -112,6 +112,13 @@ impl Store for TieredStore {
         Ok(Box::new(TieredSession::open(&self.tiers, &self.tokens, self.capabilities)?))
     }
 
+    fn close(&self) -> Result<()> {
+        // The lowest first, because it has every entry.
+        let closed: Vec<Result<()>> =
+            self.tiers.iter().rev().map(|tier| tier.store.close()).collect();
+        closed.into_iter().collect()
+    }
+
     /// The stack counts its reads: a hit is a hit of any tier, a miss is a miss of the lowest. Connections and requests
     /// are those of all tiers. The other figures are the lowest tier's, which has every entry.
     fn stats(&self) -> Result<Stats> {

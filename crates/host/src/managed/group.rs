@@ -55,6 +55,9 @@ impl Group {
     }
 }
 
+/// The beginning of the status of a program that a signal ended.
+pub(super) const SIGNAL: &str = "signal";
+
 /// The exit status of an unreaped child of this process; `None` while it runs, and for any other
 /// process.
 pub fn ended(pid: u32) -> Option<String> {
@@ -69,7 +72,7 @@ pub fn ended(pid: u32) -> Option<String> {
     if result != 0 || ended == 0 {
         return None;
     }
-    let way = if info.si_code == libc::CLD_EXITED { "exit status" } else { "signal" };
+    let way = if info.si_code == libc::CLD_EXITED { "exit status" } else { SIGNAL };
     Some(format!("{way} {status}"))
 }
 

@@ -14,7 +14,7 @@ pub use account::Account;
 pub use group::{Group, ended};
 pub use port::{free_port, on_free_port};
 pub use private::{random_password, write_private};
-pub use server::{Server, last_words, run};
+pub use server::{Server, end_all, last_words, run};
 
 use std::path::{Path, PathBuf};
 

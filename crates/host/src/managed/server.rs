@@ -4,17 +4,22 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use larder_store::{Error, Result};
 
+use super::group::SIGNAL;
 use super::port::IN_USE;
 use super::{Account, Group};
 use crate::scratch::ScratchDir;
 
 /// The time that a server has to end after the request; then it is killed.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// The time that a server has to end in order; then it is killed. A database writes its memory to its files.
+const ORDERLY: Duration = Duration::from_secs(30);
 
 /// The file of a server's output, in its directory.
 const LOG: &str = "server.log";
@@ -32,6 +37,7 @@ pub struct Server {
     directory: ScratchDir,
     /// The signal that asks the server to end, and the time that it has for it.
     farewell: (libc::c_int, Duration),
+    is_over: AtomicBool,
 }
 
 /// Runs a program to its end, such as the program that makes the data folder of a server.
@@ -116,7 +122,8 @@ impl Server {
         account: Option<&Account>,
     ) -> Result<Self> {
         let process = Process::spawn(engine, command, &directory, account)?;
-        Ok(Self { process, directory, farewell: (libc::SIGTERM, GRACE) })
+        let farewell = (libc::SIGTERM, GRACE);
+        Ok(Self { process, directory, farewell, is_over: AtomicBool::new(false) })
     }
 
     /// Kills the server in the end without a request to end. This is for a server with nothing to save, which may take
@@ -143,15 +150,70 @@ impl Server {
             if let Some(answer) = ask() {
                 return Ok(answer);
             }
-            let unavailable = |what: &str| self.process.unavailable(&self.directory, what);
             if let Some(status) = self.process.group.ended() {
-                return Err(unavailable(&format!("ended at once ({status})")));
+                return Err(self.unavailable(&format!("ended at once ({status})")));
             }
             if Instant::now() >= deadline {
-                return Err(unavailable(&format!("did not answer within {within:?}")));
+                return Err(self.unavailable(&format!("did not answer within {within:?}")));
             }
             sleep(LOOK);
         }
+    }
+
+    /// Ends the server in order, whatever its grace. Its directory stays until the handle is dropped. A second call does
+    /// nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unavailable`] where the server had failed before, fails while it ends, or does not end and is killed.
+    pub fn end(&self) -> Result<()> {
+        let group = &self.process.group;
+        if self.is_over.swap(true, Ordering::Relaxed) || !group.is_ours() {
+            return Ok(());
+        }
+        match self.ask_to_end(ORDERLY) {
+            Ending::Before(status) if status == SUCCESS => Ok(()),
+            Ending::Before(status) => {
+                Err(self.unavailable(&format!("had ended before ({status})")))
+            }
+            Ending::Asked(status) => {
+                let is_failure = status.starts_with(SIGNAL) && status != self.farewell_status();
+                let failed = || self.unavailable(&format!("failed as it ended ({status})"));
+                if is_failure { Err(failed()) } else { Ok(()) }
+            }
+            Ending::Never => {
+                group.signal(libc::SIGKILL);
+                Err(self.unavailable(&format!("did not end within {ORDERLY:?}, and was killed")))
+            }
+        }
+    }
+
+    /// Asks the server to end, and waits so long.
+    fn ask_to_end(&self, within: Duration) -> Ending {
+        let group = &self.process.group;
+        if let Some(status) = group.ended() {
+            return Ending::Before(status);
+        }
+        group.signal(self.farewell.0);
+        // A stopped server ends once it continues.
+        group.signal(libc::SIGCONT);
+        let deadline = Instant::now() + within;
+        loop {
+            match group.ended() {
+                Some(status) => return Ending::Asked(status),
+                None if Instant::now() >= deadline => return Ending::Never,
+                None => sleep(LOOK),
+            }
+        }
+    }
+
+    /// The status of a server that the request itself ended.
+    fn farewell_status(&self) -> String {
+        format!("{SIGNAL} {}", self.farewell.0)
+    }
+
+    fn unavailable(&self, what: &str) -> Error {
+        self.process.unavailable(&self.directory, what)
     }
 
     /// Its process id, which is its process group's id too.
@@ -168,18 +230,28 @@ impl Server {
 impl Drop for Server {
     /// Asks the server to end and waits a little; dropping the group then kills the rest of it.
     fn drop(&mut self) {
-        let (signal, grace) = self.farewell;
-        if grace.is_zero() || !self.process.group.is_ours() {
-            return;
-        }
-        self.process.group.signal(signal);
-        // A stopped server ends once it continues.
-        self.process.group.signal(libc::SIGCONT);
-        let deadline = Instant::now() + grace;
-        while self.process.group.ended().is_none() && Instant::now() < deadline {
-            sleep(LOOK);
+        let (_, grace) = self.farewell;
+        if !grace.is_zero() && self.process.group.is_ours() {
+            self.ask_to_end(grace);
         }
     }
+}
+
+/// How a server ended that was asked to.
+#[derive(Debug)]
+enum Ending {
+    /// It had ended before, with this status.
+    Before(String),
+    /// After the request, with this status.
+    Asked(String),
+    /// Not in time.
+    Never,
+}
+
+/// Ends these servers in this order, all of them, and returns the first error.
+pub fn end_all<'a>(servers: impl IntoIterator<Item = &'a Server>) -> Result<()> {
+    let ended: Vec<Result<()>> = servers.into_iter().map(Server::end).collect();
+    ended.into_iter().collect()
 }
 
 /// The last lines of a log as one short line; only the lines with `ERROR` where there are any. If the port was taken,

@@ -1,6 +1,6 @@
 //! A case, and its needs of a store.
 
-use larder_store::{Capabilities, Durability, Engine, Medium, Reach};
+use larder_store::{Capabilities, Durability, Engine, Medium, Ownership, Reach};
 use libtest_mimic::Failed;
 
 use super::fixture::Fixture;
@@ -35,6 +35,7 @@ pub(super) struct Subject {
     pub(super) engine: &'static Engine,
     pub(super) capabilities: Capabilities,
     pub(super) durability: Durability,
+    pub(super) ownership: Ownership,
     /// The capabilities when the store is opened with a byte limit; `None` where it takes no limit.
     pub(super) bounded: Option<Capabilities>,
     /// Whether the store declares that it writes a value in its place, where a reader may find a part of it.
@@ -79,6 +80,8 @@ pub(super) const TTL_LEFT: Need = need(|s| s.capabilities.ttl_left, "tells no re
 pub(super) const VERSION: Need = need(|s| s.capabilities.version, "no versions");
 pub(super) const ACKNOWLEDGED: Need =
     need(|s| s.durability > Durability::Unacknowledged, "its sets are unacknowledged");
+pub(super) const HAS_SERVERS: Need =
+    need(|s| s.ownership == Ownership::Managed, "has started no server");
 pub(super) const WHOLE_WRITES: Need =
     need(|s| !s.unchecked, "declares unchecked writes, so readers may see a part");
 pub(super) const LACKS_SOMETHING: Need = need(

@@ -75,7 +75,9 @@ impl Target {
                 None => None,
             };
             let durability = info.durability;
-            let subject = Subject { engine, capabilities, durability, bounded, unchecked };
+            let ownership = info.ownership;
+            let subject =
+                Subject { engine, capabilities, durability, ownership, bounded, unchecked };
             Ok(Open { store, subject })
         })
     }

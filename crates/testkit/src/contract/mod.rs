@@ -14,6 +14,7 @@ mod cas;
 mod case;
 mod child;
 mod clear;
+mod close;
 mod delete;
 mod errors;
 mod eviction;
@@ -77,6 +78,7 @@ const CASES: &[&[Case]] = &[
     limits::CASES,
     eviction::CASES,
     persistence::CASES,
+    close::CASES,
     fork::CASES,
     stats::CASES,
     info::CASES,

@@ -94,6 +94,10 @@ impl Store for Retrying {
         self.store.counters()
     }
 
+    fn close(&self) -> Result<()> {
+        self.store.close()
+    }
+
     fn tiers(&self) -> Vec<TierStats> {
         self.store.tiers()
     }
