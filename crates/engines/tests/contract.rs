@@ -69,6 +69,7 @@ const URLS: &[&str] = &[
     "mongodb:?tls=on&w=majority&journal=on&via=delay:200us",
     "tiered:moka:|lmdb:",
     "tiered:moka:|lmdb:|?l1_ttl=off",
+    "tiered:memory:|mmap:",
     "tiered:moka:|memcached:",
     "tiered:moka:|memory:",
     "tiered:mmap:|lmdb:",

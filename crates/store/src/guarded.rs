@@ -115,6 +115,14 @@ impl Store for GuardedStore {
         self.store()?.close()
     }
 
+    fn namespace(&self, name: &str) -> Result<Arc<dyn Store>> {
+        Ok(guarded(self.store()?.namespace(name)?, self.engine))
+    }
+
+    fn remove_namespace(&self, name: &str) -> Result<bool> {
+        self.store()?.remove_namespace(name)
+    }
+
     fn tiers(&self) -> Vec<TierStats> {
         self.store().map_or_else(|_| Vec::new(), Store::tiers)
     }

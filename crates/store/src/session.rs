@@ -1,6 +1,7 @@
 //! The central contract: stores and sessions.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{
@@ -48,6 +49,32 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// [`Error::Unavailable`] where the server had failed before, or does not end; else what the disk reports.
     fn close(&self) -> Result<()> {
         Ok(())
+    }
+
+    /// The namespace of this name: a store of the same medium, with keys of its own. All who ask for the name share it. Its
+    /// [`clear`](Session::clear) removes its entries alone; a clear of this store may remove those of all namespaces.
+    /// Counters and limits of size are those of the whole store.
+    ///
+    /// A name has 1 to 48 bytes. A namespace has no namespaces of its own. It needs [`Capabilities::namespaces`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidOptions`] for another name.
+    fn namespace(&self, name: &str) -> Result<Arc<dyn Store>> {
+        let _ = name;
+        Err(Error::Unsupported { engine: self.info().scheme, operation: "namespace" })
+    }
+
+    /// Removes a namespace with all its entries, so that its place is free for another name; `false` where no namespace has
+    /// this name. A session that is still open in it finds no entry, and its next write may make the namespace anew.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidOptions`] for a name that no namespace can have; [`Error::Busy`] where another process holds the
+    /// lock of the names.
+    fn remove_namespace(&self, name: &str) -> Result<bool> {
+        let _ = name;
+        Err(Error::Unsupported { engine: self.info().scheme, operation: "remove_namespace" })
     }
 
     /// The counters of each tier since the store was opened, the nearest first; empty where the store is no stack.

@@ -167,6 +167,7 @@ impl Store for BdbStore {
             groups: false,
             leases: false,
             tokens: false,
+            namespaces: false,
             forks: false,
             clear: true,
             persistent: true,

@@ -238,6 +238,7 @@ impl Store for MokaStore {
             groups: false,
             leases: false,
             tokens: false,
+            namespaces: false,
             forks: false,
             clear: true,
             persistent: false,

@@ -301,6 +301,7 @@ impl Store for RedisStore {
             groups: false,
             leases: false,
             tokens: false,
+            namespaces: false,
             forks: false,
             clear: shared.is_managed(),
             persistent: !shared.is_managed() && self.info.durability > Durability::Volatile,

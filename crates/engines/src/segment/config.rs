@@ -51,11 +51,7 @@ impl SegmentConfig {
     /// Reads the options of a URL. Refuses a wrong namespace before a region is made.
     pub(crate) fn read(engine: &'static str, url: &StoreUrl) -> Result<Self> {
         let config: Self = url.options(engine)?;
-        let len = config.namespace.as_ref().map_or(1, String::len);
-        if !(1..=LONGEST_NAMESPACE).contains(&len) {
-            let what = Refused::Namespace { len, most: LONGEST_NAMESPACE };
-            return Err(refused(engine, None, what));
-        }
+        config.namespace.as_deref().map_or(Ok(()), |name| check_namespace(engine, name))?;
         Ok(config)
     }
 
@@ -70,6 +66,15 @@ impl SegmentConfig {
             namespaces: self.namespaces.map(usize::from),
         }
     }
+}
+
+/// Refuses a name that no namespace can have.
+pub(crate) fn check_namespace(engine: &'static str, name: &str) -> Result<()> {
+    let len = name.len();
+    if (1..=LONGEST_NAMESPACE).contains(&len) {
+        return Ok(());
+    }
+    Err(refused(engine, None, Refused::Namespace { len, most: LONGEST_NAMESPACE }))
 }
 
 /// The error of an engine whose region was not opened.

@@ -8,11 +8,11 @@ use larder_host::disk;
 use larder_host::scratch::Place;
 use larder_segment::Cache;
 use larder_store::{
-    ByteSize, Capabilities, Counter, Durability, Ownership, Reach, Result, Session, Span, Stats,
-    Store, StoreInfo, Waits,
+    ByteSize, Capabilities, Counter, Durability, Error, Ownership, Reach, Result, Session, Span,
+    Stats, Store, StoreInfo, Waits,
 };
 
-use super::config::SegmentConfig;
+use super::config::{SegmentConfig, check_namespace, refused};
 use super::session::SegmentSession;
 
 /// An open segment cache.
@@ -28,7 +28,7 @@ pub(crate) struct SegmentStore {
     /// A region in a file on a disk waits for its pages.
     waits: Waits,
     /// The file of the region, and the guard of its folder; `None` for a private region.
-    file: Option<(PathBuf, Place)>,
+    file: Option<Arc<(PathBuf, Place)>>,
 }
 
 impl SegmentStore {
@@ -44,7 +44,16 @@ impl SegmentStore {
             disk::file_system(path).map_or(true, |system| !system.is_memory())
         };
         let waits = if file.as_ref().is_some_and(is_on_disk) { Waits::Disk } else { Waits::Lock };
+        let file = file.map(Arc::new);
         Self { engine, url, cache, namespace: namespace.map(Arc::from), timeout, waits, file }
+    }
+
+    /// Refuses a wrong name, and a namespace in a namespace.
+    fn check_namespace(&self, name: &str, operation: &'static str) -> Result<()> {
+        if self.namespace.is_some() {
+            return Err(Error::Unsupported { engine: self.engine, operation });
+        }
+        check_namespace(self.engine, name)
     }
 }
 
@@ -60,7 +69,7 @@ impl Store for SegmentStore {
         let shape = self.cache.shape().map(|(name, number)| (name, number.to_string()));
         let namespace = self.namespace.as_ref().map(|name| ("namespace", name.to_string()));
         let settings = settings.into_iter().chain(shape).chain(namespace);
-        let path = self.file.as_ref().map(|(path, _)| path);
+        let path = self.file.as_ref().map(|file| &file.0);
         StoreInfo {
             scheme: self.engine,
             url: self.url.clone(),
@@ -93,6 +102,8 @@ impl Store for SegmentStore {
             groups: false,
             leases: true,
             tokens: true,
+            // Names are flat.
+            namespaces: self.namespace.is_none(),
             // A private region is copied for the child, with all entries; a file is shared.
             forks: true,
             clear: true,
@@ -111,8 +122,26 @@ impl Store for SegmentStore {
         Ok(Box::new(session))
     }
 
+    fn namespace(&self, name: &str) -> Result<Arc<dyn Store>> {
+        self.check_namespace(name, "a namespace in a namespace")?;
+        Ok(Arc::new(Self {
+            engine: self.engine,
+            url: self.url.clone(),
+            cache: Arc::clone(&self.cache),
+            namespace: Some(name.into()),
+            timeout: self.timeout,
+            waits: self.waits,
+            file: self.file.clone(),
+        }))
+    }
+
+    fn remove_namespace(&self, name: &str) -> Result<bool> {
+        self.check_namespace(name, "the removal of a namespace in a namespace")?;
+        self.cache.remove_namespace(name).map_err(|what| refused(self.engine, None, what))
+    }
+
     fn close(&self) -> Result<()> {
-        match &self.file {
+        match self.file.as_deref() {
             Some((path, place)) if place.is_kept() => {
                 let failed = |source| disk::io_error(self.engine, "writing", path, source);
                 self.cache.flush().map_err(failed)

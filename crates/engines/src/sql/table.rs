@@ -92,6 +92,7 @@ impl Table {
             groups: true,
             leases: false,
             tokens: false,
+            namespaces: false,
             forks: false,
             clear: self.may_clear,
             max_key_len: Some(self.limits.key_len),

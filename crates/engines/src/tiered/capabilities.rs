@@ -27,6 +27,7 @@ pub(super) fn combined(tiers: &[Capabilities], cap: Option<Duration>) -> Capabil
         version: false,
         // An upper tier does not know tags, and a prefix finds there only the entries that it happens to hold.
         groups: false,
+        namespaces: all(|tier| tier.namespaces),
         // A child would not see what its parent writes above, and a lock of a stack may be held by a thread that it lacks.
         forks: false,
         clear: all(|tier| tier.clear),
@@ -97,6 +98,7 @@ mod tests {
         groups: true,
         leases: true,
         tokens: true,
+        namespaces: true,
         forks: true,
         clear: true,
         persistent: false,

@@ -1,7 +1,7 @@
 //! The open stack: its tiers, opened with the caller's catalog, and their combined properties.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use larder_store::{
     Capabilities, Catalog, Error, Ownership, Result, Session, Stats, Store, StoreInfo, StoreUrl,
@@ -54,6 +54,7 @@ pub(super) fn open(url: &StoreUrl, catalog: &Catalog) -> Result<Arc<dyn Store>> 
         capabilities,
         tiers: stores.into_iter().enumerate().map(tier).collect(),
         tokens: Arc::default(),
+        namespaces: Mutex::default(),
     }))
 }
 
@@ -76,6 +77,8 @@ struct TieredStore {
     /// The tiers, the nearest first.
     tiers: Vec<Arc<Tier>>,
     tokens: Arc<Tokens>,
+    /// The open namespaces, because all stores of one share its tokens.
+    namespaces: Mutex<BTreeMap<String, Weak<Self>>>,
 }
 
 impl Store for TieredStore {
@@ -110,6 +113,33 @@ impl Store for TieredStore {
 
     fn session(&self) -> Result<Box<dyn Session>> {
         Ok(Box::new(TieredSession::open(&self.tiers, &self.tokens, self.capabilities)?))
+    }
+
+    fn namespace(&self, name: &str) -> Result<Arc<dyn Store>> {
+        let mut namespaces = self.namespaces.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(open) = namespaces.get(name).and_then(Weak::upgrade) {
+            return Ok(open);
+        }
+        let tiers: Result<Vec<Arc<Tier>>> =
+            self.tiers.iter().map(|tier| tier.in_namespace(name).map(Arc::new)).collect();
+        let opened = Arc::new(Self {
+            url: self.url.clone(),
+            l1_ttl: self.l1_ttl,
+            capabilities: Capabilities { namespaces: false, ..self.capabilities },
+            tiers: tiers?,
+            tokens: Arc::default(),
+            namespaces: Mutex::default(),
+        });
+        namespaces.retain(|_, open| open.strong_count() > 0);
+        namespaces.insert(name.to_owned(), Arc::downgrade(&opened));
+        Ok(opened)
+    }
+
+    /// The lowest tier first, because the tiers above would be filled from it again.
+    fn remove_namespace(&self, name: &str) -> Result<bool> {
+        let removed: Vec<Result<bool>> =
+            self.tiers.iter().rev().map(|tier| tier.store.remove_namespace(name)).collect();
+        removed.into_iter().try_fold(false, |any, removed| Ok(any | removed?))
     }
 
     fn close(&self) -> Result<()> {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use larder_store::{
-    Capabilities, Error, Meta, Ownership, Remaining, Session, SetMode, SetOptions, SetOutcome,
-    Store, Token,
+    Capabilities, Error, Meta, Ownership, Remaining, Result, Session, SetMode, SetOptions,
+    SetOutcome, Store, Token,
 };
 
 use super::trust::Trust;
@@ -70,6 +70,11 @@ impl Tier {
             trust: Trust::default(),
             store,
         }
+    }
+
+    /// A namespace of the tier, with counters of its own.
+    pub(super) fn in_namespace(&self, name: &str) -> Result<Self> {
+        Ok(Self::new(self.name.clone(), self.store.namespace(name)?, self.cap))
     }
 
     /// A count of connections or requests, as far as it is known: 0 for a tier without servers.

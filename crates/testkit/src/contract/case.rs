@@ -74,6 +74,8 @@ pub(super) const GROUPS: Need = need(|s| s.capabilities.groups, "no reads by pre
 pub(super) const INCR: Need = need(|s| s.capabilities.incr, "no incr");
 pub(super) const LEASES: Need = need(|s| s.capabilities.leases, "no leases");
 pub(super) const TOKENS: Need = need(|s| s.capabilities.tokens, "no tokens without a lease");
+pub(super) const NAMESPACES: Need = need(|s| s.capabilities.namespaces, "no namespaces");
+pub(super) const NO_NAMESPACES: Need = need(|s| !s.capabilities.namespaces, "has namespaces");
 pub(super) const TOUCH: Need = need(|s| s.capabilities.touch, "no touch");
 pub(super) const TTL: Need = need(|s| s.capabilities.ttl, "no ttl");
 pub(super) const TTL_LEFT: Need = need(|s| s.capabilities.ttl_left, "tells no remaining ttl");
@@ -119,10 +121,10 @@ pub(super) const SHARES_FILES: Need = need(
     |s| (KEEPS_FILES.has)(s) && s.capabilities.reach >= Reach::Host,
     "keeps no files that several processes may open",
 );
-pub(super) const HAS_NAMESPACES: Need = need(
+pub(super) const NAMES_A_NAMESPACE: Need = need(
     |s| {
         let has_option = || s.engine.option_docs().iter().any(|option| option.name == "namespace");
         (KEEPS_FILES.has)(s) && has_option()
     },
-    "keeps no files with namespaces",
+    "keeps no files with a namespace in the URL",
 );

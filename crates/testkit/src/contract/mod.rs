@@ -30,6 +30,7 @@ mod info;
 mod leases;
 mod limits;
 mod model;
+mod namespaces;
 mod nothing;
 mod persistence;
 mod retrying;
@@ -74,6 +75,7 @@ const CASES: &[&[Case]] = &[
     leases::stale::CASES,
     flags::CASES,
     clear::CASES,
+    namespaces::CASES,
     sessions::CASES,
     limits::CASES,
     eviction::CASES,

@@ -98,6 +98,14 @@ impl Store for Retrying {
         self.store.close()
     }
 
+    fn namespace(&self, name: &str) -> Result<Arc<dyn Store>> {
+        Ok(self.sessions.retrying(self.store.namespace(name)?))
+    }
+
+    fn remove_namespace(&self, name: &str) -> Result<bool> {
+        self.sessions.when_free(|| self.store.remove_namespace(name))
+    }
+
     fn tiers(&self) -> Vec<TierStats> {
         self.store.tiers()
     }

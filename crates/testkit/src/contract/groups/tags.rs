@@ -25,7 +25,7 @@ pub(in super::super) const CASES: &[Case] = &[
     case!(a_touched_entry_leaves_its_tag_when_it_expires, GROUPS, TOUCH, TTL),
     case!(clear_empties_every_tag, GROUPS, CLEAR),
     case!(tags_are_there_when_the_store_is_opened_again, GROUPS, KEEPS_FILES),
-    case!(tags_of_two_namespaces_do_not_meet, GROUPS, HAS_NAMESPACES),
+    case!(tags_of_two_namespaces_do_not_meet, GROUPS, NAMES_A_NAMESPACE),
     case!(a_tag_tells_the_version_that_a_cas_takes, GROUPS, VERSION),
 ];
 
