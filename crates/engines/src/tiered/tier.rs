@@ -74,7 +74,9 @@ impl Tier {
 
     /// A namespace of the tier, with counters of its own.
     pub(super) fn in_namespace(&self, name: &str) -> Result<Self> {
-        Ok(Self::new(self.name.clone(), self.store.namespace(name)?, self.cap))
+        let store = self.store.namespace(name)?;
+        let is_nearest = self.has_tokens;
+        Ok(Self::new(self.name.clone(), store, self.cap, is_nearest))
     }
 
     /// A count of connections or requests, as far as it is known: 0 for a tier without servers.
