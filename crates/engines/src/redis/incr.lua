@@ -1,8 +1,13 @@
 -- Adds the number ARGV[1] ARGV[2], a sign and digits, to the decimal number under KEYS[1], whose TTL stays. An absent
 -- key gets the digits ARGV[3], if there are any, with the option of a TTL in ARGV[4] and ARGV[5], if there is one. The sum
 -- stops at 0 and wraps at 2^64, of which Redis' own INCRBY has only half. Numbers of Lua are exact up to 2^53, so this
--- counts in halves of ten digits.
-local value = redis.call('GET', KEYS[1])
+-- counts in halves of ten digits. The sum of a stale number is stale, and its lease is over.
+local value, is_stale = redis.pcall('GET', KEYS[1]), false
+if type(value) == 'table' then
+  local found = kept()
+  if not found then return value end
+  value, is_stale = found.value, true
+end
 if not value then
   if not ARGV[3] then return false end
   redis.call('SET', KEYS[1], unpack(ARGV, 3))
@@ -33,5 +38,10 @@ else
   end
 end
 local sum = string.match(string.format('%.0f%010.0f', high, low), '^0*(%d+)$')
-redis.call('SET', KEYS[1], sum, 'KEEPTTL')
+if is_stale then
+  redis.call('HSET', KEYS[1], 'v', sum)
+  redis.call('HDEL', KEYS[1], 'l', 'u')
+else
+  redis.call('SET', KEYS[1], sum, 'KEEPTTL')
+end
 return sum

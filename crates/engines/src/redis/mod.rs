@@ -15,6 +15,7 @@ mod cluster;
 mod config;
 mod connection;
 mod layout;
+mod leases;
 mod managed;
 mod many;
 mod refusal;

@@ -2,6 +2,11 @@
 
 use std::sync::OnceLock;
 
+use larder_store::Result;
+use redis::{ServerErrorKind, Value};
+
+use super::session::RedisSession;
+
 /// A script with one key. A server knows the script by its hash once it has run there.
 #[derive(Debug)]
 pub(super) struct Script {
@@ -20,35 +25,97 @@ impl Script {
     }
 }
 
+/// The text of a script in a file. `kept` begins it with the functions that read what leases leave in a key.
+macro_rules! script {
+    ($file:literal) => {
+        Script::new(include_str!($file))
+    };
+    (kept, $file:literal) => {
+        Script::new(concat!(include_str!("kept.lua"), include_str!($file)))
+    };
+}
+
 /// Adds a number, given as its sign and its digits, by memcached's rules. An absent key gets the initial number, if one
 /// is given. Nil where the key is absent, the number as text, or -1 where the value is no number.
-pub(super) static INCR: Script = Script::new(include_str!("incr.lua"));
+pub(super) static INCR: Script = script!(kept, "incr.lua");
 
-/// Puts text behind an existing value; 0 where there is no value. `APPEND` alone would make a value.
-pub(super) static APPEND: Script = Script::new(
-    "if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-    redis.call('APPEND', KEYS[1], ARGV[1])
-    return 1",
-);
+/// Puts text behind an existing value, whose TTL stays; 0 where there is no value. `APPEND` alone would make a value.
+/// What is made of a stale value is stale, and its lease is over. A batch sends this text and the next with every write,
+/// so they are short.
+pub(super) static APPEND: Script = script!("append.lua");
 
-/// Puts text before an existing value, whose TTL stays; 0 where there is no value.
-pub(super) static PREPEND: Script = Script::new(
-    "local value = redis.call('GET', KEYS[1])
-    if not value then return 0 end
-    redis.call('SET', KEYS[1], ARGV[1] .. value, 'KEEPTTL')
-    return 1",
-);
+/// Puts text before an existing value in the same way.
+pub(super) static PREPEND: Script = script!("prepend.lua");
 
-/// The length of a value, and its TTL in milliseconds, -1 for none; nil where the key is absent.
-pub(super) static LOOK: Script = Script::new(
-    "local left = redis.call('PTTL', KEYS[1])
-    if left == -2 then return false end
-    return {redis.call('STRLEN', KEYS[1]), left}",
-);
+/// The length of a value, its TTL in milliseconds, -1 for none, and 1 if it is stale; nil where there is none.
+pub(super) static LOOK: Script = script!(kept, "look.lua");
 
-/// Ends the TTL of an existing key; 0 where there is no key. `PERSIST` alone also says 0 for a key without a TTL.
-pub(super) static PERSIST: Script = Script::new(
-    "if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-    redis.call('PERSIST', KEYS[1])
-    return 1",
-);
+/// Ends the TTL of an existing entry; 0 where there is none.
+pub(super) static PERSIST: Script = script!(kept, "persist.lua");
+
+/// A value, which may be stale, and 1 if it is; nil where there is none. It also runs a command for the TTL, if one is
+/// given.
+pub(super) static READ: Script = script!(kept, "read.lua");
+
+/// What came of a request for a lease, given as its bytes and its time in milliseconds, and the value: fresh where the
+/// answer is [`HIT`], stale otherwise.
+pub(super) static GET_OR_LEASE: Script = script!(kept, "get_or_lease.lua");
+
+/// The first part of an answer to [`GET_OR_LEASE`].
+pub(super) const HIT: i64 = 0;
+pub(super) const LOAD: i64 = 1;
+pub(super) const WAIT: i64 = 2;
+
+/// Stores a value under a lease, whose bytes come first, then the option of a TTL, and the value last; nil where the
+/// lease is not in force.
+pub(super) static FILL: Script = script!(kept, "fill.lua");
+
+/// Ends a lease; 0 where it is not in force.
+pub(super) static RELEASE: Script = script!(kept, "release.lua");
+
+/// Makes an entry stale, and shortens its TTL to so many milliseconds, if they are given; 0 where there is no entry.
+pub(super) static EXPIRE: Script = script!(kept, "expire.lua");
+
+impl RedisSession {
+    /// Runs a script on the node that has `key`; sends the text to a node that does not know the script yet.
+    pub(super) fn run(
+        &mut self,
+        script: &Script,
+        key: &[u8],
+        arguments: &[&[u8]],
+    ) -> Result<Value> {
+        self.run_with(script, key, arguments, None)
+    }
+
+    /// As [`Self::run`], with a value as one more argument, which is sent without a copy if it is large.
+    pub(super) fn run_with(
+        &mut self,
+        script: &Script,
+        key: &[u8],
+        arguments: &[&[u8]],
+        value: Option<&[u8]>,
+    ) -> Result<Value> {
+        let mut ask = |command: &[u8], script: &[u8]| {
+            let request = &mut self.request;
+            request.clear();
+            request.begin(4 + arguments.len() + usize::from(value.is_some()));
+            for argument in [command, script, b"1", key].iter().chain(arguments) {
+                request.argument(argument);
+            }
+            if let Some(value) = value {
+                request.value(value);
+            }
+            self.routed(key, value.unwrap_or_default())
+        };
+        let mut answer = ask(b"EVALSHA", script.hash().as_bytes())?;
+        if let Value::ServerError(error) = &answer
+            && error.kind() == Some(ServerErrorKind::NoScript)
+        {
+            answer = ask(b"EVAL", script.text.as_bytes())?;
+        }
+        match answer {
+            Value::ServerError(error) => Err(self.refused(&error)),
+            answer => Ok(answer),
+        }
+    }
+}

@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use larder_store::{
-    Counted, DeleteDone, Delta, Error, Facts, Initial, Meta, Put, Remaining, Result, Session,
-    SetDone, SetMode, SetOptions, SetOutcome,
+    Counted, DeleteDone, Delta, Error, Facts, Initial, Leases, Meta, Put, Remaining, Result,
+    Session, SetDone, SetMode, SetOptions, SetOutcome,
 };
 use redis::{ServerError, ServerErrorKind, Value};
 
 use super::address::Node;
 use super::connection::Connection;
 use super::layout::{Layout, UNKNOWN_HOST};
+use super::leases::Ids;
 use super::many::Part;
 use super::request::Request;
 use super::scripts::{self, Script};
@@ -36,12 +37,13 @@ pub(super) struct RedisSession {
     pub(super) requests: Arc<Requests>,
     /// The reason why the layout of the cluster may have changed.
     pub(super) doubt: Option<Doubt>,
-    request: Request,
+    pub(super) request: Request,
     /// The place of the node that got the last request.
     pub(super) asked: usize,
     /// The requests of a batch to each node, kept to reuse their memory.
     pub(super) parts: Vec<Part>,
     pub(super) writes: Vec<WritePart>,
+    pub(super) ids: Ids,
 }
 
 impl RedisSession {
@@ -57,6 +59,7 @@ impl RedisSession {
             asked: 0,
             parts: Vec::new(),
             writes: Vec::new(),
+            ids: Ids::new(),
         };
         session.follow_layout(layout);
         session
@@ -106,7 +109,7 @@ impl RedisSession {
     }
 
     /// Sends the request to the node that has `key`. A refusal is an answer, unless it names another node.
-    fn routed(&mut self, key: &[u8], value: &[u8]) -> Result<Value> {
+    pub(super) fn routed(&mut self, key: &[u8], value: &[u8]) -> Result<Value> {
         self.renew_layout()?;
         let answer = self.exchange(self.layout.owner_of(self.layout.slot_of(key)), value)?;
         match Redirect::in_answer(&answer) {
@@ -192,7 +195,7 @@ impl RedisSession {
         refusal::refused(self.connections[self.asked].node(), error)
     }
 
-    fn unexpected(&self, command: &str, answer: &Value) -> Error {
+    pub(super) fn unexpected(&self, command: &str, answer: &Value) -> Error {
         refusal::unexpected(self.connections[self.asked].node(), command, answer)
     }
 
@@ -202,24 +205,8 @@ impl RedisSession {
         self.request.add(arguments);
     }
 
-    /// Runs a script on the node that has `key`; sends the text to a node that does not know the script yet.
-    fn run(&mut self, script: &Script, key: &[u8], arguments: &[&[u8]]) -> Result<Value> {
-        let script_by = |command: &'static [u8], script: &'static [u8]| {
-            [&[command, script, b"1", key], arguments].concat()
-        };
-        self.command(&[&[b"EVALSHA", script.hash().as_bytes(), b"1", key], arguments].concat());
-        match self.routed(key, b"")? {
-            Value::ServerError(error) if error.kind() == Some(ServerErrorKind::NoScript) => {
-                self.command(&script_by(b"EVAL", script.text.as_bytes()));
-                self.ask(key)
-            }
-            Value::ServerError(error) => Err(self.refused(&error)),
-            answer => Ok(answer),
-        }
-    }
-
     /// Whether a command found its key.
-    fn found(&self, command: &str, answer: &Value) -> Result<bool> {
+    pub(super) fn found(&self, command: &str, answer: &Value) -> Result<bool> {
         match answer {
             Value::Int(n) => Ok(*n > 0),
             other => Err(self.unexpected(command, other)),
@@ -234,7 +221,7 @@ impl RedisSession {
     }
 
     /// Refuses an entry that a server cannot keep as it is asked to.
-    fn check_set(&self, key: &[u8], options: &SetOptions) -> Result<()> {
+    pub(super) fn check_set(&self, key: &[u8], options: &SetOptions) -> Result<()> {
         self.check(key)?;
         if options.flags != 0 {
             return Err(Error::Unsupported { engine: SCHEME, operation: "flags" });
@@ -264,10 +251,11 @@ impl Session for RedisSession {
         value.clear();
         self.check(key)?;
         self.command(&[b"GET", key]);
-        match self.ask(key)? {
+        match self.routed(key, b"")? {
             // The library has copied the value out of its receive buffer, so a second copy would be in vain.
             Value::BulkString(found) => *value = found,
             Value::Nil => return Ok(None),
+            Value::ServerError(error) => return self.read_kept(&error, key, &[], value),
             other => return Err(self.unexpected("GET", &other)),
         }
         Ok(Some(Meta::default()))
@@ -332,10 +320,12 @@ impl Session for RedisSession {
     fn look(&mut self, key: &[u8]) -> Result<Option<Facts>> {
         self.check(key)?;
         let answer = self.run(&scripts::LOOK, key, &[])?;
-        let (len, left) = match &answer {
+        let (len, left, stale) = match &answer {
             Value::Nil => return Ok(None),
             Value::Array(found) => match &found[..] {
-                [Value::Int(len), Value::Int(left)] => (usize::try_from(*len), *left),
+                [Value::Int(len), Value::Int(left), Value::Int(stale)] => {
+                    (usize::try_from(*len), *left, *stale != 0)
+                }
                 _ => return Err(self.unexpected("EVALSHA", &answer)),
             },
             _ => return Err(self.unexpected("EVALSHA", &answer)),
@@ -345,7 +335,7 @@ impl Session for RedisSession {
             Ok(left) => Remaining::For(Duration::from_millis(left)),
             Err(_) => Remaining::Forever,
         };
-        Ok(Some(Facts::of(Meta { ttl, ..Meta::default() }, len)))
+        Ok(Some(Facts::of(Meta { ttl, stale, ..Meta::default() }, len)))
     }
 
     /// `GETEX` came with Redis 6.2.
@@ -363,9 +353,17 @@ impl Session for RedisSession {
                 self.command(&[b"GETEX", key, unit, Digits::new(number).as_bytes()]);
             }
         }
-        match self.ask(key)? {
+        match self.routed(key, b"")? {
             Value::BulkString(found) => *value = found,
             Value::Nil => return Ok(None),
+            Value::ServerError(error) => {
+                let digits = ttl.map(|ttl| Digits::new(whole_millis(ttl)));
+                let renewal: &[&[u8]] = match &digits {
+                    Some(digits) => &[b"PEXPIRE", digits.as_bytes()],
+                    None => &[b"PERSIST"],
+                };
+                return self.read_kept(&error, key, renewal, value);
+            }
             other => return Err(self.unexpected("GETEX", &other)),
         }
         Ok(Some(Meta::default()))
@@ -428,6 +426,10 @@ impl Session for RedisSession {
             }
         }
         Ok(())
+    }
+
+    fn leases(&mut self) -> Option<&mut dyn Leases> {
+        Some(self)
     }
 }
 
@@ -501,7 +503,7 @@ pub(super) fn millis(ttl: Duration) -> (&'static [u8], u64) {
 }
 
 /// A TTL in milliseconds for a server, rounded up.
-fn whole_millis(ttl: Duration) -> u64 {
+pub(super) fn whole_millis(ttl: Duration) -> u64 {
     let millis = u64::try_from(ttl.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
     millis.min(LONGEST_TTL_MS)
 }

@@ -299,7 +299,7 @@ impl Store for RedisStore {
             batch: true,
             batch_write: true,
             groups: false,
-            leases: false,
+            leases: true,
             tokens: false,
             namespaces: false,
             forks: false,

@@ -4,6 +4,7 @@
 
 mod cluster;
 mod killed;
+mod leases;
 mod peer;
 mod server;
 #[path = "../session_support/mod.rs"]
@@ -20,8 +21,14 @@ use libtest_mimic::Arguments;
 fn main() -> ExitCode {
     larder_host::relay::serve_if_asked();
     larder_testkit::hold_if_asked(&ENGINES);
-    let trials =
-        [server::trials(), cluster::trials(), tls::trials(), wire::trials(), killed::trials()];
+    let trials = [
+        server::trials(),
+        cluster::trials(),
+        tls::trials(),
+        wire::trials(),
+        killed::trials(),
+        leases::trials(),
+    ];
     let trials = trials.into_iter().flatten().collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }

@@ -1,0 +1,18 @@
+-- Gives the lease ARGV[1] for ARGV[2] milliseconds where KEYS[1] is absent or stale and no lease is in force. The
+-- answer begins with 0 for a value that is fresh, 1 for the lease, or 2 for the lease of another; the value comes
+-- second.
+local value = redis.pcall('GET', KEYS[1])
+if type(value) == 'string' then return {0, value} end
+local found = {value = false, over = -1}
+if value then
+  found = kept()
+  if not found then return value end
+end
+local time = now()
+if time <= found.over then return {2, found.value} end
+-- A number that Lua turns into text itself may get an exponent.
+local over = string.format('%.0f', time + ARGV[2])
+redis.call('HSET', KEYS[1], 'larder', '1', 'l', ARGV[1], 'u', over)
+-- A stale entry outlasts its lease.
+if not found.value then redis.call('PEXPIREAT', KEYS[1], over) end
+return {1, found.value}
