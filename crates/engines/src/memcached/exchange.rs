@@ -92,7 +92,7 @@ impl Connection {
                     let len = flags.len.ok_or(Malformed { command: "mg" })?;
                     let meta = meta_value(len, flags).meta;
                     let facts = Facts { was_hit: flags.was_hit, ..Facts::of(meta, len) };
-                    Ok(Looked { facts, is_lease: flags.is_lease(len) })
+                    Ok(Looked { facts, is_lease: flags.is_lease(len), is_won: flags.is_won })
                 };
                 found.map(looked).transpose()
             })
@@ -238,6 +238,8 @@ pub(super) struct Looked {
     pub(super) facts: Facts,
     /// It is only the lease of a key that is absent.
     pub(super) is_lease: bool,
+    /// The server tells this client alone that the entry is stale.
+    pub(super) is_won: bool,
 }
 
 /// What `mg` finds.

@@ -6,8 +6,8 @@
 //!
 //! A stale entry is one that `md` with `I` has marked (`X`). The server tells one client of it, too, but for ever: if that
 //! client is killed, no other is told to load. So the winner is not asked for. Instead whoever adds the key `…~lease` may
-//! load, and that key ends with the time of the lease. The winner marks the entry once more, which gives it another
-//! version: the token of an older lease is void then.
+//! load, and that key ends with the time of the lease. The owner of that key marks the entry once more, which gives it another
+//! version: the token of an older lease is void then. And it must win its own mark, so that no two have the same version.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
@@ -23,7 +23,7 @@ use larder_store::{
 
 use super::SCHEME;
 use super::connection::Connection;
-use super::exchange::{Found, meta_found};
+use super::exchange::{Found, Looked, meta_found};
 use super::session::{LONGEST_SENT, MemcachedSession};
 
 /// The shortest time of a lease: the server counts whole seconds.
@@ -32,9 +32,17 @@ const STEP: Duration = Duration::from_secs(1);
 /// The attempts of an operation that finds the entry changed by another client each time.
 const TRIES: usize = 100;
 
-/// The kinds of tokens: of an absent key's lease, and of a stale entry's.
-const OF_ABSENT: u8 = 1;
-const OF_STALE: u8 = 2;
+/// The most bytes that an entry takes beside its value.
+const AROUND_VALUE: usize = 1024;
+
+/// The right that a token stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Right {
+    /// The lease of an absent key has this version.
+    Absent { version: u64 },
+    /// The stale entry has this version, and the key of its lease the other.
+    Stale { version: u64, lease: u64 },
+}
 
 /// What a client gets that asks for a value or a lease.
 enum Answer {
@@ -116,9 +124,18 @@ impl Connection {
         self.send()?;
         let marked = self.receive(meta::delete::parse_if_reply)?;
         let found = self.receive_look()?;
-        let is_its = marked == DeleteReply::Deleted;
-        let stale = found.map(|found| found.facts.meta).filter(|meta| meta.stale && is_its);
-        Ok(stale.and_then(|meta| meta.version))
+        // Another client may have marked it between the two, and then has the version that was found.
+        let is_its = |found: &Looked| found.facts.meta.stale && found.is_won;
+        let found = found.filter(|found| marked == DeleteReply::Deleted && is_its(found));
+        Ok(found.and_then(|found| found.facts.meta.version))
+    }
+
+    /// Whether the entry of a key still has this version.
+    fn has_version(&mut self, key: &[u8], version: u64) -> Result<bool> {
+        meta::get::encode_look(&mut self.request, key);
+        self.send()?;
+        let found = self.receive_look()?;
+        Ok(found.is_some_and(|found| found.facts.meta.version == Some(version)))
     }
 }
 
@@ -126,26 +143,25 @@ impl MemcachedSession {
     /// Gives a lease of a stale entry, unless another client has it; `None` if the entry was changed.
     fn lease_of_stale(&mut self, key: &[u8], stale: Meta, exptime: i64) -> Result<Option<Leased>> {
         let Some(version) = stale.version else { return Ok(None) };
-        let lease = &lease_key(key);
         let (mode, node) = (StorageMode::Add, self.shared.node_of(key));
-        let request = StorageRequest { key: lease, len: 0, flags: 0, exptime, mode };
+        let request = StorageRequest { key: &lease_key(key), len: 0, flags: 0, exptime, mode };
         let added = self.on_node(node, |connection| connection.set(&request, b""))?;
-        if !added.is_stored() {
+        let SetOutcome::Stored(Some(lease)) = added else {
             return Ok(Some(Leased::Wait { stale: Some(stale) }));
-        }
+        };
         let marked = self.on_node(node, |connection| connection.mark_again(key, version))?;
         let Some(version) = marked else {
-            self.forget_lease(key)?;
+            self.end_lease(key, lease)?;
             return Ok(None);
         };
-        let token = token(OF_STALE, key, version);
+        let token = Right::Stale { version, lease }.token(key);
         Ok(Some(Leased::Load { token, stale: Some(stale) }))
     }
 
-    /// Lets others load a stale entry.
-    fn forget_lease(&mut self, key: &[u8]) -> Result<()> {
-        let (lease, node) = (lease_key(key), self.shared.node_of(key));
-        self.on_node(node, |connection| connection.delete(&lease)).map(drop)
+    /// Ends a lease of a stale entry, unless it is another one by now.
+    fn end_lease(&mut self, key: &[u8], lease: u64) -> Result<()> {
+        let (name, node) = (lease_key(key), self.shared.node_of(key));
+        self.on_node(node, |connection| connection.delete_if(&name, lease)).map(drop)
     }
 
     /// Marks the entry as stale, and shortens its TTL if it is longer. `None` if it was changed meanwhile.
@@ -167,12 +183,13 @@ impl MemcachedSession {
             Remaining::Forever | Remaining::Unknown => true,
         });
         let exptime = keep.map(|keep| self.exptime(Some(keep))).transpose()?;
+        // The lease goes first. Who takes it before the mark changes the version, and then the mark is tried again.
+        let name = lease_key(key);
+        let node = self.shared.node_of(key);
+        self.on_node(node, |connection| connection.delete(&name))?;
         let mark = |connection: &mut Connection| connection.mark(key, version, exptime);
         Ok(match self.on_node_of(key, mark)? {
-            DeleteReply::Deleted => {
-                self.forget_lease(key)?;
-                Some(true)
-            }
+            DeleteReply::Deleted => Some(true),
             DeleteReply::Exists => None,
             DeleteReply::NotFound => Some(false),
         })
@@ -194,7 +211,7 @@ impl Leases for MemcachedSession {
                     }
                 }
                 Answer::Lease { version, is_won: true } => {
-                    let token = token(OF_ABSENT, key, version);
+                    let token = Right::Absent { version }.token(key);
                     return Ok(Leased::Load { token, stale: None });
                 }
                 Answer::Lease { .. } => return Ok(Leased::Wait { stale: None }),
@@ -216,31 +233,50 @@ impl Leases for MemcachedSession {
         }
         let put = Put { key, value, options: *options };
         let request = self.storage_request(&put)?;
+        let Some(right) = Right::of(token, key) else { return Ok(SetOutcome::NotStored) };
+        let (version, lease) = match right {
+            Right::Absent { version } => (version, None),
+            Right::Stale { version, lease } => (version, Some(lease)),
+        };
+        if let Some(lease) = lease {
+            let (name, node) = (lease_key(key), self.shared.node_of(key));
+            if !self.on_node(node, |connection| connection.has_version(&name, lease))? {
+                return Ok(SetOutcome::NotStored);
+            }
+        }
+        let limit = self.shared.max_value_len().unwrap_or(LONGEST_SENT);
+        // A server that refuses a value as too large removes the entry, whatever its version.
+        if value.len() > limit.saturating_sub(AROUND_VALUE)
+            && !self.on_node_of(key, |connection| connection.has_version(key, version))?
+        {
+            return Ok(SetOutcome::NotStored);
+        }
         if value.len() > LONGEST_SENT {
-            let limit = self.shared.max_value_len().unwrap_or(LONGEST_SENT);
             return Err(Error::ValueTooLarge { engine: SCHEME, len: value.len(), limit });
         }
-        let Some((kind, version)) = read(key, token) else { return Ok(SetOutcome::NotStored) };
         let request = StorageRequest { mode: StorageMode::Cas(version), ..request };
         let outcome = self.on_node_of(key, |connection| connection.set(&request, value))?;
-        if kind == OF_STALE && outcome.is_stored() {
-            self.forget_lease(key)?;
+        if let Some(lease) = lease.filter(|_| outcome.is_stored()) {
+            self.end_lease(key, lease)?;
         }
         Ok(if outcome.is_stored() { outcome } else { SetOutcome::NotStored })
     }
 
     fn release(&mut self, key: &[u8], token: &Token) -> Result<bool> {
-        let Some((kind, version)) = read(key, token) else { return Ok(false) };
-        if kind == OF_ABSENT {
-            let removed = self.on_node_of(key, |connection| connection.delete_if(key, version))?;
-            return Ok(removed == DeleteOutcome::Deleted);
+        match Right::of(token, key) {
+            None => Ok(false),
+            Some(Right::Absent { version }) => {
+                let remove = |connection: &mut Connection| connection.delete_if(key, version);
+                Ok(self.on_node_of(key, remove)? == DeleteOutcome::Deleted)
+            }
+            Some(Right::Stale { version, lease }) => {
+                // The token is void before another caller can have the lease.
+                let mark = |connection: &mut Connection| connection.mark(key, version, None);
+                let is_its = self.on_node_of(key, mark)? == DeleteReply::Deleted;
+                self.end_lease(key, lease)?;
+                Ok(is_its)
+            }
         }
-        let mark = |connection: &mut Connection| connection.mark(key, version, None);
-        let is_its = self.on_node_of(key, mark)? == DeleteReply::Deleted;
-        if is_its {
-            self.forget_lease(key)?;
-        }
-        Ok(is_its)
     }
 
     fn expire(&mut self, key: &[u8], keep: Option<Duration>) -> Result<bool> {
@@ -263,22 +299,46 @@ fn lease_key(key: &[u8]) -> Vec<u8> {
     beside(key, "~lease")
 }
 
-/// A token: its kind, the entry's version, and a hash of the key. Versions of two servers may be equal.
-fn token(kind: u8, key: &[u8], version: u64) -> Token {
-    let mut hasher = DefaultHasher::new();
-    key.hash(&mut hasher);
-    let mut bytes = [0; Token::LEN];
-    bytes[0] = kind;
-    bytes[8..16].copy_from_slice(&version.to_le_bytes());
-    bytes[16..24].copy_from_slice(&hasher.finish().to_le_bytes());
-    Token::from_bytes(bytes)
+impl Right {
+    /// The token for a key. Versions of two servers may be equal, so it has a hash of the key.
+    fn token(self, key: &[u8]) -> Token {
+        let (kind, version, lease) = match self {
+            Self::Absent { version } => (1, version, 0),
+            Self::Stale { version, lease } => (2, version, lease),
+        };
+        let mut hasher = DefaultHasher::new();
+        key.hash(&mut hasher);
+        let words = [kind, version, lease, hasher.finish()].map(u64::to_le_bytes);
+        Token::from_bytes(std::array::from_fn(|i| words[i / 8][i % 8]))
+    }
+
+    /// The right of a token, if it is one for this key.
+    fn of(token: &Token, key: &[u8]) -> Option<Self> {
+        let bytes = token.to_bytes();
+        let (words, _) = bytes.as_chunks();
+        let [kind, version, lease] = [0, 1, 2].map(|i| u64::from_le_bytes(words[i]));
+        let right = match kind {
+            1 => Self::Absent { version },
+            2 => Self::Stale { version, lease },
+            _ => return None,
+        };
+        (right.token(key) == *token).then_some(right)
+    }
 }
 
-/// The kind and the version of a token of this key.
-fn read(key: &[u8], given: &Token) -> Option<(u8, u64)> {
-    let bytes = given.to_bytes();
-    let version = u64::from_le_bytes(*bytes[8..].first_chunk()?);
-    let kind = bytes[0];
-    let is_one = (kind == OF_ABSENT || kind == OF_STALE) && token(kind, key, version) == *given;
-    is_one.then_some((kind, version))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_read_for_its_own_key_alone() {
+        for right in [Right::Absent { version: 7 }, Right::Stale { version: 8, lease: u64::MAX }] {
+            let token = right.token(b"key");
+            assert_eq!(Right::of(&token, b"key"), Some(right));
+            assert_eq!(Right::of(&token, b"other"), None);
+        }
+        for byte in [0, 0xff] {
+            assert_eq!(Right::of(&Token::from_bytes([byte; Token::LEN]), b"key"), None);
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use larder_segment::{Condition, Entry, Outcome, Set};
+use larder_segment::{Condition, Entry, Failed, Outcome, Set};
 use larder_store::{Error, Leased, Leases, Meta, Result, SetMode, SetOptions, SetOutcome, Token};
 
 use super::session::{SegmentSession, failed, meta};
@@ -40,11 +40,12 @@ impl Leases for SegmentSession {
         };
         let condition = Condition::Unchanged(token);
         let set = Set { condition, ttl: options.ttl, flags: options.flags };
-        let outcome = self.inner.set(key, value, &set);
-        Ok(match outcome.map_err(|why| failed(self.engine, why))? {
-            Outcome::Stored(version) => SetOutcome::Stored(Some(version)),
-            _ => SetOutcome::NotStored,
-        })
+        match self.inner.set(key, value, &set) {
+            Ok(Outcome::Stored(version)) => Ok(SetOutcome::Stored(Some(version))),
+            // The removal of the namespace was a clear of it.
+            Ok(_) | Err(Failed::Removed) => Ok(SetOutcome::NotStored),
+            Err(why) => Err(failed(self.engine, why)),
+        }
     }
 
     fn release(&mut self, key: &[u8], token: &Token) -> Result<bool> {
