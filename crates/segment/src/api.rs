@@ -108,7 +108,7 @@ pub enum Leased {
     },
     /// Another caller is loading the value.
     Wait {
-        /// As above.
+        /// The stale entry whose value was copied, if there is one.
         stale: Option<Entry>,
     },
 }

@@ -6,8 +6,8 @@
 //! bucket: eight words of `tag 40 | number 24` | the ends of these eight, in milliseconds of the region's own time
 //! ```
 //!
-//! The tag is of a key, of its namespace's generation, and of the number of clears; the number is another one for each lease of
-//! the partition. A key has two buckets. Whoever has the lock gives leases. Any thread ends one, by one exchange of its word:
+//! The tag is of a key, of its namespace's generation, and of the number of clears. The number is another one for each of
+//! 2^24 leases of the partition. A key has two buckets. Whoever has the lock gives leases. Any thread ends one, by one exchange of its word:
 //! who changes the key, and the loader itself. Nobody looks at processes: the lease of a killed loader ends with its time.
 
 use std::sync::atomic::Ordering;
@@ -166,11 +166,11 @@ impl Locked<'_> {
 }
 
 impl Session {
-    /// Copies the value of a key to `value`, which is cleared first. If the key is absent or stale, one caller is told to
-    /// load it, among all sessions of the region's processes, and the others are told to wait.
+    /// Copies the value of a key to `value`, which is cleared first. If the key is absent or stale, one of all sessions of the
+    /// region's processes is told to load it. The others are told to wait.
     ///
     /// The token is for [`Condition::Unchanged`](crate::Condition::Unchanged). The lease is over once its time has passed,
-    /// once the key is filled, stored, deleted or expired, and once the region or the namespace is cleared. From then on the
+    /// or once the key is filled, stored, deleted or expired. A clear of the region or the namespace ends it too. From then on the
     /// token is refused, and another caller may be told to load.
     ///
     /// A partition has room for 512 leases at once. If a key finds none, the error is [`Failed::Leases`].
@@ -190,7 +190,11 @@ impl Session {
         ) {
             value.clear();
         }
-        self.count(if matches!(leased, Ok(Leased::Hit(_))) { Of::Hits } else { Of::Misses });
+        match leased {
+            Ok(Leased::Hit(_)) => self.count(Of::Hits),
+            Ok(_) => self.count(Of::Misses),
+            Err(_) => {}
+        }
         leased
     }
 

@@ -65,8 +65,8 @@ impl<'c> Locked<'c> {
         // Chunks are nobody's keys. Elsewhere the leases of the key end with this change.
         let has_leases = entry.space != Space::CHUNKS && self.partition.has_given_leases();
         let leases = has_leases.then(|| self.leases_of(entry));
-        // This comes before the look at the lease. Who changes the key ends the lease before it notes the change: so it is
-        // seen as void here, or the note differs from this one after a crash.
+        // This comes before the look at the lease. Who changes the key ends the lease before it notes the change.
+        // So the lease is seen as void here, or the note differs from this one after a crash.
         let seen = self.partition.changes_of(hash).load(Ordering::SeqCst);
         if token.is_some_and(|token| self.is_void(token, hash, entry.space)) {
             // While room was made, a delete may have given up waiting and removed the key without

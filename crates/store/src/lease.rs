@@ -43,24 +43,30 @@ pub enum Leased {
     },
     /// Another caller is loading the value.
     Wait {
-        /// As above.
+        /// The metadata of the stale value, which was copied; `None` where there is none.
         stale: Option<Meta>,
     },
 }
 
 /// A session that chooses one loader of a key that is absent or stale: [`Session::leases`] returns it.
 ///
-/// A lease is over once its time has passed, once its value is filled in, once anybody stores, deletes or expires the key,
-/// and once the store is cleared. Its token is void from then on.
+/// A lease is over once its time has passed or its value is filled in. It is also over once anybody stores, deletes or
+/// expires the key, or clears the store. Its token is void from then on.
 ///
-/// A read never finds the lease of an absent key. A server that keeps the lease in the place of the entry may take the
-/// key for present in all other operations, until the lease is over.
+/// A read never finds the lease of an absent key. A server may keep the lease in the place of the entry. All other operations
+/// may then take the key for present, until the lease is over. There a touch may end the lease, or keep its place for
+/// longer. The lease also goes with its place: if the server evicts it, or if the stale entry ends.
+///
+/// What [`append`](crate::SetMode::Append) or `incr` makes of a stale value is stale, or fresh where the server decides so.
 pub trait Leases: Session {
-    /// Copies the value under `key` into `value`, as [`Session::get`] does. If the key is absent or
-    /// stale, exactly one caller is told to load it, among all sessions of all processes that share the store. The others
-    /// are told to wait. If the loader is killed, another caller is told to load once `time` has passed.
+    /// Copies the value under `key` into `value`, as [`Session::get`] does. If the key is absent or stale, exactly one caller
+    /// is told to load it. That is one of all sessions of all processes that share the store. The others are told to wait. If the loader is killed, another caller is told to load once `time` has passed.
     ///
     /// `time` is rounded up to [`Capabilities::ttl_resolution`](crate::Capabilities::ttl_resolution), and to one step at least.
+    /// The clock of a server may end it a step earlier.
+    ///
+    /// Where there is no room for another lease, the answer is [`Error::Busy`] or [`Error::Full`]. The caller may load then
+    /// without one.
     fn get_or_lease(&mut self, key: &[u8], value: &mut Vec<u8>, time: Duration) -> Result<Leased>;
 
     /// Stores a value that was loaded under `token`; [`SetOutcome::NotStored`] where the token is void.
@@ -78,7 +84,7 @@ pub trait Leases: Session {
     /// `false` where the lease was over.
     fn release(&mut self, key: &[u8], token: &Token) -> Result<bool>;
 
-    /// Marks the entry of `key` as stale and keeps it for so long (`None`: as long as its TTL says); `false` where there is
+    /// Marks the entry of `key` as stale and keeps it for so long (`None`: for the rest of its TTL). `false` where there is
     /// no entry. The TTL never becomes longer by this.
     ///
     /// All reads tell that the value is stale; a batch may leave it out. Any set of the key makes it fresh. All tokens of the

@@ -246,10 +246,11 @@ pub(super) struct Looked {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Found {
     Miss,
-    /// The lease of a key that is absent, with its version. It has no value.
+    /// The lease of a key that is absent, with its version, and whether it has no end. It has no value.
     Lease {
         version: Option<u64>,
         is_won: bool,
+        lasts: bool,
     },
     /// The value follows.
     Value(AnswerHeader),
@@ -283,7 +284,8 @@ pub(super) fn meta_found(input: &[u8]) -> Parse<'_, Found> {
     match input.get(header_len..whole) {
         None => Ok(Parsed::Incomplete),
         Some(tail) if tail == meta::get::TAIL => {
-            let found = Found::Lease { version: known(flags.version), is_won: flags.is_won };
+            let (version, lasts) = (known(flags.version), flags.ttl_s == Some(-1));
+            let found = Found::Lease { version, is_won: flags.is_won, lasts };
             Ok(Parsed::Complete(Ok(found), whole))
         }
         Some(_) => Err(Malformed { command: "mg" }),

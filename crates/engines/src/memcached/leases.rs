@@ -5,14 +5,14 @@
 //! void. Clients of the text protocol read this entry as an empty value.
 //!
 //! A stale entry is one that `md` with `I` has marked (`X`). The server tells one client of it, too, but for ever: if that
-//! client is killed, no other is told to load. So the winner is not asked for. Instead whoever adds the key `…~lease` may
+//! client is killed, no other is told to load. So the winner is not asked for. Instead whoever adds `…~larder-lease` may
 //! load, and that key ends with the time of the lease. The owner of that key marks the entry once more, which gives it another
 //! version: the token of an older lease is void then. And it must win its own mark, so that no two have the same version.
+//! Keys with that ending belong to Larder.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
-use larder_protocol::key::beside;
+use larder_protocol::key::{beside, digest};
 use larder_protocol::meta;
 use larder_protocol::meta::delete::DeleteReply;
 use larder_protocol::storage::{StorageMode, StorageRequest};
@@ -47,7 +47,7 @@ enum Right {
 /// What a client gets that asks for a value or a lease.
 enum Answer {
     Value(Meta),
-    Lease { version: u64, is_won: bool },
+    Lease { version: u64, is_won: bool, lasts: bool },
 }
 
 impl Connection {
@@ -59,8 +59,8 @@ impl Connection {
                 self.receive_value(header.len, meta::get::TAIL, out)?;
                 Ok(Answer::Value(header.meta))
             }
-            Found::Lease { version: Some(version), is_won } => {
-                Ok(Answer::Lease { version, is_won })
+            Found::Lease { version: Some(version), is_won, lasts } => {
+                Ok(Answer::Lease { version, is_won, lasts })
             }
             Found::Miss | Found::Lease { version: None, .. } => {
                 let what = "no room for a lease; give the server more memory".to_owned();
@@ -210,9 +210,13 @@ impl Leases for MemcachedSession {
                         return Ok(leased);
                     }
                 }
-                Answer::Lease { version, is_won: true } => {
+                Answer::Lease { version, is_won: true, .. } => {
                     let token = Right::Absent { version }.token(key);
                     return Ok(Leased::Load { token, stale: None });
+                }
+                // A client that took its TTL away by a touch was killed before it removed it.
+                Answer::Lease { version, lasts: true, .. } => {
+                    self.on_node_of(key, |connection| connection.delete_if(key, version))?;
                 }
                 Answer::Lease { .. } => return Ok(Leased::Wait { stale: None }),
             }
@@ -296,7 +300,7 @@ fn changed_again_and_again() -> Error {
 
 /// The key whose presence is the lease of a stale entry.
 fn lease_key(key: &[u8]) -> Vec<u8> {
-    beside(key, "~lease")
+    beside(key, "~larder-lease")
 }
 
 impl Right {
@@ -306,9 +310,7 @@ impl Right {
             Self::Absent { version } => (1, version, 0),
             Self::Stale { version, lease } => (2, version, lease),
         };
-        let mut hasher = DefaultHasher::new();
-        key.hash(&mut hasher);
-        let words = [kind, version, lease, hasher.finish()].map(u64::to_le_bytes);
+        let words = [kind, version, lease, digest(key)].map(u64::to_le_bytes);
         Token::from_bytes(std::array::from_fn(|i| words[i / 8][i % 8]))
     }
 

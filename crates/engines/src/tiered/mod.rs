@@ -9,10 +9,11 @@
 //! Within a process no value that a write has replaced or deleted comes back, whatever sessions read or write at the
 //! same moment (`fence.rs`). If the nearest tier has tokens of its own, as `mmap:` has, that holds for all processes that
 //! share it. Otherwise the L1 of one process does not see the writes of another process: `l1_ttl` bounds for how long. It
-//! bounds three more cases, and with `l1_ttl=off` they have no bound:
+//! bounds four more cases, and with `l1_ttl=off` they have no bound:
 //!
 //! - An L1 without tokens that other processes use too, or any L1 that existed before, may hold values that have changed
 //!   below meanwhile. Trust in a tier is known to one process only.
+//! - A process that is killed between its write below and its step in an L1 that others share leaves the old value there.
 //! - A server of an upper tier that is stopped and goes on later may carry out a request for which no session waits.
 //! - A lower tier that failed a write may carry it out later, after its old value was filled in above.
 
