@@ -63,9 +63,11 @@ pub(super) fn run(catalog: &Catalog, url: &str, again: &str, prefix: &str) -> Re
     let key = |name: &str| format!("{prefix}-{name}").into_bytes();
     let open = |url: &str| catalog.open(&patient(catalog, StoreUrl::parse(url)?));
     let parsed = StoreUrl::parse(url)?;
-    let is_one_place = url == again && !(parsed.path().is_empty() && parsed.hosts().is_empty());
     let store = open(url)?;
     let capabilities = store.capabilities();
+    // A path may also be the folder in which each store makes a file of its own.
+    let has_path = capabilities.persistent && !parsed.path().is_empty();
+    let is_one_place = url == again && (has_path || !parsed.hosts().is_empty());
     let mut session = store.session()?;
     for name in ["kept", "changed", "deleted"] {
         put(&mut *session, &key(name), b"of the parent")?;
