@@ -150,7 +150,8 @@ impl Locked<'_> {
     /// Whether buckets are to be split. A doubling that has begun goes on to its end.
     fn has_to_grow(&self) -> bool {
         let slots = self.partition.buckets() * BUCKET_SLOTS;
-        let is_too_many = |records: usize| records * 100 >= slots * ROOMY;
+        // The counter of a damaged file may be any number.
+        let is_too_many = |records: usize| records.saturating_mul(100) >= slots * ROOMY;
         // The counter has entries of cleared segments, too, and is read first because that costs less.
         let counted = self.partition.memory.load(Count::Items.at(self.partition.base));
         let present = (0..self.geometry_segments()).filter(|segment| !self.is_cleared(*segment));
