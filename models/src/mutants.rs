@@ -206,24 +206,17 @@ const MUTANTS: &[Mutant] = &[
         name: "no_end_of_leases",
         changes: &[Change {
             file: "changes.rs",
-            is: "self.leases_of(hash, space, moment).end();",
+            is: "self.end_leases(hash, space, moment);",
             becomes: "",
         }],
     },
     Mutant {
         name: "noted_before_the_end",
-        changes: &[
-            Change {
-                file: "changes.rs",
-                is: "if self.has_given_leases() {\n            self.leases_of(hash, space, moment).end();",
-                becomes: "let noted = self.note_change(hash);\n        if self.has_given_leases() {\n            self.leases_of(hash, space, moment).end();",
-            },
-            Change {
-                file: "changes.rs",
-                is: "        }\n        self.note_change(hash)\n",
-                becomes: "        }\n        noted\n",
-            },
-        ],
+        changes: &[Change {
+            file: "changes.rs",
+            is: "self.end_leases(hash, space, moment);\n        self.note_change(hash)",
+            becomes: "let noted = self.note_change(hash);\n        self.end_leases(hash, space, moment);\n        noted",
+        }],
     },
     Mutant {
         name: "no_release_of_locks",

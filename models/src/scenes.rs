@@ -179,47 +179,72 @@ pub(crate) fn a_reader_and_one_who_empties_its_segment() {
     });
 }
 
-/// A value that was loaded before a delete is absent after it, even where the delete did not wait for the lock.
-pub(crate) fn one_who_fills_and_one_who_deletes() {
-    explore(3, || {
+/// Lets a thread die after so many writes of its work; `false` where that has ended before.
+fn dies_in(writes: usize, work: impl FnOnce()) -> bool {
+    memory::die_after(Some(writes));
+    let ended = catch_unwind(AssertUnwindSafe(work));
+    memory::die_after(None);
+    match ended {
+        Ok(()) => false,
+        Err(cause) => cause.is::<Killed>() || std::panic::resume_unwind(cause),
+    }
+}
+
+/// Runs a scene with a death after each number of writes, as long as any order of the scene says that a thread has died.
+/// Returns how many numbers these are.
+fn explore_deaths(
+    interruptions: usize,
+    scene: impl Fn(usize) -> bool + Clone + Send + Sync + 'static,
+) -> usize {
+    let is_killed = |writes| {
+        let is_killed = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let (it_was, scene) = (Arc::clone(&is_killed), scene.clone());
+        explore(interruptions, move || {
+            if scene(writes) {
+                it_was.store(true, Release);
+            }
+        });
+        is_killed.load(Acquire)
+    };
+    (0..).take_while(|writes| is_killed(*writes)).count()
+}
+
+/// A value that was loaded before a delete is absent after it, even where the delete did not wait for the lock. Then comes
+/// what else holds.
+fn fill_and_delete(token: fn(&mut Session) -> Token, then: fn(&Arc<Cache>)) {
+    explore(3, move || {
         let cache = cache();
         let (mut filler, mut deleter) = (cache.session(), cache.session());
-        let condition = Condition::Unchanged(filler.token(KEY));
+        let condition = Condition::Unchanged(token(&mut filler));
         let fill = move || filler.set(KEY, ONE, &Set { condition, ..Set::default() });
         let (filled, _) = at_once(fill, move || deleter.delete(KEY).unwrap());
         assert_eq!(get(&mut cache.session(), KEY), None, "{filled:?}");
+        then(&cache);
     });
 }
 
-/// The same scene with a filler that is killed, at any of its writes; another thread has the lock
-/// after it.
+/// The same scene with a filler that is killed, at any of its writes; another thread has the lock after it.
+fn fill_and_die_and_delete(token: fn(&mut Session) -> Token, then: fn(&Arc<Cache>)) {
+    explore_deaths(2, move |writes| {
+        let cache = cache();
+        let (mut filler, mut deleter) = (cache.session(), cache.session());
+        let condition = Condition::Unchanged(token(&mut filler));
+        let filled = Set { condition, ..Set::default() };
+        let fill = move || dies_in(writes, || drop(filler.set(KEY, ONE, &filled)));
+        let (is_killed, _) = at_once(fill, move || deleter.delete(KEY).unwrap());
+        set(&mut cache.session(), OTHER, ANOTHERS);
+        assert_eq!(get(&mut cache.session(), KEY), None, "killed after {writes} writes");
+        then(&cache);
+        is_killed
+    });
+}
+
+pub(crate) fn one_who_fills_and_one_who_deletes() {
+    fill_and_delete(|filler| filler.token(KEY), |_| ());
+}
+
 pub(crate) fn one_who_fills_and_dies_and_one_who_deletes() {
-    for writes in 0.. {
-        let is_killed = Arc::new(std::sync::atomic::AtomicBool::new(false));
-        let it_was = Arc::clone(&is_killed);
-        explore(2, move || {
-            let cache = cache();
-            let (mut filler, mut deleter) = (cache.session(), cache.session());
-            let condition = Condition::Unchanged(filler.token(KEY));
-            let it_was = Arc::clone(&it_was);
-            let fill = move || {
-                memory::die_after(Some(writes));
-                let set = Set { condition, ..Set::default() };
-                let ended = catch_unwind(AssertUnwindSafe(|| filler.set(KEY, ONE, &set)));
-                memory::die_after(None);
-                if let Err(cause) = ended {
-                    assert!(cause.is::<Killed>());
-                    it_was.store(true, Release);
-                }
-            };
-            at_once(fill, move || deleter.delete(KEY).unwrap());
-            set(&mut cache.session(), OTHER, ANOTHERS);
-            assert_eq!(get(&mut cache.session(), KEY), None, "killed after {writes} writes");
-        });
-        if !is_killed.load(Acquire) {
-            return;
-        }
-    }
+    fill_and_die_and_delete(|filler| filler.token(KEY), |_| ());
 }
 
 /// The answer to one who asks for a lease, with any time.
@@ -263,77 +288,30 @@ pub(crate) fn one_who_fills_under_a_lease_and_one_who_asks() {
     });
 }
 
-/// A value that was loaded under a lease before a delete is absent after it. Who asks after the delete is told to load.
+/// Who asks after the delete is told to load.
 pub(crate) fn one_who_fills_under_a_lease_and_one_who_deletes() {
-    explore(3, || {
-        let cache = cache();
-        let (mut filler, mut deleter) = (cache.session(), cache.session());
-        let condition = Condition::Unchanged(lease(&mut filler));
-        let fill = move || filler.set(KEY, ONE, &Set { condition, ..Set::default() });
-        let (filled, _) = at_once(fill, move || deleter.delete(KEY).unwrap());
-        assert_eq!(get(&mut cache.session(), KEY), None, "{filled:?}");
-        lease(&mut cache.session());
-    });
+    fill_and_delete(lease, |cache| drop(lease(&mut cache.session())));
 }
 
-/// The same scene with a filler that is killed, at any of its writes.
 pub(crate) fn one_who_fills_under_a_lease_and_dies_and_one_who_deletes() {
-    for writes in 0.. {
-        let is_killed = Arc::new(std::sync::atomic::AtomicBool::new(false));
-        let it_was = Arc::clone(&is_killed);
-        explore(2, move || {
-            let cache = cache();
-            let (mut filler, mut deleter) = (cache.session(), cache.session());
-            let condition = Condition::Unchanged(lease(&mut filler));
-            let it_was = Arc::clone(&it_was);
-            let fill = move || {
-                memory::die_after(Some(writes));
-                let set = Set { condition, ..Set::default() };
-                let ended = catch_unwind(AssertUnwindSafe(|| filler.set(KEY, ONE, &set)));
-                memory::die_after(None);
-                if let Err(cause) = ended {
-                    assert!(cause.is::<Killed>());
-                    it_was.store(true, Release);
-                }
-            };
-            at_once(fill, move || deleter.delete(KEY).unwrap());
-            set(&mut cache.session(), OTHER, ANOTHERS);
-            assert_eq!(get(&mut cache.session(), KEY), None, "killed after {writes} writes");
-            lease(&mut cache.session());
-        });
-        if !is_killed.load(Acquire) {
-            return;
-        }
-    }
+    fill_and_die_and_delete(lease, |cache| drop(lease(&mut cache.session())));
 }
 
 /// Who gives a lease and is killed at any write leaves a lease that is whole, or none.
 pub(crate) fn one_who_dies_while_a_lease_is_given() {
-    for writes in 0.. {
-        let is_killed = Arc::new(std::sync::atomic::AtomicBool::new(false));
-        let it_was = Arc::clone(&is_killed);
-        explore(0, move || {
-            let cache = cache();
-            let mut asker = cache.session();
-            memory::die_after(Some(writes));
-            let ended = catch_unwind(AssertUnwindSafe(|| ask(&mut asker)));
-            memory::die_after(None);
-            if let Err(cause) = ended {
-                assert!(cause.is::<Killed>());
-                it_was.store(true, Release);
-            }
-            let mut next = cache.session();
-            // Only a delete ends the lease of a dead loader before its time.
-            next.delete(KEY).unwrap();
-            let token = lease(&mut next);
-            let set = Set { condition: Condition::Unchanged(token), ..Set::default() };
-            let filled = next.set(KEY, ONE, &set);
-            assert!(matches!(filled, Ok(Outcome::Stored(_))), "{filled:?} after {writes} writes");
-        });
-        if !is_killed.load(Acquire) {
-            return;
-        }
-    }
+    explore_deaths(0, |writes| {
+        let cache = cache();
+        let mut asker = cache.session();
+        let is_killed = dies_in(writes, || drop(ask(&mut asker)));
+        let mut next = cache.session();
+        // Only a delete ends the lease of a dead loader before its time.
+        next.delete(KEY).unwrap();
+        let token = lease(&mut next);
+        let set = Set { condition: Condition::Unchanged(token), ..Set::default() };
+        let filled = next.set(KEY, ONE, &set);
+        assert!(matches!(filled, Ok(Outcome::Stored(_))), "{filled:?} after {writes} writes");
+        is_killed
+    });
 }
 
 /// A reader finds the old or the new TTL during a touch, and the old or the new number during an
@@ -564,13 +542,7 @@ pub(crate) fn whoever_dies_leaves_what_others_go_on_from() {
         ("clear", |session| session.cache().clear()),
     ];
     for (name, operation) in operations {
-        let is_killed = |writes| {
-            let is_killed = Arc::new(std::sync::atomic::AtomicBool::new(false));
-            let it_was = Arc::clone(&is_killed);
-            explore(0, move || it_was.store(kill(name, operation, writes), Release));
-            is_killed.load(Acquire)
-        };
-        let times = (0..).take_while(|writes| is_killed(*writes)).count();
+        let times = explore_deaths(0, move |writes| kill(name, operation, writes));
         println!("{name}: killed at each of {times} writes");
         assert!(times > 0);
     }
@@ -582,13 +554,7 @@ fn kill(name: &str, operation: fn(&mut Session), writes: usize) -> bool {
     let (mut dying, mut other) = (cache.session(), cache.session());
     full(&mut dying);
     assert!(get(&mut dying, KEY).is_some());
-    memory::die_after(Some(writes));
-    let ended = catch_unwind(AssertUnwindSafe(|| operation(&mut dying)));
-    memory::die_after(None);
-    let is_killed = match ended {
-        Ok(()) => false,
-        Err(cause) => cause.is::<Killed>() || std::panic::resume_unwind(cause),
-    };
+    let is_killed = dies_in(writes, || operation(&mut dying));
     let found = get(&mut other, KEY);
     let may_be = |it: &[u8]| it == ONE || it == TWO;
     assert!(found.as_deref().is_none_or(may_be), "{name} killed after {writes}: {found:?}");

@@ -47,9 +47,7 @@ impl<'c> Partition<'c> {
     /// Makes all leases and tokens of a key void; returns its word of changes before and after.
     pub(crate) fn begin_change(&self, hash: u64, space: Space, moment: Moment) -> (u64, u64) {
         // A filler that still sees its lease has noted the word of changes before, and so it sees the note below.
-        if self.has_given_leases() {
-            self.leases_of(hash, space, moment).end();
-        }
+        self.end_leases(hash, space, moment);
         self.note_change(hash)
     }
 

@@ -41,7 +41,7 @@ impl Locked<'_> {
         let check =
             self.partition.places.check_of_number(header, number, (hash, self.space_of(present)));
         let word = number.with_check(check);
-        self.end_leases(hash, self.space_of(present));
+        self.partition.end_leases(hash, self.space_of(present), self.moment);
         self.change(hash, present, header.number_at(), word);
         self.version_with(present, &Header { number: word, ..*header })
     }

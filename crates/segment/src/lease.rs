@@ -7,8 +7,9 @@
 //! ```
 //!
 //! The tag is of a key, of its namespace's generation, and of the number of clears. The number is another one for each of
-//! 2^24 leases of the partition. A key has two buckets. Whoever has the lock gives leases. Any thread ends one, by one exchange of its word:
-//! who changes the key, and the loader itself. Nobody looks at processes: the lease of a killed loader ends with its time.
+//! 2^24 leases of the partition. A key has two buckets. Whoever has the lock gives leases. Any thread ends one, by one
+//! exchange of its word: who changes the key, and the loader itself. Nobody looks at processes: the lease of a killed loader
+//! ends with its time.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -16,7 +17,6 @@ use std::time::Duration;
 use crate::Failed;
 use crate::api::{Entry, Fence, Leased, Token};
 use crate::layout::{self, LEASE_BUCKETS, LEASES_EACH, WORDS};
-use crate::locked::Locked;
 use crate::memory::{AtomicU64, size};
 use crate::namespace::Space;
 use crate::partition::{Moment, Partition};
@@ -55,6 +55,13 @@ impl<'c> Partition<'c> {
             self.base + layout::LEASES + bucket * 2 * LEASES_EACH * 8
         };
         Leases { partition: *self, buckets: [at(10), at(20)], tag: tag & !NUMBER }
+    }
+
+    /// Ends the leases of a key that is about to be changed.
+    pub(crate) fn end_leases(&self, hash: u64, space: Space, moment: Moment) {
+        if self.has_given_leases() {
+            self.leases_of(hash, space, moment).end();
+        }
     }
 
     /// Whether a lease was ever given here.
@@ -153,15 +160,6 @@ impl<'c> Leases<'c> {
         let lease = self.tag | number & NUMBER;
         word.store(lease, Ordering::SeqCst);
         Some(lease)
-    }
-}
-
-impl Locked<'_> {
-    /// Ends the leases of a key that is about to be changed in its place.
-    pub(crate) fn end_leases(&self, hash: u64, space: Space) {
-        if self.partition.has_given_leases() {
-            self.partition.leases_of(hash, space, self.moment).end();
-        }
     }
 }
 

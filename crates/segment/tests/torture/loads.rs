@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use larder_segment::{Condition, Failed, Leased, Outcome, Set, Token};
+use larder_segment::{Failed, Leased, Token};
 
 use crate::ledger::Tally;
 use crate::now;
-use crate::values::{fill, name};
+use crate::values::name;
 use crate::work::Worker;
 
 /// The steps of the region's clock, and of this test's.
@@ -65,19 +65,6 @@ impl Worker {
             3 => std::thread::sleep(Duration::from_millis(self.any() as u64 % 8)),
             _ => {}
         }
-        if version == 0 {
-            return Ok(());
-        }
-        fill(key, version, &mut self.value);
-        self.ledger.begin_change(key);
-        self.ledger.set_filling(self.number, key, version);
-        let set = Set { condition: Condition::Unchanged(token), ..Set::default() };
-        let outcome = self.session.set(&name(key), &self.value, &set);
-        self.ledger.end_change(key);
-        self.ledger.excuse_no_more(key, version);
-        self.ledger.set_filling(self.number, 0, 0);
-        let is_stored = matches!(outcome, Ok(Outcome::Stored(_)));
-        self.ledger.add(self.number, if is_stored { Tally::Filled } else { Tally::Refused });
-        outcome.map(drop)
+        self.fill_under(token, key, version)
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use larder_segment::{Cache, Condition, Cursor, Failed, Options, Outcome, Session, Set};
+use larder_segment::{Cache, Condition, Cursor, Failed, Options, Outcome, Session, Set, Token};
 
 use crate::ledger::{ANY, Ledger, Now, Tally};
 use crate::stopwatch::Stopwatch;
@@ -286,6 +286,16 @@ impl Worker {
     fn fill(&mut self, key: usize) -> Result<(), Failed> {
         let token = self.session.token(&name(key));
         let version = self.ledger.begun(key);
+        self.fill_under(token, key, version)
+    }
+
+    /// Fills a key with this version, which was looked up under the token. Version 0 is none.
+    pub(crate) fn fill_under(
+        &mut self,
+        token: Token,
+        key: usize,
+        version: u64,
+    ) -> Result<(), Failed> {
         if version == 0 {
             return Ok(());
         }
