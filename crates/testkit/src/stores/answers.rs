@@ -6,61 +6,23 @@ use super::engine;
 use super::faults::Fault;
 use super::map::{MapOptions, MapStore, schema};
 
-pub(super) const MISTELLS: Engine = engine(
-    "mistells",
-    "mistells:",
-    "Tells the version before that of a write",
-    schema,
-    |url, _| {
-        let MapOptions {} = url.options("mistells")?;
-        Ok(MapStore::open("mistells", url, Fault::Mistells))
-    },
-);
+/// An engine without options: its scheme, its summary and its fault.
+macro_rules! faulty {
+    ($name:ident, $scheme:literal, $summary:literal, $fault:ident) => {
+        pub(super) const $name: Engine =
+            engine($scheme, concat!($scheme, ":"), $summary, schema, |url, _| {
+                let MapOptions {} = url.options($scheme)?;
+                Ok(MapStore::open($scheme, url, Fault::$fault))
+            });
+    };
+}
 
-pub(super) const RUSHES: Engine =
-    engine("rushes", "rushes:", "Adds to an initial number", schema, |url, _| {
-        let MapOptions {} = url.options("rushes")?;
-        Ok(MapStore::open("rushes", url, Fault::Rushes))
-    });
-
-pub(super) const FORGIVES: Engine =
-    engine("forgives", "forgives:", "Deletes whatever the version", schema, |url, _| {
-        let MapOptions {} = url.options("forgives")?;
-        Ok(MapStore::open("forgives", url, Fault::Forgives))
-    });
-
-pub(super) const SCRAMBLES: Engine =
-    engine("scrambles", "scrambles:", "Tells outcomes of a batch backwards", schema, |url, _| {
-        let MapOptions {} = url.options("scrambles")?;
-        Ok(MapStore::open("scrambles", url, Fault::Scrambles))
-    });
-
-pub(super) const LAGS: Engine =
-    engine("lags", "lags:", "Reads without the new TTL", schema, |url, _| {
-        let MapOptions {} = url.options("lags")?;
-        Ok(MapStore::open("lags", url, Fault::Lags))
-    });
-
-pub(super) const CROWDS: Engine =
-    engine("crowds", "crowds:", "Tells everyone to load", schema, |url, _| {
-        let MapOptions {} = url.options("crowds")?;
-        Ok(MapStore::open("crowds", url, Fault::Crowds))
-    });
-
-pub(super) const REVIVES: Engine =
-    engine("revives", "revives:", "Fills whatever the token", schema, |url, _| {
-        let MapOptions {} = url.options("revives")?;
-        Ok(MapStore::open("revives", url, Fault::Revives))
-    });
-
-pub(super) const FRESHENS: Engine =
-    engine("freshens", "freshens:", "Expires nothing", schema, |url, _| {
-        let MapOptions {} = url.options("freshens")?;
-        Ok(MapStore::open("freshens", url, Fault::Freshens))
-    });
-
-pub(super) const HOARDS: Engine =
-    engine("hoards", "hoards:", "Keeps leases too long", schema, |url, _| {
-        let MapOptions {} = url.options("hoards")?;
-        Ok(MapStore::open("hoards", url, Fault::Hoards))
-    });
+faulty!(MISTELLS, "mistells", "Tells the version before that of a write", Mistells);
+faulty!(RUSHES, "rushes", "Adds to an initial number", Rushes);
+faulty!(FORGIVES, "forgives", "Deletes whatever the version", Forgives);
+faulty!(SCRAMBLES, "scrambles", "Tells outcomes of a batch backwards", Scrambles);
+faulty!(LAGS, "lags", "Reads without the new TTL", Lags);
+faulty!(CROWDS, "crowds", "Tells everyone to load", Crowds);
+faulty!(REVIVES, "revives", "Fills whatever the token", Revives);
+faulty!(FRESHENS, "freshens", "Expires nothing", Freshens);
+faulty!(HOARDS, "hoards", "Keeps leases too long", Hoards);
