@@ -46,14 +46,9 @@ impl<C: Transactions> SqlSession<C> {
         entries: &[Put<'_>],
         done: &mut SetDone<'_>,
     ) -> Result<()> {
-        let mut from = 0;
-        while from < entries.len() {
-            let len = at_once(entries[from..].iter().map(|put| put.key.len() + put.value.len()));
-            let part = &entries[from..from + len];
-            self.store_part(part, &mut |i, outcome| done(from + i, outcome))?;
-            from += len;
-        }
-        Ok(())
+        parts(entries, |put| put.key.len() + put.value.len()).try_for_each(|(from, part)| {
+            self.store_part(part, &mut |i, outcome| done(from + i, outcome))
+        })
     }
 
     /// Stores the entries of one transaction.
@@ -94,14 +89,9 @@ impl<C: Transactions> SqlSession<C> {
 
     /// Removes many keys, in as many transactions.
     pub(super) fn delete_batch(&mut self, keys: &[&[u8]], done: &mut DeleteDone<'_>) -> Result<()> {
-        let mut from = 0;
-        while from < keys.len() {
-            let len = at_once(keys[from..].iter().map(|key| key.len()));
-            let part = &keys[from..from + len];
-            self.delete_part(part, &mut |i, outcome| done(from + i, outcome))?;
-            from += len;
-        }
-        Ok(())
+        parts(keys, |key| key.len()).try_for_each(|(from, part)| {
+            self.delete_part(part, &mut |i, outcome| done(from + i, outcome))
+        })
     }
 
     /// Removes the keys of one transaction.
@@ -140,7 +130,19 @@ impl<C: Transactions> SqlSession<C> {
     }
 }
 
-/// The number of entries of these lengths that one transaction takes; at least one.
+/// The parts of a batch that are a transaction each, with the places of their first entries.
+fn parts<T>(batch: &[T], len_of: impl Fn(&T) -> usize) -> impl Iterator<Item = (usize, &[T])> {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let rest = &batch[from..];
+        let part = &rest[..at_once(rest.iter().map(&len_of))];
+        let place = from;
+        from += part.len();
+        (!part.is_empty()).then_some((place, part))
+    })
+}
+
+/// The number of entries of these lengths that one transaction takes; at least one, if there are any.
 fn at_once(lens: impl Iterator<Item = usize>) -> usize {
     let mut bytes = 0;
     let has_room = |len: &usize| {
