@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::{Error, Meta, Result, Session, SetOptions, SetOutcome};
+use crate::{Error, Meta, Result, Session, SetMode, SetOptions, SetOutcome};
 
 /// The right to fill a key with a value that was loaded elsewhere, as long as nobody has changed the key since.
 ///
@@ -26,6 +26,14 @@ impl Token {
     /// Its bytes.
     pub fn to_bytes(self) -> [u8; Self::LEN] {
         self.0
+    }
+}
+
+/// Refuses a fill in any mode but [`SetMode::Set`].
+pub fn check_fill(engine: &'static str, options: &SetOptions) -> Result<()> {
+    match options.mode {
+        SetMode::Set => Ok(()),
+        _ => Err(Error::Unsupported { engine, operation: "a fill in this mode" }),
     }
 }
 
@@ -71,7 +79,7 @@ pub trait Leases: Session {
 
     /// Stores a value that was loaded under `token`; [`SetOutcome::NotStored`] where the token is void.
     ///
-    /// The mode of `options` is [`SetMode::Set`](crate::SetMode::Set); any other is [`Error::Unsupported`].
+    /// The mode of `options` is [`SetMode::Set`]; any other is [`Error::Unsupported`]: [`check_fill`].
     fn fill(
         &mut self,
         key: &[u8],

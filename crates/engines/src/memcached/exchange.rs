@@ -79,9 +79,14 @@ impl Connection {
 
     /// Looks at an entry without its value, which only the meta protocol can.
     pub(super) fn look(&mut self, key: &[u8]) -> Result<Option<Facts>> {
+        Ok(self.look_closely(key)?.filter(|found| !found.is_lease).map(|found| found.facts))
+    }
+
+    /// The same, but it tells a lease from a miss.
+    pub(super) fn look_closely(&mut self, key: &[u8]) -> Result<Option<Looked>> {
         meta::get::encode_look(&mut self.request, key);
         self.send()?;
-        Ok(self.receive_look()?.filter(|found| !found.is_lease).map(|found| found.facts))
+        self.receive_look()
     }
 
     /// Waits for what a look finds.

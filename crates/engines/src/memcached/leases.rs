@@ -17,8 +17,8 @@ use larder_protocol::meta;
 use larder_protocol::meta::delete::DeleteReply;
 use larder_protocol::storage::{StorageMode, StorageRequest};
 use larder_store::{
-    DeleteOutcome, Error, Leased, Leases, Meta, Put, Remaining, Result, SetMode, SetOptions,
-    SetOutcome, Token,
+    DeleteOutcome, Error, Leased, Leases, Meta, Put, Remaining, Result, SetOptions, SetOutcome,
+    Token, check_fill,
 };
 
 use super::SCHEME;
@@ -100,9 +100,7 @@ impl Connection {
             return Ok(true);
         }
         self.request.clear();
-        meta::get::encode_look(&mut self.request, key);
-        self.send()?;
-        let Some(found) = self.receive_look()? else { return Ok(false) };
+        let Some(found) = self.look_closely(key)? else { return Ok(false) };
         if let Some(version) = found.facts.meta.version.filter(|_| found.is_lease) {
             self.request.clear();
             self.delete_if(key, version)?;
@@ -132,9 +130,7 @@ impl Connection {
 
     /// Whether the entry of a key still has this version.
     fn has_version(&mut self, key: &[u8], version: u64) -> Result<bool> {
-        meta::get::encode_look(&mut self.request, key);
-        self.send()?;
-        let found = self.receive_look()?;
+        let found = self.look_closely(key)?;
         Ok(found.is_some_and(|found| found.facts.meta.version == Some(version)))
     }
 }
@@ -143,13 +139,14 @@ impl MemcachedSession {
     /// Gives a lease of a stale entry, unless another client has it; `None` if the entry was changed.
     fn lease_of_stale(&mut self, key: &[u8], stale: Meta, exptime: i64) -> Result<Option<Leased>> {
         let Some(version) = stale.version else { return Ok(None) };
-        let (mode, node) = (StorageMode::Add, self.shared.node_of(key));
-        let request = StorageRequest { key: &lease_key(key), len: 0, flags: 0, exptime, mode };
-        let added = self.on_node(node, |connection| connection.set(&request, b""))?;
+        let added = self.on_lease_of(key, |connection, name| {
+            let mode = StorageMode::Add;
+            connection.set(&StorageRequest { key: name, len: 0, flags: 0, exptime, mode }, b"")
+        })?;
         let SetOutcome::Stored(Some(lease)) = added else {
             return Ok(Some(Leased::Wait { stale: Some(stale) }));
         };
-        let marked = self.on_node(node, |connection| connection.mark_again(key, version))?;
+        let marked = self.on_node_of(key, |connection| connection.mark_again(key, version))?;
         let Some(version) = marked else {
             self.end_lease(key, lease)?;
             return Ok(None);
@@ -158,19 +155,24 @@ impl MemcachedSession {
         Ok(Some(Leased::Load { token, stale: Some(stale) }))
     }
 
+    /// Carries out an operation on the key that is the lease of a stale entry. It lies on the entry's node.
+    fn on_lease_of<T>(
+        &mut self,
+        key: &[u8],
+        operation: impl FnOnce(&mut Connection, &[u8]) -> Result<T>,
+    ) -> Result<T> {
+        let (lease, node) = (beside(key, "~larder-lease"), self.shared.node_of(key));
+        self.on_node(node, |connection| operation(connection, &lease))
+    }
+
     /// Ends a lease of a stale entry, unless it is another one by now.
     fn end_lease(&mut self, key: &[u8], lease: u64) -> Result<()> {
-        let (name, node) = (lease_key(key), self.shared.node_of(key));
-        self.on_node(node, |connection| connection.delete_if(&name, lease)).map(drop)
+        self.on_lease_of(key, |connection, name| connection.delete_if(name, lease)).map(drop)
     }
 
     /// Marks the entry as stale, and shortens its TTL if it is longer. `None` if it was changed meanwhile.
     fn try_to_expire(&mut self, key: &[u8], keep: Option<Duration>) -> Result<Option<bool>> {
-        let found = self.on_node_of(key, |connection| {
-            meta::get::encode_look(&mut connection.request, key);
-            connection.send()?;
-            connection.receive_look()
-        })?;
+        let found = self.on_node_of(key, |connection| connection.look_closely(key))?;
         let Some(found) = found else { return Ok(Some(false)) };
         let Some(version) = found.facts.meta.version else { return Ok(None) };
         if found.is_lease || keep.is_some_and(|keep| keep.is_zero()) {
@@ -184,9 +186,7 @@ impl MemcachedSession {
         });
         let exptime = keep.map(|keep| self.exptime(Some(keep))).transpose()?;
         // The lease goes first. Who takes it before the mark changes the version, and then the mark is tried again.
-        let name = lease_key(key);
-        let node = self.shared.node_of(key);
-        self.on_node(node, |connection| connection.delete(&name))?;
+        self.on_lease_of(key, Connection::delete)?;
         let mark = |connection: &mut Connection| connection.mark(key, version, exptime);
         Ok(match self.on_node_of(key, mark)? {
             DeleteReply::Deleted => Some(true),
@@ -232,9 +232,7 @@ impl Leases for MemcachedSession {
         options: &SetOptions,
         token: &Token,
     ) -> Result<SetOutcome> {
-        if options.mode != SetMode::Set {
-            return Err(Error::Unsupported { engine: SCHEME, operation: "a fill in this mode" });
-        }
+        check_fill(SCHEME, options)?;
         let put = Put { key, value, options: *options };
         let request = self.storage_request(&put)?;
         let Some(right) = Right::of(token, key) else { return Ok(SetOutcome::NotStored) };
@@ -242,11 +240,10 @@ impl Leases for MemcachedSession {
             Right::Absent { version } => (version, None),
             Right::Stale { version, lease } => (version, Some(lease)),
         };
-        if let Some(lease) = lease {
-            let (name, node) = (lease_key(key), self.shared.node_of(key));
-            if !self.on_node(node, |connection| connection.has_version(&name, lease))? {
-                return Ok(SetOutcome::NotStored);
-            }
+        if let Some(lease) = lease
+            && !self.on_lease_of(key, |connection, name| connection.has_version(name, lease))?
+        {
+            return Ok(SetOutcome::NotStored);
         }
         let limit = self.shared.max_value_len().unwrap_or(LONGEST_SENT);
         // A server that refuses a value as too large removes the entry, whatever its version.
@@ -296,11 +293,6 @@ impl Leases for MemcachedSession {
 fn changed_again_and_again() -> Error {
     let what = "other clients change this entry again and again; try once more".to_owned();
     Error::Busy { engine: SCHEME, what }
-}
-
-/// The key whose presence is the lease of a stale entry.
-fn lease_key(key: &[u8]) -> Vec<u8> {
-    beside(key, "~larder-lease")
 }
 
 impl Right {

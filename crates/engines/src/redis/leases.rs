@@ -7,7 +7,9 @@
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
-use larder_store::{Error, Leased, Leases, Meta, Result, SetMode, SetOptions, SetOutcome, Token};
+use larder_store::{
+    Error, Leased, Leases, Meta, Result, SetOptions, SetOutcome, Token, check_fill,
+};
 use redis::{ServerError, Value};
 
 use super::SCHEME;
@@ -105,9 +107,7 @@ impl Leases for RedisSession {
         options: &SetOptions,
         token: &Token,
     ) -> Result<SetOutcome> {
-        if options.mode != SetMode::Set {
-            return Err(Error::Unsupported { engine: SCHEME, operation: "a fill in this mode" });
-        }
+        check_fill(SCHEME, options)?;
         self.check_set(key, options)?;
         let Some(id) = read(token) else { return Ok(SetOutcome::NotStored) };
         let limit = self.shared.longest_string();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use larder_segment::{Condition, Entry, Failed, Outcome, Set};
-use larder_store::{Error, Leased, Leases, Meta, Result, SetMode, SetOptions, SetOutcome, Token};
+use larder_store::{Leased, Leases, Meta, Result, SetOptions, SetOutcome, Token, check_fill};
 
 use super::session::{SegmentSession, failed, meta};
 
@@ -28,12 +28,7 @@ impl Leases for SegmentSession {
         options: &SetOptions,
         token: &Token,
     ) -> Result<SetOutcome> {
-        if options.mode != SetMode::Set {
-            return Err(Error::Unsupported {
-                engine: self.engine,
-                operation: "a fill in this mode",
-            });
-        }
+        check_fill(self.engine, options)?;
         self.check(key)?;
         let Some(token) = read(token).filter(|_| self.is_there()) else {
             return Ok(SetOutcome::NotStored);

@@ -1,15 +1,16 @@
 //! The leases of a stack: those of its lowest tier, which all processes share.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use larder_store::{Leased, Leases, Result, SetOptions, SetOutcome, Token};
+use larder_store::{Error, Leased, Leases, Put, Result, SetOptions, SetOutcome, Token, check_fill};
 
+use super::SCHEME;
 use super::fence::Right;
 use super::read::{self, told};
 use super::session::{Stack, TieredSession};
 use super::tier::{Life, TierSession};
 use super::write;
-use larder_store::{Error, Put, SetMode};
 
 impl Leases for TieredSession {
     /// A fresh value of an upper tier is a hit. Otherwise the lowest tier answers, and its hit is filled in above.
@@ -20,7 +21,7 @@ impl Leases for TieredSession {
         let Stack { tiers, tokens, capabilities } = &mut self.stack;
         let Some((lowest, above)) = tiers.split_last_mut() else { return Err(none()) };
         let (right, asked) = (Right::of_reader(above, tokens, key), Instant::now());
-        let counters = std::sync::Arc::clone(&lowest.counters);
+        let counters = Arc::clone(&lowest.counters);
         let leased = of(lowest)?.get_or_lease(key, value, time);
         match &leased {
             Ok(Leased::Hit(_)) => counters.hits.add(1),
@@ -46,12 +47,7 @@ impl Leases for TieredSession {
         options: &SetOptions,
         token: &Token,
     ) -> Result<SetOutcome> {
-        if options.mode != SetMode::Set {
-            return Err(Error::Unsupported {
-                engine: super::SCHEME,
-                operation: "a fill in this mode",
-            });
-        }
+        check_fill(SCHEME, options)?;
         let put = Put { key, value, options: *options };
         write::store(&mut self.stack, &put, |lowest| of(lowest)?.fill(key, value, options, token))
     }
@@ -85,5 +81,5 @@ fn of(tier: &mut TierSession) -> Result<&mut dyn Leases> {
 }
 
 fn none() -> Error {
-    Error::Unsupported { engine: super::SCHEME, operation: "leases" }
+    Error::Unsupported { engine: SCHEME, operation: "leases" }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use larder_store::{Error, Leased, Leases, Result, SetMode, SetOptions, SetOutcome, Token};
+use larder_store::{Leased, Leases, Result, SetOptions, SetOutcome, Token, check_fill};
 
 use super::map::{Map, MapSession};
 
@@ -80,12 +80,7 @@ impl Leases for MapSession {
         options: &SetOptions,
         token: &Token,
     ) -> Result<SetOutcome> {
-        if options.mode != SetMode::Set {
-            return Err(Error::Unsupported {
-                engine: self.shared.scheme,
-                operation: "a fill in this mode",
-            });
-        }
+        check_fill(self.shared.scheme, options)?;
         self.store(key, value, options, None, Some(token))
     }
 
