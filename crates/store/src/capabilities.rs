@@ -48,6 +48,8 @@ pub struct Capabilities {
     pub leases: bool,
     /// Tokens without a lease: [`Leases::token`](crate::Leases::token).
     pub tokens: bool,
+    /// Requests that are sent without waiting for answers: [`Session::pipeline`](crate::Session::pipeline).
+    pub pipeline: bool,
     /// Stores of the same medium with keys of their own: [`Store::namespace`](crate::Store::namespace).
     pub namespaces: bool,
     /// A forked child of the process that opened the store may go on with it. Without this, each call returns

@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use crate::fork::Process;
 use crate::{
-    Capabilities, Counted, Counter, DeleteDone, DeleteOutcome, Delta, Error, Facts, FoundEntry,
-    Groups, Initial, Leased, Leases, Meta, Put, Result, Session, SetDone, SetOptions, SetOutcome,
-    Stats, Store, StoreInfo, TierStats, Token,
+    Answered, Capabilities, Counted, Counter, DeleteDone, DeleteOutcome, Delta, Error, Facts,
+    FoundEntry, Groups, Initial, Leased, Leases, Meta, Pipeline, Put, Result, Session, SetDone,
+    SetOptions, SetOutcome, Stats, Store, StoreInfo, TierStats, Token, Watch,
 };
 
 /// The store, with a guard unless a child may go on with it.
@@ -90,12 +90,14 @@ impl Store for GuardedStore {
         let mut session = self.store()?.session()?;
         let has_groups = session.groups().is_some();
         let has_leases = session.leases().is_some();
+        let has_pipeline = session.pipeline().is_some();
         let engine = session.engine();
         Ok(Box::new(GuardedSession {
             session: Owned::new(session),
             engine,
             has_groups,
             has_leases,
+            has_pipeline,
         }))
     }
 
@@ -133,6 +135,7 @@ struct GuardedSession {
     engine: &'static str,
     has_groups: bool,
     has_leases: bool,
+    has_pipeline: bool,
 }
 
 impl GuardedSession {
@@ -154,6 +157,13 @@ impl GuardedSession {
         let engine = self.engine;
         let missing = Error::Unsupported { engine, operation: "leases" };
         self.session()?.leases().ok_or(missing)
+    }
+
+    #[inline]
+    fn inner_pipeline(&mut self) -> Result<&mut dyn Pipeline> {
+        let engine = self.engine;
+        let missing = Error::Unsupported { engine, operation: "pipeline" };
+        self.session()?.pipeline().ok_or(missing)
     }
 }
 
@@ -239,6 +249,10 @@ impl Session for GuardedSession {
     fn leases(&mut self) -> Option<&mut dyn Leases> {
         if self.has_leases { Some(self) } else { None }
     }
+
+    fn pipeline(&mut self) -> Option<&mut dyn Pipeline> {
+        if self.has_pipeline { Some(self) } else { None }
+    }
 }
 
 impl Groups for GuardedSession {
@@ -294,5 +308,76 @@ impl Leases for GuardedSession {
 
     fn renew(&mut self, key: &[u8], held: Option<&Token>) -> Result<Option<Token>> {
         self.inner_leases()?.renew(key, held)
+    }
+}
+
+/// A child that asks is refused, so it has no requests that are outstanding, and no answers.
+impl Pipeline for GuardedSession {
+    fn watch_with(&mut self, watch: Box<dyn Watch>) -> Result<()> {
+        self.inner_pipeline()?.watch_with(watch)
+    }
+
+    fn connect(&mut self) -> Result<()> {
+        self.inner_pipeline()?.connect()
+    }
+
+    fn get(&mut self, id: usize, key: &[u8]) -> Result<()> {
+        self.inner_pipeline()?.get(id, key)
+    }
+
+    fn get_many(&mut self, id: usize, keys: &[&[u8]]) -> Result<()> {
+        self.inner_pipeline()?.get_many(id, keys)
+    }
+
+    fn set(&mut self, id: usize, key: &[u8], value: &[u8], options: &SetOptions) -> Result<()> {
+        self.inner_pipeline()?.set(id, key, value, options)
+    }
+
+    fn set_many(&mut self, id: usize, entries: &[Put<'_>]) -> Result<()> {
+        self.inner_pipeline()?.set_many(id, entries)
+    }
+
+    fn delete(&mut self, id: usize, key: &[u8]) -> Result<()> {
+        self.inner_pipeline()?.delete(id, key)
+    }
+
+    fn touch(&mut self, id: usize, key: &[u8], ttl: Option<Duration>) -> Result<()> {
+        self.inner_pipeline()?.touch(id, key, ttl)
+    }
+
+    fn flush(&mut self) {
+        if let Ok(pipeline) = self.inner_pipeline() {
+            pipeline.flush();
+        }
+    }
+
+    fn unsent_bytes(&mut self) -> usize {
+        self.inner_pipeline().map_or(0, |pipeline| pipeline.unsent_bytes())
+    }
+
+    fn n_outstanding(&mut self) -> usize {
+        self.inner_pipeline().map_or(0, |pipeline| pipeline.n_outstanding())
+    }
+
+    fn is_ready(&mut self) -> bool {
+        self.inner_pipeline().is_ok_and(|pipeline| pipeline.is_ready())
+    }
+
+    fn receive(&mut self, link: usize, room: &mut [u8], answered: &mut Answered<'_>) {
+        if let Ok(pipeline) = self.inner_pipeline() {
+            pipeline.receive(link, room, answered);
+        }
+    }
+
+    fn wait(&mut self, room: &mut [u8], answered: &mut Answered<'_>) {
+        if let Ok(pipeline) = self.inner_pipeline() {
+            pipeline.wait(room, answered);
+        }
+    }
+
+    fn expire(&mut self, answered: &mut Answered<'_>) {
+        if let Ok(pipeline) = self.inner_pipeline() {
+            pipeline.expire(answered);
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::{
     Capabilities, Counted, Counter, DeleteOutcome, Delta, Error, Facts, Groups, Initial, Leases,
-    Meta, Ownership, Put, Result, SetOptions, SetOutcome, Stats, StoreInfo, TierStats,
+    Meta, Ownership, Pipeline, Put, Result, SetOptions, SetOutcome, Stats, StoreInfo, TierStats,
 };
 
 /// An open cache. Shared by all threads; hands out one session to each.
@@ -231,6 +231,11 @@ pub trait Session: Send {
 
     /// One loader for an absent or stale key; `None` where the engine has no leases, as [`Capabilities::leases`] says.
     fn leases(&mut self) -> Option<&mut dyn Leases> {
+        None
+    }
+
+    /// Requests that are sent without waiting; `None` where the engine has none, as [`Capabilities::pipeline`] says.
+    fn pipeline(&mut self) -> Option<&mut dyn Pipeline> {
         None
     }
 }

@@ -66,6 +66,7 @@ pub(super) fn add_up(
     let cpu_ns: u64 = ran.iter().map(|ran| ran.cpu_user_ns + ran.cpu_system_ns).sum();
     let system_ns: u64 = ran.iter().map(|ran| ran.cpu_system_ns).sum();
     Ok(PhaseResult {
+        driven: None,
         tallies,
         wall: Duration::from_nanos(inside),
         // A program's last operations include the wait for unfinished requests.

@@ -26,7 +26,7 @@ pub(crate) use draw::{Draw, DrawPlan};
 pub(crate) use key_state::KeyState;
 pub(crate) use pace::Arrivals;
 pub use packed::Packed;
-pub use phase::{Offered, PhasePlan, PhaseResult};
+pub use phase::{Driven, Offered, PhasePlan, PhaseResult};
 pub(crate) use phase::{run_phase, seconds};
 pub use readback::ReadBack;
 pub(crate) use readback::{Reader, deleted, samples, set_again, spread};

@@ -116,6 +116,17 @@ pub struct PhaseResult {
     pub gave_up: bool,
     /// Operations that were due in an open loop, of all kinds together.
     pub offered: Option<Offered>,
+    /// What the connections did, where each thread drives several.
+    pub driven: Option<Driven>,
+}
+
+/// The connections of a phase in which threads drive several.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Driven {
+    /// The requests that each connection got answered.
+    pub answered: Vec<u64>,
+    /// The most requests that were outstanding at once, of all connections together.
+    pub most_outstanding: u64,
 }
 
 /// The operations that were due in an open loop.
@@ -215,6 +226,7 @@ pub(crate) fn run_phase(
     }
     PhaseResult {
         offered,
+        driven: None,
         tallies,
         wall: Duration::from_nanos(shares.iter().map(|share| share.wall_ns).max().unwrap_or(0)),
         barrier: shares.iter().map(|share| Duration::from_nanos(share.barrier_ns)).max(),

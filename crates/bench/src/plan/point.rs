@@ -32,6 +32,15 @@ const MAX_KEY: usize = 64 << 10;
 /// The most threads, and the most processes of a guest, that a plan takes.
 const MAX_THREADS: u32 = 1024;
 
+/// Connections that threads drive by readiness.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Load {
+    /// The connections of all threads together.
+    pub connections: u32,
+    /// The requests that each of them has outstanding.
+    pub pipeline: u32,
+}
+
 /// One point of the sweep.
 #[derive(Debug)]
 pub struct PlannedPoint {
@@ -41,6 +50,12 @@ pub struct PlannedPoint {
     pub left_out: Vec<String>,
     /// Sessions, one a thread.
     pub threads: u32,
+    /// The connections that the threads drive; `None` where each thread has one session, and waits for its answers.
+    pub load: Option<Load>,
+    /// Further connections that are opened and say nothing.
+    pub idle_connections: u32,
+    /// Connections that come and go each second while a measured phase lasts.
+    pub connect_rate: Option<u32>,
     /// Processes of a guest, which has no threads; `None` for as many as other targets have threads.
     pub processes: Option<u32>,
     /// The keys.
@@ -218,6 +233,9 @@ pub(super) fn plan_point(
         capacity,
         applications: readers.map(Readers::applications),
         threads: at.threads,
+        load: None,
+        idle_connections: 0,
+        connect_rate: None,
         processes: spec.processes.map(|processes| processes.0),
         working_set_bytes,
         items: at.keys.into(),

@@ -167,6 +167,7 @@ impl Store for BdbStore {
             groups: false,
             leases: false,
             tokens: false,
+            pipeline: false,
             namespaces: false,
             forks: false,
             clear: true,

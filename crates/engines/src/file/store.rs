@@ -134,6 +134,7 @@ impl Store for FileStore {
             groups: false,
             leases: false,
             tokens: false,
+            pipeline: false,
             namespaces: false,
             forks: false,
             clear: true,

@@ -125,6 +125,7 @@ impl Store for LmdbStore {
             groups: true,
             leases: false,
             tokens: false,
+            pipeline: false,
             namespaces: false,
             forks: false,
             clear: true,

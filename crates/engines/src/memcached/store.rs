@@ -311,6 +311,7 @@ impl Store for MemcachedStore {
             groups: false,
             leases: shared.has_versions,
             tokens: false,
+            pipeline: false,
             namespaces: false,
             forks: false,
             clear: shared.is_managed(),

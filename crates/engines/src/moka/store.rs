@@ -238,6 +238,7 @@ impl Store for MokaStore {
             groups: false,
             leases: false,
             tokens: false,
+            pipeline: false,
             namespaces: false,
             forks: false,
             clear: true,

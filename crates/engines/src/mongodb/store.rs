@@ -232,6 +232,7 @@ impl Store for MongodbStore {
             groups: true,
             leases: false,
             tokens: false,
+            pipeline: false,
             namespaces: false,
             forks: false,
             clear: is_managed,

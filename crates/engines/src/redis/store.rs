@@ -301,6 +301,7 @@ impl Store for RedisStore {
             groups: false,
             leases: true,
             tokens: false,
+            pipeline: false,
             namespaces: false,
             forks: false,
             clear: shared.is_managed(),

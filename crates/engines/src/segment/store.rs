@@ -102,6 +102,7 @@ impl Store for SegmentStore {
             groups: false,
             leases: true,
             tokens: true,
+            pipeline: false,
             // Names are flat.
             namespaces: self.namespace.is_none(),
             // A private region is copied for the child, with all entries; a file is shared.

@@ -92,6 +92,7 @@ impl Table {
             groups: true,
             leases: false,
             tokens: false,
+            pipeline: false,
             namespaces: false,
             forks: false,
             clear: self.may_clear,

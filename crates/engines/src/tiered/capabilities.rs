@@ -98,6 +98,7 @@ mod tests {
         groups: true,
         leases: true,
         tokens: true,
+        pipeline: false,
         namespaces: true,
         forks: true,
         clear: true,

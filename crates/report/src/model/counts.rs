@@ -44,6 +44,10 @@ pub struct Counts {
     pub clipped: u64,
     /// Operations that failed; they enter neither rate nor latency.
     pub errors: u64,
+    /// Of `errors` and `failed_fills`: operations that were sent and whose answer never came, because the connection ended,
+    /// was silent for too long, or was given up. It is not known whether they were carried out.
+    #[serde(default)]
+    pub lost: u64,
     /// Fills after a miss that the store did not acknowledge.
     pub failed_fills: u64,
     /// Fills whose value another thread made or stored after the read that missed had begun; 0 where making a value
@@ -141,6 +145,7 @@ impl Counts {
             damaged: self.damaged + other.damaged,
             clipped: self.clipped + other.clipped,
             errors: self.errors + other.errors,
+            lost: self.lost + other.lost,
             failed_fills: self.failed_fills + other.failed_fills,
             repeated_loads: self.repeated_loads + other.repeated_loads,
             connections: sum(self.connections, other.connections),

@@ -122,6 +122,7 @@ impl Store for MapStore {
             groups: true,
             leases: true,
             tokens: true,
+            pipeline: false,
             clear: true,
             waits: Waits::Lock,
             ..Capabilities::default()
