@@ -46,14 +46,14 @@ impl<'a> Executor<'a> {
             let guest = GuestExecutor::start(guest, point, plans, state, stop)?;
             return Ok(guest.map(|guest| Self::Guest { point, guest: Box::new(guest) }));
         }
-        let sessions = target.sessions(point.threads)?;
+        let sessions = target.sessions(point.sessions())?;
         Ok(Some(Self::Threads { point, sessions, store: Arc::clone(&target.store) }))
     }
 
-    /// The number of threads, or processes of a guest, that work at once.
-    pub(super) fn len(&self) -> u32 {
+    /// The number of requests that may be under way at once.
+    pub(super) fn at_once(&self) -> u32 {
         match self {
-            Self::Threads { point, .. } => point.threads,
+            Self::Threads { point, .. } => point.at_once(),
             Self::Guest { point, .. } => point.guest_processes(),
         }
     }

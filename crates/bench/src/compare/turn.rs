@@ -154,7 +154,7 @@ impl Turn<'_> {
                 _ => {}
             }
             let after = Meter::read(target, &executor);
-            checkable &= !plan.work.races(executor.len());
+            checkable &= !plan.work.races(executor.at_once());
             if phase.measured {
                 // An unacknowledged write may be carried out after another thread has looked for its key.
                 let must_be_there = !self.may_have_expired(target, began)
@@ -254,6 +254,8 @@ impl Turn<'_> {
                 Some(_) => self.point.multiget,
                 None => 1,
             },
+            threads: self.point.threads,
+            pipeline: self.point.load.map(|load| load.pipeline),
             tagged: target.tags(self.point),
             pin: self.point.pin,
             seed: phase_seed(self.seed, self.round, number),

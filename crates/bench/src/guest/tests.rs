@@ -257,6 +257,8 @@ fn waiting_for_a_guest_takes_no_processor_time() {
         sent_only: false,
         load_time: None,
         keys_a_request: 1,
+        threads: 1,
+        pipeline: None,
         tagged: None,
         pin: false,
         seed: 1,

@@ -48,8 +48,11 @@ pub(crate) struct Draw<'a> {
     rng: Xoshiro256PlusPlus,
     /// Draws the kinds of operations.
     mix_rng: Xoshiro256PlusPlus,
-    thread: u32,
     threads: u32,
+    /// The session for which operations are drawn: the thread's own, or one of the connections that it drives.
+    writer: u32,
+    /// The sessions of all threads. Each key has one that writes it.
+    writers: u32,
     /// Every key once, shuffled; `None` where keys are taken by index.
     order: Option<&'a [u32]>,
     /// The next draw of the whole phase that is this thread's: an operation, or a chain of operations on one key.
@@ -83,6 +86,10 @@ pub(crate) struct DrawPlan<'a> {
     /// Keys of a group, where entries have the tag of their group.
     pub(crate) tagged: Option<u32>,
     pub(crate) threads: u32,
+    /// The sessions of all threads: one each, or the connections that they drive. Each key has one session that writes it.
+    pub(crate) writers: u32,
+    /// The requests that may be under way at once.
+    pub(crate) at_once: u32,
     pub(crate) seed: u64,
     /// Operations of all threads together; `None` when time ends the phase.
     pub(crate) requests: Option<u64>,
@@ -94,7 +101,7 @@ impl DrawPlan<'_> {
     /// Whether a thread knows which of its keys it has deleted last. With fewer keys than threads, some keys have
     /// several owners.
     fn follows_deletes(&self) -> bool {
-        self.work.deletes() && !self.work.races(self.threads) && self.threads <= self.keys.count()
+        self.work.deletes() && !self.work.races(self.at_once) && self.writers <= self.keys.count()
     }
 
     /// Operations that are drawn as one.
@@ -105,7 +112,7 @@ impl DrawPlan<'_> {
 
 impl<'a> Draw<'a> {
     pub(crate) fn new(plan: DrawPlan<'a>, thread: u32) -> Self {
-        if plan.work.races(plan.threads) {
+        if plan.work.races(plan.at_once) {
             plan.state.note_race();
         }
         let stream = plan.seed ^ u64::from(thread + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -117,8 +124,9 @@ impl<'a> Draw<'a> {
             state: plan.state,
             rng: Xoshiro256PlusPlus::seed_from_u64(stream),
             mix_rng: Xoshiro256PlusPlus::seed_from_u64(!stream),
-            thread,
             threads: plan.threads,
+            writer: thread,
+            writers: plan.writers,
             order: plan.order,
             next: u64::from(thread),
             own: own(&plan, thread),
@@ -129,6 +137,17 @@ impl<'a> Draw<'a> {
             sent_only: plan.sent_only,
             set: Marks::new(plan.work.overwrites() || plan.follows_deletes(), plan.keys.count()),
         }
+    }
+
+    /// Whether operations must begin in the order in which they are drawn: that of a trace.
+    pub(super) fn keeps_order(&self) -> bool {
+        matches!(self.work, Work::Replayed { .. })
+    }
+
+    /// Draws for this session of the thread from now on, and judges its answers.
+    #[inline]
+    pub(super) fn act_for(&mut self, writer: u32) {
+        self.writer = writer;
     }
 
     /// The knowledge about a key that an operation has not found.
@@ -204,7 +223,17 @@ impl<'a> Draw<'a> {
     /// A set, a fill or a delete failed: later gets may rightly see the value from before. A write without an answer
     /// may even be carried out after later writes.
     pub(crate) fn write_failed(&mut self, block: &mut Block, at: usize, got_answer: bool) {
-        let op = block.ops[at];
+        let (before, later) = block.ops.split_at_mut(at + 1);
+        self.write_of_failed(before[at], later, got_answer);
+    }
+
+    /// The same of an operation by itself, and of those that were drawn after it for the same session.
+    pub(super) fn write_of_failed<'o>(
+        &mut self,
+        op: Op,
+        later: impl IntoIterator<Item = &'o mut Op>,
+        got_answer: bool,
+    ) {
         let key = if op.kind == Access::GetOrSet { op.fill } else { op.key };
         self.state.forget(key);
         if !got_answer {
@@ -212,7 +241,7 @@ impl<'a> Draw<'a> {
         }
         self.set.set(key, false);
         self.gone.set(key, false);
-        for op in &mut block.ops[at + 1..] {
+        for op in later {
             if op.key == key && op.kind != Access::Set {
                 op.version = self.state.base();
             }
@@ -278,10 +307,10 @@ impl<'a> Draw<'a> {
         }
     }
 
-    /// The neighbour of a key that this thread owns: a key has one writer, so that its newest version is known.
+    /// The neighbour of a key that this session owns: a key has one writer, so that its newest version is known.
     fn owned(&self, key: u32) -> u32 {
-        let owned = key - key % self.threads + self.thread;
-        if owned < self.keys.count() { owned } else { self.thread % self.keys.count() }
+        let owned = key - key % self.writers + self.writer;
+        if owned < self.keys.count() { owned } else { self.writer % self.keys.count() }
     }
 
     fn push(&mut self, block: &mut Block, key: u32, kind: Access) {
@@ -329,19 +358,20 @@ impl<'a> Draw<'a> {
         block.ops.push(Op { key, fill, version, len, kind });
     }
 
-    /// Whether a key that is drawn now must be absent. This thread, its only writer, has deleted it last in this
+    /// Whether a key that is drawn now must be absent. This session, its only writer, has deleted it last in this
     /// phase; or an earlier phase has, and this phase stores nothing.
     fn is_gone(&self, key: u32) -> bool {
-        let by_now = self.gone.has(key) || self.stores_nothing && self.state.is_deleted(key);
+        let by_itself = self.gone.has(key) && self.is_only_writer(key);
+        let by_now = by_itself || self.stores_nothing && self.state.is_deleted(key);
         by_now && !self.state.is_doubted(key)
     }
 
-    /// Whether no other thread sets or deletes a key in phases that draw keys by a pattern.
+    /// Whether no other session sets or deletes a key in phases that draw keys by a pattern.
     fn is_only_writer(&self, key: u32) -> bool {
-        self.threads == 1 || key % self.threads == self.thread && self.threads <= self.keys.count()
+        self.writers == 1 || key % self.writers == self.writer && self.writers <= self.keys.count()
     }
 
-    /// The oldest version that an operation drawn now may find. It is the version that this thread has set last in
+    /// The oldest version that an operation drawn now may find. It is the version that this session has set last in
     /// this phase, or else the oldest version that is `known`. Any version of this turn is right once threads have
     /// raced, and for another thread's key where writes have no acknowledgement.
     fn oldest_right(&self, key: u32, known: u32) -> u32 {
@@ -399,6 +429,8 @@ mod tests {
             order: None,
             tagged: None,
             threads: 1,
+            writers: 1,
+            at_once: 1,
             seed: 1,
             requests: Some(1),
             sent_only: false,
@@ -424,6 +456,8 @@ mod tests {
             order: None,
             tagged: None,
             threads,
+            writers: threads,
+            at_once: threads,
             seed: 1,
             requests: Some(u64::from(own * threads)),
             sent_only: false,
@@ -468,6 +502,8 @@ mod tests {
                 order: Some(&[1, 0]),
                 tagged: None,
                 threads: 2,
+                writers: 2,
+                at_once: 2,
                 seed: 1,
                 requests: Some(2),
                 sent_only,
@@ -496,6 +532,8 @@ mod tests {
                 order: None,
                 tagged: None,
                 threads: 1,
+                writers: 1,
+                at_once: 1,
                 seed: 1,
                 requests: None,
                 sent_only: false,

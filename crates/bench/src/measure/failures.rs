@@ -9,26 +9,37 @@ const FAILING_NS: u64 = 5_000_000_000;
 const SILENT_NS: u64 = 1_000_000_000;
 
 /// The failures of one thread in a row.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Failures {
+    /// The failures in a row after which the thread gives up.
+    most: u32,
     in_a_row: u32,
     /// The failures of the row that got no answer in time.
     unanswered: u32,
     since: u64,
+    /// When an operation last did not fail, where that is told.
+    went_well_at: u64,
 }
 
 impl Failures {
+    /// The failures of a thread with so many sessions: a server that ends fails a request of each.
+    pub(super) fn of(n_sessions: usize) -> Self {
+        let most = u32::try_from(n_sessions).unwrap_or(u32::MAX).saturating_mul(IN_A_ROW);
+        Self { most, in_a_row: 0, unanswered: 0, since: 0, went_well_at: 0 }
+    }
+
     /// Counts another failure, which began and ended at these times, and which may have got no answer.
     pub(super) fn count(&mut self, then: u64, now: u64, is_unanswered: bool) {
         self.in_a_row += 1;
         if self.in_a_row == 1 {
-            self.since = then;
+            // A connection that is silent beside others that answer has not kept the thread from its work.
+            self.since = then.max(self.went_well_at);
             self.unanswered = 0;
         }
         self.unanswered += u32::from(is_unanswered);
         let lost_ns = now - self.since;
         if lost_ns > FAILING_NS || (self.unanswered > 1 && lost_ns > SILENT_NS) {
-            self.in_a_row = IN_A_ROW;
+            self.in_a_row = self.most;
         }
     }
 
@@ -38,10 +49,17 @@ impl Failures {
         self.in_a_row = 0;
     }
 
+    /// An operation did not fail, and ended now.
+    #[inline]
+    pub(super) fn end_at(&mut self, now: u64) {
+        self.in_a_row = 0;
+        self.went_well_at = now;
+    }
+
     /// Whether the thread gives up.
     #[inline]
     pub(super) fn gave_up(&self) -> bool {
-        self.in_a_row >= IN_A_ROW
+        self.in_a_row >= self.most
     }
 }
 
@@ -51,7 +69,7 @@ mod tests {
 
     /// The number of failures of this length until a thread gives up.
     fn until_given_up(length_ns: u64, is_unanswered: bool) -> u32 {
-        let mut failures = Failures::default();
+        let mut failures = Failures::of(1);
         let mut now = 0;
         for n in 1.. {
             failures.count(now, now + length_ns, is_unanswered);

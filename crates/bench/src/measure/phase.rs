@@ -10,12 +10,14 @@ use larder_store::{Session, SetOptions};
 
 use super::clock::{Scheduled, process_cpu_ns, thread_cpu_ns, thread_wait_ns};
 use super::draw::{Draw, DrawPlan};
+use super::judge::{Judge, Orders};
 use super::key_state::KeyState;
+use super::lanes::{Driver, Poll};
 use super::loads::Loads;
 use super::pace::{Arrivals, Closed, Open, Pace, Schedule};
 use super::tally::Tallies;
 use super::work::{KeySource, Work};
-use super::worker::{Orders, Share, Worker};
+use super::worker::{Share, Worker};
 use larder_workload::{KeySpace, Values};
 
 /// The most steps into which the waits of operations that never began are divided.
@@ -52,6 +54,11 @@ pub struct PhasePlan<'a> {
     pub load_time: Option<Duration>,
     /// Keys a request; 1 reads one by one.
     pub keys_a_request: usize,
+    /// The threads, among which the sessions are shared out.
+    pub threads: u32,
+    /// Requests that each session has outstanding at most, where threads drive sessions by readiness; `None` where each
+    /// thread has one session and waits for its answers.
+    pub pipeline: Option<u32>,
     /// Keys of a group, where entries have the tag of their group.
     pub tagged: Option<u32>,
     /// Whether thread i stays on processor i.
@@ -81,6 +88,8 @@ impl<'a> PhasePlan<'a> {
             order: self.order,
             tagged: self.tagged,
             threads,
+            writers: threads,
+            at_once: threads,
             seed: self.seed,
             requests: self.requests,
             sent_only: self.sent_only,
@@ -138,7 +147,7 @@ pub struct Offered {
     pub not_started: u64,
 }
 
-/// Runs a phase with one thread for each session.
+/// Runs a phase: with one thread for each session, or with threads that drive their share of the sessions.
 pub(crate) fn run_phase(
     plan: &PhasePlan<'_>,
     (keys, values, state): (&KeySpace, &Values, &KeyState),
@@ -146,8 +155,11 @@ pub(crate) fn run_phase(
     replays: bool,
     stop: &AtomicBool,
 ) -> PhaseResult {
-    let threads = u32::try_from(sessions.len()).expect("a plan bounds its threads");
-    let draws = plan.draws((keys, values, state), threads);
+    let writers = u32::try_from(sessions.len()).expect("a plan bounds its sessions");
+    let threads = plan.pipeline.map_or(writers, |_| plan.threads.clamp(1, writers));
+    let at_once = writers.saturating_mul(plan.pipeline.unwrap_or(1));
+    let draws = DrawPlan { writers, at_once, ..plan.draws((keys, values, state), threads) };
+    let shares_of = sessions.len().div_ceil(threads as usize);
     let began = OnceLock::new();
     let loads = plan.load_time.map(|time| Loads::new(time, keys.count()));
     let orders = Orders {
@@ -156,37 +168,35 @@ pub(crate) fn run_phase(
         gone_after_ns: plan.gone_after_ns,
         loads: loads.as_ref(),
         keys_a_request: plan.keys_a_request.max(1),
-        alone: sessions.len() == 1,
+        alone: at_once == 1,
         replays,
         time_limit: plan.time_limit,
         began: &began,
         stop,
     };
     let schedule = plan.arrivals.map(|arrivals| Schedule::new(arrivals, plan.requests));
-    let gate = Barrier::new(sessions.len() + 1);
+    let gate = Barrier::new(sessions.len().div_ceil(shares_of) + 1);
     // The CPU time of threads that a client library has started, neither workers nor this thread.
     let mut others_cpu_ns = 0;
-    let mut shares = Vec::with_capacity(sessions.len());
+    let mut shares = Vec::with_capacity(threads as usize);
     let mut waited_ns = Some(0);
     let stops_clock = orders.alone && schedule.is_none();
     std::thread::scope(|scope| {
         let workers: Vec<_> = sessions
-            .iter_mut()
+            .chunks_mut(shares_of)
             .zip(0_u32..)
-            .map(|(session, thread)| {
+            .map(|(sessions, thread)| {
                 let (gate, schedule) = (&gate, schedule.as_ref());
                 scope.spawn(move || {
                     if plan.pin {
                         pin_to(thread);
                     }
-                    let (draw, operations) = (Draw::new(draws, thread), plan.operations);
-                    let session = session.as_mut();
-                    if let Some(schedule) = schedule {
-                        let how = (operations, Open::new(schedule, stop));
-                        work(Worker::new(session, values, draw, state, orders, how), gate)
-                    } else {
-                        let how = (operations, Closed);
-                        work(Worker::new(session, values, draw, state, orders, how), gate)
+                    let draw = Draw::new(draws, thread);
+                    let first = thread * u32::try_from(shares_of).unwrap_or(u32::MAX);
+                    let part = Part { plan, sessions, first, values, draw, state, orders, gate };
+                    match schedule {
+                        Some(schedule) => part.work(Open::new(schedule, stop)),
+                        None => part.work(Closed),
                     }
                 })
             })
@@ -226,7 +236,7 @@ pub(crate) fn run_phase(
     }
     PhaseResult {
         offered,
-        driven: None,
+        driven: plan.pipeline.map(|_| driven(&shares)),
         tallies,
         wall: Duration::from_nanos(shares.iter().map(|share| share.wall_ns).max().unwrap_or(0)),
         barrier: shares.iter().map(|share| Duration::from_nanos(share.barrier_ns)).max(),
@@ -240,13 +250,51 @@ pub(crate) fn run_phase(
     }
 }
 
-/// Works through one thread's share, between the gates; returns also how long the thread waited for a processor
-/// meanwhile.
-fn work<P: Pace>(worker: Worker<'_, P>, gate: &Barrier) -> (Share, Option<u64>) {
+/// One thread's part of a phase.
+struct Part<'p> {
+    plan: &'p PhasePlan<'p>,
+    sessions: &'p mut [Box<dyn Session>],
+    /// The number of its first session among those of all threads.
+    first: u32,
+    values: &'p Values,
+    draw: Draw<'p>,
+    state: &'p KeyState,
+    orders: Orders<'p>,
+    gate: &'p Barrier,
+}
+
+impl Part<'_> {
+    /// Works through the part, between the gates; returns also how long the thread waited for a processor meanwhile.
+    fn work<P: Pace>(self, pace: P) -> (Share, Option<u64>) {
+        let Self { plan, sessions, first, values, draw, state, orders, gate } = self;
+        let operations = plan.operations;
+        let mut tallies =
+            if P::IS_OPEN { Tallies::paced(operations) } else { Tallies::new(operations) };
+        let poll = plan.pipeline.map(|_| Poll::new(sessions[0].engine())).transpose();
+        let poll = match poll {
+            Ok(poll) => poll,
+            Err(error) => {
+                tallies.first().into_iter().for_each(|tally| tally.note_error(&error));
+                return between(gate, || Share::given_up(tallies));
+            }
+        };
+        let judge = Judge::new(tallies, values, draw, state, orders);
+        let (Some(pipeline), Some(poll)) = (plan.pipeline, poll) else {
+            let worker = Worker::new(sessions[0].as_mut(), values, judge, (operations, pace));
+            return between(gate, || worker.run());
+        };
+        let how = (operations, pipeline as usize);
+        let driver = Driver::new((sessions, first), (values, poll), judge, how, pace);
+        between(gate, || driver.run())
+    }
+}
+
+/// Carries out a thread's work between the gates.
+fn between(gate: &Barrier, work: impl FnOnce() -> Share) -> (Share, Option<u64>) {
     let waited = thread_wait_ns();
     gate.wait();
     // A panic is kept until the other threads, which wait at the gate, have been let through.
-    let share = catch_unwind(AssertUnwindSafe(|| worker.run()));
+    let share = catch_unwind(AssertUnwindSafe(work));
     // No thread frees memory before the CPU time is read.
     gate.wait();
     let waited = thread_wait_ns().zip(waited).map(|(now, then)| now - then);
@@ -260,10 +308,20 @@ fn in_kernel(shares: &[Share], timed_cpu_ns: u64, others_cpu_ns: u64) -> Option<
     is_own.then(|| seconds(system_ns.min(timed_cpu_ns)))
 }
 
-/// For which part of its measured time a thread had a processor; `None` where it did nothing.
+/// For which part of its measured time a thread had a processor; `None` where it did nothing. A thread that drives
+/// connections keeps them waiting while it draws, so that the draws are part of its work.
 fn busy(share: &Share) -> Option<f64> {
     let wall_s = seconds(share.wall_ns);
-    (wall_s > 0.0).then(|| (seconds(share.timed_cpu_ns) / wall_s).min(1.0))
+    let cpu_ns = if share.answered.len() > 1 { share.cpu_ns } else { share.timed_cpu_ns };
+    (wall_s > 0.0).then(|| (seconds(cpu_ns) / wall_s).min(1.0))
+}
+
+/// The connections of all threads.
+fn driven(shares: &[Share]) -> Driven {
+    Driven {
+        answered: shares.iter().flat_map(|share| share.answered.iter().copied()).collect(),
+        most_outstanding: shares.iter().map(|share| share.most_outstanding).sum(),
+    }
 }
 
 /// The operations that were due in a phase in which so many operations began.

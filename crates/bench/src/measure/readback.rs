@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use larder_report::{Counts, OVERWRITES_FAILED};
 use larder_store::{Error, Meta, Result, Session, SetOptions};
 
+use super::judge::stored;
 use super::key_state::KeyState;
 use super::tally::{add_examples, count_wrong};
-use super::worker::stored;
 use crate::patience::patiently;
 use larder_workload::{Asked, Composer, Finding, KeySpace, NOTHING, Values};
 

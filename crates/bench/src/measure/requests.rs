@@ -10,84 +10,57 @@ use super::block::{Block, Op};
 use super::clock::now_ns;
 use super::draw::Draw;
 use super::failures::Failures;
+use super::judge::{Judge, Orders, asked, is_unanswered, verify};
 use super::key_state::KeyState;
 use super::pace::{Begun, Pace};
 use super::tally::{Known, Tally};
-use super::worker::{Orders, Worker, is_unanswered};
-use larder_workload::{Asked, Finding, Values};
+use super::worker::Worker;
+use larder_workload::{Finding, Values};
 
 impl<P: Pace> Worker<'_, P> {
     /// Runs a block as requests of many keys; the latency is the request's, the counts are keys.
-    pub(super) fn requests(
-        &mut self,
-        request: Operation,
-        block: &Block,
-        tally: &mut Tally,
-        left: Option<u64>,
-    ) -> u64 {
+    pub(super) fn requests(&mut self, request: Operation, block: &Block, left: Option<u64>) -> u64 {
         let keys: Vec<&[u8]> = (0..block.ops.len()).map(|i| block.key(i)).collect();
         let mut found = std::mem::take(&mut self.found);
         let start = self.start();
         let end = left.map_or(u64::MAX, |left| start + left);
         let mut then = start;
-        let batch = self.orders.keys_a_request;
+        let batch = self.judge.orders.keys_a_request;
         for (keys, first) in keys.chunks(batch).zip((0..).step_by(batch)) {
             let free = if first == 0 { self.free } else { then };
             let (place, ops) = (block.place(first), keys.len() as u64);
             let Some(begun) = self.pace.begin(free, then, ops, place) else { break };
             found.fill(false);
-            let mut answers = Answers {
-                keys,
-                ops: &block.ops[first..first + keys.len()],
-                draw: &self.draw,
-                values: self.composer.values(),
-                state: self.state,
-                orders: self.orders,
-                tally: &mut *tally,
-                found: &mut found,
-                began_ns: begun.at(),
-                n: Counted::default(),
-            };
+            let ops = &block.ops[first..first + keys.len()];
+            let mut answers = Answers::new(
+                &mut self.judge,
+                request,
+                ops,
+                begun.at(),
+                &mut found,
+                Counted::default(),
+            );
             let answer = match (request, block.tag(first)) {
                 (Operation::GetEach, _) => {
-                    answers.each(self.session, &mut self.buffer, (&mut self.failures, begun.at()));
+                    let failing = (&mut self.failures, begun.at());
+                    answers.each(keys, self.session, &mut self.buffer, failing);
                     Ok(())
                 }
-                (Operation::GetTag, Some(tag)) => answers.tagged(self.session, tag),
-                (Operation::GetTag, None) => answers.untagged(self.session),
+                (Operation::GetTag, Some(tag)) => answers.tagged(keys, self.session, tag),
+                (Operation::GetTag, None) => answers.untagged(keys, self.session),
                 _ => self.session.get_many(keys, &mut |i, value, _| answers.at(i, value)),
             };
             let now = now_ns();
             if request != Operation::GetEach && answer.is_ok() {
                 answers.note_misses();
             }
-            let n = Counted { right: answers.n.right + answers.n.planned, ..answers.n };
-            let asked = keys.len() as u64 - n.unasked;
-            // Entries that were not asked for are wrong, and count, too.
-            tally.attempted(asked + n.strays, now - self.origin, begun.took(now));
-            if let Some(late) = begun.late() {
-                tally.late(late, ops);
-            }
-            let open = asked - (n.found + n.missed + n.failed);
-            tally.counts.planned_misses += n.planned;
-            tally.counts.stored_misses += n.stored;
-            tally.counts.outlived += n.outlived;
-            tally.counts.misses += n.missed;
-            tally.counts.errors += n.failed;
-            tally.succeeded += n.right;
-            if let Err(error) = answer {
-                // Keys that were found before the error count; the rest of the request failed.
-                tally.counts.errors += open;
-                tally.note_error(&error);
-                self.failures.count(begun.at(), now, is_unanswered(&error));
-            } else {
-                tally.counts.misses += open;
-                if n.failed == 0 {
-                    self.failures.end();
-                    if n.right > 0 {
-                        tally.record(begun.took(now));
-                    }
-                }
+            let (has_failed, n) = (answer.is_err(), answers.n);
+            let unanswered = answer.as_ref().is_err_and(is_unanswered);
+            answers.end(begun, now, answer);
+            if has_failed {
+                self.failures.count(begun.at(), now, unanswered);
+            } else if n.failed == 0 {
+                self.failures.end();
             }
             then = now;
             if then >= end || self.failures.gave_up() {
@@ -101,8 +74,7 @@ impl<P: Pace> Worker<'_, P> {
 }
 
 /// A request, the knowledge of its keys, and the answers.
-struct Answers<'a> {
-    keys: &'a [&'a [u8]],
+pub(super) struct Answers<'a> {
     ops: &'a [Op],
     draw: &'a Draw<'a>,
     values: &'a Values,
@@ -113,14 +85,17 @@ struct Answers<'a> {
     found: &'a mut [bool],
     /// When the request began, on the monotonic clock.
     began_ns: u64,
-    n: Counted,
+    /// When the phase began.
+    origin: u64,
+    /// The outcomes so far.
+    pub(super) n: Counted,
 }
 
 /// The outcomes of the keys of a request, and further entries that came back.
 #[derive(Debug, Clone, Copy, Default)]
-struct Counted {
+pub(super) struct Counted {
     /// Keys for which an entry came back.
-    found: u64,
+    pub(super) found: u64,
     /// Found keys with the right value.
     right: u64,
     /// Found keys whose TTL had passed when the request began.
@@ -139,13 +114,68 @@ struct Counted {
     strays: u64,
 }
 
-impl Answers<'_> {
+impl<'a> Answers<'a> {
+    /// The answers to a request that began at this time. `found` and `n` say what has come so far.
+    pub(super) fn new(
+        judge: &'a mut Judge<'_>,
+        request: Operation,
+        ops: &'a [Op],
+        began_ns: u64,
+        found: &'a mut [bool],
+        n: Counted,
+    ) -> Self {
+        Self {
+            ops,
+            draw: &judge.draw,
+            values: judge.composer.values(),
+            state: judge.state,
+            orders: judge.orders,
+            tally: judge.tallies.of(request),
+            found,
+            began_ns,
+            origin: judge.origin,
+            n,
+        }
+    }
+
+    /// Counts the request, which has ended.
+    pub(super) fn end<B: Begun>(self, begun: B, now: u64, answer: Result<()>) {
+        let Self { ops, tally, origin, n, .. } = self;
+        let right = n.right + n.planned;
+        let asked = ops.len() as u64 - n.unasked;
+        // Entries that were not asked for are wrong, and count, too.
+        tally.attempted(asked + n.strays, now - origin, begun.took(now));
+        if let Some(late) = begun.late() {
+            tally.late(late, ops.len() as u64);
+        }
+        let open = asked - (n.found + n.missed + n.failed);
+        tally.counts.planned_misses += n.planned;
+        tally.counts.stored_misses += n.stored;
+        tally.counts.outlived += n.outlived;
+        tally.counts.misses += n.missed;
+        tally.counts.errors += n.failed;
+        tally.succeeded += right;
+        match answer {
+            Err(error) => {
+                // Keys that were found before the error count; the rest of the request failed.
+                tally.counts.errors += open;
+                tally.note_error(&error);
+            }
+            Ok(()) => {
+                tally.counts.misses += open;
+                if n.failed == 0 && right > 0 {
+                    tally.record(begun.took(now));
+                }
+            }
+        }
+    }
+
     /// Notes the keys that a request for all of them did not find.
-    fn note_misses(&mut self) {
-        if self.n.found == self.keys.len() as u64 {
+    pub(super) fn note_misses(&mut self) {
+        if self.n.found == self.ops.len() as u64 {
             return;
         }
-        for i in 0..self.keys.len() {
+        for i in 0..self.ops.len() {
             if !self.found[i] {
                 self.note_miss(i);
             }
@@ -164,13 +194,14 @@ impl Answers<'_> {
     /// Asks for one key after the other, and goes on after an error, unless too many errors follow each other.
     fn each(
         &mut self,
+        keys: &[&[u8]],
         session: &mut dyn Session,
         buffer: &mut Vec<u8>,
         (failures, then): (&mut Failures, u64),
     ) {
         // When the next request begins; not known after a request that did not fail, because that reads no clock.
         let mut begins = Some(then);
-        for (i, key) in self.keys.iter().enumerate() {
+        for (i, key) in keys.iter().enumerate() {
             match session.get(key, buffer) {
                 Ok(Some(_)) => self.at(i, buffer),
                 Ok(None) => {
@@ -184,7 +215,7 @@ impl Answers<'_> {
                     failures.count(begins.unwrap_or(now), now, is_unanswered(&error));
                     begins = Some(now);
                     if failures.gave_up() {
-                        self.n.unasked = (self.keys.len() - i - 1) as u64;
+                        self.n.unasked = (keys.len() - i - 1) as u64;
                         break;
                     }
                     continue;
@@ -196,23 +227,22 @@ impl Answers<'_> {
     }
 
     /// Asks for the tag.
-    fn tagged(&mut self, session: &mut dyn Session, tag: &[u8]) -> Result<()> {
-        groups(session)?.get_tag(tag, &mut |key, value, _| self.under(key, value))
+    fn tagged(&mut self, keys: &[&[u8]], session: &mut dyn Session, tag: &[u8]) -> Result<()> {
+        groups(session)?.get_tag(tag, &mut |key, value, _| self.under(keys, key, value))
     }
 
     /// The request for a tag on a store that keeps nothing, not even tags: all keys are asked for, and judged as by
     /// their tag.
-    fn untagged(&mut self, session: &mut dyn Session) -> Result<()> {
-        let keys = self.keys;
-        session.get_many(keys, &mut |i, value, _| self.under(keys[i], value))
+    fn untagged(&mut self, keys: &[&[u8]], session: &mut dyn Session) -> Result<()> {
+        session.get_many(keys, &mut |i, value, _| self.under(keys, keys[i], value))
     }
 
     /// An entry came back under this key, which must be a key of the group.
     #[inline]
-    fn under(&mut self, key: &[u8], value: &[u8]) {
+    fn under(&mut self, keys: &[&[u8]], key: &[u8], value: &[u8]) {
         let first = self.ops.first().map_or(0, |op| op.key);
         let at = self.draw.keys().index_of(key).and_then(|index| index.checked_sub(first));
-        match at.map(|at| at as usize).filter(|at| self.keys.get(*at) == Some(&key)) {
+        match at.map(|at| at as usize).filter(|at| keys.get(*at) == Some(&key)) {
             Some(at) => self.at(at, value),
             None => self.stray(value),
         }
@@ -220,7 +250,7 @@ impl Answers<'_> {
 
     /// The value of the key at this place came back; each value may come back once only.
     #[inline]
-    fn at(&mut self, i: usize, value: &[u8]) {
+    pub(super) fn at(&mut self, i: usize, value: &[u8]) {
         if std::mem::replace(&mut self.found[i], true) {
             return self.stray(value);
         }
@@ -255,24 +285,4 @@ impl Answers<'_> {
 pub(super) fn groups(session: &mut dyn Session) -> Result<&mut dyn Groups> {
     let engine = session.engine();
     session.groups().ok_or(Error::Unsupported { engine, operation: "get_tag" })
-}
-
-/// The expectation of an operation, for the explanation of a wrong value.
-pub(super) fn asked(state: &KeyState, op: Op) -> Asked {
-    Asked { key: op.key, oldest: op.version, base: state.base() }
-}
-
-#[inline]
-pub(super) fn verify(
-    values: &Values,
-    state: &KeyState,
-    orders: Orders<'_>,
-    op: Op,
-    value: &[u8],
-) -> Finding {
-    if orders.replays {
-        values.verify_any(value)
-    } else {
-        values.verify(op.key, op.version, || state.newest(op.key), value)
-    }
 }

@@ -46,6 +46,8 @@ impl Accesses {
             order: point.order(),
             tagged: None,
             threads: point.threads,
+            writers: point.threads,
+            at_once: point.threads,
             seed: phase_seed(seed, round, number),
             requests: phase.requests,
             sent_only: false,

@@ -27,8 +27,9 @@ use part::PlannedPart;
 
 pub(crate) use capacities::size_option;
 pub use phases::PlannedPhase;
+pub(crate) use point::Load;
 pub(crate) use point::MAX_VALUE;
-pub use point::{Load, PlannedPoint};
+pub use point::PlannedPoint;
 pub use slice::SliceSpec;
 pub(crate) use source::sizes_and_keys;
 pub use targets::PlannedTarget;

@@ -111,6 +111,16 @@ impl PlannedPoint {
         }
     }
 
+    /// The sessions that do the work: the connections of a load, or one a thread.
+    pub(crate) fn sessions(&self) -> u32 {
+        self.load.map_or(self.threads, |load| load.connections)
+    }
+
+    /// The requests that may be under way at once.
+    pub(crate) fn at_once(&self) -> u32 {
+        self.load.map_or(self.threads, |load| load.connections.saturating_mul(load.pipeline))
+    }
+
     /// Whether the point is measured on a target; a target with a capacity must have the point's.
     pub fn is_for(&self, target: &PlannedTarget) -> bool {
         let is_asked = target.unbounded.is_some() || target.capacity == self.capacity;

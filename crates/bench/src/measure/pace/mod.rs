@@ -31,6 +31,10 @@ pub(super) trait Pace {
     /// `None` when no further operation begins.
     fn begin(&mut self, free: u64, now: u64, ops: u64, place: Option<u64>) -> Option<Self::Begun>;
 
+    /// As [`begin`](Self::begin), without waiting. An operation that is not due yet is asked for again, with the same
+    /// arguments but the time.
+    fn poll(&mut self, free: u64, now: u64, ops: u64, place: Option<u64>) -> Start<Self::Begun>;
+
     /// The phase began at this instant, and ends at that one.
     fn start(&mut self, began: u64, end: u64);
 
@@ -39,6 +43,17 @@ pub(super) trait Pace {
 
     /// Whether no further operation begins.
     fn is_over(&self) -> bool;
+}
+
+/// Whether the next operation begins.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Start<B> {
+    /// It has begun.
+    Now(B),
+    /// It is due at this instant.
+    At(u64),
+    /// No further operation begins.
+    Never,
 }
 
 /// An operation that has begun.
@@ -98,6 +113,11 @@ impl Pace for Closed {
     #[inline]
     fn begin(&mut self, _: u64, now: u64, _: u64, _: Option<u64>) -> Option<u64> {
         Some(now)
+    }
+
+    #[inline]
+    fn poll(&mut self, _: u64, now: u64, _: u64, _: Option<u64>) -> Start<u64> {
+        Start::Now(now)
     }
 
     fn start(&mut self, _: u64, _: u64) {}
@@ -167,12 +187,32 @@ pub(super) struct Open<'a> {
     end: u64,
     /// The delay of the last operation's start by the schedule's own fault, in nanoseconds.
     debt_ns: u64,
+    /// When the next operation is due, where this thread has taken it.
+    next: Option<u64>,
     is_over: bool,
 }
 
 impl<'a> Open<'a> {
     pub(super) fn new(schedule: &'a Schedule<'a>, stop: &'a AtomicBool) -> Self {
-        Self { schedule, stop, began: 0, end: u64::MAX, debt_ns: 0, is_over: false }
+        Self { schedule, stop, began: 0, end: u64::MAX, debt_ns: 0, next: None, is_over: false }
+    }
+
+    /// Takes the next operation, and returns when it is due.
+    #[inline]
+    fn take(&self, ops: u64, place: Option<u64>) -> u64 {
+        let place = match place {
+            Some(place) if self.schedule.arrivals.are_recorded() => place,
+            _ => self.schedule.taken.fetch_add(ops, Ordering::Relaxed),
+        };
+        self.began.saturating_add(self.schedule.arrivals.due(place))
+    }
+
+    /// Begins the operation that was `due`, at this time.
+    #[inline]
+    fn begun(&mut self, due: u64, free: u64, at: u64) -> Due {
+        let late = Late::new(due, free, at, self.debt_ns);
+        self.debt_ns = late.lag_ns;
+        Due { planned: due, at, late }
     }
 }
 
@@ -182,22 +222,27 @@ impl Pace for Open<'_> {
 
     #[inline]
     fn begin(&mut self, free: u64, now: u64, ops: u64, place: Option<u64>) -> Option<Due> {
-        let place = match place {
-            Some(place) if self.schedule.arrivals.are_recorded() => place,
-            _ => self.schedule.taken.fetch_add(ops, Ordering::Relaxed),
-        };
-        let due = self.began.saturating_add(self.schedule.arrivals.due(place));
+        let due = self.take(ops, place);
         let at = if due <= now { Some(now) } else { wait(due.min(self.end), self.stop) };
         match at {
-            Some(at) if due < self.end && at < self.end => {
-                let late = Late::new(due, free, at, self.debt_ns);
-                self.debt_ns = late.lag_ns;
-                Some(Due { planned: due, at, late })
-            }
+            Some(at) if due < self.end && at < self.end => Some(self.begun(due, free, at)),
             _ => {
                 self.is_over = true;
                 None
             }
+        }
+    }
+
+    fn poll(&mut self, free: u64, now: u64, ops: u64, place: Option<u64>) -> Start<Due> {
+        let due = self.next.unwrap_or_else(|| self.take(ops, place));
+        if due >= self.end || now >= self.end {
+            self.is_over = true;
+            return Start::Never;
+        }
+        self.next = Some(due).filter(|due| *due > now);
+        match self.next {
+            Some(due) => Start::At(due),
+            None => Start::Now(self.begun(due, free, now)),
         }
     }
 

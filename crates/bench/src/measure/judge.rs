@@ -1,0 +1,323 @@
+//! The outcomes of operations: each answer is held against the knowledge of its key, and counted.
+//!
+//! The loop of threads that wait for each answer and the loop of threads that drive many connections share this part,
+//! so that a figure means the same in both.
+
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use larder_report::Operation;
+use larder_store::{Error, SetOptions, SetOutcome};
+
+use super::block::Op;
+use super::draw::Draw;
+use super::key_state::KeyState;
+use super::loads::Loads;
+use super::pace::{Begun, Took};
+use super::tally::{Known, Tallies, Tally};
+use larder_workload::{Asked, Composer, Finding, Values};
+
+/// The part of the work that is the same for every thread of a phase.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Orders<'a> {
+    pub(super) set_options: SetOptions,
+    pub(super) touch_ttl: Option<Duration>,
+    /// The time after its last renewal when a key is gone for certain, in nanoseconds; [`u64::MAX`] where no entry has
+    /// a TTL.
+    pub(super) gone_after_ns: u64,
+    /// The time that it takes to make a value; `None` where it takes no time.
+    pub(super) loads: Option<&'a Loads>,
+    /// Keys a request; 1 reads one by one.
+    pub(super) keys_a_request: usize,
+    /// Whether one request at a time is under way, in the whole phase.
+    pub(super) alone: bool,
+    /// Whether the store keeps nothing and replays the last set: any whole value is right.
+    pub(super) replays: bool,
+    /// The time that ends the phase; `None` when operations end it.
+    pub(super) time_limit: Option<Duration>,
+    /// When the first thread began.
+    pub(super) began: &'a OnceLock<u64>,
+    pub(super) stop: &'a AtomicBool,
+}
+
+/// One thread's counts, and the knowledge by which it judges answers.
+pub(super) struct Judge<'a> {
+    pub(super) tallies: Tallies,
+    pub(super) draw: Draw<'a>,
+    pub(super) composer: Composer,
+    pub(super) state: &'a KeyState,
+    pub(super) orders: Orders<'a>,
+    /// When the phase began; where the clock is stopped while a thread draws, so much later.
+    pub(super) origin: u64,
+}
+
+/// The store that follows a miss.
+#[derive(Debug)]
+pub(super) struct Fill {
+    /// The version of the value.
+    pub(super) version: u32,
+    /// Whether another caller made the same value meanwhile.
+    pub(super) is_repeated: bool,
+    /// What became of it.
+    pub(super) outcome: Result<(), Error>,
+}
+
+impl<'a> Judge<'a> {
+    pub(super) fn new(
+        tallies: Tallies,
+        values: &Values,
+        draw: Draw<'a>,
+        state: &'a KeyState,
+        orders: Orders<'a>,
+    ) -> Self {
+        Self { tallies, draw, composer: Composer::new(values), state, orders, origin: 0 }
+    }
+
+    /// A get was answered.
+    #[inline]
+    pub(super) fn got<B: Begun>(
+        &mut self,
+        op: Op,
+        begun: B,
+        now: u64,
+        answer: Result<Option<&[u8]>, Error>,
+    ) -> Finished {
+        let outlived = matches!(answer, Ok(Some(_))) && self.has_outlived(op, begun);
+        let tally = self.tallies.of(Operation::Get);
+        attempted(tally, self.origin, now, begun);
+        match answer {
+            Ok(Some(value)) => {
+                tally.counts.outlived += u64::from(outlived);
+                self.found(Operation::Get, op, begun.took(now), value);
+            }
+            Ok(None) => tally.missed(self.draw.known(op), begun.took(now)),
+            Err(error) => return Finished::failed(now, tally, &error),
+        }
+        Finished::well(now)
+    }
+
+    /// A set was answered.
+    #[inline]
+    pub(super) fn set<B: Begun>(
+        &mut self,
+        op: Op,
+        begun: B,
+        now: u64,
+        outcome: Result<(), Error>,
+    ) -> Finished {
+        self.state.note_renewal(op.key, now);
+        let tally = self.tallies.of(Operation::Set);
+        attempted(tally, self.origin, now, begun);
+        if let Err(error) = outcome {
+            return Finished::failed(now, tally, &error);
+        }
+        self.state.acknowledge(op.key, op.version);
+        tally.bytes += u64::from(op.len);
+        tally.success(begun.took(now));
+        Finished::well(now)
+    }
+
+    /// The version of the value that a miss is filled with.
+    pub(super) fn fill_version(&self, op: Op) -> u32 {
+        op.version.max(self.state.base() + 1)
+    }
+
+    /// The look-aside pattern has ended: with the value, or with the fill of a miss. A miss whose fill is refused did not
+    /// succeed.
+    #[inline]
+    pub(super) fn get_or_set<B: Begun>(
+        &mut self,
+        op: Op,
+        begun: B,
+        now: u64,
+        answer: Result<Option<&[u8]>, Error>,
+        fill: Option<Fill>,
+    ) -> Finished {
+        let outlived = matches!(answer, Ok(Some(_))) && self.has_outlived(op, begun);
+        let tally = self.tallies.of(Operation::GetOrSet);
+        tally.counts.repeated_loads +=
+            u64::from(fill.as_ref().is_some_and(|fill| fill.is_repeated));
+        attempted(tally, self.origin, now, begun);
+        let fill = match (answer, fill) {
+            (Ok(Some(value)), _) => {
+                tally.counts.outlived += u64::from(outlived);
+                self.found(Operation::GetOrSet, op, begun.took(now), value);
+                return Finished::well(now);
+            }
+            (Err(error), _) => return Finished::failed(now, tally, &error),
+            (Ok(None), fill) => fill,
+        };
+        self.state.note_renewal(op.fill, now);
+        note_miss(&self.draw, op, tally);
+        let Some(fill) = fill else { return Finished::well(now) };
+        if let Err(error) = fill.outcome {
+            tally.counts.failed_fills += 1;
+            return Finished::not_filled(now, tally, &error);
+        }
+        tally.bytes += u64::from(op.len);
+        tally.success(begun.took(now));
+        if self.state.acked(op.fill).is_none_or(|acked| acked < fill.version) {
+            self.state.acknowledge(op.fill, fill.version);
+        }
+        Finished::well(now)
+    }
+
+    /// A delete was answered: whether its key was there.
+    pub(super) fn deleted<B: Begun>(
+        &mut self,
+        op: Op,
+        begun: B,
+        now: u64,
+        answer: &Result<bool, Error>,
+    ) -> Finished {
+        let done = self.presence(Operation::Delete, op, begun, now, answer);
+        if answer.is_ok() {
+            self.state.acknowledge_delete(op.key, self.draw.removed(op));
+        }
+        done
+    }
+
+    /// A touch was answered: whether its key was there.
+    pub(super) fn touched<B: Begun>(
+        &mut self,
+        op: Op,
+        begun: B,
+        now: u64,
+        answer: &Result<bool, Error>,
+    ) -> Finished {
+        self.state.note_renewal(op.key, now);
+        self.presence(Operation::Touch, op, begun, now, answer)
+    }
+
+    /// The end of an operation that tells whether its key was there.
+    fn presence<B: Begun>(
+        &mut self,
+        operation: Operation,
+        op: Op,
+        begun: B,
+        now: u64,
+        answer: &Result<bool, Error>,
+    ) -> Finished {
+        let tally = self.tallies.of(operation);
+        attempted(tally, self.origin, now, begun);
+        match answer {
+            Ok(true) => tally.success(begun.took(now)),
+            Ok(false) => note_miss(&self.draw, op, tally),
+            Err(error) => return Finished::failed(now, tally, error),
+        }
+        Finished::well(now)
+    }
+
+    /// Whether a key that was found should have been gone when the operation began.
+    #[inline]
+    fn has_outlived<B: Begun>(&self, op: Op, begun: B) -> bool {
+        self.state.has_outlived(op.key, begun.at(), self.orders.gone_after_ns)
+    }
+
+    /// Judges the value of a key.
+    #[inline]
+    fn found(&mut self, operation: Operation, op: Op, took: impl Took, value: &[u8]) {
+        let values = self.composer.values();
+        let finding = verify(values, self.state, self.orders, op, value);
+        let tally = self.tallies.of(operation);
+        tally.found(finding, value.len(), took);
+        if finding != Finding::Right {
+            let asked = asked(self.state, op);
+            let words = || values.describe(self.draw.keys(), asked, finding, value);
+            tally.note_wrong(finding, words);
+        }
+    }
+}
+
+/// Counts a miss of an operation that does more than read.
+fn note_miss(draw: &Draw<'_>, op: Op, tally: &mut Tally) {
+    tally.counts.misses += 1;
+    tally.counts.stored_misses += u64::from(draw.known(op) == Known::There);
+}
+
+/// Counts an operation that is over, failed or not.
+#[inline]
+fn attempted<B: Begun>(tally: &mut Tally, origin: u64, now: u64, begun: B) {
+    tally.attempted(1, now - origin, begun.took(now));
+    if let Some(late) = begun.late() {
+        tally.late(late, 1);
+    }
+}
+
+/// The end of an operation.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Finished {
+    /// When the operation ended.
+    pub(super) at: u64,
+    /// Whether the store failed the operation.
+    pub(super) failed: bool,
+    /// Whether the operation got no answer in time.
+    pub(super) unanswered: bool,
+    /// Whether the connection ended or was given up before the answer: the operation may still be carried out.
+    pub(super) lost: bool,
+}
+
+impl Finished {
+    pub(super) fn well(at: u64) -> Self {
+        Self { at, failed: false, unanswered: false, lost: false }
+    }
+
+    #[cold]
+    fn failed(at: u64, tally: &mut Tally, error: &Error) -> Self {
+        tally.counts.errors += 1;
+        Self::not_filled(at, tally, error)
+    }
+
+    /// The end of an operation whose value was not stored.
+    fn not_filled(at: u64, tally: &mut Tally, error: &Error) -> Self {
+        tally.note_error(error);
+        Self { at, failed: true, unanswered: is_unanswered(error), lost: is_lost(error) }
+    }
+}
+
+/// Whether an operation got no answer in time.
+pub(super) fn is_unanswered(error: &Error) -> bool {
+    matches!(error, Error::Timeout { .. })
+}
+
+/// Whether an operation that failed may still be carried out.
+pub(super) fn is_lost(error: &Error) -> bool {
+    is_unanswered(error) || matches!(error, Error::Unavailable { .. })
+}
+
+/// A plain set that was not stored is a failure, whatever the store calls it.
+#[inline]
+pub(super) fn stored(
+    outcome: Result<SetOutcome, Error>,
+    engine: impl FnOnce() -> &'static str,
+) -> Result<(), Error> {
+    match outcome? {
+        SetOutcome::Stored(_) => Ok(()),
+        refused => Err(Error::Protocol {
+            engine: engine(),
+            peer: "the store".into(),
+            message: format!("{refused:?} to a plain set"),
+        }),
+    }
+}
+
+/// The expectation of an operation, for the explanation of a wrong value.
+pub(super) fn asked(state: &KeyState, op: Op) -> Asked {
+    Asked { key: op.key, oldest: op.version, base: state.base() }
+}
+
+#[inline]
+pub(super) fn verify(
+    values: &Values,
+    state: &KeyState,
+    orders: Orders<'_>,
+    op: Op,
+    value: &[u8],
+) -> Finding {
+    if orders.replays {
+        values.verify_any(value)
+    } else {
+        values.verify(op.key, op.version, || state.newest(op.key), value)
+    }
+}
