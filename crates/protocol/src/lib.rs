@@ -1,10 +1,10 @@
-//! The memcached protocols without I/O: bytes in, bytes out.
+//! The memcached protocols and Redis' replies without I/O: bytes in, bytes out.
 //!
-//! [`text`] is the classic protocol (`get`, `set` …), [`meta`] its successor (`mg`, `ms` …), one file a command. A
-//! client encodes a request into its own buffer and parses the bytes that have arrived so far; the client decides when
-//! to read more. Parsers read an answer from its beginning every time, hold no state, never allocate and never panic,
-//! whatever a peer sends. The bytes of a value are not part of a parsed answer: the header has their number, so that a
-//! client can read them straight into their place.
+//! [`text`] is memcached's classic protocol (`get`, `set` …), [`meta`] its successor (`mg`, `ms` …), one file a command.
+//! [`resp`] has the replies of Redis. A client encodes a request into its own buffer and parses the bytes that have
+//! arrived so far; the client decides when to read more. Parsers read an answer from its beginning every time, hold no
+//! state, never allocate and never panic, whatever a peer sends. The bytes of a value are not part of a parsed answer:
+//! the header has their number, so that a client can read them straight into their place.
 //!
 //! Besides the bytes on the wire, this crate has the rules that every client must share. They are valid keys ([`key`]),
 //! the form of a TTL ([`ttl`]), and the placement of keys on the servers of a pool ([`ketama`]).
@@ -12,6 +12,7 @@
 pub mod ketama;
 pub mod key;
 pub mod meta;
+pub mod resp;
 pub mod storage;
 pub mod text;
 pub mod ttl;

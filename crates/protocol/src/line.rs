@@ -25,7 +25,7 @@ pub(crate) fn parse<'a, T>(
 
 /// The place of the first newline. This is the longest loop over a small answer, so it takes eight bytes at a time.
 #[inline]
-fn position_of_newline(bytes: &[u8]) -> Option<usize> {
+pub(crate) fn position_of_newline(bytes: &[u8]) -> Option<usize> {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
     let (words, rest) = bytes.as_chunks::<8>();

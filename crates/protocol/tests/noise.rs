@@ -1,6 +1,6 @@
 //! Parsers on noise, and on answers that arrive in pieces.
 
-use larder_protocol::{MAX_LINE_LEN, Malformed, Parse, Parsed, meta, text};
+use larder_protocol::{MAX_LINE_LEN, Malformed, Parse, Parsed, meta, resp, text};
 use proptest::prelude::*;
 
 /// A parser whose answer is shown as text, so that one list has all parsers.
@@ -33,6 +33,12 @@ const PARSERS: &[(&str, Shown)] = &[
     ("md C", |input| shown(meta::delete::parse_if_reply, input)),
     ("ma", |input| shown(meta::arithmetic::parse_reply, input)),
     ("mn", |input| shown(meta::noop::parse_reply, input)),
+    ("RESP", |input| {
+        Ok(match resp::parse_reply(input, "GET")? {
+            Parsed::Incomplete => Parsed::Incomplete,
+            Parsed::Complete(reply, len) => Parsed::Complete(format!("{reply:?}"), len),
+        })
+    }),
 ];
 
 /// Noise that looks like an answer, so that parsers get beyond its first word.
@@ -60,6 +66,13 @@ fn answers() -> impl Strategy<Value = Vec<u8>> {
             "EX",
             "NF",
             "MN",
+            "+OK\r\n",
+            "-ERR",
+            ":1\r\n",
+            ":-7\r\n",
+            "$5\r\n",
+            "$-1\r\n",
+            "*2\r\n",
             "f1",
             "t-1",
             "c9",
