@@ -352,15 +352,15 @@ impl Pipeline for GuardedSession {
     }
 
     fn unsent_bytes(&mut self) -> usize {
-        self.inner_pipeline().map_or(0, |pipeline| pipeline.unsent_bytes())
+        self.inner_pipeline().map_or(0, Pipeline::unsent_bytes)
     }
 
     fn n_outstanding(&mut self) -> usize {
-        self.inner_pipeline().map_or(0, |pipeline| pipeline.n_outstanding())
+        self.inner_pipeline().map_or(0, Pipeline::n_outstanding)
     }
 
     fn is_ready(&mut self) -> bool {
-        self.inner_pipeline().is_ok_and(|pipeline| pipeline.is_ready())
+        self.inner_pipeline().is_ok_and(Pipeline::is_ready)
     }
 
     fn receive(&mut self, link: usize, room: &mut [u8], answered: &mut Answered<'_>) {
