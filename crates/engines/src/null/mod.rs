@@ -4,6 +4,7 @@
 //! else. The store accepts every operation, so that any plan runs on it; its results mean nothing.
 
 mod config;
+mod pipeline;
 mod session;
 mod store;
 

@@ -9,30 +9,39 @@ use larder_store::{
 };
 
 use super::SCHEME;
+use super::pipeline::Requests;
 use super::store::Shared;
 
 /// The version of every answer.
-const VERSION: u64 = 1;
+pub(super) const VERSION: u64 = 1;
 
 /// Replays the last value that was set in this session. Before its first set it replays the first value of another
 /// session: a reader beside a writer then makes copies too. Threads share no memory that changes while they are
 /// measured.
 #[derive(Debug)]
 pub(super) struct NullSession {
-    last: Vec<u8>,
+    pub(super) last: Vec<u8>,
     flags: u32,
     has_set: bool,
     seen_changes: u64,
     shared: Arc<Shared>,
+    pub(super) requests: Requests,
 }
 
 impl NullSession {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
-        Self { last: Vec::new(), flags: 0, has_set: false, seen_changes: 0, shared }
+        Self {
+            last: Vec::new(),
+            flags: 0,
+            has_set: false,
+            seen_changes: 0,
+            shared,
+            requests: Requests::default(),
+        }
     }
 
     /// Whether there is a value to replay.
-    fn has_value(&mut self) -> bool {
+    pub(super) fn has_value(&mut self) -> bool {
         if !self.has_set {
             let changes = self.shared.changes();
             if changes != self.seen_changes {
@@ -43,7 +52,7 @@ impl NullSession {
         self.has_set || self.seen_changes > 0
     }
 
-    fn meta(&self) -> Meta {
+    pub(super) fn meta(&self) -> Meta {
         Meta { flags: self.flags, version: Some(VERSION), ttl: Remaining::Unknown, stale: false }
     }
 }
@@ -116,6 +125,10 @@ impl Session for NullSession {
 
     fn clear(&mut self) -> Result<()> {
         Ok(())
+    }
+
+    fn pipeline(&mut self) -> Option<&mut dyn larder_store::Pipeline> {
+        Some(self)
     }
 }
 

@@ -70,6 +70,7 @@ impl Store for NullStore {
             get_and_touch: true,
             batch: true,
             batch_write: true,
+            pipeline: true,
             forks: true,
             waits: Waits::Never,
             clear: true,
