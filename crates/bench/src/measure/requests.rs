@@ -155,18 +155,15 @@ impl<'a> Answers<'a> {
         tally.counts.misses += n.missed;
         tally.counts.errors += n.failed;
         tally.succeeded += right;
-        match answer {
-            Err(error) => {
-                // Keys that were found before the error count; the rest of the request failed.
-                tally.counts.errors += open;
-                tally.note_error(&error);
-            }
-            Ok(()) => {
-                tally.counts.misses += open;
-                if n.failed == 0 && right > 0 {
-                    tally.record(begun.took(now));
-                }
-            }
+        if let Err(error) = answer {
+            // Keys that were found before the error count; the rest of the request failed.
+            tally.counts.errors += open;
+            tally.note_error(&error);
+            return;
+        }
+        tally.counts.misses += open;
+        if n.failed == 0 && right > 0 {
+            tally.record(begun.took(now));
         }
     }
 

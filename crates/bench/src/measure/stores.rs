@@ -155,12 +155,12 @@ impl<'a> Outcomes<'a> {
         }
         tally.succeeded += done.stored;
         tally.counts.errors += n - done.stored;
-        let silence = answer.and_then(|()| match told.iter().all(|told| *told) {
-            true => Ok(()),
-            false => {
-                let message = "no outcome for some keys of a batch".to_owned();
-                Err(Error::Protocol { engine, peer: "the store".into(), message })
+        let silence = answer.and_then(|()| {
+            if told.iter().all(|told| *told) {
+                return Ok(());
             }
+            let message = "no outcome for some keys of a batch".to_owned();
+            Err(Error::Protocol { engine, peer: "the store".into(), message })
         });
         if let Err(error) = &silence {
             tally.note_error(error);

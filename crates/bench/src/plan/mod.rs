@@ -27,7 +27,6 @@ use part::PlannedPart;
 
 pub(crate) use capacities::size_option;
 pub use phases::PlannedPhase;
-pub(crate) use point::Load;
 pub(crate) use point::MAX_VALUE;
 pub use point::PlannedPoint;
 pub use slice::SliceSpec;

@@ -213,8 +213,8 @@ impl<'a, P: Pace> Driver<'a, P> {
                 self.free.clear();
                 break;
             }
-            if last.is_some_and(|last| last != at) {
-                last.take().into_iter().for_each(|lane| self.flush(lane));
+            if let Some(last) = last.take_if(|last| *last != at) {
+                self.flush(last);
             }
             let lane = &mut self.lanes[at as usize];
             if lane.pipeline().unsent_bytes() >= UNSENT_BYTES {
@@ -249,7 +249,9 @@ impl<'a, P: Pace> Driver<'a, P> {
                 Start::Never => self.is_over = true,
             }
         }
-        last.into_iter().for_each(|lane| self.flush(lane));
+        if let Some(last) = last {
+            self.flush(last);
+        }
     }
 
     /// Sends what stands in the memory of a lane.

@@ -121,7 +121,7 @@ impl Events {
         let has = |flags: libc::c_int| events & flags.cast_unsigned() != 0;
         Ready {
             lane: u32::try_from(place >> 32).unwrap_or(u32::MAX),
-            link: (place & u64::from(u32::MAX)) as usize,
+            link: usize::try_from(place & u64::from(u32::MAX)).unwrap_or(usize::MAX),
             can_read: has(libc::EPOLLIN | libc::EPOLLHUP | libc::EPOLLERR | libc::EPOLLRDHUP),
             can_write: has(libc::EPOLLOUT),
         }
