@@ -103,17 +103,32 @@ pub struct WorkloadSpec {
     #[serde(deserialize_with = "text")]
     pub ttl: Option<Span>,
 
-    /// Threads, each with one session and so one connection; a comma sweeps [default: 1]
-    #[arg(
-        short,
-        long,
-        value_name = "N",
-        short_alias = 'c',
-        alias = "connections",
-        allow_hyphen_values = true
-    )]
-    #[serde(deserialize_with = "text", alias = "connections")]
+    /// Threads; without --connections each has one session, and so one connection to a server; a comma sweeps [default: 1]
+    #[arg(short, long, value_name = "N", allow_hyphen_values = true)]
+    #[serde(deserialize_with = "text")]
     pub threads: Option<Sweep<Count>>,
+
+    /// Connections of all threads together, to 50000. Each thread watches its share of them and answers whichever is
+    /// ready, so a few threads load a server as many clients do; a comma sweeps [default: one a thread]
+    #[arg(short = 'c', long, value_name = "N", allow_hyphen_values = true)]
+    #[serde(deserialize_with = "text")]
+    pub connections: Option<Sweep<Count>>,
+
+    /// Requests that each connection sends before it has the answer to the first of them, to 1024; a comma sweeps
+    /// [default: 1]
+    #[arg(short = 'P', long, value_name = "N", allow_hyphen_values = true)]
+    #[serde(deserialize_with = "text")]
+    pub pipeline: Option<Sweep<Count>>,
+
+    /// Further connections that are open all the time and send nothing
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    #[serde(deserialize_with = "text")]
+    pub idle_connections: Option<Count>,
+
+    /// Further connections that come each second while operations are measured, each for one read: 500
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    #[serde(deserialize_with = "text")]
+    pub connect_rate: Option<Count>,
 
     /// The keys that each thread reads, with --key-pattern seq: share, its part of the keys; all, every key; all:16, every
     /// key of its application, where 16 threads are one application with --keys of its own [default: share]
@@ -255,6 +270,10 @@ impl WorkloadSpec {
             group: self.group.or(other.group),
             ttl: self.ttl.or(other.ttl),
             threads: self.threads.or(other.threads),
+            connections: self.connections.or(other.connections),
+            pipeline: self.pipeline.or(other.pipeline),
+            idle_connections: self.idle_connections.or(other.idle_connections),
+            connect_rate: self.connect_rate.or(other.connect_rate),
             each_thread: self.each_thread.or(other.each_thread),
             processes: self.processes.or(other.processes),
             requests: self.requests.or(other.requests),
@@ -319,6 +338,13 @@ impl WorkloadSpec {
             ("group", differs(self.group.as_ref(), other.group.as_ref(), "")),
             ("ttl", differs(self.ttl.as_ref(), other.ttl.as_ref(), "")),
             ("threads", differs(self.threads.as_ref(), other.threads.as_ref(), "1")),
+            ("connections", differs(self.connections.as_ref(), other.connections.as_ref(), "")),
+            ("pipeline", differs(self.pipeline.as_ref(), other.pipeline.as_ref(), "")),
+            (
+                "idle-connections",
+                differs(self.idle_connections.as_ref(), other.idle_connections.as_ref(), ""),
+            ),
+            ("connect-rate", differs(self.connect_rate.as_ref(), other.connect_rate.as_ref(), "")),
             (
                 "each-thread",
                 differs(self.each_thread.as_ref(), other.each_thread.as_ref(), "share"),

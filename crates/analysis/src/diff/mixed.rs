@@ -73,6 +73,8 @@ fn resolved(workload: &BTreeMap<String, String>, option: &str) -> Option<String>
         }
         "multiget" if !has_any(&["group"]) => Some("1".into()),
         "multiset" => Some("1".into()),
+        "pipeline" if has_any(&["connections"]) => Some("1".into()),
+        "connections" if has_any(&["pipeline"]) => given("threads"),
         "processes" => given("threads"),
         "requests" if !has_any(&["duration"]) && !is_replayed() => given("keys"),
         "arrivals" if has_any(&["rate", "scan", "search"]) => Some("fixed".into()),

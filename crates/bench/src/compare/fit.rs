@@ -15,7 +15,7 @@ use super::{Permissions, TargetSlot, provision};
 use crate::error::Result;
 use crate::memory;
 use crate::observer::{Event, Observer, Silent};
-use crate::plan::Plan;
+use crate::plan::{Plan, PlannedPoint};
 use crate::scenario::Scenario;
 use larder_workload::{Count, WorkloadSpec};
 
@@ -48,8 +48,10 @@ pub fn fit(
         Plan::new(&scenario.clone().with_workload(&spec), typed, catalog)
     };
     observer.notice(Event::Fitting);
+    // Each session writes keys of its own.
+    let fewest = plan.points.iter().map(PlannedPoint::sessions).max().unwrap_or(0).max(FEWEST_KEYS);
     let (mut fewer, mut cost, mut trials) = (keys, Cost::default(), Vec::new());
-    for tried in TRIED_KEYS {
+    for tried in TRIED_KEYS.into_iter().filter(|tried| *tried >= fewest) {
         // One trial does not show what each key costs.
         if tried >= keys || trials.len() > 1 && tried >= fewer {
             break;
@@ -61,7 +63,8 @@ pub fn fit(
         let turns: Duration = turns.sum();
         trials.push((tried, turns));
         cost = Cost::of(&trials);
-        fewer = cost.affordable(keys, (within.mul_f64(AIM) / plan.rounds).as_secs_f64());
+        let round_s = (within.mul_f64(AIM) / plan.rounds).as_secs_f64();
+        fewer = cost.affordable(keys, round_s).max(fewest.min(keys));
     }
     if fewer == keys {
         return Ok(plan);

@@ -30,6 +30,12 @@ pub(super) fn describe(
     });
     say("data-size", recorded_values.unwrap_or_else(|| source.sizes.to_string()));
     say("threads", threads.to_string());
+    if let Some(connections) = &spec.connections {
+        say("connections", connections.to_string());
+    }
+    if let Some(pipeline) = &spec.pipeline {
+        say("pipeline", pipeline.to_string());
+    }
     if let Some(each) = spec.each_thread.filter(|each| *each != EachThread::Share) {
         say("each-thread", each.to_string());
     }
@@ -55,6 +61,8 @@ pub(super) fn describe(
         say("capacity", capacity.to_string());
     }
     for (name, count) in [
+        ("idle-connections", spec.idle_connections),
+        ("connect-rate", spec.connect_rate),
         ("processes", spec.processes),
         ("multiget", spec.multiget),
         ("multiset", spec.multiset),

@@ -2,6 +2,7 @@
 
 mod capacities;
 mod describe;
+mod load;
 mod outline;
 mod pace;
 mod part;
@@ -26,6 +27,7 @@ use larder_workload::{Until, WorkloadSpec};
 use part::PlannedPart;
 
 pub(crate) use capacities::size_option;
+pub use load::Load;
 pub use phases::PlannedPhase;
 pub(crate) use point::MAX_VALUE;
 pub use point::PlannedPoint;

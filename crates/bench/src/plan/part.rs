@@ -35,10 +35,16 @@ impl PlannedPart {
         let key_sizes = spec.key_size.clone();
         let key_sizes = key_sizes.unwrap_or_else(|| SizeSpec::fixed(DEFAULT_KEY_SIZE).into());
         let threads = spec.threads.clone().unwrap_or_else(|| Sweep::from(Count(1)));
-        let (rates, capacities) = (rates(spec), capacities(spec));
-        let asked: Vec<_> = rates
-            .iter()
-            .flat_map(|rate| capacities.iter().map(move |capacity| (*rate, *capacity)))
+        // Without a rate, the loop is closed.
+        let (rates, capacities) = (each(spec.rates().as_ref()), capacities(spec));
+        let (connections, pipelines) =
+            (each(spec.connections.as_ref()), each(spec.pipeline.as_ref()));
+        let loads = connections.iter().flat_map(|connections| {
+            pipelines.iter().map(move |pipeline| (*connections, *pipeline))
+        });
+        let asked: Vec<_> = loads
+            .flat_map(|load| rates.iter().map(move |rate| (load, *rate)))
+            .flat_map(|(load, rate)| capacities.iter().map(move |capacity| (load, rate, *capacity)))
             .collect();
         let mut points = Vec::new();
         for data_size in source.sizes.iter() {
@@ -46,15 +52,32 @@ impl PlannedPart {
                 for keys in source.keys.iter() {
                     for threads in threads.iter() {
                         let (keys, threads) = (keys.0, threads.0);
-                        for (rate, capacity) in &asked {
-                            let (rate, capacity) = (rate.map(|rate| rate.0), *capacity);
-                            let at =
-                                Coordinates { data_size, key_size, keys, threads, rate, capacity };
+                        for ((connections, pipeline), rate, capacity) in &asked {
+                            let at = Coordinates {
+                                data_size,
+                                key_size,
+                                keys,
+                                threads,
+                                connections: *connections,
+                                pipeline: *pipeline,
+                                rate: *rate,
+                                capacity: *capacity,
+                            };
                             points.push(plan_point(spec, &source, &at, prefix, seed)?);
                         }
                     }
                 }
             }
+        }
+        let fewer = |point: &PlannedPoint| {
+            let asked = point.point.get("threads");
+            asked != Some(&PointValue::Number(point.threads.into()))
+        };
+        if points.iter().any(fewer) {
+            notes.push(
+                "where connections are fewer than threads, each connection has a thread, and the other threads do nothing"
+                    .into(),
+            );
         }
         if let Some(name) = name {
             for planned in &mut points {
@@ -108,10 +131,10 @@ fn capacities(spec: &WorkloadSpec) -> Vec<Option<Capacity>> {
     }
 }
 
-/// The rates to sweep; a single `None` is a closed loop.
-fn rates(spec: &WorkloadSpec) -> Vec<Option<Count>> {
-    match spec.rates() {
-        Some(rates) => rates.iter().copied().map(Some).collect(),
+/// The numbers to sweep; a single `None` where the option is not given.
+fn each(sweep: Option<&Sweep<Count>>) -> Vec<Option<u32>> {
+    match sweep {
+        Some(sweep) => sweep.iter().map(|number| Some(number.0)).collect(),
         None => vec![None],
     }
 }

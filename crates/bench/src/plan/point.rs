@@ -11,6 +11,7 @@ use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::DEFAULT_KEY_SIZE;
+use super::load::Load;
 use super::pace::PlannedPace;
 use super::phases::{PlannedPhase, plan_phases};
 use super::readers::Readers;
@@ -32,15 +33,6 @@ const MAX_KEY: usize = 64 << 10;
 /// The most threads, and the most processes of a guest, that a plan takes.
 const MAX_THREADS: u32 = 1024;
 
-/// Connections that threads drive by readiness.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Load {
-    /// The connections of all threads together.
-    pub connections: u32,
-    /// The requests that each of them has outstanding.
-    pub pipeline: u32,
-}
-
 /// One point of the sweep.
 #[derive(Debug)]
 pub struct PlannedPoint {
@@ -48,7 +40,7 @@ pub struct PlannedPoint {
     pub point: Point,
     /// The names of the targets on which the point is not measured.
     pub left_out: Vec<String>,
-    /// Sessions, one a thread.
+    /// Threads: as many as were asked for, and no more than connections.
     pub threads: u32,
     /// The connections that the threads drive; `None` where each thread has one session, and waits for its answers.
     pub load: Option<Load>,
@@ -111,11 +103,6 @@ impl PlannedPoint {
         }
     }
 
-    /// The sessions that do the work: the connections of a load, or one a thread.
-    pub(crate) fn sessions(&self) -> u32 {
-        self.load.map_or(self.threads, |load| load.connections)
-    }
-
     /// The requests that may be under way at once.
     pub(crate) fn at_once(&self) -> u32 {
         self.load.map_or(self.threads, |load| load.connections.saturating_mul(load.pipeline))
@@ -137,6 +124,11 @@ impl PlannedPoint {
         let mut point = self.point.clone();
         point.remove(CAPACITY);
         point
+    }
+
+    /// The number of sessions that share the work: one a connection where threads drive connections, else one a thread.
+    pub fn sessions(&self) -> u32 {
+        self.load.map_or(self.threads, |load| load.connections)
     }
 
     /// The number of processes of a guest that share the work.
@@ -197,6 +189,8 @@ pub(super) struct Coordinates<'a> {
     pub(super) key_size: &'a SizeSpec,
     pub(super) keys: u32,
     pub(super) threads: u32,
+    pub(super) connections: Option<u32>,
+    pub(super) pipeline: Option<u32>,
     pub(super) rate: Option<u32>,
     pub(super) capacity: Option<Capacity>,
 }
@@ -214,6 +208,11 @@ pub(super) fn plan_point(
             return Err(usage(format!("--{name} {number}: at most {MAX_THREADS}")));
         }
     }
+    let load = Load::of(spec, (at.connections, at.pipeline), at.threads)?;
+    let sessions = match load {
+        Some(load) => ("connections", load.connections),
+        None => ("threads", at.threads),
+    };
     let readers = Readers::of(spec, source, at.threads)?;
     let asked_at = at;
     let at = &Coordinates {
@@ -229,8 +228,9 @@ pub(super) fn plan_point(
     };
     let in_order = matches!(source.pattern, KeyPattern::Drawn(Distribution::Sequential));
     let phases = plan_phases(spec, source, at.keys, readers)?;
-    requests_fit(spec, source, at, &phases)?;
-    one_writer_a_key(&phases, at.keys, ("threads", at.threads))?;
+    requests_fit(spec, source, (at.keys, sessions), &phases)?;
+    one_writer_a_key(&phases, at.keys, sessions)?;
+    load.map_or(Ok(()), |load| load.has_work(spec, &phases))?;
     one_kind_to_search(spec, &phases)?;
     let sizes = (0..at.keys).map(|key| (keys.len_of(key) + values.len_of(key)) as u64);
     let working_set_bytes = sizes.sum();
@@ -242,10 +242,10 @@ pub(super) fn plan_point(
         point,
         capacity,
         applications: readers.map(Readers::applications),
-        threads: at.threads,
-        load: None,
-        idle_connections: 0,
-        connect_rate: None,
+        threads: load.map_or(at.threads, |load| at.threads.min(load.connections)),
+        load,
+        idle_connections: spec.idle_connections.map_or(0, |idle| idle.0),
+        connect_rate: spec.connect_rate.map(|rate| rate.0),
         processes: spec.processes.map(|processes| processes.0),
         working_set_bytes,
         items: at.keys.into(),
@@ -279,8 +279,10 @@ fn coordinates(source: &Source, at: &Coordinates<'_>, keys: &KeySpace, values: &
         ("key_size".into(), key_size),
         ("threads".into(), threads),
     ]);
-    if let Some(rate) = at.rate {
-        point.insert("rate".into(), PointValue::Number(rate.into()));
+    for (name, number) in
+        [("connections", at.connections), ("pipeline", at.pipeline), ("rate", at.rate)]
+    {
+        point.extend(number.map(|number| (name.into(), PointValue::Number(number.into()))));
     }
     if source.keys.len() > 1 {
         point.insert("keys".into(), PointValue::Number(at.keys.into()));
@@ -300,7 +302,8 @@ fn one_kind_to_search(spec: &WorkloadSpec, phases: &[PlannedPhase]) -> Result<()
     }
 }
 
-/// Refuses more writing threads or processes than keys: a key whose versions come from two threads cannot be verified.
+/// Refuses more writing threads, connections or processes than keys: a key whose versions come from two of them cannot
+/// be verified.
 fn one_writer_a_key(phases: &[PlannedPhase], keys: u32, (name, number): (&str, u32)) -> Result<()> {
     if number > keys && phases.iter().any(|phase| phase.work.writes_by_pattern()) {
         return Err(usage(format!(
@@ -310,11 +313,11 @@ fn one_writer_a_key(phases: &[PlannedPhase], keys: u32, (name, number): (&str, u
     Ok(())
 }
 
-/// Refuses requests of more keys than there are, or than a thread reads: they would be smaller than the report says.
+/// Refuses requests of more keys than there are, or than a thread or connection reads: they would be smaller than the report says.
 fn requests_fit(
     spec: &WorkloadSpec,
     source: &Source,
-    at: &Coordinates<'_>,
+    (keys, (sessions, number)): (u32, (&str, u32)),
     phases: &[PlannedPhase],
 ) -> Result<()> {
     for (name, size, operation, verb) in [
@@ -322,10 +325,10 @@ fn requests_fit(
         ("multiset", spec.multiset, Operation::SetMany, "stores"),
     ] {
         let Some(size) = size.map(|keys| keys.0).filter(|size| *size > 1) else { continue };
-        if size > at.keys {
-            let (keys, whose) = match source.trace {
-                Some(_) => (at.keys, "that this trace has"),
-                None => (at.keys, "of --keys"),
+        if size > keys {
+            let whose = match source.trace {
+                Some(_) => "that this trace has",
+                None => "of --keys",
             };
             return Err(usage(format!(
                 "--{name} {size}: a request has at most the {keys} keys {whose}; use --{name} {keys} or fewer, or more \
@@ -334,14 +337,14 @@ fn requests_fit(
         }
         let asked = phases.iter().filter(|phase| phase.operations.contains(&operation));
         let fewest = asked.filter_map(|phase| phase.requests).min().unwrap_or(u64::MAX);
-        let needed = u64::from(size) * u64::from(at.threads);
+        let needed = u64::from(size) * u64::from(number);
         if fewest < needed {
-            let each = fewest / u64::from(at.threads);
+            let each = fewest / u64::from(number);
             let more = if operation == Operation::SetMany { "--keys" } else { "--requests" };
             return Err(usage(format!(
                 "--{name} {size}: each of {} {verb} {each} keys a round, fewer than a request has; use {more} {needed} \
                  or more, or a smaller --{name}",
-                count(at.threads as usize, "thread")
+                count(number as usize, sessions.trim_end_matches('s'))
             )));
         }
     }

@@ -87,6 +87,12 @@ impl Plan {
                 point.items,
                 point.phases
             );
+            if let Some(load) = point.load {
+                let _ = writeln!(text, "{load:?}");
+            }
+            if point.idle_connections > 0 || point.connect_rate.is_some() {
+                let _ = writeln!(text, "{} {:?}", point.idle_connections, point.connect_rate);
+            }
         }
         format!("{:016x}", rapidhash::v3::rapidhash_v3(text.as_bytes()))
     }
