@@ -30,26 +30,16 @@ impl Loads {
         Self { time, keys: (0..keys).map(|_| Making::default()).collect() }
     }
 
-    /// Makes the value of a key, which a read that began at `since` has missed.
+    /// Makes the value of a key, which a read that began at `since` has missed. The load goes on until it is dropped,
+    /// whether the value has been stored or not.
     pub(super) fn make(&self, key: u32, since: u64) -> Load<'_> {
-        let load = self.begin(key, since);
-        std::thread::sleep(self.time);
-        load
-    }
-
-    /// The time that a value takes to make.
-    pub(super) fn time(&self) -> Duration {
-        self.time
-    }
-
-    /// Begins to make the value of a key, which takes its time from now on. The load goes on until it is dropped, whether
-    /// the value has been stored or not.
-    pub(super) fn begin(&self, key: u32, since: u64) -> Load<'_> {
         let making = &self.keys[key as usize];
         let others = making.under_way.fetch_add(1, Ordering::AcqRel);
         // Between the miss and now another thread may have stored the value.
         let is_repeated = others > 0 || making.stored_ns.load(Ordering::Acquire) >= since;
-        Load { making, is_repeated }
+        let load = Load { making, is_repeated };
+        std::thread::sleep(self.time);
+        load
     }
 }
 

@@ -6,7 +6,6 @@ use larder_store::{Answer, Error, Pipeline, Session};
 use crate::measure::block::{Block, Op};
 use crate::measure::failures::Failures;
 use crate::measure::judge::{Fill, Finished, Judge, is_lost, is_unanswered, stored};
-use crate::measure::loads::Load;
 use crate::measure::pace::Begun;
 use crate::measure::requests::{Answers, Counted};
 use crate::measure::stores::{Done, Outcomes};
@@ -20,7 +19,7 @@ pub(super) struct Lane<'a, B> {
     /// Operations that were drawn for this connection; those before `next` have been sent.
     pub(super) block: Block,
     pub(super) next: usize,
-    pub(super) outstanding: Outstanding<'a, B>,
+    pub(super) outstanding: Outstanding<B>,
     /// Requests that may be sent once the connection has taken its unsent bytes.
     pub(super) held_back: u32,
     /// Requests that were answered.
@@ -59,8 +58,8 @@ impl<'a, B: Begun> Lane<'a, B> {
 }
 
 /// The requests of a lane that have no answer yet. A slot's place is the number of its request.
-pub(super) struct Outstanding<'a, B> {
-    slots: Vec<Slot<'a, B>>,
+pub(super) struct Outstanding<B> {
+    slots: Vec<Slot<B>>,
     free: Vec<usize>,
     /// The operations of all slots, so many for each.
     ops: Vec<Op>,
@@ -70,7 +69,7 @@ pub(super) struct Outstanding<'a, B> {
 }
 
 /// A request.
-struct Slot<'a, B> {
+struct Slot<B> {
     /// When it began; `None` where the slot is free.
     begun: Option<B>,
     /// The operations of the request.
@@ -79,19 +78,11 @@ struct Slot<'a, B> {
     counted: Counted,
     /// The keys that were stored so far, of a request that stores many.
     done: Done,
-    /// Of a get-or-set that has missed: its fill.
-    filling: Option<Filling<'a>>,
+    /// Of a get-or-set that has missed: the version of the value that fills it.
+    filling: Option<u32>,
 }
 
-/// The fill of a get-or-set that has missed.
-pub(super) struct Filling<'a> {
-    /// The version of the value.
-    pub(super) version: u32,
-    /// The making of the value, where that takes time.
-    pub(super) load: Option<Load<'a>>,
-}
-
-impl<'a, B: Begun> Outstanding<'a, B> {
+impl<B: Begun> Outstanding<B> {
     fn new(pipeline: usize, keys_a_request: usize) -> Self {
         let nothing = Op { key: 0, fill: 0, version: 0, len: 0, kind: Access::Get };
         let slot = |_| Slot {
@@ -140,14 +131,9 @@ impl<'a, B: Begun> Outstanding<'a, B> {
         Some((self.ops[id * self.keys_a_request], self.slots[id].begun?))
     }
 
-    /// The fill of a request is under way.
-    pub(super) fn begin_fill(&mut self, id: usize, filling: Filling<'a>) {
-        self.slots[id].filling = Some(filling);
-    }
-
-    /// The fill of a request.
-    pub(super) fn filling(&self, id: usize) -> Option<&Filling<'a>> {
-        self.slots[id].filling.as_ref()
+    /// The fill of a request is under way, with a value of this version.
+    pub(super) fn begin_fill(&mut self, id: usize, version: u32) {
+        self.slots[id].filling = Some(version);
     }
 }
 
@@ -165,7 +151,7 @@ pub(super) enum Next {
 pub(super) struct Inbox<'i, 'a, B> {
     pub(super) judge: &'i mut Judge<'a>,
     pub(super) failures: &'i mut Failures,
-    pub(super) outstanding: &'i mut Outstanding<'a, B>,
+    pub(super) outstanding: &'i mut Outstanding<B>,
     /// The operations that are drawn for the lane and not sent.
     pub(super) drawn: &'i mut [Op],
     pub(super) engine: &'static str,
@@ -193,7 +179,7 @@ impl<B: Begun> Inbox<'_, '_, B> {
                 self.judge.get_or_set(op, begun, now, Ok(Some(value)), None)
             }
             (Access::GetOrSet, answer) => {
-                let Some(filling) = self.outstanding.slots[id].filling.take() else {
+                let Some(version) = self.outstanding.slots[id].filling.take() else {
                     let missed = self.nothing(answer);
                     if missed.is_ok() {
                         return Next::Fill;
@@ -201,12 +187,7 @@ impl<B: Begun> Inbox<'_, '_, B> {
                     let done = self.judge.get_or_set(op, begun, now, missed, None);
                     return self.over(id, op, begun, done, was_sent);
                 };
-                let outcome = self.outcome(answer);
-                if let (Some(load), Ok(())) = (&filling.load, &outcome) {
-                    load.stored();
-                }
-                let is_repeated = filling.load.as_ref().is_some_and(Load::is_repeated);
-                let fill = Fill { version: filling.version, is_repeated, outcome };
+                let fill = Fill { version, is_repeated: false, outcome: self.outcome(answer) };
                 self.judge.get_or_set(op, begun, now, Ok(None), Some(fill))
             }
             (Access::Set, answer) => self.judge.set(op, begun, now, self.outcome(answer)),

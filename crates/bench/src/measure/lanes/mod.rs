@@ -15,8 +15,7 @@
 mod lane;
 mod poll;
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -29,7 +28,7 @@ use super::judge::Judge;
 use super::pace::{Begun, Pace, Start};
 use super::stores::note_renewals;
 use super::worker::Share;
-use lane::{Filling, Inbox, Lane, Next};
+use lane::{Inbox, Lane, Next};
 use larder_workload::{Access, Values};
 use poll::Events;
 pub(super) use poll::Poll;
@@ -63,8 +62,6 @@ pub(super) struct Driver<'a, P: Pace> {
     /// The lanes whose answers are there although no socket says so, and those that are looked at now.
     ready: Vec<u32>,
     looked_at: Vec<u32>,
-    /// Fills whose values are being made: when each is ready, and its lane and request.
-    making: BinaryHeap<Reverse<(u64, u32, usize)>>,
     /// Requests that have missed and are filled at once.
     fills: Vec<usize>,
     /// The kind of a request of many keys; `None` where operations come one by one.
@@ -128,7 +125,6 @@ impl<'a, P: Pace> Driver<'a, P> {
             free: VecDeque::with_capacity(n_requests),
             ready: Vec::with_capacity(lanes.len()),
             looked_at: Vec::with_capacity(lanes.len()),
-            making: BinaryHeap::with_capacity(n_requests),
             fills: Vec::with_capacity(pipeline),
             request: operations.iter().copied().find(|operation| operation.is_of_many_keys()),
             keys: Vec::with_capacity(keys_a_request),
@@ -194,12 +190,12 @@ impl<'a, P: Pace> Driver<'a, P> {
 
     fn is_at_work(&self) -> bool {
         let is_open = self.due.is_some() && !self.is_over;
-        self.n_outstanding > 0 || !self.making.is_empty() || is_open
+        self.n_outstanding > 0 || is_open
     }
 
     /// Whether the thread waits in its only session: nothing else can happen.
     fn waits_in_session(&self) -> bool {
-        self.lanes.len() == 1 && !P::IS_OPEN && self.judge.orders.loads.is_none()
+        self.lanes.len() == 1 && !P::IS_OPEN
     }
 
     /// Sends requests on the lanes that may have another, as far as requests are due.
@@ -414,16 +410,16 @@ impl<'a, P: Pace> Driver<'a, P> {
                 self.receive(self.looked_at[i], From::Link(0));
             }
             self.looked_at.clear();
-            self.fill_made();
+            if self.due.is_some_and(|due| due <= now_ns()) {
+                self.go_on(now_ns());
+            }
         }
         self.look_round();
     }
 
     /// When the thread must do something without an answer.
     fn next_event(&self) -> u64 {
-        let made = self.making.peek().map(|Reverse((at, ..))| *at);
-        let due = self.due.into_iter().chain(made).min().unwrap_or(u64::MAX);
-        due.min(self.looks_at)
+        self.due.unwrap_or(u64::MAX).min(self.looks_at)
     }
 
     /// Receives the answers of a lane, judges them, and sends what comes next.
@@ -463,57 +459,34 @@ impl<'a, P: Pace> Driver<'a, P> {
             From::TheSilent => pipeline.expire(&mut take),
         }
         if now > 0 {
-            self.begin_fills(at, now);
+            self.begin_fills(at);
             self.go_on(now);
         }
     }
 
     /// Begins the fills of a lane's get-or-sets that have just missed.
-    fn begin_fills(&mut self, at: u32, now: u64) {
+    fn begin_fills(&mut self, at: u32) {
         if self.fills.is_empty() {
             return;
         }
         while let Some(id) = self.fills.pop() {
-            let lane = &mut self.lanes[at as usize];
-            let Some((op, begun)) = lane.outstanding.single(id) else { continue };
-            let loads = self.judge.orders.loads;
-            let load = loads.map(|loads| loads.begin(op.fill, begun.at()));
-            lane.outstanding.begin_fill(id, Filling { version: self.judge.fill_version(op), load });
-            match loads.map(|loads| u64::try_from(loads.time().as_nanos()).unwrap_or(u64::MAX)) {
-                Some(time) => self.making.push(Reverse((now.saturating_add(time), at, id))),
-                None => self.fill(at, id, begun.at()),
-            }
+            self.fill(at, id);
         }
         self.flush(at);
     }
 
-    /// Fills the misses whose values have been made.
-    fn fill_made(&mut self) {
-        while let Some(Reverse((ready, at, id))) = self.making.peek().copied() {
-            let now = now_ns();
-            if ready > now {
-                break;
-            }
-            self.making.pop();
-            self.fill(at, id, now);
-            self.flush(at);
-        }
-        if self.due.is_some_and(|due| due <= now_ns()) {
-            self.go_on(now_ns());
-        }
-    }
-
     /// Puts the fill of a miss into the memory of a session. Its key is written anew, because the block that had it may be
     /// gone.
-    fn fill(&mut self, at: u32, id: usize, begins: u64) {
+    fn fill(&mut self, at: u32, id: usize) {
         let lane = &mut self.lanes[at as usize];
-        let Some((op, _)) = lane.outstanding.single(id) else { return };
-        let Some(Filling { version, .. }) = lane.outstanding.filling(id) else { return };
+        let Some((op, begun)) = lane.outstanding.single(id) else { return };
+        let version = self.judge.fill_version(op);
+        lane.outstanding.begin_fill(id, version);
         let Judge { state, composer, orders, draw, .. } = &mut self.judge;
-        state.note_renewal(op.fill, begins);
+        state.note_renewal(op.fill, begun.at());
         self.fill_key.clear();
         draw.keys().write(op.fill, &mut self.fill_key);
-        let value = composer.compose(op.fill, *version, op.len);
+        let value = composer.compose(op.fill, version, op.len);
         let pipeline = lane.session.pipeline().expect("the plan has asked for this capability");
         if let Err(error) = pipeline.set(id, &self.fill_key, value, &orders.set_options) {
             self.not_sent(at, id, error);
@@ -556,8 +529,6 @@ impl<'a, P: Pace> Driver<'a, P> {
     /// Counts the requests that are still outstanding as lost.
     #[cold]
     fn abandon(&mut self, now: u64) {
-        let made: Vec<(u32, usize)> =
-            self.making.drain().map(|Reverse((_, at, id))| (at, id)).collect();
         for at in (0..).take(self.lanes.len()) {
             let lane = &self.lanes[at as usize];
             let (ids, engine): (Vec<usize>, _) =
@@ -565,7 +536,7 @@ impl<'a, P: Pace> Driver<'a, P> {
             for id in ids {
                 let what = "the run was stopped before the answer came".to_owned();
                 let error = Error::Unavailable { engine, what, source: None };
-                self.judged(at, id, Answer::Failed(error), now, !made.contains(&(at, id)));
+                self.judged(at, id, Answer::Failed(error), now, true);
             }
         }
         self.free.clear();
