@@ -19,6 +19,9 @@ mod authorities;
 #[cfg(any(feature = "mongodb", feature = "mysql", feature = "postgresql", feature = "redis"))]
 mod certificate;
 
+#[cfg(feature = "memcached")]
+mod socket;
+
 #[cfg(feature = "bdb")]
 mod bdb;
 #[cfg(feature = "file")]

@@ -3,17 +3,17 @@
 //! The steps of a `get` are `#[inline]` all the way: code after a system call runs with cold caches. A call of a
 //! separate function cost as much again as its work (see the benchmark `floor_memcached`).
 
-use std::io::{self, ErrorKind, IoSlice};
+use std::io::{self, IoSlice};
 use std::sync::Arc;
 use std::time::Duration;
 
-use larder_protocol::text::incr::NOT_A_NUMBER;
-use larder_protocol::{Malformed, Parse, Parsed, Refusal, shown};
+use larder_protocol::{Malformed, Parse, Parsed, Refusal};
 use larder_store::{Error, Result};
 
 use super::SCHEME;
 use super::address::Node;
-use super::socket::Socket;
+use super::refusal;
+use crate::socket::Socket;
 
 /// Room for received bytes; it must hold the longest line. Larger values are read straight into the caller's buffer.
 const INPUT_LEN: usize = 16 * 1024;
@@ -51,6 +51,7 @@ pub(super) struct Connection {
     /// Whether the connection is open and every request has been answered, so that the next answer is the next
     /// request's.
     in_step: bool,
+    /// Empty until the connection is first opened, because a process may have thousands of sessions.
     input: Box<[u8]>,
     /// The bytes received and not yet read are `input[start..end]`.
     start: usize,
@@ -68,7 +69,7 @@ impl Connection {
             terms,
             socket: None,
             in_step: false,
-            input: vec![0; INPUT_LEN].into(),
+            input: Box::default(),
             start: 0,
             end: 0,
             request: Vec::new(),
@@ -86,6 +87,9 @@ impl Connection {
     #[cold]
     fn connect(&mut self) -> Result<bool> {
         (self.start, self.end) = (0, 0);
+        if self.input.is_empty() {
+            self.input = vec![0; INPUT_LEN].into();
+        }
         self.socket = None;
         let socket = Socket::connect(self.node.reached_at(), self.terms.timeout);
         self.socket = Some(socket.map_err(|error| self.failed(error))?);
@@ -98,7 +102,7 @@ impl Connection {
     pub(super) fn end<T>(&mut self, result: &Result<T>) {
         let is_answered = match result {
             Ok(_) => true,
-            Err(error) => is_whole_answer(error),
+            Err(error) => refusal::is_whole_answer(error),
         };
         self.in_step = is_answered && self.terms.keep;
         if !self.in_step {
@@ -118,9 +122,7 @@ impl Connection {
     #[inline]
     fn nothing_left(&mut self) -> Result<()> {
         if self.start != self.end {
-            return Err(
-                self.protocol("an answer without a request: ", &self.input[self.start..self.end])
-            );
+            return Err(refusal::unasked(&self.node, &self.input[self.start..self.end]));
         }
         Ok(())
     }
@@ -262,78 +264,28 @@ impl Connection {
         self.socket.as_ref().ok_or_else(|| closed(&self.node))
     }
 
-    /// An error of the system as a message.
     #[cold]
     fn failed(&self, source: io::Error) -> Error {
-        let node = &self.node;
-        let what = match source.kind() {
-            ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-                let (peer, after) = (node.to_string(), self.terms.timeout);
-                return Error::Timeout { engine: SCHEME, peer, after };
-            }
-            ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
-                format!("{node} closed the connection")
-            }
-            ErrorKind::ConnectionRefused => {
-                format!("{node} refused the connection; is memcached running there?")
-            }
-            ErrorKind::NotFound => format!("{node} is not there; is memcached running on it?"),
-            _ => format!("{node}: {source}"),
-        };
-        Error::Unavailable { engine: SCHEME, what, source: Some(source) }
+        refusal::failed(&self.node, self.terms.timeout, source)
     }
 
-    /// A refusal by the server as an error of the contract.
     #[cold]
-    fn refused(&self, refusal: Refusal<'_>) -> Error {
-        let (word, reason): (_, &[u8]) = match refusal {
-            Refusal::Unknown => ("ERROR: it does not know the command", b""),
-            Refusal::Client(NOT_A_NUMBER) => return Error::NotANumber { engine: SCHEME },
-            Refusal::Client(reason) => ("CLIENT_ERROR ", reason),
-            Refusal::Server(reason) if is_out_of_memory(reason) => {
-                let what =
-                    format!("{} answered: {}; give it more memory (-m)", self.node, shown(reason));
-                return Error::Full { engine: SCHEME, what };
-            }
-            Refusal::Server(reason) => match self.terms.max_value_len {
-                Some(limit) if reason.starts_with(b"object too large") => {
-                    return Error::ValueTooLarge { engine: SCHEME, len: self.value_len, limit };
-                }
-                _ => ("SERVER_ERROR ", reason),
-            },
-        };
-        self.protocol(word, reason)
+    fn refused(&self, refused: Refusal<'_>) -> Error {
+        refusal::refused(&self.node, self.terms.max_value_len, self.value_len, refused)
     }
 
     #[cold]
     fn malformed(&self, malformed: Malformed, received: &[u8]) -> Error {
-        self.protocol(&format!("not an answer to `{}`: ", malformed.command), received)
+        refusal::malformed(&self.node, malformed, received)
     }
 
     #[cold]
     fn no_end(&self, end: &[u8]) -> Error {
-        self.protocol("a value without its end: ", end)
-    }
-
-    #[cold]
-    fn protocol(&self, what: &str, bytes: &[u8]) -> Error {
-        let (peer, message) = (self.node.to_string(), format!("{what}{}", shown(bytes)));
-        Error::Protocol { engine: SCHEME, peer, message }
+        refusal::no_end(&self.node, end)
     }
 }
 
 #[cold]
 fn closed(node: &Node) -> Error {
     Error::Unavailable { engine: SCHEME, what: format!("{node} is not connected"), source: None }
-}
-
-/// Whether a server has no room. The first letter differs from command to command.
-fn is_out_of_memory(reason: &[u8]) -> bool {
-    const WORDS: &[u8] = b"out of memory";
-    reason.get(..WORDS.len()).is_some_and(|words| words.eq_ignore_ascii_case(WORDS))
-}
-
-/// Whether an error is a whole answer. Other refusals may concern only a part of a request.
-pub(super) fn is_whole_answer(error: &Error) -> bool {
-    matches!(error, Error::ValueTooLarge { .. } | Error::Full { .. } | Error::NotANumber { .. })
 }

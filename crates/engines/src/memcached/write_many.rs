@@ -3,8 +3,9 @@
 use larder_protocol::storage::StorageRequest;
 use larder_store::{Put, Result, SetOutcome};
 
-use super::connection::{Connection, is_whole_answer};
+use super::connection::Connection;
 use super::many::Part;
+use super::refusal::is_whole_answer;
 
 /// The most writes of a node before their answers are read: the answers must fit the buffers of a socket, even if each
 /// takes a packet of its own. Two sides that each wait for the other to read would wait for ever.

@@ -13,13 +13,12 @@ use larder_host::relay::Destination;
 
 /// A connection of either kind. The kernel keeps the time: a call that waits longer than the timeout fails with
 /// [`ErrorKind::WouldBlock`].
-/// [`ErrorKind::WouldBlock`].
 #[derive(Debug)]
-pub(super) struct Socket(OwnedFd);
+pub(crate) struct Socket(OwnedFd);
 
 impl Socket {
     /// Opens a connection.
-    pub(super) fn connect(address: &Destination, timeout: Duration) -> io::Result<Self> {
+    pub(crate) fn connect(address: &Destination, timeout: Duration) -> io::Result<Self> {
         match address {
             Destination::Tcp(addresses) => {
                 let mut failed = io::Error::from(ErrorKind::AddrNotAvailable);
@@ -47,7 +46,7 @@ impl Socket {
 
     /// Sends all of `bytes`.
     #[inline]
-    pub(super) fn send(&self, mut bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn send(&self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             // SAFETY: the pointer and the length are those of one slice, which outlives the call.
             let sent = again(|| unsafe {
@@ -59,7 +58,7 @@ impl Socket {
     }
 
     /// Sends all of several slices, one behind the other.
-    pub(super) fn send_slices(&self, mut slices: &mut [IoSlice<'_>]) -> io::Result<()> {
+    pub(crate) fn send_slices(&self, mut slices: &mut [IoSlice<'_>]) -> io::Result<()> {
         while !slices.is_empty() {
             let mut message = empty_message();
             // An IoSlice is documented to be the same in memory as an iovec; sendmsg does not write to it.
@@ -76,7 +75,7 @@ impl Socket {
 
     /// Waits for bytes and reads as many as have arrived and fit. The end of the connection is an error.
     #[inline]
-    pub(super) fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
+    pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
         // SAFETY: the pointer and the length are those of one slice, borrowed exclusively during the call.
         let received = again(|| unsafe {
             libc::recv(self.fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0)
@@ -85,7 +84,7 @@ impl Socket {
     }
 
     /// Waits for `len` bytes, which are appended to `value`, and for a full `tail` behind them.
-    pub(super) fn receive_value(
+    pub(crate) fn receive_value(
         &self,
         value: &mut Vec<u8>,
         len: usize,
