@@ -20,6 +20,8 @@ mod authorities;
 mod certificate;
 
 #[cfg(feature = "memcached")]
+mod pipelined;
+#[cfg(feature = "memcached")]
 mod socket;
 
 #[cfg(feature = "bdb")]

@@ -16,6 +16,8 @@ pub(super) struct Abilities {
     pub(super) get_and_touch: bool,
     pub(super) append: bool,
     pub(super) incr: bool,
+    /// The server takes requests before it has answered those before.
+    pub(super) pipeline: bool,
     /// The server makes room by dropping entries.
     pub(super) evicts: bool,
     /// The item limit that the server reports holds for the values that it keeps whole.
@@ -35,6 +37,7 @@ impl Abilities {
             get_and_touch: true,
             append: true,
             incr: true,
+            pipeline: true,
             evicts: true,
             tells_limit: true,
             counts_items: true,
@@ -58,6 +61,7 @@ impl Abilities {
                 get_and_touch: false,
                 append: false,
                 incr: false,
+                pipeline: false,
                 evicts: false,
                 tells_limit: !config.cuts_values(),
                 counts_items: false,

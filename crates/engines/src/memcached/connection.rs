@@ -250,8 +250,8 @@ impl Connection {
             (self.start, self.end) = (0, self.end - self.start);
         }
         let Self { socket, input, end, .. } = self;
-        let socket = socket.as_ref().ok_or_else(|| closed(&self.node))?;
-        match socket.receive(&mut input[*end..]) {
+        let socket = socket.as_mut().ok_or_else(|| closed(&self.node))?;
+        match socket.receive(true, &mut input[*end..]) {
             Ok(received) => {
                 *end += received;
                 Ok(())

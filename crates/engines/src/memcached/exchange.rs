@@ -125,12 +125,7 @@ impl Connection {
             Wire::Text => self.receive(text::set::parse_reply)?,
             Wire::Meta => self.receive(meta::set::parse_reply)?,
         };
-        Ok(match reply {
-            StorageReply::Stored(version) => SetOutcome::Stored(known(version)),
-            StorageReply::NotStored => SetOutcome::NotStored,
-            StorageReply::Exists => SetOutcome::Exists,
-            StorageReply::NotFound => SetOutcome::NotFound,
-        })
+        Ok(set_outcome(reply))
     }
 
     pub(super) fn delete(&mut self, key: &[u8]) -> Result<bool> {
@@ -297,7 +292,17 @@ pub(super) fn meta_found(input: &[u8]) -> Parse<'_, Found> {
     }
 }
 
-fn text_value(header: text::get::ValueHeader<'_>, place: usize) -> AnswerHeader {
+/// The outcome that an answer to `set` tells.
+pub(super) fn set_outcome(reply: StorageReply) -> SetOutcome {
+    match reply {
+        StorageReply::Stored(version) => SetOutcome::Stored(known(version)),
+        StorageReply::NotStored => SetOutcome::NotStored,
+        StorageReply::Exists => SetOutcome::Exists,
+        StorageReply::NotFound => SetOutcome::NotFound,
+    }
+}
+
+pub(super) fn text_value(header: text::get::ValueHeader<'_>, place: usize) -> AnswerHeader {
     let meta = Meta { flags: header.flags, ..Meta::default() };
     AnswerHeader { len: header.len, meta, place }
 }

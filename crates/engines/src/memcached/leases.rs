@@ -24,7 +24,8 @@ use larder_store::{
 use super::SCHEME;
 use super::connection::Connection;
 use super::exchange::{Found, Looked, meta_found};
-use super::session::{LONGEST_SENT, MemcachedSession};
+use super::request::LONGEST_SENT;
+use super::session::MemcachedSession;
 
 /// The shortest time of a lease: the server counts whole seconds.
 const STEP: Duration = Duration::from_secs(1);
@@ -184,7 +185,7 @@ impl MemcachedSession {
             Remaining::For(left) => *keep < left,
             Remaining::Forever | Remaining::Unknown => true,
         });
-        let exptime = keep.map(|keep| self.exptime(Some(keep))).transpose()?;
+        let exptime = keep.map(|keep| self.shared.exptime(Some(keep))).transpose()?;
         // The lease goes first. Who takes it before the mark changes the version, and then the mark is tried again.
         self.on_lease_of(key, Connection::delete)?;
         let mark = |connection: &mut Connection| connection.mark(key, version, exptime);
@@ -198,7 +199,7 @@ impl MemcachedSession {
 
 impl Leases for MemcachedSession {
     fn get_or_lease(&mut self, key: &[u8], value: &mut Vec<u8>, time: Duration) -> Result<Leased> {
-        let exptime = self.exptime(Some(time.max(STEP)))?;
+        let exptime = self.shared.exptime(Some(time.max(STEP)))?;
         for _ in 0..TRIES {
             value.clear();
             let answer =
@@ -234,7 +235,7 @@ impl Leases for MemcachedSession {
     ) -> Result<SetOutcome> {
         check_fill(SCHEME, options)?;
         let put = Put { key, value, options: *options };
-        let request = self.storage_request(&put)?;
+        let request = self.shared.storage_request(&put)?;
         let Some(right) = Right::of(token, key) else { return Ok(SetOutcome::NotStored) };
         let (version, lease) = match right {
             Right::Absent { version } => (version, None),

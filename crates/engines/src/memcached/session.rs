@@ -1,30 +1,23 @@
 //! One thread's connections to the nodes.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use larder_protocol::key::{self, KeyFault};
 use larder_protocol::storage::{StorageMode, StorageRequest};
-use larder_protocol::ttl::{LONGEST_RELATIVE, exptime};
 use larder_store::{
-    Counted, DeleteDone, DeleteOutcome, Delta, Error, Facts, Initial, Leases, Meta, Put, Remaining,
-    Result, Session, SetDone, SetMode, SetOptions, SetOutcome,
+    Counted, DeleteDone, DeleteOutcome, Delta, Error, Facts, Initial, Leases, Meta, Pipeline, Put,
+    Remaining, Result, Session, SetDone, SetMode, SetOptions, SetOutcome,
 };
 
 use super::SCHEME;
 use super::connection::Connection;
 use super::many::Part;
+use super::pipeline::MemcachedPipeline;
+use super::request::{LONGEST_SENT, able};
 use super::store::Shared;
 use super::write_many::tell;
 use crate::counters::Requests;
 use crate::decimal::Digits;
-
-/// The longest value whose length the server reads correctly: it reads 31 bits. After a longer number it would read the
-/// value as commands.
-pub(super) const LONGEST_SENT: usize = i32::MAX as usize - 2;
-
-/// A date that has passed: the first number that is not a number of seconds from now.
-const LONG_AGO: i64 = LONGEST_RELATIVE.cast_signed() + 1;
 
 /// A connection to each node, opened when it is first needed and again after an error.
 #[derive(Debug)]
@@ -36,6 +29,8 @@ pub(super) struct MemcachedSession {
     parts: Vec<Part>,
     /// A value of a batch that does not fit a receive buffer.
     large: Vec<u8>,
+    /// The links of requests that are not waited for, which are beside the connections.
+    pipeline: MemcachedPipeline,
 }
 
 impl MemcachedSession {
@@ -43,7 +38,8 @@ impl MemcachedSession {
         let connections = shared.connections();
         let parts = connections.iter().map(|_| Part::default()).collect();
         let requests = shared.requests.session();
-        Self { shared, connections, requests, parts, large: Vec::new() }
+        let pipeline = MemcachedPipeline::new(&shared, &requests);
+        Self { shared, connections, requests, parts, large: Vec::new(), pipeline }
     }
 
     /// Carries out one operation on the node that has `key`.
@@ -52,7 +48,7 @@ impl MemcachedSession {
         key: &[u8],
         operation: impl FnOnce(&mut Connection) -> Result<T>,
     ) -> Result<T> {
-        check(key, self.shared.abilities().max_key_len)?;
+        self.shared.check(key)?;
         let node = if self.connections.len() == 1 { 0 } else { self.shared.node_of(key) };
         self.on_node(node, operation)
     }
@@ -72,45 +68,13 @@ impl MemcachedSession {
         result
     }
 
-    /// The request for an entry.
-    pub(super) fn storage_request<'e>(&self, entry: &Put<'e>) -> Result<StorageRequest<'e>> {
-        let Put { key, value, options } = *entry;
-        check(key, self.shared.abilities().max_key_len)?;
-        let (mode, keeps_attributes) = match options.mode {
-            SetMode::Set => (StorageMode::Set, false),
-            SetMode::Add => (StorageMode::Add, false),
-            SetMode::Replace => (StorageMode::Replace, false),
-            SetMode::Append => (StorageMode::Append, true),
-            SetMode::Prepend => (StorageMode::Prepend, true),
-            SetMode::Cas(version) => {
-                able(self.shared.has_versions(), "cas")?;
-                (StorageMode::Cas(version), false)
-            }
-        };
-        let (flags, exptime) = if keeps_attributes {
-            able(self.shared.abilities().append, "append")?;
-            (0, 0)
-        } else {
-            (options.flags, self.exptime(options.ttl)?)
-        };
-        Ok(StorageRequest { key, len: value.len(), flags, exptime, mode })
-    }
-
-    /// A TTL as a number for the server.
-    pub(super) fn exptime(&self, ttl: Option<Duration>) -> Result<i64> {
-        let abilities = self.shared.abilities();
-        able(abilities.ttl || ttl.is_none(), "a TTL")?;
-        let number = exptime(ttl, unix_now_s);
-        Ok(if number < 0 && !abilities.negative_ttl { LONG_AGO } else { number })
-    }
-
     /// Asks every node that has keys left, then reads the answers; repeats while a node has keys left.
     fn ask_and_answer(
         &mut self,
         mut ask: impl FnMut(&mut Connection, &mut Part) -> Result<()>,
         mut answer: impl FnMut(&mut Connection, &mut Part, &mut Vec<u8>) -> Result<()>,
     ) -> Result<()> {
-        let Self { shared, connections, requests, parts, large } = self;
+        let Self { shared, connections, requests, parts, large, .. } = self;
         while parts.iter().any(Part::is_open) {
             let open = connections.iter_mut().zip(&mut *parts).filter(|(_, part)| part.is_open());
             for (connection, part) in open {
@@ -165,7 +129,7 @@ impl Session for MemcachedSession {
     ) -> Result<Option<Meta>> {
         value.clear();
         able(self.shared.abilities().get_and_touch, "get_and_touch")?;
-        let exptime = self.exptime(ttl)?;
+        let exptime = self.shared.exptime(ttl)?;
         let found =
             self.on_node_of(key, |connection| connection.get_and_touch(key, exptime, value))?;
         let told = ttl.map_or(Remaining::Forever, Remaining::For);
@@ -174,8 +138,7 @@ impl Session for MemcachedSession {
     }
 
     fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {
-        let max_key_len = self.shared.abilities().max_key_len;
-        keys.iter().try_for_each(|key| check(key, max_key_len))?;
+        keys.iter().try_for_each(|key| self.shared.check(key))?;
         self.parts.iter_mut().for_each(Part::clear);
         for (i, key) in keys.iter().enumerate() {
             self.parts[self.shared.node_of(key)].push(i);
@@ -187,13 +150,12 @@ impl Session for MemcachedSession {
     }
 
     fn set(&mut self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<SetOutcome> {
-        let request = self.storage_request(&Put { key, value, options: *options })?;
+        let request = self.shared.storage_request(&Put { key, value, options: *options })?;
         if value.len() > LONGEST_SENT {
             if options.mode == SetMode::Set {
                 self.delete(key)?;
             }
-            let limit = self.shared.max_value_len().unwrap_or(LONGEST_SENT);
-            return Err(Error::ValueTooLarge { engine: SCHEME, len: value.len(), limit });
+            return Err(self.shared.too_large(value.len()));
         }
         self.on_node_of(key, |connection| connection.set(&request, value))
     }
@@ -208,7 +170,7 @@ impl Session for MemcachedSession {
         self.parts.iter_mut().for_each(Part::clear);
         let (mut headers, mut outcomes) = (Vec::new(), Vec::new());
         for (i, entry) in entries.iter().enumerate() {
-            match self.storage_request(entry) {
+            match self.shared.storage_request(entry) {
                 Ok(header) => {
                     self.parts[self.shared.node_of(entry.key)].push(i);
                     headers.push(Some(header));
@@ -233,11 +195,10 @@ impl Session for MemcachedSession {
     }
 
     fn delete_many(&mut self, keys: &[&[u8]], done: &mut DeleteDone<'_>) -> Result<()> {
-        let max_key_len = self.shared.abilities().max_key_len;
         self.parts.iter_mut().for_each(Part::clear);
         let mut outcomes = Vec::new();
         for (i, key) in keys.iter().enumerate() {
-            outcomes.push(check(key, max_key_len).err().map(Err));
+            outcomes.push(self.shared.check(key).err().map(Err));
             if outcomes[i].is_none() {
                 self.parts[self.shared.node_of(key)].push(i);
             }
@@ -257,7 +218,7 @@ impl Session for MemcachedSession {
 
     fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
         able(self.shared.abilities().touch, "touch")?;
-        let exptime = self.exptime(ttl)?;
+        let exptime = self.shared.exptime(ttl)?;
         self.on_node_of(key, |connection| connection.touch(key, exptime))
     }
 
@@ -269,7 +230,7 @@ impl Session for MemcachedSession {
     ) -> Result<Option<Counted>> {
         able(self.shared.abilities().incr, "incr")?;
         let absent = match absent {
-            Some(Initial { number, ttl }) => Some((number, self.exptime(ttl)?)),
+            Some(Initial { number, ttl }) => Some((number, self.shared.exptime(ttl)?)),
             None => None,
         };
         if self.shared.speaks_meta() {
@@ -292,6 +253,10 @@ impl Session for MemcachedSession {
         if self.shared.has_versions() { Some(self) } else { None }
     }
 
+    fn pipeline(&mut self) -> Option<&mut dyn Pipeline> {
+        if self.shared.has_pipeline() { Some(&mut self.pipeline) } else { None }
+    }
+
     fn clear(&mut self) -> Result<()> {
         if !self.shared.is_managed() {
             let operation = "clear on a server that larder did not start";
@@ -302,28 +267,4 @@ impl Session for MemcachedSession {
         }
         (0..self.connections.len()).try_for_each(|node| self.on_node(node, Connection::flush_all))
     }
-}
-
-/// Refuses an operation that the server does not have.
-fn able(is_able: bool, operation: &'static str) -> Result<()> {
-    if is_able { Ok(()) } else { Err(Error::Unsupported { engine: SCHEME, operation }) }
-}
-
-fn check(key: &[u8], limit: usize) -> Result<()> {
-    let too_long = || Error::KeyTooLong { engine: SCHEME, len: key.len(), limit };
-    if key.len() > limit {
-        return Err(too_long());
-    }
-    key::check(key).map_err(|fault| match fault {
-        KeyFault::TooLong => too_long(),
-        KeyFault::Empty => Error::InvalidKey { engine: SCHEME, reason: "it is empty" },
-        KeyFault::Blank => {
-            let reason = "it has a blank or a control character; memcached takes neither";
-            Error::InvalidKey { engine: SCHEME, reason }
-        }
-    })
-}
-
-fn unix_now_s() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs())
 }

@@ -162,6 +162,21 @@ impl Shared {
         self.nodes.iter().map(|node| Connection::new(Arc::clone(node), self.terms)).collect()
     }
 
+    /// The nodes to which sessions connect.
+    pub(super) fn nodes(&self) -> &[Arc<Node>] {
+        &self.nodes
+    }
+
+    /// The terms of every conversation with a node.
+    pub(super) fn terms(&self) -> Terms {
+        self.terms
+    }
+
+    /// Whether requests are sent without waiting for the answers to those before.
+    pub(super) fn has_pipeline(&self) -> bool {
+        self.terms.keep && self.abilities.pipeline
+    }
+
     pub(super) fn count_connection(&self) {
         self.n_connections.fetch_add(1, Ordering::Relaxed);
     }
@@ -311,7 +326,7 @@ impl Store for MemcachedStore {
             groups: false,
             leases: shared.has_versions,
             tokens: false,
-            pipeline: false,
+            pipeline: shared.has_pipeline(),
             namespaces: false,
             forks: false,
             clear: shared.is_managed(),

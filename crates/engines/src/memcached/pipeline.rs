@@ -1,0 +1,271 @@
+//! Requests that are sent without waiting for the answers to those before.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use larder_protocol::storage::StorageRequest;
+use larder_protocol::{meta, text};
+use larder_store::{Answered, Pipeline, Put, Result, SetMode, SetOptions, Watch};
+
+use super::connection::Wire;
+use super::keys::Cursor;
+use super::outstanding::{Asked, NodePeer};
+use super::request::{LONGEST_SENT, able};
+use super::store::Shared;
+use crate::counters::Requests;
+use crate::pipelined::{Link, Links};
+
+/// The longest line of a request for several keys. A server keeps a line in memory until it has all of it.
+const LINE_LEN: usize = 32 * 1024;
+
+/// The links of a session to its nodes.
+#[derive(Debug)]
+pub(super) struct MemcachedPipeline {
+    shared: Arc<Shared>,
+    requests: Arc<Requests>,
+    wire: Wire,
+    links: Links<NodePeer>,
+    /// The node of each key of a batch, kept to reuse its memory.
+    nodes: Vec<usize>,
+}
+
+impl MemcachedPipeline {
+    pub(super) fn new(shared: &Arc<Shared>, requests: &Arc<Requests>) -> Self {
+        let peers = shared.nodes().iter().map(|node| NodePeer::new(shared, node));
+        let links = Links::new(peers, shared.terms().timeout);
+        let (shared, requests) = (Arc::clone(shared), Arc::clone(requests));
+        let wire = shared.terms().wire;
+        Self { shared, requests, wire, links, nodes: Vec::new() }
+    }
+
+    /// Sends a request of one command about a valid key.
+    #[inline]
+    fn ask(
+        &mut self,
+        id: usize,
+        key: &[u8],
+        asked: Asked,
+        encode: impl FnOnce(&mut Link<NodePeer>),
+    ) -> Result<()> {
+        self.links.ask(self.shared.node_of(key), id, asked, encode)?;
+        self.requests.sent.add_one();
+        Ok(())
+    }
+
+    /// Finds the nodes of a batch, and opens their links. A batch that cannot be sent as a whole is not sent at all.
+    fn find_nodes<'k>(&mut self, keys: impl Iterator<Item = &'k [u8]>) -> Result<()> {
+        self.nodes.clear();
+        for key in keys {
+            let node = self.shared.node_of(key);
+            self.links.opened(node)?;
+            self.nodes.push(node);
+        }
+        Ok(())
+    }
+
+    /// Asks for values by several commands.
+    fn get_split(&mut self, id: usize, keys: &[&[u8]]) -> Result<()> {
+        self.find_nodes(keys.iter().copied())?;
+        for (place, key) in keys.iter().enumerate() {
+            let link = self.links.part(self.nodes[place]);
+            match self.wire {
+                Wire::Meta => meta::get::encode(&mut link.output, key),
+                Wire::Text => {
+                    if link.peer.line_len + key.len() > LINE_LEN {
+                        end_line(id, link);
+                        self.requests.sent.add_one();
+                    }
+                    add_text_key(link, key);
+                }
+            }
+            link.add_place(place);
+        }
+        for link in self.links.parts() {
+            match self.wire {
+                Wire::Meta => link.push_read(id, Asked::GetMany { n_keys: link.n_keys(), next: 0 }),
+                Wire::Text => end_line(id, link),
+            }
+            self.requests.sent.add_one();
+        }
+        self.links.end_batch(id);
+        Ok(())
+    }
+}
+
+impl Pipeline for MemcachedPipeline {
+    fn watch_with(&mut self, watch: Box<dyn Watch>) -> Result<()> {
+        self.links.watch_with(watch)
+    }
+
+    fn connect(&mut self) -> Result<()> {
+        self.links.connect()
+    }
+
+    #[inline]
+    fn get(&mut self, id: usize, key: &[u8]) -> Result<()> {
+        self.shared.check(key)?;
+        match self.wire {
+            Wire::Meta => {
+                self.ask(id, key, Asked::Get, |link| meta::get::encode(&mut link.output, key))
+            }
+            Wire::Text => self.ask(id, key, Asked::Get, |link| {
+                text::get::encode(&mut link.output, [key]);
+                link.peer.keys.push(key);
+            }),
+        }
+    }
+
+    fn get_many(&mut self, id: usize, keys: &[&[u8]]) -> Result<()> {
+        keys.iter().try_for_each(|key| self.shared.check(key))?;
+        let Some(first) = keys.first().filter(|_| self.links.len() == 1) else {
+            return self.get_split(id, keys);
+        };
+        let n_keys = u32::try_from(keys.len()).unwrap_or(u32::MAX);
+        match self.wire {
+            Wire::Meta => self.ask(id, first, Asked::GetMany { n_keys, next: 0 }, |link| {
+                for key in keys {
+                    meta::get::encode(&mut link.output, key);
+                }
+            }),
+            Wire::Text if keys.iter().map(|key| key.len() + 1).sum::<usize>() > LINE_LEN => {
+                self.get_split(id, keys)
+            }
+            Wire::Text => {
+                let asked = Asked::GetManyText { n_keys, cursor: Cursor::default() };
+                self.ask(id, first, asked, |link| {
+                    text::get::encode(&mut link.output, keys.iter().copied());
+                    for key in keys {
+                        link.peer.keys.push(key);
+                    }
+                })
+            }
+        }
+    }
+
+    fn set(&mut self, id: usize, key: &[u8], value: &[u8], options: &SetOptions) -> Result<()> {
+        let request = self.shared.storage_request(&Put { key, value, options: *options })?;
+        let (value_len, wire) = (value.len(), self.wire);
+        if value_len <= LONGEST_SENT {
+            let asked = Asked::Set { value_len };
+            return self.ask(id, key, asked, |link| add_set(wire, link, &request, value));
+        }
+        if options.mode != SetMode::Set {
+            return Err(self.shared.too_large(value_len));
+        }
+        self.ask(id, key, Asked::Oversized { value_len }, |link| add_delete(wire, link, key))
+    }
+
+    fn set_many(&mut self, id: usize, entries: &[Put<'_>]) -> Result<()> {
+        // Any node will do for a key that is refused below.
+        self.find_nodes(entries.iter().map(|entry| entry.key))?;
+        for (place, entry) in entries.iter().enumerate() {
+            let request = match self.shared.storage_request(entry) {
+                Ok(request) => request,
+                Err(error) => {
+                    self.links.refuse(id, place, error);
+                    continue;
+                }
+            };
+            let value_len = entry.value.len();
+            if value_len > LONGEST_SENT && entry.options.mode != SetMode::Set {
+                self.links.refuse(id, place, self.shared.too_large(value_len));
+                continue;
+            }
+            let link = self.links.part(self.nodes[place]);
+            if value_len > LONGEST_SENT {
+                add_delete(self.wire, link, entry.key);
+                link.push_write(id, Asked::Oversized { value_len }, place);
+            } else {
+                add_set(self.wire, link, &request, entry.value);
+                link.push_write(id, Asked::Set { value_len }, place);
+            }
+        }
+        self.requests.sent.add(self.links.parts().count() as u64);
+        self.links.end_batch(id);
+        Ok(())
+    }
+
+    fn delete(&mut self, id: usize, key: &[u8]) -> Result<()> {
+        self.shared.check(key)?;
+        let wire = self.wire;
+        self.ask(id, key, Asked::Delete, |link| add_delete(wire, link, key))
+    }
+
+    fn touch(&mut self, id: usize, key: &[u8], ttl: Option<Duration>) -> Result<()> {
+        self.shared.check(key)?;
+        able(self.shared.abilities().touch, "touch")?;
+        let (exptime, wire) = (self.shared.exptime(ttl)?, self.wire);
+        self.ask(id, key, Asked::Touch, |link| match wire {
+            Wire::Text => text::touch::encode(&mut link.output, key, exptime),
+            Wire::Meta => meta::get::encode_touch(&mut link.output, key, exptime),
+        })
+    }
+
+    #[inline]
+    fn flush(&mut self) {
+        self.links.flush();
+    }
+
+    #[inline]
+    fn unsent_bytes(&mut self) -> usize {
+        self.links.unsent_bytes()
+    }
+
+    #[inline]
+    fn n_outstanding(&mut self) -> usize {
+        self.links.n_outstanding()
+    }
+
+    #[inline]
+    fn is_ready(&mut self) -> bool {
+        self.links.is_ready()
+    }
+
+    #[inline]
+    fn receive(&mut self, link: usize, room: &mut [u8], answered: &mut Answered<'_>) {
+        self.links.receive(link, room, answered);
+    }
+
+    fn wait(&mut self, room: &mut [u8], answered: &mut Answered<'_>) {
+        self.links.wait(room, answered);
+    }
+
+    fn expire(&mut self, answered: &mut Answered<'_>) {
+        self.links.expire(answered);
+    }
+}
+
+/// Adds a key to the line that is being put together.
+fn add_text_key(link: &mut Link<NodePeer>, key: &[u8]) {
+    if link.peer.line_len == 0 {
+        link.output.extend_from_slice(b"get");
+    }
+    link.output.push(b' ');
+    link.output.extend_from_slice(key);
+    link.peer.line_len += key.len() + 1;
+    link.peer.keys.push(key);
+}
+
+/// Ends the line that is being put together.
+fn end_line(id: usize, link: &mut Link<NodePeer>) {
+    link.output.extend_from_slice(b"\r\n");
+    link.peer.line_len = 0;
+    let n_keys = link.n_keys();
+    link.push_read(id, Asked::GetManyText { n_keys, cursor: Cursor::default() });
+}
+
+#[inline]
+fn add_set(wire: Wire, link: &mut Link<NodePeer>, request: &StorageRequest<'_>, value: &[u8]) {
+    match wire {
+        Wire::Text => text::set::encode_header(&mut link.output, request),
+        Wire::Meta => meta::set::encode_header(&mut link.output, request),
+    }
+    link.add_value(value, b"\r\n");
+}
+
+fn add_delete(wire: Wire, link: &mut Link<NodePeer>, key: &[u8]) {
+    match wire {
+        Wire::Text => text::delete::encode(&mut link.output, key),
+        Wire::Meta => meta::delete::encode(&mut link.output, key),
+    }
+}

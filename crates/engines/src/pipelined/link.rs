@@ -1,0 +1,476 @@
+//! One connection, the requests that are not sent, and those that are not answered.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, IoSlice};
+use std::os::fd::{AsRawFd as _, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use larder_store::{Answer, Error, Result};
+
+use super::batches::Teller;
+use super::outstanding::{End, Outstanding, Role};
+use super::{Peer, Read, kept};
+use crate::socket::Socket;
+
+/// Up to this length a value is copied into the requests, which then leave together.
+const COPIED_LEN: usize = 32 * 1024;
+
+/// With more bytes of requests than this, a value is not added before some are sent.
+const OUTPUT_LEN: usize = 128 * 1024;
+
+/// The memory for requests that a link keeps when all are sent.
+const OUTPUT_KEPT: usize = 2 * OUTPUT_LEN;
+
+/// The bytes that are read when it is not known how many an answer takes.
+const STEP: usize = 4 * 1024;
+
+/// A link to one node, opened by its first request and again after a failure.
+#[derive(Debug)]
+pub(crate) struct Link<P: Peer> {
+    /// The engine's part.
+    pub(crate) peer: P,
+    socket: Option<Socket>,
+    /// Whether requests can be added: there is a socket, and it has not failed.
+    is_open: bool,
+    /// Requests, of which the first `n_sent` bytes are sent.
+    pub(crate) output: Vec<u8>,
+    n_sent: usize,
+    /// Whether the socket has taken less than there was.
+    wants_room: bool,
+    /// The beginning of an answer, and the number of bytes of the whole, if it is known.
+    kept: Vec<u8>,
+    needed: usize,
+    outstanding: VecDeque<Outstanding<P::Asked>>,
+    /// The places in their batches of the keys that are read.
+    places: VecDeque<u32>,
+    /// The keys of the command that is being put together.
+    n_keys: u32,
+    /// The first error of the foremost batch; without requests, the error of bytes that no request asked for.
+    error: Option<Error>,
+    /// The reason why the connection could not be written to. What has arrived before is still read.
+    failure: Option<io::Error>,
+    /// Whether something has arrived, or the first request was asked, since the last look at the clock.
+    has_progressed: bool,
+    silent_since: Option<Instant>,
+}
+
+/// The end of a connection.
+enum Loss {
+    /// By the system.
+    System(io::Error),
+    /// By an answer after which nothing can be read.
+    Broken(Error),
+}
+
+impl<P: Peer> Link<P> {
+    pub(super) fn new(peer: P) -> Self {
+        Self {
+            peer,
+            socket: None,
+            is_open: false,
+            output: Vec::new(),
+            n_sent: 0,
+            wants_room: false,
+            kept: Vec::new(),
+            needed: 0,
+            outstanding: VecDeque::new(),
+            places: VecDeque::new(),
+            n_keys: 0,
+            error: None,
+            failure: None,
+            has_progressed: false,
+            silent_since: None,
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// Opens the connection. A failed connection whose requests have not been told so stays as it is.
+    #[cold]
+    pub(super) fn open(&mut self) -> Result<()> {
+        if let Some(failure) = &self.failure {
+            return Err(self.peer.failed(same(failure)));
+        }
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
+        self.socket = Some(self.peer.open()?);
+        self.is_open = true;
+        Ok(())
+    }
+
+    /// The socket, and whether it wants room to write.
+    pub(super) fn watched(&self) -> Option<(BorrowedFd<'_>, bool)> {
+        self.socket.as_ref().map(|socket| (socket.fd(), self.wants_room))
+    }
+
+    /// The socket for a call of `poll`; without requests it is left out.
+    pub(super) fn polled(&self) -> libc::pollfd {
+        let socket = self.socket.as_ref().filter(|_| self.is_waiting());
+        let fd = socket.map_or(-1, |socket| socket.fd().as_raw_fd());
+        let room = if self.unsent_bytes() > 0 { libc::POLLOUT } else { 0 };
+        libc::pollfd { fd, events: libc::POLLIN | room, revents: 0 }
+    }
+
+    #[inline]
+    pub(super) fn unsent_bytes(&self) -> usize {
+        self.output.len() - self.n_sent
+    }
+
+    /// Whether commands wait for their answers.
+    #[inline]
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.outstanding.is_empty()
+    }
+
+    /// Whether the connection has failed while it was written to.
+    pub(super) fn has_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    /// Adds a command whose bytes are in the output.
+    #[inline]
+    pub(super) fn push(&mut self, id: usize, asked: P::Asked, role: Role) {
+        if self.outstanding.is_empty() {
+            self.has_progressed = true;
+        }
+        self.outstanding.push_back(Outstanding { id, asked, role });
+    }
+
+    /// Adds a command that stores the entry at a place of a batch.
+    pub(crate) fn push_write(&mut self, id: usize, asked: P::Asked, place: usize) {
+        let place = u32::try_from(place).unwrap_or(u32::MAX);
+        self.push(id, asked, Role::Write { place, end: End::Nothing });
+    }
+
+    /// Adds a key of a batch to the command that is being put together.
+    #[inline]
+    pub(crate) fn add_place(&mut self, place: usize) {
+        self.places.push_back(u32::try_from(place).unwrap_or(u32::MAX));
+        self.n_keys += 1;
+    }
+
+    /// The keys of the command that is being put together.
+    pub(crate) fn n_keys(&self) -> u32 {
+        self.n_keys
+    }
+
+    /// Adds the command that reads those keys.
+    pub(crate) fn push_read(&mut self, id: usize, asked: P::Asked) {
+        let n_keys = std::mem::take(&mut self.n_keys);
+        self.push(id, asked, Role::Read { n_keys, end: End::Nothing });
+    }
+
+    /// Makes the newest command the last of its batch on this link.
+    pub(super) fn set_end(&mut self, end: End) {
+        if let Some(newest) = self.outstanding.back_mut() {
+            newest.role.set_end(end);
+        }
+    }
+
+    /// Adds a value and the bytes behind it to the output. What the socket takes of a large value is not copied.
+    #[inline]
+    pub(crate) fn add_value(&mut self, value: &[u8], behind: &[u8]) {
+        if value.len() > COPIED_LEN || self.output.len() > OUTPUT_LEN {
+            return self.send_large(value, behind);
+        }
+        self.output.extend_from_slice(value);
+        self.output.extend_from_slice(behind);
+    }
+
+    fn send_large(&mut self, value: &[u8], behind: &[u8]) {
+        let before = self.output.len() - self.n_sent;
+        let mut n_sent = 0;
+        if !self.wants_room
+            && let Some(socket) = &mut self.socket
+            && self.failure.is_none()
+        {
+            let slices = [&self.output[self.n_sent..], value, behind].map(IoSlice::new);
+            match socket.send_slices_now(&slices) {
+                Ok(sent) => n_sent = sent,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(error) => return self.fail_later(error),
+            }
+        }
+        if n_sent < before {
+            self.n_sent += n_sent;
+        } else {
+            self.output.clear();
+            self.n_sent = 0;
+        }
+        let n_sent = n_sent.saturating_sub(before);
+        let in_value = n_sent.min(value.len());
+        self.output.extend_from_slice(&value[in_value..]);
+        self.output.extend_from_slice(&behind[n_sent - in_value..]);
+    }
+
+    /// Sends what the socket takes without waiting. Whether it wants room now, where that has changed.
+    #[inline]
+    pub(super) fn flush(&mut self) -> Option<bool> {
+        while self.n_sent < self.output.len() {
+            let Some(socket) = &mut self.socket else { return None };
+            match socket.send_now(&self.output[self.n_sent..]) {
+                Ok(sent) => {
+                    self.n_sent += sent;
+                    // A large request may take longer than the timeout, as long as the node reads it.
+                    self.has_progressed |= self.wants_room;
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    return self.keep_unsent();
+                }
+                Err(error) => {
+                    self.fail_later(error);
+                    return None;
+                }
+            }
+        }
+        self.n_sent = 0;
+        self.output.clear();
+        if self.output.capacity() > OUTPUT_KEPT {
+            self.output = Vec::new();
+        }
+        if self.wants_room {
+            self.wants_room = false;
+            return Some(false);
+        }
+        None
+    }
+
+    /// The socket takes no more.
+    #[cold]
+    fn keep_unsent(&mut self) -> Option<bool> {
+        if self.n_sent > OUTPUT_KEPT && self.n_sent > self.output.len() / 2 {
+            self.output.drain(..self.n_sent);
+            self.n_sent = 0;
+        }
+        if self.wants_room {
+            return None;
+        }
+        self.wants_room = true;
+        Some(true)
+    }
+
+    /// Notes that the connection takes no bytes. The next [`receive`](Self::receive) reads what has arrived before, and
+    /// tells the requests. The shut socket is readable, so whoever watches it will call that.
+    #[cold]
+    pub(super) fn fail_later(&mut self, failure: io::Error) {
+        self.is_open = false;
+        self.output = Vec::new();
+        self.n_sent = 0;
+        self.failure = Some(failure);
+        if let Some(socket) = &self.socket {
+            socket.shut();
+        }
+    }
+
+    /// Reads what has arrived, or with `waits` waits for something first, and passes on the answers.
+    #[inline]
+    pub(super) fn receive(
+        &mut self,
+        mut waits: bool,
+        room: &mut [u8],
+        teller: &mut Teller<'_, '_>,
+    ) {
+        loop {
+            match self.receive_once(waits, room, teller) {
+                Ok(true) => waits = false,
+                Ok(false) => return,
+                Err(loss) => return self.lose(loss, teller),
+            }
+        }
+    }
+
+    /// Reads once. Whether there may be more.
+    #[inline]
+    fn receive_once(
+        &mut self,
+        waits: bool,
+        room: &mut [u8],
+        teller: &mut Teller<'_, '_>,
+    ) -> Result<bool, Loss> {
+        let Some(socket) = &mut self.socket else { return Ok(false) };
+        let n_kept = self.kept.len();
+        if n_kept >= room.len().min(kept::SMALL) || self.needed > room.len() {
+            return self.receive_large(waits, teller);
+        }
+        room[..n_kept].copy_from_slice(&self.kept);
+        let received = socket.receive(waits, &mut room[n_kept..]);
+        let Some(received) = arrived(waits, received)? else { return Ok(false) };
+        self.kept.clear();
+        self.has_progressed = true;
+        let input = &room[..n_kept + received];
+        let n_read = self.read(input, teller).map_err(Loss::Broken)?;
+        let rest = &input[n_read..];
+        if !rest.is_empty() {
+            kept::make_room(&mut self.kept, rest.len());
+            self.kept.extend_from_slice(rest);
+        }
+        Ok(input.len() == room.len() && self.is_waiting())
+    }
+
+    /// Reads an answer that is too large for the caller's memory, or that comes in many pieces, into memory of its own.
+    #[cold]
+    fn receive_large(&mut self, waits: bool, teller: &mut Teller<'_, '_>) -> Result<bool, Loss> {
+        let Some(socket) = &mut self.socket else { return Ok(false) };
+        let len = if self.needed > self.kept.len() { self.needed } else { self.kept.len() + STEP };
+        kept::make_room(&mut self.kept, len);
+        let missing = len - self.kept.len();
+        let received = socket.receive_onto(waits, &mut self.kept, missing);
+        let Some(received) = arrived(waits, received)? else { return Ok(false) };
+        self.has_progressed = true;
+        let mut kept = std::mem::take(&mut self.kept);
+        let n_read = self.read(&kept, teller).map_err(Loss::Broken)?;
+        kept.drain(..n_read);
+        kept::let_go(&mut kept);
+        self.kept = kept;
+        Ok(received == missing && self.is_waiting())
+    }
+
+    /// Reads whole answers and passes them on. The number of their bytes.
+    #[inline]
+    fn read(&mut self, input: &[u8], teller: &mut Teller<'_, '_>) -> Result<usize> {
+        let mut n_read = 0;
+        while let Some(foremost) = self.outstanding.front_mut() {
+            match self.peer.read(&mut foremost.asked, &input[n_read..]) {
+                Read::Told(answer, len) => {
+                    n_read += len;
+                    let id = foremost.id;
+                    match foremost.role {
+                        Role::Whole if !answer.is_last() => teller.more(id, answer),
+                        Role::Whole => {
+                            self.outstanding.pop_front();
+                            teller.last(id, answer);
+                        }
+                        role => self.tell_part(id, role, answer, teller),
+                    }
+                }
+                Read::Skipped(len) => n_read += len,
+                Read::Incomplete(needed) => {
+                    self.needed = needed;
+                    return Ok(n_read);
+                }
+                Read::Broken(error) => return Err(error),
+            }
+        }
+        self.needed = 0;
+        if n_read < input.len() {
+            return Err(self.peer.unasked(&input[n_read..]));
+        }
+        Ok(n_read)
+    }
+
+    /// Passes on the answer to a command of a batch.
+    fn tell_part(
+        &mut self,
+        id: usize,
+        role: Role,
+        answer: Answer<'_>,
+        teller: &mut Teller<'_, '_>,
+    ) {
+        let end = match (role, answer) {
+            (Role::Write { place, end }, Answer::Stored(outcome)) => {
+                let place = place as usize;
+                teller.more(id, Answer::Outcome { place, outcome: Ok(outcome) });
+                end
+            }
+            (Role::Write { place, end }, Answer::Failed(error)) => {
+                let place = place as usize;
+                teller.more(id, Answer::Outcome { place, outcome: Err(error) });
+                end
+            }
+            (Role::Read { .. }, Answer::Entry { place, value, meta }) => {
+                let place = self.places.get(place).map_or(place, |place| *place as usize);
+                return teller.more(id, Answer::Entry { place, value, meta });
+            }
+            (Role::Read { n_keys, end }, answer) => {
+                self.places.drain(..self.places.len().min(n_keys as usize));
+                if let Answer::Failed(error) = answer {
+                    self.error.get_or_insert(error);
+                }
+                end
+            }
+            // A command that stores has no other answer.
+            (role, _) => role.end().unwrap_or(End::Nothing),
+        };
+        self.outstanding.pop_front();
+        if end != End::Nothing {
+            teller.end(id, end, self.error.take());
+        }
+    }
+
+    /// Fails all requests, and closes the connection.
+    #[cold]
+    fn lose(&mut self, loss: Loss, teller: &mut Teller<'_, '_>) {
+        let failure = self.failure.take();
+        self.close();
+        let (mut first, source) = match loss {
+            Loss::System(source) => (None, Some(failure.unwrap_or(source))),
+            Loss::Broken(error) => (Some(error), None),
+        };
+        let mut error = self.error.take();
+        while let Some(Outstanding { id, role, .. }) = self.outstanding.pop_front() {
+            let end = role.end();
+            if end == Some(End::Nothing) {
+                continue;
+            }
+            let lost = first.take().unwrap_or_else(|| match &source {
+                Some(source) => self.peer.failed(same(source)),
+                None => self.peer.lost_behind(),
+            });
+            match end {
+                None => teller.last(id, Answer::Failed(lost)),
+                Some(end) => teller.end(id, end, Some(error.take().unwrap_or(lost))),
+            }
+        }
+        // The next request is told what the connection has done, because nobody else can be.
+        self.error = first;
+    }
+
+    /// Closes the connection.
+    pub(super) fn close(&mut self) {
+        self.socket = None;
+        self.is_open = false;
+        self.wants_room = false;
+        self.output = Vec::new();
+        self.kept = Vec::new();
+        (self.n_sent, self.needed, self.n_keys) = (0, 0, 0);
+        self.silent_since = None;
+        self.places.clear();
+        self.peer.forget();
+    }
+
+    /// Fails all requests because the node has been silent for too long.
+    #[cold]
+    pub(super) fn give_up(&mut self, teller: &mut Teller<'_, '_>) {
+        self.lose(Loss::System(ErrorKind::TimedOut.into()), teller);
+    }
+
+    /// Whether the node has been silent for longer than `timeout`, as far as earlier looks at the clock tell.
+    pub(super) fn is_silent(&mut self, now: Instant, timeout: Duration) -> bool {
+        if std::mem::take(&mut self.has_progressed) || !self.is_waiting() {
+            self.silent_since = None;
+        }
+        self.is_waiting() && now.duration_since(*self.silent_since.get_or_insert(now)) >= timeout
+    }
+}
+
+/// The number of bytes that have arrived; `None` where there is nothing to be read without waiting.
+#[inline]
+fn arrived(waits: bool, received: io::Result<usize>) -> Result<Option<usize>, Loss> {
+    match received {
+        Ok(received) => Ok(Some(received)),
+        Err(error) if error.kind() == ErrorKind::WouldBlock && !waits => Ok(None),
+        Err(error) => Err(Loss::System(error)),
+    }
+}
+
+/// The same error once more, for another request.
+fn same(error: &io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(code) => io::Error::from_raw_os_error(code),
+        None => error.kind().into(),
+    }
+}

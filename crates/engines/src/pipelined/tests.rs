@@ -1,0 +1,1 @@
+//! Tests of links whose other end is a socket of the test.
