@@ -1,6 +1,6 @@
 //! The keys of reads that have no answer yet, for a protocol whose answers name them.
 
-/// The keys of requests, in order: each behind its length and a mark.
+/// The keys of requests, in order: each behind its length, and a mark that is 1 while an answer has passed it over.
 #[derive(Debug, Default)]
 pub(super) struct Keys {
     bytes: Vec<u8>,
@@ -17,7 +17,7 @@ pub(super) struct Cursor {
     offset: u32,
 }
 
-/// The bytes before a key: its length, and 1 once it is answered.
+/// The bytes before a key: its length and the mark.
 const BEFORE_KEY: usize = 2;
 
 impl Keys {
@@ -58,47 +58,60 @@ impl Keys {
         }
     }
 
-    /// Finds a key without an answer among the first `n_keys`: from the cursor on, and then before it.
-    pub(super) fn find(&self, key: &[u8], n_keys: u32, cursor: Cursor) -> Option<Cursor> {
-        let mut here = cursor;
-        while here.place < n_keys {
-            let found = self.key(here.offset as usize);
-            if found == key && !self.is_marked(here) {
-                return Some(here);
-            }
-            here = here.behind(found);
+    /// The key at a cursor.
+    #[inline]
+    pub(super) fn at(&self, cursor: Cursor) -> &[u8] {
+        self.key(cursor.offset as usize)
+    }
+
+    /// Finds a key without an answer among the first `n_keys`, and moves the cursor behind it. Keys that are passed over may
+    /// be found later.
+    #[cold]
+    pub(super) fn find(&mut self, key: &[u8], n_keys: u32, cursor: &mut Cursor) -> Option<u32> {
+        let mut here = *cursor;
+        while here.place < n_keys && self.at(here) != key {
+            here.advance(self.at(here));
         }
+        if here.place == n_keys {
+            return self.find_passed(key, *cursor);
+        }
+        while cursor.place < here.place {
+            self.set_passed(*cursor, true);
+            cursor.advance(self.at(*cursor));
+        }
+        cursor.advance(key);
+        Some(here.place)
+    }
+
+    /// Finds a key before the cursor that was passed over.
+    fn find_passed(&mut self, key: &[u8], cursor: Cursor) -> Option<u32> {
         let mut here = Cursor::default();
         while here.place < cursor.place {
-            let found = self.key(here.offset as usize);
-            if found == key && !self.is_marked(here) {
-                return Some(here);
+            if self.is_passed(here) && self.at(here) == key {
+                self.set_passed(here, false);
+                return Some(here.place);
             }
-            here = here.behind(found);
+            here.advance(self.at(here));
         }
         None
     }
 
-    fn is_marked(&self, at: Cursor) -> bool {
+    fn is_passed(&self, at: Cursor) -> bool {
         self.bytes.get(self.start + at.offset as usize + 1).is_some_and(|mark| *mark != 0)
     }
 
-    /// Notes that a key has its answer. The cursor for the next answer.
-    pub(super) fn mark(&mut self, found: Cursor, cursor: Cursor) -> Cursor {
-        if let Some(mark) = self.bytes.get_mut(self.start + found.offset as usize + 1) {
-            *mark = 1;
-        }
-        if found.place < cursor.place {
-            cursor
-        } else {
-            found.behind(self.key(found.offset as usize))
+    fn set_passed(&mut self, at: Cursor, is_passed: bool) {
+        if let Some(mark) = self.bytes.get_mut(self.start + at.offset as usize + 1) {
+            *mark = u8::from(is_passed);
         }
     }
 }
 
 impl Cursor {
-    fn behind(self, key: &[u8]) -> Self {
-        let len = u32::try_from(BEFORE_KEY + key.len()).unwrap_or(u32::MAX);
-        Self { place: self.place + 1, offset: self.offset + len }
+    /// Moves behind a key.
+    #[inline]
+    pub(super) fn advance(&mut self, key: &[u8]) {
+        self.place += 1;
+        self.offset += u32::try_from(BEFORE_KEY + key.len()).unwrap_or(u32::MAX);
     }
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use larder_protocol::text::get::GetReply;
 use larder_protocol::{Malformed, Parse, Parsed, meta, text};
 use larder_store::{Answer, Error, Meta, Result};
 
@@ -15,6 +16,9 @@ use super::refusal;
 use super::store::Shared;
 use crate::pipelined::{Peer, Read};
 use crate::socket::Socket;
+
+/// The bytes between a value and the next line.
+const END_OF_VALUE: &[u8; 2] = b"\r\n";
 
 /// A node at the other end of a link.
 #[derive(Debug)]
@@ -163,34 +167,54 @@ impl NodePeer {
         read
     }
 
-    /// Reads a value of several keys, or the end of them. A proxy may answer in another order than asked.
+    /// Reads a value of several keys, or the end of them.
+    #[inline]
     fn read_many_text<'i>(
         &mut self,
         input: &'i [u8],
         n_keys: u32,
         cursor: &mut Cursor,
     ) -> Read<'i> {
-        let mut found = None;
-        let parsed = text_header(input, |key| {
-            found = self.keys.find(key, n_keys, *cursor);
-            found.map(|found| found.place as usize)
-        });
-        match (parsed, found) {
-            (Ok(Parsed::Complete(Ok(Some(header)), len)), Some(found)) => {
-                let place = header.place;
+        let next = self.keys.at(*cursor);
+        match text::get::parse_hit(input, next) {
+            Some((header, len)) if cursor.place < n_keys => {
+                let place = cursor.place as usize;
                 let entry = |value, meta| Answer::Entry { place, value, meta };
-                let read = self.value(input, len, header, b"\r\n", entry);
+                let read = self.value(input, len, text_value(header, place), END_OF_VALUE, entry);
                 if let Read::Told(..) = &read {
-                    *cursor = self.keys.mark(found, *cursor);
+                    cursor.advance(next);
                 }
                 read
             }
-            (Ok(Parsed::Complete(Ok(None), len)), _) => {
-                self.keys.remove(n_keys);
-                Read::Told(Answer::End, len)
-            }
-            (parsed, _) => part_of_answer(self.told(parsed, 0, input, |_| Answer::End)),
+            _ => self.search_many_text(input, n_keys, cursor),
         }
+    }
+
+    /// The same where the next key is absent. A proxy may answer in another order than asked.
+    fn search_many_text<'i>(
+        &mut self,
+        input: &'i [u8],
+        n_keys: u32,
+        cursor: &mut Cursor,
+    ) -> Read<'i> {
+        let (header, len) = match text::get::parse_reply(input) {
+            Ok(Parsed::Complete(Ok(GetReply::Value(header)), len)) => (header, len),
+            Ok(Parsed::Complete(Ok(GetReply::End), len)) => {
+                self.keys.remove(n_keys);
+                return Read::Told(Answer::End, len);
+            }
+            parsed => return part_of_answer(self.told(parsed, 0, input, |_| Answer::End)),
+        };
+        let whole = len + header.len + END_OF_VALUE.len();
+        if input.len() < whole {
+            return Read::Incomplete(whole);
+        }
+        let Some(place) = self.keys.find(header.key, n_keys, cursor) else {
+            return self.malformed(Malformed { command: "get" }, input);
+        };
+        let place = place as usize;
+        let entry = |value, meta| Answer::Entry { place, value, meta };
+        self.value(input, len, text_value(header, place), END_OF_VALUE, entry)
     }
 }
 
