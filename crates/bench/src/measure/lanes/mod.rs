@@ -285,10 +285,10 @@ impl<'a, P: Pace> Driver<'a, P> {
                 continue;
             }
             self.judge.draw.act_for(lane.number);
-            lane.next = 0;
             // Of a trace whose writes are left out, a part may have no operation.
             while lane.n_drawn() == 0 && !self.judge.draw.is_over() {
                 self.judge.draw.fill(&mut lane.block, for_each);
+                lane.next = 0;
             }
             drawn += for_each;
             if in_order || drawn + for_each > DRAWN {
