@@ -3,19 +3,34 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
-use larder_store::{Result, Session, SetOptions, Stats, Store, TierStats};
+use larder_store::{Error, Result, Session, SetOptions, Stats, Store, TierStats};
 
 use crate::guest::GuestExecutor;
-use crate::measure::{KeyState, PhasePlan, PhaseResult, ReadBack, Reader, run_phase};
+use crate::measure::{Idle, KeyState, PhasePlan, PhaseResult, ReadBack, Reader, run_phase};
 use crate::plan::PlannedPoint;
 use crate::target::Target;
-use crate::usage::{major_faults, own_memory};
+use crate::usage::{Servers, major_faults, own_memory};
+
+/// Readings of a server's memory until it is taken as settled, at most.
+const SETTLING_READINGS: u32 = 40;
+/// The time between two of them.
+const BETWEEN_READINGS: Duration = Duration::from_millis(25);
 
 /// The threads or the guest that carry out the phases of a turn.
 pub(super) enum Executor<'a> {
-    Threads { point: &'a PlannedPoint, sessions: Vec<Box<dyn Session>>, store: Arc<dyn Store> },
-    Guest { point: &'a PlannedPoint, guest: Box<GuestExecutor> },
+    Threads {
+        point: &'a PlannedPoint,
+        sessions: Vec<Box<dyn Session>>,
+        /// Sessions that are connected and say nothing, and what they cost.
+        idle: (Vec<Box<dyn Session>>, Option<Idle>),
+        store: Arc<dyn Store>,
+    },
+    Guest {
+        point: &'a PlannedPoint,
+        guest: Box<GuestExecutor>,
+    },
 }
 
 /// The reader that looks for what the threads have stored and deleted, through the threads' own sessions. Where the
@@ -33,6 +48,40 @@ fn reader<'r>(
     Reader { keys, values, state, sessions, set_options, flags_again, together, stop }
 }
 
+/// Opens connections that say nothing, and measures by how much the servers grow.
+fn idle(target: &Target, connections: u32) -> Result<(Vec<Box<dyn Session>>, Option<Idle>)> {
+    if connections == 0 {
+        return Ok((Vec::new(), None));
+    }
+    let before = settled_memory(target);
+    let mut sessions = target.sessions(connections)?;
+    let engine = target.planned.engine.scheme;
+    for session in &mut sessions {
+        let operation = "idle connections";
+        let pipeline = session.pipeline().ok_or(Error::Unsupported { engine, operation })?;
+        pipeline.connect()?;
+    }
+    let grown = settled_memory(target).zip(before).and_then(|(now, then)| now.checked_sub(then));
+    let server_bytes = grown.filter(|bytes| *bytes > 0);
+    Ok((sessions, Some(Idle { connections, server_bytes })))
+}
+
+/// The memory of a target's servers, once two readings agree: a server may accept a connection later than its client
+/// sees it open.
+fn settled_memory(target: &Target) -> Option<u64> {
+    let read = || Some(Servers::read(&target.info.server_pids)?.rss_bytes);
+    let mut last = read()?;
+    for _ in 0..SETTLING_READINGS {
+        std::thread::sleep(BETWEEN_READINGS);
+        let now = read()?;
+        if now == last {
+            break;
+        }
+        last = now;
+    }
+    Some(last)
+}
+
 impl<'a> Executor<'a> {
     /// Gets ready for these phases. A guest is sent all of them before the first. `None` when the run was stopped meanwhile.
     pub(super) fn start(
@@ -47,7 +96,16 @@ impl<'a> Executor<'a> {
             return Ok(guest.map(|guest| Self::Guest { point, guest: Box::new(guest) }));
         }
         let sessions = target.sessions(point.sessions())?;
-        Ok(Some(Self::Threads { point, sessions, store: Arc::clone(&target.store) }))
+        let idle = idle(target, point.idle_connections)?;
+        Ok(Some(Self::Threads { point, sessions, idle, store: Arc::clone(&target.store) }))
+    }
+
+    /// The connections that are open and say nothing.
+    pub(super) fn idle(&self) -> Option<Idle> {
+        match self {
+            Self::Threads { idle, .. } => idle.1,
+            Self::Guest { .. } => None,
+        }
     }
 
     /// The number of requests that may be under way at once.
@@ -85,7 +143,7 @@ impl<'a> Executor<'a> {
         stop: &AtomicBool,
     ) -> Result<ReadBack> {
         match self {
-            Self::Threads { point, sessions, store } => {
+            Self::Threads { point, sessions, store, .. } => {
                 reader(point, (sessions, &**store), (state, set_options, stop)).stored()
             }
             Self::Guest { point, guest } => guest.read_back(point, state, stop),
@@ -100,7 +158,7 @@ impl<'a> Executor<'a> {
         stop: &AtomicBool,
     ) -> Result<ReadBack> {
         match self {
-            Self::Threads { point, sessions, store } => {
+            Self::Threads { point, sessions, store, .. } => {
                 reader(point, (sessions, &**store), (state, set_options, stop)).deleted()
             }
             Self::Guest { point, guest } => guest.read_back_deletes(point, state, stop),

@@ -13,7 +13,7 @@ use super::executor::Executor;
 use super::meter::{Meter, evicted};
 use super::samples::Entry;
 use super::shares::{part, whole};
-use crate::measure::{Arrivals, Clocks, KeyState, PhasePlan, PhaseResult, ReadBack};
+use crate::measure::{Arrivals, Clocks, Coming, KeyState, PhasePlan, PhaseResult, ReadBack};
 use crate::memory;
 use crate::plan::{PlannedPhase, PlannedPoint, phase_seed};
 use crate::target::Target;
@@ -208,7 +208,7 @@ impl Turn<'_> {
 
     fn phase_plan<'p>(
         &'p self,
-        target: &Target,
+        target: &'p Target,
         phase: &'p PlannedPhase,
         number: usize,
     ) -> PhasePlan<'p> {
@@ -256,6 +256,11 @@ impl Turn<'_> {
             },
             threads: self.point.threads,
             pipeline: self.point.load.map(|load| load.pipeline),
+            coming: self
+                .point
+                .connect_rate
+                .filter(|_| phase.measured)
+                .map(|per_s| Coming { store: &*target.store, per_s }),
             tagged: target.tags(self.point),
             pin: self.point.pin,
             seed: phase_seed(self.seed, self.round, number),

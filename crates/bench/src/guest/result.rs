@@ -67,6 +67,7 @@ pub(super) fn add_up(
     let system_ns: u64 = ran.iter().map(|ran| ran.cpu_system_ns).sum();
     Ok(PhaseResult {
         driven: None,
+        comers: None,
         tallies,
         wall: Duration::from_nanos(inside),
         // A program's last operations include the wait for unfinished requests.

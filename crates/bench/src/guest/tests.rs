@@ -259,6 +259,7 @@ fn waiting_for_a_guest_takes_no_processor_time() {
         keys_a_request: 1,
         threads: 1,
         pipeline: None,
+        coming: None,
         tagged: None,
         pin: false,
         seed: 1,

@@ -2,6 +2,7 @@
 
 mod block;
 mod clock;
+mod comers;
 mod curve;
 mod draw;
 mod failures;
@@ -23,6 +24,7 @@ mod worker;
 pub(crate) use block::{Block, Op};
 pub(crate) use clock::{Clocks, Scheduled, cpu_ns_of, now_ns};
 pub use clock::{reading_cost_ns, thread_cpu_ns};
+pub use comers::{Comers, Coming, Idle};
 pub(crate) use curve::{curve, up_to};
 pub(crate) use draw::{Draw, DrawPlan};
 pub(crate) use key_state::KeyState;

@@ -8,7 +8,8 @@ use std::time::Duration;
 use larder_report::Operation;
 use larder_store::{Session, SetOptions};
 
-use super::clock::{Scheduled, process_cpu_ns, thread_cpu_ns, thread_wait_ns};
+use super::clock::{Scheduled, now_ns, process_cpu_ns, thread_cpu_ns, thread_wait_ns};
+use super::comers::{Comers, Coming, Comings, OPENERS};
 use super::draw::{Draw, DrawPlan};
 use super::judge::{Judge, Orders};
 use super::key_state::KeyState;
@@ -59,6 +60,8 @@ pub struct PhasePlan<'a> {
     /// Requests that each session has outstanding at most, where threads drive sessions by readiness; `None` where each
     /// thread has one session and waits for its answers.
     pub pipeline: Option<u32>,
+    /// Connections that come and go meanwhile.
+    pub coming: Option<Coming<'a>>,
     /// Keys of a group, where entries have the tag of their group.
     pub tagged: Option<u32>,
     /// Whether thread i stays on processor i.
@@ -127,6 +130,8 @@ pub struct PhaseResult {
     pub offered: Option<Offered>,
     /// What the connections did, where each thread drives several.
     pub driven: Option<Driven>,
+    /// The connections that came and went meanwhile.
+    pub comers: Option<Comers>,
 }
 
 /// The connections of a phase in which threads drive several.
@@ -181,6 +186,8 @@ pub(crate) fn run_phase(
     let mut shares = Vec::with_capacity(threads as usize);
     let mut waited_ns = Some(0);
     let stops_clock = orders.alone && schedule.is_none();
+    let comings = plan.coming.map(|coming| Comings::new(coming, (keys, values, state), replays));
+    let mut comers: Option<Comers> = None;
     std::thread::scope(|scope| {
         let workers: Vec<_> = sessions
             .chunks_mut(shares_of)
@@ -203,9 +210,21 @@ pub(crate) fn run_phase(
             .collect();
         gate.wait();
         let before = (process_cpu_ns(), thread_cpu_ns());
+        let came_from = now_ns();
+        let openers: Vec<_> = comings
+            .iter()
+            .flat_map(|comings| (0..OPENERS).map(move |_| comings))
+            .map(|comings| scope.spawn(move || comings.open(came_from)))
+            .collect();
         gate.wait();
         let (process, waiting) = (process_cpu_ns() - before.0, thread_cpu_ns() - before.1);
-        others_cpu_ns = process.saturating_sub(waiting);
+        comings.iter().for_each(Comings::end);
+        for opener in openers {
+            let came = opener.join().unwrap_or_else(|panic| resume_unwind(panic));
+            comers = Some(comers.take().map_or_else(|| came.clone(), |sum| sum.merge(&came)));
+        }
+        let opening_ns = comers.as_ref().map_or(0, |comers| comers.cpu_ns);
+        others_cpu_ns = process.saturating_sub(waiting + opening_ns);
         for worker in workers {
             let (share, waited) = worker.join().unwrap_or_else(|panic| resume_unwind(panic));
             // A single thread stops its clock while it draws, and may wait for a processor then, too.
@@ -237,6 +256,7 @@ pub(crate) fn run_phase(
     PhaseResult {
         offered,
         driven: plan.pipeline.map(|_| driven(&shares)),
+        comers,
         tallies,
         wall: Duration::from_nanos(shares.iter().map(|share| share.wall_ns).max().unwrap_or(0)),
         barrier: shares.iter().map(|share| Duration::from_nanos(share.barrier_ns)).max(),
