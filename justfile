@@ -26,6 +26,11 @@ bench-floor:
 bench-segment *parts:
     cargo bench -p larder-bench --bench segment -- {{ parts }}
 
+# The cost of a verified load from many connections beside a bare loop that checks nothing; needs memcached and two
+# processors
+bench-load:
+    cargo bench -p larder-bench --bench load
+
 # Whether verdicts are right: 30 real comparisons of a store with itself and 30 with one slowed by 10 %; 15 minutes at most, far less on an idle machine
 verdicts *arguments:
     cargo bench -p larder-bench --bench verdicts -- {{ arguments }}

@@ -23,8 +23,7 @@ pub(super) enum Executor<'a> {
     Threads {
         point: &'a PlannedPoint,
         sessions: Vec<Box<dyn Session>>,
-        /// Sessions that are connected and say nothing, and what they cost.
-        idle: (Vec<Box<dyn Session>>, Option<Idle>),
+        idle: IdleSessions,
         store: Arc<dyn Store>,
     },
     Guest {
@@ -48,8 +47,11 @@ fn reader<'r>(
     Reader { keys, values, state, sessions, set_options, flags_again, together, stop }
 }
 
+/// Sessions that are connected and say nothing, and what they cost.
+type IdleSessions = (Vec<Box<dyn Session>>, Option<Idle>);
+
 /// Opens connections that say nothing, and measures by how much the servers grow.
-fn idle(target: &Target, connections: u32) -> Result<(Vec<Box<dyn Session>>, Option<Idle>)> {
+fn idle(target: &Target, connections: u32) -> Result<IdleSessions> {
     if connections == 0 {
         return Ok((Vec::new(), None));
     }

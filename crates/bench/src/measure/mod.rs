@@ -3,6 +3,7 @@
 mod block;
 mod clock;
 mod comers;
+mod crew;
 mod curve;
 mod draw;
 mod failures;

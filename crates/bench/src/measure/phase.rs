@@ -1,24 +1,22 @@
-//! One phase of one target: its threads start together, work, and are added up.
+//! One phase of one target: its plan, and the sum of what its threads have done.
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Barrier, OnceLock};
 use std::time::Duration;
 
 use larder_report::Operation;
 use larder_store::{Session, SetOptions};
 
-use super::clock::{Scheduled, now_ns, process_cpu_ns, thread_cpu_ns, thread_wait_ns};
-use super::comers::{Comers, Coming, Comings, OPENERS};
-use super::draw::{Draw, DrawPlan};
-use super::judge::{Judge, Orders};
+use super::comers::{Comers, Coming};
+use super::crew::{Crew, Worked};
+use super::draw::DrawPlan;
+use super::judge::Orders;
 use super::key_state::KeyState;
-use super::lanes::{Driver, Poll};
 use super::loads::Loads;
-use super::pace::{Arrivals, Closed, Open, Pace, Schedule};
+use super::pace::{Arrivals, Schedule};
 use super::tally::Tallies;
 use super::work::{KeySource, Work};
-use super::worker::{Share, Worker};
+use super::worker::Share;
 use larder_workload::{KeySpace, Values};
 
 /// The most steps into which the waits of operations that never began are divided.
@@ -163,8 +161,6 @@ pub(crate) fn run_phase(
     let writers = u32::try_from(sessions.len()).expect("a plan bounds its sessions");
     let threads = plan.pipeline.map_or(writers, |_| plan.threads.clamp(1, writers));
     let at_once = writers.saturating_mul(plan.pipeline.unwrap_or(1));
-    let draws = DrawPlan { writers, at_once, ..plan.draws((keys, values, state), threads) };
-    let shares_of = sessions.len().div_ceil(threads as usize);
     let began = OnceLock::new();
     let loads = plan.load_time.map(|time| Loads::new(time, keys.count()));
     let orders = Orders {
@@ -179,63 +175,13 @@ pub(crate) fn run_phase(
         began: &began,
         stop,
     };
-    let schedule = plan.arrivals.map(|arrivals| Schedule::new(arrivals, plan.requests));
-    let gate = Barrier::new(sessions.len().div_ceil(shares_of) + 1);
-    // The CPU time of threads that a client library has started, neither workers nor this thread.
-    let mut others_cpu_ns = 0;
-    let mut shares = Vec::with_capacity(threads as usize);
-    let mut waited_ns = Some(0);
-    let stops_clock = orders.alone && schedule.is_none();
-    let comings = plan.coming.map(|coming| Comings::new(coming, (keys, values, state), replays));
-    let mut comers: Option<Comers> = None;
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = sessions
-            .chunks_mut(shares_of)
-            .zip(0_u32..)
-            .map(|(sessions, thread)| {
-                let (gate, schedule) = (&gate, schedule.as_ref());
-                scope.spawn(move || {
-                    if plan.pin {
-                        pin_to(thread);
-                    }
-                    let draw = Draw::new(draws, thread);
-                    let first = thread * u32::try_from(shares_of).unwrap_or(u32::MAX);
-                    let part = Part { plan, sessions, first, values, draw, state, orders, gate };
-                    match schedule {
-                        Some(schedule) => part.work(Open::new(schedule, stop)),
-                        None => part.work(Closed),
-                    }
-                })
-            })
-            .collect();
-        gate.wait();
-        let before = (process_cpu_ns(), thread_cpu_ns());
-        let came_from = now_ns();
-        let openers: Vec<_> = comings
-            .iter()
-            .flat_map(|comings| (0..OPENERS).map(move |_| comings))
-            .map(|comings| scope.spawn(move || comings.open(came_from)))
-            .collect();
-        gate.wait();
-        let (process, waiting) = (process_cpu_ns() - before.0, thread_cpu_ns() - before.1);
-        comings.iter().for_each(Comings::end);
-        for opener in openers {
-            let came = opener.join().unwrap_or_else(|panic| resume_unwind(panic));
-            comers = Some(comers.take().map_or_else(|| came.clone(), |sum| sum.merge(&came)));
-        }
-        let opening_ns = comers.as_ref().map_or(0, |comers| comers.cpu_ns);
-        others_cpu_ns = process.saturating_sub(waiting + opening_ns);
-        for worker in workers {
-            let (share, waited) = worker.join().unwrap_or_else(|panic| resume_unwind(panic));
-            // A single thread stops its clock while it draws, and may wait for a processor then, too.
-            let of_timed = |whole: u64| {
-                let thread = Scheduled { ran_ns: share.cpu_ns, waited_ns: whole };
-                if stops_clock { thread.waited_in(share.timed_cpu_ns) } else { whole }
-            };
-            waited_ns = waited_ns.zip(waited.map(of_timed)).map(|(sum, one)| sum + one);
-            shares.push(share);
-        }
-    });
+    let crew = Crew {
+        plan,
+        draws: DrawPlan { writers, at_once, ..plan.draws((keys, values, state), threads) },
+        orders,
+        schedule: plan.arrivals.map(|arrivals| Schedule::new(arrivals, plan.requests)),
+    };
+    let Worked { shares, waited_ns, others_cpu_ns, comers } = crew.work(sessions);
     let paced = plan.arrivals.is_some();
     let mut tallies =
         if paced { Tallies::paced(plan.operations) } else { Tallies::new(plan.operations) };
@@ -244,7 +190,6 @@ pub(crate) fn run_phase(
     }
     let (distinct_keys, top_key_ops) = state.take_drawn();
     let timed_cpu_ns: u64 = shares.iter().map(|share| share.timed_cpu_ns).sum();
-    let others_cpu_ns = others_cpu_ns.saturating_sub(shares.iter().map(|share| share.cpu_ns).sum());
     let gave_up = shares.iter().any(|share| share.gave_up);
     let offered = plan.arrivals.map(|arrivals| offered(plan, arrivals, tallies.failures().0));
     if let (Some(arrivals), Some(offered)) = (plan.arrivals, offered)
@@ -268,57 +213,6 @@ pub(crate) fn run_phase(
         top_key_ops,
         gave_up,
     }
-}
-
-/// One thread's part of a phase.
-struct Part<'p> {
-    plan: &'p PhasePlan<'p>,
-    sessions: &'p mut [Box<dyn Session>],
-    /// The number of its first session among those of all threads.
-    first: u32,
-    values: &'p Values,
-    draw: Draw<'p>,
-    state: &'p KeyState,
-    orders: Orders<'p>,
-    gate: &'p Barrier,
-}
-
-impl Part<'_> {
-    /// Works through the part, between the gates; returns also how long the thread waited for a processor meanwhile.
-    fn work<P: Pace>(self, pace: P) -> (Share, Option<u64>) {
-        let Self { plan, sessions, first, values, draw, state, orders, gate } = self;
-        let operations = plan.operations;
-        let mut tallies =
-            if P::IS_OPEN { Tallies::paced(operations) } else { Tallies::new(operations) };
-        let poll = plan.pipeline.map(|_| Poll::new(sessions[0].engine())).transpose();
-        let poll = match poll {
-            Ok(poll) => poll,
-            Err(error) => {
-                tallies.first().into_iter().for_each(|tally| tally.note_error(&error));
-                return between(gate, || Share::given_up(tallies));
-            }
-        };
-        let judge = Judge::new(tallies, values, draw, state, orders);
-        let (Some(pipeline), Some(poll)) = (plan.pipeline, poll) else {
-            let worker = Worker::new(sessions[0].as_mut(), values, judge, (operations, pace));
-            return between(gate, || worker.run());
-        };
-        let how = (operations, pipeline as usize);
-        let driver = Driver::new((sessions, first), (values, poll), judge, how, pace);
-        between(gate, || driver.run())
-    }
-}
-
-/// Carries out a thread's work between the gates.
-fn between(gate: &Barrier, work: impl FnOnce() -> Share) -> (Share, Option<u64>) {
-    let waited = thread_wait_ns();
-    gate.wait();
-    // A panic is kept until the other threads, which wait at the gate, have been let through.
-    let share = catch_unwind(AssertUnwindSafe(work));
-    // No thread frees memory before the CPU time is read.
-    gate.wait();
-    let waited = thread_wait_ns().zip(waited).map(|(now, then)| now - then);
-    (share.unwrap_or_else(|panic| resume_unwind(panic)), waited)
 }
 
 /// The seconds of the measured loops' CPU time in the system's kernel, where it is the threads' own.
@@ -399,22 +293,4 @@ fn nanoseconds(time: Duration) -> u64 {
 #[expect(clippy::cast_precision_loss, reason = "nanoseconds of hours fit a double")]
 pub(crate) fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
-}
-
-/// Keeps the calling thread on one of the processors that it may use now, the `n`th, counted round.
-fn pin_to(n: u32) {
-    // SAFETY: a zeroed cpu_set_t is an empty set; both calls read or write exactly the set they are given.
-    unsafe {
-        let mut allowed: libc::cpu_set_t = std::mem::zeroed();
-        let size = size_of::<libc::cpu_set_t>();
-        if libc::sched_getaffinity(0, size, &raw mut allowed) != 0 {
-            return;
-        }
-        let cpus: Vec<usize> =
-            (0..libc::CPU_SETSIZE as usize).filter(|cpu| libc::CPU_ISSET(*cpu, &allowed)).collect();
-        let Some(cpu) = cpus.get(n as usize % cpus.len().max(1)) else { return };
-        let mut chosen: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(*cpu, &mut chosen);
-        libc::sched_setaffinity(0, size, &raw const chosen);
-    }
 }

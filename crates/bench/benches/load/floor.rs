@@ -1,0 +1,161 @@
+//! The floor: a loop over epoll that sends and receives the same bytes as a measured client, and looks at none of them.
+//!
+//! Requests are written down beforehand, and the length of each answer is learned once. So the loop only copies, sends,
+//! receives and counts bytes.
+
+use std::fmt::Write as _;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use larder_bench::thread_cpu_ns;
+
+use crate::Result;
+use crate::shape::{Access, Shape};
+
+/// Room for received bytes.
+const ROOM: usize = 256 << 10;
+/// The most events of one call.
+const EVENTS: usize = 256;
+
+/// The figures of a turn.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Figures {
+    /// Operations a second; a key of a request is an operation.
+    pub(crate) ops_per_s: f64,
+    /// CPU time of the client for each operation, in nanoseconds.
+    pub(crate) cpu_ns: f64,
+    /// The median time from the sending of a request to its answer, in nanoseconds, where it was measured.
+    pub(crate) p50_ns: Option<f64>,
+}
+
+/// Requests and the lengths of their answers.
+pub(crate) struct Floor {
+    shape: Shape,
+    address: SocketAddr,
+    requests: Vec<Vec<u8>>,
+    answers: Vec<usize>,
+}
+
+/// A connection: the bytes of answers that it still owes.
+struct Connection {
+    stream: TcpStream,
+    owed: usize,
+}
+
+impl Floor {
+    /// Stores the keys, and learns the length of every answer.
+    pub(crate) fn new(shape: Shape, address: SocketAddr) -> Result<Self> {
+        let mut stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        let value = "v".repeat(shape.value_bytes);
+        let key = |at: usize| format!("floor{:027}", at % shape.keys);
+        for at in 0..shape.keys {
+            write!(stream, "set {} 0 0 {}\r\n{value}\r\n", key(at), shape.value_bytes)?;
+            stream.read_exact(&mut [0; "STORED\r\n".len()])?;
+        }
+        let batch = shape.keys_a_request;
+        let (mut requests, mut answers) = (Vec::new(), Vec::new());
+        // The order of a pseudo-random walk that visits every key: the step and the number of keys share no factor.
+        let order = (0..shape.keys / batch).map(|i| (i * 7919) % (shape.keys / batch));
+        for first in order.map(|i| i * batch) {
+            let mut request = String::new();
+            match shape.access {
+                Access::Get => {
+                    request.push_str("get");
+                    (first..first + batch).for_each(|at| _ = write!(request, " {}", key(at)));
+                    request.push_str("\r\n");
+                    let hit = format!("VALUE {} 0 {}\r\n", key(first), shape.value_bytes).len();
+                    answers.push(batch * (hit + shape.value_bytes + 2) + "END\r\n".len());
+                }
+                Access::Set => {
+                    for at in first..first + batch {
+                        let (key, len) = (key(at), shape.value_bytes);
+                        write!(request, "set {key} 0 0 {len}\r\n{value}\r\n")?;
+                    }
+                    answers.push(batch * "STORED\r\n".len());
+                }
+            }
+            requests.push(request.into_bytes());
+        }
+        Ok(Self { shape, address, requests, answers })
+    }
+
+    /// Runs the loop for this time.
+    pub(crate) fn run(&self, time: Duration) -> Result<Figures> {
+        let epoll = epoll()?;
+        let mut connections = Vec::new();
+        for at in 0..self.shape.connections {
+            let stream = TcpStream::connect(self.address)?;
+            stream.set_nodelay(true)?;
+            watch(&epoll, &stream, at)?;
+            connections.push(Connection { stream, owed: 0 });
+        }
+        let (mut room, mut out) = (vec![0; ROOM], Vec::new());
+        let mut next = 0;
+        let mut events = vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS];
+        let (began, cpu) = (Instant::now(), thread_cpu_ns());
+        for connection in &mut connections {
+            self.send(connection, &mut out, &mut next)?;
+        }
+        let mut n_requests = 0_usize;
+        while began.elapsed() < time {
+            for i in 0..ready(&epoll, &mut events)? {
+                let at = usize::try_from(events[i].u64)?;
+                let connection = &mut connections[at];
+                let received = connection.stream.read(&mut room)?;
+                connection.owed = connection.owed.checked_sub(received).ok_or("too many bytes")?;
+                if connection.owed == 0 {
+                    n_requests += self.shape.pipeline;
+                    self.send(connection, &mut out, &mut next)?;
+                }
+            }
+        }
+        let (wall, cpu) = (began.elapsed().as_secs_f64(), thread_cpu_ns() - cpu);
+        let ops = as_f64(n_requests * self.shape.keys_a_request);
+        Ok(Figures { ops_per_s: ops / wall, cpu_ns: as_f64(cpu) / ops, p50_ns: None })
+    }
+
+    /// Sends as many requests as the connection has outstanding.
+    fn send(&self, connection: &mut Connection, out: &mut Vec<u8>, next: &mut usize) -> Result<()> {
+        out.clear();
+        for _ in 0..self.shape.pipeline {
+            out.extend_from_slice(&self.requests[*next]);
+            connection.owed += self.answers[*next];
+            *next = (*next + 1) % self.requests.len();
+        }
+        Ok(connection.stream.write_all(out)?)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "figures for people")]
+fn as_f64(number: impl TryInto<u64>) -> f64 {
+    number.try_into().unwrap_or(u64::MAX) as f64
+}
+
+fn epoll() -> Result<OwnedFd> {
+    // SAFETY: the call takes a number only.
+    let epoll = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
+    if epoll < 0 {
+        return Err(std::io::Error::last_os_error().into());
+    }
+    // SAFETY: the descriptor is new and belongs to nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(epoll) })
+}
+
+fn watch(epoll: &OwnedFd, stream: &TcpStream, at: usize) -> Result<()> {
+    let mut event =
+        libc::epoll_event { events: libc::EPOLLIN.cast_unsigned(), u64: u64::try_from(at)? };
+    let (epoll, socket) = (epoll.as_raw_fd(), stream.as_raw_fd());
+    // SAFETY: both descriptors are open, and the kernel only reads the event.
+    let done = unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, socket, &raw mut event) };
+    if done == 0 { Ok(()) } else { Err(std::io::Error::last_os_error().into()) }
+}
+
+fn ready(epoll: &OwnedFd, events: &mut [libc::epoll_event]) -> Result<usize> {
+    let most = libc::c_int::try_from(events.len())?;
+    // SAFETY: the kernel writes at most `most` events, for which the list has room.
+    let n = unsafe { libc::epoll_wait(epoll.as_raw_fd(), events.as_mut_ptr(), most, 100) };
+    usize::try_from(n).map_err(|_| std::io::Error::last_os_error().into())
+}
