@@ -44,6 +44,7 @@ const SLOWED: Engine = Engine {
     example: "slowed:?inner=map:&percent=10",
     medium: Medium::Memory,
     capacity_option: None,
+    connections_option: None,
     recipes: &[],
     options: || schemars::schema_for!(Options),
     open: |url, catalog| {

@@ -1,18 +1,51 @@
-//! Plans with many connections: their points, and combinations that are refused.
+//! Plans with many connections: their points, the combinations that are refused, and the targets that have no such requests.
+
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
 #[expect(dead_code, reason = "other tests ask for more")]
 mod support;
 
-use larder_bench::{Load, Plan};
+use std::process::ExitCode;
+
+use larder_bench::{Load, Plan, guest};
 use larder_engines::ENGINES;
-use support::scenario;
+use larder_report::{Operation, ReasonKind};
+use larder_store::Catalog;
+use larder_testkit::{has_program, trial_where};
+use libtest_mimic::Arguments;
+use support::{cell, run, scenario};
+
+const CATALOG: Catalog = ENGINES.with_guests(guest::GUESTS);
+
+fn main() -> ExitCode {
+    larder_host::relay::serve_if_asked();
+    let always = || Ok(());
+    let trials = vec![
+        trial_where(always, "connections_and_pipelines_are_swept_as_coordinates", coordinates),
+        trial_where(always, "a_pipeline_alone_has_a_connection_a_thread", a_pipeline_alone),
+        trial_where(always, "without_them_each_thread_waits_for_its_answers", neither),
+        trial_where(always, "what_cannot_be_is_refused_in_one_line", refused),
+        trial_where(always, "other_kinds_of_work_combine_with_connections", combined),
+        trial_where(always, "a_target_that_waits_for_each_answer_says_so", waiting_targets),
+        trial_where(perl, "a_guest_says_that_it_waits_for_each_answer", waiting_guests),
+        trial_where(memcached, "a_server_is_started_for_as_many_connections", many_are_taken),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+fn memcached() -> Result<(), String> {
+    has_program(&ENGINES.find("memcached").unwrap().recipes[0])
+}
+
+fn perl() -> Result<(), String> {
+    has_program(&CATALOG.find("perl+null").unwrap().recipes[0])
+}
 
 fn plan(workload: &str) -> Plan {
     Plan::new(&scenario(&["memcached:"], workload), true, &ENGINES).unwrap()
 }
 
-#[test]
-fn connections_and_pipelines_are_swept_as_coordinates() {
+fn coordinates() {
     let plan = plan("threads = 2\nconnections = [1, 10]\npipeline = [1, 16]\nidle-connections = 5");
     let loads: Vec<_> = plan.points.iter().map(|point| (point.threads, point.load)).collect();
     let load = |connections, pipeline| Some(Load { connections, pipeline });
@@ -26,24 +59,21 @@ fn connections_and_pipelines_are_swept_as_coordinates() {
     assert_eq!((&*plan.workload["pipeline"], &*plan.workload["idle-connections"]), ("1,16", "5"));
 }
 
-#[test]
-fn a_pipeline_alone_has_a_connection_a_thread() {
+fn a_pipeline_alone() {
     let plan = plan("threads = 3\npipeline = 8");
     let point = &plan.points[0];
     assert_eq!(point.load, Some(Load { connections: 3, pipeline: 8 }));
     assert!(!point.point.contains_key("connections") && plan.notes.is_empty());
 }
 
-#[test]
-fn without_connections_and_pipeline_each_thread_waits_for_its_answers() {
+fn neither() {
     let plan = plan("threads = 3\nidle-connections = 7\nconnect-rate = 10");
     let point = &plan.points[0];
     assert_eq!((point.load, point.sessions()), (None, 3));
     assert_eq!((point.idle_connections, point.connect_rate), (7, Some(10)));
 }
 
-#[test]
-fn connections_beyond_a_limit_or_with_the_work_of_a_thread_are_refused_in_one_line() {
+fn refused() {
     for (workload, needle) in [
         ("connections = 50001", "--connections 50001: at most 50000 connections together"),
         (
@@ -74,8 +104,7 @@ fn connections_beyond_a_limit_or_with_the_work_of_a_thread_are_refused_in_one_li
     }
 }
 
-#[test]
-fn other_kinds_of_work_combine_with_connections() {
+fn combined() {
     for workload in [
         "ratio = '1:10'",
         "operations = 'get'\nmultiget = 4",
@@ -90,4 +119,36 @@ fn other_kinds_of_work_combine_with_connections() {
         let load = Load { connections: 20, pipeline: 4 };
         assert!(plan.points.iter().all(|point| point.load == Some(load)), "{workload}");
     }
+}
+
+/// The reason of a target's reads with these options.
+fn reason_of(target: &str, workload: &str) -> String {
+    let run = run(&CATALOG, &[target, "null:"], &format!("keys = 100\nrounds = 1\n{workload}"));
+    let cell = cell(&run, target, Operation::Get);
+    assert_eq!((cell.reason_kind, cell.ops_per_s), (Some(ReasonKind::Unsupported), None));
+    cell.reason.clone().unwrap()
+}
+
+fn waiting_targets() {
+    for (workload, needle) in [
+        ("connections = 4", "waits for the answer to each request: leave out --connections"),
+        ("pipeline = 4", "waits for the answer to each request"),
+        ("idle-connections = 4", "leave out --idle-connections and --connect-rate"),
+        ("connect-rate = 4", "opens no connections beside its threads'"),
+    ] {
+        let reason = reason_of("moka:", workload);
+        assert!(reason.contains(needle), "{workload}: {reason}");
+    }
+}
+
+fn waiting_guests() {
+    let reason = reason_of("perl+null:", "connections = 4");
+    assert!(reason.contains("a guest waits for each answer"), "{reason}");
+}
+
+fn many_are_taken() {
+    let workload = "keys = 900\nrounds = 1\nconnections = 600\nidle-connections = 200";
+    let run = run(&CATALOG, &["memcached:", "memcached:?max_connections=2000"], workload);
+    let taken = |at: usize| run.targets[at].settings["maxconns"].as_str();
+    assert_eq!([taken(0), taken(1)], ["1056", "2000"], "a URL's own option wins");
 }

@@ -40,6 +40,7 @@ const fn engine(scheme: &'static str) -> Engine {
         example: "",
         medium: Medium::Memory,
         capacity_option: None,
+        connections_option: None,
         recipes: &[],
         options: || schemars::schema_for!(LruOptions),
         open: |url, _| {

@@ -223,6 +223,10 @@ fn engine_section(engine: &Engine) -> String {
         text += "\nA comparison gives a store of its own room for all keys and values, ";
         writeln!(text, "unless the URL says `{option}`.").unwrap();
     }
+    if let Some(option) = engine.connections_option {
+        text += "\nA comparison with many connections starts a server that takes them, ";
+        writeln!(text, "unless the URL says `{option}`.").unwrap();
+    }
     text
 }
 

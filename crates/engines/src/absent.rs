@@ -24,6 +24,7 @@ pub(crate) const fn engine(
         example: "",
         medium: Medium::Nothing,
         capacity_option: None,
+        connections_option: None,
         recipes: needs,
         options: no_options,
         open,

@@ -459,7 +459,7 @@ fn an_external_server() {
 }
 
 fn effective_settings_are_read_back() {
-    let store = open("memcached:?m=100&item_size=2m&server_threads=2&nodes=2");
+    let store = open("memcached:?m=100&item_size=2m&server_threads=2&nodes=2&max_connections=3000");
     let info = store.info();
     assert_eq!((info.scheme, info.ownership), ("memcached", Ownership::Managed));
     assert!(info.version.is_some_and(|version| version.starts_with("1.")));
@@ -468,6 +468,7 @@ fn effective_settings_are_read_back() {
         ("item_size_max", "2097152"),
         ("slab_chunk_max", "524288"),
         ("num_threads", "2"),
+        ("maxconns", "3000"),
         ("evictions", "on"),
         ("cas_enabled", "yes"),
         ("protocol", "meta"),

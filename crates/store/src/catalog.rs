@@ -25,6 +25,9 @@ pub struct Engine {
     pub medium: Medium,
     /// The option that limits the size in bytes; a plan sets it to hold the working set, unless the user did.
     pub capacity_option: Option<&'static str>,
+    /// The option for the connections that a server which is started takes at once; a plan with many connections sets it,
+    /// unless the user did. `None` where there is no such server, or it takes any number.
+    pub connections_option: Option<&'static str>,
     /// The programs that must be installed for the engine: servers, an interpreter or a library. Of the servers, the
     /// engine starts the first when its URL names none, or the one that its option `server` names. Empty where it needs
     /// no program.

@@ -26,6 +26,7 @@ const fn engine(
         example: "",
         medium: Medium::Memory,
         capacity_option: None,
+        connections_option: None,
         recipes: &[],
         options: || schemars::schema_for!(()),
         open,

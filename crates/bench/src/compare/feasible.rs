@@ -18,6 +18,10 @@ use larder_workload::{SizeSpec, WorkloadSpec};
 const MOST_OF_WHAT_IS_FREE: f64 = 0.8;
 /// Room that a file takes at least, in bytes.
 const BLOCK: u64 = 4096;
+/// Requests of one connection that may wait for room in its socket, in bytes: no further request is added beyond.
+const UNSENT: u64 = 128 << 10;
+/// The session of a connection without its requests, in bytes.
+const SESSION: u64 = 4096;
 
 /// The most memory and disk that a target will take, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -112,7 +116,28 @@ fn check_memory<'a, T: Iterator<Item = &'a Target>>(
     let program = guests.map(|guest| guest.memory_bytes()).max().unwrap_or(0);
     let memory: u64 =
         targets().map(|target| footprint(plan, target).memory).sum::<u64>() + own(plan) + program;
-    fits_into_memory(memory)
+    let connected: u64 = plan.points.iter().map(of_connections).max().unwrap_or(0);
+    let what =
+        if connected > memory / 2 { "--connections or a shorter --pipeline" } else { "targets" };
+    fits_into_memory(memory, what)
+}
+
+/// The memory of a point's connections in this process: on each, requests that wait for room in the socket, one request
+/// more, and one answer that is not yet whole.
+fn of_connections(point: &PlannedPoint) -> u64 {
+    if !point.loads_connections() {
+        return 0;
+    }
+    let value = (point.keys.longest() + point.values.longest()) as u64;
+    let writes = point.phases.iter().any(|phase| phase.work.changes());
+    let keys = point.multiget.max(point.multiset) as u64;
+    let request = if writes { value * point.multiset as u64 } else { 0 };
+    let request = request + keys * point.keys.longest() as u64;
+    let pipeline = point.load.map_or(1, |load| load.pipeline);
+    let unsent = (u64::from(pipeline) * request).min(UNSENT);
+    let each = SESSION + unsent + request + value;
+    let others = point.connections() - point.sessions();
+    u64::from(point.sessions()) * each + u64::from(others) * SESSION
 }
 
 /// Refuses a scenario whose values cannot fit, before its values are made and anything is opened: what follows from its numbers
@@ -141,7 +166,7 @@ pub fn refuse_too_large(
     };
     let n_keeping = targets.iter().filter(keeps_all).count() as u64;
     let memory = scenario.workloads().iter().map(|(_, spec)| known_bytes(spec, n_keeping)).max();
-    memory.map_or(Ok(()), fits_into_memory)
+    memory.map_or(Ok(()), |memory| fits_into_memory(memory, "targets"))
 }
 
 /// The least memory of a workload, in bytes, with so many targets in memory that keep everything; 0 where it is not
@@ -156,13 +181,13 @@ fn known_bytes(spec: &WorkloadSpec, targets: u64) -> u64 {
     largest.saturating_mul(most_keys).saturating_mul(targets).saturating_add(largest)
 }
 
-/// Refuses a plan that takes nearly all of the free memory, or more.
-fn fits_into_memory(memory: u64) -> Result<()> {
+/// Refuses a plan that takes nearly all of the free memory, or more; `fewer` is what else it could have fewer of.
+fn fits_into_memory(memory: u64, fewer: &str) -> Result<()> {
     match available_memory().filter(|free| exceeds(memory, *free)) {
         None => Ok(()),
         Some(free) => Err(usage(format!(
             "this plan takes about {} of memory, {} are free; use fewer --keys, a smaller --data-size or fewer \
-             targets, or --yes to try",
+             {fewer}, or --yes to try",
             ByteSize(memory),
             ByteSize(free)
         ))),
@@ -202,7 +227,8 @@ fn own(plan: &Plan) -> u64 {
         28 * point.items
             + u64::from(point.threads + 1) * (point.values.longest() as u64 + (1 << 20))
     };
-    plan.points.iter().map(of).sum::<u64>() + written_down(plan)
+    let connected: u64 = plan.points.iter().map(of_connections).max().unwrap_or(0);
+    plan.points.iter().map(of).sum::<u64>() + connected + written_down(plan)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a share")]

@@ -2,6 +2,7 @@
 
 mod beside;
 mod comparisons;
+mod connections;
 mod early;
 mod emptied;
 mod entries;
@@ -327,6 +328,7 @@ fn provision(
     observer: &dyn Observer,
     stop: &AtomicBool,
 ) -> Result<Vec<TargetSlot>> {
+    connections::allow_files(plan)?;
     let mut slots = Vec::with_capacity(plan.targets.len());
     for planned in &plan.targets {
         if stop.load(Ordering::Relaxed) {
@@ -386,5 +388,6 @@ fn provision(
     for (planned, reason) in closed.filter(|(planned, _)| planned.capacity.is_none()) {
         observer.notice(Event::Unavailable { target: &planned.name, reason });
     }
+    connections::check(plan, &slots)?;
     Ok(slots)
 }

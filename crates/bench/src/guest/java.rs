@@ -99,6 +99,7 @@ pub(super) const CACHES: &[Cache] = &[
             example: "java+memcached:?protocol=binary&hashing=ketama&m=64m",
             medium: Medium::Memory,
             capacity_option: Some("m"),
+            connections_option: None,
             options: schema_of::<JavaMemcached>,
             ..engine("java+memcached", &[SPYMEMCACHED, JAVA.interpreter])
         },

@@ -22,6 +22,7 @@ pub(super) const fn engine(
         example: "",
         medium,
         capacity_option: None,
+        connections_option: None,
         recipes,
         options: schema_of::<Nothing>,
         open: store::open,

@@ -125,6 +125,7 @@ pub(super) const CACHES: &[Cache] = &[
             example: "perl+memcached:?connect=operation&m=64m",
             medium: Medium::Memory,
             capacity_option: Some("m"),
+            connections_option: None,
             options: schema_of::<PerlMemcached>,
             ..engine("perl+memcached", &[needs("libcache-memcached-fast-perl")])
         },

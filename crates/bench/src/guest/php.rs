@@ -116,6 +116,7 @@ pub(super) const CACHES: &[Cache] = &[
             summary: "PHP: APCu, a table in memory that forked processes share; empties itself when it is full",
             example: "php+apcu:?shm_size=64m",
             capacity_option: Some("shm_size"),
+            connections_option: None,
             options: schema_of::<Apcu>,
             ..engine("php+apcu", &[needs("php-apcu")])
         },
@@ -130,6 +131,7 @@ pub(super) const CACHES: &[Cache] = &[
             summary: "PHP: XCache, like APCu, where PHP has the extension; its last release is for PHP 5.6",
             example: "php+xcache:?var_size=64m",
             capacity_option: Some("var_size"),
+            connections_option: None,
             options: schema_of::<Xcache>,
             ..engine("php+xcache", &[XCACHE])
         },
@@ -144,6 +146,7 @@ pub(super) const CACHES: &[Cache] = &[
             summary: "PHP: the extension memcached, on libmemcached; takes the options of `memcached:` too, which starts the servers",
             example: "php+memcached:?connect=operation&m=64m",
             capacity_option: Some("m"),
+            connections_option: None,
             options: schema_of::<PhpMemcached>,
             ..engine("php+memcached", &[needs("php-memcached")])
         },
@@ -158,6 +161,7 @@ pub(super) const CACHES: &[Cache] = &[
             summary: "PHP: the extension memcache, which needs no library; takes the options of `memcached:` too, which starts the servers",
             example: "php+memcache:?chunk_size=8k&m=64m",
             capacity_option: Some("m"),
+            connections_option: None,
             options: schema_of::<Memcache>,
             ..engine("php+memcache", &[needs("php-memcache")])
         },

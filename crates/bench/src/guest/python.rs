@@ -105,6 +105,7 @@ pub(super) const CACHES: &[Cache] = &[
             summary: "Python: pymemcache; takes the options of `memcached:` too, which starts the servers",
             example: "python+memcached:?connect=operation&m=64m",
             capacity_option: Some("m"),
+            connections_option: None,
             options: schema_of::<PythonMemcached>,
             ..engine("python+memcached", &[ENVIRONMENT, ANY])
         },

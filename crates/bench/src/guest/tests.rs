@@ -55,6 +55,7 @@ const fn hostile(scheme: &'static str, name: &'static str) -> Cache {
             example: "",
             medium: Medium::Nothing,
             capacity_option: None,
+            connections_option: None,
             recipes: &NEEDS,
             options: || json_schema!({}),
             open: store::open,

@@ -131,6 +131,18 @@ impl PlannedPoint {
         self.load.map_or(self.threads, |load| load.connections)
     }
 
+    /// The most connections to a server at once: those that work, those that say nothing, and those of a second that come
+    /// and go.
+    pub(crate) fn connections(&self) -> u32 {
+        let come_and_go = self.connect_rate.unwrap_or(0);
+        self.sessions().saturating_add(self.idle_connections).saturating_add(come_and_go)
+    }
+
+    /// Whether the point asks for connections in another number than one a thread, or for a pipeline.
+    pub(crate) fn loads_connections(&self) -> bool {
+        self.load.is_some() || self.idle_connections > 0 || self.connect_rate.is_some()
+    }
+
     /// The number of processes of a guest that share the work.
     pub fn guest_processes(&self) -> u32 {
         self.processes.unwrap_or(self.threads)

@@ -26,6 +26,11 @@ use larder_workload::KeySpace;
 /// A server that fell silent less than this ago is not asked again: by default a client waits as long for an answer.
 const MAY_BE_BACK: Duration = Duration::from_secs(5);
 
+/// So many connections every server takes by its own default; memcached takes the fewest, 1024 with files of its own.
+const TAKEN_BY_DEFAULT: u32 = 700;
+/// Connections beyond those of a plan, for counters and trials, and for files that a server counts among them.
+const SPARE_CONNECTIONS: u32 = 256;
+
 /// A target of a running comparison.
 #[derive(Debug)]
 pub(crate) struct Target {
@@ -114,6 +119,12 @@ impl Target {
             let points = plan.points.iter().filter(|point| !point.leaves_out(planned));
             let room = points.map(PlannedPoint::room_bytes).max().unwrap_or(0);
             url = url.or_option(option, &room.to_string());
+        }
+        if let Some(option) = planned.engine.connections_option.filter(|_| is_ours()) {
+            let most = plan.points_of(planned).map(PlannedPoint::connections).max().unwrap_or(0);
+            if most > TAKEN_BY_DEFAULT {
+                url = url.or_option(option, &most.saturating_add(SPARE_CONNECTIONS).to_string());
+            }
         }
         if planned.media.contains(&Medium::Files) {
             // A path only says where the files go; files that lie there already belong to the user.
@@ -252,7 +263,26 @@ impl Target {
                 "a guest begins each operation when the previous one is over: leave out --rate, --scan and --search",
             );
         }
-        self.unbounded_at(point)
+        self.lacks_connections(point).or_else(|| self.unbounded_at(point))
+    }
+
+    /// The reason why the target cannot have the connections that a point asks for.
+    fn lacks_connections(&self, point: &PlannedPoint) -> Option<&'static str> {
+        let has_pipeline = self.capabilities.pipeline && self.guest.is_none();
+        if !point.loads_connections() || has_pipeline {
+            return None;
+        }
+        Some(match (point.load, &self.guest) {
+            (Some(_), Some(_)) => {
+                "a guest waits for each answer: leave out --connections and --pipeline"
+            }
+            (Some(_), None) => {
+                "waits for the answer to each request: leave out --connections and --pipeline"
+            }
+            (None, _) => {
+                "opens no connections beside its threads': leave out --idle-connections and --connect-rate"
+            }
+        })
     }
 
     /// The reason why no point of a plan is measured on the target, where flags leave all of them

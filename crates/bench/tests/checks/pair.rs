@@ -21,6 +21,7 @@ const PAIR: Engine = Engine {
     example: "pair:",
     medium: Medium::Memory,
     capacity_option: None,
+    connections_option: None,
     recipes: &[],
     options: || schemars::schema_for!(MapOptions),
     open: |_, _| Ok(Arc::new(Pair::open()?)),

@@ -16,6 +16,7 @@ pub(crate) const CASES: &[Case] = &[
     (NOTHING, "a_broken_scenario_is_one_line_and_exit_code_2", broken_scenarios),
     (NOTHING, "a_place_for_results_that_cannot_be_written_is_told_before_anything_runs", no_place),
     (NOTHING, "a_plan_beyond_memory_is_refused", beyond_memory),
+    (NOTHING, "more_connections_than_open_files_are_refused_with_the_limit", beyond_files),
     (NOTHING, "the_same_target_twice_needs_a_label", twice),
     (NOTHING, "an_address_without_a_server_is_a_reason_and_a_failure", without_a_server),
     (NOTHING, "targets_of_which_none_can_run_get_one_line_and_leave_no_results", no_target),
@@ -69,6 +70,9 @@ fn wrong_workloads() {
         (&["-k", "few"], ["`few` is not a number", "--keys"]),
         (&["-r", "5000"], ["--rounds 5000", "at most 1000"]),
         (&["-t", "5000"], ["--threads 5000", "at most 1024"]),
+        (&["-c", "60k"], ["--connections 60000", "at most 50000 connections together"]),
+        (&["-P", "2000"], ["--pipeline 2000", "at most 1024 requests"]),
+        (&["-c", "9", "--group", "2"], ["--group 2 with --connections", "take --multiget"]),
         (&["--compressibility", "2"], ["`2` is not a share", "from 0 to 1"]),
         (&["--operations", "set,read"], ["`read`", "one of set, get, get_each, get_many, get_tag"]),
         (&["--ratio", "1:10", "--operations", "get"], ["--ratio", "cannot be used with"]),
@@ -198,6 +202,17 @@ fn beyond_memory() {
         let answer = scene.larder(&[&large, flags].concat());
         answer.ends_with(2).complains(&["this plan takes about", "of memory", "or --yes to try"]);
     }
+}
+
+fn beyond_files() {
+    let scene = Scene::new();
+    let script = "ulimit -n 500; exec $LARDER compare null: memory: -k 1k -c 400";
+    scene.shell("sh", &["-c", script]).ends_with(2).complains(&[
+        "--connections 400: such a plan opens 656 files at once",
+        "the hard limit of open files is 500",
+        "`ulimit -n 656` as root or LimitNOFILE=656",
+    ]);
+    scene.assert_nothing_left();
 }
 
 fn twice() {

@@ -42,6 +42,7 @@ pub(crate) const ENGINE: Engine = Engine {
     example: "bdb:/var/lib/cache?sync=off&checkpoint=5m",
     medium: Medium::Files,
     capacity_option: None,
+    connections_option: None,
     recipes: &[RECIPE],
     options: || schemars::schema_for!(config::BdbConfig),
     open: store::open,

@@ -44,6 +44,7 @@ pub(crate) const ENGINE: Engine = Engine {
     example: "file:/var/tmp/cache?depth=2&size=1g",
     medium: Medium::Files,
     capacity_option: Some("size"),
+    connections_option: None,
     recipes: &[],
     options: config::schema,
     open: store::open,

@@ -39,6 +39,7 @@ pub(crate) const ENGINE: Engine = Engine {
     example: "lmdb:/var/lib/cache?size=4g&sync=off",
     medium: Medium::Files,
     capacity_option: Some("size"),
+    connections_option: None,
     recipes: &[],
     options: || schemars::schema_for!(config::LmdbConfig),
     open: store::open,

@@ -21,12 +21,13 @@ const CHUNK_MIN: u64 = 64 << 10;
 const ITEM_MIN: u64 = 1 << 10;
 
 /// Options that say how a server is started, and so mean nothing for one that runs already.
-const FOR_MANAGED: [&str; 13] = [
+const FOR_MANAGED: [&str; 14] = [
     "server",
     "m",
     "item_size",
     "i",
     "server_threads",
+    "max_connections",
     "nodes",
     "socket",
     "w_batch",
@@ -71,6 +72,9 @@ pub(super) struct MemcachedConfig {
     pub(super) item_size: ByteSize,
     /// Worker threads of each server that is started, as memcached's -t.
     pub(super) server_threads: u16,
+    /// Connections that each server that is started takes at once, as memcached's -c, which counts
+    /// some files of the server too; by default 1024.
+    pub(super) max_connections: Option<u32>,
     /// The number of servers that are started. They share the keys like any pool of that size.
     pub(super) nodes: u16,
     /// Start servers on a Unix socket instead of a port of 127.0.0.1.
@@ -167,6 +171,7 @@ impl Default for MemcachedConfig {
             m: ByteSize(64 * MIB),
             item_size: ByteSize(MIB),
             server_threads: 4,
+            max_connections: None,
             nodes: 1,
             socket: false,
             protocol: Protocol::Auto,
@@ -209,6 +214,10 @@ impl MemcachedConfig {
         }
         if !(1..=64).contains(&config.nodes) {
             return Err(invalid(format!("option `nodes`: {} is not 1 to 64", config.nodes)));
+        }
+        if config.max_connections == Some(0) {
+            let reason = "option `max_connections`: 0 connections reach no server; write 1024";
+            return Err(invalid(reason.into()));
         }
         let ByteSize(item_size) = config.item_size;
         if item_size != whole_chunks(item_size) {
@@ -349,6 +358,8 @@ mod tests {
             ("memcached:?i=48k", "chunks of 16384; write 64k"),
             ("memcached:?i=0", "write 1k"),
             ("memcached:?nodes=0", "0 is not 1 to 64"),
+            ("memcached:?max_connections=0", "0 connections reach no server"),
+            ("memcached://h1?max_connections=9", "is for servers that larder starts"),
             ("memcached:?timeout=0", "write 5s"),
             ("memcached:?server=mysql", "`mysql` is not one of memcached, innodb, twemproxy"),
             (

@@ -58,6 +58,7 @@ pub(super) fn start(config: &MemcachedConfig) -> Result<Started> {
     common_arguments(&mut command, directory.path(), home, account.as_ref());
     let socket = network::socket_path(SCHEME, directory.path())?;
     let user = account.as_ref().map_or_else(String::new, |account| format!(" -u {}", account.name));
+    let most = config.max_connections.map_or_else(String::new, |number| format!(" -c {number}"));
     command
         .arg("--skip-networking")
         .arg(argument("--socket", &socket))
@@ -69,7 +70,7 @@ pub(super) fn start(config: &MemcachedConfig) -> Result<Started> {
         .arg(format!("--loose-daemon-memcached-w-batch-size={}", config.w_batch))
         .arg(format!("--loose-daemon-memcached-r-batch-size={}", config.r_batch))
         // Without it, the plugin would listen on all addresses, at memcached's usual port. Port -1 is any free port.
-        .arg(format!("--loose-daemon-memcached-option=-l 127.0.0.1 -p -1 -U 0{user}"))
+        .arg(format!("--loose-daemon-memcached-option=-l 127.0.0.1 -p -1 -U 0{most}{user}"))
         .env("MEMCACHED_PORT_FILENAME", directory.path().join(PORT_FILE));
     // Its entries are lost at its end in any case, so it gets no grace.
     let mut server = Server::start(SCHEME, command, directory, account.as_ref())?.without_grace();

@@ -84,6 +84,9 @@ fn launch(config: &MemcachedConfig) -> Result<Server> {
         .args(["-I", &config.item_size.0.to_string()])
         .args(["-t", &config.server_threads.to_string()])
         .args(["-U", "0"]);
+    if let Some(connections) = config.max_connections {
+        command.args(["-c", &connections.to_string()]);
+    }
     let chunk = config.chunk_max();
     if chunk < CHUNK_MAX {
         command.args(["-o", &format!("slab_chunk_max={chunk}")]);

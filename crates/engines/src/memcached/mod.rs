@@ -57,6 +57,7 @@ pub(crate) const ENGINE: Engine = Engine {
     example: "memcached://h1:11211,h2:11211?timeout=1s",
     medium: Medium::Memory,
     capacity_option: Some("m"),
+    connections_option: Some("max_connections"),
     recipes: &[RECIPE, INNODB, TWEMPROXY],
     options: config::schema,
     open: store::open,

@@ -19,6 +19,7 @@ pub(crate) const ENGINE: Engine = Engine {
     example: "memory:?size=256m",
     medium: Medium::Memory,
     capacity_option: Some("size"),
+    connections_option: None,
     recipes: &[],
     options: || schemars::schema_for!(SegmentConfig),
     open,

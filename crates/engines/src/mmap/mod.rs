@@ -26,6 +26,7 @@ pub(crate) const ENGINE: Engine = Engine {
     example: "mmap:/dev/shm/cache?size=256m",
     medium: Medium::Files,
     capacity_option: Some("size"),
+    connections_option: None,
     recipes: &[],
     options: || schemars::schema_for!(SegmentConfig),
     open,

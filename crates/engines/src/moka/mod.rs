@@ -23,6 +23,7 @@ pub(crate) const ENGINE: Engine = Engine {
     example: "moka:?size=256m",
     medium: Medium::Memory,
     capacity_option: Some("size"),
+    connections_option: None,
     recipes: &[],
     options: config::schema,
     open: store::open,

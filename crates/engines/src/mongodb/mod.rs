@@ -61,6 +61,7 @@ pub(crate) const ENGINE: Engine = Engine {
     example: "mongodb://user:password@h1:27017/cache?w=majority&journal=on",
     medium: Medium::Files,
     capacity_option: None,
+    connections_option: None,
     recipes: &[MONGOD, STAND_IN],
     options: config::schema,
     open: store::open,

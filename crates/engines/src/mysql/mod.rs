@@ -40,6 +40,7 @@ pub(crate) const ENGINE: Engine = Engine {
     medium: Medium::Files,
     // The buffer pool's memory is no limit of entries, and the files grow without one.
     capacity_option: None,
+    connections_option: None,
     recipes: &[MARIADB, MYSQL],
     options: config::schema,
     open: store::open,

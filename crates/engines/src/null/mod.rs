@@ -21,6 +21,7 @@ pub(crate) const ENGINE: Engine = Engine {
     example: "null:",
     medium: Medium::Nothing,
     capacity_option: None,
+    connections_option: None,
     recipes: &[],
     options: config::schema,
     open: store::open,

@@ -37,6 +37,7 @@ pub(crate) const ENGINE: Engine = Engine {
     medium: Medium::Files,
     // A table grows with its entries; a server has no option that limits it.
     capacity_option: None,
+    connections_option: None,
     recipes: &[RECIPE],
     options: config::schema,
     open: store::open,

@@ -11,8 +11,16 @@ use super::SCHEME;
 const MIB: u64 = 1 << 20;
 
 /// Options of the start of a server, which mean nothing for a server that runs already.
-const FOR_MANAGED: [&str; 7] =
-    ["memory", "policy", "appendonly", "nodes", "socket", "server", "io_threads"];
+const FOR_MANAGED: [&str; 8] = [
+    "memory",
+    "policy",
+    "appendonly",
+    "nodes",
+    "socket",
+    "server",
+    "io_threads",
+    "max_connections",
+];
 
 /// Options of trust in a server, which mean nothing for a server that larder starts.
 const FOR_NAMED: [&str; 2] = ["ca", "insecure"];
@@ -36,6 +44,8 @@ pub(super) struct RedisConfig {
     pub(super) server: Option<RedisProgram>,
     /// Threads that read and write the sockets of a server that is started, as its `io-threads`.
     pub(super) io_threads: u16,
+    /// Connections that a server that is started takes at once, as its `maxclients`; by default 10000.
+    pub(super) max_connections: Option<u32>,
     /// Encrypt the connections, as `rediss://` and `valkeys://` do too. A server that is started gets a certificate of
     /// its own.
     pub(super) tls: Option<bool>,
@@ -124,6 +134,7 @@ impl Default for RedisConfig {
             socket: false,
             server: None,
             io_threads: 1,
+            max_connections: None,
             tls: None,
             ca: None,
             insecure: false,
@@ -189,6 +200,11 @@ impl RedisConfig {
         }
         if !(1..=128).contains(&config.io_threads) {
             return invalid(format!("option `io_threads`: {} is not 1 to 128", config.io_threads));
+        }
+        if config.max_connections == Some(0) {
+            return invalid(
+                "option `max_connections`: 0 connections reach no server; write 10000".into(),
+            );
         }
         if config.timeout.0.is_zero() {
             return invalid("option `timeout`: 0s leaves no time to answer; write 5s".into());
@@ -256,6 +272,7 @@ mod tests {
             ("rediss://h1?ca=/x.pem&insecure=on", "leave out one"),
             ("rediss://h1?tls=off", "this scheme is encrypted"),
             ("redis:?nodes=0", "0 is not 1 to 64"),
+            ("redis:?max_connections=0", "0 connections reach no server"),
             ("redis:?nodes=3&socket=on", "neither sockets nor databases"),
             ("rediss:?socket=on", "takes no TLS"),
             ("redis:?io_threads=0", "0 is not 1 to 128"),

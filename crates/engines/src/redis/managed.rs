@@ -158,6 +158,8 @@ fn settings(config: &RedisConfig) -> String {
         1 => String::new(),
         n => format!("io-threads {n}\n"),
     };
+    let connections =
+        config.max_connections.map_or_else(String::new, |number| format!("maxclients {number}\n"));
     format!(
         "daemonize no\n\
          save \"\"\n\
@@ -165,7 +167,7 @@ fn settings(config: &RedisConfig) -> String {
          maxmemory-policy {}\n\
          appendonly {appendonly}\n\
          appendfsync {appendfsync}\n\
-         {io_threads}{tls}{cluster}",
+         {connections}{io_threads}{tls}{cluster}",
         config.memory.0,
         config.policy.as_str(),
     )
@@ -204,7 +206,7 @@ mod tests {
     use super::*;
 
     /// The written settings that Redis 5 and Redis 6.0 know.
-    const OF_REDIS_5: [&str; 8] = [
+    const OF_REDIS_5: [&str; 9] = [
         "daemonize",
         "save",
         "maxmemory",
@@ -213,6 +215,7 @@ mod tests {
         "appendfsync",
         "cluster-enabled",
         "cluster-announce-ip",
+        "maxclients",
     ];
     const OF_REDIS_6: [&str; 6] = [
         "io-threads",
@@ -229,6 +232,7 @@ mod tests {
             ("redis:", false),
             ("redis:?appendonly=everysec&policy=allkeys-lfu&memory=1g", false),
             ("redis:?appendonly=always&nodes=3", false),
+            ("redis:?max_connections=50000", false),
             ("redis:?io_threads=4", true),
             ("rediss:?nodes=3", true),
         ] {

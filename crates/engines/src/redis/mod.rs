@@ -46,6 +46,7 @@ pub(crate) const ENGINE: Engine = Engine {
     example: "redis://user:password@h1:6379/0?timeout=1s",
     medium: Medium::Memory,
     capacity_option: Some("memory"),
+    connections_option: Some("max_connections"),
     recipes: &[RECIPE, VALKEY],
     options: config::schema,
     open: store::open,

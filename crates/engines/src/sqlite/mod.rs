@@ -28,6 +28,7 @@ pub(crate) const ENGINE: Engine = Engine {
     example: "sqlite:/var/lib/cache.db?size=4g&sync=off",
     medium: Medium::Files,
     capacity_option: Some("size"),
+    connections_option: None,
     recipes: &[],
     options: || schemars::schema_for!(config::SqliteConfig),
     open: store::open,

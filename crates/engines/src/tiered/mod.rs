@@ -42,6 +42,7 @@ pub(crate) const ENGINE: Engine = Engine {
     example: "tiered:moka:?size=64m|memcached:|?l1_ttl=10s",
     medium: Medium::Tiers,
     capacity_option: Some("room"),
+    connections_option: None,
     recipes: &[],
     options: config::schema,
     open: store::open,

@@ -261,7 +261,7 @@ fn databases_are_apart() {
 }
 
 fn effective_settings_are_read_back() {
-    let store = open("redis:?memory=100m&policy=volatile-ttl&io_threads=2");
+    let store = open("redis:?memory=100m&policy=volatile-ttl&io_threads=2&max_connections=5000");
     let info = store.info();
     assert_eq!((info.scheme, info.ownership), ("redis", Ownership::Managed));
     assert!(info.version.unwrap().starts_with(|first: char| first.is_ascii_digit()));
@@ -269,6 +269,7 @@ fn effective_settings_are_read_back() {
         ("maxmemory", "104857600"),
         ("maxmemory-policy", "volatile-ttl"),
         ("io-threads", "2"),
+        ("maxclients", "5000"),
         ("save", ""),
         ("appendonly", "no"),
         ("proto-max-bulk-len", "536870912"),

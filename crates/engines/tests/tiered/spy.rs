@@ -34,6 +34,7 @@ const ENGINE: Engine = Engine {
     example: "spy:",
     medium: Medium::Memory,
     capacity_option: Some("max"),
+    connections_option: None,
     recipes: &[],
     options: || -> Schema { schema_for!(SpyOptions) },
     open,

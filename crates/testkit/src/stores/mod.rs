@@ -103,6 +103,7 @@ const fn engine(
         example,
         medium: Medium::Memory,
         capacity_option: None,
+        connections_option: None,
         recipes: &[],
         options,
         open,
