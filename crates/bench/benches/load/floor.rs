@@ -9,8 +9,6 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use larder_bench::thread_cpu_ns;
-
 use crate::Result;
 use crate::shape::{Access, Shape};
 
@@ -101,8 +99,9 @@ impl Floor {
         }
         let mut n_requests = 0_usize;
         while began.elapsed() < time {
-            for i in 0..ready(&epoll, &mut events)? {
-                let at = usize::try_from(events[i].u64)?;
+            let n_ready = ready(&epoll, &mut events)?;
+            for event in &events[..n_ready] {
+                let at = usize::try_from(event.u64)?;
                 let connection = &mut connections[at];
                 let received = connection.stream.read(&mut room)?;
                 connection.owed = connection.owed.checked_sub(received).ok_or("too many bytes")?;
@@ -132,6 +131,14 @@ impl Floor {
 #[expect(clippy::cast_precision_loss, reason = "figures for people")]
 fn as_f64(number: impl TryInto<u64>) -> f64 {
     number.try_into().unwrap_or(u64::MAX) as f64
+}
+
+/// CPU time of this thread, user and system.
+fn thread_cpu_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is to a timespec of this stack frame.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }
 
 fn epoll() -> Result<OwnedFd> {
