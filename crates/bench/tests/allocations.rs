@@ -57,6 +57,14 @@ fn allocations_of(url: &str, requests: u32, (operation, pace): (Operation, &str)
 /// One allocation in a thousand operations. Progress and results make some tens.
 const MADE_BESIDE: u64 = 380;
 
+/// Whether memcached can run here; where everything must run, it has to.
+fn has_memcached() -> bool {
+    let recipe = &ENGINES.find("memcached").expect("it is built in").recipes[0];
+    let found = larder_testkit::has_program(recipe);
+    assert!(found.is_ok() || !larder_testkit::everything_is_required(), "{found:?}");
+    found.is_ok()
+}
+
 /// The number of additional allocations of twenty times as many operations.
 fn growth(url: &str, operation: Operation, pace: &str) -> u64 {
     let how = (operation, pace);
@@ -70,6 +78,20 @@ fn more_operations_make_no_more_allocations() {
     for pace in ["", "rate = '1m'", "rate = '1m'\narrivals = 'exponential'"] {
         let more = growth("null:", Operation::Get, pace);
         assert!(more < MADE_BESIDE, "{more} more for 400,000 operations than for 20,000: {pace}");
+    }
+    let many = "connections = 8\npipeline = 4";
+    for (operation, pace) in [
+        (Operation::Get, many.to_owned()),
+        (Operation::GetMany, many.to_owned()),
+        (Operation::Get, format!("{many}\nrate = '1m'")),
+    ] {
+        for url in ["null:", "memcached:?server_threads=1"] {
+            if url != "null:" && !has_memcached() {
+                continue;
+            }
+            let more = growth(url, operation, &pace);
+            assert!(more < MADE_BESIDE, "{url} {operation}: {more} more of many connections: {pace}");
+        }
     }
     // A stack allocates no more than the tier that answers; LMDB itself allocates.
     for operation in [Operation::Get, Operation::GetMany] {
