@@ -90,7 +90,10 @@ fn more_operations_make_no_more_allocations() {
                 continue;
             }
             let more = growth(url, operation, &pace);
-            assert!(more < MADE_BESIDE, "{url} {operation}: {more} more of many connections: {pace}");
+            assert!(
+                more < MADE_BESIDE,
+                "{url} {operation}: {more} more of many connections: {pace}"
+            );
         }
     }
     // A stack allocates no more than the tier that answers; LMDB itself allocates.

@@ -1,6 +1,6 @@
 //! The cost of a verified load beside its floor, in one run.
 //!
-//! `just bench-load`, or `cargo bench -p larder-bench --bench load`. A memcached with one thread has one processor, and the
+//! `just bench-load`, or `cargo bench -p larder-bench --bench load -- [SHAPE]...`, where a shape is a part of its name. A memcached with one thread has one processor, and the
 //! clients have another. For each shape of load, a bare loop over epoll and a comparison of Larder take turns. The bare loop
 //! sends and receives as many bytes and checks nothing. Every ratio is of turns that stand side by side.
 //!
@@ -32,11 +32,14 @@ const TURN: Duration = Duration::from_secs(1);
 const SAME: f64 = 0.03;
 
 fn main() -> Result<()> {
-    let brief = std::env::args().any(|argument| argument == "--brief");
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (flags, names): (Vec<_>, Vec<_>) = arguments.iter().partition(|it| it.starts_with("--"));
+    let is_asked = |name: &str| names.is_empty() || names.iter().any(|part| name.contains(*part));
+    let brief = flags.iter().any(|flag| *flag == "--brief");
     let (turns, time) = if brief { (1, Duration::from_millis(100)) } else { (TURNS, TURN) };
     let server = Server::start()?;
     println!("client CPU an operation, in ns: median of {turns} turns, and all of them\n");
-    for shape in &SHAPES {
+    for shape in SHAPES.iter().filter(|shape| is_asked(shape.name)) {
         let floor = Floor::new(*shape, server.address)?;
         let (mut bare, mut ours) = (Vec::new(), Vec::new());
         for _ in 0..turns {
@@ -48,7 +51,10 @@ fn main() -> Result<()> {
         line("larder", &ours);
         ratio("larder over the bare loop", &ours, &bare, |figures| figures.cpu_ns, shape.goal);
     }
-    println!("\none connection, get");
+    if !is_asked("one connection") {
+        return Ok(());
+    }
+    println!("one connection, get");
     let shape = Shape { connections: 1, ..SHAPES[0] };
     let (mut waiting, mut driven) = (Vec::new(), Vec::new());
     for _ in 0..turns {
@@ -79,11 +85,13 @@ fn larder(server: &Server, shape: Shape, drive: Drive, time: Duration) -> Result
     let driven = drive == Drive::Readiness;
     let batch = Some(text(shape.keys_a_request).parse()?).filter(|_| shape.keys_a_request > 1);
     let ratio = if shape.access == Access::Get { "0:1" } else { "1:0" };
+    let operations = batch.map(|_| if shape.access == Access::Get { "get" } else { "set" });
     let workload = WorkloadSpec {
         keys: Some(text(shape.keys).parse()?),
         data_size: Some(text(shape.value_bytes).parse()?),
         duration: Some(format!("{}ms", time.as_millis()).parse()?),
-        ratio: Some(ratio.parse()?),
+        ratio: Some(ratio.parse()?).filter(|_| batch.is_none()),
+        operations: operations.map(str::parse).transpose()?,
         connections: driven.then(|| text(shape.connections).parse()).transpose()?,
         pipeline: driven.then(|| text(shape.pipeline).parse()).transpose()?,
         multiget: batch.filter(|_| shape.access == Access::Get),
