@@ -3,6 +3,7 @@
 //! [`contract`] is the whole `main` of an engine's contract test. [`stores`] holds small engines with one fault each,
 //! which test the contract itself and the checks of a comparison; [`traps`] holds servers of that kind.
 
+mod answer;
 mod certificates;
 mod contract;
 mod delayed;

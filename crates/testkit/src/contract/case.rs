@@ -76,6 +76,7 @@ pub(super) const LEASES: Need = need(|s| s.capabilities.leases, "no leases");
 pub(super) const TOKENS: Need = need(|s| s.capabilities.tokens, "no tokens without a lease");
 pub(super) const NAMESPACES: Need = need(|s| s.capabilities.namespaces, "no namespaces");
 pub(super) const NO_NAMESPACES: Need = need(|s| !s.capabilities.namespaces, "has namespaces");
+pub(super) const PIPELINE: Need = need(|s| s.capabilities.pipeline, "no pipeline");
 pub(super) const TOUCH: Need = need(|s| s.capabilities.touch, "no touch");
 pub(super) const TTL: Need = need(|s| s.capabilities.ttl, "no ttl");
 pub(super) const TTL_LEFT: Need = need(|s| s.capabilities.ttl_left, "tells no remaining ttl");

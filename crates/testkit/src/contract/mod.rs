@@ -33,6 +33,7 @@ mod model;
 mod namespaces;
 mod nothing;
 mod persistence;
+mod pipeline;
 mod retrying;
 mod seats;
 mod sessions;
@@ -73,6 +74,15 @@ const CASES: &[&[Case]] = &[
     leases::election::CASES,
     leases::tokens::CASES,
     leases::stale::CASES,
+    pipeline::order::CASES,
+    pipeline::numbers::CASES,
+    pipeline::values::CASES,
+    pipeline::batches::CASES,
+    pipeline::refusals::CASES,
+    pipeline::times::CASES,
+    pipeline::sessions::CASES,
+    pipeline::sending::CASES,
+    pipeline::ends::CASES,
     flags::CASES,
     clear::CASES,
     namespaces::CASES,

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use larder_store::{
     Capabilities, Counter, DeleteDone, DeleteOutcome, Delta, Error, Facts, Groups, Initial, Leases,
-    Meta, Put, Result, Session, SetDone, SetOptions, SetOutcome, Stats, Store, StoreInfo,
+    Meta, Pipeline, Put, Result, Session, SetDone, SetOptions, SetOutcome, Stats, Store, StoreInfo,
     TierStats,
 };
 
@@ -234,6 +234,11 @@ impl Session for RetryingSession {
 
     fn leases(&mut self) -> Option<&mut dyn Leases> {
         self.session.leases()
+    }
+
+    /// No request is tried again: the answers would no longer come in the order of the requests.
+    fn pipeline(&mut self) -> Option<&mut dyn Pipeline> {
+        self.session.pipeline()
     }
 }
 

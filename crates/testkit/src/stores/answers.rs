@@ -26,3 +26,8 @@ faulty!(CROWDS, "crowds", "Tells everyone to load", Crowds);
 faulty!(REVIVES, "revives", "Fills whatever the token", Revives);
 faulty!(FRESHENS, "freshens", "Expires nothing", Freshens);
 faulty!(HOARDS, "hoards", "Keeps leases too long", Hoards);
+faulty!(OVERTAKES, "overtakes", "Carries out pipelined requests before their turn", Overtakes);
+faulty!(MIXES, "mixes", "Exchanges pipelined answers", Mixes);
+faulty!(LOSES, "loses", "Loses pipelined answers", Loses);
+faulty!(REPEATS, "repeats", "Answers pipelined requests twice", Repeats);
+faulty!(HALTS, "halts", "Answers no pipelined request behind a failure", Halts);

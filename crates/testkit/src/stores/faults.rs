@@ -43,6 +43,11 @@ pub(super) enum Fault {
     Revives,
     Freshens,
     Hoards,
+    Overtakes,
+    Mixes,
+    Loses,
+    Repeats,
+    Halts,
 }
 
 impl Fault {
@@ -207,6 +212,31 @@ impl Fault {
         if matches!(self, Self::Hoards) { time + Duration::from_hours(1) } else { time }
     }
 
+    /// Whether this pipelined request is carried out and answered ahead of the request before it.
+    pub(super) fn overtakes(self, n: u64) -> bool {
+        matches!(self, Self::Overtakes) && is_last_of(10, n)
+    }
+
+    /// Whether this pipelined request and the request before it have each other's answers.
+    pub(super) fn mixes(self, n: u64) -> bool {
+        matches!(self, Self::Mixes) && is_last_of(10, n)
+    }
+
+    /// Whether the last answer to this pipelined request is lost.
+    pub(super) fn loses(self, n: u64) -> bool {
+        matches!(self, Self::Loses) && is_last_of(100, n)
+    }
+
+    /// Whether this pipelined request is answered once more.
+    pub(super) fn repeats(self, n: u64) -> bool {
+        matches!(self, Self::Repeats) && is_last_of(100, n)
+    }
+
+    /// Whether a failure leaves the pipelined requests behind it without answers.
+    pub(super) fn halts(self) -> bool {
+        matches!(self, Self::Halts)
+    }
+
     /// Whether a read of a group omits one of its entries and returns an entry of another group.
     pub(super) fn trades(self) -> bool {
         matches!(self, Self::Trades)
@@ -223,6 +253,11 @@ impl Fault {
             _ => value,
         }
     }
+}
+
+/// Whether `n`, from 0, is the last of each so many.
+fn is_last_of(each: u64, n: u64) -> bool {
+    (n + 1).is_multiple_of(each)
 }
 
 /// The options of the stores with an occasional fault.

@@ -13,8 +13,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::faults::Fault;
+use super::pipeline::Pipe;
 
 pub(super) const SCHEME: &str = "map";
+
+/// The longest key, so that cases about keys beyond a limit have a store without faults.
+const MAX_KEY_LEN: usize = 1 << 16;
 
 /// The options of `map:`, which has no option.
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
@@ -122,15 +126,16 @@ impl Store for MapStore {
             groups: true,
             leases: true,
             tokens: true,
-            pipeline: false,
+            pipeline: true,
             clear: true,
             waits: Waits::Lock,
+            max_key_len: Some(MAX_KEY_LEN),
             ..Capabilities::default()
         }
     }
 
     fn session(&self) -> Result<Box<dyn Session>> {
-        Ok(Box::new(MapSession { shared: Arc::clone(&self.shared) }))
+        Ok(Box::new(MapSession { shared: Arc::clone(&self.shared), pipe: Pipe::default() }))
     }
 
     fn stats(&self) -> Result<Stats> {
@@ -150,9 +155,13 @@ impl Shared {
         self.map.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The beginning of every operation: the fault's delay or failure, then the lock, then the removal of an expired
-    /// entry under the key.
+    /// The beginning of every operation: the check of the key, then the fault's delay or failure, then the lock, then the
+    /// removal of an expired entry under the key.
     pub(super) fn begin(&self, key: &[u8]) -> Result<MutexGuard<'_, Map>> {
+        if key.len() > MAX_KEY_LEN {
+            let engine = self.scheme;
+            return Err(Error::KeyTooLong { engine, len: key.len(), limit: MAX_KEY_LEN });
+        }
         self.fault.pass_time(|| u32::try_from(self.lock().operations).unwrap_or(u32::MAX));
         let mut map = self.lock();
         map.operations += 1;
@@ -176,6 +185,7 @@ const DELETES: usize = 3;
 
 pub(super) struct MapSession {
     pub(super) shared: Arc<Shared>,
+    pub(super) pipe: Pipe,
 }
 
 impl MapSession {
@@ -399,6 +409,10 @@ impl Session for MapSession {
     }
 
     fn leases(&mut self) -> Option<&mut dyn Leases> {
+        Some(self)
+    }
+
+    fn pipeline(&mut self) -> Option<&mut dyn larder_store::Pipeline> {
         Some(self)
     }
 }

@@ -34,11 +34,17 @@
 //! | `revives:` | fills a key whatever happened to it meanwhile |
 //! | `freshens:` | acknowledges an expire, and answers the value as fresh |
 //! | `hoards:` | keeps a lease an hour too long |
+//! | `overtakes:` | carries out each tenth pipelined request before the request ahead of it |
+//! | `mixes:` | exchanges the answers of each tenth pipelined request and the request ahead of it |
+//! | `loses:` | never gives the last answer to each hundredth pipelined request |
+//! | `repeats:` | answers each hundredth pipelined request twice |
+//! | `halts:` | answers no pipelined request behind one that fails, until the next flush |
 
 mod answers;
 mod faults;
 mod leases;
 mod map;
+mod pipeline;
 
 use std::sync::Arc;
 
@@ -83,6 +89,11 @@ pub const LIST: &[Engine] = &[
     answers::REVIVES,
     answers::FRESHENS,
     answers::HOARDS,
+    answers::OVERTAKES,
+    answers::MIXES,
+    answers::LOSES,
+    answers::REPEATS,
+    answers::HALTS,
 ];
 
 /// The function that opens the stores of an engine.

@@ -98,11 +98,31 @@ fn the_contract_finds_each_fault_of_groups_and_no_other() {
 }
 
 #[test]
+fn the_contract_finds_each_fault_of_a_pipeline_and_no_other() {
+    let faulty = [
+        ("overtakes:", "many_changes_of_a_few_keys_are_read_as_they_were_sent"),
+        ("mixes:", "a_thousand_mixed_requests_have_one_last_answer_each"),
+        ("loses:", "a_thousand_mixed_requests_have_one_last_answer_each"),
+        ("repeats:", "a_thousand_mixed_requests_have_one_last_answer_each"),
+        ("halts:", "a_pipelined_key_that_is_too_long_fails_alone"),
+    ];
+    std::thread::scope(|scope| {
+        let judge = |(url, case)| (url, case, scope.spawn(move || failures(url)));
+        for (url, case, judged) in faulty.map(judge) {
+            let failed = judged.join().unwrap();
+            assert!(failed.contains(&case), "{url}: {failed:?}");
+            let others = ["set_then_get_returns_the_value", "random_operations_agree_with_a_map"];
+            assert!(!failed.iter().any(|case| others.contains(case)), "{url}: {failed:?}");
+        }
+    });
+}
+
+#[test]
 fn a_case_beyond_an_engines_abilities_is_ignored_with_its_reason() {
     let reports = judge(&ENGINES, "map:");
     let of = |case: &str| reports.iter().find(|report| report.case == case).cloned();
-    let limit = of("a_key_beyond_the_limit_is_an_error_that_names_it").unwrap();
-    assert_eq!(limit.outcome, Outcome::Ignored("no key limit".into()));
+    let limit = of("a_value_beyond_the_limit_is_an_error_that_names_it").unwrap();
+    assert_eq!(limit.outcome, Outcome::Ignored("no value limit below 256 MiB".into()));
     let nothing = of("a_store_of_nothing_answers_every_operation_of_a_plan").unwrap();
     assert_eq!(nothing.outcome, Outcome::Ignored("keeps entries".into()));
 }

@@ -1,0 +1,27 @@
+//! Requests that are sent without waiting for the answers to those before.
+//!
+//! Cases send by a client (`client.rs`), which holds every answer against its request. Most cases run twice: the client
+//! waits with the session's own call, and watches the sockets.
+
+use larder_store::{Error, Pipeline, Session};
+
+pub(super) mod batches;
+mod client;
+mod desk;
+pub(super) mod ends;
+pub(super) mod numbers;
+pub(super) mod order;
+pub(super) mod refusals;
+pub(super) mod sending;
+pub(super) mod sessions;
+pub(super) mod times;
+pub(super) mod values;
+mod watch;
+
+use client::in_each_way;
+
+/// The interface of a session for requests without waiting, which its capabilities promise.
+pub(super) fn pipeline(session: &mut dyn Session) -> larder_store::Result<&mut dyn Pipeline> {
+    let engine = session.engine();
+    session.pipeline().ok_or(Error::Unsupported { engine, operation: "pipeline" })
+}
