@@ -16,6 +16,7 @@ use super::case::{ACKNOWLEDGED, Case, KEEPS_FILES, SHARES_FILES, STORES};
 use super::child;
 use super::expect::{ensure, ensure_eq, fails_with, holds, lacks, put};
 use super::fixture::{Fixture, TestDir};
+use super::pipeline;
 use crate::patient::patient;
 
 /// The seconds after which a child is ended that hangs.
@@ -72,6 +73,8 @@ pub(super) fn run(catalog: &Catalog, url: &str, again: &str, prefix: &str) -> Re
     for name in ["kept", "changed", "deleted"] {
         put(&mut *session, &key(name), b"of the parent")?;
     }
+    let mut ahead = store.session()?;
+    pipeline::fork::ask_ahead(&mut *ahead, &key("kept"))?;
     // SAFETY: the child ends by `_exit`, and unwinds no frame of its parent.
     let child = unsafe { libc::fork() };
     ensure!(child >= 0, "cannot fork: {}", std::io::Error::last_os_error());
@@ -81,7 +84,9 @@ pub(super) fn run(catalog: &Catalog, url: &str, again: &str, prefix: &str) -> Re
                 works_on(&*store, session, &key)?;
             } else {
                 is_refused(&*store, session, &key)?;
+                pipeline::fork::is_refused(&mut *ahead, &key("changed"))?;
             }
+            drop(ahead);
             drop(store);
             match again {
                 "" => Ok(DONE),
@@ -96,6 +101,7 @@ pub(super) fn run(catalog: &Catalog, url: &str, again: &str, prefix: &str) -> Re
         libc::WIFEXITED(status) && [DONE, REFUSED].contains(&libc::WEXITSTATUS(status)),
         "the child ended with status {status:#x}"
     );
+    pipeline::fork::is_answered(&mut *ahead, b"of the parent")?;
     let is_shared = capabilities.forks && capabilities.reach >= Reach::Host;
     let mut fresh = store.session()?;
     for session in [&mut session, &mut fresh] {
@@ -224,6 +230,7 @@ fn is_refused(
         fails_with(groups.set_tagged(&changed, b"of the child", &options, b"tag"), KIND)?;
         fails_with(groups.delete_tag(b"tag"), KIND)?;
     }
+    pipeline::fork::is_refused(s, &changed)?;
     if let Some(leases) = s.leases() {
         fails_with(leases.get_or_lease(&changed, &mut value, PAUSE), KIND)?;
         fails_with(leases.expire(&changed, None), KIND)?;

@@ -9,6 +9,7 @@ pub(super) mod batches;
 mod client;
 mod desk;
 pub(super) mod ends;
+pub(super) mod fork;
 pub(super) mod numbers;
 pub(super) mod order;
 pub(super) mod refusals;
@@ -18,7 +19,7 @@ pub(super) mod times;
 pub(super) mod values;
 mod watch;
 
-use client::in_each_way;
+pub(super) use client::in_each_way;
 
 /// The interface of a session for requests without waiting, which its capabilities promise.
 pub(super) fn pipeline(session: &mut dyn Session) -> larder_store::Result<&mut dyn Pipeline> {
