@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
-use larder_store::{Delta, SetMode, SetOptions};
+use larder_store::{Delta, Put, SetMode, SetOptions};
 use libtest_mimic::Failed;
 
-use super::case::{Case, STORES_NOTHING};
+use super::case::{Case, PIPELINE, STORES_NOTHING};
 use super::expect::{ensure, ensure_eq, holds, put};
 use super::fixture::Fixture;
+use super::pipeline::batches::{has_entries, has_outcomes};
+use super::pipeline::in_each_way;
+use super::pipeline::refusals::a_session_has_a_pipeline_where_the_capabilities_say_so;
 
 pub(super) const CASES: &[Case] = &[
     Case {
@@ -21,6 +24,18 @@ pub(super) const CASES: &[Case] = &[
         needs: &[STORES_NOTHING],
         spawns: false,
         run: a_store_of_nothing_answers_every_operation_of_a_plan,
+    },
+    Case {
+        name: "a_store_of_nothing_answers_every_request_of_a_pipeline",
+        needs: &[STORES_NOTHING, PIPELINE],
+        spawns: false,
+        run: a_store_of_nothing_answers_every_request_of_a_pipeline,
+    },
+    Case {
+        name: "a_session_of_nothing_has_a_pipeline_where_the_capabilities_say_so",
+        needs: &[STORES_NOTHING],
+        spawns: false,
+        run: a_session_has_a_pipeline_where_the_capabilities_say_so,
     },
 ];
 
@@ -51,4 +66,42 @@ fn a_store_of_nothing_answers_every_operation_of_a_plan(fixture: &Fixture) -> Re
     ensure!(session.incr(b"key", Delta::Up(1), None)?.is_some(), "incr is none");
     session.clear()?;
     Ok(())
+}
+
+/// A pipeline is a part of a plan, too.
+fn a_store_of_nothing_answers_every_request_of_a_pipeline(fixture: &Fixture) -> Result<(), Failed> {
+    in_each_way(fixture, |client| {
+        let value = vec![7; 10_000];
+        for round in 0..3 {
+            let mut sent = Vec::new();
+            for i in 0..200 {
+                let key = client.key(i);
+                let set = client.set(&key, &value)?;
+                let get = client.get(&key)?;
+                let keys: [&[u8]; 2] = [&key, b"another"];
+                let read = client.ask(|pipeline, id| pipeline.get_many(id, &keys))?;
+                let options = SetOptions::default();
+                let puts = keys.map(|key| Put { key, value: &value, options });
+                let written = client.ask(|pipeline, id| pipeline.set_many(id, &puts))?;
+                let touched = client.ask(|pipeline, id| pipeline.touch(id, &key, None))?;
+                let found = [client.delete(&key)?, touched];
+                sent.push((set, get, read, written, found));
+                if i == round {
+                    client.flush()?;
+                }
+            }
+            client.expire()?;
+            client.finish()?;
+            for (set, get, read, written, found) in sent {
+                client.is_stored(set)?;
+                client.is_hit(get, &value)?;
+                has_entries(client, read, &[(0, &value), (1, &value)])?;
+                has_outcomes(client, written, 2)?;
+                found.into_iter().try_for_each(|request| client.is_found(request, true))?;
+            }
+        }
+        ensure!(client.ended().is_sorted(), "the requests are answered out of order");
+        ensure_eq!(client.unsent_bytes()?, 0, "the unsent bytes");
+        Ok(())
+    })
 }
