@@ -15,6 +15,7 @@ mod peer;
 mod postgres;
 mod random;
 mod require;
+mod sockets;
 pub mod stores;
 pub mod traps;
 
@@ -31,3 +32,4 @@ pub use random::Random;
 pub use require::{
     everything_is_required, has_perl_modules, has_php_extensions, has_program, trial_where,
 };
+pub use sockets::{Event, Sockets};

@@ -9,9 +9,8 @@ use super::super::expect::{ensure, ensure_eq, fails_with, same};
 use super::super::fixture::Fixture;
 use super::desk::Desk;
 use super::pipeline;
-use super::watch::{Event, Sockets};
-use crate::PATIENCE;
 use crate::answer::Given;
+use crate::{Event, PATIENCE, Sockets};
 
 /// The room for received bytes: smaller than large values, and than the answers to many requests.
 const ROOM_LEN: usize = 16 << 10;

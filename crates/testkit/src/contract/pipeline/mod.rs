@@ -17,7 +17,6 @@ pub(super) mod sending;
 pub(super) mod sessions;
 pub(super) mod times;
 pub(super) mod values;
-mod watch;
 
 pub(super) use client::in_each_way;
 

@@ -12,8 +12,8 @@ use larder_store::Watch;
 type Place = (u32, u32);
 
 /// The watched sockets.
-#[derive(Clone)]
-pub(super) struct Sockets {
+#[derive(Debug, Clone)]
+pub struct Sockets {
     epoll: Arc<OwnedFd>,
     /// Whether each link wants room, as it was last told.
     wants: Arc<Mutex<HashMap<Place, bool>>>,
@@ -21,18 +21,18 @@ pub(super) struct Sockets {
 
 /// A socket that can be read, or written where room was wanted.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Event {
+pub struct Event {
     /// The number of the session.
-    pub(super) session: usize,
+    pub session: usize,
     /// Its link.
-    pub(super) link: usize,
+    pub link: usize,
     /// Whether there is room to write.
-    pub(super) has_room: bool,
+    pub has_room: bool,
 }
 
 impl Sockets {
     /// Watches nothing yet.
-    pub(super) fn new() -> io::Result<Self> {
+    pub fn new() -> io::Result<Self> {
         // SAFETY: epoll_create1 touches no memory of this process.
         let epoll = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
         if epoll < 0 {
@@ -44,19 +44,19 @@ impl Sockets {
     }
 
     /// The watch of a session, whose events have its number.
-    pub(super) fn of_session(&self, session: usize) -> io::Result<Box<dyn Watch>> {
+    pub fn of_session(&self, session: usize) -> io::Result<Box<dyn Watch>> {
         let session = u32::try_from(session).map_err(io::Error::other)?;
         Ok(Box::new(OfSession { sockets: self.clone(), session }))
     }
 
     /// Whether a link of a session wants room.
-    pub(super) fn wants_room(&self, session: usize) -> bool {
+    pub fn wants_room(&self, session: usize) -> bool {
         let wants = self.wants.lock().unwrap_or_else(PoisonError::into_inner);
         wants.iter().any(|((of, _), wants)| *of as usize == session && *wants)
     }
 
     /// Waits for events, at most for this time.
-    pub(super) fn events(&self, patience: Duration) -> io::Result<Vec<Event>> {
+    pub fn events(&self, patience: Duration) -> io::Result<Vec<Event>> {
         let mut found = [libc::epoll_event { events: 0, u64: 0 }; 64];
         let (room, epoll) = (i32::try_from(found.len()).unwrap_or(0), self.epoll.as_raw_fd());
         let patience_ms = i32::try_from(patience.as_millis()).unwrap_or(i32::MAX);
