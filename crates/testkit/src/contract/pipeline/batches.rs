@@ -16,8 +16,10 @@ pub(in super::super) const CASES: &[Case] = &[
     case!(a_pipelined_get_many_answers_a_key_as_often_as_it_is_asked, PIPELINE),
     case!(a_pipelined_set_many_tells_of_each_place_and_ends, PIPELINE),
     case!(a_pipelined_set_many_keeps_to_the_mode_of_each_entry, PIPELINE, ADD),
+    case!(a_pipelined_set_many_of_one_key_twice_keeps_the_later_value, PIPELINE),
     case!(pipelined_batches_of_nothing_end, PIPELINE),
     case!(pipelined_batches_of_thousands_are_whole, PIPELINE),
+    case!(pipelined_batches_of_large_values_are_whole, PIPELINE),
     case!(a_pipelined_batch_keeps_its_order_among_other_requests, PIPELINE),
 ];
 
@@ -186,6 +188,19 @@ fn a_pipelined_set_many_keeps_to_the_mode_of_each_entry(fixture: &Fixture) -> Re
     })
 }
 
+fn a_pipelined_set_many_of_one_key_twice_keeps_the_later_value(
+    fixture: &Fixture,
+) -> Result<(), Failed> {
+    in_each_way(fixture, |client| {
+        let keys: Vec<_> = ["a", "b", "a", "c", "a", "b"].map(|name| client.key(name)).into();
+        let set = set_many(client, &keys, |i| format!("value {i}").into_bytes())?;
+        let read = get_many(client, &keys[..4])?;
+        client.finish()?;
+        has_outcomes(client, set, keys.len())?;
+        has_entries(client, read, &[(0, "value 4"), (1, "value 5"), (2, "value 4"), (3, "value 3")])
+    })
+}
+
 fn pipelined_batches_of_nothing_end(fixture: &Fixture) -> Result<(), Failed> {
     in_each_way(fixture, |client| {
         let key = client.key("a");
@@ -225,6 +240,20 @@ fn pipelined_batches_of_thousands_are_whole(fixture: &Fixture) -> Result<(), Fai
         has_outcomes(client, set, ENTRIES)?;
         let wanted: Vec<_> = values.iter().enumerate().collect();
         read.into_iter().try_for_each(|read| has_entries(client, read, &wanted))
+    })
+}
+
+fn pipelined_batches_of_large_values_are_whole(fixture: &Fixture) -> Result<(), Failed> {
+    const ENTRIES: usize = 12;
+    let mut random = Random::new(42);
+    let values: Vec<_> = (0..ENTRIES).map(|i| random.bytes(i % 4 * (50 << 10))).collect();
+    in_each_way(fixture, |client| {
+        let keys: Vec<_> = (0..ENTRIES).map(|i| client.key(i)).collect();
+        let set = set_many(client, &keys, |i| values[i].clone())?;
+        let read = get_many(client, &keys)?;
+        client.finish()?;
+        has_outcomes(client, set, ENTRIES)?;
+        has_entries(client, read, &values.iter().enumerate().collect::<Vec<_>>())
     })
 }
 

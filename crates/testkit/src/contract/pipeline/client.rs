@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use larder_store::{Pipeline, Session, SetOptions, Store};
+use larder_store::{Error, Pipeline, Session, SetOptions, Store};
 use libtest_mimic::Failed;
 
 use super::super::expect::{ensure, ensure_eq, fails_with, same};
@@ -90,6 +90,14 @@ impl Client {
         };
         let clients = (0..n).map(open).collect::<Result<_, _>>()?;
         Ok((sockets, clients))
+    }
+
+    /// Watches the sockets from now on, by an epoll instance of its own.
+    pub(super) fn watch(&mut self) -> Result<(), Failed> {
+        let sockets = Sockets::new()?;
+        pipeline(&mut *self.session)?.watch_with(sockets.of_session(self.number)?)?;
+        self.way = Way::Watches(sockets);
+        Ok(())
     }
 
     /// A key that no other client uses.
@@ -267,6 +275,12 @@ impl Client {
             }
             other => Err(format!("request {request} tells no finding: {other:?}").into()),
         }
+    }
+
+    /// Whether the answer to the request is lost, so that it is not known whether it was carried out.
+    pub(super) fn is_lost(&self, request: usize) -> bool {
+        let last = self.answers(request).last();
+        matches!(last, Some(Given::Failed(Error::Unavailable { .. } | Error::Timeout { .. })))
     }
 
     /// The request failed with this kind of error, when it was made or by its last answer.

@@ -20,6 +20,7 @@ pub(in super::super) const CASES: &[Case] = &[
     case!(a_pipelined_key_that_is_too_long_fails_alone, PIPELINE, KEY_LIMIT),
     case!(a_pipelined_batch_with_a_key_that_is_too_long_fails_alone, PIPELINE, KEY_LIMIT),
     case!(a_pipelined_value_that_is_too_large_fails_alone, PIPELINE, VALUE_LIMIT),
+    case!(a_pipelined_entry_that_is_too_large_keeps_no_other_out, PIPELINE, VALUE_LIMIT),
     case!(a_pipelined_operation_that_is_missing_fails_alone, PIPELINE, LACKS_SOMETHING),
     case!(pipelined_keys_of_any_bytes_work_or_fail_alone, PIPELINE),
     case!(a_pipelined_condition_that_does_not_hold_is_a_value, PIPELINE, ADD),
@@ -86,18 +87,35 @@ fn a_pipelined_batch_with_a_key_that_is_too_long_fails_alone(
         };
         // Some keys may be answered before the failure.
         fail_alone(client, "key_too_long", &[&get_many, &get_many])?;
-        // A refused entry keeps no other entry out, as with a session's own call.
         let put = |key| Put { key, value: b"batch", options: SetOptions::default() };
-        let puts = [put(&a), put(&long), put(&b)];
-        let set = client.ask(|pipeline, id| pipeline.set_many(id, &puts))?;
-        let read = [client.get(&a)?, client.get(&b)?];
-        client.finish()?;
-        let told = outcomes(client, set)?;
-        let kinds: Vec<_> =
-            told.iter().map(|told| told.as_ref().map_or_else(Error::kind, |_| "")).collect();
-        ensure!(kinds == ["", "key_too_long", ""], "the outcomes are {told:?}");
-        read.into_iter().try_for_each(|read| client.is_hit(read, b"batch"))
+        refuse_the_middle(client, [put(&a), put(&long), put(&b)], "key_too_long")
     })
+}
+
+fn a_pipelined_entry_that_is_too_large_keeps_no_other_out(fixture: &Fixture) -> Result<(), Failed> {
+    let limit = fixture.capabilities()?.max_value_len.ok_or("no value limit")?;
+    let value = vec![7; limit + 1];
+    in_each_way(fixture, |client| {
+        let [a, large, b] = ["a", "large", "b"].map(|name| client.key(name));
+        client.set(&large, b"old")?;
+        let put = |key, value| Put { key, value, options: SetOptions::default() };
+        let puts = [put(&a, b"batch"), put(&large, &value), put(&b, b"batch")];
+        refuse_the_middle(client, puts, "value_too_large")?;
+        lacks(client.session(), &large)
+    })
+}
+
+/// Stores a batch of three whose second entry fails with this kind of error. The others are stored, as by a session's
+/// own call.
+fn refuse_the_middle(client: &mut Client, puts: [Put<'_>; 3], kind: &str) -> Result<(), Failed> {
+    let set = client.ask(|pipeline, id| pipeline.set_many(id, &puts))?;
+    let read = [client.get(puts[0].key)?, client.get(puts[2].key)?];
+    client.finish()?;
+    let told = outcomes(client, set)?;
+    let kinds: Vec<_> =
+        told.iter().map(|told| told.as_ref().map_or_else(Error::kind, |_| "")).collect();
+    ensure!(kinds == ["", kind, ""], "the outcomes are {told:?}");
+    read.into_iter().zip([0, 2]).try_for_each(|(read, i)| client.is_hit(read, puts[i].value))
 }
 
 /// In its plain mode a set that is refused leaves no older value behind, also for the requests behind it.

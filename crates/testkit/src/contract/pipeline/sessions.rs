@@ -5,7 +5,7 @@ use std::time::Instant;
 use libtest_mimic::Failed;
 
 use super::super::case::{Case, case};
-use super::super::expect::{ensure, holds, lacks, put};
+use super::super::expect::{ensure, holds, lacks, put, same};
 use super::super::fixture::Fixture;
 use super::client::{Client, receive_some};
 use super::in_each_way;
@@ -15,6 +15,8 @@ pub(in super::super) const CASES: &[Case] = &[
     case!(a_pipelined_change_is_seen_by_another_session, PIPELINE),
     case!(a_change_by_another_session_is_seen_by_a_pipeline, PIPELINE),
     case!(a_session_is_used_both_ways_in_turn, PIPELINE),
+    case!(a_call_among_outstanding_requests_is_right_or_fails, PIPELINE),
+    case!(a_session_that_is_open_may_be_watched, PIPELINE),
     case!(sessions_of_one_loop_do_not_mix_their_answers, PIPELINE),
     case!(a_pipeline_may_move_to_another_thread, PIPELINE),
 ];
@@ -72,6 +74,58 @@ fn a_session_is_used_both_ways_in_turn(fixture: &Fixture) -> Result<(), Failed> 
         }
         Ok(())
     })
+}
+
+/// The call may fail, and may end the requests as lost. Neither has a wrong answer, and both work afterwards.
+fn a_call_among_outstanding_requests_is_right_or_fails(fixture: &Fixture) -> Result<(), Failed> {
+    in_each_way(fixture, |client| {
+        let [key, other] = ["a", "other"].map(|name| client.key(name));
+        client.set(&other, b"of the call")?;
+        client.finish()?;
+        let mut sent = Vec::new();
+        for round in 0..10 {
+            let value = format!("round {round}");
+            let set = client.set(&key, value.as_bytes())?;
+            sent.push((set, client.get(&key)?, value));
+        }
+        client.flush()?;
+        let mut found = Vec::new();
+        match client.session().get(&other, &mut found) {
+            Ok(Some(_)) => same(&other, &found, b"of the call")?,
+            Ok(None) => return Err("the call is a miss".into()),
+            Err(_) => {}
+        }
+        client.finish()?;
+        for (set, get, value) in sent {
+            if !client.is_lost(set) {
+                client.is_stored(set)?;
+            }
+            if !client.is_lost(get) {
+                client.is_hit(get, value.as_bytes())?;
+            }
+        }
+        put(client.session(), &key, b"afterwards")?;
+        let read = client.get(&key)?;
+        client.finish()?;
+        client.is_hit(read, b"afterwards")
+    })
+}
+
+fn a_session_that_is_open_may_be_watched(fixture: &Fixture) -> Result<(), Failed> {
+    let mut client = Client::waiting(fixture)?;
+    let key = client.key("a");
+    client.set(&key, b"value")?;
+    client.finish()?;
+    for _ in 0..3 {
+        let mut gets = vec![client.get(&key)?];
+        client.flush()?;
+        // Its answer may have arrived already.
+        client.watch()?;
+        gets.push(client.get(&key)?);
+        client.finish()?;
+        gets.into_iter().try_for_each(|get| client.is_hit(get, b"value"))?;
+    }
+    Ok(())
 }
 
 /// Each session has keys of its own, and values that name the session, the key and the round.
