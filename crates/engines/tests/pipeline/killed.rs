@@ -14,7 +14,7 @@ const REQUESTS: usize = 100;
 /// The server is stopped first, so that it answers no request.
 pub(crate) fn a_killed_server_ends_every_request_once_and_the_session_works_again(kind: Kind) {
     let (mut server, port) = (kind.start)(0);
-    let store = open(&kind.url(&[port], ""));
+    let store = open(&kind.url(&[port], &[]));
     for mut asker in Asker::both(&*store) {
         assert_eq!(asker.eventually(|asker| asker.set("key-5", b"value")), Told::Done);
         stop(&server);
@@ -42,7 +42,7 @@ pub(crate) fn a_killed_server_ends_every_request_once_and_the_session_works_agai
 pub(crate) fn a_server_killed_amid_its_answers_ends_every_request_once(kind: Kind) {
     let value = vec![7; 100 << 10];
     let (mut server, port) = (kind.start)(0);
-    let store = open(&kind.url(&[port], ""));
+    let store = open(&kind.url(&[port], &[]));
     for mut asker in Asker::both(&*store) {
         assert_eq!(asker.eventually(|asker| asker.set("large", &value)), Told::Done);
         let gets: Vec<_> = (0..REQUESTS).map(|_| asker.get("large").unwrap()).collect();
@@ -67,7 +67,7 @@ pub(crate) fn a_server_killed_amid_its_answers_ends_every_request_once(kind: Kin
 /// requests of one flush are lost.
 pub(crate) fn a_server_that_comes_back_unnoticed_is_reached_again(kind: Kind) {
     let (mut server, port) = (kind.start)(0);
-    let store = open(&kind.url(&[port], ""));
+    let store = open(&kind.url(&[port], &[]));
     for mut asker in Asker::both(&*store) {
         assert_eq!(asker.eventually(|asker| asker.set("key", b"value")), Told::Done);
         drop(server);
@@ -86,7 +86,7 @@ pub(crate) fn a_server_that_comes_back_unnoticed_is_reached_again(kind: Kind) {
 pub(crate) fn a_killed_server_ends_the_requests_of_every_session_of_a_loop(kind: Kind) {
     const SESSIONS: usize = 32;
     let (server, port) = (kind.start)(0);
-    let store = open(&kind.url(&[port], ""));
+    let store = open(&kind.url(&[port], &[]));
     let sockets = Sockets::new().unwrap();
     let mut askers: Vec<_> =
         (0..SESSIONS).map(|number| Asker::watched(&*store, &sockets, number)).collect();
@@ -125,7 +125,7 @@ pub(crate) fn a_killed_server_ends_the_requests_of_every_session_of_a_loop(kind:
 pub(crate) fn a_killed_node_leaves_the_requests_of_the_other_nodes(kind: Kind) {
     let (one, first) = (kind.start)(0);
     let (mut two, second) = (kind.start)(0);
-    let store = open(&kind.url(&[first, second], ""));
+    let store = open(&kind.url(&[first, second], &[]));
     for mut asker in Asker::both(&*store) {
         asker.pipeline().connect().unwrap();
         let keys: Vec<_> = (0..REQUESTS).map(|i| format!("key-{i}")).collect();

@@ -19,8 +19,12 @@ use libtest_mimic::{Arguments, Trial};
 /// A kind of servers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kind {
+    /// The name in the list of trials.
+    name: &'static str,
     /// The scheme of its engine.
-    pub(crate) scheme: &'static str,
+    scheme: &'static str,
+    /// The options of its engine.
+    options: &'static [&'static str],
     /// Starts a server on this port of 127.0.0.1, or on any for 0.
     pub(crate) start: fn(u16) -> (Server, u16),
     /// A trial that needs the server's program.
@@ -28,40 +32,48 @@ pub(crate) struct Kind {
 }
 
 impl Kind {
-    /// The URL of the servers on these ports.
-    pub(crate) fn url(&self, ports: &[u16], options: &str) -> String {
+    /// The URL of the servers on these ports, with more options.
+    pub(crate) fn url(&self, ports: &[u16], options: &[&str]) -> String {
         let hosts: Vec<_> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
-        format!("{}://{}{options}", self.scheme, hosts.join(","))
+        let options = [self.options, options].concat().join("&");
+        format!("{}://{}?{options}", self.scheme, hosts.join(","))
     }
 }
 
 const MEMCACHED: Kind = Kind {
+    name: "memcached",
     scheme: "memcached",
+    options: &[],
     start: |port| memcached_support::memcached(port, &[]),
     trial: memcached_support::trial,
 };
 
-/// Trials of a function of a kind, with the kind's name.
+/// The protocol whose answers name their keys.
+const TEXT: Kind = Kind { name: "memcached-text", options: &["protocol=text"], ..MEMCACHED };
+
+/// The trials of a kind.
 macro_rules! trials {
-    ($kind:ident: $($run:path),+ $(,)?) => {
-        [$({
-            let name = stringify!($run).rsplit("::").next().unwrap_or_default();
-            ($kind.trial)(&format!("{name}::{}", $kind.scheme), || $run($kind))
+    ($kind:ident: $($module:ident::$run:ident,)+) => {
+        vec![$({
+            let name = format!("{}::{}", stringify!($run), $kind.name);
+            ($kind.trial)(&name, || $module::$run($kind))
         }),+]
+    };
+    ($($kind:ident),+) => {
+        [$(trials!($kind:
+            killed::a_killed_server_ends_every_request_once_and_the_session_works_again,
+            killed::a_server_killed_amid_its_answers_ends_every_request_once,
+            killed::a_server_that_comes_back_unnoticed_is_reached_again,
+            killed::a_killed_server_ends_the_requests_of_every_session_of_a_loop,
+            killed::a_killed_node_leaves_the_requests_of_the_other_nodes,
+            stopped::a_stopped_server_ends_every_request_by_expire,
+            stopped::a_stopped_server_ends_every_request_by_wait,
+        )),+]
     };
 }
 
 fn main() -> ExitCode {
     larder_host::relay::serve_if_asked();
-    let mut trials = Vec::new();
-    trials.extend(trials!(MEMCACHED:
-        killed::a_killed_server_ends_every_request_once_and_the_session_works_again,
-        killed::a_server_killed_amid_its_answers_ends_every_request_once,
-        killed::a_server_that_comes_back_unnoticed_is_reached_again,
-        killed::a_killed_server_ends_the_requests_of_every_session_of_a_loop,
-        killed::a_killed_node_leaves_the_requests_of_the_other_nodes,
-        stopped::a_stopped_server_ends_every_request_by_expire,
-        stopped::a_stopped_server_ends_every_request_by_wait,
-    ));
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    let trials = trials!(MEMCACHED, TEXT);
+    libtest_mimic::run(&Arguments::from_args(), trials.into_iter().flatten().collect()).exit_code()
 }

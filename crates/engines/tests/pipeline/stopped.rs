@@ -44,9 +44,10 @@ pub(crate) fn go_on(server: &Server) {
     signal(server, libc::SIGCONT);
 }
 
-/// Sends requests to a stopped server and fails them by `fail`. Afterwards the late answers confuse nobody.
-fn silence(kind: Kind, asker: &mut Asker, server: &Server, fail: impl Fn(&mut Asker)) {
-    assert_eq!(asker.eventually(|asker| asker.set("key-5", b"value")), Told::Done);
+/// Sends requests to a stopped server and fails them by `fail`. Afterwards the late answers confuse nobody. The server may
+/// still carry the requests out, so these have other keys.
+fn silence(asker: &mut Asker, server: &Server, fail: impl Fn(&mut Asker)) {
+    assert_eq!(asker.eventually(|asker| asker.set("own", b"value")), Told::Done);
     for _ in 0..2 {
         stop(server);
         let begun = Instant::now();
@@ -55,21 +56,21 @@ fn silence(kind: Kind, asker: &mut Asker, server: &Server, fail: impl Fn(&mut As
         // The kernel's clocks are coarse.
         assert!(begun.elapsed() >= TIMEOUT * 9 / 10, "{:?}", begun.elapsed());
         for request in asked {
-            assert_eq!(*asker.told(request), Told::Failed("timeout"), "{}", kind.scheme);
+            assert_eq!(*asker.told(request), Told::Failed("timeout"));
         }
         assert_eq!(asker.pipeline().unsent_bytes(), 0);
         go_on(server);
-        assert_eq!(asker.eventually(|asker| asker.set("key-5", b"value")), Told::Done);
+        assert_eq!(asker.eventually(|asker| asker.set("own", b"value")), Told::Done);
         let value = Told::Hit(b"value".to_vec());
-        assert_eq!(asker.eventually(|asker| asker.get("key-5")), value);
+        assert_eq!(asker.eventually(|asker| asker.get("own")), value);
     }
 }
 
 pub(crate) fn a_stopped_server_ends_every_request_by_expire(kind: Kind) {
     let (server, port) = (kind.start)(0);
-    let store = open(&kind.url(&[port], "?timeout=1s"));
+    let store = open(&kind.url(&[port], &["timeout=1s"]));
     let [_, mut watched] = Asker::both(&*store);
-    silence(kind, &mut watched, &server, |asker| {
+    silence(&mut watched, &server, |asker| {
         let begun = Instant::now();
         while asker.n_open() > 0 {
             sleep(TIMEOUT / 10);
@@ -82,7 +83,7 @@ pub(crate) fn a_stopped_server_ends_every_request_by_expire(kind: Kind) {
 
 pub(crate) fn a_stopped_server_ends_every_request_by_wait(kind: Kind) {
     let (server, port) = (kind.start)(0);
-    let store = open(&kind.url(&[port], "?timeout=1s"));
+    let store = open(&kind.url(&[port], &["timeout=1s"]));
     let [mut waiting, _] = Asker::both(&*store);
-    silence(kind, &mut waiting, &server, Asker::finish);
+    silence(&mut waiting, &server, Asker::finish);
 }
