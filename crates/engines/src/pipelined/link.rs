@@ -308,7 +308,14 @@ impl<P: Peer> Link<P> {
             kept::make_room(&mut self.kept, rest.len());
             self.kept.extend_from_slice(rest);
         }
-        Ok(input.len() == room.len() && self.is_waiting())
+        Ok(self.has_more(input.len() == room.len()))
+    }
+
+    /// Whether there may be more to be read, which is so where the memory for it was filled. A connection that has failed
+    /// is read to its end.
+    #[inline]
+    fn has_more(&self, was_filled: bool) -> bool {
+        self.failure.is_some() || (was_filled && self.is_waiting())
     }
 
     /// Reads an answer that is too large for the caller's memory, or that comes in many pieces, into memory of its own.
@@ -326,7 +333,7 @@ impl<P: Peer> Link<P> {
         kept.drain(..n_read);
         kept::let_go(&mut kept);
         self.kept = kept;
-        Ok(received == missing && self.is_waiting())
+        Ok(self.has_more(received == missing))
     }
 
     /// Reads whole answers and passes them on. The number of their bytes.
