@@ -5,6 +5,13 @@
 //! slices that take turns.
 
 #![expect(clippy::print_stdout, reason = "the result of a benchmark")]
+#![expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "small numbers"
+)]
 
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
@@ -58,12 +65,12 @@ fn compare(
     let sessions = (0..n_connections).map(|_| store.session()).collect::<Result<Vec<_>>>()?;
     let mut ours = Ours::connect(sessions, &keys, n_outstanding, n_keys)?;
     let slice = SLICE / n_keys;
-    let (mut best_bare, mut best_ours) = (Vec::new(), Vec::new());
+    let (mut of_bare, mut of_ours) = (Vec::new(), Vec::new());
     for _ in 0..SLICES {
-        best_bare.push(cpu_of(|| bare.run(slice)) / slice as f64);
-        best_ours.push(cpu_of(|| ours.run(slice)) / slice as f64);
+        of_bare.push(cpu_of(|| bare.run(slice)) / slice as f64);
+        of_ours.push(cpu_of(|| ours.run(slice)) / slice as f64);
     }
-    let [bare, ours] = [best_bare, best_ours].map(|mut times| {
+    let [bare, ours] = [of_bare, of_ours].map(|mut times| {
         times.sort_by(f64::total_cmp);
         times[times.len() / 2]
     });
@@ -105,7 +112,7 @@ impl Epoll {
         assert_eq!(added, 0, "{}", io::Error::last_os_error());
     }
 
-    fn wait<'e>(self, events: &'e mut [libc::epoll_event]) -> &'e [libc::epoll_event] {
+    fn wait(self, events: &mut [libc::epoll_event]) -> &[libc::epoll_event] {
         let room = events.len() as libc::c_int;
         // SAFETY: the pointer and the length are those of one slice.
         let n = unsafe { libc::epoll_wait(self.0, events.as_mut_ptr(), room, -1) };
