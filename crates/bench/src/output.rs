@@ -207,6 +207,8 @@ fn hdr_log(cell: &CellHistograms) -> Vec<u8> {
         Times::Latency => "latency",
         Times::Service => "service time",
         Times::Lag => "lag of the schedule",
+        Times::Connect => "time until a connection was there",
+        Times::FirstAnswer => "time until the first answer to a connection",
     };
     let comment = format!("{} {} {times} in ns, one interval a round", cell.target, cell.operation);
     let mut builder = IntervalLogWriterBuilder::new();

@@ -6,11 +6,11 @@ use larder_report::{Counts, Latency, Operation, Sample};
 use larder_store::{Durability, Stats};
 
 use super::meter::{Held, Meter, resident, tiers_between, wire_between};
-use super::paced;
 use super::samples::Entry;
 use super::shares::{part, scaled, shortened};
-use crate::measure::{Packed, PhaseResult, ReadBack, add_examples, figures, seconds};
-use crate::plan::PlannedPhase;
+use super::{driven, paced};
+use crate::measure::{Comers, Idle, Packed, PhaseResult, ReadBack, add_examples, figures, seconds};
+use crate::plan::{Load, PlannedPhase};
 use crate::target::Target;
 use crate::usage::disk_bytes;
 
@@ -18,6 +18,11 @@ use crate::usage::disk_bytes;
 pub(super) struct Measured<'a> {
     pub(super) phase: &'a PlannedPhase,
     pub(super) result: &'a PhaseResult,
+    /// The connections that the threads drove.
+    pub(super) load: Option<Load>,
+    /// Connections beside them that were idle, and those that came and went.
+    pub(super) idle: Option<Idle>,
+    pub(super) comers: Option<Comers>,
     pub(super) before: Meter,
     pub(super) after: Meter,
     /// Whether every key that was set must be there: no TTL can have ended it, and its set was acknowledged.
@@ -128,6 +133,9 @@ impl Measured<'_> {
                         .map(|latency| Latency { mean: shortened(latency.mean), ..latency }),
                     stalls: Some(tally.stalls),
                     paced,
+                    driven: driven::sample(result, self.load),
+                    idle: self.idle.map(driven::idle),
+                    comers: self.comers.as_ref().map(|comers| driven::comers(comers, phase_s)),
                     timeline: Some(tally.timeline(result.wall)),
                     errors_by_kind: tally.errors_by_kind.clone(),
                     first_error: tally.first_error.clone(),
@@ -135,6 +143,7 @@ impl Measured<'_> {
                 },
                 latency: Packed::new(&tally.latency),
                 paced: paced::pack(tally),
+                comers: self.comers.as_ref().map(driven::pack),
                 bytes: tally.bytes,
                 predicted_hit_ratio: phase.predicted_hit_ratio.filter(|_| operation.reads()),
             });

@@ -21,6 +21,8 @@ pub(crate) fn log_path(
         Times::Latency => "",
         Times::Service => "-service",
         Times::Lag => "-lag",
+        Times::Connect => "-connect",
+        Times::FirstAnswer => "-first-answer",
     };
     folder.join(LATENCIES).join(format!("{name}{times}.hlog"))
 }

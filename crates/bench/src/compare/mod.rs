@@ -3,6 +3,7 @@
 mod beside;
 mod comparisons;
 mod connections;
+mod driven;
 mod early;
 mod emptied;
 mod entries;
@@ -91,13 +92,18 @@ pub enum Times {
     Latency,
     /// The service time: in an open loop, from the instant at which the operation really began.
     Service,
+    /// Not a time of the operation: until a connection that came and went was there.
+    Connect,
+    /// Not a time of the operation: until the first answer to such a connection.
+    FirstAnswer,
     /// Not a time of the operation: in an open loop, how late an operation began that only the schedule kept waiting.
     Lag,
 }
 
 impl Times {
-    /// All times; a closed loop has the first only.
-    pub const ALL: [Self; 3] = [Self::Latency, Self::Service, Self::Lag];
+    /// All times; a closed loop in which no connections come and go has the first only.
+    pub const ALL: [Self; 5] =
+        [Self::Latency, Self::Service, Self::Lag, Self::Connect, Self::FirstAnswer];
 }
 
 /// The permissions that the user has given.

@@ -59,8 +59,12 @@ pub(super) fn corrected(
     if cell.paced.is_some() || measured.is_empty() || rounds.iter().find(has_stalls).is_none() {
         return None;
     }
-    // The mean time between two operations of one worker.
-    let wall_ns = cell.wall_s? * 1e9 * f64::from(cell.workers.max(1));
+    // The mean time between two operations of one worker, or of one place in the pipeline of a connection.
+    let at_once = match cell.driven {
+        Some(driven) => f64::from(driven.connections) * f64::from(driven.pipeline),
+        None => f64::from(cell.workers),
+    };
+    let wall_ns = cell.wall_s? * 1e9 * at_once.max(1.0);
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,

@@ -14,7 +14,7 @@ use super::samples::{Entry, Samples};
 use super::search::searches;
 use super::shares::shortened;
 use super::{CellHistograms, TargetSlot, Times};
-use super::{paced, steady, stopping};
+use super::{driven, paced, steady, stopping};
 use crate::article;
 use crate::measure::{add_examples, curve, figures, merged, up_to};
 use crate::optimum::curves;
@@ -270,6 +270,8 @@ pub(super) fn totalled(cell: Cell, entries: &[Entry]) -> Cell {
         held_bytes_peak: most(|entry| entry.sample.held_bytes_peak).filter(|_| measured),
         held_items_peak: most(|entry| entry.sample.held_items_peak).filter(|_| measured),
         bytes: rounds.iter().map(|entry| entry.bytes).sum(),
+        driven: driven::of_cell(&rounds).filter(|_| measured),
+        idle: driven::idle_of_cell(&rounds).filter(|_| measured),
         tiers: tiers(&rounds),
         wrong_examples: wrong_examples(&rounds),
         samples: entries.iter().map(|entry| entry.sample.clone()).collect(),
@@ -312,6 +314,7 @@ pub(super) fn distribute(cell: &mut Cell, entries: &[Entry], seed: u64) {
     cell.latency_curve = curve(&merged);
     cell.latency_to = up_to(&merged);
     cell.paced = paced::of_cell(&rounds);
+    cell.comers = driven::comers_of_cell(&rounds);
     cell.corrected_ns = paced::corrected(cell, &rounds, &merged);
 }
 
@@ -395,11 +398,13 @@ pub(super) fn logged(
     entries: &[Entry],
 ) -> Vec<CellHistograms> {
     let of = |entry: &Entry, times: Times| {
-        let paced = entry.paced.as_ref();
+        let (paced, comers) = (entry.paced.as_ref(), entry.comers.as_ref());
         let recorded = match times {
             Times::Latency => entry.latency.clone(),
             Times::Service => paced?.service.clone(),
             Times::Lag => paced?.lag.clone(),
+            Times::Connect => comers?.connect.clone(),
+            Times::FirstAnswer => comers?.first_answer.clone(),
         };
         Some((entry.sample.at_s, entry.sample.wall_s, recorded))
     };

@@ -15,6 +15,8 @@ pub(crate) struct Entry {
     pub(crate) latency: Packed,
     /// The further figures of an open loop; `None` in a closed loop.
     pub(crate) paced: Option<PackedPace>,
+    /// The times of connections that came and went; `None` without any.
+    pub(crate) comers: Option<PackedComers>,
     /// The bytes of values that were read or written.
     pub(crate) bytes: u64,
     /// The hit ratio that the plan predicts: see `PhasePlan`.
@@ -28,6 +30,15 @@ pub(crate) struct PackedPace {
     pub(crate) service: Packed,
     /// From the time when a request is due to its sending.
     pub(crate) lag: Packed,
+}
+
+/// The times of connections that came and went.
+#[derive(Debug, Clone)]
+pub(crate) struct PackedComers {
+    /// Until they were there.
+    pub(crate) connect: Packed,
+    /// Until their first answer.
+    pub(crate) first_answer: Packed,
 }
 
 /// The result of a round's search for the highest rate of a target.

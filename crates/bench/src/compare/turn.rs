@@ -163,6 +163,9 @@ impl Turn<'_> {
                 let measured = Measured {
                     phase,
                     result: &result,
+                    load: point.load,
+                    idle: executor.idle(),
+                    comers: result.comers.clone(),
                     before,
                     after,
                     must_be_there,

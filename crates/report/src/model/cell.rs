@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Counts, CurvePoint, Latency, LatencyIntervals, LatencyTo, Operation, Paced, Point, Sample,
-    TierCounts,
+    Comers, Counts, CurvePoint, Driven, Idle, Latency, LatencyIntervals, LatencyTo, Operation,
+    Paced, Point, Sample, TierCounts,
 };
 
 /// The figures of one target at one point for one operation. Counts are totals over equal rounds.
@@ -103,6 +103,15 @@ pub struct Cell {
     /// The further figures of an open loop; `null` for a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paced: Option<Paced>,
+    /// The connections that the threads drove; `null` where each thread had one and waited for its answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driven: Option<Driven>,
+    /// Connections that were open and sent nothing; `null` without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle: Option<Idle>,
+    /// Connections that came and went; `null` without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comers: Option<Comers>,
     /// For a closed loop with a stall: the latencies of callers that come at the loop's own mean rate, whether the
     /// target is ready or not. They are an estimate by the histogram's correction for coordinated omission.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -7,6 +7,7 @@ mod article;
 mod cell;
 mod counts;
 mod diff;
+mod driven;
 mod hit_curve;
 mod index;
 mod latency;
@@ -36,6 +37,7 @@ pub use diff::{
     Change, ChangeVerdict, Diff, DiffCell, DiffFigure, DiffMeasure, DiffSide, Differing,
     NotCompared,
 };
+pub use driven::{Comers, Driven, Idle, Spread};
 pub use hit_curve::{HitCurve, HitRatios};
 pub use index::{Entry, Index};
 pub use latency::{CurvePoint, Latency, LatencyIntervals, LatencyTo, Stalls};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Counts, Latency, Operation, PacedSample, Stalls, TierCounts};
+use super::{Comers, Counts, Driven, Idle, Latency, Operation, PacedSample, Stalls, TierCounts};
 
 /// One round of a cell.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -69,6 +69,15 @@ pub struct Sample {
     /// The further figures of an open loop; `null` for a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paced: Option<PacedSample>,
+    /// The connections that the threads drove; `null` where each thread had one and waited for its answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driven: Option<Driven>,
+    /// Connections that were open and sent nothing; `null` without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle: Option<Idle>,
+    /// Connections that came and went; `null` without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comers: Option<Comers>,
     /// The counters of each tier of a stack, the nearest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tiers: Vec<TierCounts>,

@@ -3,7 +3,7 @@
 use larder_report::{Cell, Latency, ReasonKind, Run, Slice};
 
 use super::super::record::{distribute, logged, nothing_succeeded, totalled};
-use super::super::samples::{Entry, PackedPace};
+use super::super::samples::{Entry, PackedComers, PackedPace};
 use super::super::{CellHistograms, Times, log_path};
 use super::{Sliced, logs};
 use crate::error::{Result, usage};
@@ -96,9 +96,13 @@ fn entries(found: &[SlicedCell<'_>]) -> Result<Vec<Entry>> {
     for (_, sliced, cell) in found.iter().filter(|(_, _, cell)| !cell.samples.is_empty()) {
         let latencies = logs_of((sliced, cell), Times::Latency)?;
         let is_paced = cell.samples.iter().any(|sample| sample.paced.is_some());
-        let besides =
-            |times| if is_paced { logs_of((sliced, cell), times) } else { Ok(Vec::new()) };
-        let (service, lag) = (besides(Times::Service)?, besides(Times::Lag)?);
+        let has_comers = cell.samples.iter().any(|sample| sample.comers.is_some());
+        let besides = |is_there: bool, times| {
+            if is_there { logs_of((sliced, cell), times) } else { Ok(Vec::new()) }
+        };
+        let (service, lag) = (besides(is_paced, Times::Service)?, besides(is_paced, Times::Lag)?);
+        let connect = besides(has_comers, Times::Connect)?;
+        let first_answer = besides(has_comers, Times::FirstAnswer)?;
         // The bytes are known of the slice, not of its rounds: one round that counts has them.
         let carries = |complete: bool| complete || !some_whole;
         let mut bytes = Some(cell.bytes);
@@ -112,6 +116,9 @@ fn entries(found: &[SlicedCell<'_>]) -> Result<Vec<Entry>> {
                 paced: paced.map(|(service, lag)| PackedPace {
                     service: service.clone(),
                     lag: lag.clone(),
+                }),
+                comers: connect.get(at).zip(first_answer.get(at)).map(|(connect, first_answer)| {
+                    PackedComers { connect: connect.clone(), first_answer: first_answer.clone() }
                 }),
                 predicted_hit_ratio: cell.predicted_hit_ratio,
             });
@@ -138,6 +145,8 @@ fn logs_of((sliced, cell): (&Sliced, &Cell), times: Times) -> Result<Vec<Packed>
             Times::Latency => sample.latency_ns,
             Times::Service => sample.paced.as_ref().and_then(|paced| paced.service_ns),
             Times::Lag => sample.paced.as_ref().and_then(|paced| paced.schedule_lag_ns),
+            Times::Connect => sample.comers.and_then(|comers| comers.connect_ns),
+            Times::FirstAnswer => sample.comers.and_then(|comers| comers.first_answer_ns),
         };
         let not_started = sample.paced.as_ref().map_or(0, |paced| paced.not_started);
         let most = sample.counts.ops + not_started;
