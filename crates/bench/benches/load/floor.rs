@@ -3,8 +3,7 @@
 //! Requests are written down beforehand, and the length of each answer is learned once. So the loop only copies, sends,
 //! receives and counts bytes.
 
-use std::fmt::Write as _;
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -45,39 +44,42 @@ struct Connection {
 impl Floor {
     /// Stores the keys, and learns the length of every answer.
     pub(crate) fn new(shape: Shape, address: SocketAddr) -> Result<Self> {
-        let mut stream = TcpStream::connect(address)?;
-        stream.set_nodelay(true)?;
-        let value = "v".repeat(shape.value_bytes);
-        let key = |at: usize| format!("floor{:027}", at % shape.keys);
+        let mut server = BufReader::new(TcpStream::connect(address)?);
+        server.get_ref().set_nodelay(true)?;
+        let len = shape.value_bytes;
+        let value = "v".repeat(len);
+        let (get, set) = (
+            |at: usize| format!("mg floor{at:027} v f c t\r\n"),
+            // Larder also asks for the version, which takes more digits as time goes on.
+            |at: usize| format!("ms floor{at:027} {len}\r\n{value}\r\n"),
+        );
+        let mut lengths = Vec::new();
         for at in 0..shape.keys {
-            write!(stream, "set {} 0 0 {}\r\n{value}\r\n", key(at), shape.value_bytes)?;
-            stream.read_exact(&mut [0; "STORED\r\n".len()])?;
+            server.get_mut().write_all(set(at).as_bytes())?;
+            let stored = server.read_line(&mut String::new())?;
+            server.get_mut().write_all(get(at).as_bytes())?;
+            let header = server.read_line(&mut String::new())?;
+            server.read_exact(&mut vec![0; len + 2])?;
+            lengths.push(if shape.access == Access::Get { header + len + 2 } else { stored });
         }
         let batch = shape.keys_a_request;
-        let (mut requests, mut answers) = (Vec::new(), Vec::new());
-        // The order of a pseudo-random walk that visits every key: the step and the number of keys share no factor.
-        let order = (0..shape.keys / batch).map(|i| (i * 7919) % (shape.keys / batch));
-        for first in order.map(|i| i * batch) {
-            let mut request = String::new();
+        // A walk that visits every request in an order without a pattern: the step and the number share no factor.
+        let n_requests = shape.keys / batch;
+        let order: Vec<usize> = (0..n_requests).map(|i| i * 7919 % n_requests * batch).collect();
+        let request = |first: usize| -> Vec<u8> {
+            let keys = first..first + batch;
             match shape.access {
-                Access::Get => {
-                    request.push_str("get");
-                    (first..first + batch).for_each(|at| _ = write!(request, " {}", key(at)));
-                    request.push_str("\r\n");
-                    let hit = format!("VALUE {} 0 {}\r\n", key(first), shape.value_bytes).len();
-                    answers.push(batch * (hit + shape.value_bytes + 2) + "END\r\n".len());
-                }
-                Access::Set => {
-                    for at in first..first + batch {
-                        let (key, len) = (key(at), shape.value_bytes);
-                        write!(request, "set {key} 0 0 {len}\r\n{value}\r\n")?;
-                    }
-                    answers.push(batch * "STORED\r\n".len());
-                }
+                Access::Get => keys.map(get).collect::<String>().into_bytes(),
+                Access::Set => keys.map(set).collect::<String>().into_bytes(),
             }
-            requests.push(request.into_bytes());
-        }
-        Ok(Self { shape, address, requests, answers })
+        };
+        let answer = |first: usize| lengths[first..first + batch].iter().sum();
+        Ok(Self {
+            shape,
+            address,
+            requests: order.iter().copied().map(request).collect(),
+            answers: order.iter().copied().map(answer).collect(),
+        })
     }
 
     /// Runs the loop for this time.
@@ -104,7 +106,10 @@ impl Floor {
                 let at = usize::try_from(event.u64)?;
                 let connection = &mut connections[at];
                 let received = connection.stream.read(&mut room)?;
-                connection.owed = connection.owed.checked_sub(received).ok_or("too many bytes")?;
+                connection.owed = connection.owed.checked_sub(received).ok_or_else(|| {
+                    let got = String::from_utf8_lossy(&room[..received]);
+                    format!("{} bytes were owed, and {received} came: {got:?}", connection.owed)
+                })?;
                 if connection.owed == 0 {
                     n_requests += self.shape.pipeline;
                     self.send(connection, &mut out, &mut next)?;

@@ -11,8 +11,8 @@
 mod floor;
 mod shape;
 
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use floor::{Figures, Floor};
 use larder_analysis::statistics::{median, quantile};
 use larder_bench::{Permissions, Plan, Scenario, Silent, compare};
 use larder_engines::ENGINES;
+use larder_store::{Store, StoreUrl};
 use larder_workload::WorkloadSpec;
 use shape::{Access, SHAPES, Shape};
 
@@ -99,7 +100,7 @@ fn larder(server: &Server, shape: Shape, drive: Drive, time: Duration) -> Result
         rounds: Some("1".parse()?),
         ..WorkloadSpec::default()
     };
-    let target = format!("memcached://{}?protocol=text", server.address);
+    let target = format!("memcached://{}", server.address);
     let (name, targets) = ("load".into(), vec![target]);
     let scenario = Scenario { name, targets, workload, ..Scenario::default() };
     let plan = Plan::new(&scenario, true, &ENGINES)?;
@@ -151,39 +152,20 @@ fn ratio(
     println!("  {what:<28} {found:>7.2} × ({:.2} to {:.2}){verdict}", all(0.0), all(1.0));
 }
 
-/// A memcached of the benchmark, on a processor of its own.
+/// A memcached with one thread, on a processor of its own. It ends with the benchmark, however that ends.
 struct Server {
-    child: Child,
     address: SocketAddr,
+    _store: Arc<dyn Store>,
 }
 
 impl Server {
     fn start() -> Result<Self> {
-        let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
-        let port = address.port().to_string();
         // A program inherits the processors of the thread that starts it.
         stay_on(1);
-        let child = Command::new("memcached")
-            .args(["-u", "nobody", "-l", "127.0.0.1", "-p", &port, "-t", "1", "-m", "512"])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()?;
+        let store = ENGINES.open(&StoreUrl::parse("memcached:?server_threads=1&m=512m")?)?;
         stay_on(0);
-        let server = Self { child, address };
-        for _ in 0..200 {
-            if TcpStream::connect(address).is_ok() {
-                return Ok(server);
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        Err("memcached does not answer".into())
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        _ = self.child.kill();
-        _ = self.child.wait();
+        let address = store.info().addresses.first().ok_or("a server has an address")?.parse()?;
+        Ok(Self { address, _store: store })
     }
 }
 

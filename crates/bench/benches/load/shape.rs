@@ -38,6 +38,6 @@ const GET: Shape = Shape {
     pipeline: 1,
     keys_a_request: 1,
     value_bytes: 100,
-    keys: 100_000,
+    keys: 20_000,
     goal: None,
 };
