@@ -37,7 +37,7 @@ pub fn held_above(run: &Run, cell: &Cell) -> Option<Above> {
     };
     let items = cell.held_items_peak.filter(|items| *items > 0);
     let entry = items.map_or(0, |items| held_bytes / items);
-    let coming_in = u64::from(cell.workers).saturating_mul(entry);
+    let coming_in = cell.under_way().saturating_mul(entry);
     let most = capacity_bytes as f64 * (1.0 + TOLERABLE) + coming_in as f64;
     let share = held_bytes as f64 / capacity_bytes.max(1) as f64 - 1.0;
     (held_bytes as f64 > most).then_some(Above { held_bytes, capacity_bytes, is_asked, share })
@@ -67,9 +67,9 @@ pub(crate) fn lru_of(target: &Target) -> Option<Lru> {
 }
 
 /// The models beside a target that declares itself an exact LRU and hit clearly more often than one can: it held more
-/// than its capacity. `None` for several threads, because the model saw their operations in another order.
+/// than its capacity. `None` where several operations are under way at once, because the model saw them in another order.
 pub fn beats_itself<'run>(run: &'run Run, cell: &Cell) -> Option<&'run HitRatios> {
-    if cell.workers > 1 {
+    if cell.under_way() > 1 {
         return None;
     }
     let target = run.target(&cell.target).filter(|target| lru_of(target) == Some(Lru::Exact))?;

@@ -42,8 +42,9 @@ pub fn not_shown(run: &Run) -> Vec<String> {
 /// Each thread writes its own keys of a phase, so that the right value of each key is known.
 fn one_writer(run: &Run) -> Option<String> {
     let of_run = run.workload.get("threads").and_then(|threads| threads.parse::<u64>().ok());
-    let threads = |cell: &Cell| match cell.point.get("threads") {
-        Some(PointValue::Number(threads)) => Some(*threads),
+    let threads = |cell: &Cell| match (cell.driven, cell.point.get("threads")) {
+        (Some(driven), _) => Some(driven.connections.into()),
+        (None, Some(PointValue::Number(threads))) => Some(*threads),
         _ => of_run,
     };
     let writes = |cell: &&Cell| cell.operation.only_stores() || cell.operation == Operation::Delete;

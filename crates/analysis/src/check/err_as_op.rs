@@ -50,8 +50,12 @@ impl Check for ErrAsOp {
             }
             let first = cell.samples.iter().find_map(|sample| sample.first_error.as_ref());
             let first = first.map_or_else(String::new, |first| format!(", the first: {first}"));
+            let lost = match cell.counts.lost {
+                0 => String::new(),
+                lost => format!("; of {lost} it is not known whether they were carried out"),
+            };
             let text = format!(
-                "{failures} of {} operations failed ({}): {}{first}",
+                "{failures} of {} operations failed ({}): {}{lost}{first}",
                 cell.counts.ops,
                 shown(share),
                 kinds.join(", ")

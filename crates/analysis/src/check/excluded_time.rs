@@ -60,14 +60,16 @@ fn all_are_slow(cell: &Cell) -> bool {
 
 #[expect(clippy::cast_precision_loss, reason = "figures for people")]
 fn text(cell: &Cell, stalls: Stalls) -> Option<String> {
-    let (measured, workers) = (cell.latency_ns?, f64::from(cell.workers.max(1)));
-    let time_ns = cell.samples.iter().map(|sample| sample.wall_s).sum::<f64>() * 1e9 * workers;
+    let (measured, workers) = (cell.latency_ns?, cell.under_way());
+    let time_ns =
+        cell.samples.iter().map(|sample| sample.wall_s).sum::<f64>() * 1e9 * workers as f64;
     if stalls.ns as f64 <= time_ns * NOTICEABLE {
         return None;
     }
-    let of = match cell.workers {
-        0 | 1 => nanoseconds(time_ns),
-        workers => format!("the {} of {workers} threads", nanoseconds(time_ns)),
+    let of = match (workers, cell.driven) {
+        (1, _) => nanoseconds(time_ns),
+        (_, None) => format!("the {} of {workers} threads", nanoseconds(time_ns)),
+        (_, Some(_)) => format!("the {} of {workers} operations at a time", nanoseconds(time_ns)),
     };
     let operations =
         count(usize::try_from(stalls.count).unwrap_or(usize::MAX), cell.operation.timed());

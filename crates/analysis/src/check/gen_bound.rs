@@ -1,6 +1,6 @@
 //! GEN-BOUND: figures of the load generator instead of the target.
 
-use larder_report::figures::{nanoseconds, percent};
+use larder_report::figures::{nanoseconds, percent, significant};
 use larder_report::{Cell, Run, Severity, Target};
 
 use super::{About, Check, Needs, Report, measured};
@@ -23,7 +23,7 @@ impl Check for GenBound {
             sees: "a load generator that is itself the limit: it begins operations late, or works nearly all the time while a server waits",
             seen_in: "none of the articles: redis-benchmark has one thread, and measures itself before it measures a \
                       server",
-            advice: "use more --threads, a lower --rate, or a separate machine for the client",
+            advice: "use more --threads, fewer --connections, a lower --rate, or a separate machine for the client",
             needs: Needs::WholeRun,
             repeats: false,
         }
@@ -36,7 +36,11 @@ impl Check for GenBound {
                 continue;
             }
             let is_busy = || busiest(cell).or_else(|| busy(cell));
-            let text = late(cell).or_else(|| is_busy().filter(|_| is_behind_a_server(target)));
+            let is_limit = || is_behind_a_server(target) && !is_at_its_limit(run, target, cell);
+            let idle = || servers(cell).unwrap_or_default();
+            let text = late(cell).or_else(|| {
+                is_busy().filter(|_| is_limit()).map(|text| format!("{text}{}", idle()))
+            });
             if let Some(text) = text {
                 report.cell(Severity::Warn, cell, text);
             }
@@ -49,6 +53,31 @@ impl Check for GenBound {
 fn is_behind_a_server(target: &Target) -> bool {
     let is_elsewhere = matches!(target.ownership.as_deref(), Some("managed" | "external"));
     is_elsewhere && target.language.is_none() && target.engine != "tiered"
+}
+
+/// Whether the servers of driven connections worked nearly all the time too: then no further thread of the client would
+/// get more out of them. Where a thread waits for each answer, its server rests meanwhile.
+fn is_at_its_limit(run: &Run, target: &Target, cell: &Cell) -> bool {
+    let used = cell.driven.and_then(|driven| driven.server_processors);
+    used.is_some_and(|used| used > BUSY * f64::from(limit(run, target)))
+}
+
+/// The processors that the servers of a target can use: their threads, as far as they report them, on the processors of
+/// this machine. A server that reports no threads has one that answers.
+fn limit(run: &Run, target: &Target) -> u32 {
+    let settings = || target.settings.iter();
+    let threads = settings().filter(|(name, _)| name.ends_with("threads"));
+    let threads = threads.filter_map(|(_, number)| number.parse().ok()).max().unwrap_or(1_u32);
+    let nodes =
+        settings().filter(|(name, _)| *name == "nodes").map(|(_, list)| list.split(',').count());
+    let servers = u32::try_from(nodes.sum::<usize>().max(1)).unwrap_or(u32::MAX);
+    threads.saturating_mul(servers).min(run.environment.cores.max(1))
+}
+
+/// The processors that the servers used meanwhile, where connections were driven.
+fn servers(cell: &Cell) -> Option<String> {
+    let used = cell.driven?.server_processors?;
+    Some(format!(", while the servers used {} processors", significant(used, 2)))
 }
 
 /// The schedule's own lateness, where it is a good part of the latency.
@@ -167,6 +196,20 @@ mod tests {
         let said = "the busiest of the client's 4 threads had the processor for 97 % of its time";
         assert_eq!(run(0.97), [said]);
         assert_eq!(run(0.5), [""; 0]);
+    }
+
+    #[test]
+    fn a_server_at_its_limit_excuses_the_client_of_driven_connections() {
+        let limit = |settings: &[(&str, &str)], cores| {
+            let settings = settings.iter().map(|(name, text)| ((*name).into(), (*text).into()));
+            let target = Target { settings: settings.collect(), ..Target::default() };
+            let mut run = Run::default();
+            run.environment.cores = cores;
+            self::limit(&run, &target)
+        };
+        let of_four = ("num_threads", "4");
+        assert_eq!([limit(&[], 8), limit(&[of_four], 8), limit(&[of_four], 2)], [1, 4, 2]);
+        assert_eq!(limit(&[of_four, ("nodes", "a:1,a:2")], 16), 8);
     }
 
     #[test]

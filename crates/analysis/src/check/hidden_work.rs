@@ -58,6 +58,8 @@ impl Check for HiddenWork {
             let (Some(requests), Some(due)) = (cell.counts.wire_requests, due(run, cell)) else {
                 continue;
             };
+            // Connections that come and go ask for a value each.
+            let requests = requests.saturating_sub(cell.comers.map_or(0, |comers| comers.begun));
             #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
             let each = requests as f64 / due.max(1) as f64;
             if each > TOLERABLE {

@@ -33,6 +33,7 @@ mod too_short;
 mod truncated;
 mod ttl_truth;
 mod unacked;
+mod unfair;
 mod version_parity;
 
 pub use noise::ID as NOISE;
@@ -100,6 +101,7 @@ pub const CHECKS: &[&dyn Check] = &[
     &unacked::Unacked,
     &excluded_time::ExcludedTime,
     &gen_bound::GenBound,
+    &unfair::Unfair,
     &clipped::Clipped,
     &reconnect::Reconnect,
     &tier_dead::TierDead,

@@ -24,12 +24,13 @@ impl Check for Reconnect {
 
     fn look(&self, run: &Run, report: &mut Report<'_>) {
         for cell in measured(run) {
-            // Each thread, or process of a guest, connects once to each node at the start, in a stack to those of each
-            // tier. Only further connections are repeated.
+            // Each thread, connection or process of a guest connects once to each node at the start, in a stack to those
+            // of each tier. So do connections that come and go. Only further connections are repeated.
             let settings = run.target(&cell.target).map(|target| target.settings.iter());
             let lists = settings.into_iter().flatten().filter(|(name, _)| is_nodes(name));
             let nodes = lists.map(|(_, list)| list.split(',').count()).sum::<usize>().max(1);
-            let first = u64::from(cell.workers) * u64::from(cell.rounds) * nodes as u64;
+            let come = cell.comers.map_or(0, |comers| comers.begun);
+            let first = (cell.sessions() * u64::from(cell.rounds) + come) * nodes as u64;
             let connections = cell.counts.connections.unwrap_or(0);
             let repeated = connections.saturating_sub(first);
             if percent(repeated, cell.counts.ops) > TOLERABLE {

@@ -10,9 +10,15 @@ use crate::plan::Load;
 
 /// A connection with less than the median's answers over this number is starved.
 const STARVED: u64 = 3;
+/// With fewer answers of the median, chance alone makes such differences.
+const LEAST_ANSWERS: u64 = 30;
 
 /// The figures of the connections that the threads drove in a phase; `None` where each thread waited for its answers.
-pub(super) fn sample(result: &PhaseResult, load: Option<Load>) -> Option<Driven> {
+pub(super) fn sample(
+    result: &PhaseResult,
+    load: Option<Load>,
+    server_cpu_ns: Option<u64>,
+) -> Option<Driven> {
     let (driven, load) = (result.driven.as_ref()?, load?);
     let wall_s = result.wall.as_secs_f64();
     let (answered_per_s, starved) = spread(driven.answered.clone(), wall_s);
@@ -24,6 +30,9 @@ pub(super) fn sample(result: &PhaseResult, load: Option<Load>) -> Option<Driven>
         starved,
         outstanding_mean: (wall_s > 0.0).then(|| shortened(seconds(busy_ns) / wall_s)),
         outstanding_most: driven.most_outstanding,
+        server_processors: server_cpu_ns
+            .filter(|_| wall_s > 0.0)
+            .map(|cpu_ns| shortened(seconds(cpu_ns) / wall_s)),
     })
 }
 
@@ -34,7 +43,9 @@ fn spread(mut answered: Vec<u64>, wall_s: f64) -> (Spread, u32) {
     let per_s = |count: u64| if wall_s > 0.0 { shortened(count as f64 / wall_s) } else { 0.0 };
     let at = |place: usize| answered.get(place).copied().unwrap_or(0);
     let middle = at(answered.len() / 2);
-    let starved = answered.partition_point(|count| count.saturating_mul(STARVED) < middle);
+    let is_starved =
+        |count: &u64| middle >= LEAST_ANSWERS && count.saturating_mul(STARVED) < middle;
+    let starved = answered.partition_point(is_starved);
     let most = at(answered.len().saturating_sub(1));
     let spread = Spread { least: per_s(at(0)), median: per_s(middle), most: per_s(most) };
     (spread, u32::try_from(starved).unwrap_or(u32::MAX))
@@ -56,6 +67,7 @@ pub(super) fn of_cell(rounds: &[&Entry]) -> Option<Driven> {
         starved: all.iter().map(|driven| driven.starved).max()?,
         outstanding_mean: median(&each(&all, |driven| driven.outstanding_mean)),
         outstanding_most: all.iter().map(|driven| driven.outstanding_most).max()?,
+        server_processors: median(&each(&all, |driven| driven.server_processors)),
     })
 }
 
@@ -125,6 +137,7 @@ mod tests {
         let (spread, starved) = self::spread(vec![90, 30, 29, 0, 100, 90, 200], 2.0);
         assert_eq!(spread, Spread { least: 0.0, median: 45.0, most: 100.0 });
         assert_eq!(starved, 2, "30 is a third of 90");
+        assert_eq!(self::spread(vec![29, 0, 29], 1.0).1, 0, "chance");
         assert_eq!(self::spread(Vec::new(), 1.0), (Spread::default(), 0));
     }
 }

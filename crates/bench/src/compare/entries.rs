@@ -55,6 +55,8 @@ impl Measured<'_> {
         let mut stores = phase.operations.iter().copied().filter(|operation| operation.may_store());
         let evicts = stores.next().or(phase.operations.first().copied());
         let phase_s = result.wall.as_secs_f64();
+        let server_cpu = after.server_cpu_ns.zip(before.server_cpu_ns);
+        let server_cpu_ns = server_cpu.map(|(now, then)| now.saturating_sub(then));
         let busy_ns: u64 = result.tallies.iter().map(|(_, tally)| tally.busy_ns).sum();
         for (operation, tally) in result.tallies.iter() {
             let paced = paced::sample(tally, result.offered, part(tally.counts.ops, all_ops));
@@ -89,7 +91,6 @@ impl Measured<'_> {
             };
             #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
             let ops_per_s = if wall_s > 0.0 { tally.succeeded as f64 / wall_s } else { 0.0 };
-            let server_cpu = after.server_cpu_ns.zip(before.server_cpu_ns);
             let server_wait = after.server_wait_ns.zip(before.server_wait_ns);
             entries.push(Entry {
                 operation,
@@ -106,9 +107,7 @@ impl Measured<'_> {
                     client_system_s: result.client_system_s.filter(|_| alone).map(shortened),
                     client_busy: result.client_busy.map(shortened),
                     client_wait_s: result.client_wait_s.filter(|_| alone),
-                    server_cpu_s: server_cpu
-                        .filter(|_| alone)
-                        .map(|(now, then)| seconds(now.saturating_sub(then))),
+                    server_cpu_s: server_cpu_ns.filter(|_| alone).map(seconds),
                     server_wait_s: server_wait
                         .filter(|_| alone)
                         .map(|(now, then)| shortened(seconds(now.saturating_sub(then)))),
@@ -133,7 +132,7 @@ impl Measured<'_> {
                         .map(|latency| Latency { mean: shortened(latency.mean), ..latency }),
                     stalls: Some(tally.stalls),
                     paced,
-                    driven: driven::sample(result, self.load),
+                    driven: driven::sample(result, self.load, server_cpu_ns),
                     idle: self.idle.map(driven::idle),
                     comers: self.comers.as_ref().map(|comers| driven::comers(comers, phase_s)),
                     timeline: Some(tally.timeline(result.wall)),

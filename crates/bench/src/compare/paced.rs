@@ -60,11 +60,8 @@ pub(super) fn corrected(
         return None;
     }
     // The mean time between two operations of one worker, or of one place in the pipeline of a connection.
-    let at_once = match cell.driven {
-        Some(driven) => f64::from(driven.connections) * f64::from(driven.pipeline),
-        None => f64::from(cell.workers),
-    };
-    let wall_ns = cell.wall_s? * 1e9 * at_once.max(1.0);
+    #[expect(clippy::cast_precision_loss, reason = "a small number")]
+    let wall_ns = cell.wall_s? * 1e9 * cell.under_way() as f64;
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,

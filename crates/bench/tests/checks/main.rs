@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
 mod case;
+mod connections;
 mod cost;
 mod failing_servers;
 #[path = "../support/frozen.rs"]
@@ -41,6 +42,7 @@ const THEMES: &[&[Case]] = &[
     room::CASES,
     cost::CASES,
     requests::CASES,
+    connections::CASES,
     time::CASES,
     rounds::CASES,
     tiers::CASES,

@@ -157,6 +157,17 @@ impl Cell {
         Some(1.0 - self.counts.misses as f64 / answered as f64)
     }
 
+    /// The sessions that worked at once, each with a connection to a server where there is one.
+    pub fn sessions(&self) -> u64 {
+        self.driven.map_or(self.workers, |driven| driven.connections).max(1).into()
+    }
+
+    /// The most operations that were under way at once: one a worker, or as many as all connections had outstanding.
+    pub fn under_way(&self) -> u64 {
+        let pipeline = self.driven.map_or(1, |driven| driven.pipeline.max(1));
+        self.sessions() * u64::from(pipeline)
+    }
+
     /// Whether two cells of one operation found their keys equally often, within [`LIKE_HITS`]. A miss is other work
     /// than a hit, so otherwise their rates cannot be compared.
     pub fn finds_as_often_as(&self, other: &Self) -> bool {

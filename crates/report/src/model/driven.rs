@@ -27,13 +27,17 @@ pub struct Driven {
     /// Requests that each connection got answered per second: the least, the median and the most of all connections. A
     /// request for many keys is one.
     pub answered_per_s: Spread,
-    /// Connections that got less than a third of the median's answers; over all rounds, the most in one round.
+    /// Connections that got less than a third of the median's answers, where the median is 30 or more: with fewer, chance
+    /// alone makes such differences. Over all rounds, the most in one round.
     pub starved: u32,
     /// The requests that were outstanding on average, of all connections together: the sum of all service times over
     /// the time (Little's law). `null` without time.
     pub outstanding_mean: Option<f64>,
     /// The most requests that were outstanding at once; over all rounds, the most of any round.
     pub outstanding_most: u64,
+    /// Processors that the servers used on average; `null` where it is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_processors: Option<f64>,
 }
 
 /// Connections that were open all the time and sent nothing. Over all rounds, a figure is the median of the rounds.

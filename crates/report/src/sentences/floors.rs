@@ -32,7 +32,11 @@ pub fn operation_ns(cell: &Cell) -> Option<f64> {
         // A read that misses takes its time too.
         None => cell.answered_per_s.or(cell.ops_per_s).map(|rate| 1e9 / rate),
         Some(paced) if !cell.operation.is_of_many_keys() => {
-            Some(paced.service_ns?.mean / f64::from(cell.workers.max(1)))
+            let at_once = match cell.driven {
+                Some(driven) => driven.outstanding_mean?.max(1.0),
+                None => f64::from(cell.workers.max(1)),
+            };
+            Some(paced.service_ns?.mean / at_once)
         }
         Some(_) => None,
     }

@@ -96,8 +96,8 @@ fn text(run: &Run, curve: &HitCurve, one: &Reached<'_>) -> String {
                 "{place} {name} hits {hits}, but held up to {held}, {share} above that: {models}"
             )
         }
-        None if lru_itself == Some(Lru::Exact) && one.cell.workers > 1 => format!(
-            "{place} {name} hits {hits}; an exact LRU has {lru} where the threads take turns; {optimal}"
+        None if lru_itself == Some(Lru::Exact) && one.cell.under_way() > 1 => format!(
+            "{place} {name} hits {hits}; an exact LRU has {lru} where the operations take turns; {optimal}"
         ),
         None if lru_itself == Some(Lru::Exact) => format!(
             "{place} {name} hits {hits}, more than an LRU of that capacity can: an exact LRU has {lru}; {optimal}"

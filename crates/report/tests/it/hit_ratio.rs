@@ -88,7 +88,7 @@ fn no_lru_is_praised_for_hitting_more_often_than_an_exact_one() {
                 is(run, "policy", "lru");
                 run.cells[0].workers = 2;
             }),
-            "an exact LRU has 40.0 % where the threads take turns",
+            "an exact LRU has 40.0 % where the operations take turns",
         ),
         (
             said(&|run| is(run, "maxmemory-policy", "allkeys-lru")),

@@ -1,0 +1,96 @@
+//! Connections: starved ones, a client that cannot serve more of them, and answers that never came.
+
+use larder_report::{Driven, Run, Severity, Spread};
+
+use crate::case::{Case, NOTHING, made, made_up};
+
+pub(crate) const CASES: &[Case] = &[
+    Case {
+        id: "UNFAIR",
+        severity: Severity::Warn,
+        fires_on: "three of two hundred connections with a tenth of the answers, made up",
+        trips: || answered(3, 90.0),
+        words: &[
+            "in a round 3 of 200 connections got less than a third of the median's answers",
+            "the least 90.0 /s, the median 900 /s, the most 950 /s",
+        ],
+        silent_on: "connections of which the least got a third, made up",
+        silent: || answered(0, 300.0),
+        needs: NOTHING,
+    },
+    Case {
+        id: "GEN-BOUND",
+        severity: Severity::Warn,
+        fires_on: "a thread that drives connections all the time while the server rests, made up",
+        trips: || busy(0.4),
+        words: &[
+            "the client's thread had the processor for 97 % of its time",
+            "while the servers used 0.40 processors",
+        ],
+        silent_on: "a server that works all the time too, made up",
+        silent: || busy(0.95),
+        needs: NOTHING,
+    },
+    Case {
+        id: "ERR-AS-OP",
+        severity: Severity::Error,
+        fires_on: "requests whose answers never came, made up",
+        trips: || lost(30),
+        words: &["of 20 it is not known whether they were carried out"],
+        silent_on: "requests that were all answered, made up",
+        silent: || lost(0),
+        needs: NOTHING,
+    },
+    Case {
+        id: "RECONNECT",
+        severity: Severity::Warn,
+        fires_on: "twice as many connections as are driven, made up",
+        trips: || opened(400),
+        words: &["400 connections for 800 operations"],
+        silent_on: "each driven connection once a round, made up",
+        silent: || opened(200),
+        needs: NOTHING,
+    },
+];
+
+/// Connections of which so many are starved, and the least got so many answers a second.
+fn answered(starved: u32, least: f64) -> Run {
+    driven(|driven| {
+        driven.starved = starved;
+        driven.answered_per_s = Spread { least, median: 900.0, most: 950.0 };
+    })
+}
+
+/// A client of one thread that never rests, before a server with one thread that uses this much of a processor.
+fn busy(server_processors: f64) -> Run {
+    let mut run = driven(|driven| driven.server_processors = Some(server_processors));
+    run.targets[0].ownership = Some("managed".into());
+    made_up(run, |cell| {
+        cell.samples.iter_mut().for_each(|sample| sample.client_busy = Some(0.97));
+    })
+}
+
+/// A run in which so many operations failed, two of three of them without an answer.
+fn lost(errors: u64) -> Run {
+    made_up(driven(|_| ()), |cell| {
+        (cell.counts.errors, cell.counts.lost) = (errors, errors * 2 / 3);
+    })
+}
+
+/// A run in which so many connections were opened.
+fn opened(connections: u64) -> Run {
+    made_up(driven(|driven| driven.connections = 100), |cell| {
+        cell.counts.connections = Some(connections);
+    })
+}
+
+/// A small run as if one thread had driven 200 connections.
+fn driven(change: impl Fn(&mut Driven)) -> Run {
+    made_up(made(&["map:"]), |cell| {
+        let answered_per_s = Spread { least: 890.0, median: 900.0, most: 950.0 };
+        let mut driven =
+            Driven { connections: 200, pipeline: 1, answered_per_s, ..Driven::default() };
+        change(&mut driven);
+        cell.driven = Some(driven);
+    })
+}
