@@ -61,7 +61,7 @@ fn compare(
         _ => asked.for_each(|key| meta::get::encode(&mut request, key)),
     }
     let address = &store.info().settings["nodes"];
-    let mut bare = Bare::connect(address, request, n_connections, n_outstanding);
+    let mut bare = Bare::connect(address, &request, n_connections, n_outstanding);
     let sessions = (0..n_connections).map(|_| store.session()).collect::<Result<Vec<_>>>()?;
     let mut ours = Ours::connect(sessions, &keys, n_outstanding, n_keys)?;
     let slice = SLICE / n_keys;
@@ -134,12 +134,7 @@ struct Bare {
 }
 
 impl Bare {
-    fn connect(
-        address: &str,
-        request: Vec<u8>,
-        n_connections: usize,
-        n_outstanding: usize,
-    ) -> Self {
+    fn connect(address: &str, request: &[u8], n_connections: usize, n_outstanding: usize) -> Self {
         let epoll = Epoll::new();
         let mut streams = Vec::new();
         for number in 0..n_connections {
@@ -149,7 +144,7 @@ impl Bare {
             streams.push(stream);
         }
         let mut room = vec![0; 256 * 1024];
-        streams[0].write_all(&request).expect("memcached reads");
+        streams[0].write_all(request).expect("memcached reads");
         std::thread::sleep(Duration::from_millis(50));
         let answer_len = streams[0].read(&mut room).expect("memcached answers");
         Self {

@@ -14,15 +14,23 @@ pub mod decimal;
 pub mod header;
 pub mod network;
 
-#[cfg(any(feature = "mysql", feature = "postgresql", feature = "redis"))]
+#[cfg(any(feature = "memcached", feature = "mysql", feature = "postgresql", feature = "redis"))]
 mod authorities;
-#[cfg(any(feature = "mongodb", feature = "mysql", feature = "postgresql", feature = "redis"))]
+#[cfg(any(
+    feature = "memcached",
+    feature = "mongodb",
+    feature = "mysql",
+    feature = "postgresql",
+    feature = "redis"
+))]
 mod certificate;
 
 #[cfg(feature = "memcached")]
 mod pipelined;
 #[cfg(feature = "memcached")]
 mod socket;
+#[cfg(any(feature = "memcached", feature = "postgresql"))]
+mod tls;
 
 #[cfg(feature = "bdb")]
 mod bdb;
@@ -85,7 +93,7 @@ engines![
     lmdb "lmdb",
     bdb "bdb",
     sqlite "sqlite",
-    memcached "memcached",
+    memcached "memcached" ["memcacheds"],
     redis "redis" ["rediss" "valkey" "valkeys"],
     postgresql "postgresql" ["postgres"],
     mysql "mysql" ["mariadb"],

@@ -44,6 +44,8 @@ const URLS: &[&str] = &[
     "memcached:?protocol=text",
     "memcached:?nodes=4",
     "memcached:?socket=on",
+    "memcached:?tls=on",
+    "memcached:?tls=on&protocol=text&nodes=2",
     "memcached:?via=delay:200us",
     "memcached:?server=twemproxy&nodes=3",
     INNODB,

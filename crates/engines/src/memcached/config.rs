@@ -1,12 +1,16 @@
 //! Options of `memcached:`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use larder_store::{ByteSize, Error, Result, Span, StoreUrl, Via};
+use rustls::ClientConfig;
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
 
-use super::SCHEME;
+use super::address::RECORD_LEN;
+use super::{ENCRYPTED, SCHEME};
+use crate::{authorities, tls};
 
 pub(super) const MIB: u64 = 1 << 20;
 
@@ -37,6 +41,9 @@ const FOR_MANAGED: [&str; 14] = [
     "support_xa",
     "buffer_pool",
 ];
+
+/// Options of trust in a server, which mean nothing for a server that larder starts.
+const FOR_NAMED: [&str; 2] = ["ca", "insecure"];
 
 /// Options that only the memcached plugin of MySQL has, and those that it has not.
 const FOR_INNODB: [&str; 6] =
@@ -79,6 +86,12 @@ pub(super) struct MemcachedConfig {
     pub(super) nodes: u16,
     /// Start servers on a Unix socket instead of a port of 127.0.0.1.
     pub(super) socket: bool,
+    /// Encrypt the connections, as `memcacheds://` does too. A server that is started gets a certificate of its own.
+    pub(super) tls: Option<bool>,
+    /// File with the certificates, in PEM, of the authorities to trust instead of this system's.
+    pub(super) ca: Option<String>,
+    /// Take any certificate. A host in between can then read and change everything.
+    pub(super) insecure: bool,
     /// The protocol: `text`, `meta`, or `auto`: meta where every server speaks it (memcached 1.6.13 and later).
     /// Only meta tells the remaining TTL, and has versions.
     pub(super) protocol: Protocol,
@@ -174,6 +187,9 @@ impl Default for MemcachedConfig {
             max_connections: None,
             nodes: 1,
             socket: false,
+            tls: None,
+            ca: None,
+            insecure: false,
             protocol: Protocol::Auto,
             connect: Connect::Session,
             timeout: Span(Duration::from_secs(5)),
@@ -206,6 +222,7 @@ impl MemcachedConfig {
                 "option `{name}` is for servers that larder starts; leave out the host, or the option"
             )));
         }
+        config.check_trust(url, names_servers)?;
         if let Some(mebibytes) = url.option("m").and_then(|text| text.parse::<u16>().ok()) {
             config.m = ByteSize(u64::from(mebibytes) * MIB);
         }
@@ -232,6 +249,55 @@ impl MemcachedConfig {
             return Err(invalid("option `timeout`: 0s leaves no time to answer; write 5s".into()));
         }
         Ok(config)
+    }
+
+    /// Refuses options of encryption that mean nothing, and follows the scheme.
+    fn check_trust(&mut self, url: &StoreUrl, names_servers: bool) -> Result<()> {
+        let refuse = |reason: String| Err(Error::InvalidOptions { engine: SCHEME, reason });
+        let given = FOR_NAMED.iter().find(|name| url.option(name).is_some());
+        if let Some(name) = given.filter(|_| !names_servers) {
+            return refuse(format!(
+                "option `{name}` is for servers that the URL names; name a host, or leave out the option"
+            ));
+        }
+        if url.scheme() == ENCRYPTED {
+            if self.tls == Some(false) {
+                return refuse("option `tls`: this scheme is encrypted; write `memcached:`".into());
+            }
+            self.tls = Some(true);
+        }
+        if !self.is_encrypted() && given.is_some() {
+            return refuse("options `ca` and `insecure` are for TLS; write `memcacheds://`".into());
+        }
+        if self.insecure && self.ca.is_some() {
+            return refuse(
+                "option `insecure` takes any certificate, so `ca` has no effect; leave out one of them"
+                    .into(),
+            );
+        }
+        if self.is_encrypted() && self.server != MemcachedProgram::Memcached {
+            let server = self.server.as_str();
+            return refuse(format!("option `tls`: server={server} has none; leave it out"));
+        }
+        if self.socket && self.is_encrypted() {
+            return refuse("option `socket`: a socket of this machine takes no TLS".into());
+        }
+        Ok(())
+    }
+
+    /// Whether connections are encrypted.
+    pub(super) fn is_encrypted(&self) -> bool {
+        self.tls == Some(true)
+    }
+
+    /// The terms of encrypted connections to servers that the URL names; `None` if they are not encrypted.
+    pub(super) fn encryption(&self) -> Result<Option<Arc<ClientConfig>>> {
+        if !self.is_encrypted() {
+            return Ok(None);
+        }
+        let authorities = self.ca.as_deref().map(|path| authorities::read(SCHEME, "ca", path));
+        let authorities = authorities.transpose()?;
+        client(authorities.as_deref(), self.insecure).map(Some)
     }
 
     /// Refuses options that the server to start does not have.
@@ -302,6 +368,13 @@ impl MemcachedConfig {
     }
 }
 
+/// The terms of encrypted connections that trust these authorities or this system's, or with `anybody` every server.
+pub(super) fn client(authorities: Option<&[u8]>, anybody: bool) -> Result<Arc<ClientConfig>> {
+    let mut config = tls::without_resumption(SCHEME, authorities, anybody)?;
+    config.max_fragment_size = Some(RECORD_LEN);
+    Ok(Arc::new(config))
+}
+
 /// The next item limit whose chunks are not too small: a power of two that is one chunk, or a multiple of the smallest
 /// chunk.
 fn whole_chunks(item_size: u64) -> u64 {
@@ -369,6 +442,13 @@ mod tests {
             ("memcached:?column=4096", "`column` means nothing for server=memcached"),
             ("memcached:?server=innodb&nodes=2", "`nodes` means nothing for server=innodb"),
             ("memcached:?server=innodb&column=16777216", "16777216 is not 1 to 16777215"),
+            ("memcached:?server=innodb&tls=on", "server=innodb has none"),
+            ("memcacheds:?server=twemproxy", "server=twemproxy has none"),
+            ("memcacheds:?socket=on", "takes no TLS"),
+            ("memcacheds://h1?tls=off", "this scheme is encrypted"),
+            ("memcacheds:?ca=/x.pem", "option `ca` is for servers that the URL names"),
+            ("memcached://h1?insecure=on", "write `memcacheds://`"),
+            ("memcacheds://h1?ca=/x.pem&insecure=on", "leave out one"),
             ("memcached:?server=innodb&column=0", "0 is not 1 to 16777215"),
             ("memcached:?server=innodb&w_batch=0", "option `w_batch`: 0 is not 1 to"),
             ("memcached:?server=innodb&flush=3", "3 is not 0, 1 or 2"),

@@ -3,7 +3,7 @@
 //! The steps of a `get` are `#[inline]` all the way: code after a system call runs with cold caches. A call of a
 //! separate function cost as much again as its work (see the benchmark `floor_memcached`).
 
-use std::io::{self, IoSlice};
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -91,7 +91,7 @@ impl Connection {
             self.input = vec![0; INPUT_LEN].into();
         }
         self.socket = None;
-        let socket = Socket::connect(self.node.reached_at(), self.terms.timeout);
+        let socket = self.node.connect(self.terms.timeout);
         self.socket = Some(socket.map_err(|error| self.failed(error))?);
         Ok(true)
     }
@@ -115,7 +115,9 @@ impl Connection {
     #[inline(always)]
     pub(super) fn send(&mut self) -> Result<()> {
         self.nothing_left()?;
-        self.socket()?.send(&self.request).map_err(|error| self.failed(error))
+        let Self { socket, request, node, .. } = self;
+        let socket = socket.as_mut().ok_or_else(|| closed(node))?;
+        socket.send(request).map_err(|error| self.failed(error))
     }
 
     /// Refuses the rest of an earlier answer, which would be taken for the next answer.
@@ -141,8 +143,9 @@ impl Connection {
             return Ok(());
         }
         self.nothing_left()?;
-        let mut slices = [&self.request, value, b"\r\n"].map(IoSlice::new);
-        let sent = self.socket()?.send_slices(&mut slices);
+        let Self { socket, request, node, .. } = self;
+        let socket = socket.as_mut().ok_or_else(|| closed(node))?;
+        let sent = socket.send_slices([request, value, b"\r\n"]);
         sent.map_err(|error| self.failed(error))?;
         self.request.clear();
         Ok(())
@@ -150,7 +153,17 @@ impl Connection {
 
     /// Sends the part of the request that is not sent yet.
     pub(super) fn send_rest(&mut self) -> Result<()> {
-        if self.request.is_empty() { Ok(()) } else { self.send() }
+        if self.request.is_empty() {
+            return Ok(());
+        }
+        self.send()?;
+        self.request.clear();
+        Ok(())
+    }
+
+    /// As [`Node::packet_len`].
+    pub(super) fn packet_len(&self) -> Option<usize> {
+        self.node.packet_len()
     }
 
     /// Waits for an answer.
@@ -232,8 +245,8 @@ impl Connection {
         value.extend_from_slice(in_value);
         let mut end = [0; N];
         end[..in_tail.len()].copy_from_slice(in_tail);
-        let rest = len - in_value.len();
-        let received = self.socket()?.receive_value(value, rest, &mut end[in_tail.len()..]);
+        let (rest, start) = (len - in_value.len(), in_tail.len());
+        let received = self.socket()?.receive_value(value, rest, &mut end[start..]);
         received.map_err(|error| self.failed(error))?;
         (self.start, self.end) = (0, 0);
         if end == *tail { Ok(()) } else { Err(self.no_end(&end)) }
@@ -260,8 +273,8 @@ impl Connection {
         }
     }
 
-    fn socket(&self) -> Result<&Socket> {
-        self.socket.as_ref().ok_or_else(|| closed(&self.node))
+    fn socket(&mut self) -> Result<&mut Socket> {
+        self.socket.as_mut().ok_or_else(|| closed(&self.node))
     }
 
     #[cold]

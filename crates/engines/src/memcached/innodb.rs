@@ -76,7 +76,7 @@ pub(super) fn start(config: &MemcachedConfig) -> Result<Started> {
     let mut server = Server::start(SCHEME, command, directory, account.as_ref())?.without_grace();
     let path = server.directory().to_owned();
     let node = server.answer(START, || {
-        let node = port_node(&path)?;
+        let node = port_node(&path, None)?;
         survey::answers(&Arc::new(node.clone()), config.timeout.0).then_some(node)
     })?;
     Ok(Started {

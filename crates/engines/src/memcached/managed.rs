@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use larder_protocol::ketama::DEFAULT_PORT;
 use larder_store::{ByteSize, Error, Result};
+use rustls::ClientConfig;
 
 use super::address::Node;
-use super::config::{CHUNK_MAX, MIB, MemcachedConfig, MemcachedProgram};
+use super::config::{self, CHUNK_MAX, MIB, MemcachedConfig, MemcachedProgram};
 use super::{RECIPE, SCHEME, innodb, survey, twemproxy};
+use crate::certificate::Certificates;
 use crate::network::{self, SOCKET_FILE};
 use larder_host::managed::{self, Account, Server};
 use larder_host::scratch::ScratchDir;
@@ -21,6 +23,10 @@ pub(super) const START: Duration = Duration::from_secs(10);
 
 /// The file to which a memcached writes its port.
 pub(super) const PORT_FILE: &str = "port";
+
+/// The files of the server's certificate and of its key, with TLS.
+const SERVER_FILE: &str = "server.pem";
+const KEY_FILE: &str = "key.pem";
 
 /// The processes that were started.
 #[derive(Debug, Default)]
@@ -53,11 +59,18 @@ pub(super) fn start(config: &MemcachedConfig) -> Result<Started> {
 
 /// Starts as many memcached as the options ask for.
 pub(super) fn start_nodes(config: &MemcachedConfig) -> Result<Vec<(Server, Node)>> {
-    let servers: Vec<Server> = (0..config.nodes).map(|_| launch(config)).collect::<Result<_>>()?;
+    let certificates = config.is_encrypted().then(|| Certificates::make(SCHEME)).transpose()?;
+    let certificates = certificates.as_ref();
+    let tls = certificates
+        .map(|certificates| config::client(Some(certificates.authority.as_bytes()), false));
+    let tls = tls.transpose()?;
+    let servers = (0..config.nodes).map(|_| launch(config, certificates));
+    let servers: Vec<Server> = servers.collect::<Result<_>>()?;
     let nodes = servers.into_iter().zip(0..).map(|(mut server, number)| {
         let path = server.directory().to_owned();
         let mut node = server.answer(START, || {
-            let node = if config.socket { socket_node(&path) } else { port_node(&path)? };
+            let node =
+                if config.socket { socket_node(&path) } else { port_node(&path, tls.as_ref())? };
             survey::answers(&Arc::new(node.clone()), config.timeout.0).then_some(node)
         })?;
         // The node's real name differs from run to run. Under this name the node has the same keys in every run: those
@@ -69,7 +82,7 @@ pub(super) fn start_nodes(config: &MemcachedConfig) -> Result<Vec<(Server, Node)
     nodes.collect()
 }
 
-fn launch(config: &MemcachedConfig) -> Result<Server> {
+fn launch(config: &MemcachedConfig, certificates: Option<&Certificates>) -> Result<Server> {
     let (memory, least) = (config.memory_mib() * MIB, config.item_size.0.saturating_mul(2));
     if memory < least {
         let (memory, least) = (config.m, ByteSize(least));
@@ -94,6 +107,14 @@ fn launch(config: &MemcachedConfig) -> Result<Server> {
     if let Some(account) = &account {
         command.args(["-u", &account.name]);
     }
+    if let Some(Certificates { server, key, .. }) = certificates {
+        for (name, text) in [(SERVER_FILE, server), (KEY_FILE, key)] {
+            let path = directory.path().join(name);
+            managed::write_private(SCHEME, &path, text, account.as_ref())?;
+        }
+        let files = format!("ssl_chain_cert={SERVER_FILE},ssl_key={KEY_FILE}");
+        command.args(["-Z", "-o", &files]);
+    }
     if config.socket {
         let path = network::socket_path(SCHEME, directory.path())?;
         command.arg("-s").arg(path);
@@ -111,8 +132,8 @@ fn socket_node(directory: &Path) -> Node {
 }
 
 /// The node of a server that has written its port, as `TCP INET: 34879`.
-pub(super) fn port_node(directory: &Path) -> Option<Node> {
+pub(super) fn port_node(directory: &Path, tls: Option<&Arc<ClientConfig>>) -> Option<Node> {
     let text = std::fs::read_to_string(directory.join(PORT_FILE)).ok()?;
     let port = text.lines().find_map(|line| line.strip_prefix("TCP INET: ")?.parse().ok())?;
-    Node::tcp(&Ipv4Addr::LOCALHOST.to_string(), port).ok()
+    Node::tcp(&Ipv4Addr::LOCALHOST.to_string(), port, tls).ok()
 }

@@ -33,6 +33,9 @@ use larder_store::{Engine, Medium, Recipe, Role, Source};
 /// The scheme, and the name in messages.
 const SCHEME: &str = "memcached";
 
+/// The scheme of encrypted connections.
+const ENCRYPTED: &str = "memcacheds";
+
 /// The server that is started when the URL names none.
 const RECIPE: Recipe = Recipe::server("memcached", "memcached");
 
@@ -52,7 +55,7 @@ const TWEMPROXY: Recipe =
 /// The engine as the catalog lists it.
 pub(crate) const ENGINE: Engine = Engine {
     scheme: SCHEME,
-    aliases: &[],
+    aliases: &[ENCRYPTED],
     summary: "memcached, or a pool of servers placed by ketama; with no host, a server is started",
     example: "memcached://h1:11211,h2:11211?timeout=1s",
     medium: Medium::Memory,

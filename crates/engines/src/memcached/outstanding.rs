@@ -230,10 +230,14 @@ impl Peer for NodePeer {
     type Asked = Asked;
 
     fn open(&mut self) -> Result<Socket> {
-        let socket = Socket::connect(self.node.reached_at(), self.shared.terms().timeout);
+        let socket = self.node.connect(self.shared.terms().timeout);
         let socket = socket.map_err(|error| self.failed(error))?;
         self.shared.count_connection();
         Ok(socket)
+    }
+
+    fn packet_len(&self) -> Option<usize> {
+        self.node.packet_len()
     }
 
     #[inline]

@@ -69,7 +69,7 @@ impl MemcachedPipeline {
         for (place, key) in keys.iter().enumerate() {
             let link = self.links.part(self.nodes[place]);
             match self.wire {
-                Wire::Meta => meta::get::encode(&mut link.output, key),
+                Wire::Meta => meta::get::encode(link.output(), key),
                 Wire::Text => {
                     if link.peer.line_len + key.len() > LINE_LEN {
                         end_line(id, link);
@@ -106,10 +106,10 @@ impl Pipeline for MemcachedPipeline {
         self.shared.check(key)?;
         match self.wire {
             Wire::Meta => {
-                self.ask(id, key, Asked::Get, |link| meta::get::encode(&mut link.output, key))
+                self.ask(id, key, Asked::Get, |link| meta::get::encode(link.output(), key))
             }
             Wire::Text => self.ask(id, key, Asked::Get, |link| {
-                text::get::encode(&mut link.output, [key]);
+                text::get::encode(link.output(), [key]);
                 link.peer.keys.push(key);
             }),
         }
@@ -124,7 +124,7 @@ impl Pipeline for MemcachedPipeline {
         match self.wire {
             Wire::Meta => self.ask(id, first, Asked::GetMany { n_keys, next: 0 }, |link| {
                 for key in keys {
-                    meta::get::encode(&mut link.output, key);
+                    meta::get::encode(link.output(), key);
                 }
             }),
             Wire::Text if keys.iter().map(|key| key.len() + 1).sum::<usize>() > LINE_LEN => {
@@ -133,7 +133,7 @@ impl Pipeline for MemcachedPipeline {
             Wire::Text => {
                 let asked = Asked::GetManyText { n_keys, cursor: Cursor::default() };
                 self.ask(id, first, asked, |link| {
-                    text::get::encode(&mut link.output, keys.iter().copied());
+                    text::get::encode(link.output(), keys.iter().copied());
                     for key in keys {
                         link.peer.keys.push(key);
                     }
@@ -196,8 +196,8 @@ impl Pipeline for MemcachedPipeline {
         able(self.shared.abilities().touch, "touch")?;
         let (exptime, wire) = (self.shared.exptime(ttl)?, self.wire);
         self.ask(id, key, Asked::Touch, |link| match wire {
-            Wire::Text => text::touch::encode(&mut link.output, key, exptime),
-            Wire::Meta => meta::get::encode_touch(&mut link.output, key, exptime),
+            Wire::Text => text::touch::encode(link.output(), key, exptime),
+            Wire::Meta => meta::get::encode_touch(link.output(), key, exptime),
         })
     }
 
@@ -238,17 +238,17 @@ impl Pipeline for MemcachedPipeline {
 /// Adds a key to the line that is being put together.
 fn add_text_key(link: &mut Link<NodePeer>, key: &[u8]) {
     if link.peer.line_len == 0 {
-        link.output.extend_from_slice(b"get");
+        link.output().extend_from_slice(b"get");
     }
-    link.output.push(b' ');
-    link.output.extend_from_slice(key);
+    link.output().push(b' ');
+    link.output().extend_from_slice(key);
     link.peer.line_len += key.len() + 1;
     link.peer.keys.push(key);
 }
 
 /// Ends the line that is being put together.
 fn end_line(id: usize, link: &mut Link<NodePeer>) {
-    link.output.extend_from_slice(b"\r\n");
+    link.output().extend_from_slice(b"\r\n");
     link.peer.line_len = 0;
     let n_keys = link.n_keys();
     link.push_read(id, Asked::GetManyText { n_keys, cursor: Cursor::default() });
@@ -257,15 +257,15 @@ fn end_line(id: usize, link: &mut Link<NodePeer>) {
 #[inline]
 fn add_set(wire: Wire, link: &mut Link<NodePeer>, request: &StorageRequest<'_>, value: &[u8]) {
     match wire {
-        Wire::Text => text::set::encode_header(&mut link.output, request),
-        Wire::Meta => meta::set::encode_header(&mut link.output, request),
+        Wire::Text => text::set::encode_header(link.output(), request),
+        Wire::Meta => meta::set::encode_header(link.output(), request),
     }
     link.add_value(value, b"\r\n");
 }
 
 fn add_delete(wire: Wire, link: &mut Link<NodePeer>, key: &[u8]) {
     match wire {
-        Wire::Text => text::delete::encode(&mut link.output, key),
-        Wire::Meta => meta::delete::encode(&mut link.output, key),
+        Wire::Text => text::delete::encode(link.output(), key),
+        Wire::Meta => meta::delete::encode(link.output(), key),
     }
 }

@@ -24,6 +24,11 @@ pub(super) fn failed(node: &Node, timeout: Duration, source: io::Error) -> Error
             format!("{node} refused the connection; is memcached running there?")
         }
         ErrorKind::NotFound => format!("{node} is not there; is memcached running on it?"),
+        // What the library of TLS says of the server's bytes.
+        ErrorKind::InvalidData if source.to_string().contains("invalid peer certificate") => {
+            format!("{node}: {source}; name the file of its authority by `ca=`")
+        }
+        ErrorKind::InvalidData => format!("{node}: {source}; does it speak TLS?"),
         _ => format!("{node}: {source}"),
     };
     Error::Unavailable { engine: SCHEME, what, source: Some(source) }

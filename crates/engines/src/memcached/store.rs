@@ -45,7 +45,7 @@ const READ_BACK_OF_INNODB: [&str; 3] = ["maxconns", "num_threads", "cas_enabled"
 /// Opens the pool that a URL names, or starts one.
 pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     let config = MemcachedConfig::from_url(url)?;
-    let named = Node::from_url(url)?;
+    let named = Node::from_url(url, config.encryption()?.as_ref())?;
     let mut started = if named.is_empty() {
         managed::start(&config)?
     } else {
@@ -59,7 +59,10 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     let surveys: Vec<Result<Survey>> =
         asked.iter().map(|node| Survey::of(node, config.timeout.0)).collect();
     let destinations = || Ok(nodes.iter().map(|node| node.destination().clone()).collect());
-    let relay = network::relay(SCHEME, config.via, config.timeout.0, destinations)?;
+    // A new connection takes two round trips to its first answer, and the greeting of TLS takes one more.
+    let round_trips = if config.is_encrypted() { 3 } else { 2 };
+    let (via, timeout) = (config.via, config.timeout.0);
+    let relay = network::relay_for(SCHEME, via, timeout, round_trips, destinations)?;
     if let Some(relay) = &relay {
         let through = nodes.iter().zip(relay.addresses());
         nodes = through.map(|(node, address)| Arc::new(node.through(*address))).collect();
@@ -260,6 +263,8 @@ impl Shared {
         }
         let protocol = if self.terms.wire == Wire::Meta { "meta" } else { "text" };
         settings.insert("protocol".into(), protocol.into());
+        let is_encrypted = self.nodes.iter().any(|node| node.is_encrypted());
+        settings.insert("tls".into(), if is_encrypted { "on" } else { "off" }.into());
         let connect = if config.connect == Connect::Session { "session" } else { "operation" };
         settings.insert("connect".into(), connect.into());
         settings.extend(network::relay_settings(config.via, self.relay.as_ref()));

@@ -50,7 +50,7 @@ fn start_proxy(
         (Node::unix(&path), path)
     } else {
         let port = managed::free_port(SCHEME)?;
-        (Node::tcp(&Ipv4Addr::LOCALHOST.to_string(), port)?, format!("127.0.0.1:{port}"))
+        (Node::tcp(&Ipv4Addr::LOCALHOST.to_string(), port, None)?, format!("127.0.0.1:{port}"))
     };
     let io = |source| Error::Io { engine: SCHEME, what: format!("writing {CONFIG_FILE}"), source };
     let text = configuration(&listen, config, behind);

@@ -31,11 +31,20 @@ impl Connection {
         let len_of = |i: usize| entries[i].key.len() + entries[i].value.len() + AROUND_WRITE;
         for i in part.take(REQUESTS, REQUEST_LEN, len_of) {
             if let Some(header) = &headers[*i] {
+                self.make_room(len_of(*i))?;
                 self.encode_set(header);
                 self.add_value(entries[*i].value)?;
             }
         }
         self.send_rest()
+    }
+
+    /// Sends the requests before another of this length, where the node does not take both at once.
+    fn make_room(&mut self, len: usize) -> Result<()> {
+        match self.packet_len() {
+            Some(most) if self.request.len() + len > most => self.send_rest(),
+            _ => Ok(()),
+        }
     }
 
     /// Reads the answers to [`send_sets`](Self::send_sets).
@@ -54,6 +63,7 @@ impl Connection {
     /// Sends as many more deletes of a part as fit a request.
     pub(super) fn send_deletes(&mut self, keys: &[&[u8]], part: &mut Part) -> Result<()> {
         for i in part.take(REQUESTS, REQUEST_LEN, |i| keys[i].len() + AROUND_WRITE) {
+            self.make_room(keys[*i].len() + AROUND_WRITE)?;
             self.encode_delete(keys[*i]);
         }
         self.send_rest()

@@ -1,25 +1,17 @@
 //! One connection, the requests that are not sent, and those that are not answered.
 
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind, IoSlice};
+use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use larder_store::{Answer, Error, Result};
 
 use super::batches::Teller;
+use super::output::Output;
 use super::outstanding::{End, Outstanding, Role};
 use super::{Peer, Read, kept};
 use crate::socket::Socket;
-
-/// Up to this length a value is copied into the requests, which then leave together.
-const COPIED_LEN: usize = 32 * 1024;
-
-/// With more bytes of requests than this, a value is not added before some are sent.
-const OUTPUT_LEN: usize = 128 * 1024;
-
-/// The memory for requests that a link keeps when all are sent.
-const OUTPUT_KEPT: usize = 2 * OUTPUT_LEN;
 
 /// The bytes that are read when it is not known how many an answer takes.
 const STEP: usize = 4 * 1024;
@@ -32,9 +24,7 @@ pub(crate) struct Link<P: Peer> {
     socket: Option<Socket>,
     /// Whether requests can be added: there is a socket, and it has not failed.
     is_open: bool,
-    /// Requests, of which the first `n_sent` bytes are sent.
-    pub(crate) output: Vec<u8>,
-    n_sent: usize,
+    output: Output,
     /// Whether the socket has taken less than there was.
     wants_room: bool,
     /// The beginning of an answer, and the number of bytes of the whole, if it is known.
@@ -68,8 +58,7 @@ impl<P: Peer> Link<P> {
             peer,
             socket: None,
             is_open: false,
-            output: Vec::new(),
-            n_sent: 0,
+            output: Output::default(),
             wants_room: false,
             kept: Vec::new(),
             needed: 0,
@@ -98,6 +87,7 @@ impl<P: Peer> Link<P> {
             return Err(error);
         }
         self.socket = Some(self.peer.open()?);
+        self.output = Output::new(self.peer.packet_len());
         self.is_open = true;
         Ok(())
     }
@@ -117,7 +107,8 @@ impl<P: Peer> Link<P> {
 
     #[inline]
     pub(super) fn unsent_bytes(&self) -> usize {
-        self.output.len() - self.n_sent
+        let held_bytes = self.socket.as_ref().map_or(0, Socket::held_bytes);
+        self.output.unsent_bytes() + held_bytes
     }
 
     /// Whether commands wait for their answers.
@@ -137,6 +128,7 @@ impl<P: Peer> Link<P> {
         if self.outstanding.is_empty() {
             self.has_progressed = true;
         }
+        self.output.end_request();
         self.outstanding.push_back(Outstanding { id, asked, role });
     }
 
@@ -171,86 +163,41 @@ impl<P: Peer> Link<P> {
         }
     }
 
-    /// Adds a value and the bytes behind it to the output. What the socket takes of a large value is not copied.
+    /// The requests, to which the bytes of the next are added.
     #[inline]
-    pub(crate) fn add_value(&mut self, value: &[u8], behind: &[u8]) {
-        if value.len() > COPIED_LEN || self.output.len() > OUTPUT_LEN {
-            return self.send_large(value, behind);
-        }
-        self.output.extend_from_slice(value);
-        self.output.extend_from_slice(behind);
+    pub(crate) fn output(&mut self) -> &mut Vec<u8> {
+        &mut self.output.bytes
     }
 
-    fn send_large(&mut self, value: &[u8], behind: &[u8]) {
-        let before = self.output.len() - self.n_sent;
-        let mut n_sent = 0;
-        if !self.wants_room
-            && let Some(socket) = &mut self.socket
-            && self.failure.is_none()
-        {
-            let slices = [&self.output[self.n_sent..], value, behind].map(IoSlice::new);
-            match socket.send_slices_now(&slices) {
-                Ok(sent) => n_sent = sent,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                Err(error) => return self.fail_later(error),
-            }
+    /// Adds a value and the bytes behind it to the requests. What the socket takes of a large value is not copied.
+    #[inline]
+    pub(crate) fn add_value(&mut self, value: &[u8], behind: &[u8]) {
+        let socket = self.socket.as_mut().filter(|_| !self.wants_room && self.is_open);
+        if let Err(error) = self.output.add_value(value, behind, socket) {
+            self.fail_later(error);
         }
-        if n_sent < before {
-            self.n_sent += n_sent;
-        } else {
-            self.output.clear();
-            self.n_sent = 0;
-        }
-        let n_sent = n_sent.saturating_sub(before);
-        let in_value = n_sent.min(value.len());
-        self.output.extend_from_slice(&value[in_value..]);
-        self.output.extend_from_slice(&behind[n_sent - in_value..]);
     }
 
     /// Sends what the socket takes without waiting. Whether it wants room now, where that has changed.
     #[inline]
     pub(super) fn flush(&mut self) -> Option<bool> {
-        while self.n_sent < self.output.len() {
-            let Some(socket) = &mut self.socket else { return None };
-            match socket.send_now(&self.output[self.n_sent..]) {
-                Ok(sent) => {
-                    self.n_sent += sent;
-                    // A large request may take longer than the timeout, as long as the node reads it.
-                    self.has_progressed |= self.wants_room;
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    return self.keep_unsent();
-                }
-                Err(error) => {
-                    self.fail_later(error);
-                    return None;
-                }
+        let socket = self.socket.as_mut()?;
+        let n_unsent = self.output.unsent_bytes();
+        let wants_room = match self.output.send(socket) {
+            Ok(()) => false,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                self.output.compact();
+                true
             }
-        }
-        self.n_sent = 0;
-        self.output.clear();
-        if self.output.capacity() > OUTPUT_KEPT {
-            self.output = Vec::new();
-        }
-        if self.wants_room {
-            self.wants_room = false;
-            return Some(false);
-        }
-        None
-    }
-
-    /// The socket takes no more.
-    #[cold]
-    fn keep_unsent(&mut self) -> Option<bool> {
-        if self.n_sent > OUTPUT_KEPT && self.n_sent > self.output.len() / 2 {
-            self.output.drain(..self.n_sent);
-            self.n_sent = 0;
-        }
-        if self.wants_room {
-            return None;
-        }
-        self.wants_room = true;
-        Some(true)
+            Err(error) => {
+                self.fail_later(error);
+                return None;
+            }
+        };
+        // A large request may take longer than the timeout, as long as the node reads it.
+        self.has_progressed |= self.wants_room && self.output.unsent_bytes() < n_unsent;
+        let has_changed = std::mem::replace(&mut self.wants_room, wants_room) != wants_room;
+        has_changed.then_some(wants_room)
     }
 
     /// Notes that the connection takes no bytes. The next [`receive`](Self::receive) reads what has arrived before, and
@@ -258,8 +205,7 @@ impl<P: Peer> Link<P> {
     #[cold]
     pub(super) fn fail_later(&mut self, failure: io::Error) {
         self.is_open = false;
-        self.output = Vec::new();
-        self.n_sent = 0;
+        self.output = Output::default();
         self.failure = Some(failure);
         if let Some(socket) = &self.socket {
             socket.shut();
@@ -312,10 +258,11 @@ impl<P: Peer> Link<P> {
     }
 
     /// Whether there may be more to be read, which is so where the memory for it was filled. A connection that has failed
-    /// is read to its end.
+    /// is read to its end. An encrypted connection may have bytes that nobody is told of.
     #[inline]
     fn has_more(&self, was_filled: bool) -> bool {
-        self.failure.is_some() || (was_filled && self.is_waiting())
+        let is_encrypted = || self.socket.as_ref().is_some_and(Socket::is_encrypted);
+        self.failure.is_some() || (was_filled && (self.is_waiting() || is_encrypted()))
     }
 
     /// Reads an answer that is too large for the caller's memory, or that comes in many pieces, into memory of its own.
@@ -441,9 +388,9 @@ impl<P: Peer> Link<P> {
         self.socket = None;
         self.is_open = false;
         self.wants_room = false;
-        self.output = Vec::new();
+        self.output = Output::default();
         self.kept = Vec::new();
-        (self.n_sent, self.needed, self.n_keys) = (0, 0, 0);
+        (self.needed, self.n_keys) = (0, 0);
         self.silent_since = None;
         self.places.clear();
         self.peer.forget();

@@ -11,6 +11,7 @@ mod batches;
 mod kept;
 mod link;
 mod links;
+mod output;
 mod outstanding;
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,11 @@ pub(crate) trait Peer {
 
     /// Opens a connection, up to the point where it takes requests.
     fn open(&mut self) -> Result<Socket>;
+
+    /// The most bytes of several requests that the node takes at once, where that matters. A longer request stands alone.
+    fn packet_len(&self) -> Option<usize> {
+        None
+    }
 
     /// Reads the next answer to the foremost request, from the beginning of the received bytes.
     fn read<'i>(&mut self, asked: &mut Self::Asked, input: &'i [u8]) -> Read<'i>;

@@ -31,7 +31,7 @@ impl Peer for Letters {
     type Asked = Asked;
 
     fn open(&mut self) -> Result<Socket> {
-        Socket::connect(&self.0, TIMEOUT).map_err(|error| self.failed(error))
+        Socket::connect(&self.0, None, TIMEOUT).map_err(|error| self.failed(error))
     }
 
     fn read<'i>(&mut self, asked: &mut Asked, input: &'i [u8]) -> Read<'i> {
@@ -115,7 +115,7 @@ impl Scene {
     }
 
     fn get(&mut self, id: usize) -> Result<()> {
-        self.links.ask(0, id, Asked::Get, |link| link.output.extend_from_slice(b"get\n"))
+        self.links.ask(0, id, Asked::Get, |link| link.output().extend_from_slice(b"get\n"))
     }
 
     fn wait(&mut self) {
@@ -142,7 +142,7 @@ impl Scene {
         for (link, places) in places.iter().enumerate() {
             let link = self.links.part(link);
             for place in *places {
-                link.output.push(b'k');
+                link.output().push(b'k');
                 link.add_place(*place);
             }
             link.push_read(id, Asked::GetMany { next: 0 });
@@ -252,7 +252,7 @@ fn what_a_socket_does_not_take_is_sent_later() {
     for (id, len) in [10, 3_000_000, 100, 40_000, 3_000_000, 10].into_iter().enumerate() {
         let value = &value[..len];
         let encode = |link: &mut super::Link<Letters>| {
-            link.output.extend_from_slice(b"set");
+            link.output().extend_from_slice(b"set");
             link.add_value(value, b"\n");
         };
         scene.links.ask(0, id, Asked::Get, encode).unwrap();
@@ -356,7 +356,7 @@ fn a_batch_without_a_node_is_answered_without_one() {
     scene.links.opened(1).unwrap();
     scene.links.refuse(3, 0, engine_error("no"));
     let link = scene.links.part(1);
-    link.output.extend_from_slice(b"set\nset\n");
+    link.output().extend_from_slice(b"set\nset\n");
     link.push_write(3, Asked::Get, 1);
     link.push_write(3, Asked::Get, 2);
     scene.links.end_batch(3);
