@@ -49,8 +49,8 @@ impl Floor {
         let len = shape.value_bytes;
         let value = "v".repeat(len);
         let (get, set) = (
-            |at: usize| format!("mg floor{at:027} v f c t\r\n"),
-            // Larder also asks for the version, which takes more digits as time goes on.
+            // Larder asks for the version, too. Its length changes: a server gives an entry that it moves another one.
+            |at: usize| format!("mg floor{at:027} v f t\r\n"),
             |at: usize| format!("ms floor{at:027} {len}\r\n{value}\r\n"),
         );
         let mut lengths = Vec::new();
