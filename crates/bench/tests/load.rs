@@ -1,0 +1,223 @@
+//! Loads from many connections on real servers: every answer is judged, and every request is counted once.
+
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+
+mod support;
+
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use larder_bench::{Permissions, Plan, Silent, compare};
+use larder_engines::ENGINES;
+use larder_report::{Counts, Operation, Run, Severity};
+use larder_testkit::{has_program, trial_where, within};
+use libtest_mimic::Arguments;
+use support::{cell, run, scenario};
+
+/// Connections, and the requests that each has outstanding.
+const MANY: &str =
+    "connections = 12\npipeline = 8\nthreads = 2\nkeys = 600\ndata-size = 200\nrounds = 1\n";
+
+fn main() -> ExitCode {
+    larder_host::relay::serve_if_asked();
+    let trials = vec![
+        trial_where(
+            memcached,
+            "every_kind_of_work_gets_right_answers_from_memcached",
+            memcached_work,
+        ),
+        trial_where(redis, "every_kind_of_work_gets_right_answers_from_redis", redis_work),
+        trial_where(memcached, "large_values_go_through_narrow_connections", large_values),
+        trial_where(memcached, "an_open_loop_begins_every_operation_that_is_due", open_loop),
+        trial_where(memcached, "a_killed_server_leaves_exact_counts", killed),
+        trial_where(memcached, "a_stopped_run_counts_requests_without_an_answer_as_lost", stopped),
+        trial_where(memcached, "idle_connections_and_those_that_come_and_go_are_told", beside),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+fn memcached() -> Result<(), String> {
+    has_program(&ENGINES.find("memcached").unwrap().recipes[0])
+}
+
+fn redis() -> Result<(), String> {
+    has_program(&ENGINES.find("redis").unwrap().recipes[0])
+}
+
+fn memcached_work() {
+    for url in
+        ["memcached:?protocol=meta", "memcached:?protocol=text&socket=true", "memcached:?nodes=3"]
+    {
+        every_kind(url);
+    }
+}
+
+fn redis_work() {
+    every_kind("redis:");
+}
+
+fn every_kind(url: &str) {
+    for (work, operations) in [
+        ("operations = 'set,get,touch,delete'", &[Operation::Set, Operation::Get][..]),
+        ("ratio = '1:1'\nrequests = 30000", &[Operation::Set, Operation::Get]),
+        (
+            "ratio = '2:5:1'\nrequests = 30000\nkey-pattern = 'zipf:0.99'",
+            &[Operation::Set, Operation::Get, Operation::Delete],
+        ),
+        ("operations = 'set+get+delete'", &[Operation::Set, Operation::Get, Operation::Delete]),
+        ("multiget = 7\nmultiset = 5\nrequests = 20000", &[Operation::SetMany, Operation::GetMany]),
+        ("on-miss = 'fill'\nrequests = 20000", &[Operation::GetOrSet]),
+        (
+            "on-miss = 'fill'\nratio = '1:4'\nrequests = 20000",
+            &[Operation::Set, Operation::GetOrSet],
+        ),
+    ] {
+        let run = run(&ENGINES, &[url], &format!("{MANY}{work}"));
+        for operation in operations {
+            let Counts { wrong, errors, lost, stored_misses, failed_fills, ops, .. } =
+                cell(&run, url, *operation).counts;
+            assert!(ops > 0, "{url} {work} {operation}");
+            assert_eq!(
+                [wrong, errors, lost, stored_misses, failed_fills],
+                [0; 5],
+                "{url} {work} {operation}"
+            );
+        }
+        no_errors(&run, &format!("{url} {work}"));
+    }
+}
+
+fn no_errors(run: &Run, what: &str) {
+    let errors = run.checks.iter().filter(|check| check.severity == Severity::Error);
+    let texts: Vec<&str> = errors.map(|check| check.text.as_str()).collect();
+    assert!(texts.is_empty(), "{what}: {texts:?}");
+}
+
+fn large_values() {
+    let url = "memcached:";
+    let work = "connections = 6\npipeline = 16\nkeys = 120\ndata-size = '100k'\nrounds = 1\n\
+                operations = 'set,get'\nrequests = 3000";
+    let run = run(&ENGINES, &[url], work);
+    let Counts { hits, wrong, errors, .. } = cell(&run, url, Operation::Get).counts;
+    assert_eq!((hits, wrong, errors), (3000, 0, 0));
+    no_errors(&run, "large values");
+}
+
+fn open_loop() {
+    let url = "memcached:";
+    let work = "operations = 'get'\nrate = 4000\narrivals = 'exponential'\nduration = '1s'";
+    let run = run(&ENGINES, &[url], &format!("{MANY}{work}"));
+    let cell = cell(&run, url, Operation::Get);
+    let paced = cell.paced.as_ref().unwrap();
+    assert!(cell.counts.ops > 3000, "{:?}", cell.counts);
+    assert_eq!(cell.counts.hits, cell.counts.ops);
+    assert!(cell.samples.iter().all(|sample| sample.ops_per_s > 0.0), "{paced:?}");
+}
+
+/// A memcached of the test's own, on a port.
+struct Server {
+    child: Child,
+    url: String,
+}
+
+impl Server {
+    fn start() -> Self {
+        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let port = address.port().to_string();
+        let child = Command::new("memcached")
+            .args(["-u", "nobody", "-l", "127.0.0.1", "-p", &port])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let server = Self { child, url: format!("memcached://{address}") };
+        assert!(within(Duration::from_secs(20), || TcpStream::connect(address).is_ok()));
+        server
+    }
+
+    fn signal(&self, signal: libc::c_int) {
+        let pid = libc::pid_t::try_from(self.child.id()).unwrap();
+        // SAFETY: the call takes numbers only; the child has not been waited for.
+        unsafe { libc::kill(pid, signal) };
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.signal(libc::SIGKILL);
+        _ = self.child.wait();
+    }
+}
+
+/// Runs reads of a minute, and calls `meddle` once they have begun. It is given the flag that stops the run.
+fn meddled_with(server: &Server, meddle: impl FnOnce(&AtomicBool) + Send) -> Run {
+    let work = format!("{MANY}ratio = '0:1'\nduration = '60s'");
+    let plan = Plan::new(&scenario(&[&server.url], &work), true, &ENGINES).unwrap();
+    let stop = AtomicBool::new(false);
+    let began = Instant::now();
+    let run = std::thread::scope(|scope| {
+        let stop = &stop;
+        scope.spawn(move || {
+            // The floor and the load come first; the reads last much longer than both.
+            assert!(within(Duration::from_secs(120), || n_gets(&server.url) > 20_000));
+            meddle(stop);
+        });
+        let permissions = Permissions::default();
+        compare(&plan, &ENGINES, Vec::new(), permissions, &Silent, stop).unwrap().run
+    });
+    assert!(began.elapsed() < Duration::from_secs(120), "a run without a server has no end");
+    run
+}
+
+/// The reads that the server has answered.
+fn n_gets(url: &str) -> u64 {
+    let store = ENGINES.open(&larder_store::StoreUrl::parse(url).unwrap());
+    let stats = store.and_then(|store| store.stats()).unwrap_or_default();
+    stats.hits.unwrap_or(0) + stats.misses.unwrap_or(0)
+}
+
+fn exact(run: &Run, url: &str) -> Counts {
+    let counts = cell(run, url, Operation::Get).counts;
+    let Counts { ops, hits, misses, wrong, errors, lost, .. } = counts;
+    assert_eq!(ops, hits + misses + wrong + errors, "{counts:?}");
+    assert!(hits > 0 && misses == 0 && wrong == 0, "{counts:?}");
+    assert!(lost <= errors, "{counts:?}");
+    counts
+}
+
+fn killed() {
+    let server = Server::start();
+    let run = meddled_with(&server, |_| server.signal(libc::SIGKILL));
+    let counts = exact(&run, &server.url);
+    // Every connection had requests outstanding, and lost them once.
+    assert!((1..=12 * 8).contains(&counts.lost), "{counts:?}");
+}
+
+fn stopped() {
+    let server = Server::start();
+    let run = meddled_with(&server, |stop| {
+        server.signal(libc::SIGSTOP);
+        std::thread::sleep(Duration::from_millis(300));
+        stop.store(true, Ordering::Relaxed);
+    });
+    server.signal(libc::SIGCONT);
+    let counts = exact(&run, &server.url);
+    assert_eq!(counts.lost, 12 * 8, "{counts:?}");
+    assert_eq!(counts.errors, counts.lost);
+}
+
+fn beside() {
+    let url = "memcached:";
+    let work = "operations = 'get'\nduration = '1s'\nidle-connections = 100\nconnect-rate = 100";
+    let run = run(&ENGINES, &[url], &format!("{MANY}{work}"));
+    let cell = cell(&run, url, Operation::Get);
+    let (idle, comers) = (cell.idle.unwrap(), cell.comers.unwrap());
+    assert_eq!(idle.connections, 100);
+    assert!(idle.server_bytes_per_connection.is_none_or(|bytes| bytes > 0.0));
+    assert!(comers.begun > 20 && comers.failed == 0, "{comers:?}");
+    let (connect, first) = (comers.connect_ns.unwrap(), comers.first_answer_ns.unwrap());
+    assert!(connect.p50 < first.p50, "{comers:?}");
+    assert!(support::findings(&run, "RECONNECT").is_empty(), "they were asked for");
+}
