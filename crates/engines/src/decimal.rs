@@ -15,11 +15,12 @@ pub fn add(value: &[u8], delta: Delta) -> Option<u64> {
 #[derive(Debug)]
 pub struct Digits {
     text: [u8; 20],
-    len: usize,
+    start: usize,
 }
 
 impl Digits {
     /// Spells a number. Twenty digits hold every number below 2^64.
+    #[inline]
     pub fn new(number: u64) -> Self {
         let mut text = [0; 20];
         let mut start = text.len();
@@ -32,13 +33,13 @@ impl Digits {
                 break;
             }
         }
-        text.rotate_left(start);
-        Self { text, len: text.len() - start }
+        Self { text, start }
     }
 
     /// The digits.
+    #[inline]
     pub fn as_bytes(&self) -> &[u8] {
-        &self.text[..self.len]
+        &self.text[self.start..]
     }
 }
 

@@ -25,11 +25,11 @@ mod authorities;
 ))]
 mod certificate;
 
-#[cfg(feature = "memcached")]
+#[cfg(any(feature = "memcached", feature = "redis"))]
 mod pipelined;
-#[cfg(feature = "memcached")]
+#[cfg(any(feature = "memcached", feature = "redis"))]
 mod socket;
-#[cfg(any(feature = "memcached", feature = "postgresql"))]
+#[cfg(any(feature = "memcached", feature = "postgresql", feature = "redis"))]
 mod tls;
 
 #[cfg(feature = "bdb")]

@@ -50,6 +50,16 @@ impl<P: Peer> Links<P> {
         }
     }
 
+    /// Adds a link that is not open.
+    pub(crate) fn add(&mut self, peer: P) {
+        self.all.push(Link::new(peer));
+    }
+
+    /// The engine's parts of the links, in their order.
+    pub(crate) fn peers(&self) -> impl Iterator<Item = &P> {
+        self.all.iter().map(|link| &link.peer)
+    }
+
     /// The number of links.
     pub(crate) fn len(&self) -> usize {
         self.all.len()

@@ -1,18 +1,23 @@
 //! The address of a node, and the beginning of a connection to it.
 
 use std::fmt;
+use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use larder_host::relay::Relay;
+use larder_host::relay::{Destination, Relay};
 use larder_store::{Error, Result, StoreUrl};
 use redis::io::tcp::TcpSettings;
 use redis::{Client, ConnectionAddr, IntoConnectionInfo, RedisConnectionInfo, TlsCertificates};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
 
-use super::SCHEME;
 use super::config::RedisConfig;
-use crate::authorities;
+use super::{SCHEME, greet, refusal};
 use crate::network::{self, Place};
+use crate::socket::{Encryption, Socket};
+use crate::{authorities, tls};
 
 /// The port of a node whose URL names none.
 pub(super) const DEFAULT_PORT: u16 = 6379;
@@ -24,24 +29,43 @@ pub(super) struct Node {
     client: Client,
     /// The address of the node itself; connections may go to a relay before it.
     place: Place,
+    /// The certificates that are trusted, if connections are encrypted.
+    tls: Option<Arc<TrustedCertificates>>,
 }
 
 /// The beginning of a connection, the same to every node of a URL.
 #[derive(Debug, Clone)]
 pub(super) struct Greeting {
     redis: RedisConnectionInfo,
-    tls: Option<TrustedCertificates>,
+    tls: Option<Arc<TrustedCertificates>>,
     /// The relay before each node, by the node's address as a person writes it; empty without relays.
     relays: Vec<(String, SocketAddr)>,
 }
 
 /// The certificates that a connection trusts.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct TrustedCertificates {
     /// Certificates of authorities, in PEM; without them, this system's authorities.
     authorities: Option<Vec<u8>>,
     /// Whether every certificate is trusted.
     anybody: bool,
+    /// The same for connections that are not the library's, once one is opened: the authorities take time to read.
+    client: OnceLock<Arc<ClientConfig>>,
+}
+
+impl TrustedCertificates {
+    fn new(authorities: Option<Vec<u8>>, anybody: bool) -> Arc<Self> {
+        Arc::new(Self { authorities, anybody, client: OnceLock::new() })
+    }
+
+    /// The terms of a connection that is not the library's.
+    fn client(&self) -> Result<Arc<ClientConfig>> {
+        if let Some(client) = self.client.get() {
+            return Ok(Arc::clone(client));
+        }
+        let made = tls::without_resumption(SCHEME, self.authorities.as_deref(), self.anybody)?;
+        Ok(Arc::clone(self.client.get_or_init(|| Arc::new(made))))
+    }
 }
 
 impl Greeting {
@@ -71,14 +95,14 @@ impl Greeting {
         }
         let authorities =
             config.ca.as_deref().map(|path| authorities::read(SCHEME, "ca", path)).transpose()?;
-        let trust = TrustedCertificates { authorities, anybody: config.insecure };
-        Ok(Self { redis, tls: config.is_encrypted().then_some(trust), relays: Vec::new() })
+        let tls =
+            config.is_encrypted().then(|| TrustedCertificates::new(authorities, config.insecure));
+        Ok(Self { redis, tls, relays: Vec::new() })
     }
 
     /// The same greeting, where only this authority is trusted.
     pub(super) fn trusting(mut self, authority: String) -> Self {
-        self.tls =
-            Some(TrustedCertificates { authorities: Some(authority.into()), anybody: false });
+        self.tls = Some(TrustedCertificates::new(Some(authority.into()), false));
         self
     }
 
@@ -182,12 +206,39 @@ impl Node {
             None => Client::open(info),
         };
         let client = client.map_err(unusable)?;
-        Ok(Self { client, place })
+        let tls = greeting.tls.as_ref().filter(|_| !place.is_unix()).map(Arc::clone);
+        Ok(Self { client, place, tls })
     }
 
     /// The client that connects to the node.
     pub(super) fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// Opens a connection that is not the library's, and greets the node as the library does.
+    pub(super) fn connect(&self, timeout: Duration) -> Result<Socket> {
+        let failed = |error: io::Error| refusal::failed(self, timeout, &error.into());
+        let info = self.client.get_connection_info();
+        let (address, host) = match info.addr() {
+            ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
+                (Destination::Tcp(network::resolved(SCHEME, host, *port)?), &**host)
+            }
+            ConnectionAddr::Unix(path) => (Destination::Unix(path.clone()), ""),
+            other => {
+                let error = io::Error::other(format!("{other} is no address of a socket"));
+                return Err(failed(error));
+            }
+        };
+        let encryption = match &self.tls {
+            Some(trust) => {
+                let name = ServerName::try_from(host.to_owned());
+                let name = name.map_err(|error| failed(io::Error::other(error)))?;
+                Some(Encryption { config: trust.client()?, name })
+            }
+            None => None,
+        };
+        let socket = Socket::connect(&address, encryption.as_ref(), timeout).map_err(failed)?;
+        greet::greet(self, socket, info.redis_settings(), timeout)
     }
 
     /// The address of the node itself.

@@ -75,7 +75,7 @@ impl RedisSession {
 impl Leases for RedisSession {
     fn get_or_lease(&mut self, key: &[u8], value: &mut Vec<u8>, time: Duration) -> Result<Leased> {
         value.clear();
-        self.check(key)?;
+        self.shared.check(key)?;
         let id = self.ids.next();
         let time = Digits::new(whole_millis(time).clamp(1, LONGEST_LEASE_MS));
         let answer = self.run(&scripts::GET_OR_LEASE, key, &[&id, time.as_bytes()])?;
@@ -108,7 +108,7 @@ impl Leases for RedisSession {
         token: &Token,
     ) -> Result<SetOutcome> {
         check_fill(SCHEME, options)?;
-        self.check_set(key, options)?;
+        self.shared.check_set(key, options)?;
         let Some(id) = read(token) else { return Ok(SetOutcome::NotStored) };
         let limit = self.shared.longest_string();
         let is_too_large = value.len() > limit;
@@ -131,14 +131,14 @@ impl Leases for RedisSession {
     }
 
     fn release(&mut self, key: &[u8], token: &Token) -> Result<bool> {
-        self.check(key)?;
+        self.shared.check(key)?;
         let Some(id) = read(token) else { return Ok(false) };
         let answer = self.run(&scripts::RELEASE, key, &[&id])?;
         self.found("EVALSHA", &answer)
     }
 
     fn expire(&mut self, key: &[u8], keep: Option<Duration>) -> Result<bool> {
-        self.check(key)?;
+        self.shared.check(key)?;
         let keep = keep.map(|keep| Digits::new(whole_millis(keep)));
         let keep: Vec<&[u8]> = keep.iter().map(Digits::as_bytes).collect();
         let answer = self.run(&scripts::EXPIRE, key, &keep)?;

@@ -1,7 +1,9 @@
 //! Failures between the client and a server, as errors of the contract.
 
+use std::fmt::Debug;
 use std::time::Duration;
 
+use larder_protocol::shown;
 use larder_store::Error;
 use redis::{ErrorKind, RedisError, ServerError, Value};
 
@@ -95,8 +97,52 @@ pub(super) fn unknown_host(teller: &Node, port: u16) -> Error {
 
 /// The error of an answer that does not fit the command.
 #[cold]
-pub(super) fn unexpected(node: &Node, command: &str, answer: &Value) -> Error {
+pub(super) fn unexpected(node: &Node, command: &str, answer: &dyn Debug) -> Error {
     protocol(node, one_line(LONGEST, &format!("not an answer to {command}: {answer:?}")))
+}
+
+/// The error of bytes that no server of this protocol sends.
+#[cold]
+pub(super) fn malformed(node: &Node, received: &[u8]) -> Error {
+    protocol(node, format!("not an answer of this protocol: {}", shown(received)))
+}
+
+/// The error of an answer that no request asked for.
+#[cold]
+pub(super) fn unasked(node: &Node, received: &[u8]) -> Error {
+    protocol(node, format!("an answer without a request: {}", shown(received)))
+}
+
+/// The error answer that this line is, where it is readable.
+pub(super) fn server_error(line: &[u8]) -> Option<ServerError> {
+    let answer = [b"-", line, b"\r\n"].concat();
+    match redis::parse_redis_value(&answer) {
+        Ok(Value::ServerError(error)) => Some(error),
+        _ => None,
+    }
+}
+
+/// The error for an error answer to a request that is sent once and to one node.
+#[cold]
+pub(super) fn refused_at_once(node: &Node, error: &ServerError) -> Error {
+    let said = one_line(LONGEST, &format!("{} {}", error.code(), error.details().unwrap_or("")));
+    match error.code() {
+        "MOVED" | "ASK" => {
+            let what = format!("{node} answered: {said}; the key's slot moves, so ask again");
+            Error::Busy { engine: SCHEME, what }
+        }
+        "WRONGTYPE" => {
+            let calls = "calls that wait read stale entries and leases, and no others do";
+            protocol(node, format!("{said}; {calls}"))
+        }
+        _ => refused(node, error),
+    }
+}
+
+/// The error of a login that a node refuses.
+#[cold]
+pub(super) fn refused_login(node: &Node) -> Error {
+    Error::Unavailable { engine: SCHEME, what: refused_password(node), source: None }
 }
 
 #[cold]

@@ -1,5 +1,9 @@
-//! Commands in the format of the wire.
+//! Commands in the format of the wire, and the limits that are checked before.
 
+use larder_store::{Error, Result, SetMode, SetOptions};
+
+use super::SCHEME;
+use super::store::Shared;
 use crate::decimal::Digits;
 
 /// One command or several, packed one behind the other into memory that is used again.
@@ -35,14 +39,12 @@ impl Request {
     /// Adds the head of a command with so many arguments, its name included; the arguments must follow one by one.
     pub(super) fn begin(&mut self, n_arguments: usize) {
         self.n_commands += 1;
-        self.length(b'*', n_arguments);
+        begin(&mut self.bytes, n_arguments);
     }
 
     /// Adds an argument of the command that was begun.
     pub(super) fn argument(&mut self, argument: &[u8]) {
-        self.length(b'$', argument.len());
-        self.bytes.extend_from_slice(argument);
-        self.bytes.extend_from_slice(b"\r\n");
+        add_argument(&mut self.bytes, argument);
     }
 
     /// Adds a value as the next argument, or leaves a gap for a large value. A request has one value.
@@ -50,7 +52,7 @@ impl Request {
         if value.len() <= COPIED_LEN {
             return self.argument(value);
         }
-        self.length(b'$', value.len());
+        begin_argument(&mut self.bytes, value.len());
         self.gap = Some(self.bytes.len());
         self.bytes.extend_from_slice(b"\r\n");
     }
@@ -63,12 +65,6 @@ impl Request {
         request.gap = self.gap.map(|gap| request.bytes.len() + gap);
         request.bytes.extend_from_slice(&self.bytes);
         request
-    }
-
-    fn length(&mut self, kind: u8, len: usize) {
-        self.bytes.push(kind);
-        self.bytes.extend_from_slice(Digits::new(len as u64).as_bytes());
-        self.bytes.extend_from_slice(b"\r\n");
     }
 
     /// The request, where there is no gap.
@@ -84,6 +80,71 @@ impl Request {
     /// The number of answers to the request.
     pub(super) fn n_commands(&self) -> usize {
         self.n_commands
+    }
+}
+
+/// Adds a command to `out`: its name, and its arguments.
+#[inline]
+pub(super) fn add(out: &mut Vec<u8>, arguments: &[&[u8]]) {
+    begin(out, arguments.len());
+    for argument in arguments {
+        add_argument(out, argument);
+    }
+}
+
+/// Adds the head of a command with so many arguments, its name included.
+#[inline]
+pub(super) fn begin(out: &mut Vec<u8>, n_arguments: usize) {
+    add_length(out, b'*', n_arguments);
+}
+
+/// Adds an argument.
+#[inline]
+pub(super) fn add_argument(out: &mut Vec<u8>, argument: &[u8]) {
+    begin_argument(out, argument.len());
+    out.extend_from_slice(argument);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Adds the head of an argument of this length. Its bytes and the end of a line must follow.
+#[inline]
+pub(super) fn begin_argument(out: &mut Vec<u8>, len: usize) {
+    add_length(out, b'$', len);
+}
+
+#[inline]
+fn add_length(out: &mut Vec<u8>, kind: u8, len: usize) {
+    out.push(kind);
+    out.extend_from_slice(Digits::new(len as u64).as_bytes());
+    out.extend_from_slice(b"\r\n");
+}
+
+impl Shared {
+    /// Refuses an entry that a server cannot keep as it is asked to.
+    pub(super) fn check_set(&self, key: &[u8], options: &SetOptions) -> Result<()> {
+        self.check(key)?;
+        if options.flags != 0 {
+            return Err(Error::Unsupported { engine: SCHEME, operation: "flags" });
+        }
+        if matches!(options.mode, SetMode::Cas(_)) {
+            return Err(Error::Unsupported { engine: SCHEME, operation: "cas" });
+        }
+        Ok(())
+    }
+
+    /// Refuses a key for which a server would close the connection.
+    #[inline]
+    pub(super) fn check(&self, key: &[u8]) -> Result<()> {
+        let limit = self.longest_string();
+        if key.len() > limit {
+            return Err(Error::KeyTooLong { engine: SCHEME, len: key.len(), limit });
+        }
+        Ok(())
+    }
+
+    /// The error of a value for which a server would close the connection.
+    pub(super) fn too_large(&self, len: usize) -> Error {
+        Error::ValueTooLarge { engine: SCHEME, len, limit: self.longest_string() }
     }
 }
 

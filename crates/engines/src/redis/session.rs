@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use larder_store::{
-    Counted, DeleteDone, Delta, Error, Facts, Initial, Leases, Meta, Put, Remaining, Result,
-    Session, SetDone, SetMode, SetOptions, SetOutcome,
+    Counted, DeleteDone, Delta, Error, Facts, Initial, Leases, Meta, Pipeline, Put, Remaining,
+    Result, Session, SetDone, SetMode, SetOptions, SetOutcome,
 };
 use redis::{ServerError, ServerErrorKind, Value};
 
@@ -14,6 +14,7 @@ use super::connection::Connection;
 use super::layout::{Layout, UNKNOWN_HOST};
 use super::leases::Ids;
 use super::many::Part;
+use super::pipeline::RedisPipeline;
 use super::request::Request;
 use super::scripts::{self, Script};
 use super::store::Shared;
@@ -44,11 +45,14 @@ pub(super) struct RedisSession {
     pub(super) parts: Vec<Part>,
     pub(super) writes: Vec<WritePart>,
     pub(super) ids: Ids,
+    /// The links of requests that are not waited for, which are beside the connections.
+    pipeline: RedisPipeline,
 }
 
 impl RedisSession {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
         let (layout, requests) = (shared.layout(), shared.requests.session());
+        let pipeline = RedisPipeline::new(&shared, &layout, &requests);
         let mut session = Self {
             shared,
             requests,
@@ -60,6 +64,7 @@ impl RedisSession {
             parts: Vec::new(),
             writes: Vec::new(),
             ids: Ids::new(),
+            pipeline,
         };
         session.follow_layout(layout);
         session
@@ -219,27 +224,6 @@ impl RedisSession {
         let found = self.found("EVALSHA", &answer)?;
         Ok(if found { SetOutcome::Stored(None) } else { SetOutcome::NotStored })
     }
-
-    /// Refuses an entry that a server cannot keep as it is asked to.
-    pub(super) fn check_set(&self, key: &[u8], options: &SetOptions) -> Result<()> {
-        self.check(key)?;
-        if options.flags != 0 {
-            return Err(Error::Unsupported { engine: SCHEME, operation: "flags" });
-        }
-        if matches!(options.mode, SetMode::Cas(_)) {
-            return Err(Error::Unsupported { engine: SCHEME, operation: "cas" });
-        }
-        Ok(())
-    }
-
-    /// Refuses a key for which a server would close the connection.
-    pub(super) fn check(&self, key: &[u8]) -> Result<()> {
-        let limit = self.shared.longest_string();
-        if key.len() > limit {
-            return Err(Error::KeyTooLong { engine: SCHEME, len: key.len(), limit });
-        }
-        Ok(())
-    }
 }
 
 impl Session for RedisSession {
@@ -249,7 +233,7 @@ impl Session for RedisSession {
 
     fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
         value.clear();
-        self.check(key)?;
+        self.shared.check(key)?;
         self.command(&[b"GET", key]);
         match self.routed(key, b"")? {
             // The library has copied the value out of its receive buffer, so a second copy would be in vain.
@@ -262,18 +246,18 @@ impl Session for RedisSession {
     }
 
     fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {
-        keys.iter().try_for_each(|key| self.check(key))?;
+        keys.iter().try_for_each(|key| self.shared.check(key))?;
         self.ask_many(keys, hit)
     }
 
     fn set(&mut self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<SetOutcome> {
-        self.check_set(key, options)?;
+        self.shared.check_set(key, options)?;
         let limit = self.shared.longest_string();
         if value.len() > limit {
             if options.mode == SetMode::Set {
                 self.delete(key)?;
             }
-            return Err(Error::ValueTooLarge { engine: SCHEME, len: value.len(), limit });
+            return Err(self.shared.too_large(value.len()));
         }
         match options.mode {
             SetMode::Append => return self.join(&scripts::APPEND, key, value),
@@ -297,7 +281,8 @@ impl Session for RedisSession {
             }
             return Ok(());
         }
-        let refused = |Put { key, options, .. }: &Put<'_>| self.check_set(key, options).err();
+        let refused =
+            |Put { key, options, .. }: &Put<'_>| self.shared.check_set(key, options).err();
         let outcomes = entries.iter().map(|entry| refused(entry).map(Err)).collect();
         self.write_many(&Sets(entries), outcomes, done)
     }
@@ -305,20 +290,20 @@ impl Session for RedisSession {
     /// It uses `DEL` and not `UNLINK`, because another thread frees the memory of a large unlinked value after the
     /// answer. The cost of an operation must show in the operation.
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
-        self.check(key)?;
+        self.shared.check(key)?;
         self.command(&[b"DEL", key]);
         let answer = self.ask(key)?;
         self.found("DEL", &answer)
     }
 
     fn delete_many(&mut self, keys: &[&[u8]], done: &mut DeleteDone<'_>) -> Result<()> {
-        let outcomes = keys.iter().map(|key| self.check(key).err().map(Err)).collect();
+        let outcomes = keys.iter().map(|key| self.shared.check(key).err().map(Err)).collect();
         self.write_many(&Deletes(keys), outcomes, done)
     }
 
     /// A server has no command that tells the length without a trace, so its time since the last access is left out.
     fn look(&mut self, key: &[u8]) -> Result<Option<Facts>> {
-        self.check(key)?;
+        self.shared.check(key)?;
         let answer = self.run(&scripts::LOOK, key, &[])?;
         let (len, left, stale) = match &answer {
             Value::Nil => return Ok(None),
@@ -346,7 +331,7 @@ impl Session for RedisSession {
         value: &mut Vec<u8>,
     ) -> Result<Option<Meta>> {
         value.clear();
-        self.check(key)?;
+        self.shared.check(key)?;
         match ttl.map(millis) {
             None => self.command(&[b"GETEX", key, b"PERSIST"]),
             Some((unit, number)) => {
@@ -370,7 +355,7 @@ impl Session for RedisSession {
     }
 
     fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
-        self.check(key)?;
+        self.shared.check(key)?;
         let Some(ttl) = ttl else {
             let answer = self.run(&scripts::PERSIST, key, &[])?;
             return self.found("EVALSHA", &answer);
@@ -386,7 +371,7 @@ impl Session for RedisSession {
         delta: Delta,
         absent: Option<Initial>,
     ) -> Result<Option<Counted>> {
-        self.check(key)?;
+        self.shared.check(key)?;
         let (sign, by): (&[u8], u64) = match delta {
             Delta::Up(by) => (b"+", by),
             Delta::Down(by) => (b"-", by),
@@ -430,6 +415,10 @@ impl Session for RedisSession {
 
     fn leases(&mut self) -> Option<&mut dyn Leases> {
         Some(self)
+    }
+
+    fn pipeline(&mut self) -> Option<&mut dyn Pipeline> {
+        if self.shared.has_pipeline() { Some(&mut self.pipeline) } else { None }
     }
 }
 

@@ -208,6 +208,11 @@ impl Shared {
         !self.servers.is_empty()
     }
 
+    /// Whether requests are sent without waiting for the answers to those before.
+    pub(super) fn has_pipeline(&self) -> bool {
+        self.terms.keep
+    }
+
     /// The longest key or value that every node takes.
     pub(super) fn longest_string(&self) -> usize {
         self.longest_string
@@ -301,7 +306,7 @@ impl Store for RedisStore {
             groups: false,
             leases: true,
             tokens: false,
-            pipeline: false,
+            pipeline: shared.has_pipeline(),
             namespaces: false,
             forks: false,
             clear: shared.is_managed(),

@@ -215,23 +215,36 @@ impl Writes for Sets<'_> {
 
 /// Adds the `SET` of an entry in a mode that needs no script.
 pub(super) fn add_set(request: &mut Request, key: &[u8], value: &[u8], options: &SetOptions) {
-    let condition: Option<&[u8]> = match options.mode {
-        SetMode::Add => Some(b"NX"),
-        SetMode::Replace => Some(b"XX"),
-        _ => None,
-    };
-    let n_options = 2 * usize::from(options.ttl.is_some()) + usize::from(condition.is_some());
-    request.begin(3 + n_options);
+    let tail = SetTail::of(options);
+    request.begin(3 + tail.words().count());
     request.argument(b"SET");
     request.argument(key);
     request.value(value);
-    if let Some(ttl) = options.ttl {
-        let (unit, number) = millis(ttl);
-        request.argument(unit);
-        request.argument(Digits::new(number).as_bytes());
+    tail.words().for_each(|word| request.argument(word));
+}
+
+/// The words of a `SET` behind its value.
+#[derive(Debug)]
+pub(super) struct SetTail {
+    ttl: Option<(&'static [u8], Digits)>,
+    condition: Option<&'static [u8]>,
+}
+
+impl SetTail {
+    /// The words of a mode that needs no script.
+    pub(super) fn of(options: &SetOptions) -> Self {
+        let ttl = options.ttl.map(millis).map(|(unit, number)| (unit, Digits::new(number)));
+        let condition: Option<&[u8]> = match options.mode {
+            SetMode::Add => Some(b"NX"),
+            SetMode::Replace => Some(b"XX"),
+            _ => None,
+        };
+        Self { ttl, condition }
     }
-    if let Some(condition) = condition {
-        request.argument(condition);
+
+    pub(super) fn words(&self) -> impl Iterator<Item = &[u8]> {
+        let ttl = self.ttl.iter().flat_map(|(unit, number)| [*unit, number.as_bytes()]);
+        ttl.chain(self.condition)
     }
 }
 
