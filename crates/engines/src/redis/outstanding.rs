@@ -102,7 +102,9 @@ impl NodePeer {
             Some(ServerErrorKind::ClusterDown) => self.doubts.note(self.link, true),
             _ => {}
         }
-        Read::Told(Answer::Failed(refusal::refused_at_once(&self.node, &error)), len)
+        let is_cluster = self.shared.layout().is_cluster();
+        let error = refusal::refused_at_once(&self.node, &error, is_cluster);
+        Read::Told(Answer::Failed(error), len)
     }
 
     /// What the next reply tells, by `tell`, which leaves an unexpected one.

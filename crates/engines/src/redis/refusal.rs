@@ -124,10 +124,10 @@ pub(super) fn server_error(line: &[u8]) -> Option<ServerError> {
 
 /// The error for an error answer to a request that is sent once and to one node.
 #[cold]
-pub(super) fn refused_at_once(node: &Node, error: &ServerError) -> Error {
+pub(super) fn refused_at_once(node: &Node, error: &ServerError, is_cluster: bool) -> Error {
     let said = one_line(LONGEST, &format!("{} {}", error.code(), error.details().unwrap_or("")));
     match error.code() {
-        "MOVED" | "ASK" => {
+        "MOVED" | "ASK" if is_cluster => {
             let what = format!("{node} answered: {said}; the key's slot moves, so ask again");
             Error::Busy { engine: SCHEME, what }
         }

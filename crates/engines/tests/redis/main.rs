@@ -6,6 +6,7 @@ mod cluster;
 mod killed;
 mod leases;
 mod peer;
+mod pipeline;
 mod server;
 #[path = "../session_support/mod.rs"]
 mod session_support;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         wire::trials(),
         killed::trials(),
         leases::trials(),
+        pipeline::trials(),
     ];
     let trials = trials.into_iter().flatten().collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
