@@ -115,3 +115,65 @@ impl Cursor {
         self.offset += u32::try_from(BEFORE_KEY + key.len()).unwrap_or(u32::MAX);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The places at which answers with these keys are found.
+    fn places(asked: &[&str], answered: &[&str]) -> Vec<Option<u32>> {
+        let mut keys = Keys::default();
+        for key in asked.iter().chain(&["behind"]) {
+            keys.push(key.as_bytes());
+        }
+        let mut cursor = Cursor::default();
+        let n_keys = u32::try_from(asked.len()).unwrap();
+        let find = |key: &&str| keys.find(key.as_bytes(), n_keys, &mut cursor);
+        let places = answered.iter().map(find).collect();
+        keys.remove(n_keys);
+        assert_eq!(keys.first(), b"behind");
+        places
+    }
+
+    #[test]
+    fn every_answer_has_a_place_of_its_own_in_any_order() {
+        let asked = ["a", "b", "c", "a", "d"];
+        for (answered, expected) in [
+            (&["a", "b", "c", "a", "d"][..], &[0, 1, 2, 3, 4][..]),
+            (&["b", "d"], &[1, 4]),
+            (&["d", "a", "c", "a", "b"], &[4, 0, 2, 3, 1]),
+            (&["c", "a", "a"], &[2, 3, 0]),
+        ] {
+            let expected: Vec<Option<u32>> = expected.iter().copied().map(Some).collect();
+            assert_eq!(places(&asked, answered), expected, "{answered:?}");
+        }
+        assert_eq!(places(&asked, &["x"]), [None]);
+        assert_eq!(places(&asked, &["behind"]), [None]);
+        assert_eq!(
+            places(&asked, &["d", "b", "b", "a", "a", "a"])[2..],
+            [None, Some(0), Some(3), None]
+        );
+    }
+
+    #[test]
+    fn keys_are_kept_in_order_however_many_come_and_go() {
+        let mut keys = Keys::default();
+        let name = |n: usize| format!("key-{n}-{}", "x".repeat(n % 240));
+        let mut first = 0;
+        for n in 0..5000 {
+            keys.push(name(n).as_bytes());
+            if n % 3 != 0 || n > 3000 {
+                assert_eq!(keys.first(), name(first).as_bytes());
+                keys.remove(1);
+                first += 1;
+            }
+        }
+        let n_left = 5000 - first;
+        assert!(n_left > 100 && keys.bytes.len() < 2 * 250 * n_left + 10_000);
+        for n in first..5000 {
+            assert_eq!(keys.first(), name(n).as_bytes());
+            keys.remove(1);
+        }
+        assert_eq!(keys.first(), b"");
+    }
+}

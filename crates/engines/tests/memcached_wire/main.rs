@@ -2,7 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
+#[path = "../memcached_support/mod.rs"]
 mod memcached_support;
+mod pipeline;
+#[path = "../session_support/mod.rs"]
 mod session_support;
 
 use std::io::{BufRead, BufReader, Write};
@@ -39,6 +42,12 @@ fn main() -> ExitCode {
         ),
         without_server("an_old_server_is_spoken_to_in_text", an_old_server),
         without_server("a_server_without_settings_has_no_known_limit", without_settings),
+        trial("pipelined_answers_may_come_byte_by_byte", pipeline::byte_by_byte),
+        without_server(
+            "a_pipelined_refusal_that_may_be_a_part_loses_those_behind",
+            pipeline::refusals,
+        ),
+        without_server("a_pipelined_batch_may_come_in_any_order", pipeline::any_order),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -168,7 +177,9 @@ fn answering(answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static) -> Peer {
 const SILENCE: Duration = Duration::from_secs(1);
 
 /// A session of a store at a peer with these answers to each line.
-fn session_at(answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static) -> Box<dyn Session> {
+pub(crate) fn session_at(
+    answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static,
+) -> Box<dyn Session> {
     session_within(PATIENCE, answer)
 }
 
