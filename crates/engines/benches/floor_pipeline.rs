@@ -28,12 +28,49 @@ const SLICE: usize = 20_000;
 /// Slices of each of the two.
 const SLICES: usize = 15;
 
+/// A server, and the requests for keys in its protocol.
+struct Wire {
+    name: &'static str,
+    url: &'static str,
+    request: fn(&[&[u8]]) -> Vec<u8>,
+}
+
+const WIRES: [Wire; 3] = [
+    Wire { name: "meta", url: "memcached:?server_threads=1&protocol=meta", request: of_meta },
+    Wire { name: "text", url: "memcached:?server_threads=1&protocol=text", request: of_text },
+    Wire { name: "redis", url: "redis:", request: of_redis },
+];
+
+fn of_meta(keys: &[&[u8]]) -> Vec<u8> {
+    let mut request = Vec::new();
+    keys.iter().for_each(|key| meta::get::encode(&mut request, key));
+    request
+}
+
+fn of_text(keys: &[&[u8]]) -> Vec<u8> {
+    let mut request = Vec::new();
+    text::get::encode(&mut request, keys.iter().copied());
+    request
+}
+
+fn of_redis(keys: &[&[u8]]) -> Vec<u8> {
+    let command: &[u8] = if keys.len() == 1 { b"GET" } else { b"MGET" };
+    let words = [&[command], keys].concat();
+    let mut request = format!("*{}\r\n", words.len()).into_bytes();
+    for word in words {
+        request.extend(format!("${}\r\n", word.len()).bytes());
+        request.extend_from_slice(word);
+        request.extend_from_slice(b"\r\n");
+    }
+    request
+}
+
 fn main() -> Result<()> {
-    println!("client CPU of an operation      bare      ours     ratio");
-    for protocol in ["meta", "text"] {
+    println!("client CPU of an operation, us           bare      ours     ratio");
+    for wire in WIRES {
         for (n_connections, n_outstanding, n_keys) in [(40, 1, 1), (4, 16, 1), (4, 1, 100)] {
             for value_len in [100, 1024] {
-                compare(protocol, n_connections, n_outstanding, n_keys, value_len)?;
+                compare(&wire, n_connections, n_outstanding, n_keys, value_len)?;
             }
         }
     }
@@ -41,25 +78,20 @@ fn main() -> Result<()> {
 }
 
 fn compare(
-    protocol: &str,
+    wire: &Wire,
     n_connections: usize,
     n_outstanding: usize,
     n_keys: usize,
     value_len: usize,
 ) -> Result<()> {
-    let url = format!("memcached:?server_threads=1&protocol={protocol}");
-    let store = ENGINES.open(&StoreUrl::parse(&url)?)?;
+    let store = ENGINES.open(&StoreUrl::parse(wire.url)?)?;
     let keys: Vec<String> = (0..1000).map(|number| format!("floor:key:{number:06}")).collect();
     let mut session = store.session()?;
     for key in &keys {
         session.set(key.as_bytes(), &vec![b'v'; value_len], &SetOptions::default())?;
     }
-    let mut request = Vec::new();
-    let asked = keys.iter().take(n_keys).map(String::as_bytes);
-    match protocol {
-        "text" => text::get::encode(&mut request, asked),
-        _ => asked.for_each(|key| meta::get::encode(&mut request, key)),
-    }
+    let asked: Vec<&[u8]> = keys.iter().take(n_keys).map(String::as_bytes).collect();
+    let request = (wire.request)(&asked);
     let address = &store.info().settings["nodes"];
     let mut bare = Bare::connect(address, &request, n_connections, n_outstanding);
     let sessions = (0..n_connections).map(|_| store.session()).collect::<Result<Vec<_>>>()?;
@@ -75,7 +107,8 @@ fn compare(
         times[times.len() / 2]
     });
     println!(
-        "{protocol} {n_connections:2} x {n_outstanding:2}, {n_keys:3} keys, {value_len:4} bytes {:8.2} {:8.2}  {:8.3}",
+        "{:5} {n_connections:2} x {n_outstanding:2}, {n_keys:3} keys, {value_len:4} bytes {:8.2} {:8.2}  {:8.3}",
+        wire.name,
         bare * 1e6,
         ours * 1e6,
         ours / bare
@@ -138,15 +171,15 @@ impl Bare {
         let epoll = Epoll::new();
         let mut streams = Vec::new();
         for number in 0..n_connections {
-            let stream = TcpStream::connect(address).expect("memcached listens");
+            let stream = TcpStream::connect(address).expect("the server listens");
             stream.set_nodelay(true).expect("an option");
             epoll.add(stream.as_raw_fd(), number);
             streams.push(stream);
         }
         let mut room = vec![0; 256 * 1024];
-        streams[0].write_all(request).expect("memcached reads");
+        streams[0].write_all(request).expect("the server reads");
         std::thread::sleep(Duration::from_millis(50));
-        let answer_len = streams[0].read(&mut room).expect("memcached answers");
+        let answer_len = streams[0].read(&mut room).expect("the server answers");
         Self {
             epoll,
             due: vec![0; streams.len()],
@@ -163,7 +196,7 @@ impl Bare {
     fn run(&mut self, n: usize) {
         let (mut asked, mut answered) = (0, 0);
         for (stream, due) in self.streams.iter_mut().zip(&mut self.due) {
-            stream.write_all(&self.requests).expect("memcached reads");
+            stream.write_all(&self.requests).expect("the server reads");
             asked += self.n_outstanding;
             *due = self.n_outstanding * self.answer_len;
         }
@@ -177,7 +210,7 @@ impl Bare {
                 answered += n_answered;
                 if asked < n && n_answered > 0 {
                     let requests = &self.requests[..n_answered * self.request_len];
-                    self.streams[number].write_all(requests).expect("memcached reads");
+                    self.streams[number].write_all(requests).expect("the server reads");
                     asked += n_answered;
                     self.due[number] += n_answered * self.answer_len;
                 }
