@@ -55,7 +55,7 @@ fn spread(mut answered: Vec<u64>, wall_s: f64) -> (Spread, u32) {
 pub(super) fn of_cell(rounds: &[&Entry]) -> Option<Driven> {
     let all: Vec<Driven> = rounds.iter().filter_map(|entry| entry.sample.driven).collect();
     let first = all.first()?;
-    let median_of = |of: fn(&Driven) -> f64| median(&each(&all, |driven| Some(of(driven))));
+    let median_of = |of: fn(&Driven) -> f64| typical(&all, |driven| Some(of(driven)));
     Some(Driven {
         connections: first.connections,
         pipeline: first.pipeline,
@@ -65,9 +65,9 @@ pub(super) fn of_cell(rounds: &[&Entry]) -> Option<Driven> {
             most: median_of(|driven| driven.answered_per_s.most)?,
         },
         starved: all.iter().map(|driven| driven.starved).max()?,
-        outstanding_mean: median(&each(&all, |driven| driven.outstanding_mean)),
+        outstanding_mean: typical(&all, |driven| driven.outstanding_mean),
         outstanding_most: all.iter().map(|driven| driven.outstanding_most).max()?,
-        server_processors: median(&each(&all, |driven| driven.server_processors)),
+        server_processors: typical(&all, |driven| driven.server_processors),
     })
 }
 
@@ -81,7 +81,7 @@ pub(super) fn idle(idle: measure::Idle) -> Idle {
 /// All rounds of a cell together.
 pub(super) fn idle_of_cell(rounds: &[&Entry]) -> Option<Idle> {
     let all: Vec<Idle> = rounds.iter().filter_map(|entry| entry.sample.idle).collect();
-    let bytes = median(&each(&all, |idle| idle.server_bytes_per_connection));
+    let bytes = typical(&all, |idle| idle.server_bytes_per_connection);
     Some(Idle { connections: all.first()?.connections, server_bytes_per_connection: bytes })
 }
 
@@ -112,7 +112,7 @@ pub(super) fn comers_of_cell(rounds: &[&Entry]) -> Option<Comers> {
     let packed = || rounds.iter().filter_map(|entry| entry.comers.as_ref());
     Some(Comers {
         planned_per_s: all.first()?.planned_per_s,
-        begun_per_s: median(&each(&all, |comers| Some(comers.begun_per_s)))?,
+        begun_per_s: typical(&all, |comers| Some(comers.begun_per_s))?,
         begun: all.iter().map(|comers| comers.begun).sum(),
         failed: all.iter().map(|comers| comers.failed).sum(),
         connect_ns: figures(&merged(packed().map(|packed| packed.connect.unpack()))),
@@ -120,8 +120,9 @@ pub(super) fn comers_of_cell(rounds: &[&Entry]) -> Option<Comers> {
     })
 }
 
-fn each<T>(all: &[T], of: impl Fn(&T) -> Option<f64>) -> Vec<f64> {
-    all.iter().filter_map(of).collect()
+/// The median of the rounds with this figure.
+fn typical<T>(all: &[T], of: impl Fn(&T) -> Option<f64>) -> Option<f64> {
+    median(&all.iter().filter_map(of).collect::<Vec<_>>()).map(shortened)
 }
 
 fn rounded(latency: Latency) -> Latency {

@@ -1,10 +1,26 @@
 //! Connections: starved ones, a client that cannot serve more of them, and answers that never came.
 
-use larder_report::{Driven, Run, Severity, Spread};
+use std::fs;
+use std::process::{Child, Command, Stdio};
 
-use crate::case::{Case, NOTHING, made, made_up};
+use larder_engines::ENGINES;
+use larder_report::{Driven, Run, Severity, Spread};
+use larder_store::StoreUrl;
+
+use crate::case::{Case, NOTHING, made, made_up, memcached};
+use crate::support;
 
 pub(crate) const CASES: &[Case] = &[
+    Case {
+        id: "UNFAIR",
+        severity: Severity::Warn,
+        fires_on: "a memcached of which one thread hardly gets a processor",
+        trips: || of_threads(true),
+        words: &[" of 40 connections got less than a third of the median's answers: the least "],
+        silent_on: "a memcached whose threads share the processors",
+        silent: || of_threads(false),
+        needs: memcached,
+    },
     Case {
         id: "UNFAIR",
         severity: Severity::Warn,
@@ -52,6 +68,63 @@ pub(crate) const CASES: &[Case] = &[
         needs: NOTHING,
     },
 ];
+
+/// A run on a memcached with four threads, each with a quarter of the connections. The first of them may have to share
+/// a processor with programs that it makes way for.
+fn of_threads(is_first_slow: bool) -> Run {
+    let server = ENGINES.open(&StoreUrl::parse("memcached:?server_threads=4").unwrap()).unwrap();
+    let info = server.info();
+    let neighbours = is_first_slow.then(|| Neighbours::of(info.server_pids[0]));
+    let target = format!("memcached://{}", info.addresses[0]);
+    let workload = "rounds = 2\nkeys = 200\nconnections = 40\noperations = 'get'\nduration = '1s'";
+    let run = support::run(&ENGINES, &[&target], workload);
+    drop(neighbours);
+    run
+}
+
+/// Programs that do nothing but work, on one processor with the first thread of a memcached that answers.
+struct Neighbours(Vec<Child>);
+
+impl Neighbours {
+    fn of(memcached: u32) -> Self {
+        let name = |task: &str| fs::read_to_string(format!("/proc/{memcached}/task/{task}/comm"));
+        let tasks = fs::read_dir(format!("/proc/{memcached}/task")).unwrap().flatten();
+        let mut tasks = tasks.map(|task| task.file_name().into_string().unwrap());
+        let worker = tasks.find(|task| name(task).is_ok_and(|name| name.trim() == "mc-worker"));
+        let worker = worker.expect("a memcached has workers");
+        let done = |command: &mut Command| {
+            assert!(command.stdout(Stdio::null()).status().unwrap().success(), "{command:?}");
+        };
+        let processor = a_processor();
+        done(Command::new("taskset").args(["-p", "-c", &processor, &worker]));
+        done(Command::new("renice").args(["-n", "19", "-p", &worker]));
+        let one = |_| {
+            let mut busy = Command::new("taskset");
+            let work = ["timeout", "60", "sh", "-c", "while :; do :; done"];
+            busy.args(["-c", &processor]).args(work);
+            busy.spawn().unwrap()
+        };
+        Self((0..2).map(one).collect())
+    }
+}
+
+/// The first of the processors that this process may use.
+fn a_processor() -> String {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+    list.trim().split(['-', ',']).next().unwrap().to_owned()
+}
+
+impl Drop for Neighbours {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            // `timeout` passes the signal on.
+            let ended = Command::new("kill").arg(child.id().to_string()).status();
+            assert!(ended.is_ok_and(|ended| ended.success()));
+            child.wait().unwrap();
+        }
+    }
+}
 
 /// Connections of which so many are starved, and the least got so many answers a second.
 fn answered(starved: u32, least: f64) -> Run {
