@@ -33,6 +33,9 @@ const MAX_KEY: usize = 64 << 10;
 /// The most threads, and the most processes of a guest, that a plan takes.
 const MAX_THREADS: u32 = 1024;
 
+/// The buffers of a server for each connection, in bytes: 16 KiB for requests and 16 KiB for answers.
+const CONNECTION_BUFFERS: u64 = 32 << 10;
+
 /// One point of the sweep.
 #[derive(Debug)]
 pub struct PlannedPoint {
@@ -189,9 +192,14 @@ impl PlannedPoint {
     ///
     /// Twice the working set, for three reasons. A slab allocator wastes up to a class step, B-trees are half full
     /// after random inserts, and copy-on-write keeps old pages for a while. Then 200 bytes an item for headers and
-    /// index, and 64 MiB for memory that is allocated in pages of a megabyte and more.
+    /// index, and 64 MiB for memory that is allocated in pages of a megabyte and more. Last, the buffers of connections:
+    /// Redis counts them, and refuses writes or evicts entries for them.
     pub fn room_bytes(&self) -> u64 {
-        2 * self.working_set_bytes + 200 * self.items + (64 << 20)
+        let keys_a_request = self.multiget.max(self.multiset) as u64;
+        let answers = u64::from(self.at_once()) * keys_a_request * self.values.longest() as u64;
+        let buffers = u64::from(self.connections()) * CONNECTION_BUFFERS + answers;
+        let buffers = if self.loads_connections() { buffers } else { 0 };
+        2 * self.working_set_bytes + 200 * self.items + (64 << 20) + buffers
     }
 }
 
