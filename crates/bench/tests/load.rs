@@ -161,13 +161,13 @@ fn meddled_with(server: &Server, meddle: impl FnOnce(&AtomicBool) + Send) -> Run
         let stop = &stop;
         scope.spawn(move || {
             // The floor and the load come first; the reads last much longer than both.
-            assert!(within(Duration::from_secs(120), || n_gets(&server.url) > 20_000));
+            assert!(within(Duration::from_mins(2), || n_gets(&server.url) > 20_000));
             meddle(stop);
         });
         let permissions = Permissions::default();
         compare(&plan, &ENGINES, Vec::new(), permissions, &Silent, stop).unwrap().run
     });
-    assert!(began.elapsed() < Duration::from_secs(120), "a run without a server has no end");
+    assert!(began.elapsed() < Duration::from_mins(2), "a run without a server has no end");
     run
 }
 
