@@ -20,6 +20,8 @@ const MOST_OF_WHAT_IS_FREE: f64 = 0.8;
 const BLOCK: u64 = 4096;
 /// Requests of one connection that may wait for room in its socket, in bytes: no further request is added beyond.
 const UNSENT: u64 = 128 << 10;
+/// Bytes of an operation that is outstanding, with its place among the requests.
+const OPERATION: u64 = 64;
 /// The session of a connection without its requests, in bytes.
 const SESSION: u64 = 4096;
 
@@ -135,7 +137,9 @@ fn of_connections(point: &PlannedPoint) -> u64 {
     let request = request + keys * point.keys.longest() as u64;
     let pipeline = point.load.map_or(1, |load| load.pipeline);
     let unsent = (u64::from(pipeline) * request).min(UNSENT);
-    let each = SESSION + unsent + request + value;
+    // Each outstanding operation is kept with what is known of its key, until it is answered.
+    let operations = u64::from(pipeline) * keys * OPERATION;
+    let each = SESSION + unsent + request + value + operations;
     let others = point.connections() - point.sessions();
     u64::from(point.sessions()) * each + u64::from(others) * SESSION
 }
