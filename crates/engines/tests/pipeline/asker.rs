@@ -16,6 +16,8 @@ pub(crate) enum Told {
     Done,
     /// The value of a `get`.
     Hit(Vec<u8>),
+    /// A `get` found nothing.
+    Miss,
     /// The request failed with this kind of error.
     Failed(&'static str),
 }
@@ -37,14 +39,16 @@ pub(crate) struct Asker {
     told: HashMap<usize, Told>,
     /// The requests in the order of their last answers.
     order: Vec<usize>,
+    /// The places of entries, by the requests that found them.
+    entries: Vec<(usize, usize)>,
 }
 
 impl Asker {
     /// A session that waits with its own call.
     pub(crate) fn waiting(store: &dyn Store) -> Self {
         let session = store.session().unwrap();
-        let (told, order) = (HashMap::new(), Vec::new());
-        Self { session, sockets: None, room: vec![0; 16 << 10], n_asked: 0, told, order }
+        let (told, order, entries) = (HashMap::new(), Vec::new(), Vec::new());
+        Self { session, sockets: None, room: vec![0; 16 << 10], n_asked: 0, told, order, entries }
     }
 
     /// A session that is watched, under this number.
@@ -129,11 +133,14 @@ impl Asker {
         &mut self,
         receive: impl FnOnce(&mut dyn Pipeline, &mut [u8], &mut dyn FnMut(usize, Answer<'_>)),
     ) {
-        let Self { session, room, told, order, n_asked, .. } = self;
+        let Self { session, room, told, order, n_asked, entries, .. } = self;
         receive(session.pipeline().unwrap(), room, &mut |id, answer| {
             assert!(id < *n_asked, "{id} is the number of no request: {answer:?}");
             let is_over = told.contains_key(&id);
             assert!(!is_over, "request {id} is answered after its last answer: {answer:?}");
+            if let Answer::Entry { place, .. } = &answer {
+                entries.push((id, *place));
+            }
             if answer.is_last() {
                 told.insert(id, last(answer));
                 order.push(id);
@@ -195,6 +202,13 @@ impl Asker {
     pub(crate) fn works_again(&mut self) {
         assert_eq!(self.eventually(|asker| asker.set("again", b"value")), Told::Done);
         assert_eq!(self.eventually(|asker| asker.get("again")), Told::Hit(b"value".to_vec()));
+        // The places of batches that were lost have no part in those of the next.
+        let keys: [&[u8]; 4] = [b"absent", b"again", b"absent", b"again"];
+        let batch = self.ask(|pipeline, id| pipeline.get_many(id, &keys)).unwrap();
+        self.finish();
+        assert_eq!(*self.told(batch), Told::Done);
+        let found: Vec<_> = self.entries.iter().filter(|(id, _)| *id == batch).collect();
+        assert_eq!(found, [&(batch, 1), &(batch, 3)]);
         let mut value = Vec::new();
         assert!(self.session.get(b"absent", &mut value).unwrap().is_none());
         assert!(self.session.get(b"again", &mut value).unwrap().is_some());
@@ -209,6 +223,7 @@ pub(crate) fn is_lost(error: &Error) -> bool {
 fn last(answer: Answer<'_>) -> Told {
     match answer {
         Answer::Hit { value, .. } => Told::Hit(value.to_vec()),
+        Answer::Miss => Told::Miss,
         Answer::Failed(error) => Told::Failed(error.kind()),
         _ => Told::Done,
     }

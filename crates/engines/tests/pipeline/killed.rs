@@ -38,6 +38,28 @@ pub(crate) fn a_killed_server_ends_every_request_once_and_the_session_works_agai
     }
 }
 
+/// A stopped server takes no bytes, so that some stay in the memory of the session. The next server gets none of them.
+pub(crate) fn a_killed_server_ends_the_requests_that_are_not_sent(kind: Kind) {
+    let value = vec![7; 100 << 10];
+    let (mut server, port) = (kind.start)(0);
+    let store = open(&kind.url(&[port], &[]));
+    for mut asker in Asker::both(&*store) {
+        assert_eq!(asker.eventually(|asker| asker.set("unsent", b"before")), Told::Done);
+        stop(&server);
+        let sets: Vec<_> = (0..REQUESTS).map(|_| asker.set("unsent", &value).unwrap()).collect();
+        asker.pipeline().flush();
+        assert!(asker.pipeline().unsent_bytes() > 0, "the buffers between the ends hold 10 MB");
+        drop(server);
+        asker.finish();
+        for set in sets {
+            assert!(asker.told(set).is_lost(), "{set}: {:?}", asker.told(set));
+        }
+        (server, _) = (kind.start)(port);
+        asker.works_again();
+        assert_eq!(asker.eventually(|asker| asker.get("unsent")), Told::Miss);
+    }
+}
+
 /// The answers are large, so that some are on their way, and one is cut off.
 pub(crate) fn a_server_killed_amid_its_answers_ends_every_request_once(kind: Kind) {
     let value = vec![7; 100 << 10];

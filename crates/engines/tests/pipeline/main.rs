@@ -6,6 +6,10 @@ mod asker;
 mod killed;
 #[path = "../memcached_support/mod.rs"]
 mod memcached_support;
+#[cfg(feature = "redis")]
+#[expect(dead_code, reason = "tests of one engine need more")]
+#[path = "../redis/support.rs"]
+mod redis_support;
 #[expect(dead_code, reason = "tests of one engine need more")]
 #[path = "../session_support/mod.rs"]
 mod session_support;
@@ -51,6 +55,15 @@ const MEMCACHED: Kind = Kind {
 /// The protocol whose answers name their keys.
 const TEXT: Kind = Kind { name: "memcached-text", options: &["protocol=text"], ..MEMCACHED };
 
+#[cfg(feature = "redis")]
+const REDIS: Kind = Kind {
+    name: "redis",
+    scheme: "redis",
+    options: &[],
+    start: |port| redis_support::redis_server(port, &[]),
+    trial: redis_support::trial,
+};
+
 /// The trials of a kind.
 macro_rules! trials {
     ($kind:ident: $($module:ident::$run:ident,)+) => {
@@ -59,21 +72,33 @@ macro_rules! trials {
             ($kind.trial)(&name, || $module::$run($kind))
         }),+]
     };
-    ($($kind:ident),+) => {
-        [$(trials!($kind:
+    ($kind:ident) => {
+        trials!($kind:
             killed::a_killed_server_ends_every_request_once_and_the_session_works_again,
+            killed::a_killed_server_ends_the_requests_that_are_not_sent,
             killed::a_server_killed_amid_its_answers_ends_every_request_once,
             killed::a_server_that_comes_back_unnoticed_is_reached_again,
             killed::a_killed_server_ends_the_requests_of_every_session_of_a_loop,
-            killed::a_killed_node_leaves_the_requests_of_the_other_nodes,
             stopped::a_stopped_server_ends_every_request_by_expire,
             stopped::a_stopped_server_ends_every_request_by_wait,
-        )),+]
+        )
+    };
+}
+
+/// The trials of a kind that spreads keys over servers.
+macro_rules! trials_of_a_pool {
+    ($kind:ident) => {
+        trials!($kind: killed::a_killed_node_leaves_the_requests_of_the_other_nodes,)
     };
 }
 
 fn main() -> ExitCode {
     larder_host::relay::serve_if_asked();
-    let trials = trials!(MEMCACHED, TEXT);
-    libtest_mimic::run(&Arguments::from_args(), trials.into_iter().flatten().collect()).exit_code()
+    let mut trials = trials!(MEMCACHED);
+    trials.extend(trials!(TEXT));
+    trials.extend(trials_of_a_pool!(MEMCACHED));
+    trials.extend(trials_of_a_pool!(TEXT));
+    #[cfg(feature = "redis")]
+    trials.extend(trials!(REDIS));
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
