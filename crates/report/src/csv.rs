@@ -13,7 +13,7 @@ use crate::told::tells;
 /// A column: its name, and its text.
 type Field<T> = (&'static str, fn(&T) -> String);
 
-const CELL: [Field<Cell>; 21] = [
+const CELL: [Field<Cell>; 39] = [
     ("rounds", |cell| cell.rounds.to_string()),
     ("wall_s", |cell| known(cell.wall_s)),
     ("ops_per_s", |cell| known(cell.ops_per_s)),
@@ -35,6 +35,34 @@ const CELL: [Field<Cell>; 21] = [
     ("service_p999_ns", |cell| known(service(cell).map(|service| service.p999))),
     ("queued", |cell| known(cell.paced.as_ref().map(|paced| paced.queued))),
     ("not_started", |cell| known(cell.paced.as_ref().map(|paced| paced.not_started))),
+    ("driven_connections", |cell| known(cell.driven.map(|driven| driven.connections))),
+    ("driven_pipeline", |cell| known(cell.driven.map(|driven| driven.pipeline))),
+    ("driven_answered_per_s_least", |cell| known(cell.driven.map(|it| it.answered_per_s.least))),
+    ("driven_answered_per_s_median", |cell| known(cell.driven.map(|it| it.answered_per_s.median))),
+    ("driven_answered_per_s_most", |cell| known(cell.driven.map(|it| it.answered_per_s.most))),
+    ("driven_starved", |cell| known(cell.driven.map(|driven| driven.starved))),
+    ("driven_outstanding_mean", |cell| known(cell.driven.and_then(|it| it.outstanding_mean))),
+    ("driven_outstanding_most", |cell| known(cell.driven.map(|driven| driven.outstanding_most))),
+    ("driven_server_processors", |cell| known(cell.driven.and_then(|it| it.server_processors))),
+    ("idle_connections", |cell| known(cell.idle.map(|idle| idle.connections))),
+    ("idle_server_bytes_per_connection", |cell| {
+        known(cell.idle.and_then(|idle| idle.server_bytes_per_connection))
+    }),
+    ("comers_planned_per_s", |cell| known(cell.comers.map(|comers| comers.planned_per_s))),
+    ("comers_begun_per_s", |cell| known(cell.comers.map(|comers| comers.begun_per_s))),
+    ("comers_failed", |cell| known(cell.comers.map(|comers| comers.failed))),
+    ("comers_connect_ns_p50", |cell| {
+        known(cell.comers.and_then(|it| it.connect_ns).map(|it| it.p50))
+    }),
+    ("comers_connect_ns_p99", |cell| {
+        known(cell.comers.and_then(|it| it.connect_ns).map(|it| it.p99))
+    }),
+    ("comers_first_answer_ns_p50", |cell| {
+        known(cell.comers.and_then(|it| it.first_answer_ns).map(|it| it.p50))
+    }),
+    ("comers_first_answer_ns_p99", |cell| {
+        known(cell.comers.and_then(|it| it.first_answer_ns).map(|it| it.p99))
+    }),
 ];
 
 /// Latencies from the instant at which operations of an open loop really began.
@@ -42,7 +70,7 @@ fn service(cell: &Cell) -> Option<&Latency> {
     cell.paced.as_ref()?.service_ns.as_ref()
 }
 
-const SAMPLE: [Field<Sample>; 15] = [
+const SAMPLE: [Field<Sample>; 25] = [
     ("round", |sample| sample.round.to_string()),
     ("position", |sample| sample.position.to_string()),
     ("at_s", |sample| sample.at_s.to_string()),
@@ -58,9 +86,21 @@ const SAMPLE: [Field<Sample>; 15] = [
     ("client_wait_s", |sample| known(sample.client_wait_s)),
     ("wire_sent_bytes", |sample| known(sample.wire.map(|wire| wire.sent_bytes))),
     ("wire_received_bytes", |sample| known(sample.wire.map(|wire| wire.received_bytes))),
+    ("client_busy", |sample| known(sample.client_busy)),
+    ("driven_answered_per_s_least", |of| known(of.driven.map(|it| it.answered_per_s.least))),
+    ("driven_answered_per_s_median", |of| known(of.driven.map(|it| it.answered_per_s.median))),
+    ("driven_answered_per_s_most", |of| known(of.driven.map(|it| it.answered_per_s.most))),
+    ("driven_starved", |sample| known(sample.driven.map(|driven| driven.starved))),
+    ("driven_outstanding_mean", |of| known(of.driven.and_then(|it| it.outstanding_mean))),
+    ("driven_outstanding_most", |of| known(of.driven.map(|driven| driven.outstanding_most))),
+    ("comers_failed", |sample| known(sample.comers.map(|comers| comers.failed))),
+    ("comers_connect_ns_p99", |of| known(of.comers.and_then(|it| it.connect_ns).map(|it| it.p99))),
+    ("comers_first_answer_ns_p99", |sample| {
+        known(sample.comers.and_then(|it| it.first_answer_ns).map(|it| it.p99))
+    }),
 ];
 
-const COUNTS: [Field<Counts>; 23] = [
+const COUNTS: [Field<Counts>; 24] = [
     ("ops", |counts| counts.ops.to_string()),
     ("hits", |counts| counts.hits.to_string()),
     ("misses", |counts| counts.misses.to_string()),
@@ -84,6 +124,7 @@ const COUNTS: [Field<Counts>; 23] = [
     ("deletes_read_back", |counts| counts.deletes_read_back.to_string()),
     ("emptied_checked", |counts| counts.emptied_checked.to_string()),
     ("emptied_left", |counts| counts.emptied_left.to_string()),
+    ("lost", |counts| counts.lost.to_string()),
 ];
 
 const LATENCY: [Field<Latency>; 7] = [

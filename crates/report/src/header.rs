@@ -11,7 +11,7 @@ use crate::verified::verified;
 pub(crate) const CUSTOM: &str = "custom";
 
 /// The most important options of a workload, in this order; the others follow by name.
-const FIRST: [&str; 9] = [
+const FIRST: [&str; 11] = [
     "as",
     "operations",
     "ratio",
@@ -20,6 +20,8 @@ const FIRST: [&str; 9] = [
     "key-size",
     "data-size",
     "threads",
+    "connections",
+    "pipeline",
     "requests",
 ];
 

@@ -11,6 +11,7 @@ mod article;
 mod assertion;
 mod chart;
 mod columns;
+mod connections;
 mod csv;
 mod diff;
 mod error;

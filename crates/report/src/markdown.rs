@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use crate::article::{self, Clocks, Matrix, Said};
 use crate::columns::{ANSWERED_MEANS, BAR, COLUMNS, Column, TIED};
+use crate::connections::{CONNECTIONS, ConnectionPlace, columns, connections, meaning};
 use crate::figures::{bytes, list, rate};
 use crate::findings::{findings, tally};
 use crate::format::Format;
@@ -57,6 +58,11 @@ fn render(run: &Run) -> String {
         lines.push(format!("### {HIT_RATIOS}"));
         lines.extend(hits.iter().map(hit_ratios));
         lines.push(READING.to_owned());
+    }
+    if let Some(places) = connections(run) {
+        lines.push(format!("### {CONNECTIONS}"));
+        lines.push(of_connections(&places));
+        lines.push(escaped(&meaning(&columns(&places))));
     }
     let searches = search_lines(run);
     if !searches.is_empty() {
@@ -145,6 +151,24 @@ fn hit_ratios(table: &HitTable) -> String {
     }
     for reason in reasons {
         let _ = write!(text, "\n- {}", escaped(&reason));
+    }
+    text
+}
+
+/// A row for each target at each place.
+fn of_connections(places: &[ConnectionPlace<'_>]) -> String {
+    let columns = columns(places);
+    let heads = ["at".to_owned(), "target".to_owned()].into_iter();
+    let heads = heads.chain(columns.iter().map(|column| column.name()));
+    let mut text = pipes(&heads.collect::<Vec<_>>());
+    let _ = write!(text, "\n| --- | --- |{}", " ---: |".repeat(columns.len()));
+    for place in places {
+        for row in &place.rows {
+            let names = [escaped(&place.label), escaped(row.name)].into_iter();
+            let figures = columns.iter().map(|column| escaped(&column.text(row)));
+            text.push('\n');
+            text.push_str(&pipes(&names.chain(figures).collect::<Vec<_>>()));
+        }
     }
     text
 }

@@ -16,7 +16,7 @@ pub(crate) struct Gate {
     /// Exit with 4 unless this assertion holds in every cell that it names; may be given several times
     ///
     /// METRIC(OPERATION, TARGET, COORDINATE=VALUE) < LIMIT, such as `p99(get, memcached:) < 1ms`. METRIC is p50, p90,
-    /// p99, p99.9, max, mean, rate, answered, `hits_per_s`, `hit_ratio`, errors, misses, wrong, cpu, `client_cpu`,
+    /// p99, p99.9, max, mean, rate, answered, `hits_per_s`, `hit_ratio`, errors, misses, wrong, lost, starved, cpu, `client_cpu`,
     /// `server_cpu`, rss or disk. TARGET is a URL or a name; an omitted argument, or *, stands for any. Where many
     /// operations miss, rate has two figures: answered counts hits and misses, `hits_per_s` hits alone. The assertion
     /// does not hold in a cell without the figure.

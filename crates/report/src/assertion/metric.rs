@@ -26,7 +26,7 @@ pub(super) struct Measured {
 }
 
 /// Every figure that can be asserted, in the order of the documentation.
-pub(super) const METRICS: [Metric; 18] = [
+pub(super) const METRICS: [Metric; 20] = [
     latencies("p50", 0.5, |cell, _| percentile(cell, 0.5, |of| of.p50, |of| of.p50)),
     latencies("p90", 0.9, |cell, _| percentile(cell, 0.9, |of| of.p90, |of| of.p90)),
     latencies("p99", 0.99, |cell, _| percentile(cell, 0.99, |of| of.p99, |of| of.p99)),
@@ -40,6 +40,11 @@ pub(super) const METRICS: [Metric; 18] = [
     count("errors", |cell, _| Ok(exact(real(cell.counts.errors)))),
     count("misses", |cell, _| Ok(exact(real(cell.counts.misses)))),
     count("wrong", |cell, _| Ok(exact(real(cell.counts.wrong)))),
+    count("lost", |cell, _| Ok(exact(real(cell.counts.lost)))),
+    count("starved", |cell, _| {
+        let driven = cell.driven.ok_or("each thread had one connection; give --connections")?;
+        Ok(exact(f64::from(driven.starved)))
+    }),
     time("cpu", |cell, target| {
         let client = cpu(cell, cell.client_cpu_s, "the client")?;
         // A target without a server uses no server CPU time.

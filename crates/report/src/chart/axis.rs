@@ -23,11 +23,12 @@ pub(super) fn of_spans(label: &str, unit: Unit) -> Axis {
     Axis { label: label.to_owned(), unit, scale: Scale::Log, scales: vec![], categories: vec![] }
 }
 
-/// The axis of a swept coordinate with numbers. Sizes and numbers of keys are swept in steps that multiply.
+/// The axis of a swept coordinate with numbers. Sizes, and numbers of keys and connections, are swept in
+/// steps that multiply.
 pub(super) fn of_coordinate(name: &str, numbers: &[f64]) -> Axis {
     let is_size = name.ends_with("_size") || name == CAPACITY;
     let unit = if is_size { Unit::Bytes } else { Unit::Number };
-    of_numbers(name, unit, numbers, is_size || name == "keys")
+    of_numbers(name, unit, numbers, is_size || ["keys", "connections", "pipeline"].contains(&name))
 }
 
 /// The axis of names.

@@ -26,6 +26,9 @@ pub struct Chart {
     /// The series: one for each target, or with [`Shape::Bars`] one for each part. Figures outside the ranking are a
     /// separate series beside the ranked ones of the same target or part, one for each reason.
     pub series: Vec<Series>,
+    /// The name of the texts beside the marks: `connections`; empty without such texts.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub labels: String,
     /// The targets that are missing, or missing at some places, each with the reason. A target may have several
     /// reasons.
     pub absent: Vec<Absent>,
@@ -148,11 +151,14 @@ pub struct Series {
     /// other work than a hit.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unlike: bool,
-    /// The places on the axis `x`, rising. With [`Shape::Bars`] the target as the run lists it, from 0, which is also
+    /// The places on the axis `x`, rising; with `labels`, in the order of these. With [`Shape::Bars`] the target as the run lists it, from 0, which is also
     /// the number of its category.
     pub x: Vec<f64>,
     /// The figures; `None` where a figure is missing and the line is broken.
     pub y: Vec<Option<f64>>,
+    /// A text beside each mark; empty where the axes say enough. The marks are joined in this order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
     /// The lower bounds of their 95 % intervals; empty where the chart has none.
     pub low: Vec<Option<f64>>,
     /// The upper bounds.

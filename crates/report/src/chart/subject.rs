@@ -108,6 +108,7 @@ impl Subject {
             title: self.title(what),
             reading: [reading, of_many(self.operation)].concat(),
             shape,
+            labels: String::new(),
             x,
             y,
             series,

@@ -121,6 +121,7 @@ fn chart(run: &Run, whose: &Whose, figured: &UsageFigure, places: usize) -> Opti
             whose.reading
         ),
         shape: Shape::Curves,
+        labels: String::new(),
         x: axis::of_sums("time since the first round began", Unit::Seconds),
         y: axis::of_sums(figured.what, figured.unit),
         series: lines,

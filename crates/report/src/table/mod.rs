@@ -1,6 +1,7 @@
 //! The report for the terminal: the run, the figures, the conclusions, the checks, the limits.
 
 mod article;
+mod connections;
 mod hits;
 mod operations;
 
@@ -30,6 +31,7 @@ fn render(run: &Run, style: Style) -> String {
         article::write(&mut page, run, article, style);
     }
     hits::write(&mut page, run, style);
+    connections::write(&mut page, run, style);
     let searches = search_lines(run);
     if !searches.is_empty() {
         page.heading(SEARCHES);

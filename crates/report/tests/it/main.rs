@@ -3,6 +3,7 @@
 mod assertions;
 mod charts;
 mod claims;
+mod connections;
 mod diff;
 mod edges;
 mod files;

@@ -5,6 +5,7 @@
 
 pub(crate) mod article;
 mod cells;
+pub(crate) mod connections;
 pub(crate) mod doubtful;
 mod pairs;
 mod plan;

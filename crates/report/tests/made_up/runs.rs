@@ -5,6 +5,7 @@ use larder_report::{
 };
 
 use super::article::article;
+use super::connections::connections;
 use super::doubtful::{capacities, too_few_rounds, unlike_hits, withheld};
 use super::pairs::comparisons;
 use super::plan::{Plan, duration_s, size};
@@ -31,6 +32,7 @@ pub(crate) const MADE_UP: &[MadeUp] = &[
     ("unlike-hits", unlike_hits),
     ("too-few-rounds", too_few_rounds),
     ("capacities", capacities),
+    ("connections", connections),
 ];
 
 /// Five targets over five sizes, with a finding of each severity.

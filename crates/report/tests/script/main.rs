@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::process::{Command, ExitCode, Stdio};
 
-use larder_report::{Run, figures, samples_csv};
+use larder_report::{Comers, Driven, Run, Spread, figures, samples_csv};
 use larder_testkit::{Random, trial_where};
 use libtest_mimic::Arguments;
 use serde_json::{Value, json};
@@ -145,6 +145,11 @@ fn samples_agree() {
     run.targets[0].name = "a \"quoted\", name\nin two lines".into();
     run.cells[0].samples[0].wall_s = 1.25e-7;
     run.cells[0].samples[1].client_cpu_s = Some(3e-10);
+    let sample = &mut run.cells[0].samples[0];
+    let answered_per_s = Spread { least: 12.5, median: 900.0, most: 950.0 };
+    sample.driven =
+        Some(Driven { starved: 3, outstanding_most: 200, answered_per_s, ..Driven::default() });
+    sample.comers = Some(Comers { connect_ns: sample.latency_ns, failed: 2, ..Comers::default() });
     let csv = samples_csv(&run);
     let heads: Vec<&str> = csv.lines().next().expect("a line of heads").split(',').collect();
     let body = "return samplesCsv(input.run, input.heads);";

@@ -124,6 +124,10 @@ fn line(canvas: &mut Canvas, chart: &Chart, series: &Series, at: &dyn Fn(f64, f6
             if let Some(target) = series.target {
                 canvas.mark(mark(target), at(*x, y), target, hollow);
             }
+            if let Some(label) = series.labels.get(number) {
+                let (left, top) = at(*x, y);
+                canvas.write(Text::at(left + 7.0, top - 6.0, SMALL).soft().over(), label);
+            }
             canvas.end();
         }
     }

@@ -49,7 +49,9 @@ const optionsOf = (chart, series, { x, y, left, right, isStrip, named }, width, 
   };
   const paint = (u) => {
     for (const one of series) drawIntervals(u, one, isCurve, colourOf(one), y, x);
+    for (const one of series) if (one.labels) drawPath(u, one, colourOf(one), dashOf(one), y, x);
     if (!isCurve) for (const one of series) drawMarks(u, one, colourOf(one), inks.ground, y, x);
+    if (!isCurve) for (const one of series) drawLabels(u, one, inks, y, x);
     if (named) drawNames(u, series, colourOf, inks, y, x);
   };
   return {
@@ -58,6 +60,8 @@ const optionsOf = (chart, series, { x, y, left, right, isStrip, named }, width, 
     axes: [axis(2, x, 30, isStrip ? null : chart.x.label), axis(3, y, left, null)],
     series: [{}, ...series.map((one) => ({
       stroke: colourOf(one), width: isCurve ? 1.75 : 2, points: { show: false }, spanGaps: false,
+      // uPlot would join the marks from left to right.
+      ...(one.labels ? { paths: () => null } : {}),
       alpha: one.withheld === null ? 1 : 0.75, dash: dashOf(one),
     }))],
     cursor: { points: { show: false }, y: false, drag: { x: isCurve, y: false } },

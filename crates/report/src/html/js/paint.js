@@ -62,6 +62,41 @@ const drawMarks = (u, one, colour, ground, y, x) => {
   });
 };
 
+/** A line from mark to mark in the order of their texts, which need not be that of their places. */
+const drawPath = (u, one, colour, dash, y, x) => {
+  clipped(u, (context, ratio) => {
+    context.strokeStyle = colour;
+    context.lineWidth = 2 * ratio;
+    context.globalAlpha = one.withheld === null ? 1 : 0.75;
+    context.setLineDash(dash.map((length) => length * ratio));
+    context.beginPath();
+    one.y.forEach((value, index) => {
+      if (value === null || y.to(value) === null) return;
+      context.lineTo(u.valToPos(x.to(one.x[index]), "x", true), u.valToPos(y.to(value), "y", true));
+    });
+    context.stroke();
+  });
+};
+
+/** The texts beside the marks of a series, above and to the right. */
+const drawLabels = (u, one, inks, y, x) => {
+  if (!one.labels) return;
+  const { ctx } = u;
+  const ratio = devicePixelRatio;
+  ctx.save();
+  ctx.font = FONT.replace("12px", `${11 * ratio}px`);
+  [ctx.textAlign, ctx.textBaseline, ctx.lineJoin] = ["left", "alphabetic", "round"];
+  [ctx.fillStyle, ctx.strokeStyle, ctx.lineWidth] = [inks.soft, inks.ground, 3 * ratio];
+  one.labels.forEach((label, index) => {
+    const height = one.y[index] === null ? null : y.to(one.y[index]);
+    if (height === null) return;
+    const [left, top] = [u.valToPos(x.to(one.x[index]), "x", true) + 7 * ratio, u.valToPos(height, "y", true) - 6 * ratio];
+    ctx.strokeText(label, left, top);
+    ctx.fillText(label, left, top);
+  });
+  ctx.restore();
+};
+
 /** The mark of a target, its middle at a place of the canvas; hollow where its figures are no result. */
 const drawMark = (context, one, colour, ground, left, top, size) => {
   const path = new Path2D(one.look.mark);

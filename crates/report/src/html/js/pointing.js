@@ -29,7 +29,7 @@ const entriesAt = (chart, series, x, wanted) => {
     const value = one.y[own];
     if (value === null || value === undefined || Math.abs(x.to(one.x[own]) - wanted) > tolerance) return [];
     const text = withInterval(chart.y.unit, value, one.low[own], one.high[own]);
-    const note = asideText(one);
+    const note = [one.labels && `${chart.labels} ${one.labels[own]}`, asideText(one)].filter(Boolean).join(", ");
     return [{ value, text, note, isResult: one.withheld === null, target: one.target === null ? null : one.look, name: one.name }];
   });
   const more = ["rate", "part"].includes(chart.y.unit) || chart.manner.better === "more";

@@ -17,12 +17,18 @@ const columnOf = (run, head) => {
   const point = /^point_(.*)$/s.exec(head)?.[1];
   const latency = /^latency_(.*)_ns$/.exec(head)?.[1];
   const wire = /^wire_(.*)$/.exec(head)?.[1];
+  const connections = /^(driven|idle|comers)_(.*)$/.exec(head);
   const nameOf = (url) => run.targets.find((target) => target.url === url)?.name ?? url;
   if (head === "target" || head === "operation") return (cell) => cell[head];
   if (head === "name") return (cell) => nameOf(cell.target);
   if (point !== undefined) return (cell) => cell.point[point];
   if (latency !== undefined) return (_, sample) => sample.latency_ns?.[latency];
   if (wire !== undefined) return (_, sample) => sample.wire?.[wire];
+  if (connections) {
+    const [, group, field] = connections;
+    const [, whole, part] = /^(.*)_([^_]*)$/.exec(field) ?? [];
+    return (_, sample) => sample[group]?.[field] ?? sample[group]?.[whole]?.[part];
+  }
   if (head === "errors_by_kind") {
     return (_, sample) => Object.entries(sample.errors_by_kind).map(([kind, number]) => `${kind}=${number}`).join(" ");
   }

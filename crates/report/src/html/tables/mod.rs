@@ -1,6 +1,7 @@
 //! The figures in full: for each operation the ranking at each point.
 
 mod columns;
+mod connections;
 mod hits;
 mod ranking;
 
@@ -22,6 +23,7 @@ pub(super) fn section(view: &View<'_>) -> Markup {
         section #tables {
             h2 { "Tables" }
             @for groups in view.by_operation() { (of_operation(view, groups)) }
+            (connections::of_connections(view.run))
             (of_searches(view.run))
             (of_tiers(view.run))
             (legend(view))
