@@ -43,7 +43,9 @@ const WIRES: [Wire; 3] = [
 
 fn of_meta(keys: &[&[u8]]) -> Vec<u8> {
     let mut request = Vec::new();
-    keys.iter().for_each(|key| meta::get::encode(&mut request, key));
+    for key in keys {
+        meta::get::encode(&mut request, key);
+    }
     request
 }
 
