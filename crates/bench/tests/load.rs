@@ -4,6 +4,7 @@
 
 mod support;
 
+use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 use larder_bench::{Permissions, Plan, Silent, compare};
 use larder_engines::ENGINES;
 use larder_report::{Counts, Operation, Run, Severity};
+use larder_store::StoreUrl;
 use larder_testkit::{has_program, trial_where, within};
 use libtest_mimic::Arguments;
 use support::{cell, run, scenario};
@@ -30,6 +32,9 @@ fn main() -> ExitCode {
         ),
         trial_where(redis, "every_kind_of_work_gets_right_answers_from_redis", redis_work),
         trial_where(memcached, "large_values_go_through_narrow_connections", large_values),
+        trial_where(memcached, "a_pipeline_of_large_values_is_as_long_as_asked", long_pipeline),
+        trial_where(memcached, "a_phase_of_few_operations_has_some_for_every_connection", few_each),
+        trial_where(redis, "connections_that_end_in_a_large_write_are_opened_again", cut_off),
         trial_where(memcached, "an_open_loop_begins_every_operation_that_is_due", open_loop),
         trial_where(memcached, "a_killed_server_leaves_exact_counts", killed),
         trial_where(memcached, "a_stopped_run_counts_requests_without_an_answer_as_lost", stopped),
@@ -105,6 +110,61 @@ fn large_values() {
     no_errors(&run, "large values");
 }
 
+fn long_pipeline() {
+    let url = "memcached:";
+    for (connections, pipeline) in [(1, 16), (4, 16)] {
+        let work = format!(
+            "connections = {connections}\npipeline = {pipeline}\nkeys = 400\ndata-size = '32k'\nrounds = 1\n\
+             operations = 'set'"
+        );
+        let run = run(&ENGINES, &[url], &work);
+        let driven = cell(&run, url, Operation::Set).driven.unwrap();
+        let asked = connections * pipeline;
+        assert_eq!(driven.outstanding_most, asked, "{driven:?}");
+        // The beginning and the end of the phase have fewer.
+        let mean = driven.outstanding_mean.unwrap();
+        assert!(mean > 0.6 * f64::from(u32::try_from(asked).unwrap()), "{driven:?}");
+    }
+}
+
+fn few_each() {
+    let url = "memcached:";
+    let work = "connections = 100\npipeline = 4\nkeys = 1000\nrounds = 1\noperations = 'set'";
+    let run = run(&ENGINES, &[url], work);
+    let cell = cell(&run, url, Operation::Set);
+    let driven = cell.driven.unwrap();
+    assert_eq!((driven.outstanding_most, cell.counts.ops), (400, 1000), "{driven:?}");
+    assert!(driven.answered_per_s.least > 0.0, "{driven:?}");
+}
+
+/// Runs sets of large values, and ends every connection once in the middle.
+fn cut_off() {
+    let own = ENGINES.open(&StoreUrl::parse("redis:?memory=256m").unwrap()).unwrap();
+    let address = own.info().addresses[0].clone();
+    let url = format!("redis://{address}");
+    let work = "connections = 8\npipeline = 16\nkeys = 500\ndata-size = '100k'\nrounds = 1\nratio = '1:0'\n\
+                duration = '4s'";
+    let plan = Plan::new(&scenario(&[&url], work), true, &ENGINES).unwrap();
+    let stop = AtomicBool::new(false);
+    let run = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let n_items = || own.stats().unwrap().items.unwrap_or(0);
+            assert!(within(Duration::from_mins(2), || n_items() == 500));
+            std::thread::sleep(Duration::from_secs(1));
+            let mut server = TcpStream::connect(&address).unwrap();
+            server.write_all(b"CLIENT KILL TYPE normal SKIPME yes\r\n").unwrap();
+            server.read_exact(&mut [0; 2]).unwrap();
+        });
+        let permissions = Permissions { yes: true, ..Permissions::default() };
+        compare(&plan, &ENGINES, Vec::new(), permissions, &Silent, &stop).unwrap().run
+    });
+    let cell = cell(&run, &url, Operation::Set);
+    let Counts { ops, errors, lost, .. } = cell.counts;
+    // Beside what was outstanding, each connection has one request that it could not send any more.
+    assert!(lost > 0 && lost <= 8 * 16 && errors <= lost + 8, "{:?}", cell.counts);
+    assert!(ops > 2 * errors, "{:?}", cell.counts);
+}
+
 fn open_loop() {
     let url = "memcached:";
     let work = "operations = 'get'\nrate = 4000\narrivals = 'exponential'\nduration = '1s'";
@@ -173,7 +233,7 @@ fn meddled_with(server: &Server, meddle: impl FnOnce(&AtomicBool) + Send) -> Run
 
 /// The reads that the server has answered.
 fn n_gets(url: &str) -> u64 {
-    let store = ENGINES.open(&larder_store::StoreUrl::parse(url).unwrap());
+    let store = ENGINES.open(&StoreUrl::parse(url).unwrap());
     let stats = store.and_then(|store| store.stats()).unwrap_or_default();
     stats.hits.unwrap_or(0) + stats.misses.unwrap_or(0)
 }

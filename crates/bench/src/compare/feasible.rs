@@ -20,6 +20,8 @@ const MOST_OF_WHAT_IS_FREE: f64 = 0.8;
 const BLOCK: u64 = 4096;
 /// Requests of one connection that may wait for room in its socket, in bytes: no further request is added beyond.
 const UNSENT: u64 = 128 << 10;
+/// Bytes that the kernel keeps for a connection at most, of both directions, by its defaults.
+const ON_A_SOCKET: u64 = 10 << 20;
 /// Bytes of an operation that is outstanding, with its place among the requests.
 const OPERATION: u64 = 64;
 /// The session of a connection without its requests, in bytes.
@@ -121,7 +123,38 @@ fn check_memory<'a, T: Iterator<Item = &'a Target>>(
     let connected: u64 = plan.points.iter().map(of_connections).max().unwrap_or(0);
     let what =
         if connected > memory / 2 { "--connections or a shorter --pipeline" } else { "targets" };
+    plan.points.iter().try_for_each(fits_on_the_way)?;
     fits_into_memory(memory, what)
+}
+
+/// Refuses more bytes on their way than the system's kernel keeps for TCP: it drops what comes beyond, and a sound server
+/// is taken for a silent one.
+fn fits_on_the_way(point: &PlannedPoint) -> Result<()> {
+    let (Some(load), Some(kept)) = (point.load, tcp_memory()) else { return Ok(()) };
+    let keys = point.multiget.max(point.multiset) as u64;
+    let value = (point.keys.longest() + point.values.longest()) as u64;
+    let each = (u64::from(load.pipeline) * keys * value).min(ON_A_SOCKET);
+    let all = u64::from(load.connections) * each;
+    if all <= kept / 2 {
+        return Ok(());
+    }
+    Err(usage(format!(
+        "--connections {} with --pipeline {}: {} can be on their way at once, and the kernel keeps {} for TCP \
+         (net.ipv4.tcp_mem); use a shorter --pipeline, or fewer connections",
+        load.connections,
+        load.pipeline,
+        ByteSize(all),
+        ByteSize(kept)
+    )))
+}
+
+/// The memory beyond which the kernel takes memory from TCP's sockets, in bytes; `None` where it is unknown.
+fn tcp_memory() -> Option<u64> {
+    let pages = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_mem").ok()?;
+    let pressure: u64 = pages.split_whitespace().nth(1)?.parse().ok()?;
+    // SAFETY: the call takes a number only.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    Some(pressure.saturating_mul(u64::try_from(page).ok()?))
 }
 
 /// The memory of a point's connections in this process: on each, requests that wait for room in the socket, one request

@@ -272,6 +272,7 @@ pub(super) fn totalled(cell: Cell, entries: &[Entry]) -> Cell {
         bytes: rounds.iter().map(|entry| entry.bytes).sum(),
         driven: driven::of_cell(&rounds).filter(|_| measured),
         idle: driven::idle_of_cell(&rounds).filter(|_| measured),
+        comers: driven::comers_of_cell(&rounds).filter(|_| measured),
         tiers: tiers(&rounds),
         wrong_examples: wrong_examples(&rounds),
         samples: entries.iter().map(|entry| entry.sample.clone()).collect(),
@@ -314,7 +315,6 @@ pub(super) fn distribute(cell: &mut Cell, entries: &[Entry], seed: u64) {
     cell.latency_curve = curve(&merged);
     cell.latency_to = up_to(&merged);
     cell.paced = paced::of_cell(&rounds);
-    cell.comers = driven::comers_of_cell(&rounds);
     cell.corrected_ns = paced::corrected(cell, &rounds, &merged);
 }
 

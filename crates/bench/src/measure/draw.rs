@@ -215,6 +215,13 @@ impl<'a> Draw<'a> {
         self.keys
     }
 
+    /// The operations of this thread that are left to draw, or more than any memory holds where time ends the phase.
+    pub(super) fn n_left(&self) -> usize {
+        let left = self.end.saturating_sub(self.next).div_ceil(u64::from(self.threads));
+        let per_draw = self.work.per_draw(self.source.group);
+        usize::try_from(left).unwrap_or(usize::MAX).min(usize::MAX / 4 / per_draw) * per_draw
+    }
+
     /// Whether every operation of this thread has been drawn.
     pub(crate) fn is_over(&self) -> bool {
         self.next >= self.end

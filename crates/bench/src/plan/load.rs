@@ -64,19 +64,20 @@ impl Load {
         }))
     }
 
-    /// Refuses fewer operations than connections: some would send nothing, and the report would count them.
+    /// Refuses fewer operations than are outstanding at once: some connections would send less than the report says.
     pub(super) fn has_work(self, spec: &WorkloadSpec, phases: &[PlannedPhase]) -> Result<()> {
-        let Self { connections, .. } = self;
+        let Self { connections, pipeline } = self;
+        let at_once = connections.saturating_mul(pipeline);
         let measured = phases.iter().filter(|phase| phase.measured);
         let fewest = measured.filter_map(|phase| phase.requests).min().unwrap_or(u64::MAX);
-        if fewest >= connections.into() {
+        if fewest >= at_once.into() {
             return Ok(());
         }
         let more = if spec.requests.is_some() { "--requests" } else { "--keys" };
         let requests = count(usize::try_from(fewest).unwrap_or(usize::MAX), "operation");
         Err(usage(format!(
-            "--connections {connections} with {requests} a round: some connections would send nothing; use {more} \
-             {connections} or more, or a --duration"
+            "--connections {connections} with --pipeline {pipeline} and {requests} a round: some connections would send \
+             less than that; use {more} {at_once} or more, or a --duration"
         )))
     }
 }

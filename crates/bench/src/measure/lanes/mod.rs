@@ -18,6 +18,7 @@ mod poll;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use larder_report::Operation;
 use larder_store::{Answer, Error, Put, Session};
@@ -83,6 +84,8 @@ pub(super) struct Driver<'a, P: Pace> {
     looks_at: u64,
     /// Until when the requests of a stopped run may be answered.
     last_answers_at: Option<u64>,
+    /// Whether requests were left without an answer.
+    has_abandoned: bool,
     n_outstanding: u64,
     most_outstanding: u64,
     draw_cpu_ns: u64,
@@ -137,6 +140,7 @@ impl<'a, P: Pace> Driver<'a, P> {
             deadline: u64::MAX,
             looks_at: 0,
             last_answers_at: None,
+            has_abandoned: false,
             n_outstanding: 0,
             most_outstanding: 0,
             draw_cpu_ns: 0,
@@ -177,7 +181,7 @@ impl<'a, P: Pace> Driver<'a, P> {
             timed_cpu_ns: cpu_ns - self.draw_cpu_ns,
             timed_system_ns: system_ns.saturating_sub(self.draw_system_ns),
             cpu_ns,
-            gave_up: self.failures.gave_up(),
+            gave_up: self.failures.gave_up() || self.has_abandoned,
             answered: self.lanes.iter().map(|lane| lane.answered).collect(),
             most_outstanding: self.most_outstanding,
             tallies: self.judge.tallies,
@@ -212,12 +216,12 @@ impl<'a, P: Pace> Driver<'a, P> {
             if let Some(last) = last.take_if(|last| *last != at) {
                 self.flush(last);
             }
-            let lane = &mut self.lanes[at as usize];
-            if lane.pipeline().unsent_bytes() >= UNSENT_BYTES {
+            if self.has_much_unsent(at) {
                 self.free.pop_front();
-                lane.held_back += 1;
+                self.lanes[at as usize].held_back += 1;
                 continue;
             }
+            let lane = &self.lanes[at as usize];
             if lane.n_drawn() == 0 && self.draw(at as usize) {
                 now = self.drawn_at;
             }
@@ -250,6 +254,26 @@ impl<'a, P: Pace> Driver<'a, P> {
         }
     }
 
+    /// Whether a lane has many bytes that its connection does not take now.
+    #[inline]
+    fn has_much_unsent(&mut self, at: u32) -> bool {
+        if self.lanes[at as usize].pipeline().unsent_bytes() < UNSENT_BYTES {
+            return false;
+        }
+        self.flush(at);
+        self.lanes[at as usize].pipeline().unsent_bytes() >= UNSENT_BYTES
+    }
+
+    /// Lets a lane send the requests that were held back, unless its connection still takes nothing.
+    #[inline]
+    fn release(&mut self, at: u32, now: u64) {
+        let lane = &mut self.lanes[at as usize];
+        if lane.held_back > 0 && lane.pipeline().unsent_bytes() < UNSENT_BYTES {
+            let n = std::mem::take(&mut lane.held_back);
+            self.free.extend((0..n).map(|_| (at, now)));
+        }
+    }
+
     /// Sends what stands in the memory of a lane.
     fn flush(&mut self, at: u32) {
         let pipeline = self.lanes[at as usize].pipeline();
@@ -270,12 +294,14 @@ impl<'a, P: Pace> Driver<'a, P> {
         let keys = self.judge.orders.keys_a_request;
         let requests = (self.free.capacity() / self.lanes.len()).max(DRAWN_REQUESTS);
         let in_order = self.judge.draw.keeps_order();
+        // A phase that is about to end has work for every lane, as long as it lasts.
+        let left = self.judge.draw.n_left().div_ceil(self.lanes.len()).next_multiple_of(keys);
         let for_each = if in_order && keys == 1 {
             1
         } else if stops_clock {
             DRAWN_ALONE.next_multiple_of(keys)
         } else {
-            (requests * keys).min(DRAWN.next_multiple_of(keys))
+            (requests * keys).min(DRAWN.next_multiple_of(keys)).min(left.max(keys))
         };
         let n_lanes = self.lanes.len();
         let mut drawn = 0;
@@ -361,12 +387,24 @@ impl<'a, P: Pace> Driver<'a, P> {
         }
     }
 
-    /// A request could not be sent.
+    /// A request could not be sent. A connection that has failed cannot be opened again before its outstanding requests
+    /// have been answered as failed: until then the lane sends nothing.
     #[cold]
     fn not_sent(&mut self, at: u32, id: usize, error: Error) {
         let now = now_ns();
         if let Next::Over = self.judged(at, id, Answer::Failed(error), now, false) {
-            self.free.push_back((at, now));
+            let lane = &mut self.lanes[at as usize];
+            if lane.outstanding.is_empty() {
+                self.free.push_back((at, now));
+            } else {
+                lane.held_back += 1;
+                self.free.retain(|(free, _)| {
+                    *free != at || {
+                        lane.held_back += 1;
+                        false
+                    }
+                });
+            }
         }
     }
 
@@ -460,6 +498,7 @@ impl<'a, P: Pace> Driver<'a, P> {
         }
         if now > 0 {
             self.begin_fills(at);
+            self.release(at, now);
             self.go_on(now);
         }
     }
@@ -496,13 +535,9 @@ impl<'a, P: Pace> Driver<'a, P> {
     /// Sends what a connection had not taken, and then the requests that were held back for it.
     fn send_rest(&mut self, at: u32) {
         self.flush(at);
-        let lane = &mut self.lanes[at as usize];
-        if lane.held_back > 0 && lane.pipeline().unsent_bytes() < UNSENT_BYTES {
-            let now = now_ns();
-            let n = std::mem::take(&mut lane.held_back);
-            self.free.extend((0..n).map(|_| (at, now)));
-            self.go_on(now);
-        }
+        let now = now_ns();
+        self.release(at, now);
+        self.go_on(now);
     }
 
     /// From time to time: fails the requests of connections that are silent, and ends a run that was stopped.
@@ -526,7 +561,7 @@ impl<'a, P: Pace> Driver<'a, P> {
         }
     }
 
-    /// Counts the requests that are still outstanding as lost.
+    /// Counts the requests that are still outstanding as lost. The target is taken as silent.
     #[cold]
     fn abandon(&mut self, now: u64) {
         for at in (0..).take(self.lanes.len()) {
@@ -534,12 +569,13 @@ impl<'a, P: Pace> Driver<'a, P> {
             let (ids, engine): (Vec<usize>, _) =
                 (lane.outstanding.ids().collect(), lane.session.engine());
             for id in ids {
-                let what = "the run was stopped before the answer came".to_owned();
-                let error = Error::Unavailable { engine, what, source: None };
+                let after = Duration::from_nanos(LAST_ANSWERS_NS);
+                let error = Error::Timeout { engine, peer: "the store".into(), after };
                 self.judged(at, id, Answer::Failed(error), now, true);
             }
         }
         self.free.clear();
+        self.has_abandoned = true;
     }
 }
 
