@@ -19,6 +19,7 @@ pub(super) mod times;
 pub(super) mod values;
 
 pub(super) use client::in_each_way;
+use client::in_own_store;
 
 /// The interface of a session for requests without waiting, which its capabilities promise.
 pub(super) fn pipeline(session: &mut dyn Session) -> larder_store::Result<&mut dyn Pipeline> {

@@ -8,7 +8,7 @@ use super::super::case::{Case, case};
 use super::super::expect::{ensure, ensure_eq, holds, lacks};
 use super::super::fixture::Fixture;
 use super::client::Client;
-use super::in_each_way;
+use super::{in_each_way, in_own_store};
 use crate::{PATIENCE, Random};
 
 pub(in super::super) const CASES: &[Case] = &[
@@ -72,7 +72,7 @@ fn large_sets_leave_memory_as_their_answers_are_received(fixture: &Fixture) -> R
     const BOUND: usize = 4 * LARGE_LEN;
     let mut random = Random::new(51);
     let values: Vec<_> = (0..SETS).map(|_| random.bytes(LARGE_LEN)).collect();
-    in_each_way(fixture, |client| {
+    in_own_store(fixture, |client| {
         let mut sets = Vec::new();
         let begun = Instant::now();
         for (i, value) in values.iter().enumerate() {
@@ -100,7 +100,7 @@ fn large_sets_leave_memory_as_their_answers_are_received(fixture: &Fixture) -> R
 fn answers_that_are_not_received_do_not_block_a_flush(fixture: &Fixture) -> Result<(), Failed> {
     const GETS: usize = 200;
     let value = Random::new(52).bytes(LARGE_LEN);
-    in_each_way(fixture, |client| {
+    in_own_store(fixture, |client| {
         let [key, other] = ["a", "b"].map(|name| client.key(name));
         client.set(&key, &value)?;
         client.finish()?;
@@ -123,7 +123,7 @@ fn answers_that_are_not_received_do_not_block_a_flush(fixture: &Fixture) -> Resu
 
 /// Otherwise a loop would never rest: a socket nearly always has room.
 fn a_session_with_nothing_to_send_wants_no_room(fixture: &Fixture) -> Result<(), Failed> {
-    let (sockets, mut clients) = Client::together(fixture, 1)?;
+    let (sockets, mut clients) = Client::together(fixture, &**fixture.store()?, 1)?;
     let [client] = &mut clients[..] else { return Err("no client".into()) };
     let value = Random::new(53).bytes(LARGE_LEN);
     let key = client.key("a");

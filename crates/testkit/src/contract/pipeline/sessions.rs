@@ -133,7 +133,7 @@ fn sessions_of_one_loop_do_not_mix_their_answers(fixture: &Fixture) -> Result<()
     const SESSIONS: usize = 32;
     const OUTSTANDING: usize = 4;
     const REQUESTS: usize = 60;
-    let (sockets, mut clients) = Client::together(fixture, SESSIONS)?;
+    let (sockets, mut clients) = Client::together(fixture, &**fixture.store()?, SESSIONS)?;
     let value_of = |client: usize, i: usize, round: usize| {
         let name = format!("session {client}, key {i}, round {round}: ");
         [name.as_bytes(), &Random::new((client * 1000 + round) as u64).bytes(client * 50)].concat()

@@ -5,7 +5,7 @@ use libtest_mimic::Failed;
 use super::super::case::{Case, TRIED_VALUE_LEN, case};
 use super::super::fixture::Fixture;
 use super::client::Client;
-use super::in_each_way;
+use super::{in_each_way, in_own_store};
 use crate::Random;
 
 pub(in super::super) const CASES: &[Case] = &[
@@ -15,7 +15,7 @@ pub(in super::super) const CASES: &[Case] = &[
     case!(values_come_back_whole_whatever_the_room, PIPELINE),
 ];
 
-/// Sends each set and its get without waiting, and then all gets once more.
+/// Sends each set and its get without waiting, and afterwards all gets once more.
 fn come_back(client: &mut Client, values: &[Vec<u8>]) -> Result<(), Failed> {
     let mut sets = Vec::new();
     let mut gets = Vec::new();
@@ -24,6 +24,7 @@ fn come_back(client: &mut Client, values: &[Vec<u8>]) -> Result<(), Failed> {
         sets.push(client.set(&key, value)?);
         gets.push((client.get(&key)?, value));
     }
+    client.finish()?;
     for (i, value) in values.iter().enumerate() {
         let key = client.key(i);
         gets.push((client.get(&key)?, value));
@@ -55,7 +56,7 @@ fn a_pipelined_value_of_the_largest_size_comes_back_whole(fixture: &Fixture) -> 
     };
     let mut random = Random::new(32);
     let values = [random.bytes(len), b"small".to_vec()];
-    in_each_way(fixture, |client| come_back(client, &values))
+    in_own_store(fixture, |client| come_back(client, &values))
 }
 
 fn pipelined_values_of_every_byte_come_back_whole(fixture: &Fixture) -> Result<(), Failed> {
