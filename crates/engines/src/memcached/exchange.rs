@@ -303,19 +303,29 @@ pub(super) fn set_outcome(reply: StorageReply) -> SetOutcome {
 }
 
 pub(super) fn text_value(header: text::get::ValueHeader<'_>, place: usize) -> AnswerHeader {
-    let meta = Meta { flags: header.flags, ..Meta::default() };
-    AnswerHeader { len: header.len, meta, place }
+    AnswerHeader { len: header.len, meta: text_meta(header.flags), place }
 }
 
+/// The metadata that the text protocol tells.
+#[inline]
+pub(super) fn text_meta(flags: u32) -> Meta {
+    Meta { flags, version: None, ttl: Remaining::Unknown, stale: false }
+}
+
+#[inline]
 fn meta_value(len: usize, flags: meta::ReplyFlags) -> AnswerHeader {
+    AnswerHeader { len, meta: meta_of(flags), place: 0 }
+}
+
+/// The metadata that the flags of an answer tell.
+#[inline]
+pub(super) fn meta_of(flags: meta::ReplyFlags) -> Meta {
     let ttl = match flags.ttl_s.map(u64::try_from) {
         None => Remaining::Unknown,
         Some(Err(_)) => Remaining::Forever,
         Some(Ok(seconds)) => Remaining::For(Duration::from_secs(seconds)),
     };
-    let meta =
-        Meta { flags: flags.flags, version: known(flags.version), ttl, stale: flags.is_stale };
-    AnswerHeader { len, meta, place: 0 }
+    Meta { flags: flags.flags, version: known(flags.version), ttl, stale: flags.is_stale }
 }
 
 /// A server that keeps no versions sends 0, which is no version.

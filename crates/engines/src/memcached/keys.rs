@@ -1,11 +1,13 @@
 //! The keys of reads that have no answer yet, for a protocol whose answers name them.
 
-/// The keys of requests, in order: each behind its length, and a mark that is 1 while an answer has passed it over.
+/// The keys of requests, in order, each behind its length.
 #[derive(Debug, Default)]
 pub(super) struct Keys {
     bytes: Vec<u8>,
     /// The beginning of the first key.
     start: usize,
+    /// The keys of the first request that its answer has passed over.
+    passed: Vec<Cursor>,
 }
 
 /// A key among those of a request.
@@ -17,11 +19,32 @@ pub(super) struct Cursor {
     offset: u32,
 }
 
-/// The bytes before a key: its length and the mark.
-const BEFORE_KEY: usize = 2;
+/// The bytes before a key: its length. In a line of a request a blank is in its place.
+const BEFORE_KEY: usize = 1;
 
 impl Keys {
+    /// Adds a key.
+    #[inline]
     pub(super) fn push(&mut self, key: &[u8]) {
+        self.forget_removed();
+        self.bytes.push(short(key.len()));
+        self.bytes.extend_from_slice(key);
+    }
+
+    /// Adds the keys that a line has, each behind a blank.
+    #[inline]
+    pub(super) fn push_line(&mut self, line: &[u8], keys: &[&[u8]]) {
+        self.forget_removed();
+        let mut at = self.bytes.len();
+        self.bytes.extend_from_slice(line);
+        for key in keys {
+            self.bytes[at] = short(key.len());
+            at += BEFORE_KEY + key.len();
+        }
+    }
+
+    #[inline]
+    fn forget_removed(&mut self) {
         if self.start == self.bytes.len() {
             self.bytes.clear();
             self.start = 0;
@@ -29,9 +52,6 @@ impl Keys {
             self.bytes.drain(..self.start);
             self.start = 0;
         }
-        // A key has at most 250 bytes.
-        self.bytes.extend_from_slice(&[u8::try_from(key.len()).unwrap_or(u8::MAX), 0]);
-        self.bytes.extend_from_slice(key);
     }
 
     /// The first key.
@@ -40,32 +60,35 @@ impl Keys {
         self.key(0)
     }
 
-    #[inline]
-    fn key(&self, offset: usize) -> &[u8] {
-        let Some((before, keys)) =
-            self.bytes.get(self.start + offset..).and_then(<[u8]>::split_first_chunk::<BEFORE_KEY>)
-        else {
-            return b"";
-        };
-        keys.get(..usize::from(before[0])).unwrap_or_default()
-    }
-
-    /// Removes the first keys.
-    #[inline]
-    pub(super) fn remove(&mut self, n_keys: u32) {
-        for _ in 0..n_keys {
-            self.start = self.bytes.len().min(self.start + BEFORE_KEY + self.first().len());
-        }
-    }
-
     /// The key at a cursor.
     #[inline]
     pub(super) fn at(&self, cursor: Cursor) -> &[u8] {
         self.key(cursor.offset as usize)
     }
 
-    /// Finds a key without an answer among the first `n_keys`, and moves the cursor behind it. Keys that are passed over may
-    /// be found later.
+    #[inline]
+    fn key(&self, offset: usize) -> &[u8] {
+        match self.bytes.get(self.start + offset..) {
+            Some([len, keys @ ..]) => keys.get(..usize::from(*len)).unwrap_or_default(),
+            _ => b"",
+        }
+    }
+
+    /// Removes the first key.
+    #[inline]
+    pub(super) fn remove_first(&mut self) {
+        self.start = self.bytes.len().min(self.start + BEFORE_KEY + self.first().len());
+    }
+
+    /// Removes the `n_keys` of the first request, of which a cursor has got so far.
+    pub(super) fn remove_all(&mut self, n_keys: u32, cursor: Cursor) {
+        self.start = self.bytes.len().min(self.start + cursor.offset as usize);
+        (cursor.place..n_keys).for_each(|_| self.remove_first());
+        self.passed.clear();
+    }
+
+    /// Finds the key of an answer among the `n_keys` of the first request, and moves the cursor behind it. Keys that are
+    /// passed over may be found later.
     #[cold]
     pub(super) fn find(&mut self, key: &[u8], n_keys: u32, cursor: &mut Cursor) -> Option<u32> {
         let mut here = *cursor;
@@ -73,38 +96,22 @@ impl Keys {
             here.advance(self.at(here));
         }
         if here.place == n_keys {
-            return self.find_passed(key, *cursor);
+            let passed = self.passed.iter().position(|passed| self.at(*passed) == key)?;
+            return Some(self.passed.remove(passed).place);
         }
         while cursor.place < here.place {
-            self.set_passed(*cursor, true);
+            self.passed.push(*cursor);
             cursor.advance(self.at(*cursor));
         }
         cursor.advance(key);
         Some(here.place)
     }
+}
 
-    /// Finds a key before the cursor that was passed over.
-    fn find_passed(&mut self, key: &[u8], cursor: Cursor) -> Option<u32> {
-        let mut here = Cursor::default();
-        while here.place < cursor.place {
-            if self.is_passed(here) && self.at(here) == key {
-                self.set_passed(here, false);
-                return Some(here.place);
-            }
-            here.advance(self.at(here));
-        }
-        None
-    }
-
-    fn is_passed(&self, at: Cursor) -> bool {
-        self.bytes.get(self.start + at.offset as usize + 1).is_some_and(|mark| *mark != 0)
-    }
-
-    fn set_passed(&mut self, at: Cursor, is_passed: bool) {
-        if let Some(mark) = self.bytes.get_mut(self.start + at.offset as usize + 1) {
-            *mark = u8::from(is_passed);
-        }
-    }
+/// The length of a key, which has at most 250 bytes.
+#[inline]
+fn short(len: usize) -> u8 {
+    u8::try_from(len).unwrap_or(u8::MAX)
 }
 
 impl Cursor {
@@ -129,8 +136,8 @@ mod tests {
         let mut cursor = Cursor::default();
         let n_keys = u32::try_from(asked.len()).unwrap();
         let find = |key: &&str| keys.find(key.as_bytes(), n_keys, &mut cursor);
-        let places = answered.iter().map(find).collect();
-        keys.remove(n_keys);
+        let places: Vec<Option<u32>> = answered.iter().map(find).collect();
+        keys.remove_all(n_keys, cursor);
         assert_eq!(keys.first(), b"behind");
         places
     }
@@ -164,7 +171,7 @@ mod tests {
             keys.push(name(n).as_bytes());
             if n % 3 != 0 || n > 3000 {
                 assert_eq!(keys.first(), name(first).as_bytes());
-                keys.remove(1);
+                keys.remove_first();
                 first += 1;
             }
         }
@@ -172,7 +179,7 @@ mod tests {
         assert!(n_left > 100 && keys.bytes.len() < 2 * 250 * n_left + 10_000);
         for n in first..5000 {
             assert_eq!(keys.first(), name(n).as_bytes());
-            keys.remove(1);
+            keys.remove_first();
         }
         assert_eq!(keys.first(), b"");
     }

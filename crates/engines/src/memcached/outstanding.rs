@@ -3,14 +3,15 @@
 use std::io;
 use std::sync::Arc;
 
+use larder_protocol::meta::ReplyFlags;
 use larder_protocol::text::get::GetReply;
-use larder_protocol::{Malformed, Parse, Parsed, meta, text};
-use larder_store::{Answer, Error, Meta, Result};
+use larder_protocol::{Malformed, Parse, Parsed, Refusal, meta, text};
+use larder_store::{Answer, Error, Result};
 
 use super::SCHEME;
 use super::address::Node;
 use super::connection::Wire;
-use super::exchange::{AnswerHeader, meta_header, set_outcome, text_header, text_value};
+use super::exchange::{AnswerHeader, meta_header, meta_of, set_outcome, text_header, text_meta};
 use super::keys::{Cursor, Keys};
 use super::refusal;
 use super::store::Shared;
@@ -65,106 +66,156 @@ impl NodePeer {
         Self { shared, node, wire, keys: Keys::default(), line_len: 0 }
     }
 
-    /// What an answer without a value tells.
+    /// Passes on what an answer without a value tells, as `of` makes it an answer.
     #[inline]
     fn told<'i, T>(
         &self,
         parsed: Parse<'i, T>,
         value_len: usize,
         input: &'i [u8],
-        tell: impl FnOnce(T) -> Answer<'i>,
-    ) -> Read<'i> {
+        of: impl FnOnce(T) -> Answer<'i>,
+        tell: impl FnOnce(Answer<'i>),
+    ) -> Read {
         match parsed {
-            Ok(Parsed::Complete(Ok(answer), len)) => Read::Told(tell(answer), len),
-            Ok(Parsed::Incomplete) => Read::Incomplete(0),
-            Ok(Parsed::Complete(Err(refusal), len)) => {
-                let limit = self.shared.max_value_len();
-                let error = refusal::refused(&self.node, limit, value_len, refusal);
-                // Other refusals may be only a part of an answer.
-                if refusal::is_whole_answer(&error) {
-                    Read::Told(Answer::Failed(error), len)
-                } else {
-                    Read::Broken(error)
-                }
+            Ok(Parsed::Complete(Ok(answer), len)) => {
+                tell(of(answer));
+                Read::Last(len)
             }
+            Ok(Parsed::Complete(Err(refused), len)) => {
+                let error = self.refused(value_len, refused);
+                // Other refusals may be only a part of an answer.
+                if !refusal::is_whole_answer(&error) {
+                    return Read::Broken(error);
+                }
+                tell(Answer::Failed(error));
+                Read::Last(len)
+            }
+            Ok(Parsed::Incomplete) => Read::Incomplete(0),
             Err(malformed) => self.malformed(malformed, input),
         }
     }
 
+    /// What the bytes are in place of one of several answers. A refusal may be the whole of any number of them.
     #[cold]
-    fn malformed<'i>(&self, malformed: Malformed, input: &[u8]) -> Read<'i> {
+    fn no_part<T>(&self, parsed: &Parse<'_, T>, input: &[u8]) -> Read {
+        match parsed {
+            Ok(Parsed::Incomplete) => Read::Incomplete(0),
+            Ok(Parsed::Complete(Ok(_), len)) => Read::More(*len),
+            Ok(Parsed::Complete(Err(refused), _)) => Read::Broken(self.refused(0, *refused)),
+            Err(malformed) => self.malformed(*malformed, input),
+        }
+    }
+
+    #[cold]
+    fn refused(&self, value_len: usize, refused: Refusal<'_>) -> Error {
+        refusal::refused(&self.node, self.shared.max_value_len(), value_len, refused)
+    }
+
+    #[cold]
+    fn malformed(&self, malformed: Malformed, input: &[u8]) -> Read {
         Read::Broken(refusal::malformed(&self.node, malformed, input))
     }
 
-    /// What a value tells, whose header takes `header_len` bytes.
+    /// Reads the value behind a header of `header_len` bytes, and the `tail` behind it. `read` is what all these bytes are.
+    ///
+    /// Metadata that `tell` puts together just where it passes them on are not copied on the way.
     #[inline]
     fn value<'i, const N: usize>(
         &self,
         input: &'i [u8],
-        header_len: usize,
-        header: AnswerHeader,
+        (header_len, value_len): (usize, usize),
         tail: &[u8; N],
-        tell: impl FnOnce(&'i [u8], Meta) -> Answer<'i>,
-    ) -> Read<'i> {
-        let end = header_len + header.len;
-        let Some(behind) = input.get(end..end + N) else {
-            return Read::Incomplete(end + N);
-        };
-        if behind != tail {
-            return Read::Broken(refusal::no_end(&self.node, behind));
+        read: fn(usize) -> Read,
+        tell: impl FnOnce(&'i [u8]),
+    ) -> Read {
+        let end = header_len + value_len;
+        let whole = end + N;
+        match input.get(end..whole) {
+            Some(behind) if behind == tail => {
+                tell(&input[header_len..end]);
+                read(whole)
+            }
+            Some(behind) => Read::Broken(refusal::no_end(&self.node, behind)),
+            None => Read::Incomplete(whole),
         }
-        Read::Told(tell(&input[header_len..end], header.meta), end + N)
     }
 
     #[inline]
-    fn read_meta<'i>(&self, input: &'i [u8]) -> Read<'i> {
+    fn read_meta<'i>(&self, input: &'i [u8], tell: impl FnOnce(Answer<'i>)) -> Read {
+        if let Some((len, flags, header_len)) = meta::get::parse_hit(input) {
+            let hit = |value| tell(Answer::Hit { value, meta: meta_of(flags) });
+            return self.value(input, (header_len, len), meta::get::TAIL, Read::Last, hit);
+        }
         match meta_header(input) {
-            Ok(Parsed::Complete(Ok(Some(header)), len)) => {
-                let hit = |value, meta| Answer::Hit { value, meta };
-                self.value(input, len, header, meta::get::TAIL, hit)
+            Ok(Parsed::Complete(Ok(Some(AnswerHeader { len, meta, .. })), header_len)) => {
+                let hit = |value| tell(Answer::Hit { value, meta });
+                self.value(input, (header_len, len), meta::get::TAIL, Read::Last, hit)
             }
-            parsed => self.told(parsed, 0, input, |_| Answer::Miss),
+            parsed => self.told(parsed, 0, input, |_| Answer::Miss, tell),
         }
     }
 
     #[inline]
-    fn read_text<'i>(&mut self, input: &'i [u8]) -> Read<'i> {
+    fn read_text<'i>(&mut self, input: &'i [u8], tell: impl FnOnce(Answer<'i>)) -> Read {
         let key = self.keys.first();
-        let parsed = match text::get::parse_hit(input, key) {
-            Some((header, len)) => Ok(Parsed::Complete(Ok(Some(text_value(header, 0))), len)),
-            None => text_header(input, |found| (found == key).then_some(0)),
-        };
-        let read = match parsed {
-            Ok(Parsed::Complete(Ok(Some(header)), len)) => {
-                let hit = |value, meta| Answer::Hit { value, meta };
-                self.value(input, len, header, text::get::TAIL, hit)
+        let read = if let Some((header, header_len)) = text::get::parse_hit(input, key) {
+            let hit = |value| tell(Answer::Hit { value, meta: text_meta(header.flags) });
+            self.value(input, (header_len, header.len), text::get::TAIL, Read::Last, hit)
+        } else {
+            match text_header(input, |found| (found == key).then_some(0)) {
+                Ok(Parsed::Complete(Ok(Some(AnswerHeader { len, meta, .. })), header_len)) => {
+                    let hit = |value| tell(Answer::Hit { value, meta });
+                    self.value(input, (header_len, len), text::get::TAIL, Read::Last, hit)
+                }
+                parsed => self.told(parsed, 0, input, |_| Answer::Miss, tell),
             }
-            parsed => self.told(parsed, 0, input, |_| Answer::Miss),
         };
-        if let Read::Told(..) = &read {
-            self.keys.remove(1);
+        if let Read::Last(_) = &read {
+            self.keys.remove_first();
         }
         read
     }
 
     /// Reads the answer to the `next` key of several, which come in the order of the request.
-    fn read_many_meta<'i>(&self, input: &'i [u8], n_keys: u32, next: &mut u32) -> Read<'i> {
+    #[inline]
+    fn read_many_meta<'i>(
+        &self,
+        input: &'i [u8],
+        n_keys: u32,
+        next: &mut u32,
+        tell: impl FnOnce(Answer<'i>),
+    ) -> Read {
         if *next == n_keys {
-            return Read::Told(Answer::End, 0);
+            tell(Answer::End);
+            return Read::Last(0);
         }
         let place = *next as usize;
-        let read = match meta_header(input) {
-            Ok(Parsed::Complete(Ok(Some(header)), len)) => {
-                let entry = |value, meta| Answer::Entry { place, value, meta };
-                self.value(input, len, header, meta::get::TAIL, entry)
-            }
-            Ok(Parsed::Complete(Ok(None), len)) => Read::Skipped(len),
-            parsed => part_of_answer(self.told(parsed, 0, input, |_| Answer::Miss)),
+        let read = if let Some((len, flags, header_len)) = meta::get::parse_hit(input) {
+            let entry = |value| tell(Answer::Entry { place, value, meta: meta_of(flags) });
+            self.value(input, (header_len, len), meta::get::TAIL, Read::More, entry)
+        } else {
+            self.read_other_meta(input, place, tell)
         };
-        if let Read::Told(..) | Read::Skipped(_) = &read {
+        if let Read::More(_) = &read {
             *next += 1;
         }
         read
+    }
+
+    /// Reads a miss, or a hit with flags that nobody asked for.
+    fn read_other_meta<'i>(
+        &self,
+        input: &'i [u8],
+        place: usize,
+        tell: impl FnOnce(Answer<'i>),
+    ) -> Read {
+        match meta_header(input) {
+            Ok(Parsed::Complete(Ok(Some(AnswerHeader { len, meta, .. })), header_len)) => {
+                let entry = |value| tell(Answer::Entry { place, value, meta });
+                self.value(input, (header_len, len), meta::get::TAIL, Read::More, entry)
+            }
+            parsed => self.no_part(&parsed, input),
+        }
     }
 
     /// Reads a value of several keys, or the end of them.
@@ -174,55 +225,52 @@ impl NodePeer {
         input: &'i [u8],
         n_keys: u32,
         cursor: &mut Cursor,
-    ) -> Read<'i> {
+        tell: impl FnOnce(Answer<'i>),
+    ) -> Read {
         let next = self.keys.at(*cursor);
         match text::get::parse_hit(input, next) {
-            Some((header, len)) if cursor.place < n_keys => {
+            Some((header, header_len)) if cursor.place < n_keys => {
                 let place = cursor.place as usize;
-                let entry = |value, meta| Answer::Entry { place, value, meta };
-                let read = self.value(input, len, text_value(header, place), END_OF_VALUE, entry);
-                if let Read::Told(..) = &read {
+                let entry =
+                    |value| tell(Answer::Entry { place, value, meta: text_meta(header.flags) });
+                let lens = (header_len, header.len);
+                let read = self.value(input, lens, END_OF_VALUE, Read::More, entry);
+                if let Read::More(_) = &read {
                     cursor.advance(next);
                 }
                 read
             }
-            _ => self.search_many_text(input, n_keys, cursor),
+            _ => self.search_many_text(input, n_keys, cursor, tell),
         }
     }
 
     /// The same where the next key is absent. A proxy may answer in another order than asked.
+    #[inline(never)]
     fn search_many_text<'i>(
         &mut self,
         input: &'i [u8],
         n_keys: u32,
         cursor: &mut Cursor,
-    ) -> Read<'i> {
-        let (header, len) = match text::get::parse_reply(input) {
+        tell: impl FnOnce(Answer<'i>),
+    ) -> Read {
+        let (header, header_len) = match text::get::parse_reply(input) {
             Ok(Parsed::Complete(Ok(GetReply::Value(header)), len)) => (header, len),
             Ok(Parsed::Complete(Ok(GetReply::End), len)) => {
-                self.keys.remove(n_keys);
-                return Read::Told(Answer::End, len);
+                self.keys.remove_all(n_keys, *cursor);
+                tell(Answer::End);
+                return Read::Last(len);
             }
-            parsed => return part_of_answer(self.told(parsed, 0, input, |_| Answer::End)),
+            parsed => return self.no_part(&parsed, input),
         };
-        let whole = len + header.len + END_OF_VALUE.len();
-        if input.len() < whole {
-            return Read::Incomplete(whole);
-        }
+        let mut found = None;
+        let lens = (header_len, header.len);
+        let read = self.value(input, lens, END_OF_VALUE, Read::More, |value| found = Some(value));
+        let Some(value) = found else { return read };
         let Some(place) = self.keys.find(header.key, n_keys, cursor) else {
             return self.malformed(Malformed { command: "get" }, input);
         };
-        let place = place as usize;
-        let entry = |value, meta| Answer::Entry { place, value, meta };
-        self.value(input, len, text_value(header, place), END_OF_VALUE, entry)
-    }
-}
-
-/// A refusal in place of one of several answers, which may be the whole of any number of them.
-fn part_of_answer(read: Read<'_>) -> Read<'_> {
-    match read {
-        Read::Told(Answer::Failed(error), _) => Read::Broken(error),
-        read => read,
+        tell(Answer::Entry { place: place as usize, value, meta: text_meta(header.flags) });
+        read
     }
 }
 
@@ -241,32 +289,44 @@ impl Peer for NodePeer {
     }
 
     #[inline]
-    fn read<'i>(&mut self, asked: &mut Asked, input: &'i [u8]) -> Read<'i> {
+    fn read<'i>(
+        &mut self,
+        asked: &mut Asked,
+        input: &'i [u8],
+        tell: impl FnOnce(Answer<'i>),
+    ) -> Read {
         let wire = self.wire;
         match asked {
-            Asked::Get if wire == Wire::Meta => self.read_meta(input),
-            Asked::Get => self.read_text(input),
-            Asked::GetMany { n_keys, next } => self.read_many_meta(input, *n_keys, next),
-            Asked::GetManyText { n_keys, cursor } => self.read_many_text(input, *n_keys, cursor),
+            Asked::Get if wire == Wire::Meta => self.read_meta(input, tell),
+            Asked::Get => self.read_text(input, tell),
+            Asked::GetMany { n_keys, next } => self.read_many_meta(input, *n_keys, next, tell),
+            Asked::GetManyText { n_keys, cursor } => {
+                self.read_many_text(input, *n_keys, cursor, tell)
+            }
             Asked::Set { value_len } => {
                 let parsed = match wire {
                     Wire::Text => text::set::parse_reply(input),
                     Wire::Meta => meta::set::parse_reply(input),
                 };
-                self.told(parsed, *value_len, input, |reply| Answer::Stored(set_outcome(reply)))
+                let stored = |reply| Answer::Stored(set_outcome(reply));
+                self.told(parsed, *value_len, input, stored, tell)
             }
             Asked::Oversized { value_len } => {
-                let too_large = self.shared.too_large(*value_len);
-                self.told(parse_delete(wire, input), 0, input, |_| Answer::Failed(too_large))
+                let too_large = |_| Answer::Failed(self.shared.too_large(*value_len));
+                let parsed = parse_delete(wire, input);
+                self.told(parsed, 0, input, too_large, tell)
             }
-            Asked::Delete => self.told(parse_delete(wire, input), 0, input, Answer::Found),
+            Asked::Delete => self.told(parse_delete(wire, input), 0, input, Answer::Found, tell),
             Asked::Touch if wire == Wire::Text => {
-                self.told(text::touch::parse_reply(input), 0, input, Answer::Found)
+                self.told(text::touch::parse_reply(input), 0, input, Answer::Found, tell)
             }
             // A lease of an absent key is no entry. If it has no end now, the next reader takes it away.
-            Asked::Touch => self.told(meta::get::parse_touch_reply(input), 0, input, |flags| {
-                Answer::Found(flags.is_some_and(|flags| !flags.is_lease(0)))
-            }),
+            Asked::Touch => {
+                let found = |flags: Option<ReplyFlags>| {
+                    Answer::Found(flags.is_some_and(|flags| !flags.is_lease(0)))
+                };
+                self.told(meta::get::parse_touch_reply(input), 0, input, found, tell)
+            }
         }
     }
 

@@ -18,6 +18,10 @@ use crate::pipelined::{Link, Links};
 /// The longest line of a request for several keys. A server keeps a line in memory until it has all of it.
 const LINE_LEN: usize = 32 * 1024;
 
+/// The beginning and the end of a line that asks for several keys.
+const GET: &[u8] = b"get";
+const LINE_END: &[u8] = b"\r\n";
+
 /// The links of a session to its nodes.
 #[derive(Debug)]
 pub(super) struct MemcachedPipeline {
@@ -133,10 +137,10 @@ impl Pipeline for MemcachedPipeline {
             Wire::Text => {
                 let asked = Asked::GetManyText { n_keys, cursor: Cursor::default() };
                 self.ask(id, first, asked, |link| {
+                    let line = link.output().len() + GET.len();
                     text::get::encode(link.output(), keys.iter().copied());
-                    for key in keys {
-                        link.peer.keys.push(key);
-                    }
+                    let (output, peer) = link.output_and_peer();
+                    peer.keys.push_line(&output[line..output.len() - LINE_END.len()], keys);
                 })
             }
         }
@@ -238,7 +242,7 @@ impl Pipeline for MemcachedPipeline {
 /// Adds a key to the line that is being put together.
 fn add_text_key(link: &mut Link<NodePeer>, key: &[u8]) {
     if link.peer.line_len == 0 {
-        link.output().extend_from_slice(b"get");
+        link.output().extend_from_slice(GET);
     }
     link.output().push(b' ');
     link.output().extend_from_slice(key);
@@ -248,7 +252,7 @@ fn add_text_key(link: &mut Link<NodePeer>, key: &[u8]) {
 
 /// Ends the line that is being put together.
 fn end_line(id: usize, link: &mut Link<NodePeer>) {
-    link.output().extend_from_slice(b"\r\n");
+    link.output().extend_from_slice(LINE_END);
     link.peer.line_len = 0;
     let n_keys = link.n_keys();
     link.push_read(id, Asked::GetManyText { n_keys, cursor: Cursor::default() });
@@ -260,7 +264,7 @@ fn add_set(wire: Wire, link: &mut Link<NodePeer>, request: &StorageRequest<'_>, 
         Wire::Text => text::set::encode_header(link.output(), request),
         Wire::Meta => meta::set::encode_header(link.output(), request),
     }
-    link.add_value(value, b"\r\n");
+    link.add_value(value, LINE_END);
 }
 
 fn add_delete(wire: Wire, link: &mut Link<NodePeer>, key: &[u8]) {

@@ -58,28 +58,29 @@ pub(super) struct Teller<'t, 'a> {
 }
 
 impl Teller<'_, '_> {
-    /// Passes on an answer after which others follow.
+    /// Passes on an answer.
     #[inline]
-    pub(super) fn more(&mut self, id: usize, answer: Answer<'_>) {
+    pub(super) fn tell(&mut self, id: usize, answer: Answer<'_>) {
         (self.answered)(id, answer);
     }
 
-    /// Passes on the last answer to a request.
+    /// Counts a request that has its last answer.
     #[inline]
-    pub(super) fn last(&mut self, id: usize, answer: Answer<'_>) {
+    pub(super) fn end_request(&mut self) {
         self.batches.n_outstanding -= 1;
-        (self.answered)(id, answer);
     }
 
-    /// Ends what ends with a command of a batch, which may be the batch itself.
-    pub(super) fn end(&mut self, id: usize, end: End, error: Option<Error>) {
+    /// Ends what ends with a command of a batch, which may be the batch itself. `error` is the first of the batch on this
+    /// link.
+    pub(super) fn end(&mut self, id: usize, end: End, error: &mut Option<Error>) {
         let answer = match end {
             End::Nothing => None,
-            End::Batch => Some(ending(error)),
-            End::Part(number) => self.batches.end_part(number, error),
+            End::Batch => Some(ending(error.take())),
+            End::Part(number) => self.batches.end_part(number, error.take()),
         };
         if let Some(answer) = answer {
-            self.last(id, answer);
+            self.end_request();
+            self.tell(id, answer);
         }
     }
 }

@@ -169,6 +169,12 @@ impl<P: Peer> Link<P> {
         &mut self.output.bytes
     }
 
+    /// The requests, and the engine's part of the link.
+    #[inline]
+    pub(crate) fn output_and_peer(&mut self) -> (&[u8], &mut P) {
+        (&self.output.bytes, &mut self.peer)
+    }
+
     /// Adds a value and the bytes behind it to the requests. What the socket takes of a large value is not copied.
     #[inline]
     pub(crate) fn add_value(&mut self, value: &[u8], behind: &[u8]) {
@@ -286,22 +292,31 @@ impl<P: Peer> Link<P> {
     /// Reads whole answers and passes them on. The number of their bytes.
     #[inline]
     fn read(&mut self, input: &[u8], teller: &mut Teller<'_, '_>) -> Result<usize> {
+        let Self { peer, outstanding, places, error, .. } = self;
         let mut n_read = 0;
-        while let Some(foremost) = self.outstanding.front_mut() {
-            match self.peer.read(&mut foremost.asked, &input[n_read..]) {
-                Read::Told(answer, len) => {
+        while let Some(Outstanding { id, role, asked }) = outstanding.front_mut() {
+            let (id, role, rest) = (*id, *role, &input[n_read..]);
+            // An answer that has one way to go is put together where the caller gets it, and is not copied.
+            let read = match role {
+                Role::Whole => peer.read(asked, rest, |answer| (teller.answered)(id, answer)),
+                role => peer.read(asked, rest, |answer| {
+                    tell_part(id, role, answer, places, error, teller);
+                }),
+            };
+            match read {
+                Read::Last(len) => {
                     n_read += len;
-                    let id = foremost.id;
-                    match foremost.role {
-                        Role::Whole if !answer.is_last() => teller.more(id, answer),
-                        Role::Whole => {
-                            self.outstanding.pop_front();
-                            teller.last(id, answer);
+                    outstanding.pop_front();
+                    match role {
+                        Role::Whole => teller.end_request(),
+                        Role::Write { end, .. } => teller.end(id, end, error),
+                        Role::Read { n_keys, end } => {
+                            places.drain(..places.len().min(n_keys as usize));
+                            teller.end(id, end, error);
                         }
-                        role => self.tell_part(id, role, answer, teller),
                     }
                 }
-                Read::Skipped(len) => n_read += len,
+                Read::More(len) => n_read += len,
                 Read::Incomplete(needed) => {
                     self.needed = needed;
                     return Ok(n_read);
@@ -314,45 +329,6 @@ impl<P: Peer> Link<P> {
             return Err(self.peer.unasked(&input[n_read..]));
         }
         Ok(n_read)
-    }
-
-    /// Passes on the answer to a command of a batch.
-    fn tell_part(
-        &mut self,
-        id: usize,
-        role: Role,
-        answer: Answer<'_>,
-        teller: &mut Teller<'_, '_>,
-    ) {
-        let end = match (role, answer) {
-            (Role::Write { place, end }, Answer::Stored(outcome)) => {
-                let place = place as usize;
-                teller.more(id, Answer::Outcome { place, outcome: Ok(outcome) });
-                end
-            }
-            (Role::Write { place, end }, Answer::Failed(error)) => {
-                let place = place as usize;
-                teller.more(id, Answer::Outcome { place, outcome: Err(error) });
-                end
-            }
-            (Role::Read { .. }, Answer::Entry { place, value, meta }) => {
-                let place = self.places.get(place).map_or(place, |place| *place as usize);
-                return teller.more(id, Answer::Entry { place, value, meta });
-            }
-            (Role::Read { n_keys, end }, answer) => {
-                self.places.drain(..self.places.len().min(n_keys as usize));
-                if let Answer::Failed(error) = answer {
-                    self.error.get_or_insert(error);
-                }
-                end
-            }
-            // A command that stores has no other answer.
-            (role, _) => role.end().unwrap_or(End::Nothing),
-        };
-        self.outstanding.pop_front();
-        if end != End::Nothing {
-            teller.end(id, end, self.error.take());
-        }
     }
 
     /// Fails all requests, and closes the connection.
@@ -375,8 +351,14 @@ impl<P: Peer> Link<P> {
                 None => self.peer.lost_behind(),
             });
             match end {
-                None => teller.last(id, Answer::Failed(lost)),
-                Some(end) => teller.end(id, end, Some(error.take().unwrap_or(lost))),
+                None => {
+                    teller.end_request();
+                    teller.tell(id, Answer::Failed(lost));
+                }
+                Some(end) => {
+                    error.get_or_insert(lost);
+                    teller.end(id, end, &mut error);
+                }
             }
         }
         // The next request is told what the connection has done, because nobody else can be.
@@ -408,6 +390,34 @@ impl<P: Peer> Link<P> {
             self.silent_since = None;
         }
         self.is_waiting() && now.duration_since(*self.silent_since.get_or_insert(now)) >= timeout
+    }
+}
+
+/// Passes on the answer to a command of a batch. `places` has the keys of the foremost command of the link.
+fn tell_part(
+    id: usize,
+    role: Role,
+    answer: Answer<'_>,
+    places: &VecDeque<u32>,
+    error: &mut Option<Error>,
+    teller: &mut Teller<'_, '_>,
+) {
+    match (role, answer) {
+        (Role::Write { place, .. }, Answer::Stored(outcome)) => {
+            let place = place as usize;
+            teller.tell(id, Answer::Outcome { place, outcome: Ok(outcome) });
+        }
+        (Role::Write { place, .. }, Answer::Failed(error)) => {
+            let place = place as usize;
+            teller.tell(id, Answer::Outcome { place, outcome: Err(error) });
+        }
+        (Role::Read { .. }, Answer::Entry { place, value, meta }) => {
+            let place = places.get(place).map_or(place, |place| *place as usize);
+            teller.tell(id, Answer::Entry { place, value, meta });
+        }
+        (_, Answer::Failed(refusal)) => drop(error.get_or_insert(refusal)),
+        // The end of a part is not yet that of its batch.
+        _ => {}
     }
 }
 

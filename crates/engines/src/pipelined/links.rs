@@ -208,9 +208,9 @@ impl<P: Peer> Links<P> {
         for (id, known) in self.known.drain(..) {
             match known {
                 Known::Refused { place, error } => {
-                    teller.more(id, Answer::Outcome { place, outcome: Err(error) });
+                    teller.tell(id, Answer::Outcome { place, outcome: Err(error) });
                 }
-                Known::Over(end) => teller.end(id, end, None),
+                Known::Over(end) => teller.end(id, end, &mut None),
             }
         }
     }

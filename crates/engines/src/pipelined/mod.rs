@@ -38,8 +38,13 @@ pub(crate) trait Peer {
         None
     }
 
-    /// Reads the next answer to the foremost request, from the beginning of the received bytes.
-    fn read<'i>(&mut self, asked: &mut Self::Asked, input: &'i [u8]) -> Read<'i>;
+    /// Reads the next answer to the foremost request, from the beginning of the received bytes, and passes it on.
+    fn read<'i>(
+        &mut self,
+        asked: &mut Self::Asked,
+        input: &'i [u8],
+        tell: impl FnOnce(Answer<'i>),
+    ) -> Read;
 
     /// Forgets the requests that have no answer, because the connection is lost.
     fn forget(&mut self);
@@ -54,15 +59,15 @@ pub(crate) trait Peer {
     fn lost_behind(&self) -> Error;
 }
 
-/// What the received bytes begin with.
+/// What the received bytes begin with. An answer is passed on and not returned: so it is not copied.
 #[derive(Debug)]
-pub(crate) enum Read<'i> {
+pub(crate) enum Read {
+    /// The last answer to a command, which takes so many bytes. It was passed on.
+    Last(usize),
+    /// An answer that was passed on, or bytes that tell nothing. Others follow.
+    More(usize),
     /// The beginning of an answer, and the number of bytes that it takes as a whole; 0 where it does not tell yet.
     Incomplete(usize),
-    /// An answer, and the number of its bytes.
-    Told(Answer<'i>, usize),
-    /// So many bytes that tell the caller nothing.
-    Skipped(usize),
     /// An answer after which nothing can be read.
     Broken(Error),
 }

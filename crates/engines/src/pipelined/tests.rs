@@ -34,14 +34,19 @@ impl Peer for Letters {
         Socket::connect(&self.0, None, TIMEOUT).map_err(|error| self.failed(error))
     }
 
-    fn read<'i>(&mut self, asked: &mut Asked, input: &'i [u8]) -> Read<'i> {
+    fn read<'i>(
+        &mut self,
+        asked: &mut Asked,
+        input: &'i [u8],
+        tell: impl FnOnce(Answer<'i>),
+    ) -> Read {
         let Some(end) = input.iter().position(|byte| *byte == b'\n') else {
             return Read::Incomplete(0);
         };
         match &input[..end] {
-            b"-" => Read::Told(Answer::Failed(engine_error("refused")), 2),
-            b"." => Read::Told(Answer::End, 2),
-            b"=" => Read::Told(Answer::Stored(larder_store::SetOutcome::NotStored), 2),
+            b"-" => tell(Answer::Failed(engine_error("refused"))),
+            b"." => tell(Answer::End),
+            b"=" => tell(Answer::Stored(larder_store::SetOutcome::NotStored)),
             [b'$', len @ ..] => {
                 let len: usize = str::from_utf8(len).unwrap().parse().unwrap();
                 let whole = end + 1 + len;
@@ -49,17 +54,21 @@ impl Peer for Letters {
                     return Read::Incomplete(whole);
                 };
                 let meta = Meta::default();
-                let answer = match asked {
-                    Asked::Get => Answer::Hit { value, meta },
+                return match asked {
+                    Asked::Get => {
+                        tell(Answer::Hit { value, meta });
+                        Read::Last(whole)
+                    }
                     Asked::GetMany { next } => {
+                        tell(Answer::Entry { place: *next, value, meta });
                         *next += 1;
-                        Answer::Entry { place: *next - 1, value, meta }
+                        Read::More(whole)
                     }
                 };
-                Read::Told(answer, whole)
             }
-            _ => Read::Broken(engine_error("broken")),
+            _ => return Read::Broken(engine_error("broken")),
         }
+        Read::Last(2)
     }
 
     fn forget(&mut self) {}

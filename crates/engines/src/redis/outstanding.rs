@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use larder_protocol::Parsed;
 use larder_protocol::resp::{Reply, parse_reply};
-use larder_store::{Answer, Error, Meta, Result, SetOutcome};
+use larder_store::{Answer, Error, Meta, Remaining, Result, SetOutcome};
 use redis::ServerErrorKind;
 
 use super::address::Node;
@@ -17,6 +17,9 @@ use crate::socket::Socket;
 
 /// The end of a value.
 const END: &[u8; 2] = b"\r\n";
+
+/// The metadata of every value. A constant is copied at once, and what is put together just before the copy is not.
+const NO_META: Meta = Meta { flags: 0, version: None, ttl: Remaining::Unknown, stale: false };
 
 /// A node at the other end of a link.
 #[derive(Debug)]
@@ -88,9 +91,15 @@ impl NodePeer {
         Self { shared, node, doubts, link }
     }
 
-    /// What a reply tells that is not the expected one.
+    /// Passes on what a reply tells that is not the expected one.
     #[cold]
-    fn other<'i>(&self, command: &'static str, reply: Reply<'_>, len: usize) -> Read<'i> {
+    fn other<'i>(
+        &self,
+        command: &'static str,
+        reply: Reply<'_>,
+        len: usize,
+        tell: impl FnOnce(Answer<'i>),
+    ) -> Read {
         let Reply::Error(line) = reply else {
             return Read::Broken(refusal::unexpected(&self.node, command, &reply));
         };
@@ -103,79 +112,112 @@ impl NodePeer {
             _ => {}
         }
         let is_cluster = self.shared.layout().is_cluster();
-        let error = refusal::refused_at_once(&self.node, &error, is_cluster);
-        Read::Told(Answer::Failed(error), len)
+        tell(Answer::Failed(refusal::refused_at_once(&self.node, &error, is_cluster)));
+        Read::Last(len)
     }
 
-    /// What the next reply tells, by `tell`, which leaves an unexpected one.
+    /// Passes on what the next reply tells, which `of` knows unless it is an unexpected one.
     #[inline]
     fn reply<'i>(
         &self,
         input: &'i [u8],
         command: &'static str,
-        tell: impl FnOnce(Reply<'i>) -> Option<Answer<'i>>,
-    ) -> Read<'i> {
+        of: impl FnOnce(Reply<'i>) -> Option<Answer<'i>>,
+        tell: impl FnOnce(Answer<'i>),
+    ) -> Read {
         match parse_reply(input, command) {
-            Ok(Parsed::Complete(reply, len)) => match tell(reply) {
-                Some(answer) => Read::Told(answer, len),
-                None => self.other(command, reply, len),
+            Ok(Parsed::Complete(reply, len)) => match of(reply) {
+                Some(answer) => {
+                    tell(answer);
+                    Read::Last(len)
+                }
+                None => self.other(command, reply, len, tell),
             },
             Ok(Parsed::Incomplete) => Read::Incomplete(0),
             Err(_) => Read::Broken(refusal::malformed(&self.node, input)),
         }
     }
 
-    /// What the next reply tells where it may be a value.
+    /// The value behind a head, and the number of bytes of both and of the end.
     #[inline]
     fn value<'i>(
         &self,
         input: &'i [u8],
-        command: &'static str,
-        hit: impl FnOnce(&'i [u8]) -> Answer<'i>,
-        miss: Option<Answer<'i>>,
-    ) -> Read<'i> {
-        match parse_reply(input, command) {
-            Ok(Parsed::Complete(Reply::Bulk(len), head)) => {
-                let end = head + len;
-                match input.get(end..end + END.len()) {
-                    None => Read::Incomplete(end + END.len()),
-                    Some(behind) if behind == END => {
-                        Read::Told(hit(&input[head..end]), end + END.len())
-                    }
-                    Some(behind) => Read::Broken(refusal::malformed(&self.node, behind)),
-                }
-            }
-            Ok(Parsed::Complete(Reply::Nil, len)) => match miss {
-                Some(answer) => Read::Told(answer, len),
-                None => Read::Skipped(len),
-            },
-            Ok(Parsed::Complete(reply, len)) => self.other(command, reply, len),
-            Ok(Parsed::Incomplete) => Read::Incomplete(0),
-            Err(_) => Read::Broken(refusal::malformed(&self.node, input)),
+        head: usize,
+        len: usize,
+    ) -> Result<(&'i [u8], usize), Read> {
+        let end = head + len;
+        let whole = end + END.len();
+        match input.get(end..whole) {
+            None => Err(Read::Incomplete(whole)),
+            Some(behind) if behind == END => Ok((&input[head..end], whole)),
+            Some(behind) => Err(Read::Broken(refusal::malformed(&self.node, behind))),
         }
+    }
+
+    #[inline]
+    fn read_one<'i>(&self, input: &'i [u8], tell: impl FnOnce(Answer<'i>)) -> Read {
+        if let Ok(Parsed::Complete(Reply::Bulk(len), head)) = parse_reply(input, "GET") {
+            return match self.value(input, head, len) {
+                Ok((value, whole)) => {
+                    tell(Answer::Hit { value, meta: NO_META });
+                    Read::Last(whole)
+                }
+                Err(read) => read,
+            };
+        }
+        let miss = |reply| matches!(reply, Reply::Nil).then_some(Answer::Miss);
+        self.reply(input, "GET", miss, tell)
     }
 
     /// Reads the head of the answer to several keys.
-    fn head_of_many<'i>(&self, input: &'i [u8], n_keys: u32, next: &mut Option<u32>) -> Read<'i> {
+    fn head_of_many<'i>(
+        &self,
+        input: &'i [u8],
+        n_keys: u32,
+        next: &mut Option<u32>,
+        tell: impl FnOnce(Answer<'i>),
+    ) -> Read {
         match parse_reply(input, "MGET") {
             Ok(Parsed::Complete(Reply::Array(n), len)) if n == n_keys as usize => {
                 *next = Some(0);
-                Read::Skipped(len)
+                Read::More(len)
             }
-            _ => self.reply(input, "MGET", |_| None),
+            _ => self.reply(input, "MGET", |_| None, tell),
         }
     }
 
-    /// Reads the answer to the `place`th of several keys.
+    /// Reads the answer to the `next` of several keys.
     #[inline]
-    fn element<'i>(&self, input: &'i [u8], place: u32) -> Read<'i> {
-        let place = place as usize;
-        let entry = |value| Answer::Entry { place, value, meta: Meta::default() };
-        match self.value(input, "MGET", entry, None) {
-            // An error in place of a value is none of this protocol's.
-            Read::Told(Answer::Failed(error), _) => Read::Broken(error),
-            read => read,
+    fn read_many<'i>(
+        &self,
+        input: &'i [u8],
+        n_keys: u32,
+        next: &mut u32,
+        tell: impl FnOnce(Answer<'i>),
+    ) -> Read {
+        if *next == n_keys {
+            tell(Answer::End);
+            return Read::Last(0);
         }
+        let len = match parse_reply(input, "MGET") {
+            Ok(Parsed::Complete(Reply::Bulk(len), head)) => match self.value(input, head, len) {
+                Ok((value, whole)) => {
+                    tell(Answer::Entry { place: *next as usize, value, meta: NO_META });
+                    whole
+                }
+                Err(read) => return read,
+            },
+            Ok(Parsed::Complete(Reply::Nil, len)) => len,
+            // A server has no errors in place of values.
+            Ok(Parsed::Complete(other, _)) => {
+                return Read::Broken(refusal::unexpected(&self.node, "MGET", &other));
+            }
+            Ok(Parsed::Incomplete) => return Read::Incomplete(0),
+            Err(_) => return Read::Broken(refusal::malformed(&self.node, input)),
+        };
+        *next += 1;
+        Read::More(len)
     }
 }
 
@@ -190,41 +232,48 @@ impl Peer for NodePeer {
     }
 
     #[inline]
-    fn read<'i>(&mut self, asked: &mut Asked, input: &'i [u8]) -> Read<'i> {
+    fn read<'i>(
+        &mut self,
+        asked: &mut Asked,
+        input: &'i [u8],
+        tell: impl FnOnce(Answer<'i>),
+    ) -> Read {
         match asked {
-            Asked::Get => {
-                let hit = |value| Answer::Hit { value, meta: Meta::default() };
-                self.value(input, "GET", hit, Some(Answer::Miss))
+            Asked::Get => self.read_one(input, tell),
+            Asked::GetMany { n_keys, next: Some(next) } => {
+                self.read_many(input, *n_keys, next, tell)
             }
-            Asked::GetMany { n_keys, next: Some(next) } if next == n_keys => {
-                Read::Told(Answer::End, 0)
+            Asked::GetMany { n_keys, next } => self.head_of_many(input, *n_keys, next, tell),
+            Asked::Set => {
+                let of = |reply| match reply {
+                    Reply::Simple(b"OK") => Some(Answer::Stored(SetOutcome::Stored(None))),
+                    Reply::Nil => Some(Answer::Stored(SetOutcome::NotStored)),
+                    _ => None,
+                };
+                self.reply(input, "SET", of, tell)
             }
-            Asked::GetMany { next: Some(next), .. } => {
-                let read = self.element(input, *next);
-                if let Read::Told(..) | Read::Skipped(_) = &read {
-                    *next += 1;
-                }
-                read
+            Asked::Join => {
+                let of = |reply| match reply {
+                    Reply::Integer(0) => Some(Answer::Stored(SetOutcome::NotStored)),
+                    Reply::Integer(_) => Some(Answer::Stored(SetOutcome::Stored(None))),
+                    _ => None,
+                };
+                self.reply(input, "EVAL", of, tell)
             }
-            Asked::GetMany { n_keys, next } => self.head_of_many(input, *n_keys, next),
-            Asked::Set => self.reply(input, "SET", |reply| match reply {
-                Reply::Simple(b"OK") => Some(Answer::Stored(SetOutcome::Stored(None))),
-                Reply::Nil => Some(Answer::Stored(SetOutcome::NotStored)),
-                _ => None,
-            }),
-            Asked::Join => self.reply(input, "EVAL", |reply| match reply {
-                Reply::Integer(0) => Some(Answer::Stored(SetOutcome::NotStored)),
-                Reply::Integer(_) => Some(Answer::Stored(SetOutcome::Stored(None))),
-                _ => None,
-            }),
-            Asked::Found(command) => self.reply(input, command, |reply| match reply {
-                Reply::Integer(n) => Some(Answer::Found(n > 0)),
-                _ => None,
-            }),
-            Asked::Oversized { value_len } => self.reply(input, "DEL", |reply| match reply {
-                Reply::Integer(_) => Some(Answer::Failed(self.shared.too_large(*value_len))),
-                _ => None,
-            }),
+            Asked::Found(command) => {
+                let of = |reply| match reply {
+                    Reply::Integer(n) => Some(Answer::Found(n > 0)),
+                    _ => None,
+                };
+                self.reply(input, command, of, tell)
+            }
+            Asked::Oversized { value_len } => {
+                let of = |reply| match reply {
+                    Reply::Integer(_) => Some(Answer::Failed(self.shared.too_large(*value_len))),
+                    _ => None,
+                };
+                self.reply(input, "DEL", of, tell)
+            }
         }
     }
 

@@ -112,8 +112,18 @@ pub(super) fn begin_argument(out: &mut Vec<u8>, len: usize) {
     add_length(out, b'$', len);
 }
 
+/// Adds a line with a number. Arrays of a known length are copied without a call.
 #[inline]
 fn add_length(out: &mut Vec<u8>, kind: u8, len: usize) {
+    let digit = |n: usize| b"0123456789"[n % 10];
+    match len {
+        0..10 => out.extend_from_slice(&[kind, digit(len), b'\r', b'\n']),
+        10..100 => out.extend_from_slice(&[kind, digit(len / 10), digit(len), b'\r', b'\n']),
+        _ => add_long_length(out, kind, len),
+    }
+}
+
+fn add_long_length(out: &mut Vec<u8>, kind: u8, len: usize) {
     out.push(kind);
     out.extend_from_slice(Digits::new(len as u64).as_bytes());
     out.extend_from_slice(b"\r\n");
