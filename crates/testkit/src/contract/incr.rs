@@ -41,8 +41,14 @@ fn counts(session: &mut dyn Session, key: &[u8], delta: Delta, wanted: u64) -> R
     Ok(())
 }
 
+/// A session of a store that the case alone has. memcached 1.6.18 refuses a number from 2^63 as no number, where the memory
+/// behind it has a minus sign of an older entry.
+fn alone(fixture: &Fixture) -> Result<Box<dyn Session>, Failed> {
+    Ok(fixture.fresh()?.session()?)
+}
+
 fn incr_adds_and_returns_the_sum(fixture: &Fixture) -> Result<(), Failed> {
-    let mut session = fixture.session()?;
+    let mut session = alone(fixture)?;
     let key = fixture.key("n");
     put(&mut *session, &key, b"5")?;
     let (most, half) = (u64::MAX, 1 << 63);
@@ -65,7 +71,7 @@ fn incr_down_stops_at_zero(fixture: &Fixture) -> Result<(), Failed> {
 }
 
 fn incr_wraps_at_two_to_the_64(fixture: &Fixture) -> Result<(), Failed> {
-    let mut session = fixture.session()?;
+    let mut session = alone(fixture)?;
     let key = fixture.key("n");
     put(&mut *session, &key, u64::MAX.to_string().as_bytes())?;
     counts(&mut *session, &key, Delta::Up(0), u64::MAX)?;
@@ -84,7 +90,7 @@ fn incr_of_an_absent_key_is_none_and_stores_nothing(fixture: &Fixture) -> Result
 }
 
 fn incr_of_an_absent_key_stores_the_initial_number(fixture: &Fixture) -> Result<(), Failed> {
-    let mut session = fixture.session()?;
+    let mut session = alone(fixture)?;
     let initial = Some(Initial { number: u64::MAX - 1, ttl: None });
     for (name, delta, wanted) in
         [("up", Delta::Up(1), u64::MAX), ("down", Delta::Down(u64::MAX), 0)]
