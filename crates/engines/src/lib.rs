@@ -4,6 +4,8 @@
 //! `session.rs`, and knows no other engine; `tiered` opens its parts with the catalog that its caller passes. Modules
 //! that several engines share stand beside the folders. These are built whichever engines are: [`network`] finds
 //! servers, [`counters`] counts, [`decimal`] spells numbers, [`header`] reads and writes the header before a value.
+//! `socket` is a connection, plain or encrypted, and `pipelined` sends requests on several of them without waiting: both
+//! are of `memcached:` and `redis:`.
 //! `sql` is the shared part of the engines that speak SQL: all but their drivers. `segment` is the shared part of
 //! `memory:` and `mmap:`: all but the place of the region. An engine takes a server or a directory of the machine
 //! through `larder-host`.
