@@ -26,7 +26,7 @@ const MEANINGS: [(&str, &str); 7] = [
     ),
     (
         "starved",
-        "Starved: connections with less than a third of the median's answers, in the worst round.",
+        "Starved: connections with less than a third of the median's answers, in the median round.",
     ),
     (
         "mean",

@@ -134,6 +134,8 @@ fn sizes(run: &Run) -> String {
     let swept: Vec<String> = if run.swept().contains(&"data_size") {
         let mut sizes: Vec<&PointValue> =
             points(run).into_iter().filter_map(|point| point.get("data_size")).collect();
+        // The parts of a scenario may share sizes.
+        sizes.sort();
         sizes.dedup();
         sizes.into_iter().map(|size| coordinate("data_size", size)).collect()
     } else {

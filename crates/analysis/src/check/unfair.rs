@@ -47,7 +47,7 @@ impl Check for Unfair {
 fn text(driven: Driven) -> String {
     let Driven { connections, answered_per_s, starved, .. } = driven;
     format!(
-        "in a round {starved} of {} got less than a third of the median's answers: the least {}, the median {}, the \
+        "in the median round {starved} of {} got less than a third of the median's answers: the least {}, the median {}, the \
          most {}",
         count(connections as usize, "connection"),
         rate(answered_per_s.least),

@@ -12,6 +12,8 @@ use crate::plan::Load;
 const STARVED: u64 = 3;
 /// With fewer answers of the median, chance alone makes such differences.
 const LEAST_ANSWERS: u64 = 30;
+/// In a shorter phase, a single time slice of a processor makes such differences.
+const LEAST_WALL_S: f64 = 0.1;
 
 /// The figures of the connections that the threads drove in a phase; `None` where each thread waited for its answers.
 pub(super) fn sample(
@@ -43,8 +45,8 @@ fn spread(mut answered: Vec<u64>, wall_s: f64) -> (Spread, u32) {
     let per_s = |count: u64| if wall_s > 0.0 { shortened(count as f64 / wall_s) } else { 0.0 };
     let at = |place: usize| answered.get(place).copied().unwrap_or(0);
     let middle = at(answered.len() / 2);
-    let is_starved =
-        |count: &u64| middle >= LEAST_ANSWERS && count.saturating_mul(STARVED) < middle;
+    let is_told = middle >= LEAST_ANSWERS && wall_s >= LEAST_WALL_S;
+    let is_starved = |count: &u64| is_told && count.saturating_mul(STARVED) < middle;
     let starved = answered.partition_point(is_starved);
     let most = at(answered.len().saturating_sub(1));
     let spread = Spread { least: per_s(at(0)), median: per_s(middle), most: per_s(most) };
@@ -64,7 +66,7 @@ pub(super) fn of_cell(rounds: &[&Entry]) -> Option<Driven> {
             median: median_of(|driven| driven.answered_per_s.median)?,
             most: median_of(|driven| driven.answered_per_s.most)?,
         },
-        starved: all.iter().map(|driven| driven.starved).max()?,
+        starved: lower_median(all.iter().map(|driven| driven.starved).collect()),
         outstanding_mean: typical(&all, |driven| driven.outstanding_mean),
         outstanding_most: all.iter().map(|driven| driven.outstanding_most).max()?,
         server_processors: typical(&all, |driven| driven.server_processors),
@@ -120,6 +122,12 @@ pub(super) fn comers_of_cell(rounds: &[&Entry]) -> Option<Comers> {
     })
 }
 
+/// The number in the middle; of two, the lower.
+fn lower_median(mut numbers: Vec<u32>) -> u32 {
+    numbers.sort_unstable();
+    numbers.get(numbers.len().saturating_sub(1) / 2).copied().unwrap_or(0)
+}
+
 /// The median of the rounds with this figure.
 fn typical<T>(all: &[T], of: impl Fn(&T) -> Option<f64>) -> Option<f64> {
     median(&all.iter().filter_map(of).collect::<Vec<_>>()).map(shortened)
@@ -139,6 +147,8 @@ mod tests {
         assert_eq!(spread, Spread { least: 0.0, median: 45.0, most: 100.0 });
         assert_eq!(starved, 2, "30 is a third of 90");
         assert_eq!(self::spread(vec![29, 0, 29], 1.0).1, 0, "chance");
+        assert_eq!(self::spread(vec![900, 0, 900], 0.09).1, 0, "a time slice");
+        assert_eq!([lower_median(vec![3, 0, 9]), lower_median(vec![0, 4])], [3, 0]);
         assert_eq!(self::spread(Vec::new(), 1.0), (Spread::default(), 0));
     }
 }

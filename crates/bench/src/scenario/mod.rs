@@ -74,6 +74,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("hit-ratio", include_str!("../../../../scenarios/hit-ratio.toml")),
     ("session", include_str!("../../../../scenarios/session.toml")),
     ("stampede", include_str!("../../../../scenarios/stampede.toml")),
+    ("servers", include_str!("../../../../scenarios/servers.toml")),
 ];
 
 impl Scenario {

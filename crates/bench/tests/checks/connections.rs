@@ -27,7 +27,7 @@ pub(crate) const CASES: &[Case] = &[
         fires_on: "three of two hundred connections with a tenth of the answers, made up",
         trips: || answered(3, 90.0),
         words: &[
-            "in a round 3 of 200 connections got less than a third of the median's answers",
+            "in the median round 3 of 200 connections got less than a third of the median's answers",
             "the least 90.0 /s, the median 900 /s, the most 950 /s",
         ],
         silent_on: "connections of which the least got a third, made up",

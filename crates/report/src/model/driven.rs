@@ -27,8 +27,9 @@ pub struct Driven {
     /// Requests that each connection got answered per second: the least, the median and the most of all connections. A
     /// request for many keys is one.
     pub answered_per_s: Spread,
-    /// Connections that got less than a third of the median's answers, where the median is 30 or more: with fewer, chance
-    /// alone makes such differences. Over all rounds, the most in one round.
+    /// Connections that got less than a third of the median's answers. 0 where the median is below 30 or the round is
+    /// shorter than 100 ms: there, chance or a time slice of a processor makes such differences. Over all rounds, the
+    /// number of the median round, rounded down.
     pub starved: u32,
     /// The requests that were outstanding on average, of all connections together: the sum of all service times over
     /// the time (Little's law). `null` without time.
