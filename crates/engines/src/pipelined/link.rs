@@ -170,6 +170,7 @@ impl<P: Peer> Link<P> {
     }
 
     /// The requests, and the engine's part of the link.
+    #[cfg(feature = "memcached")]
     #[inline]
     pub(crate) fn output_and_peer(&mut self) -> (&[u8], &mut P) {
         (&self.output.bytes, &mut self.peer)

@@ -51,11 +51,13 @@ impl<P: Peer> Links<P> {
     }
 
     /// Adds a link that is not open.
+    #[cfg(feature = "redis")]
     pub(crate) fn add(&mut self, peer: P) {
         self.all.push(Link::new(peer));
     }
 
     /// The engine's parts of the links, in their order.
+    #[cfg(feature = "redis")]
     pub(crate) fn peers(&self) -> impl Iterator<Item = &P> {
         self.all.iter().map(|link| &link.peer)
     }
@@ -154,6 +156,7 @@ impl<P: Peer> Links<P> {
     }
 
     /// As [`Pipeline::connect`](larder_store::Pipeline::connect).
+    #[cfg(feature = "memcached")]
     pub(crate) fn connect(&mut self) -> Result<()> {
         (0..self.all.len()).try_for_each(|link| self.opened(link).map(drop))
     }

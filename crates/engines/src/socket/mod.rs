@@ -53,6 +53,7 @@ impl Socket {
     }
 
     /// Sends all of several slices, one behind the other.
+    #[cfg(feature = "memcached")]
     pub(crate) fn send_slices(&mut self, slices: [&[u8]; 3]) -> io::Result<()> {
         if let Some(tls) = &mut self.tls {
             return tls.send_all(self.fd.as_fd(), &slices);
@@ -113,6 +114,7 @@ impl Socket {
     }
 
     /// Waits for `len` bytes, which are appended to `value`, and for a full `tail` behind them.
+    #[cfg(feature = "memcached")]
     pub(crate) fn receive_value(
         &mut self,
         value: &mut Vec<u8>,

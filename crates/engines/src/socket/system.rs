@@ -63,6 +63,7 @@ pub(super) fn receive_onto(
 }
 
 /// Waits for `len` bytes, which are appended to `value`, and for a full `tail` behind them.
+#[cfg(feature = "memcached")]
 pub(super) fn receive_value(
     socket: BorrowedFd<'_>,
     value: &mut Vec<u8>,
