@@ -22,6 +22,8 @@ pub(super) fn make_room(kept: &mut Vec<u8>, len: usize) {
     if kept.capacity() >= len {
         return;
     }
+    // In steps, so that answers of slowly growing lengths do not each allocate.
+    let len = if len <= SMALL { len.next_power_of_two() } else { len };
     if len > SMALL
         && let Some(mut spare) = SPARE.with_borrow_mut(Vec::pop)
     {
