@@ -84,7 +84,10 @@ fn refused() {
         ("pipeline = 2048", "--pipeline 2048: at most 1024 requests outstanding"),
         ("connect-rate = 20000", "--connect-rate 20000: at most 10000 connections a second"),
         ("keys = 9\nconnections = 10\nratio = '1:1'", "--connections 10 with --keys 9: each key"),
-        ("keys = 9\nconnections = 10", "--connections 10 with --pipeline 1 and 9 operations a round"),
+        (
+            "keys = 9\nconnections = 10",
+            "--connections 10 with --pipeline 1 and 9 operations a round",
+        ),
         ("requests = 9\nconnections = 10\noperations = 'get'", "use --requests 10 or more"),
         (
             "keys = 100\nconnections = 10\noperations = 'get'\nmultiget = 20",
