@@ -57,6 +57,10 @@ fn allocations_of(url: &str, requests: u32, (operation, pace): (Operation, &str)
 /// One allocation in a thousand operations. Progress and results make some tens.
 const MADE_BESIDE: u64 = 380;
 
+/// One allocation in ten requests of ten keys. With a server a run takes longer on a slow machine, and its counters are
+/// read and its answers cut more often. An allocation of each request would be ten times as many.
+const MADE_BESIDE_SERVERS: u64 = 3_800;
+
 /// Whether memcached can run here; where everything must run, it has to.
 fn has_memcached() -> bool {
     let recipe = &ENGINES.find("memcached").expect("it is built in").recipes[0];
@@ -90,10 +94,8 @@ fn more_operations_make_no_more_allocations() {
                 continue;
             }
             let more = growth(url, operation, &pace);
-            assert!(
-                more < MADE_BESIDE,
-                "{url} {operation}: {more} more of many connections: {pace}"
-            );
+            let most = if url == "null:" { MADE_BESIDE } else { MADE_BESIDE_SERVERS };
+            assert!(more < most, "{url} {operation}: {more} more of many connections: {pace}");
         }
     }
     // A stack allocates no more than the tier that answers; LMDB itself allocates.
