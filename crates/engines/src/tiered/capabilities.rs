@@ -27,6 +27,8 @@ pub(super) fn combined(tiers: &[Capabilities], cap: Option<Duration>) -> Capabil
         version: false,
         // An upper tier does not know tags, and a prefix finds there only the entries that it happens to hold.
         groups: false,
+        // A stack asks its tiers one after the other, and waits for each answer.
+        pipeline: false,
         namespaces: all(|tier| tier.namespaces),
         // A child would not see what its parent writes above, and a lock of a stack may be held by a thread that it lacks.
         forks: false,
@@ -98,7 +100,7 @@ mod tests {
         groups: true,
         leases: true,
         tokens: true,
-        pipeline: false,
+        pipeline: true,
         namespaces: true,
         forks: true,
         clear: true,
@@ -116,7 +118,8 @@ mod tests {
         let mute = Capabilities { ttl_left: false, flags: false, max_value_len: Some(9), ..FULL };
         let stack = combined(&[mute, FULL], None);
         assert_eq!((stack.flags, stack.ttl_left, stack.version), (false, false, false));
-        assert!(!combined(&[FULL, FULL], None).groups);
+        let whole = combined(&[FULL, FULL], None);
+        assert!(!whole.groups && !whole.pipeline);
         assert_eq!((stack.max_value_len, stack.touch), (Some(1 << 20), true));
         assert!(combined(&[FULL, FULL], None).ttl_left);
         assert!(!combined(&[FULL, FULL], CAP).ttl_left, "L1 tells only what is left of its own");
