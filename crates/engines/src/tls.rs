@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use larder_store::{Error, Result};
+use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
@@ -82,7 +82,7 @@ pub(crate) fn without_resumption(
         (None, _) => of_system(),
     };
     let mut config = client(engine, trust, authorities)?;
-    config.resumption = Resumption::disabled();
+    config.resumption = rustls::client::Resumption::disabled();
     Ok(config)
 }
 
