@@ -1,5 +1,7 @@
 //! The ways in which one operation uses a key.
 
+use larder_store::Operation;
+
 /// The use that an operation makes of its key, as a trace recorded it or as a phase draws it. An operation of a workload
 /// may be made of several: a `get_many` is a get of each key.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -15,4 +17,22 @@ pub enum Access {
     Delete,
     /// Renew the TTL.
     Touch,
+}
+
+impl Access {
+    /// Whether the use may leave another value, or none, under its key.
+    pub fn changes(self) -> bool {
+        !matches!(self, Self::Get | Self::Touch)
+    }
+
+    /// The operation of a request for this key alone.
+    pub fn operation(self) -> Operation {
+        match self {
+            Self::Get => Operation::Get,
+            Self::Set => Operation::Set,
+            Self::GetOrSet => Operation::GetOrSet,
+            Self::Delete => Operation::Delete,
+            Self::Touch => Operation::Touch,
+        }
+    }
 }

@@ -9,6 +9,7 @@ use super::{Permissions, TargetSlot};
 use crate::environment::available_memory;
 use crate::error::{Result, usage};
 use crate::guest;
+use crate::measure::UNSENT_BYTES;
 use crate::plan::{MAX_VALUE, Plan, PlannedPoint, PlannedTarget, plan_targets, sizes_and_keys};
 use crate::scenario::Scenario;
 use crate::target::Target;
@@ -18,8 +19,6 @@ use larder_workload::{SizeSpec, WorkloadSpec};
 const MOST_OF_WHAT_IS_FREE: f64 = 0.8;
 /// Room that a file takes at least, in bytes.
 const BLOCK: u64 = 4096;
-/// Requests of one connection that may wait for room in its socket, in bytes: no further request is added beyond.
-const UNSENT: u64 = 128 << 10;
 /// Bytes that the kernel keeps for a connection at most, of both directions, by its defaults.
 const ON_A_SOCKET: u64 = 10 << 20;
 /// Bytes of an operation that is outstanding, with its place among the requests.
@@ -169,7 +168,7 @@ fn of_connections(point: &PlannedPoint) -> u64 {
     let request = if writes { value * point.multiset as u64 } else { 0 };
     let request = request + keys * point.keys.longest() as u64;
     let pipeline = point.load.map_or(1, |load| load.pipeline);
-    let unsent = (u64::from(pipeline) * request).min(UNSENT);
+    let unsent = (u64::from(pipeline) * request).min(UNSENT_BYTES as u64);
     // Each outstanding operation is kept with what is known of its key, until it is answered.
     let operations = u64::from(pipeline) * keys * OPERATION;
     let each = SESSION + unsent + request + value + operations;

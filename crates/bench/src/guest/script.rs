@@ -248,7 +248,7 @@ impl Script {
             }
             if done > steps.len() {
                 // A repeated step stores an older value than the step before it, so the state of these keys is unknown.
-                for step in steps.iter().filter(|step| writes(step.kind)) {
+                for step in steps.iter().filter(|step| step.kind.changes()) {
                     state.forget(step.under);
                 }
             }
@@ -389,14 +389,6 @@ pub(super) struct PhaseDone {
 pub(super) fn operation_of(kind: Access, multiget: usize) -> Operation {
     match kind {
         Access::Get if multiget > 1 => Operation::GetMany,
-        Access::Get => Operation::Get,
-        Access::Set => Operation::Set,
-        Access::GetOrSet => Operation::GetOrSet,
-        Access::Delete => Operation::Delete,
-        Access::Touch => Operation::Touch,
+        kind => kind.operation(),
     }
-}
-
-fn writes(kind: Access) -> bool {
-    matches!(kind, Access::Set | Access::GetOrSet | Access::Delete)
 }

@@ -24,13 +24,6 @@ pub(crate) struct Op {
     pub(crate) kind: Access,
 }
 
-impl Op {
-    /// Whether the operation may leave another value, or none, under its key.
-    pub(super) fn changes(self) -> bool {
-        !matches!(self.kind, Access::Get | Access::Touch)
-    }
-}
-
 /// Some operations with their keys as bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Block {

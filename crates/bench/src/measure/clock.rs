@@ -59,6 +59,42 @@ pub(crate) fn wake_in_time() {
     }
 }
 
+/// CPU time of one thread, in nanoseconds.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ThreadCpu {
+    /// User and system together.
+    pub(crate) cpu_ns: u64,
+    /// The part in the system's kernel.
+    pub(crate) system_ns: u64,
+}
+
+impl ThreadCpu {
+    /// The calling thread's, so far.
+    pub(crate) fn now() -> Self {
+        Self { cpu_ns: thread_cpu_ns(), system_ns: thread_system_ns() }
+    }
+
+    /// What was added since an earlier reading.
+    pub(crate) fn since(self, before: Self) -> Self {
+        Self {
+            cpu_ns: self.cpu_ns - before.cpu_ns,
+            system_ns: self.system_ns.saturating_sub(before.system_ns),
+        }
+    }
+
+    /// Adds the time since an earlier reading.
+    pub(crate) fn add_since(&mut self, before: Self) {
+        let more = Self::now().since(before);
+        self.cpu_ns += more.cpu_ns;
+        self.system_ns += more.system_ns;
+    }
+}
+
+/// A time as a number of nanoseconds.
+pub(crate) fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// CPU time of the calling thread, user and system.
 pub fn thread_cpu_ns() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
@@ -66,7 +102,7 @@ pub fn thread_cpu_ns() -> u64 {
 
 /// The part of the calling thread's CPU time that the system's kernel used. Where the kernel counts it in ticks, it is right
 /// over many ticks only.
-pub(crate) fn thread_system_ns() -> u64 {
+fn thread_system_ns() -> u64 {
     // SAFETY: all bytes 0 are a value of this structure, which has room for all that is written.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();

@@ -10,6 +10,7 @@ use hdrhistogram::Histogram;
 use larder_store::{Answer, Error, Result, Store};
 
 use super::clock::{now_ns, sleep_until, thread_cpu_ns};
+use super::judge::verify;
 use super::key_state::KeyState;
 use super::tally::Tally;
 use larder_workload::{Finding, KeySpace, Values};
@@ -148,10 +149,9 @@ impl<'a> Comings<'a> {
     fn judge(&self, index: u32, answer: Answer<'_>, engine: &'static str) -> Result<()> {
         let finding = match answer {
             Answer::Miss => Finding::Right,
-            Answer::Hit { value, .. } if self.replays => self.values.verify_any(value),
             Answer::Hit { value, .. } => {
-                let newest = || self.state.newest(index);
-                self.values.verify(index, self.state.base(), newest, value)
+                let expected = (index, self.state.base());
+                verify(self.values, self.state, self.replays, expected, value)
             }
             Answer::Failed(error) => return Err(error),
             _ => Finding::Damaged,

@@ -136,7 +136,8 @@ impl Part<'_> {
             Ok(poll) => poll,
             Err(error) => {
                 tallies.first().into_iter().for_each(|tally| tally.note_error(&error));
-                return between(gate, || Share::given_up(tallies));
+                let share = Share { tallies, gave_up: true, ..Share::default() };
+                return between(gate, || share);
             }
         };
         let values = draws.values;

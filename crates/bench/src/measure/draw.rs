@@ -174,9 +174,7 @@ impl<'a> Draw<'a> {
     pub(crate) fn fill(&mut self, block: &mut Block, count: usize) {
         block.clear();
         block.per_draw = self.work.per_draw(self.source.group);
-        let count = count.div_ceil(block.per_draw);
-        let left = self.end.saturating_sub(self.next).div_ceil(u64::from(self.threads));
-        let count = usize::try_from(left).map_or(count, |left| left.min(count));
+        let count = count.div_ceil(block.per_draw).min(self.draws_left());
         block.picks.clear();
         block.picks.resize(count, 0);
         if let Work::Drawn { .. } | Work::Chained(_) | Work::Grouped = self.work {
@@ -217,9 +215,14 @@ impl<'a> Draw<'a> {
 
     /// The operations of this thread that are left to draw, or more than any memory holds where time ends the phase.
     pub(super) fn n_left(&self) -> usize {
-        let left = self.end.saturating_sub(self.next).div_ceil(u64::from(self.threads));
         let per_draw = self.work.per_draw(self.source.group);
-        usize::try_from(left).unwrap_or(usize::MAX).min(usize::MAX / 4 / per_draw) * per_draw
+        self.draws_left().min(usize::MAX / 4 / per_draw) * per_draw
+    }
+
+    /// The draws of this thread that are left.
+    fn draws_left(&self) -> usize {
+        let left = self.end.saturating_sub(self.next).div_ceil(u64::from(self.threads));
+        usize::try_from(left).unwrap_or(usize::MAX)
     }
 
     /// Whether every operation of this thread has been drawn.

@@ -219,7 +219,7 @@ impl<'a> Judge<'a> {
     #[inline]
     fn found(&mut self, operation: Operation, op: Op, took: impl Took, value: &[u8]) {
         let values = self.composer.values();
-        let finding = verify(values, self.state, self.orders, op, value);
+        let finding = verify(values, self.state, self.orders.replays, (op.key, op.version), value);
         let tally = self.tallies.of(operation);
         tally.found(finding, value.len(), took);
         if finding != Finding::Right {
@@ -307,17 +307,19 @@ pub(super) fn asked(state: &KeyState, op: Op) -> Asked {
     Asked { key: op.key, oldest: op.version, base: state.base() }
 }
 
+/// Judges the value of a key, whose versions from `oldest` on are right. A store that `replays` the last set may give back
+/// any whole value.
 #[inline]
 pub(super) fn verify(
     values: &Values,
     state: &KeyState,
-    orders: Orders<'_>,
-    op: Op,
+    replays: bool,
+    (key, oldest): (u32, u32),
     value: &[u8],
 ) -> Finding {
-    if orders.replays {
+    if replays {
         values.verify_any(value)
     } else {
-        values.verify(op.key, op.version, || state.newest(op.key), value)
+        values.verify(key, oldest, || state.newest(key), value)
     }
 }

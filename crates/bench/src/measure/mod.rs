@@ -29,6 +29,7 @@ pub use comers::{Comers, Coming, Idle};
 pub(crate) use curve::{curve, up_to};
 pub(crate) use draw::{Draw, DrawPlan};
 pub(crate) use key_state::KeyState;
+pub(crate) use lanes::UNSENT_BYTES;
 pub(crate) use pace::Arrivals;
 pub use packed::Packed;
 pub use phase::{Driven, Offered, PhasePlan, PhaseResult};

@@ -7,6 +7,7 @@ use std::time::Duration;
 use larder_report::Operation;
 use larder_store::{Session, SetOptions};
 
+use super::clock::nanoseconds;
 use super::comers::{Comers, Coming};
 use super::crew::{Crew, Worked};
 use super::draw::DrawPlan;
@@ -284,10 +285,6 @@ fn await_not_started(
 fn share_of(count: u64, some: u64, all: u64) -> u64 {
     let part = u128::from(count) * u128::from(some) / u128::from(all.max(1));
     u64::try_from(part).unwrap_or(u64::MAX)
-}
-
-fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "nanoseconds of hours fit a double")]

@@ -251,7 +251,9 @@ impl<'a> Answers<'a> {
         if std::mem::replace(&mut self.found[i], true) {
             return self.stray(value);
         }
-        let finding = verify(self.values, self.state, self.orders, self.ops[i], value);
+        let Op { key, version, .. } = self.ops[i];
+        let replays = self.orders.replays;
+        let finding = verify(self.values, self.state, replays, (key, version), value);
         self.n.found += 1;
         let gone_after_ns = self.orders.gone_after_ns;
         let outlived = self.state.has_outlived(self.ops[i].key, self.began_ns, gone_after_ns);

@@ -1,5 +1,7 @@
 //! Requests that store many keys: one time for all keys of a request, and an outcome for each key.
 
+use std::ops::Range;
+
 use larder_report::Operation;
 use larder_store::{Error, Put, Result, SetDone, SetOptions, SetOutcome};
 
@@ -10,6 +12,7 @@ use super::key_state::KeyState;
 use super::pace::{Begun, Pace};
 use super::tally::Tally;
 use super::worker::Worker;
+use larder_workload::Composer;
 
 /// The bytes of the values that are made together, unless one request has more.
 const MADE_BYTES: usize = 4 << 20;
@@ -21,7 +24,9 @@ impl<P: Pace> Worker<'_, P> {
     /// has the time of making its value, and a set of many keys has not.
     pub(super) fn stores(&mut self, block: &mut Block, left: Option<u64>) -> u64 {
         let values = std::mem::take(&mut self.made);
-        let puts: Vec<Put<'_>> = puts(block, &values, self.judge.orders.set_options);
+        let places = 0..block.ops.len();
+        let puts: Vec<Put<'_>> =
+            puts(block, places, &values, self.judge.orders.set_options).collect();
         let mut failed = Vec::new();
         let start = self.start();
         let end = left.map_or(u64::MAX, |left| start + left);
@@ -64,15 +69,6 @@ impl<P: Pace> Worker<'_, P> {
         self.made = values;
         self.free = then;
         then - start
-    }
-
-    /// Makes the values of a block, one behind the other.
-    pub(super) fn make(&mut self, block: &Block) {
-        self.made.clear();
-        for op in &block.ops {
-            let value = self.judge.composer.compose(op.key, op.version, op.len);
-            self.made.extend_from_slice(value);
-        }
     }
 
     /// The most operations of a block whose values are made together.
@@ -181,13 +177,25 @@ pub(super) fn note_renewals(state: &KeyState, ops: &[Op], now_ns: u64) {
     }
 }
 
-/// The entries of a block.
-fn puts<'b>(block: &'b Block, values: &'b [u8], options: SetOptions) -> Vec<Put<'b>> {
+/// Makes the values of these operations, one behind the other.
+pub(super) fn make(composer: &mut Composer, ops: &[Op], made: &mut Vec<u8>) {
+    made.clear();
+    for op in ops {
+        made.extend_from_slice(composer.compose(op.key, op.version, op.len));
+    }
+}
+
+/// The entries of these operations of a block, with their values as they were made.
+pub(super) fn puts<'b>(
+    block: &'b Block,
+    places: Range<usize>,
+    values: &'b [u8],
+    options: SetOptions,
+) -> impl Iterator<Item = Put<'b>> {
     let mut rest = values;
-    let put = |i: usize| {
+    places.map(move |i| {
         let (value, behind) = rest.split_at(block.ops[i].len as usize);
         rest = behind;
         Put { key: block.key(i), value, options }
-    };
-    (0..block.ops.len()).map(put).collect()
+    })
 }

@@ -98,13 +98,14 @@ impl Work {
 
     /// Whether the work stores or deletes entries, so that later phases depend on it.
     pub(crate) fn changes(&self) -> bool {
-        let changes = |kind: &Access| !matches!(kind, Access::Get | Access::Touch);
         match self {
-            Self::Each(kind) => changes(kind),
-            Self::Drawn { ratio, read, .. } => ratio.sets > 0 || ratio.deletes > 0 || changes(read),
-            Self::Chained(kinds) => kinds.iter().any(changes),
+            Self::Each(kind) => kind.changes(),
+            Self::Drawn { ratio, read, .. } => {
+                ratio.sets > 0 || ratio.deletes > 0 || read.changes()
+            }
+            Self::Chained(kinds) => kinds.iter().any(|kind| kind.changes()),
             Self::Grouped => false,
-            Self::Replayed { read, writes } => *writes || changes(read),
+            Self::Replayed { read, writes } => *writes || read.changes(),
         }
     }
 

@@ -15,12 +15,13 @@ use larder_report::Operation;
 use larder_store::{Error, Session};
 
 use super::block::{Block, Op};
-use super::clock::{now_ns, thread_cpu_ns, thread_system_ns};
+use super::clock::{ThreadCpu, nanoseconds, now_ns};
 use super::failures::Failures;
 use super::judge::{Fill, Finished, Judge, stored};
 use super::loads::Load;
 use super::pace::{Begun, Pace};
 use super::requests::groups;
+use super::stores::make;
 use super::tally::Tallies;
 use larder_workload::{Access, Values};
 
@@ -53,7 +54,7 @@ pub(super) struct Worker<'a, P> {
 }
 
 /// The results of one thread.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Share {
     pub(super) tallies: Tallies,
     /// Time in the measured segments; of several threads, all the time from the first segment to the last.
@@ -72,23 +73,6 @@ pub(super) struct Share {
     pub(super) answered: Vec<u64>,
     /// The most requests that were outstanding at once.
     pub(super) most_outstanding: u64,
-}
-
-impl Share {
-    /// The share of a thread that could not begin.
-    pub(super) fn given_up(tallies: Tallies) -> Self {
-        Self {
-            tallies,
-            wall_ns: 0,
-            barrier_ns: 0,
-            timed_cpu_ns: 0,
-            timed_system_ns: 0,
-            cpu_ns: 0,
-            gave_up: true,
-            answered: Vec::new(),
-            most_outstanding: 0,
-        }
-    }
 }
 
 impl<'a, P: Pace> Worker<'a, P> {
@@ -118,14 +102,12 @@ impl<'a, P: Pace> Worker<'a, P> {
     pub(super) fn run(mut self) -> Share {
         let orders = self.judge.orders;
         let mut block = Block::default();
-        let (mut draw_cpu_ns, mut draw_system_ns) = (0, 0);
-        let (began, cpu_began) = (*orders.began.get_or_init(now_ns), thread_cpu_ns());
-        let system_began = thread_system_ns();
+        let mut draws = ThreadCpu::default();
+        let (began, cpu_began) = (*orders.began.get_or_init(now_ns), ThreadCpu::now());
         self.judge.origin = began;
         self.free = began;
         let mut size: usize = 16;
-        let limit = orders.time_limit;
-        let limit = limit.map(|limit| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
+        let limit = orders.time_limit.map(nanoseconds);
         self.pace.start(began, limit.map_or(u64::MAX, |limit| began.saturating_add(limit)));
         while !self.judge.draw.is_over() && !self.failures.gave_up() && !self.pace.is_over() {
             // An open loop ends by itself.
@@ -134,16 +116,15 @@ impl<'a, P: Pace> Worker<'a, P> {
             if orders.stop.load(Ordering::Relaxed) || left == Some(0) {
                 break;
             }
-            let (cpu, system) = (thread_cpu_ns(), thread_system_ns());
+            let before = ThreadCpu::now();
             let stores = self.request == Some(Operation::SetMany);
             let most = if stores { self.most_made() } else { usize::MAX };
             let whole = size.min(most).next_multiple_of(orders.keys_a_request);
             self.judge.draw.fill(&mut block, whole);
             if stores {
-                self.make(&block);
+                make(&mut self.judge.composer, &block.ops, &mut self.made);
             }
-            draw_cpu_ns += thread_cpu_ns() - cpu;
-            draw_system_ns += thread_system_ns().saturating_sub(system);
+            draws.add_since(before);
             let took = match self.request {
                 Some(Operation::SetMany) => self.stores(&mut block, left),
                 Some(request) => self.requests(request, &block, left),
@@ -159,23 +140,17 @@ impl<'a, P: Pace> Worker<'a, P> {
         if let (Err(error), Some(tally)) = (&settled, self.judge.tallies.first()) {
             tally.note_error(error);
         }
-        let cpu_ns = thread_cpu_ns() - cpu_began;
-        let system_ns = thread_system_ns().saturating_sub(system_began);
-        let wall_ns = if self.stops_clock() { self.timed_ns } else { now_ns() - began };
-        let timed_cpu_ns = cpu_ns - draw_cpu_ns;
-        let timed_system_ns = system_ns.saturating_sub(draw_system_ns);
-        let gave_up = self.failures.gave_up() || settled.is_err();
-        let tallies = self.judge.tallies;
+        let ran = ThreadCpu::now().since(cpu_began);
+        let timed = ran.since(draws);
         Share {
-            tallies,
-            wall_ns,
+            wall_ns: if self.stops_clock() { self.timed_ns } else { now_ns() - began },
             barrier_ns,
-            timed_cpu_ns,
-            timed_system_ns,
-            cpu_ns,
-            gave_up,
-            answered: Vec::new(),
-            most_outstanding: 1,
+            timed_cpu_ns: timed.cpu_ns,
+            timed_system_ns: timed.system_ns,
+            cpu_ns: ran.cpu_ns,
+            gave_up: self.failures.gave_up() || settled.is_err(),
+            tallies: self.judge.tallies,
+            ..Share::default()
         }
     }
 
@@ -223,7 +198,7 @@ impl<'a, P: Pace> Worker<'a, P> {
             };
             if done.failed {
                 self.failures.count(begun.at(), done.at, done.unanswered);
-                if op.changes() {
+                if op.kind.changes() {
                     self.judge.draw.write_failed(block, i, !done.lost);
                 }
             } else {

@@ -45,16 +45,43 @@ impl<'a, B: Begun> Lane<'a, B> {
         }
     }
 
-    /// The session's part that sends without waiting. A plan gives lanes only to targets that have it.
+    /// The session's part that sends without waiting.
     #[inline]
     pub(super) fn pipeline(&mut self) -> &mut dyn Pipeline {
-        self.session.pipeline().expect("the plan has asked for this capability")
+        pipeline_of(self.session)
+    }
+
+    /// The session, and the judgement of what arrives on it.
+    #[inline]
+    pub(super) fn open_inbox<'i, 'j>(
+        &'i mut self,
+        judge: &'i mut Judge<'j>,
+        failures: &'i mut Failures,
+        request: Option<Operation>,
+    ) -> (&'i mut dyn Session, Inbox<'i, 'j, B>) {
+        judge.draw.act_for(self.number);
+        let inbox = Inbox {
+            judge,
+            failures,
+            outstanding: &mut self.outstanding,
+            drawn: &mut self.block.ops[self.next..],
+            answered: &mut self.answered,
+            engine: self.session.engine(),
+            request,
+        };
+        (&mut *self.session, inbox)
     }
 
     /// The operations that are drawn and not sent.
     pub(super) fn n_drawn(&self) -> usize {
         self.block.ops.len() - self.next
     }
+}
+
+/// A session's part that sends without waiting. A plan gives lanes only to targets that have it.
+#[inline]
+pub(super) fn pipeline_of(session: &mut dyn Session) -> &mut dyn Pipeline {
+    session.pipeline().expect("the plan has asked for this capability")
 }
 
 /// The requests of a lane that have no answer yet. A slot's place is the number of its request.
@@ -154,6 +181,8 @@ pub(super) struct Inbox<'i, 'a, B> {
     pub(super) outstanding: &'i mut Outstanding<B>,
     /// The operations that are drawn for the lane and not sent.
     pub(super) drawn: &'i mut [Op],
+    /// Requests of the lane that were answered.
+    pub(super) answered: &'i mut u64,
     pub(super) engine: &'static str,
     /// The operation that a request of many keys is.
     pub(super) request: Option<Operation>,
@@ -201,7 +230,7 @@ impl<B: Begun> Inbox<'_, '_, B> {
     #[inline]
     fn over(&mut self, id: usize, op: Op, begun: B, done: Finished, was_sent: bool) -> Next {
         if done.failed {
-            self.failed(id, op, begun, done, was_sent);
+            self.failed(op, begun, done, was_sent);
         } else {
             self.failures.end_at(done.at);
         }
@@ -210,23 +239,21 @@ impl<B: Begun> Inbox<'_, '_, B> {
     }
 
     #[cold]
-    fn failed(&mut self, id: usize, op: Op, begun: B, done: Finished, was_sent: bool) {
+    fn failed(&mut self, op: Op, begun: B, done: Finished, was_sent: bool) {
         self.failures.count(begun.at(), done.at, done.unanswered);
         let is_lost = done.lost && was_sent;
         if is_lost {
-            self.judge.tallies.of(operation_of(op.kind)).counts.lost += 1;
+            self.judge.tallies.of(op.kind.operation()).counts.lost += 1;
         }
-        if op.changes() {
-            self.write_failed(id, op, is_lost);
+        if op.kind.changes() {
+            self.write_failed(op, is_lost);
         }
     }
 
     /// Later operations on the key, sent or not, may rightly see the value from before.
-    fn write_failed(&mut self, id: usize, op: Op, is_lost: bool) {
+    fn write_failed(&mut self, op: Op, is_lost: bool) {
         let Self { judge, outstanding, drawn, .. } = self;
-        let own = id * outstanding.keys_a_request;
-        let sent = outstanding.ops.iter_mut().enumerate().filter(|(i, _)| *i != own);
-        let later = sent.map(|(_, op)| op).chain(drawn.iter_mut());
+        let later = outstanding.ops.iter_mut().chain(drawn.iter_mut());
         judge.draw.write_of_failed(op, later, !is_lost);
     }
 
@@ -257,7 +284,7 @@ impl<B: Begun> Inbox<'_, '_, B> {
                 slot.done = outcomes.done;
                 if let Some(is_lost) = failed {
                     let op = ops[place];
-                    self.write_failed(id, op, is_lost);
+                    self.write_failed(op, is_lost);
                 }
                 return Next::More;
             }
@@ -284,7 +311,7 @@ impl<B: Begun> Inbox<'_, '_, B> {
             for place in first..first + slot.n_ops {
                 if !self.outstanding.found[place] {
                     let op = self.outstanding.ops[place];
-                    self.write_failed(id, op, true);
+                    self.write_failed(op, true);
                 }
             }
             done.stored == 0
@@ -334,17 +361,6 @@ impl<B: Begun> Inbox<'_, '_, B> {
             Answer::Failed(error) => Err(error),
             other => Err(unexpected(self.engine, &other)),
         }
-    }
-}
-
-/// The operation whose tally has a request of one key.
-fn operation_of(kind: Access) -> Operation {
-    match kind {
-        Access::Get => Operation::Get,
-        Access::Set => Operation::Set,
-        Access::GetOrSet => Operation::GetOrSet,
-        Access::Delete => Operation::Delete,
-        Access::Touch => Operation::Touch,
     }
 }
 

@@ -23,13 +23,13 @@ use std::time::Duration;
 use larder_report::Operation;
 use larder_store::{Answer, Error, Put, Session};
 
-use super::clock::{now_ns, thread_cpu_ns, thread_system_ns};
+use super::clock::{ThreadCpu, nanoseconds, now_ns};
 use super::failures::Failures;
 use super::judge::Judge;
 use super::pace::{Begun, Pace, Start};
-use super::stores::note_renewals;
+use super::stores::{make, note_renewals, puts};
 use super::worker::Share;
-use lane::{Inbox, Lane, Next};
+use lane::{Lane, Next, pipeline_of};
 use larder_workload::{Access, Values};
 use poll::Events;
 pub(super) use poll::Poll;
@@ -58,6 +58,8 @@ pub(super) struct Driver<'a, P: Pace> {
     poll: Arc<Poll>,
     events: Events,
     room: Vec<u8>,
+    /// Requests that each lane has outstanding at most.
+    pipeline: usize,
     /// The lanes that may send another request, and since when; a lane stands here once for each.
     free: VecDeque<(u32, u64)>,
     /// The lanes whose answers are there although no socket says so, and those that are looked at now.
@@ -88,8 +90,8 @@ pub(super) struct Driver<'a, P: Pace> {
     has_abandoned: bool,
     n_outstanding: u64,
     most_outstanding: u64,
-    draw_cpu_ns: u64,
-    draw_system_ns: u64,
+    /// CPU time of the draws.
+    draws: ThreadCpu,
     /// Time for which the clock stood still.
     paused_ns: u64,
 }
@@ -115,7 +117,6 @@ impl<'a, P: Pace> Driver<'a, P> {
             // A connection that cannot be opened fails the first request, which is counted.
             let _ = pipeline.watch_with(poll.watch_for(at)).and_then(|()| pipeline.connect());
         }
-        let n_requests = lanes.len() * pipeline;
         let made = if operations == [Operation::SetMany] { keys_a_request } else { 0 };
         let failures = Failures::of(lanes.len());
         Self {
@@ -125,7 +126,8 @@ impl<'a, P: Pace> Driver<'a, P> {
             poll,
             events: Events::new(),
             room: vec![0; ROOM_BYTES],
-            free: VecDeque::with_capacity(n_requests),
+            pipeline,
+            free: VecDeque::with_capacity(lanes.len() * pipeline),
             ready: Vec::with_capacity(lanes.len()),
             looked_at: Vec::with_capacity(lanes.len()),
             fills: Vec::with_capacity(pipeline),
@@ -143,8 +145,7 @@ impl<'a, P: Pace> Driver<'a, P> {
             has_abandoned: false,
             n_outstanding: 0,
             most_outstanding: 0,
-            draw_cpu_ns: 0,
-            draw_system_ns: 0,
+            draws: ThreadCpu::default(),
             paused_ns: 0,
             lanes,
         }
@@ -153,16 +154,13 @@ impl<'a, P: Pace> Driver<'a, P> {
     /// Works through the thread's share.
     pub(super) fn run(mut self) -> Share {
         let orders = self.judge.orders;
-        let (began, cpu_began) = (*orders.began.get_or_init(now_ns), thread_cpu_ns());
-        let system_began = thread_system_ns();
+        let (began, cpu_began) = (*orders.began.get_or_init(now_ns), ThreadCpu::now());
         self.judge.origin = began;
-        let limit = orders.time_limit;
-        let limit = limit.map(|limit| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
+        let limit = orders.time_limit.map(nanoseconds);
         let end = limit.map_or(u64::MAX, |limit| began.saturating_add(limit));
         self.pace.start(began, end);
         self.deadline = if P::IS_OPEN { u64::MAX } else { end };
-        let n_slots = self.free.capacity() / self.lanes.len().max(1);
-        for _ in 0..n_slots {
+        for _ in 0..self.pipeline {
             self.free.extend((0..).take(self.lanes.len()).map(|lane| (lane, began)));
         }
         self.go_on(began);
@@ -173,14 +171,14 @@ impl<'a, P: Pace> Driver<'a, P> {
         if !self.is_stopped() {
             self.pace.finish();
         }
-        let cpu_ns = thread_cpu_ns() - cpu_began;
-        let system_ns = thread_system_ns().saturating_sub(system_began);
+        let ran = ThreadCpu::now().since(cpu_began);
+        let timed = ran.since(self.draws);
         Share {
             wall_ns: last - began - self.paused_ns,
             barrier_ns: 0,
-            timed_cpu_ns: cpu_ns - self.draw_cpu_ns,
-            timed_system_ns: system_ns.saturating_sub(self.draw_system_ns),
-            cpu_ns,
+            timed_cpu_ns: timed.cpu_ns,
+            timed_system_ns: timed.system_ns,
+            cpu_ns: ran.cpu_ns,
             gave_up: self.failures.gave_up() || self.has_abandoned,
             answered: self.lanes.iter().map(|lane| lane.answered).collect(),
             most_outstanding: self.most_outstanding,
@@ -203,8 +201,7 @@ impl<'a, P: Pace> Driver<'a, P> {
     }
 
     /// Sends requests on the lanes that may have another, as far as requests are due.
-    fn go_on(&mut self, now: u64) {
-        let mut now = now;
+    fn go_on(&mut self, mut now: u64) {
         self.due = None;
         let mut last = None;
         while let Some((at, free)) = self.free.front().copied() {
@@ -221,8 +218,7 @@ impl<'a, P: Pace> Driver<'a, P> {
                 self.lanes[at as usize].held_back += 1;
                 continue;
             }
-            let lane = &self.lanes[at as usize];
-            if lane.n_drawn() == 0 && self.draw(at as usize) {
+            if self.lanes[at as usize].n_drawn() == 0 && self.draw(at as usize) {
                 now = self.drawn_at;
             }
             let lane = &self.lanes[at as usize];
@@ -288,11 +284,11 @@ impl<'a, P: Pace> Driver<'a, P> {
         if self.judge.draw.is_over() {
             return false;
         }
-        let (cpu, system) = (thread_cpu_ns(), thread_system_ns());
+        let before = ThreadCpu::now();
         let stops_clock = self.judge.orders.alone && !P::IS_OPEN;
         let began = if stops_clock { now_ns() } else { 0 };
         let keys = self.judge.orders.keys_a_request;
-        let requests = (self.free.capacity() / self.lanes.len()).max(DRAWN_REQUESTS);
+        let requests = self.pipeline.max(DRAWN_REQUESTS);
         let in_order = self.judge.draw.keeps_order();
         // A phase that is about to end has work for every lane, as long as it lasts.
         let left = self.judge.draw.n_left().div_ceil(self.lanes.len()).next_multiple_of(keys);
@@ -321,8 +317,7 @@ impl<'a, P: Pace> Driver<'a, P> {
                 break;
             }
         }
-        self.draw_cpu_ns += thread_cpu_ns() - cpu;
-        self.draw_system_ns += thread_system_ns().saturating_sub(system);
+        self.draws.add_since(before);
         self.drawn_at = now_ns();
         if stops_clock {
             let paused = self.drawn_at - began;
@@ -341,24 +336,16 @@ impl<'a, P: Pace> Driver<'a, P> {
         let ops = &lane.block.ops[first..end];
         let id = lane.outstanding.take(ops, begun);
         let Judge { state, composer, orders, .. } = &mut self.judge;
-        let pipeline = lane.session.pipeline().expect("the plan has asked for this capability");
+        let pipeline = pipeline_of(lane.session);
         let (op, key) = (ops[0], lane.block.key(first));
         let sent = match (self.request, op.kind) {
             (Some(Operation::SetMany), _) => {
                 note_renewals(state, ops, begun.at());
-                self.made.clear();
-                for op in ops {
-                    self.made.extend_from_slice(composer.compose(op.key, op.version, op.len));
-                }
-                let mut puts = recycled(std::mem::take(&mut self.puts));
-                let mut rest = &self.made[..];
-                for (i, op) in (first..end).zip(ops) {
-                    let (value, behind) = rest.split_at(op.len as usize);
-                    rest = behind;
-                    puts.push(Put { key: lane.block.key(i), value, options: orders.set_options });
-                }
-                let sent = pipeline.set_many(id, &puts);
-                self.puts = recycled(puts);
+                make(composer, ops, &mut self.made);
+                let mut entries = recycled(std::mem::take(&mut self.puts));
+                entries.extend(puts(&lane.block, first..end, &self.made, orders.set_options));
+                let sent = pipeline.set_many(id, &entries);
+                self.puts = recycled(entries);
                 sent
             }
             (Some(_), _) => {
@@ -411,15 +398,7 @@ impl<'a, P: Pace> Driver<'a, P> {
     /// Judges an answer to a request of a lane.
     fn judged(&mut self, at: u32, id: usize, answer: Answer<'_>, now: u64, was_sent: bool) -> Next {
         let lane = &mut self.lanes[at as usize];
-        self.judge.draw.act_for(lane.number);
-        let mut inbox = Inbox {
-            engine: lane.session.engine(),
-            judge: &mut self.judge,
-            failures: &mut self.failures,
-            outstanding: &mut lane.outstanding,
-            drawn: &mut lane.block.ops[lane.next..],
-            request: self.request,
-        };
+        let (_, mut inbox) = lane.open_inbox(&mut self.judge, &mut self.failures, self.request);
         let next = inbox.take(id, answer, now, was_sent);
         self.n_outstanding -= u64::from(matches!(next, Next::Over));
         next
@@ -463,17 +442,7 @@ impl<'a, P: Pace> Driver<'a, P> {
     /// Receives the answers of a lane, judges them, and sends what comes next.
     fn receive(&mut self, at: u32, from: From) {
         let Self { lanes, judge, failures, room, free, fills, n_outstanding, .. } = self;
-        let lane = &mut lanes[at as usize];
-        judge.draw.act_for(lane.number);
-        let Lane { session, block, next, outstanding, answered, .. } = lane;
-        let mut inbox = Inbox {
-            engine: session.engine(),
-            judge,
-            failures,
-            outstanding,
-            drawn: &mut block.ops[*next..],
-            request: self.request,
-        };
+        let (session, mut inbox) = lanes[at as usize].open_inbox(judge, failures, self.request);
         let mut now = 0;
         let mut take = |id: usize, answer: Answer<'_>| {
             if now == 0 {
@@ -484,13 +453,13 @@ impl<'a, P: Pace> Driver<'a, P> {
                 Next::More => {}
                 Next::Over => {
                     *n_outstanding -= 1;
-                    *answered += u64::from(is_answer);
+                    *inbox.answered += u64::from(is_answer);
                     free.push_back((at, now));
                 }
                 Next::Fill => fills.push(id),
             }
         };
-        let pipeline = session.pipeline().expect("the plan has asked for this capability");
+        let pipeline = pipeline_of(session);
         match from {
             From::Link(link) => pipeline.receive(link, room, &mut take),
             From::Anywhere => pipeline.wait(room, &mut take),
@@ -526,7 +495,7 @@ impl<'a, P: Pace> Driver<'a, P> {
         self.fill_key.clear();
         draw.keys().write(op.fill, &mut self.fill_key);
         let value = composer.compose(op.fill, version, op.len);
-        let pipeline = lane.session.pipeline().expect("the plan has asked for this capability");
+        let pipeline = pipeline_of(lane.session);
         if let Err(error) = pipeline.set(id, &self.fill_key, value, &orders.set_options) {
             self.not_sent(at, id, error);
         }
