@@ -11,8 +11,8 @@ use larder_store::{ByteSize, Error, Result};
 use rustls::ClientConfig;
 
 use super::address::Node;
-use super::config::{self, CHUNK_MAX, MIB, MemcachedConfig, MemcachedProgram};
-use super::{RECIPE, SCHEME, innodb, survey, twemproxy};
+use super::config::{CHUNK_MAX, MIB, MemcachedConfig, MemcachedProgram};
+use super::{RECIPE, SCHEME, encryption, innodb, survey, twemproxy};
 use crate::certificate::Certificates;
 use crate::network::{self, SOCKET_FILE};
 use larder_host::managed::{self, Account, Server};
@@ -62,7 +62,7 @@ pub(super) fn start_nodes(config: &MemcachedConfig) -> Result<Vec<(Server, Node)
     let certificates = config.is_encrypted().then(|| Certificates::make(SCHEME)).transpose()?;
     let certificates = certificates.as_ref();
     let tls = certificates
-        .map(|certificates| config::client(Some(certificates.authority.as_bytes()), false));
+        .map(|certificates| encryption::client(Some(certificates.authority.as_bytes()), false));
     let tls = tls.transpose()?;
     let servers = (0..config.nodes).map(|_| launch(config, certificates));
     let servers: Vec<Server> = servers.collect::<Result<_>>()?;

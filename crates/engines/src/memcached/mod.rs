@@ -12,6 +12,7 @@ mod abilities;
 mod address;
 mod config;
 mod connection;
+mod encryption;
 mod exchange;
 mod innodb;
 mod keys;

@@ -228,7 +228,7 @@ impl<P: Peer> Links<P> {
         let Some(only) = waiting.next() else { return };
         if waiting.next().is_none() && only.unsent_bytes() == 0 {
             let mut teller = Teller { batches: &mut self.batches, answered };
-            let waits = !only.has_failed();
+            let waits = !only.has_failed() && !only.is_broken_off();
             return only.receive(waits, room, &mut teller);
         }
         self.wait_for_any(room, answered);

@@ -13,6 +13,7 @@ mod link;
 mod links;
 mod output;
 mod outstanding;
+mod receive;
 #[cfg(test)]
 mod tests;
 

@@ -3,6 +3,7 @@
 use std::io::{self, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::BorrowedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -238,6 +239,31 @@ fn nothing_is_read_behind_an_answer_that_cannot_be() {
     assert!(error.contains("unasked: $1\\nb"), "{error}");
     scene.get(5).unwrap();
     assert_eq!(scene.links.n_outstanding(), 1);
+}
+
+#[test]
+fn a_panic_of_the_caller_amid_answers_loses_what_follows() {
+    let mut scene = scene(1);
+    for id in 0..3 {
+        scene.get(id).unwrap();
+    }
+    let mut server = scene.accept(0);
+    server.write_all(b"$1\na$1\nb$1\n").unwrap();
+    let Scene { links, room, .. } = &mut scene;
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        // Unlike `panic!`, this prints nothing that looks like a failure.
+        links.wait(room, &mut |_, _| resume_unwind(Box::new("a test panics on purpose")));
+    }));
+    assert!(panicked.is_err());
+    server.write_all(b"c").unwrap();
+    assert!(scene.get(3).unwrap_err().to_string().contains("lost: ConnectionAborted"));
+    scene.wait_for_all();
+    let told = scene.take();
+    assert!(told.iter().all(|told| told.contains("lost: ConnectionAborted")), "{told:?}");
+    scene.get(4).unwrap();
+    scene.accept(0).write_all(b"$1\nd").unwrap();
+    scene.wait();
+    assert_eq!(scene.take(), ["4 d"]);
 }
 
 /// The changes of what a link wants.
