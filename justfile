@@ -18,6 +18,7 @@ contract engine *arguments:
 bench-floor:
     cargo bench -p larder-engines --bench floor_memcached
     cargo bench -p larder-engines --bench floor_redis
+    cargo bench -p larder-engines --bench floor_pipeline
     cargo bench -p larder-engines --bench floor_postgresql
     cargo bench -p larder-engines --bench floor_file
     cargo bench -p larder-bench --bench floor_loop
