@@ -60,10 +60,10 @@ pub use index::{digest, index_formats, render_index};
 pub use json::schema;
 pub use limits::{NOT_SHOWN, not_shown};
 pub use model::{
-    Article, ArticleChecks, ArticleFigure, ArticleForm, ArticleRate, Cell, Check, Claim,
-    ClaimCheck, ClaimKind, ClaimVerdict, Clock, Comers, Comparison, Counts, CurvePoint, Driven,
-    Entry, Environment, Evidence, Floor, HitCurve, HitRatios, Idle, Index, LIKE_HITS, Latency,
-    LatencyIntervals, LatencyTo, Limits, MachineUsage, Measure, MergedSlice, NOT_EMPTIED,
+    Article, ArticleChecks, ArticleFigure, ArticleForm, ArticleRate, COMERS_FAILED, Cell, Check,
+    Claim, ClaimCheck, ClaimKind, ClaimVerdict, Clock, Comers, Comparison, Counts, CurvePoint,
+    Driven, Entry, Environment, Evidence, Floor, HitCurve, HitRatios, Idle, Index, LIKE_HITS,
+    Latency, LatencyIntervals, LatencyTo, Limits, MachineUsage, Measure, MergedSlice, NOT_EMPTIED,
     NOT_LOOKED_FOR, OVERWRITES_FAILED, Operation, Outlier, Paced, PacedSample, Point, PointValue,
     ReasonKind, Run, SCHEMA_VERSION, Sample, Search, SearchStep, Severity, Slice, Spread, Stalls,
     Stored, Target, TierCounts, Timeline, Trend, TtlTrial, Unlike, Usage, UsageOf, Verdict, Wire,

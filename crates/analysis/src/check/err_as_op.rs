@@ -1,6 +1,6 @@
 //! ERR-AS-OP: operations that failed and would have counted as fast ones.
 
-use larder_report::{OVERWRITES_FAILED, Run, Severity};
+use larder_report::{COMERS_FAILED, Cell, OVERWRITES_FAILED, Run, Severity};
 
 use super::{About, Check, Needs, Report, example, lacks_room, measured, percent};
 
@@ -13,8 +13,8 @@ impl Check for ErrAsOp {
     fn about(&self) -> &'static About {
         &About {
             id: "ERR-AS-OP",
-            severities: &[Severity::Error, Severity::Note],
-            sees: "failed operations, which rates and latencies leave out",
+            severities: &[Severity::Error, Severity::Warn, Severity::Note],
+            sees: "failed operations, which rates and latencies leave out, and new connections that failed",
             seen_in: "A000: refused writes counted as 0 ms; A004's tool ignores the reply to a set",
             advice: "mend the cause of the store's errors, then measure again",
             needs: Needs::SomeRounds,
@@ -23,6 +23,7 @@ impl Check for ErrAsOp {
     }
 
     fn look(&self, run: &Run, report: &mut Report<'_>) {
+        new_connections(run, report);
         for cell in measured(run) {
             let (again, failed) = (cell.counts.overwritten, cell.counts.overwrites_failed);
             if failed > 0 {
@@ -62,6 +63,30 @@ impl Check for ErrAsOp {
             );
             report.cell(severity(share), cell, text);
         }
+    }
+}
+
+/// Reports connections that came while others were measured, and failed. They are in no rate of an operation.
+fn new_connections(run: &Run, report: &mut Report<'_>) {
+    let mut told: Vec<&Cell> = Vec::new();
+    for cell in measured(run) {
+        let Some(comers) = cell.comers.filter(|comers| comers.failed > 0) else { continue };
+        // The operations of a mix were measured beside the same connections.
+        let is_same = |other: &&Cell| {
+            (&other.target, &other.point, other.comers) == (&cell.target, &cell.point, cell.comers)
+        };
+        if told.iter().any(is_same) {
+            continue;
+        }
+        told.push(cell);
+        let text = format!(
+            "{} of {} connections that came ({}) were refused or had no right answer{}",
+            comers.failed,
+            comers.begun,
+            shown(percent(comers.failed, comers.begun)),
+            example(cell, COMERS_FAILED)
+        );
+        report.cell(Severity::Warn, cell, text);
     }
 }
 

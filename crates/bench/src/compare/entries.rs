@@ -1,15 +1,18 @@
 //! The entries of a phase: the results of its operations, each by itself, and the results of a read-back.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use larder_report::{Counts, Latency, Operation, Sample};
+use larder_report::{COMERS_FAILED, Counts, Latency, Operation, Sample};
 use larder_store::{Durability, Stats};
 
 use super::meter::{Held, Meter, resident, tiers_between, wire_between};
 use super::samples::Entry;
 use super::shares::{part, scaled, shortened};
 use super::{driven, paced};
-use crate::measure::{Comers, Idle, Packed, PhaseResult, ReadBack, add_examples, figures, seconds};
+use crate::measure::{
+    Comers, Idle, Packed, PhaseResult, ReadBack, Tally, add_examples, figures, seconds,
+};
 use crate::plan::{Load, PlannedPhase};
 use crate::target::Target;
 use crate::usage::disk_bytes;
@@ -138,7 +141,7 @@ impl Measured<'_> {
                     timeline: Some(tally.timeline(result.wall)),
                     errors_by_kind: tally.errors_by_kind.clone(),
                     first_error: tally.first_error.clone(),
-                    wrong_examples: tally.wrong_examples.clone(),
+                    wrong_examples: self.examples(tally),
                 },
                 latency: Packed::new(&tally.latency),
                 paced: paced::pack(tally),
@@ -147,6 +150,16 @@ impl Measured<'_> {
                 predicted_hit_ratio: phase.predicted_hit_ratio.filter(|_| operation.reads()),
             });
         }
+    }
+}
+
+impl Measured<'_> {
+    /// The first wrong value of each kind, and the first error of a connection that came and went.
+    fn examples(&self, tally: &Tally) -> BTreeMap<String, String> {
+        let mut examples = tally.wrong_examples.clone();
+        let comers = self.comers.as_ref().and_then(|comers| comers.first_error.clone());
+        examples.extend(comers.map(|error| (COMERS_FAILED.to_owned(), error)));
+        examples
     }
 }
 

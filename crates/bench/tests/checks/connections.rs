@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Child, Command, Stdio};
 
 use larder_engines::ENGINES;
-use larder_report::{Driven, Run, Severity, Spread};
+use larder_report::{COMERS_FAILED, Comers, Driven, Run, Severity, Spread};
 use larder_store::StoreUrl;
 
 use crate::case::{Case, NOTHING, made, made_up, memcached};
@@ -55,6 +55,19 @@ pub(crate) const CASES: &[Case] = &[
         words: &["of 20 it is not known whether they were carried out"],
         silent_on: "requests that were all answered, made up",
         silent: || lost(0),
+        needs: NOTHING,
+    },
+    Case {
+        id: "ERR-AS-OP",
+        severity: Severity::Warn,
+        fires_on: "connections that came and were refused, made up",
+        trips: || came(3),
+        words: &[
+            "3 of 300 connections that came (1.00 %) were refused or had no right answer",
+            "such as: connection refused",
+        ],
+        silent_on: "connections that came and were answered, made up",
+        silent: || came(0),
         needs: NOTHING,
     },
     Case {
@@ -147,6 +160,14 @@ fn busy(server_processors: f64) -> Run {
 fn lost(errors: u64) -> Run {
     made_up(driven(|_| ()), |cell| {
         (cell.counts.errors, cell.counts.lost) = (errors, errors * 2 / 3);
+    })
+}
+
+/// A run in which connections came, of which so many failed.
+fn came(failed: u64) -> Run {
+    made_up(driven(|_| ()), |cell| {
+        cell.comers = Some(Comers { begun: 300, failed, ..Comers::default() });
+        cell.wrong_examples.insert(COMERS_FAILED.into(), "connection refused".into());
     })
 }
 

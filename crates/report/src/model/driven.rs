@@ -60,7 +60,8 @@ pub struct Comers {
     pub begun_per_s: f64,
     /// Connections that were begun.
     pub begun: u64,
-    /// Of `begun`: connections that were refused, or had no right answer.
+    /// Of `begun`: connections that were refused, or had no right answer. `comers_failed` in `wrong_examples` has the
+    /// first error.
     pub failed: u64,
     /// The time until a connection was there, in nanoseconds; `null` if no connection was.
     pub connect_ns: Option<Latency>,

@@ -42,7 +42,9 @@ pub use hit_curve::{HitCurve, HitRatios};
 pub use index::{Entry, Index};
 pub use latency::{CurvePoint, Latency, LatencyIntervals, LatencyTo, Stalls};
 pub use paced::{Paced, PacedSample};
-pub use sample::{NOT_EMPTIED, NOT_LOOKED_FOR, OVERWRITES_FAILED, Sample, Timeline, Wire};
+pub use sample::{
+    COMERS_FAILED, NOT_EMPTIED, NOT_LOOKED_FOR, OVERWRITES_FAILED, Sample, Timeline, Wire,
+};
 pub use search::{Search, SearchStep};
 pub use slice::{MergedSlice, Slice};
 pub use trial::TtlTrial;

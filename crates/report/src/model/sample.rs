@@ -100,6 +100,8 @@ pub struct Sample {
 pub const NOT_EMPTIED: &str = "not_emptied";
 /// The name in `wrong_examples` of the error that prevented the search for removed keys.
 pub const NOT_LOOKED_FOR: &str = "not_looked_for";
+/// The name in `wrong_examples` of the first error of a connection that came and went.
+pub const COMERS_FAILED: &str = "comers_failed";
 /// The name in `wrong_examples` of the first error of a set of the read-back.
 pub const OVERWRITES_FAILED: &str = "overwrites_failed";
 
