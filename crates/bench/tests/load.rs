@@ -5,15 +5,16 @@
 mod support;
 
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::net::TcpStream;
+use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use larder_bench::{Permissions, Plan, Silent, compare};
 use larder_engines::ENGINES;
 use larder_report::{Counts, Operation, Run, Severity};
-use larder_store::StoreUrl;
+use larder_store::{Store, StoreUrl};
 use larder_testkit::{has_program, trial_where, within};
 use libtest_mimic::Arguments;
 use support::{cell, run, scenario};
@@ -176,38 +177,23 @@ fn open_loop() {
     assert!(cell.samples.iter().all(|sample| sample.ops_per_s > 0.0), "{paced:?}");
 }
 
-/// A memcached of the test's own, on a port.
+/// A memcached that the test may stop and kill. The comparison knows its address only.
 struct Server {
-    child: Child,
+    store: Arc<dyn Store>,
     url: String,
 }
 
 impl Server {
     fn start() -> Self {
-        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let port = address.port().to_string();
-        let child = Command::new("memcached")
-            .args(["-u", "nobody", "-l", "127.0.0.1", "-p", &port])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let server = Self { child, url: format!("memcached://{address}") };
-        assert!(within(Duration::from_secs(20), || TcpStream::connect(address).is_ok()));
-        server
+        let store = ENGINES.open(&StoreUrl::parse("memcached:").unwrap()).unwrap();
+        let url = format!("memcached://{}", store.info().addresses[0]);
+        Self { store, url }
     }
 
     fn signal(&self, signal: libc::c_int) {
-        let pid = libc::pid_t::try_from(self.child.id()).unwrap();
-        // SAFETY: the call takes numbers only; the child has not been waited for.
+        let pid = libc::pid_t::try_from(self.store.info().server_pids[0]).unwrap();
+        // SAFETY: the call takes numbers only; the store ends the process later, and waits for it then.
         unsafe { libc::kill(pid, signal) };
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.signal(libc::SIGKILL);
-        _ = self.child.wait();
     }
 }
 

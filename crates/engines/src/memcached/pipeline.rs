@@ -67,6 +67,20 @@ impl MemcachedPipeline {
         Ok(())
     }
 
+    /// How an entry is stored. Where its value is too long to be sent, its key is removed instead.
+    #[inline]
+    fn storing<'e>(&self, entry: &Put<'e>) -> Result<(StorageRequest<'e>, Asked)> {
+        let request = self.shared.storage_request(entry)?;
+        let value_len = entry.value.len();
+        if value_len <= LONGEST_SENT {
+            Ok((request, Asked::Set { value_len }))
+        } else if entry.options.mode == SetMode::Set {
+            Ok((request, Asked::Oversized { value_len }))
+        } else {
+            Err(self.shared.too_large(value_len))
+        }
+    }
+
     /// Asks for values by several commands.
     fn get_split(&mut self, id: usize, keys: &[&[u8]]) -> Result<()> {
         self.find_nodes(keys.iter().copied())?;
@@ -147,42 +161,36 @@ impl Pipeline for MemcachedPipeline {
     }
 
     fn set(&mut self, id: usize, key: &[u8], value: &[u8], options: &SetOptions) -> Result<()> {
-        let request = self.shared.storage_request(&Put { key, value, options: *options })?;
-        let (value_len, wire) = (value.len(), self.wire);
-        if value_len <= LONGEST_SENT {
-            let asked = Asked::Set { value_len };
-            return self.ask(id, key, asked, |link| add_set(wire, link, &request, value));
-        }
-        if options.mode != SetMode::Set {
-            return Err(self.shared.too_large(value_len));
-        }
-        self.ask(id, key, Asked::Oversized { value_len }, |link| add_delete(wire, link, key))
+        let entry = Put { key, value, options: *options };
+        let (request, asked) = self.storing(&entry)?;
+        let (wire, is_sent) = (self.wire, matches!(asked, Asked::Set { .. }));
+        self.ask(id, key, asked, |link| {
+            if is_sent {
+                add_set(wire, link, &request, value);
+            } else {
+                add_delete(wire, link, key);
+            }
+        })
     }
 
     fn set_many(&mut self, id: usize, entries: &[Put<'_>]) -> Result<()> {
         // Any node will do for a key that is refused below.
         self.find_nodes(entries.iter().map(|entry| entry.key))?;
         for (place, entry) in entries.iter().enumerate() {
-            let request = match self.shared.storage_request(entry) {
-                Ok(request) => request,
+            let (request, asked) = match self.storing(entry) {
+                Ok(storing) => storing,
                 Err(error) => {
                     self.links.refuse(id, place, error);
                     continue;
                 }
             };
-            let value_len = entry.value.len();
-            if value_len > LONGEST_SENT && entry.options.mode != SetMode::Set {
-                self.links.refuse(id, place, self.shared.too_large(value_len));
-                continue;
-            }
             let link = self.links.part(self.nodes[place]);
-            if value_len > LONGEST_SENT {
-                add_delete(self.wire, link, entry.key);
-                link.push_write(id, Asked::Oversized { value_len }, place);
-            } else {
+            if matches!(asked, Asked::Set { .. }) {
                 add_set(self.wire, link, &request, entry.value);
-                link.push_write(id, Asked::Set { value_len }, place);
+            } else {
+                add_delete(self.wire, link, entry.key);
             }
+            link.push_write(id, asked, place);
         }
         self.requests.sent.add(self.links.parts().count() as u64);
         self.links.end_batch(id);

@@ -178,17 +178,10 @@ impl Pipeline for RedisPipeline {
     }
 
     fn set(&mut self, id: usize, key: &[u8], value: &[u8], options: &SetOptions) -> Result<()> {
-        self.shared.check_set(key, options)?;
-        if value.len() <= self.shared.longest_string() {
-            let entry = Put { key, value, options: *options };
-            return self.ask(id, key, asked_by_set(options), |link| add_set(link, &entry));
-        }
-        let value_len = value.len();
-        if options.mode != SetMode::Set {
-            return Err(self.shared.too_large(value_len));
-        }
-        let asked = Asked::Oversized { value_len };
-        self.ask(id, key, asked, |link| add(link.output(), &[b"DEL", key]))
+        let entry = Put { key, value, options: *options };
+        let asked = self.shared.storing(&entry)?;
+        let is_sent = !matches!(asked, Asked::Oversized { .. });
+        self.ask(id, key, asked, |link| add_put(link, &entry, is_sent))
     }
 
     fn set_many(&mut self, id: usize, entries: &[Put<'_>]) -> Result<()> {
@@ -196,25 +189,13 @@ impl Pipeline for RedisPipeline {
         self.find_places(entries.iter().map(|entry| entry.key))?;
         for (link, _, place) in &self.places {
             let entry = &entries[*place];
-            let (value_len, options) = (entry.value.len(), &entry.options);
-            let is_too_large = value_len > self.shared.longest_string();
-            let refused = match self.shared.check_set(entry.key, options) {
-                Ok(()) if is_too_large && options.mode != SetMode::Set => {
-                    Err(self.shared.too_large(value_len))
+            match self.shared.storing(entry) {
+                Ok(asked) => {
+                    let link = self.links.part(*link);
+                    add_put(link, entry, !matches!(asked, Asked::Oversized { .. }));
+                    link.push_write(id, asked, *place);
                 }
-                checked => checked,
-            };
-            if let Err(error) = refused {
-                self.links.refuse(id, *place, error);
-                continue;
-            }
-            let link = self.links.part(*link);
-            if is_too_large {
-                add(link.output(), &[b"DEL", entry.key]);
-                link.push_write(id, Asked::Oversized { value_len }, *place);
-            } else {
-                add_set(link, entry);
-                link.push_write(id, asked_by_set(options), *place);
+                Err(error) => self.links.refuse(id, *place, error),
             }
         }
         self.requests.sent.add(self.links.parts().count() as u64);
@@ -275,11 +256,29 @@ impl Pipeline for RedisPipeline {
     }
 }
 
-/// What reading the answer to a set takes.
-fn asked_by_set(options: &SetOptions) -> Asked {
-    match options.mode {
-        SetMode::Append | SetMode::Prepend => Asked::Join,
-        _ => Asked::Set,
+impl Shared {
+    /// What storing an entry asks for. Where its value is too long to be sent, its key is removed instead.
+    #[inline]
+    fn storing(&self, entry: &Put<'_>) -> Result<Asked> {
+        let Put { key, value, options } = entry;
+        self.check_set(key, options)?;
+        let value_len = value.len();
+        match options.mode {
+            SetMode::Set if value_len > self.longest_string() => Ok(Asked::Oversized { value_len }),
+            _ if value_len > self.longest_string() => Err(self.too_large(value_len)),
+            SetMode::Append | SetMode::Prepend => Ok(Asked::Join),
+            _ => Ok(Asked::Set),
+        }
+    }
+}
+
+/// Adds the command that stores an entry, or that which removes its key.
+#[inline]
+fn add_put(link: &mut Link<NodePeer>, entry: &Put<'_>, is_sent: bool) {
+    if is_sent {
+        add_set(link, entry);
+    } else {
+        add(link.output(), &[b"DEL", entry.key]);
     }
 }
 
