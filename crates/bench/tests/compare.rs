@@ -313,6 +313,13 @@ fn threads_that_cannot_each_read_all_keys_are_refused() {
 }
 
 #[test]
+fn processes_without_a_guest_are_refused() {
+    let refused = Plan::new(&scenario(&["map:"], "processes = 2"), true, &stores::ENGINES);
+    let text = refused.unwrap_err().to_string();
+    assert!(text.contains("--processes 2: they are a guest's") && !text.contains('\n'), "{text}");
+}
+
+#[test]
 fn an_interrupted_run_says_so() {
     let plan =
         Plan::new(&scenario(&["map:"], "keys = 10\nrounds = 5"), true, &stores::ENGINES).unwrap();

@@ -193,12 +193,18 @@ impl Plan {
         self.points.iter().filter(|point| point.is_for(target))
     }
 
-    /// Refuses guests with more processes than keys to write. Notes where guests have more or fewer processes than
+    /// Refuses processes without a guest, and guests with more processes than keys to write. Notes where guests have more or fewer processes than
     /// other targets have threads.
     fn check_processes(&mut self) -> Result<()> {
         let n_guests = self.targets.iter().filter(|target| target.is_guest()).count();
         if n_guests == 0 {
-            return Ok(());
+            let processes = self.points.iter().find_map(|point| point.processes);
+            return processes.map_or(Ok(()), |processes| {
+                Err(usage(format!(
+                    "--processes {processes}: they are a guest's, such as those of perl+memcached:, and no target is one; \
+                     leave the option out, or take --threads {processes}"
+                )))
+            });
         }
         self.points.iter().try_for_each(PlannedPoint::one_process_a_key)?;
         let differs = |point: &&PlannedPoint| point.guest_processes() != point.threads;
