@@ -169,6 +169,7 @@ fn a_neighbour_with_a_quota_makes_nothing_busy() {
     let neighbour = Child::fork(|| {
         let mut session = Cache::existing(&path).unwrap().unwrap().session();
         loop {
+            session.set_patience(LONG);
             let _ = set(&mut session, &[1; 900]);
         }
     });

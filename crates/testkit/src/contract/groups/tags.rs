@@ -1,5 +1,7 @@
 //! The entries that a tag finds, and the effect of changed entries on the tag.
 
+use std::time::Duration;
+
 use larder_store::{Delta, Session, SetMode, SetOutcome};
 use libtest_mimic::Failed;
 
@@ -205,7 +207,7 @@ fn an_expired_entry_is_in_no_tag(fixture: &Fixture) -> Result<(), Failed> {
     let ttl = short_ttl(fixture)?;
     put_tagged(&mut *session, &lasting, b"l", &tag)?;
     put_tagged(&mut *session, &dead, b"before", &tag)?;
-    let zero = with_ttl(std::time::Duration::ZERO);
+    let zero = with_ttl(Duration::ZERO);
     groups(&mut *session)?.set_tagged(&dead, b"d", &zero, &tag)?;
     for key in [&mortal, &revived] {
         groups(&mut *session)?.set_tagged(key, b"m", &with_ttl(ttl), &tag)?;
@@ -224,7 +226,7 @@ fn a_touched_entry_leaves_its_tag_when_it_expires(fixture: &Fixture) -> Result<(
     let [mortal, saved, tag] = ["mortal", "saved", "tag"].map(|name| fixture.key(name));
     let ttl = short_ttl(fixture)?;
     put_tagged(&mut *session, &mortal, b"m", &tag)?;
-    groups(&mut *session)?.set_tagged(&saved, b"s", &with_ttl(10 * ttl), &tag)?;
+    groups(&mut *session)?.set_tagged(&saved, b"s", &with_ttl(Duration::from_hours(1)), &tag)?;
     session.touch(&mortal, Some(ttl))?;
     session.touch(&saved, None)?;
     outlive(fixture, ttl)?;
