@@ -9,7 +9,7 @@ use socket2::{Domain, SockAddr, Socket, Type};
 use super::Destination;
 use super::held::Held;
 use super::process::Order;
-use super::system::{Epoll, READABLE, WRITABLE};
+use crate::epoll::{Epoll, READABLE, WRITABLE};
 
 /// One of the two ends of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

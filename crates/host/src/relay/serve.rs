@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 use super::Destination;
 use super::link::{Link, Side};
 use super::process::{self, Order};
-use super::system::{self, Epoll, READABLE, Timer};
+use super::system::Timer;
+use crate::epoll::{Epoll, Events, READABLE};
+use crate::limits;
 
 /// The tokens of events: the timer, an order, a new connection at a door, and above these two numbers for each link.
 const TIMER: u64 = 0;
@@ -59,7 +61,7 @@ struct Door {
 impl Server {
     /// Listens for each destination on a port of its own, and returns the ports.
     pub(super) fn new(destinations: Vec<Destination>) -> io::Result<(Self, Vec<u16>)> {
-        system::raise_open_files();
+        limits::raise_open_files();
         let doors = destinations.into_iter().map(|destination| {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
             listener.set_nonblocking(true)?;
@@ -91,13 +93,13 @@ impl Server {
 
     /// Serves until the orders end.
     pub(super) fn run(mut self) -> io::Result<()> {
-        let mut tokens = Vec::new();
+        let mut events = Events::default();
         loop {
-            self.epoll.wait(&mut tokens)?;
+            self.epoll.wait(&mut events, None)?;
             // First of all, because these bytes must not be late.
             self.pass_on_due()?;
-            for token in &tokens {
-                match *token {
+            for event in events.iter() {
+                match event.token {
                     TIMER => {}
                     ORDERS => match self.orders.read()? {
                         None => return Ok(()),
