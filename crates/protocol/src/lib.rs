@@ -2,9 +2,10 @@
 //!
 //! [`text`] is memcached's classic protocol (`get`, `set` …), [`meta`] its successor (`mg`, `ms` …), one file a command.
 //! [`resp`] has the replies of Redis. A client encodes a request into its own buffer and parses the bytes that have
-//! arrived so far; the client decides when to read more. Parsers read an answer from its beginning every time, hold no
-//! state, never allocate and never panic, whatever a peer sends. The bytes of a value are not part of a parsed answer:
-//! the header has their number, so that a client can read them straight into their place.
+//! arrived so far; the client decides when to read more. A server takes the [line](request::line) of a request, parses it
+//! and encodes the answer. Parsers read from the beginning every time, hold no state, never allocate and never panic,
+//! whatever a peer sends. The bytes of a value are not part of what is parsed: the header has their number, so that a peer
+//! can read them straight into their place.
 //!
 //! Besides the bytes on the wire, this crate has the rules that every client must share. They are valid keys ([`key`]),
 //! the form of a TTL ([`ttl`]), and the placement of keys on the servers of a pool ([`ketama`]).
@@ -12,6 +13,7 @@
 pub mod ketama;
 pub mod key;
 pub mod meta;
+pub mod request;
 pub mod resp;
 pub mod storage;
 pub mod text;
@@ -24,6 +26,10 @@ pub use line::shown;
 
 /// The largest value that a parser accepts, in bytes: memcached's item limit cannot be set above 1 GiB.
 pub const MAX_VALUE_LEN: usize = 1 << 30;
+
+/// The longest value that a request may announce, in bytes: as memcached, a server throws away a value that is too large
+/// for it, up to this length.
+pub const MAX_ANNOUNCED: usize = i32::MAX as usize - 2;
 
 /// The longest line that a parser waits for, in bytes.
 pub const MAX_LINE_LEN: usize = 8192;

@@ -24,6 +24,16 @@ pub fn exptime(ttl: Option<Duration>, unix_now_s: impl FnOnce() -> u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
+/// The TTL that a number on the wire stands for, at this time: `None` means for ever, zero that the end has passed already.
+pub fn of_exptime(exptime: i64, unix_now_s: impl FnOnce() -> u64) -> Option<Duration> {
+    match u64::try_from(exptime) {
+        Ok(0) => None,
+        Ok(seconds) if seconds <= LONGEST_RELATIVE => Some(Duration::from_secs(seconds)),
+        Ok(date) => Some(Duration::from_secs(date.saturating_sub(unix_now_s()))),
+        Err(_) => Some(Duration::ZERO),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -49,5 +59,17 @@ mod tests {
         assert_eq!(wire(Duration::from_secs(LONGEST_RELATIVE + 1)), 1_802_592_001);
         assert_eq!(wire(Duration::from_millis(2_592_000_001)), 1_802_592_001);
         assert_eq!(wire(Duration::MAX), i64::from(i32::MAX));
+    }
+
+    #[test]
+    fn a_number_is_read_as_it_was_meant() {
+        for (number, seconds) in
+            [(-1, Some(0)), (0, None), (60, Some(60)), (2_592_000, Some(2_592_000))]
+        {
+            assert_eq!(of_exptime(number, || NOW), seconds.map(Duration::from_secs), "{number}");
+        }
+        assert_eq!(of_exptime(1_800_000_009, || NOW), Some(Duration::from_secs(9)));
+        assert_eq!(of_exptime(1_799_999_999, || NOW), Some(Duration::ZERO));
+        assert_eq!(of_exptime(i64::MIN, || NOW), Some(Duration::ZERO));
     }
 }

@@ -1,6 +1,8 @@
 //! Parsers on noise, and on answers that arrive in pieces.
 
-use larder_protocol::{MAX_LINE_LEN, Malformed, Parse, Parsed, meta, resp, text};
+use larder_protocol::key::MAX_KEY_LEN;
+use larder_protocol::meta::Command;
+use larder_protocol::{MAX_LINE_LEN, Malformed, Parse, Parsed, meta, request, resp, text};
 use proptest::prelude::*;
 
 /// A parser whose answer is shown as text, so that one list has all parsers.
@@ -148,5 +150,20 @@ proptest! {
 fn no_parser_waits_for_the_end_of_an_endless_line() {
     for (name, parse) in PARSERS {
         assert!(parse(&[b'1'; MAX_LINE_LEN]).is_err(), "{name}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_request_makes_a_server_panic(words in "[a-z]{1,4}( [ -~]{0,12}){0,8}", noise: Vec<u8>) {
+        for line in [words.as_bytes(), &noise] {
+            let mut input = line.to_vec();
+            input.extend_from_slice(b"\r\n");
+            let Ok(Parsed::Complete(line, _)) = request::line(&input, 0) else { continue };
+            let _ = text::parse_request(line);
+            if let Ok(Some(Command::Get(request))) = meta::parse_request(line) {
+                let _ = request.key(&mut [0; MAX_KEY_LEN]);
+            }
+        }
     }
 }

@@ -1,8 +1,10 @@
 //! `ma <key> <flags>*`: adds to or subtracts from a number.
 
 use super::ReplyFlags;
+use super::request::{Facts, Request, RequestFlags};
 use crate::line::{next_number, parse};
 use crate::number::{parse_u64, push_i64, push_u64};
+use crate::request::{Fault, Words};
 use crate::{Parse, Parsed};
 
 /// The change of a number.
@@ -69,6 +71,63 @@ pub fn parse_reply(input: &[u8]) -> Parse<'_, Option<Changed>> {
         }
         Parsed::Incomplete => Parsed::Incomplete,
     })
+}
+
+/// Reads the words of a request behind its verb.
+pub fn parse_request(mut words: Words<'_>) -> Result<Request<'_>, Fault> {
+    let key = words.needed()?;
+    Request::parse(key, words)
+}
+
+/// Whether the flags ask for a subtraction.
+pub fn is_down(flags: &RequestFlags) -> Result<bool, Fault> {
+    match flags.mode {
+        None | Some(b'I' | b'i' | b'+') => Ok(false),
+        Some(b'D' | b'd' | b'-') => Ok(true),
+        Some(_) => Err(Fault::Mode),
+    }
+}
+
+/// Writes the answer with the number.
+pub fn encode_reply(out: &mut Vec<u8>, request: &Request<'_>, number: u64, facts: &Facts) {
+    if !request.flags.wants_value {
+        out.extend_from_slice(b"HD");
+        request.encode_flags(out, facts);
+        out.extend_from_slice(b"\r\n");
+        return;
+    }
+    out.extend_from_slice(b"VA ");
+    push_u64(out, n_digits(number));
+    request.encode_flags(out, facts);
+    out.extend_from_slice(b"\r\n");
+    push_u64(out, number);
+    out.extend_from_slice(b"\r\n");
+}
+
+fn n_digits(number: u64) -> u64 {
+    u64::from(number.checked_ilog10().unwrap_or(0)) + 1
+}
+
+/// The outcomes without a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unchanged {
+    /// The key does not exist.
+    NotFound,
+    /// The entry has another version.
+    Exists,
+    /// The number of an absent key could not be stored.
+    NotStored,
+}
+
+/// Writes the answer without a number.
+pub fn encode_unchanged(out: &mut Vec<u8>, request: &Request<'_>, why: Unchanged) {
+    out.extend_from_slice(match why {
+        Unchanged::NotFound => b"NF",
+        Unchanged::Exists => b"EX",
+        Unchanged::NotStored => b"NS",
+    });
+    request.encode_own(out);
+    out.extend_from_slice(b"\r\n");
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! `md <key>`, and with `C<version>` on condition of a version.
 
+use super::request::Request;
 use crate::Parse;
 use crate::line::{next_word, parse};
 use crate::number::{push_i64, push_u64};
+use crate::request::{Fault, Words};
 
 /// Asks that `key` be removed.
 pub fn encode(out: &mut Vec<u8>, key: &[u8]) {
@@ -63,6 +65,23 @@ pub fn parse_reply(input: &[u8]) -> Parse<'_, bool> {
         b"NF" => Some(false),
         _ => None,
     })
+}
+
+/// Reads the words of a request behind its verb.
+pub fn parse_request(mut words: Words<'_>) -> Result<Request<'_>, Fault> {
+    let key = words.needed()?;
+    Request::parse(key, words)
+}
+
+/// Writes the answer.
+pub fn encode_reply(out: &mut Vec<u8>, request: &Request<'_>, reply: DeleteReply) {
+    out.extend_from_slice(match reply {
+        DeleteReply::Deleted => b"HD",
+        DeleteReply::Exists => b"EX",
+        DeleteReply::NotFound => b"NF",
+    });
+    request.encode_own(out);
+    out.extend_from_slice(b"\r\n");
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! `mg <key> <flags>*`: a value with its flags, version and remaining TTL; also a new TTL without the value.
 
 use super::ReplyFlags;
+use super::request::{Facts, Request};
 use crate::line::{next_number, next_word, parse};
-use crate::number::{leading_u64, push_i64};
+use crate::number::{leading_u64, push_i64, push_u64};
+use crate::request::{Fault, Words};
 use crate::{MAX_VALUE_LEN, Parse};
 
 /// The bytes behind a value.
@@ -118,6 +120,55 @@ pub fn parse_touch_reply(input: &[u8]) -> Parse<'_, Option<ReplyFlags>> {
         (b"EN", _) => Some(None),
         _ => None,
     })
+}
+
+/// Reads the words of a request behind its verb.
+pub fn parse_request(mut words: Words<'_>) -> Result<Request<'_>, Fault> {
+    let key = words.needed()?;
+    Request::parse(key, words)
+}
+
+/// Writes an answer up to its value: `VA` where the value follows, else `HD`.
+#[inline]
+pub fn encode_reply(out: &mut Vec<u8>, request: &Request<'_>, facts: &Facts, claim: Claim) {
+    if request.flags.wants_value {
+        out.extend_from_slice(b"VA ");
+        push_u64(out, facts.len as u64);
+    } else {
+        out.extend_from_slice(b"HD");
+    }
+    request.encode_flags(out, facts);
+    out.extend_from_slice(match claim {
+        Claim::Fresh => b"",
+        Claim::Won => b" W",
+        Claim::Sent => b" Z",
+        Claim::StaleWon => b" X W",
+        Claim::StaleSent => b" Z X",
+    });
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Writes the answer of a miss.
+#[inline]
+pub fn encode_miss(out: &mut Vec<u8>, request: &Request<'_>) {
+    out.extend_from_slice(b"EN");
+    request.encode_own(out);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Who is to load a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claim {
+    /// Nobody: the value is fresh.
+    Fresh,
+    /// This client, in place of a value that is absent or soon ends.
+    Won,
+    /// Another client, in place of such a value.
+    Sent,
+    /// This client, because the value is out of date.
+    StaleWon,
+    /// Another client, because the value is out of date.
+    StaleSent,
 }
 
 #[cfg(test)]

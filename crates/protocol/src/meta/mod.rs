@@ -4,12 +4,53 @@
 
 use crate::line::{next_number, next_word};
 use crate::number::parse_i64;
+use crate::request::{Fault, Words};
+use request::Request;
 
 pub mod arithmetic;
+pub mod debug;
 pub mod delete;
 pub mod get;
 pub mod noop;
+pub mod request;
 pub mod set;
+
+/// A command as a server receives it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Command<'a> {
+    /// `mg`.
+    Get(Request<'a>),
+    /// `ms`; the value follows.
+    Set(set::SetRequest<'a>),
+    /// `md`.
+    Delete(Request<'a>),
+    /// `ma`.
+    Arithmetic(Request<'a>),
+    /// `me`.
+    Debug(Request<'a>),
+    /// `mn`.
+    Noop,
+}
+
+/// Reads the line of a request; `None` where its verb is none of this protocol.
+///
+/// # Errors
+///
+/// The fault of the line, which [`Fault::line`] answers.
+#[inline]
+pub fn parse_request(line: &[u8]) -> Result<Option<Command<'_>>, Fault> {
+    let mut words = Words(line);
+    let Some([b'm', verb]) = words.next() else { return Ok(None) };
+    Ok(Some(match verb {
+        b'g' => Command::Get(get::parse_request(words)?),
+        b's' => Command::Set(set::parse_request(words)?),
+        b'd' => Command::Delete(delete::parse_request(words)?),
+        b'a' => Command::Arithmetic(arithmetic::parse_request(words)?),
+        b'e' => Command::Debug(debug::parse_request(words)?),
+        b'n' => Command::Noop,
+        _ => return Ok(None),
+    }))
+}
 
 /// The flags of an answer that Larder's clients ask for; the parser skips others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -12,3 +12,8 @@ pub fn encode(out: &mut Vec<u8>) {
 pub fn parse_reply(input: &[u8]) -> Parse<'_, ()> {
     parse(input, "mn", |line| (line == b"MN").then_some(()))
 }
+
+/// Writes the answer.
+pub fn encode_reply(out: &mut Vec<u8>) {
+    out.extend_from_slice(b"MN\r\n");
+}

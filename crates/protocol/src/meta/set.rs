@@ -1,10 +1,12 @@
 //! `ms <key> <len> <flags>*`: a header, the value, `\r\n`.
 
 use super::ReplyFlags;
-use crate::Parse;
+use super::request::{Facts, Request, RequestFlags};
 use crate::line::{next_word, parse};
-use crate::number::{push_i64, push_u64};
+use crate::number::{parse_i64, push_i64, push_u64};
+use crate::request::{Fault, Words};
 use crate::storage::{StorageMode, StorageReply, StorageRequest};
+use crate::{MAX_ANNOUNCED, Parse};
 
 /// Writes the header, which asks for the version of the new entry; the value and a `\r\n` must follow.
 pub fn encode_header(out: &mut Vec<u8>, request: &StorageRequest<'_>) {
@@ -46,6 +48,50 @@ pub fn parse_reply(input: &[u8]) -> Parse<'_, StorageReply> {
             _ => None,
         }
     })
+}
+
+/// A request as a server receives it. The value and a `\r\n` follow its line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SetRequest<'a> {
+    /// The key and the flags, or why they cannot be right.
+    pub request: Result<Request<'a>, Fault>,
+    /// Number of bytes of the value.
+    pub len: usize,
+}
+
+/// Reads the words of a request behind its verb. A fault of the key or of a flag is told behind the value.
+pub fn parse_request(mut words: Words<'_>) -> Result<SetRequest<'_>, Fault> {
+    let key = words.needed()?;
+    let len = words.next().ok_or(Fault::Format)?;
+    let len = parse_i64(len).ok_or(Fault::Format)?;
+    let len = usize::try_from(len).ok().filter(|len| *len <= MAX_ANNOUNCED);
+    let len = len.ok_or(Fault::Format)?;
+    Ok(SetRequest { request: Request::parse(key, words), len })
+}
+
+/// The mode that the flags name.
+pub fn mode(flags: &RequestFlags) -> Result<StorageMode, Fault> {
+    match (flags.mode, flags.version) {
+        (None | Some(b'S' | b's'), Some(version)) => Ok(StorageMode::Cas(version)),
+        (None | Some(b'S' | b's'), None) => Ok(StorageMode::Set),
+        (Some(b'E' | b'e'), _) => Ok(StorageMode::Add),
+        (Some(b'R' | b'r'), _) => Ok(StorageMode::Replace),
+        (Some(b'A' | b'a'), _) => Ok(StorageMode::Append),
+        (Some(b'P' | b'p'), _) => Ok(StorageMode::Prepend),
+        (Some(_), _) => Err(Fault::Mode),
+    }
+}
+
+/// Writes the answer.
+pub fn encode_reply(out: &mut Vec<u8>, request: &Request<'_>, reply: StorageReply, facts: &Facts) {
+    out.extend_from_slice(match reply {
+        StorageReply::Stored(_) => b"HD",
+        StorageReply::NotStored => b"NS",
+        StorageReply::Exists => b"EX",
+        StorageReply::NotFound => b"NF",
+    });
+    request.encode_flags(out, facts);
+    out.extend_from_slice(b"\r\n");
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! `get <key>*`: values; `gat <exptime> <key>`: a value that also gets a new TTL.
 
 use crate::line::{next_number, next_word, parse};
-use crate::number::{leading_u64, push_i64};
+use crate::number::{leading_u64, push_i64, push_u64};
+use crate::request::{Fault, Words, exptime};
 use crate::{MAX_VALUE_LEN, Parse};
 
 /// The bytes between the end of a value and the end of the answer, when no further value comes.
@@ -85,6 +86,55 @@ pub fn parse_hit<'a>(input: &'a [u8], key: &[u8]) -> Option<(ValueHeader<'a>, us
     let flags = u32::try_from(flags).ok()?;
     let header = ValueHeader { key: found, flags, len, version: None };
     Some((header, input.len() - rest.len()))
+}
+
+/// A request as a server receives it: `get`, `gets`, `gat` or `gats`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request<'a> {
+    /// The keys; at least one.
+    pub keys: Words<'a>,
+    /// Whether the versions are wanted.
+    pub wants_version: bool,
+    /// The end that the entries get.
+    pub exptime: Option<i64>,
+}
+
+/// Reads the words of a request behind its verb.
+#[inline]
+pub fn parse_request<'a>(verb: &[u8], mut words: Words<'a>) -> Result<Request<'a>, Fault> {
+    let wants_version = verb.ends_with(b"s");
+    let exptime = if verb.starts_with(b"gat") {
+        let time = words.needed()?;
+        // Without a key, a wrong time is no reason of its own.
+        words.clone().needed()?;
+        Some(exptime(time)?)
+    } else {
+        None
+    };
+    words.clone().needed()?;
+    Ok(Request { keys: words, wants_version, exptime })
+}
+
+/// Writes the header of a value; the value and a `\r\n` follow it.
+#[inline]
+pub fn encode_header(out: &mut Vec<u8>, header: &ValueHeader<'_>) {
+    out.extend_from_slice(b"VALUE ");
+    out.extend_from_slice(header.key);
+    out.push(b' ');
+    push_u64(out, u64::from(header.flags));
+    out.push(b' ');
+    push_u64(out, header.len as u64);
+    if let Some(version) = header.version {
+        out.push(b' ');
+        push_u64(out, version);
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Writes the end of the answer.
+#[inline]
+pub fn encode_end(out: &mut Vec<u8>) {
+    out.extend_from_slice(b"END\r\n");
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use crate::Parse;
 use crate::line::parse;
 use crate::number::{parse_u64, push_u64};
+use crate::request::{Fault, Words};
 
 /// The text of a server behind `CLIENT_ERROR` when the value is not a number.
 pub const NOT_A_NUMBER: &[u8] = b"cannot increment or decrement non-numeric value";
@@ -22,6 +23,36 @@ pub fn parse_reply(input: &[u8]) -> Parse<'_, Option<u64>> {
         b"NOT_FOUND" => Some(None),
         number => parse_u64(number).map(Some),
     })
+}
+
+/// A request as a server receives it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request<'a> {
+    /// The key of the number.
+    pub key: &'a [u8],
+    /// The difference.
+    pub delta: u64,
+    /// Whether the difference is taken away.
+    pub is_down: bool,
+    /// Whether no answer is wanted.
+    pub is_quiet: bool,
+}
+
+/// Reads the words of a request behind its verb.
+pub fn parse_request<'a>(verb: &[u8], mut words: Words<'a>) -> Result<Request<'a>, Fault> {
+    let (key, delta) = (words.key()?, words.needed()?);
+    let delta = parse_u64(delta).ok_or(Fault::Delta)?;
+    Ok(Request { key, delta, is_down: verb == b"decr", is_quiet: words.is_quiet() })
+}
+
+/// Writes the answer: the number, or `None` when the key is not there.
+pub fn encode_reply(out: &mut Vec<u8>, number: Option<u64>) {
+    let Some(number) = number else {
+        out.extend_from_slice(b"NOT_FOUND\r\n");
+        return;
+    };
+    push_u64(out, number);
+    out.extend_from_slice(b"\r\n");
 }
 
 #[cfg(test)]

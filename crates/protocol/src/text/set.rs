@@ -1,9 +1,11 @@
 //! `set`, `add`, `replace`, `append`, `prepend`, `cas`: a header, the value, `\r\n`.
 
-use crate::Parse;
+use crate::key::MAX_KEY_LEN;
 use crate::line::parse;
-use crate::number::{push_i64, push_u64};
+use crate::number::{parse_i64, parse_u64, push_i64, push_u64};
+use crate::request::{Fault, Words};
 use crate::storage::{StorageMode, StorageReply, StorageRequest};
+use crate::{MAX_ANNOUNCED, Parse};
 
 /// Writes the header; the value and a `\r\n` must follow.
 pub fn encode_header(out: &mut Vec<u8>, request: &StorageRequest<'_>) {
@@ -39,6 +41,53 @@ pub fn parse_reply(input: &[u8]) -> Parse<'_, StorageReply> {
         b"NOT_FOUND" => Some(StorageReply::NotFound),
         _ => None,
     })
+}
+
+/// A request as a server receives it. The value and a `\r\n` follow its line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request<'a> {
+    /// The request up to its value.
+    pub header: StorageRequest<'a>,
+    /// Whether no answer is wanted.
+    pub is_quiet: bool,
+}
+
+/// Reads the words of a request behind its verb.
+#[inline]
+pub fn parse_request<'a>(verb: &[u8], mut words: Words<'a>) -> Result<Request<'a>, Fault> {
+    // A line with too few words is no command; that is known before any word is judged.
+    let key = words.needed()?;
+    let (flags, exptime, len) = (words.needed()?, words.needed()?, words.needed()?);
+    let mode = match verb {
+        b"set" => StorageMode::Set,
+        b"add" => StorageMode::Add,
+        b"replace" => StorageMode::Replace,
+        b"append" => StorageMode::Append,
+        b"prepend" => StorageMode::Prepend,
+        _ => StorageMode::Cas(parse_u64(words.needed()?).ok_or(Fault::Format)?),
+    };
+    if key.len() > MAX_KEY_LEN {
+        return Err(Fault::Format);
+    }
+    let flags =
+        parse_u64(flags).and_then(|flags| u32::try_from(flags).ok()).ok_or(Fault::Format)?;
+    let exptime = parse_i64(exptime).ok_or(Fault::Format)?;
+    let len = parse_i64(len).ok_or(Fault::Format)?;
+    let len = usize::try_from(len).ok().filter(|len| *len <= MAX_ANNOUNCED);
+    let len = len.ok_or(Fault::Format)?;
+    let header = StorageRequest { key, len, flags, exptime, mode };
+    Ok(Request { header, is_quiet: words.is_quiet() })
+}
+
+/// Writes the answer.
+#[inline]
+pub fn encode_reply(out: &mut Vec<u8>, reply: StorageReply) {
+    out.extend_from_slice(match reply {
+        StorageReply::Stored(_) => b"STORED\r\n",
+        StorageReply::NotStored => b"NOT_STORED\r\n",
+        StorageReply::Exists => b"EXISTS\r\n",
+        StorageReply::NotFound => b"NOT_FOUND\r\n",
+    });
 }
 
 #[cfg(test)]

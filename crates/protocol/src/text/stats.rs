@@ -1,5 +1,8 @@
 //! `stats [<group>]`: names and values, a line each.
 
+use std::fmt;
+use std::io::Write as _;
+
 use crate::Parse;
 use crate::line::{next_word, parse};
 
@@ -36,6 +39,22 @@ pub fn parse_reply(input: &[u8]) -> Parse<'_, StatsReply<'_>> {
         let (name, value) = next_word(line.strip_prefix(b"STAT ")?)?;
         Some(StatsReply::Stat { name, value })
     })
+}
+
+/// Writes one line of the answer.
+pub fn encode_stat(out: &mut Vec<u8>, name: &str, value: impl fmt::Display) {
+    // Writing to a vector cannot fail.
+    let _ = write!(out, "STAT {name} {value}\r\n");
+}
+
+/// Writes the end of the answer.
+pub fn encode_end(out: &mut Vec<u8>) {
+    out.extend_from_slice(b"END\r\n");
+}
+
+/// Writes the answer to `stats reset`.
+pub fn encode_reset(out: &mut Vec<u8>) {
+    out.extend_from_slice(b"RESET\r\n");
 }
 
 #[cfg(test)]
