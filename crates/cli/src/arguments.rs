@@ -2,7 +2,12 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::command::{compare, diff, engines, entry, generate, inspect, report, scenarios, stats};
+use std::ffi::OsString;
+use std::path::Path;
+
+use crate::command::{
+    compare, diff, engines, entry, generate, inspect, report, scenarios, serve, stats,
+};
 
 /// Compares caches honestly: many cache systems on the same verified work.
 #[derive(Debug, Parser)]
@@ -33,6 +38,10 @@ pub(crate) enum Command {
     Engines(engines::Arguments),
     /// List the built-in scenarios, or show one
     Scenarios(scenarios::Arguments),
+    /// Serve a store to every client of memcached
+    ///
+    /// The options are memcached's. Through a link named `memcached` the program serves without being told to.
+    Serve(Box<serve::Arguments>),
     /// Print the value under a key
     Get(entry::Get),
     /// Store a value under a key
@@ -47,4 +56,15 @@ pub(crate) enum Command {
     Completions(generate::Completions),
     /// Print the manual page
     Man,
+}
+
+/// The arguments of this process. Through a link named `memcached` they are those of `serve`.
+pub(crate) fn given() -> Vec<OsString> {
+    let mut given: Vec<OsString> = std::env::args_os().collect();
+    let name = given.first().and_then(|path| Path::new(path).file_name().map(ToOwned::to_owned));
+    let asks_version = given.iter().any(|word| word == "-V" || word == "--version");
+    if name.is_some_and(|name| name == "memcached") && !asks_version {
+        given.insert(1, "serve".into());
+    }
+    given
 }

@@ -17,7 +17,7 @@ use exit::Exit;
 
 fn main() -> ExitCode {
     larder_host::relay::serve_if_asked();
-    let arguments = match Arguments::try_parse() {
+    let arguments = match Arguments::try_parse_from(arguments::given()) {
         Ok(arguments) => arguments,
         Err(error) => return exit::of_arguments(&error),
     };
@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         Command::Diff(arguments) => command::diff::run(&arguments),
         Command::Engines(arguments) => command::engines::run(&arguments),
         Command::Scenarios(arguments) => command::scenarios::run(&arguments),
+        Command::Serve(arguments) => command::serve::run(&arguments),
         Command::Get(arguments) => command::entry::get(&arguments),
         Command::Set(arguments) => command::entry::set(&arguments),
         Command::Delete(arguments) => command::entry::delete(&arguments),

@@ -9,6 +9,7 @@ pub(crate) mod generate;
 pub(crate) mod inspect;
 pub(crate) mod report;
 pub(crate) mod scenarios;
+pub(crate) mod serve;
 pub(crate) mod stats;
 
 use std::io::{self, Write};

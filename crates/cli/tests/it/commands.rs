@@ -21,10 +21,11 @@ pub(crate) const CASES: &[Case] = &[
     (NOTHING, "help_shows_how_it_is_used", help),
 ];
 
-const COMMANDS: [&str; 10] = [
+const COMMANDS: [&str; 11] = [
     "compare",
     "engines",
     "scenarios",
+    "serve",
     "get",
     "set",
     "delete",

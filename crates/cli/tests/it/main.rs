@@ -18,6 +18,7 @@ mod progress;
 mod regions;
 mod reports;
 mod scene;
+mod serve;
 mod sets;
 mod slices;
 mod traces;
@@ -47,6 +48,7 @@ const CASES: &[&[Case]] = &[
     progress::CASES,
     regions::CASES,
     reports::CASES,
+    serve::CASES,
     sets::CASES,
     slices::CASES,
     traces::CASES,

@@ -1,0 +1,164 @@
+//! The options of memcached that are understood, and those that have no meaning here.
+
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use larder_server::Settings;
+
+use crate::exit::Usage;
+
+/// Options of memcached that change nothing here. Each is named in one line when it is given, so that unit files and
+/// scripts run unchanged.
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags, as memcached has them")]
+pub(super) struct Ignored {
+    #[arg(short = 'U', long = "udp-port", value_name = "N", hide = true)]
+    udp: Option<u16>,
+    #[arg(short = 'd', long, hide = true)]
+    daemon: bool,
+    #[arg(short = 'u', long, value_name = "NAME", hide = true)]
+    user: Option<String>,
+    #[arg(short = 'k', long, hide = true)]
+    lock_memory: bool,
+    #[arg(short = 'L', long, hide = true)]
+    enable_largepages: bool,
+    #[arg(short = 'M', long, hide = true)]
+    disable_evictions: bool,
+    #[arg(short = 'C', long, hide = true)]
+    disable_cas: bool,
+    #[arg(short = 'r', long, hide = true)]
+    enable_coredumps: bool,
+    #[arg(short = 'f', long, value_name = "FACTOR", hide = true)]
+    slab_growth_factor: Option<f64>,
+    #[arg(short = 'n', long, value_name = "BYTES", hide = true)]
+    slab_min_size: Option<u64>,
+    #[arg(short = 'D', value_name = "CHAR", hide = true)]
+    delimiter: Option<String>,
+    #[arg(short = 'B', long, value_name = "PROTOCOL", hide = true)]
+    protocol: Option<String>,
+    #[arg(short = 'v', long, action = clap::ArgAction::Count, hide = true)]
+    verbose: u8,
+}
+
+impl Ignored {
+    /// A line for each that was given.
+    ///
+    /// # Errors
+    ///
+    /// An option whose meaning a user relies on, and which is not there.
+    pub(super) fn notices(&self) -> Result<Vec<String>, Usage> {
+        if self.udp.is_some_and(|port| port != 0) {
+            return Err(Usage("-U: there is no UDP here; leave it out, or say -U 0".into()));
+        }
+        if self.protocol.as_deref().is_some_and(|name| !matches!(name, "auto" | "ascii")) {
+            return Err(Usage("-B: the text and meta protocols only; say -B ascii or auto".into()));
+        }
+        if self.disable_evictions {
+            let how = "take a store that does not evict, such as lmdb:, as the URL";
+            return Err(Usage(format!("-M: whether a full store evicts is the store's; {how}")));
+        }
+        let ignored = [
+            (self.daemon, "-d: it stays in the foreground; systemd or `&` puts it behind"),
+            (self.user.is_some(), "-u: it runs as the user who starts it"),
+            (self.lock_memory, "-k: the memory is not locked; a system without swap does the same"),
+            (self.enable_largepages, "-L: large pages are taken wherever the system gives them"),
+            (self.disable_cas, "-C: versions cost nothing here, and stay"),
+            (self.enable_coredumps, "-r: the limit of core dumps is the shell's"),
+            (self.slab_growth_factor.is_some(), "-f: there are no slabs"),
+            (self.slab_min_size.is_some(), "-n: there are no slabs"),
+            (self.delimiter.is_some(), "-D: no counters by prefix"),
+            (self.verbose > 0, "-v: requests are not logged"),
+        ];
+        let given = ignored.into_iter().filter(|(is_given, _)| *is_given);
+        Ok(given.map(|(_, notice)| format!("ignored: {notice}")).collect())
+    }
+}
+
+/// Sets the options of `-o` that have a meaning here, and returns a line for each other.
+pub(super) fn extended(options: &[String], settings: &mut Settings) -> Result<Vec<String>, Usage> {
+    let mut notices = Vec::new();
+    for option in options {
+        let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        match name {
+            "idle_timeout" => {
+                let seconds = value.parse().map_err(|_| {
+                    Usage(format!("-o idle_timeout={value}: a number of seconds; 0 is never"))
+                })?;
+                settings.idle = Some(Duration::from_secs(seconds)).filter(|idle| !idle.is_zero());
+            }
+            _ => notices.push(format!("ignored: -o {option}: it has no meaning here")),
+        }
+    }
+    Ok(notices)
+}
+
+/// An address with its own port, or with this one. A name becomes its first address.
+pub(super) fn address(text: &str, port: u16) -> Result<SocketAddr, Usage> {
+    let bare = text.trim_start_matches('[').trim_end_matches(']');
+    if let Ok(ip) = bare.parse::<IpAddr>() {
+        return Ok((ip, port).into());
+    }
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, own)) if !host.contains(':') => {
+            let own = own.parse().map_err(|_| {
+                Usage(format!("-l {text}: {own} is no port; one is a number from 0 to 65535"))
+            })?;
+            (host, own)
+        }
+        _ => (text, port),
+    };
+    let found = (host, port).to_socket_addrs().ok().and_then(|mut found| found.next());
+    found.ok_or_else(|| Usage(format!("-l {text}: no such host; an address such as 127.0.0.1")))
+}
+
+/// Permissions in octal.
+pub(super) fn octal(text: &str) -> Result<u32, String> {
+    u32::from_str_radix(text, 8)
+        .ok()
+        .filter(|mode| *mode <= 0o777)
+        .ok_or_else(|| "permissions in octal, such as 0700".into())
+}
+
+/// The file with the number of the process, which vanishes with it.
+#[derive(Debug)]
+pub(super) struct PidFile(PathBuf);
+
+impl PidFile {
+    pub(super) fn write(path: &Path) -> std::io::Result<Self> {
+        let beside = path.with_added_extension("new");
+        std::fs::write(&beside, format!("{}\n", std::process::id()))?;
+        std::fs::rename(&beside, path)?;
+        Ok(Self(path.to_owned()))
+    }
+}
+
+impl Drop for PidFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_its_own_port_or_the_common_one() {
+        for (text, full) in [
+            ("127.0.0.1", "127.0.0.1:11211"),
+            ("0.0.0.0:7", "0.0.0.0:7"),
+            ("::1", "[::1]:11211"),
+            ("[::1]:7", "[::1]:7"),
+            ("[::1]", "[::1]:11211"),
+        ] {
+            assert_eq!(address(text, 11211).unwrap().to_string(), full, "{text}");
+        }
+        let told = address("127.0.0.1:x", 1).unwrap_err().to_string();
+        assert!(told.contains("x is no port"), "{told}");
+    }
+}

@@ -1,0 +1,64 @@
+//! A server that speaks memcached's protocols over any store.
+//!
+//! One thread accepts connections ([`Server`]), and hands each to one of a few workers, which wait for many sockets at once. A
+//! conversation turns the bytes of a connection into calls of a session, and the outcomes into bytes; it knows no sockets.
+//! Each command has a file of its own, under `text` and `meta`, as it has in `larder-protocol`.
+//!
+//! A store that waits for a lock at most is called by the worker itself. A store that may wait for a disk or for another
+//! process is called by assistants beside the workers: a conversation and its bytes go there and come back, so no
+//! connection waits for another's.
+
+mod assistant;
+mod connection;
+mod context;
+mod conversation;
+mod counts;
+mod listen;
+mod meta;
+mod recaches;
+mod rusage;
+mod server;
+mod settings;
+mod text;
+mod waker;
+mod worker;
+
+pub use listen::Address;
+pub use server::{Server, Stopper};
+pub use settings::Settings;
+
+/// The largest value that a server can be set to take, in bytes.
+pub const MAX_ITEM_BYTES: usize = larder_protocol::MAX_VALUE_LEN;
+
+/// The version of memcached whose protocols the server speaks, as clients read it.
+pub const MEMCACHED_VERSION: &str = "1.6.39";
+
+/// The reason why a server could not begin or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// An address at which it could not listen.
+    #[error("cannot listen on {address}: {source}{}", hint(source))]
+    Listen {
+        /// The address.
+        address: Address,
+        /// The cause.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The system refused what the server needs.
+    #[error("cannot serve: {0}")]
+    Io(#[from] std::io::Error),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] larder_store::Error),
+}
+
+fn hint(source: &std::io::Error) -> &'static str {
+    match source.kind() {
+        std::io::ErrorKind::AddrInUse => {
+            "; another server has it: stop that, or take another port with -p"
+        }
+        std::io::ErrorKind::PermissionDenied => "; take a port above 1023 or a path of your own",
+        _ => "",
+    }
+}

@@ -1,0 +1,61 @@
+//! `ma`.
+
+use larder_protocol::meta::arithmetic::{self, Unchanged};
+use larder_protocol::meta::request::{Facts, Request};
+use larder_store::{Counted, Delta, Error, Initial};
+
+use crate::context::{Desk, seconds_left, ttl_of};
+use crate::conversation::Done;
+use crate::text::count;
+
+pub(super) fn run(request: &Request<'_>, key: &[u8], desk: &mut Desk, out: &mut Vec<u8>) -> Done {
+    let flags = &request.flags;
+    let is_down = match arithmetic::is_down(flags) {
+        Ok(is_down) => is_down,
+        Err(fault) => return Done::Refused(fault),
+    };
+    match changed(request, key, is_down, desk) {
+        Ok(Some((counted, ttl_s))) => {
+            count(true, is_down, desk);
+            if !flags.is_quiet {
+                let version = counted.version.unwrap_or(0);
+                let facts = Facts { version, ttl_s, ..Facts::default() };
+                arithmetic::encode_reply(out, request, counted.number, &facts);
+            }
+        }
+        Ok(None) => {
+            count(false, is_down, desk);
+            arithmetic::encode_unchanged(out, request, Unchanged::NotFound);
+        }
+        Err(error) => desk.refuse(out, &error),
+    }
+    Done::Whole(0)
+}
+
+/// The number, and the seconds that its entry has left.
+fn changed(
+    request: &Request<'_>,
+    key: &[u8],
+    is_down: bool,
+    desk: &mut Desk,
+) -> Result<Option<(Counted, i64)>, Error> {
+    let flags = &request.flags;
+    if flags.version.is_some() || flags.new_version.is_some() {
+        let operation = "a count on condition of a version";
+        return Err(Error::Unsupported { engine: desk.session.engine(), operation });
+    }
+    let delta = flags.delta.unwrap_or(1);
+    let delta = if is_down { Delta::Down(delta) } else { Delta::Up(delta) };
+    let initial = |exptime| Initial { number: flags.initial.unwrap_or(0), ttl: ttl_of(exptime) };
+    let Some(counted) = desk.session.incr(key, delta, flags.vivify.map(initial))? else {
+        return Ok(None);
+    };
+    if let Some(exptime) = flags.exptime {
+        desk.session.touch(key, ttl_of(exptime))?;
+    }
+    let ttl_s = match request.asks_for(b't').then(|| desk.session.look(key)).transpose()? {
+        Some(Some(facts)) => seconds_left(facts.meta.ttl),
+        _ => -1,
+    };
+    Ok(Some((counted, ttl_s)))
+}

@@ -1,0 +1,26 @@
+//! `me`.
+
+use larder_protocol::meta::debug;
+use larder_protocol::meta::request::{Facts, Request};
+
+use crate::context::{Desk, seconds_left};
+use crate::conversation::Done;
+
+pub(super) fn run(request: &Request<'_>, key: &[u8], desk: &mut Desk, out: &mut Vec<u8>) -> Done {
+    match desk.session.look(key) {
+        Ok(Some(found)) => {
+            let facts = Facts {
+                client_flags: found.meta.flags,
+                version: found.meta.version.unwrap_or(0),
+                ttl_s: seconds_left(found.meta.ttl),
+                len: found.value_len,
+                idle_s: found.idle.map_or(0, |idle| idle.as_secs()),
+                was_hit: found.was_hit.unwrap_or(false),
+            };
+            debug::encode_reply(out, request, &facts);
+        }
+        Ok(None) => debug::encode_miss(out),
+        Err(error) => desk.refuse(out, &error),
+    }
+    Done::Whole(0)
+}

@@ -1,0 +1,47 @@
+//! `md`.
+
+use larder_protocol::meta::delete::{self, DeleteReply};
+use larder_protocol::meta::request::Request;
+use larder_store::{DeleteOutcome, Error};
+
+use crate::context::{Desk, ttl_of};
+use crate::conversation::Done;
+use crate::counts::Count;
+
+pub(super) fn run(request: &Request<'_>, key: &[u8], desk: &mut Desk, out: &mut Vec<u8>) -> Done {
+    match removed(request, key, desk) {
+        Ok(reply) => {
+            desk.shared.recaches.forget(key);
+            let was_there = reply == DeleteReply::Deleted;
+            desk.counts.add_found(was_there, Count::DeleteHits, Count::DeleteMisses);
+            if !(request.flags.is_quiet && reply == DeleteReply::Deleted) {
+                delete::encode_reply(out, request, reply);
+            }
+        }
+        Err(error) => desk.refuse(out, &error),
+    }
+    Done::Whole(0)
+}
+
+fn removed(request: &Request<'_>, key: &[u8], desk: &mut Desk) -> Result<DeleteReply, Error> {
+    let flags = &request.flags;
+    let engine = desk.session.engine();
+    let unsupported = |operation| Err(Error::Unsupported { engine, operation });
+    if flags.new_version.is_some() || flags.drops_value {
+        return unsupported("an entry that loses its value, or gets a version of the client");
+    }
+    let found = |was_there| if was_there { DeleteReply::Deleted } else { DeleteReply::NotFound };
+    match (flags.invalidates, flags.version) {
+        (false, None) => desk.session.delete(key).map(found),
+        (false, Some(version)) => Ok(match desk.session.delete_if(key, version)? {
+            DeleteOutcome::Deleted => DeleteReply::Deleted,
+            DeleteOutcome::Exists => DeleteReply::Exists,
+            DeleteOutcome::NotFound => DeleteReply::NotFound,
+        }),
+        (true, None) => match desk.session.leases() {
+            Some(leases) => leases.expire(key, flags.exptime.and_then(ttl_of)).map(found),
+            None => unsupported("a value that is kept as stale"),
+        },
+        (true, Some(_)) => unsupported("a mark as stale on condition of a version"),
+    }
+}

@@ -1,0 +1,93 @@
+//! `ms`.
+
+use larder_protocol::key::MAX_KEY_LEN;
+use larder_protocol::meta::request::{Facts, Request};
+use larder_protocol::meta::set::{self, SetRequest};
+use larder_protocol::request::Fault;
+use larder_store::{Error, SetMode, SetOptions, SetOutcome};
+
+use crate::context::{Desk, ttl_of};
+use crate::conversation::{Behind, Done, Value, with_end};
+use crate::counts::Count;
+use crate::text::{count_cas, mode, refused, reply};
+
+pub(super) fn run(
+    set: &SetRequest<'_>,
+    behind: &Behind<'_>,
+    desk: &mut Desk,
+    out: &mut Vec<u8>,
+) -> Done {
+    let mut room = [0; MAX_KEY_LEN];
+    let checked = set.request.and_then(|request| {
+        let key = request.key(&mut room)?;
+        Ok((request, key, mode(set::mode(&request.flags)?)))
+    });
+    let (request, key, mode) = match checked {
+        Ok(checked) => checked,
+        Err(fault) => {
+            out.extend_from_slice(fault.line());
+            return Done::Skip(with_end(set.len));
+        }
+    };
+    if let Some(refused) = refused(key, set.len, mode, behind, desk) {
+        out.extend_from_slice(refused);
+        return Done::Skip(with_end(set.len));
+    }
+    let value = match behind.value(set.len) {
+        Value::Whole(value) => value,
+        Value::Needs(len) => return Done::Needs(len),
+        Value::Damaged => {
+            out.extend_from_slice(Fault::Chunk.line());
+            return Done::Skip(set.len);
+        }
+    };
+    desk.counts.add_one(Count::CmdSet);
+    match store(&request, key, value, mode, desk) {
+        Ok(outcome) => {
+            count_cas(mode, outcome, desk);
+            desk.shared.recaches.forget(key);
+            if !(request.flags.is_quiet && outcome.is_stored()) {
+                let version = match outcome {
+                    SetOutcome::Stored(version) => version.unwrap_or(0),
+                    _ => 0,
+                };
+                let facts = Facts { version, len: value.len(), ..Facts::default() };
+                set::encode_reply(out, &request, reply(outcome), &facts);
+            }
+        }
+        Err(error) => desk.refuse(out, &error),
+    }
+    Done::Whole(with_end(set.len))
+}
+
+fn store(
+    request: &Request<'_>,
+    key: &[u8],
+    value: &[u8],
+    mode: SetMode,
+    desk: &mut Desk,
+) -> Result<SetOutcome, Error> {
+    let flags = &request.flags;
+    if flags.new_version.is_some() || (flags.invalidates && flags.version.is_some()) {
+        let operation = "a version that the client chooses, or a stale value from an older one";
+        return Err(Error::Unsupported { engine: desk.session.engine(), operation });
+    }
+    if flags.version.is_some() && !matches!(mode, SetMode::Cas(_)) {
+        let operation = "a version as the condition of another mode than set";
+        return Err(Error::Unsupported { engine: desk.session.engine(), operation });
+    }
+    let keeps = matches!(mode, SetMode::Append | SetMode::Prepend);
+    let ttl = flags.exptime.filter(|_| !keeps).and_then(ttl_of);
+    let client_flags = if keeps { 0 } else { flags.client_flags };
+    let options = SetOptions { mode, ttl, flags: client_flags };
+    let outcome = desk.session.set(key, value, &options)?;
+    match (outcome, flags.vivify) {
+        // An absent entry is made by what was to stand behind or before its value.
+        (SetOutcome::NotStored, Some(exptime)) if keeps => {
+            let ttl = ttl_of(exptime);
+            let mode = SetMode::Add;
+            desk.session.set(key, value, &SetOptions { mode, ttl, flags: flags.client_flags })
+        }
+        _ => Ok(outcome),
+    }
+}

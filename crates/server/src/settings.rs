@@ -1,0 +1,59 @@
+//! The limits of a server.
+
+use std::num::NonZero;
+use std::time::Duration;
+
+use larder_protocol::key::MAX_KEY_LEN;
+use larder_protocol::request::MAX_REQUEST_LINE;
+
+use crate::listen::Address;
+
+/// The settings of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// The addresses at which it listens.
+    pub addresses: Vec<Address>,
+    /// Threads that wait for connections.
+    pub threads: NonZero<usize>,
+    /// Threads that call a store that may wait for a disk or another process.
+    pub assistants: NonZero<usize>,
+    /// The most connections at once.
+    pub connections: usize,
+    /// Connections that may wait to be accepted.
+    pub backlog: i32,
+    /// The largest value, in bytes.
+    pub item_bytes: usize,
+    /// The most bytes of requests and answers that all connections together have waiting.
+    pub waiting_bytes: usize,
+    /// The most requests of one connection before another connection has its turn.
+    pub requests_a_turn: NonZero<usize>,
+    /// The time after which a connection that says nothing is ended.
+    pub idle: Option<Duration>,
+    /// Whether `flush_all` is done.
+    pub allows_flush: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        Self {
+            addresses: Vec::new(),
+            threads: NonZero::new(cores.min(4)).unwrap_or(NonZero::<usize>::MIN),
+            assistants: NonZero::new(16).unwrap_or(NonZero::<usize>::MIN),
+            connections: 1024,
+            backlog: 1024,
+            item_bytes: 1 << 20,
+            waiting_bytes: 64 << 20,
+            requests_a_turn: NonZero::new(1024).unwrap_or(NonZero::<usize>::MIN),
+            idle: None,
+            allows_flush: true,
+        }
+    }
+}
+
+impl Settings {
+    /// The most bytes of a request: its line with the longest key, and its value.
+    pub(crate) fn request_bytes(&self) -> usize {
+        MAX_REQUEST_LINE.max(self.item_bytes + MAX_KEY_LEN + 256)
+    }
+}

@@ -1,0 +1,50 @@
+//! The commands of the classic text protocol, one file each.
+
+mod delete;
+mod flush_all;
+mod get;
+mod incr;
+mod set;
+mod stats;
+mod touch;
+
+pub(crate) use flush_all::clear_if_due;
+pub(crate) use incr::count;
+pub(crate) use set::{count_cas, mode, refused, reply};
+
+use larder_protocol::text::{self, Request};
+
+use crate::MEMCACHED_VERSION;
+use crate::context::Desk;
+use crate::conversation::{Behind, Done};
+
+/// Does what a request asks for. `answered` of its keys are answered already.
+#[inline]
+pub(crate) fn run(
+    request: Request<'_>,
+    answered: usize,
+    behind: &Behind<'_>,
+    desk: &mut Desk,
+    out: &mut Vec<u8>,
+) -> Done {
+    match request {
+        Request::Get(request) => return get::run(&request, answered, desk, out),
+        Request::Set(request) => return set::run(&request, behind, desk, out),
+        Request::Delete(request) => delete::run(&request, desk, out),
+        Request::Incr(request) => incr::run(&request, desk, out),
+        Request::Touch(request) => touch::run(&request, desk, out),
+        Request::FlushAll(request) => flush_all::run(request, desk, out),
+        Request::Stats(words) => stats::run(words, desk, out),
+        Request::Verbosity(is_quiet) => {
+            if !is_quiet {
+                text::verbosity::encode_reply(out);
+            }
+        }
+        Request::Version => {
+            let own = concat!("-larder-", env!("CARGO_PKG_VERSION"));
+            text::version::encode_reply(out, &format!("{MEMCACHED_VERSION}{own}"));
+        }
+        Request::Quit => return Done::End,
+    }
+    Done::Whole(0)
+}

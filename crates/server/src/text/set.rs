@@ -1,0 +1,109 @@
+//! `set`, `add`, `replace`, `append`, `prepend`, `cas`.
+
+use larder_protocol::request::Fault;
+use larder_protocol::storage::{StorageMode, StorageReply};
+use larder_protocol::text::set::{self, Request};
+use larder_store::{SetMode, SetOptions, SetOutcome};
+
+use crate::context::{Desk, ttl_of};
+use crate::conversation::{Behind, Done, Value, with_end};
+use crate::counts::Count;
+
+pub(super) fn run(
+    request: &Request<'_>,
+    behind: &Behind<'_>,
+    desk: &mut Desk,
+    out: &mut Vec<u8>,
+) -> Done {
+    let header = &request.header;
+    if let Some(refused) = refused(header.key, header.len, mode(header.mode), behind, desk) {
+        if !request.is_quiet {
+            out.extend_from_slice(refused);
+        }
+        return Done::Skip(with_end(header.len));
+    }
+    let value = match behind.value(header.len) {
+        Value::Whole(value) => value,
+        Value::Needs(len) => return Done::Needs(len),
+        Value::Damaged => {
+            if !request.is_quiet {
+                out.extend_from_slice(Fault::Chunk.line());
+            }
+            return Done::Skip(header.len);
+        }
+    };
+    let mode = mode(header.mode);
+    let keeps = matches!(mode, SetMode::Append | SetMode::Prepend);
+    let (ttl, flags) = if keeps { (None, 0) } else { (ttl_of(header.exptime), header.flags) };
+    let options = SetOptions { mode, ttl, flags };
+    desk.counts.add_one(Count::CmdSet);
+    match desk.session.set(header.key, value, &options) {
+        Ok(outcome) => {
+            count_cas(mode, outcome, desk);
+            desk.shared.recaches.forget(header.key);
+            if !request.is_quiet {
+                set::encode_reply(out, reply(outcome));
+            }
+        }
+        Err(error) if !request.is_quiet => desk.refuse(out, &error),
+        Err(_) => {}
+    }
+    Done::Whole(with_end(header.len))
+}
+
+/// The line that refuses a value before it has arrived. A value that is too large leaves no older value behind.
+pub(crate) fn refused(
+    key: &[u8],
+    len: usize,
+    mode: SetMode,
+    behind: &Behind<'_>,
+    desk: &mut Desk,
+) -> Option<&'static [u8]> {
+    let settings = &desk.shared.settings;
+    let (line, count): (&[u8], _) = if len > settings.item_bytes {
+        (b"SERVER_ERROR object too large for cache\r\n", Count::StoreTooLarge)
+    } else if !behind.has_room(len) {
+        (b"SERVER_ERROR out of memory storing object\r\n", Count::StoreNoMemory)
+    } else {
+        return None;
+    };
+    desk.counts.add_one(count);
+    if mode == SetMode::Set {
+        // The client is told of the failure; the worst of a failed removal is that the older value stays.
+        let _ = desk.session.delete(key);
+    }
+    Some(line)
+}
+
+/// Counts the outcome of a write that had a version for its condition.
+pub(crate) fn count_cas(mode: SetMode, outcome: SetOutcome, desk: &Desk) {
+    if let SetMode::Cas(_) = mode {
+        desk.counts.add_one(match outcome {
+            SetOutcome::Stored(_) => Count::CasHits,
+            SetOutcome::Exists => Count::CasBadval,
+            SetOutcome::NotStored | SetOutcome::NotFound => Count::CasMisses,
+        });
+    }
+}
+
+/// The store's mode of a mode on the wire.
+pub(crate) fn mode(mode: StorageMode) -> SetMode {
+    match mode {
+        StorageMode::Set => SetMode::Set,
+        StorageMode::Add => SetMode::Add,
+        StorageMode::Replace => SetMode::Replace,
+        StorageMode::Append => SetMode::Append,
+        StorageMode::Prepend => SetMode::Prepend,
+        StorageMode::Cas(version) => SetMode::Cas(version),
+    }
+}
+
+/// The outcome on the wire of a store's outcome.
+pub(crate) fn reply(outcome: SetOutcome) -> StorageReply {
+    match outcome {
+        SetOutcome::Stored(version) => StorageReply::Stored(version),
+        SetOutcome::NotStored => StorageReply::NotStored,
+        SetOutcome::Exists => StorageReply::Exists,
+        SetOutcome::NotFound => StorageReply::NotFound,
+    }
+}

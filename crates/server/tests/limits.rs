@@ -1,0 +1,363 @@
+//! What a client may not do to a server and to the others: each limit, on real connections.
+
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+
+mod support;
+
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpStream};
+use std::num::NonZero;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use larder_server::{Address, Server, Settings};
+use support::{Client, PATIENCE, Serving, settings, store};
+
+/// A store that is called by the workers, and one that is called by assistants because its files are on a disk.
+fn urls() -> [(String, Option<tempfile::TempDir>); 2] {
+    let folder = tempfile::tempdir().unwrap();
+    let file = format!("file:{}", folder.path().join("cache").display());
+    [("memory:?size=64m".into(), None), (file, Some(folder))]
+}
+
+fn each(settings: &Settings, check: impl Fn(&Serving)) {
+    for (url, _folder) in urls() {
+        check(&Serving::start(&url, settings.clone()));
+    }
+}
+
+#[test]
+fn values_of_any_length_come_back_whole() {
+    each(&settings(), |serving| {
+        let mut client = serving.client();
+        for len in [0, 1, 4095, 65_536, 100_000, 1 << 20] {
+            let value: Vec<u8> = (0..len).map(|i| u8::try_from(i % 251).unwrap()).collect();
+            assert_eq!(client.set("key", &value), "STORED", "{len}");
+            assert_eq!(client.get("key").as_ref(), Some(&value), "{len}");
+        }
+    });
+}
+
+#[test]
+fn a_request_may_arrive_byte_by_byte() {
+    each(&settings(), |serving| {
+        let mut client = serving.client();
+        for byte in b"set key 7 0 5\r\nhello\r\nget key\r\n" {
+            client.send(&[*byte]);
+        }
+        let lines = ["STORED", "VALUE key 7 5", "hello", "END"];
+        assert_eq!(lines.map(|_| client.line()), lines);
+    });
+}
+
+#[test]
+fn thousands_of_requests_may_arrive_at_once() {
+    each(&settings(), |serving| {
+        let mut client = serving.client();
+        let mut socket = client.0.get_ref().try_clone().unwrap();
+        let writer = std::thread::spawn(move || {
+            for i in 0..3000 {
+                write!(socket, "set key{i} {i} 0 4\r\n{i:04}\r\nget key{i}\r\n").unwrap();
+            }
+        });
+        for i in 0..3000 {
+            let lines = [
+                "STORED".to_owned(),
+                format!("VALUE key{i} {i} 4"),
+                format!("{i:04}"),
+                "END".into(),
+            ];
+            assert_eq!([(); 4].map(|()| client.line()), lines);
+        }
+        writer.join().unwrap();
+    });
+}
+
+#[test]
+fn requests_before_the_end_of_a_client_are_answered() {
+    // Far more than one turn, and than one read.
+    each(&settings(), |serving| {
+        let mut client = serving.client();
+        for _ in 0..20 {
+            client.send("mn\r\n".repeat(1000).as_bytes());
+        }
+        client.0.get_ref().shutdown(Shutdown::Write).unwrap();
+        let mut answers = Vec::new();
+        client.0.read_to_end(&mut answers).unwrap();
+        assert_eq!(answers.len(), "MN\r\n".len() * 20_000);
+    });
+}
+
+#[test]
+fn one_line_may_ask_for_thousands_of_keys() {
+    each(&settings(), |serving| {
+        let mut client = serving.client();
+        for i in 0..500 {
+            assert_eq!(client.set(&format!("key{i}"), &[b'v'; 2000]), "STORED");
+        }
+        let keys: Vec<String> = (0..5000).map(|i| format!("key{}", i % 1000)).collect();
+        client.send(format!("get {}\r\n", keys.join(" ")).as_bytes());
+        let mut n = 0;
+        loop {
+            let line = client.line();
+            if line == "END" {
+                break;
+            }
+            assert!(line.starts_with("VALUE key") && line.ends_with(" 0 2000"), "{line}");
+            assert_eq!(client.line().len(), 2000);
+            n += 1;
+        }
+        assert_eq!(n, 2500);
+    });
+}
+
+#[test]
+fn a_line_without_an_end_ends_its_connection_alone() {
+    each(&settings(), |serving| {
+        let (mut client, mut other) = (serving.client(), serving.client());
+        client.send(&[b'x'; 9000]);
+        assert_eq!(client.line(), "CLIENT_ERROR line too long");
+        assert!(client.is_ended());
+        let mut client = serving.client();
+        let mut keys = b"get".to_vec();
+        keys.resize(2 << 20, b'k');
+        // The server may end the connection before it has taken all of it.
+        let _ = client.0.get_mut().write_all(&keys);
+        assert!(client.line().is_empty() || client.is_ended());
+        assert_eq!(other.set("key", b"value"), "STORED");
+    });
+}
+
+#[test]
+fn a_value_that_is_too_large_is_refused_before_it_is_kept() {
+    let settings = Settings { item_bytes: 1000, ..settings() };
+    each(&settings, |serving| {
+        let mut client = serving.client();
+        assert_eq!(client.set("key", &[b'v'; 1000]), "STORED");
+        for len in [1001, 5_000_000] {
+            let refused = "SERVER_ERROR object too large for cache";
+            assert_eq!(client.set("key", &vec![b'v'; len]), refused);
+            // The connection goes on behind the value, and no older value is left.
+            assert_eq!(client.get("key"), None);
+        }
+        assert_eq!(client.stat("store_too_large"), 2);
+    });
+}
+
+#[test]
+fn clients_that_never_read_are_ended_and_harm_nobody() {
+    let settings = Settings { waiting_bytes: 4 << 20, ..settings() };
+    each(&settings, |serving| {
+        let mut client = serving.client();
+        assert_eq!(client.set("key", &vec![b'v'; 1 << 20]), "STORED");
+        // Each asks for far more than sockets and the server keep.
+        let mut deaf: Vec<Client> = (0..8).map(|_| serving.client()).collect();
+        for client in &mut deaf {
+            client.0.get_ref().set_write_timeout(Some(Duration::from_millis(200))).unwrap();
+            let _ = client.0.get_mut().write_all("get key\r\n".repeat(5000).as_bytes());
+        }
+        assert_eq!(client.get("key").map(|value| value.len()), Some(1 << 20));
+        assert!(client.stat("waiting_bytes") <= 4 << 20);
+        drop(deaf);
+        let began = Instant::now();
+        // The request for this figure waits itself.
+        while client.stat("waiting_bytes") > 100 {
+            let held = client.stat("waiting_bytes");
+            assert!(
+                began.elapsed() < PATIENCE,
+                "{held} bytes are not given back, {} connections",
+                client.stat("curr_connections")
+            );
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    });
+}
+
+#[test]
+fn clients_that_announce_much_and_send_nothing_cannot_take_the_memory() {
+    let settings = Settings { waiting_bytes: 3 << 20, ..settings() };
+    each(&settings, |serving| {
+        let mut clients: Vec<Client> = (0..6).map(|_| serving.client()).collect();
+        for client in &mut clients {
+            client.send(b"set key 0 0 1000000\r\nbegins");
+        }
+        // The first ones have room set aside; the others are told that there is none.
+        for client in &mut clients {
+            client.0.get_ref().set_read_timeout(Some(Duration::from_millis(10))).unwrap();
+        }
+        let (mut refused, began) = (0, Instant::now());
+        while refused < 3 {
+            assert!(began.elapsed() < PATIENCE, "{refused} refused");
+            clients.retain_mut(|client| {
+                let mut line = [0; 64];
+                let Ok(n) = client.0.get_mut().read(&mut line) else { return true };
+                assert!(line[..n].starts_with(b"SERVER_ERROR out of memory "), "{n} bytes");
+                refused += 1;
+                false
+            });
+        }
+        drop(clients);
+        let mut client = serving.client();
+        while client.stat("curr_connections") > 1 {}
+        assert_eq!(client.set("key", &vec![b'v'; 1_000_000]), "STORED");
+    });
+}
+
+#[test]
+fn connections_beyond_the_limit_are_told_so() {
+    let settings = Settings { connections: 3, ..settings() };
+    each(&settings, |serving| {
+        let mut clients: Vec<Client> = (0..3).map(|_| serving.client()).collect();
+        for client in &mut clients {
+            assert_eq!(client.ask("mn"), "MN");
+        }
+        let mut refused = serving.client();
+        assert_eq!(refused.line(), "ERROR Too many open connections");
+        assert!(refused.is_ended());
+        clients.pop();
+        // The place is free once the server has seen the end.
+        let began = Instant::now();
+        while clients[0].stat("curr_connections") > 2 {
+            assert!(began.elapsed() < PATIENCE);
+        }
+        assert_eq!(serving.client().ask("mn"), "MN");
+        assert_eq!(clients[0].stat("rejected_connections"), 1);
+    });
+}
+
+#[test]
+fn who_says_nothing_is_ended_after_the_idle_time() {
+    let settings = Settings { idle: Some(Duration::from_secs(1)), ..settings() };
+    each(&settings, |serving| {
+        let mut client = serving.client();
+        assert_eq!(client.ask("mn"), "MN");
+        assert!(client.is_ended());
+        assert_eq!(serving.client().stat("idle_kicks"), 1);
+    });
+}
+
+#[test]
+fn garbage_ends_in_errors_and_nothing_else() {
+    each(&settings(), |serving| {
+        let mut other = serving.client();
+        assert_eq!(other.set("key", b"value"), "STORED");
+        let mut state = 1_u64;
+        for _ in 0..50 {
+            let mut client = serving.client();
+            let mut bytes = b"set k 0 0 10\r\n".to_vec();
+            for _ in 0..2000 {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                bytes.push(state.to_be_bytes()[0]);
+            }
+            let _ = client.0.get_mut().write_all(&bytes);
+            let _ = client.0.get_ref().shutdown(Shutdown::Write);
+            let mut answers = Vec::new();
+            let _ = client.0.read_to_end(&mut answers);
+        }
+        assert_eq!(other.get("key").as_deref(), Some(&b"value"[..]));
+    });
+}
+
+#[test]
+fn requests_that_have_arrived_are_answered_before_the_end() {
+    for (url, _folder) in urls() {
+        let serving = Serving::start(&url, settings());
+        let mut client = serving.client();
+        assert_eq!(client.set("key", &vec![b'v'; 1 << 20]), "STORED");
+        client.send(b"get key\r\n");
+        // The answer has begun, so the request has arrived.
+        assert_eq!(client.line(), "VALUE key 0 1048576");
+        let reader = std::thread::spawn(move || {
+            let mut rest = Vec::new();
+            client.0.read_to_end(&mut rest).unwrap();
+            rest.len()
+        });
+        serving.stop().unwrap();
+        assert_eq!(reader.join().unwrap(), (1 << 20) + "\r\nEND\r\n".len());
+    }
+}
+
+#[test]
+fn a_path_is_an_address_and_vanishes_with_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    // A socket that a killed server has left is replaced.
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    let addresses = vec![Address::Unix(path.clone(), 0o600)];
+    let serving =
+        Serving::of(store("memory:?size=16m"), Settings { addresses, ..Settings::default() });
+    let mut client = UnixStream::connect(&path).unwrap();
+    client.set_read_timeout(Some(PATIENCE)).unwrap();
+    client.write_all(b"mn\r\n").unwrap();
+    let mut answer = [0; 4];
+    client.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"MN\r\n");
+    // One that answers is not.
+    let addresses = vec![Address::Unix(path.clone(), 0o600)];
+    let second = Server::start(store("memory:?size=16m"), Settings { addresses, ..settings() });
+    let told = second.unwrap_err().to_string();
+    assert!(told.contains("another server has it"), "{told}");
+    serving.stop().unwrap();
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_restart_over_a_shared_file_is_warm() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("mmap:{}?size=16m", folder.path().join("cache").display());
+    let serving = Serving::start(&url, settings());
+    assert_eq!(serving.client().set("key", b"value"), "STORED");
+    serving.stop().unwrap();
+    let serving = Serving::start(&url, settings());
+    assert_eq!(serving.client().get("key").as_deref(), Some(&b"value"[..]));
+}
+
+#[test]
+fn a_delayed_flush_comes_later() {
+    each(&settings(), |serving| {
+        let mut client = serving.client();
+        if client.ask("flush_all") != "OK" {
+            return;
+        }
+        assert_eq!(client.set("key", b"value"), "STORED");
+        assert_eq!(client.ask("flush_all 1"), "OK");
+        let began = Instant::now();
+        while client.get("key").is_some() {
+            assert!(began.elapsed() < PATIENCE, "it never comes");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let refusing = Settings { allows_flush: false, ..settings() };
+        let refusing = Serving::start("memory:?size=16m", refusing);
+        assert_eq!(refusing.client().ask("flush_all"), "CLIENT_ERROR flush_all not allowed");
+    });
+}
+
+#[test]
+fn one_client_with_endless_requests_leaves_others_their_turn() {
+    let settings = Settings {
+        threads: NonZero::new(1).unwrap(),
+        requests_a_turn: NonZero::new(10).unwrap(),
+        ..settings()
+    };
+    each(&settings, |serving| {
+        let mut other = serving.client();
+        let greedy = TcpStream::connect(serving.address).unwrap();
+        let mut writer = greedy.try_clone().unwrap();
+        let mut reader = greedy.try_clone().unwrap();
+        let writing = std::thread::spawn(move || {
+            let requests = "get none\r\n".repeat(1000);
+            while writer.write_all(requests.as_bytes()).is_ok() {}
+        });
+        let reading = std::thread::spawn(move || {
+            let mut bytes = vec![0; 65_536];
+            while reader.read(&mut bytes).is_ok_and(|n| n > 0) {}
+        });
+        for _ in 0..100 {
+            assert_eq!(other.get("none"), None);
+        }
+        assert!(other.stat("conn_yields") > 0);
+        greedy.shutdown(Shutdown::Both).unwrap();
+        writing.join().unwrap();
+        reading.join().unwrap();
+    });
+}

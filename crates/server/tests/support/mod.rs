@@ -1,0 +1,145 @@
+//! A server within the test, and clients of few words.
+
+#![allow(dead_code, unreachable_pub, reason = "each test uses some of it")]
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::num::NonZero;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use larder_engines::ENGINES;
+use larder_server::{Address, Server, Settings, Stopper};
+use larder_store::{Store, StoreUrl};
+
+/// The time within which every answer comes.
+pub const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A server that ends with the test.
+pub struct Serving {
+    pub address: SocketAddr,
+    stopper: Stopper,
+    thread: Option<JoinHandle<Result<(), larder_server::Error>>>,
+}
+
+/// The store behind a URL.
+pub fn store(url: &str) -> Arc<dyn Store> {
+    ENGINES.open(&StoreUrl::parse(url).unwrap()).unwrap()
+}
+
+/// Settings for one thread on a port that the system chooses.
+pub fn settings() -> Settings {
+    Settings {
+        addresses: vec![Address::Tcp((Ipv4Addr::LOCALHOST, 0).into())],
+        threads: NonZero::new(2).unwrap(),
+        ..Settings::default()
+    }
+}
+
+impl Serving {
+    pub fn start(url: &str, settings: Settings) -> Self {
+        Self::of(store(url), settings)
+    }
+
+    pub fn of(store: Arc<dyn Store>, settings: Settings) -> Self {
+        let server = Server::start(store, settings).unwrap();
+        let address = match &server.addresses()[0] {
+            Address::Tcp(address) => *address,
+            Address::Unix(..) => (Ipv4Addr::LOCALHOST, 0).into(),
+        };
+        let stopper = server.stopper().unwrap();
+        let thread = std::thread::spawn(move || server.run());
+        Self { address, stopper, thread: Some(thread) }
+    }
+
+    pub fn client(&self) -> Client {
+        Client::connect(self.address)
+    }
+
+    /// Ends the server, and waits until it has ended.
+    pub fn stop(mut self) -> Result<(), larder_server::Error> {
+        self.stopper.stop().unwrap();
+        self.thread.take().unwrap().join().unwrap()
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.stopper.stop();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A connection.
+pub struct Client(pub BufReader<TcpStream>);
+
+impl Client {
+    pub fn connect(address: SocketAddr) -> Self {
+        let socket = TcpStream::connect(address).unwrap();
+        socket.set_nodelay(true).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self(BufReader::new(socket))
+    }
+
+    pub fn send(&mut self, bytes: &[u8]) {
+        self.0.get_mut().write_all(bytes).unwrap();
+    }
+
+    /// The next line, without its end; empty at the end of the connection.
+    pub fn line(&mut self) -> String {
+        let mut line = Vec::new();
+        self.0.read_until(b'\n', &mut line).unwrap();
+        String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']).to_owned()
+    }
+
+    /// The first line of the answer to a request.
+    pub fn ask(&mut self, request: &str) -> String {
+        self.send(format!("{request}\r\n").as_bytes());
+        self.line()
+    }
+
+    /// Stores a value.
+    pub fn set(&mut self, key: &str, value: &[u8]) -> String {
+        self.send(format!("set {key} 0 0 {}\r\n", value.len()).as_bytes());
+        self.send(value);
+        self.send(b"\r\n");
+        self.line()
+    }
+
+    /// The value under a key.
+    pub fn get(&mut self, key: &str) -> Option<Vec<u8>> {
+        let header = self.ask(&format!("get {key}"));
+        if header == "END" {
+            return None;
+        }
+        let len = header.rsplit(' ').next().unwrap().parse::<usize>().expect(&header);
+        let mut value = vec![0; len + "\r\nEND\r\n".len()];
+        self.0.read_exact(&mut value).unwrap();
+        value.truncate(len);
+        Some(value)
+    }
+
+    /// Whether the server has ended the connection.
+    pub fn is_ended(&mut self) -> bool {
+        let mut rest = Vec::new();
+        self.0.read_to_end(&mut rest).is_err() || rest.is_empty()
+    }
+
+    /// A number of `stats`.
+    pub fn stat(&mut self, name: &str) -> u64 {
+        self.send(b"stats\r\n");
+        let mut found = None;
+        loop {
+            let line = self.line();
+            if line == "END" {
+                return found.unwrap();
+            }
+            if let Some(value) = line.strip_prefix(&format!("STAT {name} ")) {
+                found = value.parse().ok();
+            }
+        }
+    }
+}
