@@ -118,6 +118,10 @@ impl Server {
                 }
             }
             clear_if_due(&self.shared, &mut *self.session);
+            // The connections of a worker that has failed would wait for ever.
+            if self.workers.iter().any(JoinHandle::is_finished) {
+                break;
+            }
         }
         self.end()
     }

@@ -172,7 +172,7 @@ impl Worker {
         for event in events.iter() {
             if event.token == WOKEN {
                 self.woken.settle();
-                self.take_messages()?;
+                self.take_messages();
             } else {
                 self.turn(event);
             }
@@ -187,32 +187,29 @@ impl Worker {
         Ok(())
     }
 
-    fn take_messages(&mut self) -> io::Result<()> {
+    fn take_messages(&mut self) {
         let messages = {
             let mut messages = self.mailbox.messages.lock().unwrap_or_else(PoisonError::into_inner);
             std::mem::take(&mut *messages)
         };
         for message in messages {
             match message {
-                Message::Welcome(socket) => self.welcome(socket)?,
+                Message::Welcome(socket) => self.welcome(socket),
                 Message::Back(job) => self.back(*job),
             }
         }
-        Ok(())
     }
 
-    fn welcome(&mut self, socket: Socket) -> io::Result<()> {
+    fn welcome(&mut self, socket: Socket) {
         let place = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
             self.slots.len() - 1
         });
         let slot = &mut self.slots[place];
         let token = u64::from(slot.generation) << 32 | place as u64;
-        let mut connection = Connection::new(socket, self.now_s);
-        self.epoll.watch(connection.as_fd(), token, 0, READABLE)?;
-        connection.interest = READABLE;
-        slot.connection = Some(connection);
-        Ok(())
+        slot.connection = Some(Connection::new(socket, self.now_s));
+        // Where the system watches no more sockets, this ends the connection.
+        self.watch(token);
     }
 
     /// The connection of a token, unless it has ended.
