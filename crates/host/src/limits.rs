@@ -1,13 +1,35 @@
 //! Limits of this process.
 
-/// Raises this process's limit of open files to the maximum: a relay takes two for each connection.
-pub fn raise_open_files() {
+use std::io;
+
+/// How many files this process may have open, and how many it may allow itself.
+///
+/// # Errors
+///
+/// What the system reports.
+pub fn open_files() -> io::Result<(u64, u64)> {
+    read().map(|limit| (limit.rlim_cur, limit.rlim_max))
+}
+
+/// Raises the limit of open files to what this process may allow itself.
+///
+/// # Errors
+///
+/// What the system reports; the limit is then as it was.
+pub fn raise_open_files() -> io::Result<()> {
+    let mut limit = read()?;
+    limit.rlim_cur = limit.rlim_max;
+    // SAFETY: the call only reads the structure.
+    succeeded(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) })
+}
+
+fn read() -> io::Result<libc::rlimit> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: both calls read or write this one structure. Where they fail, the limit stays as it was.
-    unsafe {
-        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
-            limit.rlim_cur = limit.rlim_max;
-            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
-        }
-    }
+    // SAFETY: the call writes exactly the structure that it is given.
+    succeeded(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) })?;
+    Ok(limit)
+}
+
+fn succeeded(result: libc::c_int) -> io::Result<()> {
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -3,6 +3,8 @@
 use std::fs;
 use std::io;
 
+use larder_host::limits;
+
 use super::TargetSlot;
 use crate::error::{Result, usage};
 use crate::plan::{Plan, PlannedPoint};
@@ -53,34 +55,22 @@ fn most_connected<'a>(points: impl Iterator<Item = &'a PlannedPoint>) -> Option<
 /// Raises the limit of open files to what a point needs, with a number of connections a session.
 fn allow(point: &PlannedPoint, each: u64) -> Result<()> {
     let needed = u64::from(point.connections()) * each + OTHER_FILES;
-    let failed = |what: &str| usage(format!("{}: {what} failed: {}", asked(point), last_error()));
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the call writes exactly the struct that it is given.
-    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
-        return Err(failed("reading the limit of open files"));
-    }
-    if limit.rlim_cur >= needed {
+    let failed =
+        |what: &str, error: io::Error| usage(format!("{}: {what} failed: {error}", asked(point)));
+    let (now, most) =
+        limits::open_files().map_err(|error| failed("reading the limit of open files", error))?;
+    if now >= needed {
         return Ok(());
     }
-    if limit.rlim_max < needed {
+    if most < needed {
         return Err(usage(format!(
-            "{}: such a plan opens {needed} files at once, and the hard limit of open files is {}; raise it with \
+            "{}: such a plan opens {needed} files at once, and the hard limit of open files is {most}; raise it with \
              `ulimit -n {needed}` as root or LimitNOFILE={needed} of a systemd service, or use fewer connections",
             asked(point),
-            limit.rlim_max
         )));
     }
     // Servers inherit the limit, and a server has as many connections as its client.
-    limit.rlim_cur = limit.rlim_max;
-    // SAFETY: the call only reads the struct.
-    if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) } != 0 {
-        return Err(failed("raising the limit of open files"));
-    }
-    Ok(())
-}
-
-fn last_error() -> io::Error {
-    io::Error::last_os_error()
+    limits::raise_open_files().map_err(|error| failed("raising the limit of open files", error))
 }
 
 /// The options that ask for the connections of a point.

@@ -92,7 +92,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     for notice in notices {
         anstream::eprintln!("larder: {notice}");
     }
-    larder_host::limits::raise_open_files();
+    // Where the limit stays, connections wait until a file is free.
+    let _ = larder_host::limits::raise_open_files();
     let server = Server::start(open(&url)?, settings)?;
     for signal in [SIGINT, SIGTERM, SIGHUP, SIGUSR1] {
         pipe::register(signal, UnixStream::from(server.stopper()?))?;
