@@ -46,11 +46,6 @@ fn longest(input: &[u8]) -> usize {
 pub struct Words<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Words<'a> {
-    /// What follows the last word that was taken.
-    pub fn rest(&self) -> &'a [u8] {
-        self.0
-    }
-
     /// The next word.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use super::ReplyFlags;
 use super::request::{Facts, Request, RequestFlags};
 use crate::line::{next_number, parse};
 use crate::number::{parse_u64, push_i64, push_u64};
-use crate::request::{Fault, Words};
+use crate::request::Fault;
 use crate::{Parse, Parsed};
 
 /// The change of a number.
@@ -73,12 +73,6 @@ pub fn parse_reply(input: &[u8]) -> Parse<'_, Option<Changed>> {
     })
 }
 
-/// Reads the words of a request behind its verb.
-pub fn parse_request(mut words: Words<'_>) -> Result<Request<'_>, Fault> {
-    let key = words.needed()?;
-    Request::parse(key, words)
-}
-
 /// Whether the flags ask for a subtraction.
 pub fn is_down(flags: &RequestFlags) -> Result<bool, Fault> {
     match flags.mode {
@@ -108,24 +102,9 @@ fn n_digits(number: u64) -> u64 {
     u64::from(number.checked_ilog10().unwrap_or(0)) + 1
 }
 
-/// The outcomes without a number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unchanged {
-    /// The key does not exist.
-    NotFound,
-    /// The entry has another version.
-    Exists,
-    /// The number of an absent key could not be stored.
-    NotStored,
-}
-
-/// Writes the answer without a number.
-pub fn encode_unchanged(out: &mut Vec<u8>, request: &Request<'_>, why: Unchanged) {
-    out.extend_from_slice(match why {
-        Unchanged::NotFound => b"NF",
-        Unchanged::Exists => b"EX",
-        Unchanged::NotStored => b"NS",
-    });
+/// Writes the answer where the key does not exist.
+pub fn encode_miss(out: &mut Vec<u8>, request: &Request<'_>) {
+    out.extend_from_slice(b"NF");
     request.encode_own(out);
     out.extend_from_slice(b"\r\n");
 }

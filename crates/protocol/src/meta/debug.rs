@@ -2,13 +2,6 @@
 
 use super::request::{Facts, Request};
 use crate::number::{push_i64, push_u64};
-use crate::request::{Fault, Words};
-
-/// Reads the words of a request behind its verb.
-pub fn parse_request(mut words: Words<'_>) -> Result<Request<'_>, Fault> {
-    let key = words.needed()?;
-    Request::parse(key, words)
-}
 
 /// Writes the answer: the key as the request has it, and names with values.
 pub fn encode_reply(out: &mut Vec<u8>, request: &Request<'_>, facts: &Facts) {

@@ -4,7 +4,6 @@ use super::request::Request;
 use crate::Parse;
 use crate::line::{next_word, parse};
 use crate::number::{push_i64, push_u64};
-use crate::request::{Fault, Words};
 
 /// Asks that `key` be removed.
 pub fn encode(out: &mut Vec<u8>, key: &[u8]) {
@@ -65,12 +64,6 @@ pub fn parse_reply(input: &[u8]) -> Parse<'_, bool> {
         b"NF" => Some(false),
         _ => None,
     })
-}
-
-/// Reads the words of a request behind its verb.
-pub fn parse_request(mut words: Words<'_>) -> Result<Request<'_>, Fault> {
-    let key = words.needed()?;
-    Request::parse(key, words)
 }
 
 /// Writes the answer.

@@ -4,7 +4,6 @@ use super::ReplyFlags;
 use super::request::{Facts, Request};
 use crate::line::{next_number, next_word, parse};
 use crate::number::{leading_u64, push_i64, push_u64};
-use crate::request::{Fault, Words};
 use crate::{MAX_VALUE_LEN, Parse};
 
 /// The bytes behind a value.
@@ -120,12 +119,6 @@ pub fn parse_touch_reply(input: &[u8]) -> Parse<'_, Option<ReplyFlags>> {
         (b"EN", _) => Some(None),
         _ => None,
     })
-}
-
-/// Reads the words of a request behind its verb.
-pub fn parse_request(mut words: Words<'_>) -> Result<Request<'_>, Fault> {
-    let key = words.needed()?;
-    Request::parse(key, words)
 }
 
 /// Writes an answer up to its value: `VA` where the value follows, else `HD`.

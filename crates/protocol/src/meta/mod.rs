@@ -42,11 +42,11 @@ pub fn parse_request(line: &[u8]) -> Result<Option<Command<'_>>, Fault> {
     let mut words = Words(line);
     let Some([b'm', verb]) = words.next() else { return Ok(None) };
     Ok(Some(match verb {
-        b'g' => Command::Get(get::parse_request(words)?),
+        b'g' => Command::Get(Request::parse(words)?),
         b's' => Command::Set(set::parse_request(words)?),
-        b'd' => Command::Delete(delete::parse_request(words)?),
-        b'a' => Command::Arithmetic(arithmetic::parse_request(words)?),
-        b'e' => Command::Debug(debug::parse_request(words)?),
+        b'd' => Command::Delete(Request::parse(words)?),
+        b'a' => Command::Arithmetic(Request::parse(words)?),
+        b'e' => Command::Debug(Request::parse(words)?),
         b'n' => Command::Noop,
         _ => return Ok(None),
     }))

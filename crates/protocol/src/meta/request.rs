@@ -80,7 +80,14 @@ pub struct Facts {
 impl<'a> Request<'a> {
     /// Reads a key and the flags behind it. A flag of another command is ignored, as memcached ignores it.
     #[inline]
-    pub(super) fn parse(word: &'a [u8], words: Words<'a>) -> Result<Self, Fault> {
+    pub(super) fn parse(mut words: Words<'a>) -> Result<Self, Fault> {
+        let word = words.needed()?;
+        Self::of(word, words)
+    }
+
+    /// Reads the flags behind a key and what else the command has before them.
+    #[inline]
+    pub(super) fn of(word: &'a [u8], words: Words<'a>) -> Result<Self, Fault> {
         let mut flags = RequestFlags::default();
         let mut seen = 0_u128;
         for word in words {
@@ -209,9 +216,7 @@ mod tests {
     use super::*;
 
     fn parse(line: &'static str) -> Result<Request<'static>, Fault> {
-        let mut words = Words(line.as_bytes());
-        let word = words.next().unwrap();
-        Request::parse(word, words)
+        Request::parse(Words(line.as_bytes()))
     }
 
     #[test]

@@ -66,7 +66,7 @@ pub fn parse_request(mut words: Words<'_>) -> Result<SetRequest<'_>, Fault> {
     let len = parse_i64(len).ok_or(Fault::Format)?;
     let len = usize::try_from(len).ok().filter(|len| *len <= MAX_ANNOUNCED);
     let len = len.ok_or(Fault::Format)?;
-    Ok(SetRequest { request: Request::parse(key, words), len })
+    Ok(SetRequest { request: Request::of(key, words), len })
 }
 
 /// The mode that the flags name.

@@ -1,6 +1,6 @@
 //! `ma`.
 
-use larder_protocol::meta::arithmetic::{self, Unchanged};
+use larder_protocol::meta::arithmetic;
 use larder_protocol::meta::request::{Facts, Request};
 use larder_store::{Counted, Delta, Error, Initial};
 
@@ -25,7 +25,7 @@ pub(super) fn run(request: &Request<'_>, key: &[u8], desk: &mut Desk, out: &mut 
         }
         Ok(None) => {
             count(false, is_down, desk);
-            arithmetic::encode_unchanged(out, request, Unchanged::NotFound);
+            arithmetic::encode_miss(out, request);
         }
         Err(error) => desk.refuse(out, &error),
     }
