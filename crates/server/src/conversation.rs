@@ -2,6 +2,7 @@
 
 use larder_protocol::request::{self, Fault};
 use larder_protocol::{Parsed, meta, text};
+use larder_store::SetMode;
 
 use crate::context::Desk;
 use crate::counts::Count;
@@ -41,16 +42,6 @@ pub(crate) enum Next {
     End,
 }
 
-/// What is done with the value behind the line of a request.
-pub(crate) enum Value<'a> {
-    /// All of the value has arrived, without its end.
-    Whole(&'a [u8]),
-    /// So many bytes of the request are needed.
-    Needs(usize),
-    /// It does not end as its length says.
-    Damaged,
-}
-
 impl Conversation {
     /// Answers the requests in `input`. `room` is the longest request that the connection can keep.
     pub(crate) fn advance(
@@ -74,19 +65,20 @@ impl Conversation {
                 return Progress { consumed: at, next: Next::Send };
             }
             match self.answer(rest, room, desk, out) {
-                Answered::Request(len) => at += len,
-                Answered::Part => return Progress { consumed: at, next: Next::Send },
-                Answered::Needs(len) => {
-                    return Progress { consumed: at, next: Next::Read(len) };
-                }
-                Answered::End => return Progress { consumed: input.len(), next: Next::End },
+                Ok(len) => at += len,
+                Err(Next::End) => return Progress { consumed: input.len(), next: Next::End },
+                Err(next) => return Progress { consumed: at, next },
             }
         }
         desk.counts.add_one(Count::Yields);
         Progress { consumed: at, next: Next::Yield }
     }
 
-    /// Answers the first request.
+    /// Answers the first request, and returns its length.
+    ///
+    /// # Errors
+    ///
+    /// What comes before the next request, where this one is not whole or not answered to its end.
     #[inline]
     fn answer(
         &mut self,
@@ -94,16 +86,16 @@ impl Conversation {
         room: usize,
         desk: &mut Desk,
         out: &mut Vec<u8>,
-    ) -> Answered {
+    ) -> Result<usize, Next> {
         let (line, line_len) = match request::line(input, self.searched) {
             Ok(Parsed::Complete(line, len)) => (line, len),
             Ok(Parsed::Incomplete) if input.len() < room => {
                 self.searched = input.len();
-                return Answered::Needs(0);
+                return Err(Next::Read(0));
             }
             Ok(Parsed::Incomplete) | Err(request::EndlessLine) => {
                 out.extend_from_slice(b"CLIENT_ERROR line too long\r\n");
-                return Answered::End;
+                return Err(Next::End);
             }
         };
         self.searched = 0;
@@ -120,24 +112,24 @@ impl Conversation {
         match done {
             Done::Whole(len) => {
                 self.answered = 0;
-                Answered::Request(line_len + len)
+                Ok(line_len + len)
             }
             Done::Part(answered) => {
                 self.answered = answered;
-                Answered::Part
+                Err(Next::Send)
             }
-            Done::Needs(len) => Answered::Needs(len),
+            Done::Needs(len) => Err(Next::Read(len)),
             Done::Skip(len) => {
                 self.skip = len;
-                Answered::Request(line_len)
+                Ok(line_len)
             }
             Done::Refused(fault) => {
                 if !line.ends_with(b" noreply") || fault == Fault::Unknown {
                     out.extend_from_slice(fault.line());
                 }
-                Answered::Request(line_len)
+                Ok(line_len)
             }
-            Done::End => Answered::End,
+            Done::End => Err(Next::End),
         }
     }
 }
@@ -153,18 +145,6 @@ fn meta_request(
         Ok(command) => crate::meta::run(command?, behind, desk, out),
         Err(fault) => Done::Refused(fault),
     })
-}
-
-/// What became of the first request.
-enum Answered {
-    /// It is answered, and takes so many bytes.
-    Request(usize),
-    /// A part of it is answered; that must be sent first.
-    Part,
-    /// So many bytes of it are needed; 0 where that is not known.
-    Needs(usize),
-    /// The connection is to end.
-    End,
 }
 
 /// What a command did.
@@ -194,22 +174,62 @@ pub(crate) struct Behind<'a> {
 /// The end of a value.
 const VALUE_END: &[u8] = b"\r\n";
 
+/// The value behind the line of a request.
+pub(crate) enum Value<'a> {
+    /// All of it has arrived, without its end.
+    Whole(&'a [u8]),
+    /// So many bytes of the request are needed.
+    Needs(usize),
+    /// It is thrown away, so many bytes of it, and this line says why.
+    Refused(usize, &'static [u8]),
+}
+
 impl<'a> Behind<'a> {
-    /// The value of this length behind the line.
+    /// The value of this length behind the line. A value that is refused as too large leaves no older value behind.
     #[inline]
-    pub(crate) fn value(&self, len: usize) -> Value<'a> {
+    pub(crate) fn value(
+        &self,
+        key: &[u8],
+        len: usize,
+        mode: SetMode,
+        desk: &mut Desk,
+    ) -> Value<'a> {
+        if let Some(line) = self.refused(key, len, mode, desk) {
+            return Value::Refused(with_end(len), line);
+        }
         let behind = &self.input[self.line_len..];
-        let whole = len + VALUE_END.len();
-        if behind.len() < whole {
-            return Value::Needs(self.line_len + whole);
+        if behind.len() < with_end(len) {
+            return Value::Needs(self.line_len + with_end(len));
         }
         let (value, end) = behind.split_at(len);
-        if end.starts_with(VALUE_END) { Value::Whole(value) } else { Value::Damaged }
+        if end.starts_with(VALUE_END) {
+            Value::Whole(value)
+        } else {
+            Value::Refused(len, Fault::Chunk.line())
+        }
     }
 
-    /// Whether a request with a value of this length can be kept until all of it has arrived.
-    pub(crate) fn has_room(&self, len: usize) -> bool {
-        self.line_len + len + VALUE_END.len() <= self.room
+    /// The line that refuses a value before it has arrived.
+    fn refused(
+        &self,
+        key: &[u8],
+        len: usize,
+        mode: SetMode,
+        desk: &mut Desk,
+    ) -> Option<&'static [u8]> {
+        let (line, count): (&[u8], _) = if len > desk.shared.settings.item_bytes {
+            (b"SERVER_ERROR object too large for cache\r\n", Count::StoreTooLarge)
+        } else if self.line_len + with_end(len) > self.room {
+            (b"SERVER_ERROR out of memory storing object\r\n", Count::StoreNoMemory)
+        } else {
+            return None;
+        };
+        desk.counts.add_one(count);
+        if mode == SetMode::Set {
+            // The client is told of the failure; the worst of a failed removal is that the older value stays.
+            let _ = desk.session.delete(key);
+        }
+        Some(line)
     }
 }
 

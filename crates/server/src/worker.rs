@@ -112,6 +112,13 @@ struct Slot {
     connection: Option<Connection>,
 }
 
+impl Slot {
+    /// The token of its connection, where it stands at `place`.
+    fn token(&self, place: usize) -> u64 {
+        u64::from(self.generation) << 32 | place as u64
+    }
+}
+
 impl Worker {
     pub(crate) fn new(
         shared: &Arc<Shared>,
@@ -179,7 +186,7 @@ impl Worker {
         }
         for _ in 0..self.ready.len() {
             let Some(token) = self.ready.pop_front() else { break };
-            if let Some(connection) = self.find(token) {
+            if let Some(connection) = find(&mut self.slots, token) {
                 connection.is_queued = false;
                 self.go_on(token);
             }
@@ -206,44 +213,32 @@ impl Worker {
             self.slots.len() - 1
         });
         let slot = &mut self.slots[place];
-        let token = u64::from(slot.generation) << 32 | place as u64;
+        let token = slot.token(place);
         slot.connection = Some(Connection::new(socket, self.now_s));
         // Where the system watches no more sockets, this ends the connection.
         self.watch(token);
-    }
-
-    /// The connection of a token, unless it has ended.
-    fn find(&mut self, token: u64) -> Option<&mut Connection> {
-        let place = usize::try_from(token & u64::from(u32::MAX)).ok()?;
-        let slot = self.slots.get_mut(place)?;
-        if u64::from(slot.generation) == token >> 32 { slot.connection.as_mut() } else { None }
     }
 
     /// Goes on with a connection that is ready.
     #[inline]
     fn turn(&mut self, event: Event) {
         let token = event.token;
-        let shared = Arc::clone(&self.shared);
-        let now_s = self.now_s;
-        let Some(connection) = self.find(token) else { return };
+        let Some(connection) = find(&mut self.slots, token) else { return };
         if connection.is_away || connection.is_queued {
             return;
         }
         if connection.has_kept() {
-            connection.heard_s = now_s;
-            let (is_well, n) = connection.send_kept(&shared);
+            connection.heard_s = self.now_s;
+            let (is_well, n) = connection.send_kept(&self.shared);
             let has_kept = connection.has_kept();
             self.counts.add(Count::BytesWritten, n as u64);
             if !is_well {
-                return self.end(token);
-            }
-            if !has_kept {
+                self.end(token);
+            } else if !has_kept {
                 self.go_on(token);
             }
-            return;
-        }
-        if event.can_read {
-            connection.heard_s = now_s;
+        } else if event.can_read {
+            connection.heard_s = self.now_s;
             self.read(token);
         }
     }
@@ -251,41 +246,38 @@ impl Worker {
     /// Reads from a connection without input of its own into the shared room, and otherwise behind its input.
     #[inline]
     fn read(&mut self, token: u64) {
-        let mut room = std::mem::take(&mut self.room);
-        room.clear();
         let is_own = matches!(self.hands, Hands::Own(_));
-        let shared = Arc::clone(&self.shared);
-        let Some(connection) = self.find(token) else { return };
+        let Some(connection) = find(&mut self.slots, token) else { return };
         let has_input = !connection.input.is_empty();
-        let read = if has_input { connection.read_more() } else { connection.read_onto(&mut room) };
-        match read {
-            Read::Nothing => {}
-            Read::End => self.end(token),
-            Read::Bytes(n) => {
-                self.counts.add(Count::BytesRead, n as u64);
-                let well = has_input || is_own || self.keep(token, &room, &shared);
-                if !well {
-                    self.end(token);
-                } else if is_own && !has_input {
-                    self.answer(token, Some(&room));
-                } else {
-                    self.go_on(token);
-                }
-            }
+        self.room.clear();
+        let read =
+            if has_input { connection.read_more() } else { connection.read_onto(&mut self.room) };
+        let n = match read {
+            Read::Bytes(n) => n,
+            Read::Nothing => return,
+            Read::End => return self.end(token),
+        };
+        self.counts.add(Count::BytesRead, n as u64);
+        let room = std::mem::take(&mut self.room);
+        if has_input {
+            self.go_on(token);
+        } else if is_own {
+            self.answer(token, Some(&room));
+        } else if self.keep(token, &room) {
+            self.go_on(token);
+        } else {
+            self.end(token);
         }
         self.room = room;
     }
 
     /// Goes on with the input that a connection has.
     fn go_on(&mut self, token: u64) {
-        let Some(connection) = self.find(token) else { return };
+        let Some(connection) = find(&mut self.slots, token) else { return };
         if connection.is_ending && !connection.has_kept() {
             return self.end(token);
         }
-        if connection.is_away || connection.has_kept() {
-            return self.watch(token);
-        }
-        if connection.input.is_empty() {
+        if connection.is_away || connection.has_kept() || connection.input.is_empty() {
             return self.watch(token);
         }
         match &self.hands {
@@ -296,42 +288,31 @@ impl Worker {
 
     /// Answers the requests of a connection: those in `read`, or those in its own input.
     fn answer(&mut self, token: u64, read: Option<&[u8]>) {
-        let shared = Arc::clone(&self.shared);
-        let mut answers = std::mem::take(&mut self.answers);
-        let Some(connection) = self.find(token) else { return };
-        let mut conversation = std::mem::take(&mut connection.conversation);
-        let own = std::mem::take(&mut connection.input);
-        let room = shared.settings.request_bytes().min(connection.room(&shared) + own.capacity());
         let Hands::Own(desk) = &mut self.hands else { return };
+        let Some(connection) = find(&mut self.slots, token) else { return };
+        let own = std::mem::take(&mut connection.input);
+        let most = self.shared.settings.request_bytes();
+        let room = most.min(connection.room(&self.shared) + own.capacity());
         let input = read.unwrap_or(&own);
         let mut at = 0;
-        let mut is_well = true;
-        let next = loop {
-            answers.clear();
-            let progress = conversation.advance(&input[at..], room, desk, &mut answers);
+        let (next, is_well) = loop {
+            self.answers.clear();
+            let rest = &input[at..];
+            let progress = connection.conversation.advance(rest, room, desk, &mut self.answers);
             at += progress.consumed;
-            let Some(connection) =
-                self.slots.get_mut(place_of(token)).and_then(|slot| slot.connection.as_mut())
-            else {
-                return;
-            };
-            let (is_sent, n) = connection.send(&answers, &shared);
+            let (is_well, n) = connection.send(&self.answers, &self.shared);
             self.counts.add(Count::BytesWritten, n as u64);
-            is_well &= is_sent;
             if progress.next != Next::Send || connection.has_kept() || !is_well {
-                break progress.next;
+                break (progress.next, is_well);
             }
         };
-        if answers.capacity() > SPARE_BYTES {
-            answers = Vec::new();
-        }
-        self.answers = answers;
-        let Some(connection) = self.find(token) else { return };
-        connection.conversation = conversation;
         connection.input = own;
+        if self.answers.capacity() > SPARE_BYTES {
+            self.answers = Vec::new();
+        }
         let is_kept = if let Some(read) = read {
             let rest = &read[at..];
-            rest.is_empty() || self.keep(token, rest, &shared)
+            rest.is_empty() || self.keep(token, rest)
         } else {
             connection.input.drain(..at);
             true
@@ -340,26 +321,23 @@ impl Worker {
     }
 
     /// Keeps bytes that are not answered yet.
-    fn keep(&mut self, token: u64, bytes: &[u8], shared: &Shared) -> bool {
-        let mut spare = std::mem::take(&mut self.spare);
-        let Some(connection) = self.find(token) else { return false };
+    fn keep(&mut self, token: u64, bytes: &[u8]) -> bool {
+        let Some(connection) = find(&mut self.slots, token) else { return false };
         // A much longer buffer would count for more than waits.
-        let fits = (bytes.len()..=bytes.len() * 4).contains(&spare.capacity());
+        let fits = (bytes.len()..=bytes.len() * 4).contains(&self.spare.capacity());
         if connection.input.capacity() == 0 && fits {
-            connection.adopt(&mut spare, shared);
+            connection.adopt(&mut self.spare, &self.shared);
         }
-        let is_kept = connection.make_room(bytes.len(), shared);
+        let is_kept = connection.make_room(bytes.len(), &self.shared);
         if is_kept {
             connection.input.extend_from_slice(bytes);
         }
-        self.spare = spare;
         is_kept
     }
 
     /// What follows once requests are answered.
     fn after(&mut self, token: u64, next: Next, is_well: bool) {
-        let shared = Arc::clone(&self.shared);
-        let Some(connection) = self.find(token) else { return };
+        let Some(connection) = find(&mut self.slots, token) else { return };
         if !is_well {
             return self.end(token);
         }
@@ -377,14 +355,13 @@ impl Worker {
                 // A line whose length is not known gets twice the room that it has.
                 let len = if needs > 0 { needs } else { connection.input.len() * 2 };
                 let len = len.max(connection.input.len() + 4096);
-                if !connection.make_room(len, &shared) {
+                if !connection.make_room(len, &self.shared) {
                     let refusal = b"SERVER_ERROR out of memory reading request\r\n";
-                    let _ = connection.send(refusal, &shared);
+                    let _ = connection.send(refusal, &self.shared);
                     return self.end(token);
                 }
             }
         }
-        let Some(connection) = self.find(token) else { return };
         if connection.is_ending && !connection.has_kept() {
             return self.end(token);
         }
@@ -393,8 +370,7 @@ impl Worker {
 
     /// Watches a connection for what it waits for. A connection without input keeps no buffer meanwhile.
     fn watch(&mut self, token: u64) {
-        let place = place_of(token);
-        let Some(connection) = self.slots[place].connection.as_mut() else { return };
+        let Some(connection) = find(&mut self.slots, token) else { return };
         if connection.input.is_empty() && connection.input.capacity() > 0 {
             let buffer = connection.take_buffer(&self.shared);
             if (self.spare.capacity()..=SPARE_BYTES).contains(&buffer.capacity()) {
@@ -419,10 +395,9 @@ impl Worker {
 
     /// Gives the requests of a connection to an assistant.
     fn send_away(&mut self, token: u64) {
-        let shared = Arc::clone(&self.shared);
         let from = Arc::clone(&self.mailbox);
-        let Some(connection) = self.find(token) else { return };
-        let room = connection.room(&shared);
+        let Some(connection) = find(&mut self.slots, token) else { return };
+        let room = connection.room(&self.shared);
         let job = Job {
             token,
             conversation: std::mem::take(&mut connection.conversation),
@@ -443,15 +418,14 @@ impl Worker {
 
     /// Takes the answers of an assistant.
     fn back(&mut self, job: Job) {
-        let shared = Arc::clone(&self.shared);
         let Job { token, conversation, mut input, answers, progress, .. } = job;
-        let Some(connection) = self.find(token) else { return };
+        let Some(connection) = find(&mut self.slots, token) else { return };
         let Progress { consumed, next } =
             progress.unwrap_or(Progress { consumed: 0, next: Next::End });
         input.drain(..consumed);
         (connection.conversation, connection.input) = (conversation, input);
         connection.is_away = false;
-        let (is_sent, n) = connection.send(&answers, &shared);
+        let (is_sent, n) = connection.send(&answers, &self.shared);
         self.counts.add(Count::BytesWritten, n as u64);
         self.after(token, next, is_sent);
     }
@@ -466,7 +440,7 @@ impl Worker {
         for place in 0..self.slots.len() {
             let slot = &self.slots[place];
             if slot.connection.as_ref().is_some_and(is_idle) {
-                let token = u64::from(slot.generation) << 32 | place as u64;
+                let token = slot.token(place);
                 self.counts.add_one(Count::IdleKicks);
                 self.end(token);
             }
@@ -481,7 +455,7 @@ impl Worker {
                 !connection.has_kept() && !connection.is_away && !connection.is_queued
             };
             if slot.connection.as_ref().is_some_and(has_none) {
-                let token = u64::from(slot.generation) << 32 | place as u64;
+                let token = slot.token(place);
                 self.end(token);
             }
         }
@@ -498,6 +472,13 @@ impl Worker {
         self.mailbox.n_connections.fetch_sub(1, Ordering::Relaxed);
         self.shared.n_connections.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+/// The connection of a token, unless it has ended.
+#[inline]
+fn find(slots: &mut [Slot], token: u64) -> Option<&mut Connection> {
+    let slot = slots.get_mut(place_of(token))?;
+    if u64::from(slot.generation) == token >> 32 { slot.connection.as_mut() } else { None }
 }
 
 fn place_of(token: u64) -> usize {

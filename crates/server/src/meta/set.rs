@@ -3,13 +3,12 @@
 use larder_protocol::key::MAX_KEY_LEN;
 use larder_protocol::meta::request::{Facts, Request};
 use larder_protocol::meta::set::{self, SetRequest};
-use larder_protocol::request::Fault;
 use larder_store::{Error, SetMode, SetOptions, SetOutcome};
 
 use crate::context::{Desk, ttl_of};
 use crate::conversation::{Behind, Done, Value, with_end};
 use crate::counts::Count;
-use crate::text::{count_cas, mode, refused, reply};
+use crate::text::{count_cas, mode, reply};
 
 pub(super) fn run(
     set: &SetRequest<'_>,
@@ -29,16 +28,12 @@ pub(super) fn run(
             return Done::Skip(with_end(set.len));
         }
     };
-    if let Some(refused) = refused(key, set.len, mode, behind, desk) {
-        out.extend_from_slice(refused);
-        return Done::Skip(with_end(set.len));
-    }
-    let value = match behind.value(set.len) {
+    let value = match behind.value(key, set.len, mode, desk) {
         Value::Whole(value) => value,
         Value::Needs(len) => return Done::Needs(len),
-        Value::Damaged => {
-            out.extend_from_slice(Fault::Chunk.line());
-            return Done::Skip(set.len);
+        Value::Refused(len, line) => {
+            out.extend_from_slice(line);
+            return Done::Skip(len);
         }
     };
     desk.counts.add_one(Count::CmdSet);

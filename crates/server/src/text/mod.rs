@@ -10,7 +10,7 @@ mod touch;
 
 pub(crate) use flush_all::clear_if_due;
 pub(crate) use incr::count;
-pub(crate) use set::{count_cas, mode, refused, reply};
+pub(crate) use set::{count_cas, mode, reply};
 
 use larder_protocol::text::{self, Request};
 

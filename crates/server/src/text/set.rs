@@ -1,6 +1,5 @@
 //! `set`, `add`, `replace`, `append`, `prepend`, `cas`.
 
-use larder_protocol::request::Fault;
 use larder_protocol::storage::{StorageMode, StorageReply};
 use larder_protocol::text::set::{self, Request};
 use larder_store::{SetMode, SetOptions, SetOutcome};
@@ -16,23 +15,17 @@ pub(super) fn run(
     out: &mut Vec<u8>,
 ) -> Done {
     let header = &request.header;
-    if let Some(refused) = refused(header.key, header.len, mode(header.mode), behind, desk) {
-        if !request.is_quiet {
-            out.extend_from_slice(refused);
-        }
-        return Done::Skip(with_end(header.len));
-    }
-    let value = match behind.value(header.len) {
+    let mode = mode(header.mode);
+    let value = match behind.value(header.key, header.len, mode, desk) {
         Value::Whole(value) => value,
         Value::Needs(len) => return Done::Needs(len),
-        Value::Damaged => {
+        Value::Refused(len, line) => {
             if !request.is_quiet {
-                out.extend_from_slice(Fault::Chunk.line());
+                out.extend_from_slice(line);
             }
-            return Done::Skip(header.len);
+            return Done::Skip(len);
         }
     };
-    let mode = mode(header.mode);
     let keeps = matches!(mode, SetMode::Append | SetMode::Prepend);
     let (ttl, flags) = if keeps { (None, 0) } else { (ttl_of(header.exptime), header.flags) };
     let options = SetOptions { mode, ttl, flags };
@@ -49,30 +42,6 @@ pub(super) fn run(
         Err(_) => {}
     }
     Done::Whole(with_end(header.len))
-}
-
-/// The line that refuses a value before it has arrived. A value that is too large leaves no older value behind.
-pub(crate) fn refused(
-    key: &[u8],
-    len: usize,
-    mode: SetMode,
-    behind: &Behind<'_>,
-    desk: &mut Desk,
-) -> Option<&'static [u8]> {
-    let settings = &desk.shared.settings;
-    let (line, count): (&[u8], _) = if len > settings.item_bytes {
-        (b"SERVER_ERROR object too large for cache\r\n", Count::StoreTooLarge)
-    } else if !behind.has_room(len) {
-        (b"SERVER_ERROR out of memory storing object\r\n", Count::StoreNoMemory)
-    } else {
-        return None;
-    };
-    desk.counts.add_one(count);
-    if mode == SetMode::Set {
-        // The client is told of the failure; the worst of a failed removal is that the older value stays.
-        let _ = desk.session.delete(key);
-    }
-    Some(line)
 }
 
 /// Counts the outcome of a write that had a version for its condition.

@@ -15,24 +15,33 @@ use crate::rusage::cpu_times;
 
 pub(super) fn run(mut words: Words<'_>, desk: &mut Desk, out: &mut Vec<u8>) {
     let shared = &desk.shared;
-    let stats = match shared.store.stats() {
-        Ok(stats) => stats,
-        Err(error) => return desk.refuse(out, &error),
-    };
-    match words.next() {
-        None => general(shared, &stats, out),
-        Some(b"settings") => settings(shared, &stats, out),
-        Some(b"items") => items(&stats, out),
-        Some(b"slabs") => slabs(shared, &stats, out),
-        Some(b"sizes") => encode_stat(out, "sizes_status", "disabled"),
-        Some(b"conns") => connections(shared, out),
+    // The store is asked only for what is made of its counters: that may take it long.
+    let tell: fn(&Shared, &Stats, &mut Vec<u8>) = match words.next() {
+        None => general,
+        Some(b"settings") => settings,
+        Some(b"items") => items,
+        Some(b"slabs") => slabs,
+        Some(b"sizes") => {
+            encode_stat(out, "sizes_status", "disabled");
+            return encode_end(out);
+        }
+        Some(b"conns") => {
+            connections(shared, out);
+            return encode_end(out);
+        }
         Some(b"reset") => {
             shared.counts.iter().for_each(|counts| counts.reset());
             return encode_reset(out);
         }
         Some(_) => return out.extend_from_slice(Fault::Unknown.line()),
+    };
+    match shared.store.stats() {
+        Ok(stats) => {
+            tell(shared, &stats, out);
+            encode_end(out);
+        }
+        Err(error) => desk.refuse(out, &error),
     }
-    encode_end(out);
 }
 
 fn general(shared: &Shared, stats: &Stats, out: &mut Vec<u8>) {
@@ -43,8 +52,9 @@ fn general(shared: &Shared, stats: &Stats, out: &mut Vec<u8>) {
     stat("time", now);
     encode_stat(out, "version", MEMCACHED_VERSION);
     encode_stat(out, "larder_version", env!("CARGO_PKG_VERSION"));
-    encode_stat(out, "larder_store", &shared.store.info().url);
-    encode_stat(out, "larder_durability", shared.store.info().durability.as_str());
+    let info = shared.store.info();
+    encode_stat(out, "larder_store", &info.url);
+    encode_stat(out, "larder_durability", info.durability.as_str());
     encode_stat(out, "pointer_size", usize::BITS);
     let [user, system] = cpu_times();
     encode_stat(out, "rusage_user", seconds(user));
@@ -137,7 +147,7 @@ fn settings(shared: &Shared, stats: &Stats, out: &mut Vec<u8>) {
 }
 
 /// Entries are not kept in classes of size, so there is one class.
-fn items(stats: &Stats, out: &mut Vec<u8>) {
+fn items(_: &Shared, stats: &Stats, out: &mut Vec<u8>) {
     encode_stat(out, "items:1:number", stats.items.unwrap_or(0));
     encode_stat(out, "items:1:evicted", stats.evictions.unwrap_or(0));
     encode_stat(out, "items:1:reclaimed", stats.expirations.unwrap_or(0));
