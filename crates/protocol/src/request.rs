@@ -28,6 +28,9 @@ pub fn line(input: &[u8], searched: usize) -> Result<Parsed<&[u8]>, EndlessLine>
     match position_of_newline(&input[searched..]) {
         Some(end) => {
             let end = searched + end;
+            if end > MAX_SHORT_LINE && end > longest(input) {
+                return Err(EndlessLine);
+            }
             let line = &input[..end];
             Ok(Parsed::Complete(line.strip_suffix(b"\r").unwrap_or(line), end + 1))
         }
@@ -67,6 +70,21 @@ impl<'a> Words<'a> {
     #[inline]
     pub(crate) fn is_quiet(self) -> bool {
         !self.0.is_empty() && self.last() == Some(b"noreply")
+    }
+}
+
+impl Words<'_> {
+    /// Number of bytes of the line that are left.
+    #[inline]
+    pub fn left(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The last so many bytes of the line, which begin with a whole word or a blank.
+    #[inline]
+    #[must_use]
+    pub fn last_bytes(self, len: usize) -> Self {
+        Self(&self.0[self.0.len().saturating_sub(len)..])
     }
 }
 
@@ -156,7 +174,10 @@ mod tests {
         assert_eq!(line(b"get a\r", 0), Ok(Parsed::Incomplete));
         assert_eq!(line(b"get a\r\nget b", 0), Ok(Parsed::Complete(&b"get a"[..], 7)));
         assert_eq!(line(b"get a\nget b", 5), Ok(Parsed::Complete(&b"get a"[..], 6)));
-        assert_eq!(line(&[b'x'; MAX_SHORT_LINE + 1], 0), Err(EndlessLine));
+        let mut long = vec![b'x'; MAX_SHORT_LINE + 1];
+        assert_eq!(line(&long, 0), Err(EndlessLine));
+        long.push(b'\n');
+        assert_eq!(line(&long, 0), Err(EndlessLine));
         let mut keys = b"gets ".to_vec();
         keys.resize(MAX_REQUEST_LINE, b'k');
         assert_eq!(line(&keys, 0), Ok(Parsed::Incomplete));

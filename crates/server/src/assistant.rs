@@ -1,13 +1,19 @@
 //! Threads that call a store that may wait, so that no worker waits and no connection waits for another's.
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use crate::context::{Desk, Shared};
 use crate::conversation::{Conversation, Progress};
-use crate::worker::{Mailbox, Message};
+use crate::mailbox::{Mailbox, Message};
+
+/// The time between two attempts to get a session.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// The requests of one connection, on their way to an assistant and back.
 #[derive(Debug)]
@@ -16,9 +22,8 @@ pub(crate) struct Job {
     pub(crate) token: u64,
     pub(crate) conversation: Conversation,
     pub(crate) input: Vec<u8>,
-    /// The longest request that the connection can keep.
-    pub(crate) room: usize,
     pub(crate) answers: Vec<u8>,
+    /// `None` before the assistant is done, and where it failed.
     pub(crate) progress: Option<Progress>,
     /// The worker that has the connection.
     pub(crate) from: Arc<Mailbox>,
@@ -40,7 +45,7 @@ impl Assistants {
             let desk = Desk::new(shared, first + i)?;
             let receiver = Arc::clone(&receiver);
             let name = format!("assistant {i}");
-            Ok(thread::Builder::new().name(name).spawn(move || work(desk, &receiver))?)
+            Ok(thread::Builder::new().name(name).spawn(move || work(desk, first + i, &receiver))?)
         });
         let threads = threads.collect::<Result<_, crate::Error>>()?;
         Ok(Self { jobs, threads })
@@ -51,7 +56,7 @@ impl Assistants {
     }
 
     /// Waits for the threads, once no worker has a sender any more.
-    pub(crate) fn end(self) -> io::Result<()> {
+    pub(crate) fn finish(self) -> io::Result<()> {
         drop(self.jobs);
         for thread in self.threads {
             thread
@@ -62,13 +67,41 @@ impl Assistants {
     }
 }
 
-fn work(mut desk: Desk, jobs: &Mutex<Receiver<Job>>) {
+fn work(mut desk: Desk, place: usize, jobs: &Mutex<Receiver<Job>>) {
     loop {
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(mut job) = job else { return };
-        let Job { conversation, input, room, answers, .. } = &mut job;
-        job.progress = Some(conversation.advance(input, *room, &mut desk, answers));
+        if desk.shared.is_over.load(Ordering::Relaxed) {
+            continue;
+        }
+        // A store that panics costs one client its connection, and this thread its session.
+        let Job { conversation, input, answers, .. } = &mut job;
+        let progress =
+            catch_unwind(AssertUnwindSafe(|| conversation.advance(input, &mut desk, answers)));
+        let has_failed = progress.is_err();
+        if has_failed {
+            // The last of them is not whole.
+            answers.clear();
+        }
+        job.progress = progress.ok();
         let from = Arc::clone(&job.from);
         from.send(Message::Back(Box::new(job)));
+        if has_failed {
+            let Some(new) = new_desk(&Arc::clone(&desk.shared), place) else { return };
+            desk = new;
+        }
+    }
+}
+
+/// A desk in place of one whose store has panicked; `None` once the server is over.
+fn new_desk(shared: &Arc<Shared>, place: usize) -> Option<Desk> {
+    loop {
+        if shared.is_over.load(Ordering::Relaxed) {
+            return None;
+        }
+        match Desk::new(shared, place) {
+            Ok(desk) => return Some(desk),
+            Err(_) => thread::sleep(PAUSE),
+        }
     }
 }

@@ -1,12 +1,16 @@
 //! One connection: its socket, and the bytes that wait on both sides of it.
 
 use std::io::{self, ErrorKind};
+use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use socket2::Socket;
 
-use crate::context::Shared;
 use crate::conversation::Conversation;
+use crate::waiting::{OWN_BYTES, Waiting};
+
+/// The most bytes that are read and thrown away when the server ends a connection.
+const FAREWELL_BYTES: usize = 1 << 20;
 
 /// A connection. One that says nothing keeps no buffer.
 #[derive(Debug)]
@@ -15,15 +19,19 @@ pub(crate) struct Connection {
     pub(crate) conversation: Conversation,
     /// Bytes that have arrived and are not answered.
     pub(crate) input: Vec<u8>,
+    /// The capacity of `input`, also while an assistant has it.
+    input_bytes: usize,
     /// Answers that are not sent, from `sent` on.
     output: Vec<u8>,
     sent: usize,
-    /// Bytes that are set aside for this connection of what all may have waiting.
-    held: usize,
+    /// Its share of what all connections of the worker have waiting.
+    share: usize,
     /// The events that it is watched for.
     pub(crate) interest: u32,
-    /// The second of the server in which the client last said something.
-    pub(crate) heard_s: u32,
+    /// The millisecond of the server in which the client last said something.
+    pub(crate) heard_ms: u64,
+    /// The millisecond of the server in which a request was last answered, or an answer sent.
+    pub(crate) moved_ms: u64,
     /// It ends once its answers are sent.
     pub(crate) is_ending: bool,
     /// It goes on without an event, as soon as the others have had their turn.
@@ -43,28 +51,48 @@ pub(crate) enum Read {
     End,
 }
 
+/// The outcome of an attempt to send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sent {
+    /// So many bytes are sent; the others are kept.
+    Bytes(usize),
+    /// So many bytes are sent, and there is no room to keep the others.
+    NoRoom(usize),
+    /// The connection is broken.
+    Broken,
+}
+
 impl Connection {
-    pub(crate) fn new(socket: Socket, now_s: u32) -> Self {
+    pub(crate) fn new(socket: Socket, now_ms: u64) -> Self {
         Self {
             socket,
             conversation: Conversation::default(),
             input: Vec::new(),
+            input_bytes: 0,
             output: Vec::new(),
             sent: 0,
-            held: 0,
+            share: 0,
             interest: 0,
-            heard_s: now_s,
+            heard_ms: now_ms,
+            moved_ms: now_ms,
             is_ending: false,
             is_queued: false,
             is_away: false,
         }
     }
 
-    /// Reads into the spare room of `buffer`.
+    /// Reads at most `most` bytes into the spare room of `buffer`.
     #[inline]
-    pub(crate) fn read_onto(&self, buffer: &mut Vec<u8>) -> Read {
+    pub(crate) fn read_onto(&self, buffer: &mut Vec<u8>, most: usize) -> Read {
         let len = buffer.len();
-        let read = of_read(self.socket.recv(buffer.spare_capacity_mut()));
+        let spare = buffer.spare_capacity_mut();
+        let most = most.min(spare.len());
+        let read = match self.socket.recv(&mut spare[..most]) {
+            Ok(0) => Read::End,
+            Ok(n) => Read::Bytes(n),
+            Err(error) if is_temporary(&error) => Read::Nothing,
+            Err(_) => Read::End,
+        };
         if let Read::Bytes(n) = read {
             // SAFETY: the kernel has written `n` bytes at the beginning of the spare capacity.
             unsafe { buffer.set_len(len + n) };
@@ -75,21 +103,27 @@ impl Connection {
     /// Reads behind the input that has arrived, into room that was set aside.
     pub(crate) fn read_more(&mut self) -> Read {
         let mut input = std::mem::take(&mut self.input);
-        let read = self.read_onto(&mut input);
+        let read = self.read_onto(&mut input, usize::MAX);
         self.input = input;
         read
     }
 
-    /// Sends answers. What the socket does not take is kept. `false` where the connection is broken, or may keep no more.
+    /// Bytes of a read that can be kept, whatever they are.
     #[inline]
-    pub(crate) fn send(&mut self, answers: &[u8], shared: &Shared) -> (bool, usize) {
-        if answers.is_empty() {
-            return (true, 0);
-        }
-        match self.send_some(answers) {
-            Ok(n) if n == answers.len() => (true, n),
-            Ok(n) => (self.keep(&answers[n..], shared), n),
-            Err(_) => (false, 0),
+    pub(crate) fn room(&self, waiting: &Waiting) -> usize {
+        (OWN_BYTES + waiting.free()).saturating_sub(self.output.len())
+    }
+
+    /// Sends answers behind those that are kept. What the socket does not take is kept too.
+    #[inline]
+    pub(crate) fn send(&mut self, answers: &[u8], waiting: &Waiting) -> Sent {
+        let must_wait = self.has_kept() || answers.is_empty();
+        let sent = if must_wait { Ok(0) } else { self.send_some(answers) };
+        let Ok(n) = sent else { return Sent::Broken };
+        if n == answers.len() || self.keep_answers(&answers[n..], waiting) {
+            Sent::Bytes(n)
+        } else {
+            Sent::NoRoom(n)
         }
     }
 
@@ -100,30 +134,25 @@ impl Connection {
         }
     }
 
+    /// Keeps answers; `false` where there is no room for them.
     #[cold]
-    fn keep(&mut self, answers: &[u8], shared: &Shared) -> bool {
-        if !shared.hold(answers.len()) {
-            return false;
+    pub(crate) fn keep_answers(&mut self, answers: &[u8], waiting: &Waiting) -> bool {
+        let fits = self.account(self.input_bytes, self.output.len() + answers.len(), waiting);
+        if fits {
+            self.output.extend_from_slice(answers);
         }
-        self.held += answers.len();
-        self.output.extend_from_slice(answers);
-        true
+        fits
     }
 
-    /// Sends what was kept; `false` where the connection is broken. Returns the bytes that were sent.
-    pub(crate) fn send_kept(&mut self, shared: &Shared) -> (bool, usize) {
-        match self.send_some(&self.output[self.sent..]) {
-            Ok(n) => {
-                self.sent += n;
-                if self.sent == self.output.len() {
-                    shared.give_back(self.output.len());
-                    self.held -= self.output.len();
-                    (self.output, self.sent) = (Vec::new(), 0);
-                }
-                (true, n)
-            }
-            Err(_) => (false, 0),
+    /// Sends what was kept; `None` where the connection is broken. Returns the bytes that were sent.
+    pub(crate) fn send_kept(&mut self, waiting: &Waiting) -> Option<usize> {
+        let n = self.send_some(&self.output[self.sent..]).ok()?;
+        self.sent += n;
+        if self.sent == self.output.len() {
+            (self.output, self.sent) = (Vec::new(), 0);
+            self.account(self.input_bytes, 0, waiting);
         }
+        Some(n)
     }
 
     /// Whether answers wait for room in the socket.
@@ -132,61 +161,93 @@ impl Connection {
         !self.output.is_empty()
     }
 
-    /// Makes room for input of this length in all. `false` where all connections together have too much waiting.
-    pub(crate) fn make_room(&mut self, len: usize, shared: &Shared) -> bool {
-        let more = len.saturating_sub(self.input.capacity());
-        if more > 0 {
-            if !shared.hold(more) {
-                return false;
-            }
-            self.held += more;
-            self.input.reserve_exact(len - self.input.len());
+    /// Whether it has bytes waiting that others could need the room of, and waits for its client.
+    pub(crate) fn is_in_the_way(&self) -> bool {
+        self.share > 0 && !self.is_away && !self.is_queued
+    }
+
+    /// Keeps bytes that are not answered; there is no other input. `false` where there is no room for them.
+    pub(crate) fn keep(&mut self, bytes: &[u8], spare: &mut Vec<u8>, waiting: &Waiting) -> bool {
+        // A much longer buffer would count for more than waits.
+        let fits = (bytes.len()..=bytes.len() * 4).contains(&spare.capacity());
+        if self.input_bytes == 0
+            && fits
+            && self.account(spare.capacity(), self.output.len(), waiting)
+        {
+            self.input = std::mem::take(spare);
+            self.input.clear();
+        } else if !self.reserve(bytes.len(), waiting) {
+            return false;
         }
+        self.input.extend_from_slice(bytes);
         true
     }
 
-    /// Takes a buffer of another connection for the input.
-    pub(crate) fn adopt(&mut self, buffer: &mut Vec<u8>, shared: &Shared) {
-        if shared.hold(buffer.capacity()) {
-            self.held += buffer.capacity();
-            buffer.clear();
-            self.input = std::mem::take(buffer);
+    /// Makes room for more input; `needs` is the length of the request, where that is known. The room grows with what has
+    /// arrived, so a client that announces much and sends little takes little. `false` where there is no room.
+    pub(crate) fn grow(&mut self, needs: usize, waiting: &Waiting) -> bool {
+        let len = self.input.len();
+        let next = (2 * len).max(OWN_BYTES);
+        let target = if needs > len { needs.min(next) } else { next };
+        self.reserve(target, waiting)
+    }
+
+    /// Makes room for input of this length in all.
+    fn reserve(&mut self, len: usize, waiting: &Waiting) -> bool {
+        if len <= self.input.capacity() {
+            return true;
         }
+        if !self.account(len, self.output.len(), waiting) {
+            return false;
+        }
+        let is_there = self.input.try_reserve_exact(len - self.input.len()).is_ok();
+        if !is_there {
+            self.account(self.input.capacity(), self.output.len(), waiting);
+        }
+        is_there
     }
 
     /// Takes the buffer of the input, whose bytes have been answered, so that a connection that says nothing has none.
-    pub(crate) fn take_buffer(&mut self, shared: &Shared) -> Vec<u8> {
-        let kept = self.output.len();
-        shared.give_back(self.held - kept);
-        self.held = kept;
+    pub(crate) fn take_buffer(&mut self, waiting: &Waiting) -> Vec<u8> {
+        self.account(0, self.output.len(), waiting);
         std::mem::take(&mut self.input)
     }
 
-    /// The longest request that this connection can keep now.
-    pub(crate) fn room(&self, shared: &Shared) -> usize {
-        let held = shared.waiting_bytes.load(std::sync::atomic::Ordering::Relaxed);
-        let free = shared.settings.waiting_bytes.saturating_sub(held);
-        shared.settings.request_bytes().min(free + self.input.capacity())
+    /// Changes what the connection has waiting; `false`, and no change, where there is no room for it.
+    #[inline]
+    fn account(&mut self, input: usize, output: usize, waiting: &Waiting) -> bool {
+        let share = (input + output).saturating_sub(OWN_BYTES);
+        let fits = waiting.change(&mut self.share, share);
+        if fits {
+            self.input_bytes = input;
+        }
+        fits
     }
 
-    /// Gives back what was set aside for it.
-    pub(crate) fn end(&mut self, shared: &Shared) {
-        shared.give_back(std::mem::take(&mut self.held));
+    /// Gives back what it has waiting.
+    pub(crate) fn give_back(&mut self, waiting: &Waiting) {
+        waiting.change(&mut self.share, 0);
+    }
+
+    /// Says good-bye before the socket is closed. A system that closes a socket with bytes that nobody has read throws
+    /// the last answers away, so these bytes are read.
+    pub(crate) fn say_farewell(&self) {
+        let _ = self.socket.shutdown(Shutdown::Write);
+        let mut thrown_away = Vec::with_capacity(OWN_BYTES * 8);
+        let mut n_bytes = 0;
+        while n_bytes < FAREWELL_BYTES {
+            thrown_away.clear();
+            match self.read_onto(&mut thrown_away, usize::MAX) {
+                Read::Bytes(n) => n_bytes += n,
+                Read::Nothing | Read::End => return,
+            }
+        }
     }
 }
 
 impl AsFd for Connection {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
-    }
-}
-
-fn of_read(read: io::Result<usize>) -> Read {
-    match read {
-        Ok(0) => Read::End,
-        Ok(n) => Read::Bytes(n),
-        Err(error) if is_temporary(&error) => Read::Nothing,
-        Err(_) => Read::End,
     }
 }
 

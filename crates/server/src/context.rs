@@ -1,16 +1,17 @@
 //! What a command works with.
 
 use std::io::Write as _;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use larder_protocol::ttl;
-use larder_store::{Capabilities, Error, Remaining, Session, Store};
+use larder_store::{Capabilities, Error, Remaining, Session, Store, Waits};
 
 use crate::counts::{Count, Counts};
 use crate::recaches::Recaches;
 use crate::settings::Settings;
+use crate::waiting::Waiting;
 
 /// What all threads of a server share.
 #[derive(Debug)]
@@ -24,8 +25,10 @@ pub(crate) struct Shared {
     pub(crate) n_connections: AtomicUsize,
     pub(crate) total_connections: AtomicU64,
     pub(crate) rejected_connections: AtomicU64,
-    /// Bytes of requests and answers that connections have waiting.
-    pub(crate) waiting_bytes: AtomicUsize,
+    /// What the connections of each worker have waiting.
+    pub(crate) waiting: Vec<Waiting>,
+    /// Clients have had their last answers.
+    pub(crate) is_over: AtomicBool,
     /// The entries that one client each is about to load again.
     pub(crate) recaches: Recaches,
     /// The time at which all entries are to end, as `flush_all` asks.
@@ -39,8 +42,12 @@ impl Shared {
         settings: Settings,
         n_threads: usize,
     ) -> Self {
+        let waiting_bytes = settings.waiting_bytes_of_a_worker();
+        let waiting = (0..settings.threads.get()).map(|_| Waiting::new(waiting_bytes));
         Self {
             store,
+            waiting: waiting.collect(),
+            is_over: AtomicBool::new(false),
             abilities,
             settings,
             began: Instant::now(),
@@ -48,31 +55,32 @@ impl Shared {
             n_connections: AtomicUsize::new(0),
             total_connections: AtomicU64::new(0),
             rejected_connections: AtomicU64::new(0),
-            waiting_bytes: AtomicUsize::new(0),
             recaches: Recaches::default(),
             flush_at: Mutex::default(),
         }
+    }
+
+    /// Whether the store may wait for more than a lock, so that assistants call it.
+    pub(crate) fn may_wait(&self) -> bool {
+        self.abilities.waits > Waits::Lock
+    }
+
+    /// What all connections have waiting, beyond what each may have in any case.
+    pub(crate) fn waiting_bytes(&self) -> usize {
+        self.waiting.iter().map(Waiting::bytes).sum()
     }
 
     /// A counter of all threads.
     pub(crate) fn count(&self, count: Count) -> u64 {
         self.counts.iter().map(|counts| counts.of(count)).sum()
     }
-
-    /// Sets aside room for bytes that wait; `false` where all connections together have too many.
-    pub(crate) fn hold(&self, bytes: usize) -> bool {
-        let held = self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
-        let fits = held + bytes <= self.settings.waiting_bytes;
-        if !fits {
-            self.give_back(bytes);
-        }
-        fits
-    }
-
-    pub(crate) fn give_back(&self, bytes: usize) {
-        self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
-    }
 }
+
+/// The longest time of one connection at a store that may wait, before its answers are sent.
+const LONGEST_TURN: Duration = Duration::from_millis(5);
+
+/// The longest buffer for a value that is kept for the next.
+const KEPT_BYTES: usize = 1 << 20;
 
 /// What one thread has of its own for its conversations.
 pub(crate) struct Desk {
@@ -83,6 +91,8 @@ pub(crate) struct Desk {
     pub(crate) header: Vec<u8>,
     /// A value that does not go straight into an answer.
     pub(crate) value: Vec<u8>,
+    /// The end of this turn, where the store may wait.
+    turn_ends: Option<Instant>,
     /// The length of the last header behind its key: the next is likely as long.
     pub(crate) header_len: usize,
 }
@@ -101,8 +111,30 @@ impl Desk {
             shared: Arc::clone(shared),
             header: Vec::new(),
             value: Vec::new(),
+            turn_ends: None,
             header_len: 0,
         })
+    }
+
+    /// Begins the turn of a connection.
+    #[inline]
+    pub(crate) fn begin_turn(&mut self) {
+        if self.shared.may_wait() {
+            self.turn_ends = Some(Instant::now() + LONGEST_TURN);
+        }
+    }
+
+    /// Whether the answers of this turn have taken long.
+    #[inline]
+    pub(crate) fn turn_is_over(&self) -> bool {
+        self.turn_ends.is_some_and(|end| Instant::now() >= end)
+    }
+
+    /// Gives the buffer for a value back.
+    pub(crate) fn keep_buffer(&mut self, value: Vec<u8>) {
+        if value.capacity() <= KEPT_BYTES {
+            self.value = value;
+        }
     }
 
     /// Answers an operation that the store could not do, in one line.

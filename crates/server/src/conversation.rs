@@ -17,8 +17,10 @@ pub(crate) struct Conversation {
     skip: usize,
     /// Bytes of the first line that have no end of the line.
     searched: usize,
-    /// Keys of the first request that have been answered.
-    answered: usize,
+    /// Bytes at the end of the first line whose keys are not answered; 0 before the first answer.
+    unanswered: usize,
+    /// There is no room for the rest of the first request.
+    is_cut_off: bool,
 }
 
 /// The outcome of a look at the bytes of a connection.
@@ -43,20 +45,12 @@ pub(crate) enum Next {
 }
 
 impl Conversation {
-    /// Answers the requests in `input`. `room` is the longest request that the connection can keep.
-    pub(crate) fn advance(
-        &mut self,
-        input: &[u8],
-        room: usize,
-        desk: &mut Desk,
-        out: &mut Vec<u8>,
-    ) -> Progress {
+    /// Answers the requests in `input`.
+    pub(crate) fn advance(&mut self, input: &[u8], desk: &mut Desk, out: &mut Vec<u8>) -> Progress {
         let mut at = 0;
-        let most = desk.shared.settings.requests_a_turn.get();
-        for _ in 0..most {
-            let skipped = self.skip.min(input.len() - at);
-            self.skip -= skipped;
-            at += skipped;
+        desk.begin_turn();
+        for _ in 0..desk.shared.settings.requests_a_turn.get() {
+            at += self.throw_away(&input[at..]);
             let rest = &input[at..];
             if rest.is_empty() {
                 return Progress { consumed: at, next: Next::Read(0) };
@@ -64,7 +58,10 @@ impl Conversation {
             if out.len() >= ANSWER_BYTES {
                 return Progress { consumed: at, next: Next::Send };
             }
-            match self.answer(rest, room, desk, out) {
+            if desk.turn_is_over() {
+                break;
+            }
+            match self.answer(rest, desk, out) {
                 Ok(len) => at += len,
                 Err(Next::End) => return Progress { consumed: input.len(), next: Next::End },
                 Err(next) => return Progress { consumed: at, next },
@@ -74,48 +71,62 @@ impl Conversation {
         Progress { consumed: at, next: Next::Yield }
     }
 
+    /// Throws away what of a refused value is at the beginning of these bytes, and returns its length.
+    #[inline]
+    pub(crate) fn throw_away(&mut self, input: &[u8]) -> usize {
+        let len = self.skip.min(input.len());
+        self.skip -= len;
+        len
+    }
+
+    /// Says that there is no room for the rest of the first request, which is refused then.
+    pub(crate) fn cut_off(&mut self) {
+        self.is_cut_off = true;
+    }
+
     /// Answers the first request, and returns its length.
     ///
     /// # Errors
     ///
     /// What comes before the next request, where this one is not whole or not answered to its end.
     #[inline]
-    fn answer(
-        &mut self,
-        input: &[u8],
-        room: usize,
-        desk: &mut Desk,
-        out: &mut Vec<u8>,
-    ) -> Result<usize, Next> {
+    fn answer(&mut self, input: &[u8], desk: &mut Desk, out: &mut Vec<u8>) -> Result<usize, Next> {
+        let is_cut_off = std::mem::take(&mut self.is_cut_off);
         let (line, line_len) = match request::line(input, self.searched) {
             Ok(Parsed::Complete(line, len)) => (line, len),
-            Ok(Parsed::Incomplete) if input.len() < room => {
+            Ok(Parsed::Incomplete) if is_cut_off => {
+                out.extend_from_slice(b"SERVER_ERROR out of memory reading request\r\n");
+                return Err(Next::End);
+            }
+            Ok(Parsed::Incomplete) => {
                 self.searched = input.len();
                 return Err(Next::Read(0));
             }
-            Ok(Parsed::Incomplete) | Err(request::EndlessLine) => {
+            Err(request::EndlessLine) => {
                 out.extend_from_slice(b"CLIENT_ERROR line too long\r\n");
                 return Err(Next::End);
             }
         };
         self.searched = 0;
-        let behind = Behind { input, line_len, room };
+        let behind = Behind { input, line_len, is_cut_off };
         let is_meta = line.first() == Some(&b'm');
         let done = if is_meta && let Some(done) = meta_request(line, &behind, desk, out) {
             done
         } else {
             match text::parse_request(line) {
-                Ok(request) => crate::text::run(request, self.answered, &behind, desk, out),
+                Ok(request) => crate::text::run(request, self.unanswered, &behind, desk, out),
+                // A command that does not exist has no `noreply`.
+                Err(fault) if fault != Fault::Unknown && text::is_quiet(line) => Done::Whole(0),
                 Err(fault) => Done::Refused(fault),
             }
         };
         match done {
             Done::Whole(len) => {
-                self.answered = 0;
+                self.unanswered = 0;
                 Ok(line_len + len)
             }
-            Done::Part(answered) => {
-                self.answered = answered;
+            Done::Part(unanswered) => {
+                self.unanswered = unanswered;
                 Err(Next::Send)
             }
             Done::Needs(len) => Err(Next::Read(len)),
@@ -124,9 +135,7 @@ impl Conversation {
                 Ok(line_len)
             }
             Done::Refused(fault) => {
-                if !line.ends_with(b" noreply") || fault == Fault::Unknown {
-                    out.extend_from_slice(fault.line());
-                }
+                out.extend_from_slice(fault.line());
                 Ok(line_len)
             }
             Done::End => Err(Next::End),
@@ -151,7 +160,7 @@ fn meta_request(
 pub(crate) enum Done {
     /// It is answered; so many bytes behind its line belong to it.
     Whole(usize),
-    /// So many of its keys are answered.
+    /// Keys in so many bytes at the end of its line are not answered yet.
     Part(usize),
     /// So many bytes from the beginning of the request are needed.
     Needs(usize),
@@ -167,8 +176,8 @@ pub(crate) enum Done {
 pub(crate) struct Behind<'a> {
     input: &'a [u8],
     line_len: usize,
-    /// The longest request that the connection can keep.
-    room: usize,
+    /// There is no room for more of the request.
+    is_cut_off: bool,
 }
 
 /// The end of a value.
@@ -180,12 +189,12 @@ pub(crate) enum Value<'a> {
     Whole(&'a [u8]),
     /// So many bytes of the request are needed.
     Needs(usize),
-    /// It is thrown away, so many bytes of it, and this line says why.
-    Refused(usize, &'static [u8]),
+    /// It is thrown away with its end, and this line says why.
+    Refused(&'static [u8]),
 }
 
 impl<'a> Behind<'a> {
-    /// The value of this length behind the line. A value that is refused as too large leaves no older value behind.
+    /// The value of this length behind the line. A value that is refused for its length leaves no older value behind.
     #[inline]
     pub(crate) fn value(
         &self,
@@ -194,43 +203,43 @@ impl<'a> Behind<'a> {
         mode: SetMode,
         desk: &mut Desk,
     ) -> Value<'a> {
-        if let Some(line) = self.refused(key, len, mode, desk) {
-            return Value::Refused(with_end(len), line);
+        if len > desk.shared.settings.item_bytes {
+            let line = b"SERVER_ERROR object too large for cache\r\n";
+            return refused(line, Count::StoreTooLarge, key, mode, desk);
         }
         let behind = &self.input[self.line_len..];
         if behind.len() < with_end(len) {
+            if self.is_cut_off {
+                let line = b"SERVER_ERROR out of memory storing object\r\n";
+                return refused(line, Count::StoreNoMemory, key, mode, desk);
+            }
             return Value::Needs(self.line_len + with_end(len));
         }
         let (value, end) = behind.split_at(len);
         if end.starts_with(VALUE_END) {
             Value::Whole(value)
         } else {
-            Value::Refused(len, Fault::Chunk.line())
+            Value::Refused(Fault::Chunk.line())
         }
     }
+}
 
-    /// The line that refuses a value before it has arrived.
-    fn refused(
-        &self,
-        key: &[u8],
-        len: usize,
-        mode: SetMode,
-        desk: &mut Desk,
-    ) -> Option<&'static [u8]> {
-        let (line, count): (&[u8], _) = if len > desk.shared.settings.item_bytes {
-            (b"SERVER_ERROR object too large for cache\r\n", Count::StoreTooLarge)
-        } else if self.line_len + with_end(len) > self.room {
-            (b"SERVER_ERROR out of memory storing object\r\n", Count::StoreNoMemory)
-        } else {
-            return None;
-        };
-        desk.counts.add_one(count);
-        if mode == SetMode::Set {
-            // The client is told of the failure; the worst of a failed removal is that the older value stays.
-            let _ = desk.session.delete(key);
-        }
-        Some(line)
+/// Refuses a value before it has arrived.
+#[cold]
+fn refused(
+    line: &'static [u8],
+    count: Count,
+    key: &[u8],
+    mode: SetMode,
+    desk: &mut Desk,
+) -> Value<'static> {
+    desk.counts.add_one(count);
+    if mode == SetMode::Set {
+        // The client is told of the failure; the worst of a failed removal is that the older value stays.
+        let _ = desk.session.delete(key);
+        desk.shared.recaches.forget(key);
     }
+    Value::Refused(line)
 }
 
 /// The bytes of a value with its end.

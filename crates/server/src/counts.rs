@@ -29,9 +29,10 @@ pub(crate) enum Count {
     BytesWritten,
     Yields,
     IdleKicks,
+    StallKicks,
 }
 
-const N: usize = Count::IdleKicks as usize + 1;
+const N: usize = Count::StallKicks as usize + 1;
 
 /// The counters of one thread.
 #[derive(Debug)]

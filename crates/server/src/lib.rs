@@ -14,12 +14,15 @@ mod context;
 mod conversation;
 mod counts;
 mod listen;
+mod mailbox;
 mod meta;
 mod recaches;
 mod rusage;
 mod server;
 mod settings;
+mod slots;
 mod text;
+mod waiting;
 mod waker;
 mod worker;
 

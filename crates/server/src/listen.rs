@@ -1,10 +1,10 @@
 //! The addresses at which a server listens.
 
 use std::fmt;
-use std::io;
+use std::fs::Permissions;
+use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
-use std::os::unix::fs::FileTypeExt as _;
-use std::os::unix::net::UnixStream;
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use socket2::{Domain, SockAddr, Socket, Type};
@@ -63,13 +63,9 @@ impl Listener {
             Address::Unix(path, mode) => {
                 remove_if_dead(path)?;
                 let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
-                // From its first moment on, the socket has no other permissions.
-                // SAFETY: the call takes a number only.
-                let before = unsafe { libc::umask(0o777 & !*mode) };
-                let bound = socket.bind(&SockAddr::unix(path)?);
-                // SAFETY: as above.
-                unsafe { libc::umask(before) };
-                bound?;
+                socket.bind(&SockAddr::unix(path)?)?;
+                // Nobody can connect before the socket listens.
+                std::fs::set_permissions(path, Permissions::from_mode(*mode))?;
                 (socket, address.clone())
             }
         };
@@ -84,6 +80,8 @@ impl Listener {
         socket.set_nonblocking(true)?;
         if matches!(self.address, Address::Tcp(_)) {
             socket.set_tcp_nodelay(true)?;
+            // The connection of a client whose machine is gone ends some day.
+            socket.set_keepalive(true)?;
         }
         Ok(socket)
     }
@@ -97,11 +95,17 @@ impl Drop for Listener {
     }
 }
 
-/// Removes the socket of a server that was killed. A file of another kind stays, and so does a socket that answers.
+/// Removes the socket of a server that was killed. A file of another kind stays, and so does a socket at which a server
+/// listens, though it may have no time to answer.
 fn remove_if_dead(path: &Path) -> io::Result<()> {
     let Ok(found) = std::fs::symlink_metadata(path) else { return Ok(()) };
-    if found.file_type().is_socket() && UnixStream::connect(path).is_err() {
-        std::fs::remove_file(path)?;
+    if !found.file_type().is_socket() {
+        return Ok(());
     }
-    Ok(())
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    socket.set_nonblocking(true)?;
+    match socket.connect(&SockAddr::unix(path)?) {
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => std::fs::remove_file(path),
+        _ => Ok(()),
+    }
 }

@@ -9,19 +9,23 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use larder_host::epoll::{Epoll, Events, READABLE};
-use larder_store::{Session, Store, Waits};
+use larder_store::Store;
 use socket2::Socket;
 
 use crate::Error;
 use crate::assistant::Assistants;
 use crate::context::{Desk, Shared};
 use crate::listen::{Address, Listener};
+use crate::mailbox::{Mailbox, Message};
 use crate::settings::Settings;
-use crate::text::clear_if_due;
-use crate::worker::{Hands, Mailbox, Message, Worker};
+use crate::text::flush_if_due;
+use crate::worker::{Hands, Worker};
 
 /// The time between two looks at what is due.
 const TICK: Duration = Duration::from_millis(500);
+
+/// The most connections that one address gets before another has its turn.
+const ACCEPTED: usize = 64;
 
 /// The time without new connections after an accept failed: most likely no descriptors were left.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -36,8 +40,6 @@ pub struct Server {
     mailboxes: Vec<Arc<Mailbox>>,
     workers: Vec<JoinHandle<io::Result<()>>>,
     assistants: Option<Assistants>,
-    /// The session for what is due at a time.
-    session: Box<dyn Session>,
     /// A byte here ends the server.
     end: (UnixStream, UnixStream),
 }
@@ -61,30 +63,42 @@ impl Server {
         });
         let listeners = listeners.collect::<Result<Vec<_>, _>>()?;
         settings.addresses = listeners.iter().map(|listener| listener.address.clone()).collect();
-        // Any value that is not too large can be received.
-        settings.waiting_bytes = settings.waiting_bytes.max(2 * settings.request_bytes());
         let abilities = store.capabilities();
-        let waits = abilities.waits > Waits::Lock;
         let n_workers = settings.threads.get();
-        let n_threads = n_workers + if waits { settings.assistants.get() } else { 0 };
+        let n_threads = n_workers + settings.assistants.get();
         let shared = Arc::new(Shared::new(store, abilities, settings, n_threads));
-        let assistants = waits.then(|| Assistants::start(&shared, n_workers)).transpose()?;
-        let mut mailboxes = Vec::new();
-        let mut workers = Vec::new();
-        for i in 0..n_workers {
-            let hands = match &assistants {
+        let end = UnixStream::pair()?;
+        // From here on its end ends all threads.
+        let mut server = Self {
+            shared,
+            listeners,
+            mailboxes: Vec::new(),
+            workers: Vec::new(),
+            assistants: None,
+            end,
+        };
+        server.start_threads()?;
+        Ok(server)
+    }
+
+    fn start_threads(&mut self) -> Result<(), Error> {
+        let shared = &self.shared;
+        let n_workers = shared.settings.threads.get();
+        if shared.may_wait() {
+            self.assistants = Some(Assistants::start(shared, n_workers)?);
+        }
+        for place in 0..n_workers {
+            let hands = match &self.assistants {
                 Some(assistants) => Hands::Assistants(assistants.jobs()),
-                None => Hands::Own(Box::new(Desk::new(&shared, i)?)),
+                None => Hands::Own(Box::new(Desk::new(shared, place)?)),
             };
             let (mailbox, woken) = Mailbox::new()?;
-            mailboxes.push(Arc::clone(&mailbox));
-            let worker = Worker::new(&shared, hands, (mailbox, woken), i)?;
-            let name = format!("worker {i}");
-            workers.push(thread::Builder::new().name(name).spawn(move || worker.run())?);
+            self.mailboxes.push(Arc::clone(&mailbox));
+            let worker = Worker::new(shared, hands, (mailbox, woken), place)?;
+            let name = format!("worker {place}");
+            self.workers.push(thread::Builder::new().name(name).spawn(move || worker.run())?);
         }
-        let session = shared.store.session()?;
-        let end = UnixStream::pair()?;
-        Ok(Self { shared, listeners, mailboxes, workers, assistants, session, end })
+        Ok(())
     }
 
     /// The addresses at which it listens, with the ports that the system chose.
@@ -117,18 +131,18 @@ impl Server {
                     None => break 'serve,
                 }
             }
-            clear_if_due(&self.shared, &mut *self.session);
+            flush_if_due(&self.shared);
             // The connections of a worker that has failed would wait for ever.
             if self.workers.iter().any(JoinHandle::is_finished) {
                 break;
             }
         }
-        self.end()
+        self.finish()
     }
 
-    /// Accepts the connections that wait at an address.
+    /// Accepts connections that wait at an address; those at other addresses have their turn after some of them.
     fn accept(&self, listener: &Listener) {
-        loop {
+        for _ in 0..ACCEPTED {
             match listener.accept() {
                 Ok(socket) => self.welcome(socket),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -156,21 +170,32 @@ impl Server {
         mailbox.send(Message::Welcome(socket));
     }
 
-    fn end(self) -> Result<(), Error> {
+    /// Ends all threads, and closes the store.
+    fn finish(&mut self) -> Result<(), Error> {
         // Nobody is accepted any more who would not be answered.
-        drop(self.listeners);
-        self.mailboxes.iter().for_each(|mailbox| mailbox.end());
+        self.listeners.clear();
+        self.mailboxes.drain(..).for_each(|mailbox| mailbox.close());
         let mut done = Ok(());
-        for worker in self.workers {
+        for worker in self.workers.drain(..) {
             let ended = worker.join().map_err(|_| io::Error::other("a worker has failed"));
             done = done.and(ended.and_then(|ended| ended));
         }
-        if let Some(assistants) = self.assistants {
-            done = done.and(assistants.end());
+        self.shared.is_over.store(true, Ordering::Relaxed);
+        if let Some(assistants) = self.assistants.take() {
+            done = done.and(assistants.finish());
         }
         let closed = self.shared.store.close();
         done?;
         Ok(closed?)
+    }
+}
+
+impl Drop for Server {
+    /// Ends what a start that failed has begun.
+    fn drop(&mut self) {
+        if !self.workers.is_empty() || self.assistants.is_some() {
+            let _ = self.finish();
+        }
     }
 }
 

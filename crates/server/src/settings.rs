@@ -23,7 +23,8 @@ pub struct Settings {
     pub backlog: i32,
     /// The largest value, in bytes.
     pub item_bytes: usize,
-    /// The most bytes of requests and answers that all connections together have waiting.
+    /// The most bytes of requests and answers that all connections together have waiting, beyond 2 KiB that each may
+    /// have. Each thread has its part of them, and at least room for two requests with the largest value.
     pub waiting_bytes: usize,
     /// The most requests of one connection before another connection has its turn.
     pub requests_a_turn: NonZero<usize>,
@@ -55,5 +56,10 @@ impl Settings {
     /// The most bytes of a request: its line with the longest key, and its value.
     pub(crate) fn request_bytes(&self) -> usize {
         MAX_REQUEST_LINE.max(self.item_bytes + MAX_KEY_LEN + 256)
+    }
+
+    /// The most bytes that the connections of one worker have waiting. Any value that is not too large finds room.
+    pub(crate) fn waiting_bytes_of_a_worker(&self) -> usize {
+        (self.waiting_bytes / self.threads).max(2 * self.request_bytes())
     }
 }

@@ -3,20 +3,23 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsFd as _;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use larder_host::epoll::{Epoll, Event, Events, READABLE, WRITABLE};
 use socket2::Socket;
 
 use crate::assistant::Job;
-use crate::connection::{Connection, Read};
+use crate::connection::{Connection, Read, Sent};
 use crate::context::{Desk, Shared};
 use crate::conversation::{Next, Progress};
-use crate::counts::Count;
-use crate::waker::{self, Waker, Woken};
+use crate::counts::{Count, Counts};
+use crate::mailbox::{Mailbox, Message};
+use crate::slots::Slots;
+use crate::waiting::Waiting;
+use crate::waker::Woken;
 
 /// Bytes that are read at once.
 const READ_BYTES: usize = 64 << 10;
@@ -27,51 +30,11 @@ const SPARE_BYTES: usize = 2 << 20;
 /// The time that clients have to take their last answers when the server ends.
 const PARTING: Duration = Duration::from_secs(5);
 
+/// The time after which bytes that wait may have to give way to those of another connection, in milliseconds.
+const STALL_MS: u64 = 1000;
+
 /// The token of the mailbox.
 const WOKEN: u64 = u64::MAX;
-
-/// What other threads send to a worker.
-#[derive(Debug)]
-pub(crate) enum Message {
-    /// A new connection.
-    Welcome(Socket),
-    /// Requests that an assistant has answered.
-    Back(Box<Job>),
-}
-
-/// Where a worker gets its messages.
-#[derive(Debug)]
-pub(crate) struct Mailbox {
-    messages: Mutex<Vec<Message>>,
-    waker: Waker,
-    /// Connections that the worker has, or will have.
-    pub(crate) n_connections: AtomicUsize,
-    /// The server ends.
-    is_ending: AtomicBool,
-}
-
-impl Mailbox {
-    pub(crate) fn new() -> io::Result<(Arc<Self>, Woken)> {
-        let (waker, woken) = waker::pair()?;
-        let mailbox = Self {
-            messages: Mutex::default(),
-            waker,
-            n_connections: AtomicUsize::new(0),
-            is_ending: AtomicBool::new(false),
-        };
-        Ok((Arc::new(mailbox), woken))
-    }
-
-    pub(crate) fn send(&self, message: Message) {
-        self.messages.lock().unwrap_or_else(PoisonError::into_inner).push(message);
-        self.waker.wake();
-    }
-
-    pub(crate) fn end(&self) {
-        self.is_ending.store(true, Ordering::Release);
-        self.waker.wake();
-    }
-}
 
 /// Who calls the store.
 #[derive(Debug)]
@@ -89,42 +52,30 @@ pub(crate) struct Worker {
     hands: Hands,
     mailbox: Arc<Mailbox>,
     woken: Woken,
-    counts: Arc<crate::counts::Counts>,
+    counts: Arc<Counts>,
+    /// Its place among the workers.
+    place: usize,
     epoll: Epoll,
-    slots: Vec<Slot>,
-    free: Vec<usize>,
+    slots: Slots,
     /// Connections that go on without an event.
     ready: VecDeque<u64>,
     /// The bytes of one read.
-    room: Vec<u8>,
+    read_buffer: Vec<u8>,
     /// The answers of one connection.
     answers: Vec<u8>,
     /// A buffer for the next connection that needs one.
     spare: Vec<u8>,
-    /// Seconds since the server began.
-    now_s: u32,
-}
-
-/// A place for a connection. Its generation tells the connection from earlier ones.
-#[derive(Debug, Default)]
-struct Slot {
-    generation: u32,
-    connection: Option<Connection>,
-}
-
-impl Slot {
-    /// The token of its connection, where it stands at `place`.
-    fn token(&self, place: usize) -> u64 {
-        u64::from(self.generation) << 32 | place as u64
-    }
+    /// Milliseconds since the server began, as of the last wait.
+    now_ms: u64,
 }
 
 impl Worker {
+    /// A worker without connections. `place` is its place among the workers, and that of its counters.
     pub(crate) fn new(
         shared: &Arc<Shared>,
         hands: Hands,
         (mailbox, woken): (Arc<Mailbox>, Woken),
-        thread: usize,
+        place: usize,
     ) -> io::Result<Self> {
         let epoll = Epoll::new()?;
         epoll.watch(woken.as_fd(), WOKEN, 0, READABLE)?;
@@ -132,37 +83,33 @@ impl Worker {
             hands,
             mailbox,
             woken,
-            counts: Arc::clone(&shared.counts[thread]),
+            counts: Arc::clone(&shared.counts[place]),
             shared: Arc::clone(shared),
+            place,
             epoll,
-            slots: Vec::new(),
-            free: Vec::new(),
+            slots: Slots::default(),
             ready: VecDeque::new(),
-            room: Vec::with_capacity(READ_BYTES),
+            read_buffer: Vec::with_capacity(READ_BYTES),
             answers: Vec::new(),
             spare: Vec::new(),
-            now_s: 0,
+            now_ms: 0,
         })
     }
 
     /// Serves until the server ends.
     pub(crate) fn run(mut self) -> io::Result<()> {
         let mut events = Events::default();
-        while !self.mailbox.is_ending.load(Ordering::Acquire) {
+        while !self.mailbox.is_closed() {
             self.wait(&mut events, None)?;
         }
         // Requests that have arrived are answered; then clients have a while to take the answers.
         let until = Instant::now() + PARTING;
         self.part();
-        while self.n_connections() > 0 && Instant::now() < until {
+        while self.slots.iter().next().is_some() && Instant::now() < until {
             self.wait(&mut events, Some(Duration::from_millis(20)))?;
             self.part();
         }
         Ok(())
-    }
-
-    fn n_connections(&self) -> usize {
-        self.slots.iter().filter(|slot| slot.connection.is_some()).count()
     }
 
     /// Waits for events and goes through them.
@@ -171,9 +118,11 @@ impl Worker {
         let tick = self.shared.settings.idle.map(|_| Duration::from_secs(1));
         let patience = if self.ready.is_empty() { patience.or(tick) } else { Some(Duration::ZERO) };
         self.epoll.wait(events, patience)?;
-        let now_s = u32::try_from(self.shared.began.elapsed().as_secs()).unwrap_or(u32::MAX);
-        if now_s != self.now_s {
-            self.now_s = now_s;
+        let now_ms = self.shared.began.elapsed().as_millis();
+        let now_ms = u64::try_from(now_ms).unwrap_or(u64::MAX);
+        let is_new_second = now_ms / 1000 != self.now_ms / 1000;
+        self.now_ms = now_ms;
+        if is_new_second {
             self.end_idle();
         }
         for event in events.iter() {
@@ -186,7 +135,7 @@ impl Worker {
         }
         for _ in 0..self.ready.len() {
             let Some(token) = self.ready.pop_front() else { break };
-            if let Some(connection) = find(&mut self.slots, token) {
+            if let Some(connection) = self.slots.find(token) {
                 connection.is_queued = false;
                 self.go_on(token);
             }
@@ -195,11 +144,7 @@ impl Worker {
     }
 
     fn take_messages(&mut self) {
-        let messages = {
-            let mut messages = self.mailbox.messages.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::take(&mut *messages)
-        };
-        for message in messages {
+        for message in self.mailbox.take() {
             match message {
                 Message::Welcome(socket) => self.welcome(socket),
                 Message::Back(job) => self.back(*job),
@@ -208,13 +153,7 @@ impl Worker {
     }
 
     fn welcome(&mut self, socket: Socket) {
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot::default());
-            self.slots.len() - 1
-        });
-        let slot = &mut self.slots[place];
-        let token = slot.token(place);
-        slot.connection = Some(Connection::new(socket, self.now_s));
+        let token = self.slots.insert(Connection::new(socket, self.now_ms));
         // Where the system watches no more sockets, this ends the connection.
         self.watch(token);
     }
@@ -223,59 +162,76 @@ impl Worker {
     #[inline]
     fn turn(&mut self, event: Event) {
         let token = event.token;
-        let Some(connection) = find(&mut self.slots, token) else { return };
+        let Some(connection) = self.slots.find(token) else { return };
         if connection.is_away || connection.is_queued {
             return;
         }
+        connection.heard_ms = self.now_ms;
         if connection.has_kept() {
-            connection.heard_s = self.now_s;
-            let (is_well, n) = connection.send_kept(&self.shared);
-            let has_kept = connection.has_kept();
-            self.counts.add(Count::BytesWritten, n as u64);
-            if !is_well {
-                self.end(token);
-            } else if !has_kept {
-                self.go_on(token);
-            }
+            self.send_kept(token);
         } else if event.can_read {
-            connection.heard_s = self.now_s;
             self.read(token);
         }
     }
 
-    /// Reads from a connection without input of its own into the shared room, and otherwise behind its input.
+    fn send_kept(&mut self, token: u64) {
+        let Some(connection) = self.slots.find(token) else { return };
+        let Some(n) = connection.send_kept(&self.shared.waiting[self.place]) else {
+            return self.remove(token);
+        };
+        if n > 0 {
+            connection.moved_ms = self.now_ms;
+        }
+        let has_kept = connection.has_kept();
+        self.counts.add(Count::BytesWritten, n as u64);
+        if !has_kept {
+            self.go_on(token);
+        }
+    }
+
+    /// Reads from a connection without input of its own into the shared buffer, and otherwise behind its input.
     #[inline]
     fn read(&mut self, token: u64) {
         let is_own = matches!(self.hands, Hands::Own(_));
-        let Some(connection) = find(&mut self.slots, token) else { return };
+        let waiting = &self.shared.waiting[self.place];
+        let Some(connection) = self.slots.find(token) else { return };
         let has_input = !connection.input.is_empty();
-        self.room.clear();
-        let read =
-            if has_input { connection.read_more() } else { connection.read_onto(&mut self.room) };
+        self.read_buffer.clear();
+        let read = if has_input {
+            connection.read_more()
+        } else {
+            // No more is read than can be kept.
+            connection.read_onto(&mut self.read_buffer, connection.room(waiting))
+        };
         let n = match read {
             Read::Bytes(n) => n,
             Read::Nothing => return,
-            Read::End => return self.end(token),
+            Read::End => return self.remove(token),
         };
         self.counts.add(Count::BytesRead, n as u64);
-        let room = std::mem::take(&mut self.room);
         if has_input {
-            self.go_on(token);
-        } else if is_own {
-            self.answer(token, Some(&room));
-        } else if self.keep(token, &room) {
-            self.go_on(token);
-        } else {
-            self.end(token);
+            return self.go_on(token);
         }
-        self.room = room;
+        let read_buffer = std::mem::take(&mut self.read_buffer);
+        if is_own {
+            self.answer(token, Some(&read_buffer));
+        } else {
+            let thrown_away = connection.conversation.throw_away(&read_buffer);
+            let rest = &read_buffer[thrown_away..];
+            if connection.keep(rest, &mut self.spare, waiting) {
+                self.go_on(token);
+            } else {
+                self.dismiss(token);
+            }
+        }
+        self.read_buffer = read_buffer;
     }
 
     /// Goes on with the input that a connection has.
     fn go_on(&mut self, token: u64) {
-        let Some(connection) = find(&mut self.slots, token) else { return };
+        let Some(connection) = self.slots.find(token) else { return };
         if connection.is_ending && !connection.has_kept() {
-            return self.end(token);
+            return self.dismiss(token);
         }
         if connection.is_away || connection.has_kept() || connection.input.is_empty() {
             return self.watch(token);
@@ -287,59 +243,45 @@ impl Worker {
     }
 
     /// Answers the requests of a connection: those in `read`, or those in its own input.
+    #[inline]
     fn answer(&mut self, token: u64, read: Option<&[u8]>) {
         let Hands::Own(desk) = &mut self.hands else { return };
-        let Some(connection) = find(&mut self.slots, token) else { return };
-        let own = std::mem::take(&mut connection.input);
-        let most = self.shared.settings.request_bytes();
-        let room = most.min(connection.room(&self.shared) + own.capacity());
-        let input = read.unwrap_or(&own);
-        let mut at = 0;
-        let (next, is_well) = loop {
-            self.answers.clear();
-            let rest = &input[at..];
-            let progress = connection.conversation.advance(rest, room, desk, &mut self.answers);
-            at += progress.consumed;
-            let (is_well, n) = connection.send(&self.answers, &self.shared);
-            self.counts.add(Count::BytesWritten, n as u64);
-            if progress.next != Next::Send || connection.has_kept() || !is_well {
-                break (progress.next, is_well);
+        let waiting = &self.shared.waiting[self.place];
+        let Some(connection) = self.slots.find(token) else { return };
+        self.answers.clear();
+        let input = read.unwrap_or(&connection.input);
+        let Progress { consumed, next } =
+            connection.conversation.advance(input, desk, &mut self.answers);
+        let is_kept = match read {
+            Some(read) if consumed < read.len() => {
+                connection.keep(&read[consumed..], &mut self.spare, waiting)
+            }
+            Some(_) => true,
+            None => {
+                connection.input.drain(..consumed);
+                true
             }
         };
-        connection.input = own;
-        if self.answers.capacity() > SPARE_BYTES {
-            self.answers = Vec::new();
-        }
-        let is_kept = if let Some(read) = read {
-            let rest = &read[at..];
-            rest.is_empty() || self.keep(token, rest)
-        } else {
-            connection.input.drain(..at);
-            true
-        };
-        self.after(token, next, is_well && is_kept);
-    }
-
-    /// Keeps bytes that are not answered yet.
-    fn keep(&mut self, token: u64, bytes: &[u8]) -> bool {
-        let Some(connection) = find(&mut self.slots, token) else { return false };
-        // A much longer buffer would count for more than waits.
-        let fits = (bytes.len()..=bytes.len() * 4).contains(&self.spare.capacity());
-        if connection.input.capacity() == 0 && fits {
-            connection.adopt(&mut self.spare, &self.shared);
-        }
-        let is_kept = connection.make_room(bytes.len(), &self.shared);
+        let answers = std::mem::take(&mut self.answers);
         if is_kept {
-            connection.input.extend_from_slice(bytes);
+            self.after(token, &answers, consumed, next);
+        } else {
+            self.dismiss(token);
         }
-        is_kept
+        if answers.capacity() <= SPARE_BYTES {
+            self.answers = answers;
+        }
     }
 
-    /// What follows once requests are answered.
-    fn after(&mut self, token: u64, next: Next, is_well: bool) {
-        let Some(connection) = find(&mut self.slots, token) else { return };
-        if !is_well {
-            return self.end(token);
+    /// What follows once requests are answered: the answers are sent, and the next step is made.
+    #[inline]
+    fn after(&mut self, token: u64, answers: &[u8], consumed: usize, next: Next) {
+        if !self.send(token, answers) {
+            return;
+        }
+        let Some(connection) = self.slots.find(token) else { return };
+        if consumed > 0 {
+            connection.moved_ms = self.now_ms;
         }
         match next {
             Next::End => connection.is_ending = true,
@@ -348,31 +290,74 @@ impl Worker {
                     connection.is_queued = true;
                     self.ready.push_back(token);
                 }
-                return self.watch(token);
             }
             Next::Read(_) if connection.input.is_empty() => {}
             Next::Read(needs) => {
-                // A line whose length is not known gets twice the room that it has.
-                let len = if needs > 0 { needs } else { connection.input.len() * 2 };
-                let len = len.max(connection.input.len() + 4096);
-                if !connection.make_room(len, &self.shared) {
-                    let refusal = b"SERVER_ERROR out of memory reading request\r\n";
-                    let _ = connection.send(refusal, &self.shared);
-                    return self.end(token);
+                if !self.make_room(token, |connection, waiting| connection.grow(needs, waiting))
+                    && let Some(connection) = self.slots.find(token)
+                {
+                    connection.conversation.cut_off();
+                    return self.go_on(token);
                 }
             }
         }
+        let Some(connection) = self.slots.find(token) else { return };
         if connection.is_ending && !connection.has_kept() {
-            return self.end(token);
+            return self.dismiss(token);
         }
         self.watch(token);
     }
 
+    /// Sends answers. `false` where that ended the connection.
+    #[inline]
+    fn send(&mut self, token: u64, answers: &[u8]) -> bool {
+        let Some(connection) = self.slots.find(token) else { return false };
+        let n = match connection.send(answers, &self.shared.waiting[self.place]) {
+            Sent::Bytes(n) => n,
+            Sent::Broken => {
+                self.remove(token);
+                return false;
+            }
+            Sent::NoRoom(n) => {
+                let rest = &answers[n..];
+                if !self
+                    .make_room(token, |connection, waiting| connection.keep_answers(rest, waiting))
+                {
+                    self.dismiss(token);
+                    return false;
+                }
+                n
+            }
+        };
+        self.counts.add(Count::BytesWritten, n as u64);
+        true
+    }
+
+    /// Makes room for what a connection has waiting. Where there is none, connections whose bytes have not moved for long
+    /// are ended, those first that have waited longest. `false` where that is not enough.
+    fn make_room(&mut self, token: u64, take: impl Fn(&mut Connection, &Waiting) -> bool) -> bool {
+        loop {
+            let Some(connection) = self.slots.find(token) else { return false };
+            if take(connection, &self.shared.waiting[self.place]) {
+                return true;
+            }
+            let stalled = self.slots.iter().filter(|(other, connection)| {
+                *other != token
+                    && connection.is_in_the_way()
+                    && connection.moved_ms + STALL_MS <= self.now_ms
+            });
+            let longest = stalled.min_by_key(|(_, connection)| connection.moved_ms);
+            let Some((longest, _)) = longest else { return false };
+            self.counts.add_one(Count::StallKicks);
+            self.dismiss(longest);
+        }
+    }
+
     /// Watches a connection for what it waits for. A connection without input keeps no buffer meanwhile.
     fn watch(&mut self, token: u64) {
-        let Some(connection) = find(&mut self.slots, token) else { return };
+        let Some(connection) = self.slots.find(token) else { return };
         if connection.input.is_empty() && connection.input.capacity() > 0 {
-            let buffer = connection.take_buffer(&self.shared);
+            let buffer = connection.take_buffer(&self.shared.waiting[self.place]);
             if (self.spare.capacity()..=SPARE_BYTES).contains(&buffer.capacity()) {
                 self.spare = buffer;
             }
@@ -388,99 +373,90 @@ impl Worker {
             let watched = self.epoll.watch(connection.as_fd(), token, connection.interest, wants);
             connection.interest = wants;
             if watched.is_err() {
-                self.end(token);
+                self.dismiss(token);
             }
         }
     }
 
     /// Gives the requests of a connection to an assistant.
     fn send_away(&mut self, token: u64) {
-        let from = Arc::clone(&self.mailbox);
-        let Some(connection) = find(&mut self.slots, token) else { return };
-        let room = connection.room(&self.shared);
+        let Some(connection) = self.slots.find(token) else { return };
         let job = Job {
             token,
             conversation: std::mem::take(&mut connection.conversation),
             input: std::mem::take(&mut connection.input),
-            room,
             answers: Vec::new(),
             progress: None,
-            from,
+            from: Arc::clone(&self.mailbox),
         };
         connection.is_away = true;
         self.watch(token);
         if let Hands::Assistants(jobs) = &self.hands
             && jobs.send(job).is_err()
         {
-            self.end(token);
+            self.dismiss(token);
         }
     }
 
     /// Takes the answers of an assistant.
     fn back(&mut self, job: Job) {
         let Job { token, conversation, mut input, answers, progress, .. } = job;
-        let Some(connection) = find(&mut self.slots, token) else { return };
+        let Some(connection) = self.slots.find(token) else { return };
+        // An assistant that failed has made no progress.
         let Progress { consumed, next } =
-            progress.unwrap_or(Progress { consumed: 0, next: Next::End });
+            progress.unwrap_or(Progress { consumed: input.len(), next: Next::End });
         input.drain(..consumed);
         (connection.conversation, connection.input) = (conversation, input);
         connection.is_away = false;
-        let (is_sent, n) = connection.send(&answers, &self.shared);
-        self.counts.add(Count::BytesWritten, n as u64);
-        self.after(token, next, is_sent);
+        self.after(token, &answers, consumed, next);
     }
 
     /// Ends connections that have said nothing for too long.
     fn end_idle(&mut self) {
         let Some(idle) = self.shared.settings.idle else { return };
-        let now_s = self.now_s;
-        let is_idle = |connection: &Connection| {
-            !connection.is_away && u64::from(now_s - connection.heard_s) > idle.as_secs()
-        };
-        for place in 0..self.slots.len() {
-            let slot = &self.slots[place];
-            if slot.connection.as_ref().is_some_and(is_idle) {
-                let token = slot.token(place);
-                self.counts.add_one(Count::IdleKicks);
-                self.end(token);
-            }
+        let now_ms = self.now_ms;
+        let idle: Vec<u64> = self
+            .slots
+            .iter()
+            .filter(|(_, connection)| {
+                !connection.is_away && u128::from(now_ms - connection.heard_ms) >= idle.as_millis()
+            })
+            .map(|(token, _)| token)
+            .collect();
+        for token in idle {
+            self.counts.add_one(Count::IdleKicks);
+            self.dismiss(token);
         }
     }
 
     /// Ends the connections that have no answer to send.
     fn part(&mut self) {
-        for place in 0..self.slots.len() {
-            let slot = &self.slots[place];
-            let has_none = |connection: &Connection| {
+        let done: Vec<u64> = self
+            .slots
+            .iter()
+            .filter(|(_, connection)| {
                 !connection.has_kept() && !connection.is_away && !connection.is_queued
-            };
-            if slot.connection.as_ref().is_some_and(has_none) {
-                let token = slot.token(place);
-                self.end(token);
-            }
+            })
+            .map(|(token, _)| token)
+            .collect();
+        for token in done {
+            self.dismiss(token);
         }
     }
 
-    /// Ends a connection.
-    fn end(&mut self, token: u64) {
-        let place = place_of(token);
-        let slot = &mut self.slots[place];
-        let Some(mut connection) = slot.connection.take() else { return };
-        connection.end(&self.shared);
-        slot.generation = slot.generation.wrapping_add(1);
-        self.free.push(place);
+    /// Ends a connection that its client has not ended.
+    fn dismiss(&mut self, token: u64) {
+        if let Some(connection) = self.slots.find(token) {
+            connection.say_farewell();
+        }
+        self.remove(token);
+    }
+
+    /// Removes a connection.
+    fn remove(&mut self, token: u64) {
+        let Some(mut connection) = self.slots.remove(token) else { return };
+        connection.give_back(&self.shared.waiting[self.place]);
         self.mailbox.n_connections.fetch_sub(1, Ordering::Relaxed);
         self.shared.n_connections.fetch_sub(1, Ordering::Relaxed);
     }
-}
-
-/// The connection of a token, unless it has ended.
-#[inline]
-fn find(slots: &mut [Slot], token: u64) -> Option<&mut Connection> {
-    let slot = slots.get_mut(place_of(token))?;
-    if u64::from(slot.generation) == token >> 32 { slot.connection.as_mut() } else { None }
-}
-
-fn place_of(token: u64) -> usize {
-    usize::try_from(token & u64::from(u32::MAX)).unwrap_or(usize::MAX)
 }

@@ -157,11 +157,10 @@ fn clients_that_never_read_are_ended_and_harm_nobody() {
             let _ = client.0.get_mut().write_all("get key\r\n".repeat(5000).as_bytes());
         }
         assert_eq!(client.get("key").map(|value| value.len()), Some(1 << 20));
-        assert!(client.stat("waiting_bytes") <= 4 << 20);
+        assert!(client.stat("waiting_bytes") <= client.settings("waiting_bytes_max"));
         drop(deaf);
         let began = Instant::now();
-        // The request for this figure waits itself.
-        while client.stat("waiting_bytes") > 100 {
+        while client.stat("waiting_bytes") > 0 {
             let held = client.stat("waiting_bytes");
             assert!(
                 began.elapsed() < PATIENCE,
@@ -173,33 +172,124 @@ fn clients_that_never_read_are_ended_and_harm_nobody() {
     });
 }
 
+/// Settings with room for two requests with the largest value.
+fn little_room() -> Settings {
+    Settings { threads: NonZero::<usize>::MIN, waiting_bytes: 0, ..settings() }
+}
+
 #[test]
-fn clients_that_announce_much_and_send_nothing_cannot_take_the_memory() {
-    let settings = Settings { waiting_bytes: 3 << 20, ..settings() };
-    each(&settings, |serving| {
-        let mut clients: Vec<Client> = (0..6).map(|_| serving.client()).collect();
+fn clients_that_announce_much_and_send_nothing_take_nothing() {
+    each(&little_room(), |serving| {
+        let mut clients: Vec<Client> = (0..100).map(|_| serving.client()).collect();
         for client in &mut clients {
             client.send(b"set key 0 0 1000000\r\nbegins");
         }
-        // The first ones have room set aside; the others are told that there is none.
-        for client in &mut clients {
-            client.0.get_ref().set_read_timeout(Some(Duration::from_millis(10))).unwrap();
-        }
-        let (mut refused, began) = (0, Instant::now());
-        while refused < 3 {
-            assert!(began.elapsed() < PATIENCE, "{refused} refused");
-            clients.retain_mut(|client| {
-                let mut line = [0; 64];
-                let Ok(n) = client.0.get_mut().read(&mut line) else { return true };
-                assert!(line[..n].starts_with(b"SERVER_ERROR out of memory "), "{n} bytes");
-                refused += 1;
-                false
-            });
-        }
-        drop(clients);
         let mut client = serving.client();
-        while client.stat("curr_connections") > 1 {}
-        assert_eq!(client.set("key", &vec![b'v'; 1_000_000]), "STORED");
+        for _ in 0..10 {
+            assert_eq!(client.set("key", &vec![b'v'; 1 << 20]), "STORED");
+            assert_eq!(client.get("key").map(|value| value.len()), Some(1 << 20));
+        }
+        assert_eq!(client.stat("stall_kicks"), 0);
+        // Nobody was ended: the others may go on.
+        for client in &mut clients[..3] {
+            client.send(&vec![b'x'; 1_000_000 - "begins".len()]);
+            client.send(b"\r\n");
+            assert_eq!(client.line(), "STORED");
+        }
+    });
+}
+
+#[test]
+fn half_a_request_gives_way_to_a_whole_one() {
+    each(&little_room(), |serving| {
+        let mut client = serving.client();
+        let began = Instant::now();
+        let mut halves: Vec<Client> = (0..2).map(|_| serving.client()).collect();
+        for (i, half) in (1..).zip(&mut halves) {
+            half.send(b"set half 0 0 1040000\r\n");
+            half.send(&vec![b'h'; 900_000]);
+            while client.stat("waiting_bytes") < i * 1_000_000 {
+                assert!(began.elapsed() < PATIENCE);
+            }
+        }
+        let mut refused = 0;
+        while client.set("key", &vec![b'v'; 1 << 20]) != "STORED" {
+            // Until the halves have waited for a second, there is no room.
+            refused += 1;
+            assert!(began.elapsed() < PATIENCE);
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        assert_eq!(client.get("key").map(|value| value.len()), Some(1 << 20));
+        assert!(client.stat("store_no_memory") >= refused);
+        assert!(client.stat("stall_kicks") > 0);
+    });
+}
+
+#[test]
+fn short_requests_need_no_common_room() {
+    each(&little_room(), |serving| {
+        let mut halves: Vec<Client> = (0..2).map(|_| serving.client()).collect();
+        for client in &mut halves {
+            client.send(b"set half 0 0 1040000\r\n");
+            client.send(&vec![b'h'; 1_030_000]);
+        }
+        let mut client = serving.client();
+        let value = vec![b'v'; 1000];
+        for _ in 0..100 {
+            assert_eq!(client.set("key", &value), "STORED");
+            assert_eq!(client.get("key").as_ref(), Some(&value));
+        }
+        client.send("get key\r\n".repeat(1000).as_bytes());
+        for _ in 0..1000 {
+            let lines = ["VALUE key 0 1000", std::str::from_utf8(&value).unwrap(), "END"];
+            assert_eq!(lines.map(|_| client.line()), lines);
+        }
+    });
+}
+
+#[test]
+fn a_value_whose_key_is_too_long_is_not_read_as_requests() {
+    each(&settings(), |serving| {
+        let mut client = serving.client();
+        let key = "k".repeat(251);
+        assert_eq!(client.set(&key, b"flush_all"), "CLIENT_ERROR bad command line format");
+        assert_eq!(client.ask("mn"), "MN");
+    });
+}
+
+#[test]
+fn many_large_values_fit_one_answer() {
+    let settings = Settings { item_bytes: 8 << 20, ..settings() };
+    each(&settings, |serving| {
+        let mut client = serving.client();
+        let value = vec![b'v'; 6 << 20];
+        for (key, len) in [("a", 1), ("b", 6 << 20), ("c", 1), ("d", 6 << 20)] {
+            assert_eq!(client.set(key, &value[..len]), "STORED");
+        }
+        client.send(format!("get{}\r\n", " a b c d absent".repeat(5)).as_bytes());
+        let mut lens = Vec::new();
+        loop {
+            let line = client.line();
+            if line == "END" {
+                break;
+            }
+            assert!(line.starts_with("VALUE "), "{line}");
+            lens.push(client.line().len());
+        }
+        lens.sort_unstable();
+        assert_eq!(lens, [[1; 10], [6 << 20; 10]].concat());
+    });
+}
+
+#[test]
+fn noreply_is_a_key_to_commands_that_read() {
+    each(&settings(), |serving| {
+        let mut client = serving.client();
+        let long = "k".repeat(251);
+        let wrong = "CLIENT_ERROR bad command line format";
+        assert_eq!(client.ask(&format!("get {long} noreply")), wrong);
+        client.send(b"incr a b noreply\r\n");
+        assert_eq!(client.ask("mn"), "MN");
     });
 }
 

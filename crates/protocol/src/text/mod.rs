@@ -37,6 +37,13 @@ pub enum Request<'a> {
     Quit,
 }
 
+/// Whether the answer to a wrong line of a request may be left out: it ends in `noreply`, which its command understands.
+pub fn is_quiet(line: &[u8]) -> bool {
+    let mut words = Words(line);
+    let verb = words.next().unwrap_or_default();
+    !verb.starts_with(b"get") && !verb.starts_with(b"gat") && words.is_quiet()
+}
+
 /// Reads the line of a request, as [`line`](crate::request::line) takes it.
 ///
 /// # Errors

@@ -46,10 +46,18 @@ pub fn parse_reply(input: &[u8]) -> Parse<'_, StorageReply> {
 /// A request as a server receives it. The value and a `\r\n` follow its line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// The request up to its value.
+    /// The request up to its value. A key may be too long, which [`Request::fault`] tells: the value is then thrown away.
     pub header: StorageRequest<'a>,
     /// Whether no answer is wanted.
     pub is_quiet: bool,
+}
+
+impl Request<'_> {
+    /// The reason to refuse the request once its value has passed. A value that stayed would be read as requests.
+    #[inline]
+    pub fn fault(&self) -> Option<Fault> {
+        (self.header.key.len() > MAX_KEY_LEN).then_some(Fault::Format)
+    }
 }
 
 /// Reads the words of a request behind its verb.
@@ -66,9 +74,6 @@ pub fn parse_request<'a>(verb: &[u8], mut words: Words<'a>) -> Result<Request<'a
         b"prepend" => StorageMode::Prepend,
         _ => StorageMode::Cas(parse_u64(words.needed()?).ok_or(Fault::Format)?),
     };
-    if key.len() > MAX_KEY_LEN {
-        return Err(Fault::Format);
-    }
     let flags =
         parse_u64(flags).and_then(|flags| u32::try_from(flags).ok()).ok_or(Fault::Format)?;
     let exptime = parse_i64(exptime).ok_or(Fault::Format)?;

@@ -35,7 +35,7 @@ pub(super) fn run(request: &Request<'_>, key: &[u8], desk: &mut Desk, out: &mut 
         }
         Err(error) => desk.refuse(out, &error),
     }
-    desk.value = value;
+    desk.keep_buffer(value);
     Done::Whole(0)
 }
 

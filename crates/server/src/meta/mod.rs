@@ -21,7 +21,7 @@ pub(crate) fn run(
     out: &mut Vec<u8>,
 ) -> Done {
     desk.counts.add_one(Count::CmdMeta);
-    let mut room = [0; MAX_KEY_LEN];
+    let mut key_buffer = [0; MAX_KEY_LEN];
     let (request, run): (_, Run) = match command {
         Command::Set(request) => return set::run(&request, behind, desk, out),
         Command::Noop => {
@@ -33,7 +33,7 @@ pub(crate) fn run(
         Command::Arithmetic(request) => (request, arithmetic::run),
         Command::Debug(request) => (request, debug::run),
     };
-    match request.key(&mut room) {
+    match request.key(&mut key_buffer) {
         Ok(key) => run(&request, key, desk, out),
         Err(fault) => Done::Refused(fault),
     }

@@ -16,9 +16,9 @@ pub(super) fn run(
     desk: &mut Desk,
     out: &mut Vec<u8>,
 ) -> Done {
-    let mut room = [0; MAX_KEY_LEN];
+    let mut key_buffer = [0; MAX_KEY_LEN];
     let checked = set.request.and_then(|request| {
-        let key = request.key(&mut room)?;
+        let key = request.key(&mut key_buffer)?;
         Ok((request, key, mode(set::mode(&request.flags)?)))
     });
     let (request, key, mode) = match checked {
@@ -31,16 +31,18 @@ pub(super) fn run(
     let value = match behind.value(key, set.len, mode, desk) {
         Value::Whole(value) => value,
         Value::Needs(len) => return Done::Needs(len),
-        Value::Refused(len, line) => {
+        Value::Refused(line) => {
             out.extend_from_slice(line);
-            return Done::Skip(len);
+            return Done::Skip(with_end(set.len));
         }
     };
     desk.counts.add_one(Count::CmdSet);
     match store(&request, key, value, mode, desk) {
         Ok(outcome) => {
             count_cas(mode, outcome, desk);
-            desk.shared.recaches.forget(key);
+            if outcome.is_stored() {
+                desk.shared.recaches.forget(key);
+            }
             if !(request.flags.is_quiet && outcome.is_stored()) {
                 let version = match outcome {
                     SetOutcome::Stored(version) => version.unwrap_or(0),

@@ -1,11 +1,12 @@
 //! `flush_all`, at once or later.
 
 use std::io::Write as _;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use larder_protocol::text::flush_all::{self, Request};
-use larder_store::{Error, Session};
+use larder_store::Error;
 
 use crate::context::{Desk, Shared, ttl_of};
 use crate::counts::Count;
@@ -18,34 +19,43 @@ pub(super) fn run(request: Request, desk: &mut Desk, out: &mut Vec<u8>) {
         return;
     }
     desk.counts.add_one(Count::CmdFlush);
-    desk.shared.recaches.forget_all();
+    match flush(request, desk) {
+        Ok(()) => {
+            desk.shared.recaches.forget_all();
+            if !request.is_quiet {
+                flush_all::encode_reply(out);
+            }
+        }
+        Err(error) if !request.is_quiet => desk.refuse(out, &error),
+        Err(_) => {}
+    }
+}
+
+fn flush(request: Request, desk: &mut Desk) -> Result<(), Error> {
+    if !desk.shared.abilities.clear {
+        let engine = desk.session.engine();
+        return Err(Error::Unsupported { engine, operation: "flush_all" });
+    }
     let delay = ttl_of(request.delay).filter(|delay| *delay > Duration::ZERO);
     let at = delay.and_then(|delay| Instant::now().checked_add(delay));
     // A later request takes the place of one that is not due yet.
     *desk.shared.flush_at.lock().unwrap_or_else(PoisonError::into_inner) = at;
-    let done = match at {
-        None => desk.session.clear(),
-        Some(_) if desk.shared.abilities.clear => Ok(()),
-        Some(_) => {
-            Err(Error::Unsupported { engine: desk.session.engine(), operation: "flush_all" })
-        }
-    };
-    match done {
-        Ok(()) if !request.is_quiet => flush_all::encode_reply(out),
-        Err(error) if !request.is_quiet => desk.refuse(out, &error),
-        _ => {}
-    }
+    if at.is_none() { desk.session.clear() } else { Ok(()) }
 }
 
 /// Ends all entries where a request asked for that, and its time has come. The request is answered already, so a failure
-/// is told in a line to the operator.
-pub(crate) fn clear_if_due(shared: &Shared, session: &mut dyn Session) {
+/// is told in a line to the operator. A thread of its own waits for the store.
+pub(crate) fn flush_if_due(shared: &Arc<Shared>) {
     let mut flush_at = shared.flush_at.lock().unwrap_or_else(PoisonError::into_inner);
-    if flush_at.is_some_and(|at| at <= Instant::now()) {
-        *flush_at = None;
-        drop(flush_at);
-        if let Err(error) = session.clear() {
+    if flush_at.is_none_or(|at| at > Instant::now()) {
+        return;
+    }
+    *flush_at = None;
+    let shared = Arc::clone(shared);
+    thread::spawn(move || {
+        let done = shared.store.session().and_then(|mut session| session.clear());
+        if let Err(error) = done {
             let _ = writeln!(std::io::stderr(), "larder: flush_all: {error}");
         }
-    }
+    });
 }

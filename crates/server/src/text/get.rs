@@ -17,41 +17,50 @@ const LONG: usize = 16 << 10;
 
 pub(super) fn run(
     request: &Request<'_>,
-    answered: usize,
+    unanswered: usize,
     desk: &mut Desk,
     out: &mut Vec<u8>,
 ) -> Done {
-    if answered == 0 && request.keys.into_iter().any(|key| key.len() > MAX_KEY_LEN) {
+    let mut keys = request.keys;
+    if unanswered > 0 {
+        keys = keys.last_bytes(unanswered);
+    } else if keys.into_iter().any(|key| key.len() > MAX_KEY_LEN) {
         return Done::Refused(Fault::Format);
     }
-    let mut keys = request.keys.skip(answered);
-    let mut n = answered;
-    // The first keys tell how long values are.
-    let mut together = 1;
+    // The first key tells how long values are.
+    let mut n_alone = 1_usize;
     let mut batch: [&[u8]; TOGETHER] = [&[]; TOGETHER];
     loop {
+        let before = (keys, out.len());
+        let together = if n_alone > 0 || request.exptime.is_some() { 1 } else { TOGETHER };
+        n_alone = n_alone.saturating_sub(1);
         let mut n_keys = 0;
         for (place, key) in batch[..together].iter_mut().zip(&mut keys) {
             *place = key;
             n_keys += 1;
         }
-        let batch = &batch[..n_keys];
-        let before = out.len();
-        let found = match batch {
+        let found = match &batch[..n_keys] {
             [] => break,
-            [key] => one(key, request, desk, out),
+            [key] => one(key, request, desk, out).map(|()| true),
             keys => many(keys, request, desk, out),
         };
-        if let Err(error) = found {
-            out.truncate(before);
-            desk.refuse(out, &error);
-            return Done::Whole(0);
+        match found {
+            Ok(true) if (out.len() - before.1) / n_keys > LONG => n_alone = n_alone.max(1),
+            Ok(true) => {}
+            Ok(false) => {
+                keys = before.0;
+                out.truncate(before.1);
+                n_alone = n_keys;
+            }
+            Err(error) => {
+                out.truncate(before.1);
+                desk.refuse(out, &error);
+                return Done::Whole(0);
+            }
         }
-        n += batch.len();
-        let longest = (out.len() - before) / batch.len();
-        together = if longest > LONG { 1 } else { TOGETHER };
-        if out.len() >= ANSWER_BYTES {
-            return Done::Part(n);
+        let left = keys.left();
+        if left > 0 && (out.len() >= ANSWER_BYTES || desk.turn_is_over()) {
+            return Done::Part(left);
         }
     }
     get::encode_end(out);
@@ -68,7 +77,7 @@ fn one(key: &[u8], request: &Request<'_>, desk: &mut Desk, out: &mut Vec<u8>) ->
         if let Ok(Some(meta)) = found {
             add(key, &value, meta, request.wants_version, out);
         }
-        desk.value = value;
+        desk.keep_buffer(value);
         let found = found?.is_some();
         desk.counts.add_found(found, Count::TouchHits, Count::TouchMisses);
         found
@@ -110,27 +119,31 @@ fn straight(
     Ok(true)
 }
 
-/// Answers several keys.
+/// Answers several keys; `false` where their values are together too long, and nothing is counted then.
 fn many(
     keys: &[&[u8]],
     request: &Request<'_>,
     desk: &mut Desk,
     out: &mut Vec<u8>,
-) -> Result<(), Error> {
-    if request.exptime.is_some() {
-        return keys.iter().try_for_each(|key| one(key, request, desk, out));
-    }
+) -> Result<bool, Error> {
     let mut hits = 0;
+    let most = out.len() + TOGETHER * LONG;
+    let mut is_whole = true;
     // Clients find a value by its key, so values need no order.
     desk.session.get_many(keys, &mut |i, value, meta| {
         hits += 1;
-        add(keys[i], value, meta, request.wants_version, out);
+        is_whole &= out.len() + value.len() <= most;
+        if is_whole {
+            add(keys[i], value, meta, request.wants_version, out);
+        }
     })?;
-    let n_keys = keys.len() as u64;
-    desk.counts.add(Count::CmdGet, n_keys);
-    desk.counts.add(Count::GetHits, hits);
-    desk.counts.add(Count::GetMisses, n_keys.saturating_sub(hits));
-    Ok(())
+    if is_whole {
+        let n_keys = keys.len() as u64;
+        desk.counts.add(Count::CmdGet, n_keys);
+        desk.counts.add(Count::GetHits, hits);
+        desk.counts.add(Count::GetMisses, n_keys.saturating_sub(hits));
+    }
+    Ok(is_whole)
 }
 
 fn add(key: &[u8], value: &[u8], meta: Meta, wants_version: bool, out: &mut Vec<u8>) {

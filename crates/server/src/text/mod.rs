@@ -8,7 +8,7 @@ mod set;
 mod stats;
 mod touch;
 
-pub(crate) use flush_all::clear_if_due;
+pub(crate) use flush_all::flush_if_due;
 pub(crate) use incr::count;
 pub(crate) use set::{count_cas, mode, reply};
 
@@ -18,17 +18,18 @@ use crate::MEMCACHED_VERSION;
 use crate::context::Desk;
 use crate::conversation::{Behind, Done};
 
-/// Does what a request asks for. `answered` of its keys are answered already.
+/// Does what a request asks for. Where `unanswered` is not 0, only the keys in so many bytes at
+/// the end of the line are left to answer.
 #[inline]
 pub(crate) fn run(
     request: Request<'_>,
-    answered: usize,
+    unanswered: usize,
     behind: &Behind<'_>,
     desk: &mut Desk,
     out: &mut Vec<u8>,
 ) -> Done {
     match request {
-        Request::Get(request) => return get::run(&request, answered, desk, out),
+        Request::Get(request) => return get::run(&request, unanswered, desk, out),
         Request::Set(request) => return set::run(&request, behind, desk, out),
         Request::Delete(request) => delete::run(&request, desk, out),
         Request::Incr(request) => incr::run(&request, desk, out),

@@ -16,14 +16,18 @@ pub(super) fn run(
 ) -> Done {
     let header = &request.header;
     let mode = mode(header.mode);
-    let value = match behind.value(header.key, header.len, mode, desk) {
+    let value = match request.fault() {
+        Some(fault) => Value::Refused(fault.line()),
+        None => behind.value(header.key, header.len, mode, desk),
+    };
+    let value = match value {
         Value::Whole(value) => value,
         Value::Needs(len) => return Done::Needs(len),
-        Value::Refused(len, line) => {
+        Value::Refused(line) => {
             if !request.is_quiet {
                 out.extend_from_slice(line);
             }
-            return Done::Skip(len);
+            return Done::Skip(with_end(header.len));
         }
     };
     let keeps = matches!(mode, SetMode::Append | SetMode::Prepend);
@@ -33,7 +37,9 @@ pub(super) fn run(
     match desk.session.set(header.key, value, &options) {
         Ok(outcome) => {
             count_cas(mode, outcome, desk);
-            desk.shared.recaches.forget(header.key);
+            if outcome.is_stored() {
+                desk.shared.recaches.forget(header.key);
+            }
             if !request.is_quiet {
                 set::encode_reply(out, reply(outcome));
             }

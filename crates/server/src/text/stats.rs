@@ -66,7 +66,7 @@ fn general(shared: &Shared, stats: &Stats, out: &mut Vec<u8>) {
     stat("total_connections", shared.total_connections.load(Ordering::Relaxed));
     stat("rejected_connections", shared.rejected_connections.load(Ordering::Relaxed));
     stat("connection_structures", n_connections);
-    stat("waiting_bytes", shared.waiting_bytes.load(Ordering::Relaxed) as u64);
+    stat("waiting_bytes", shared.waiting_bytes() as u64);
     for (name, count) in COUNTS {
         stat(name, shared.count(*count));
     }
@@ -104,6 +104,7 @@ const COUNTS: &[(&str, Count)] = &[
     ("store_too_large", Count::StoreTooLarge),
     ("store_no_memory", Count::StoreNoMemory),
     ("idle_kicks", Count::IdleKicks),
+    ("stall_kicks", Count::StallKicks),
     ("bytes_read", Count::BytesRead),
     ("bytes_written", Count::BytesWritten),
 ];
@@ -142,7 +143,11 @@ fn settings(shared: &Shared, stats: &Stats, out: &mut Vec<u8>) {
     encode_stat(out, "maxconns_fast", "yes");
     encode_stat(out, "idle_timeout", settings.idle.map_or(0, |idle| idle.as_secs()));
     encode_stat(out, "flush_enabled", if settings.allows_flush { "yes" } else { "no" });
-    encode_stat(out, "waiting_bytes_max", settings.waiting_bytes);
+    encode_stat(
+        out,
+        "waiting_bytes_max",
+        settings.waiting_bytes_of_a_worker() * settings.threads.get(),
+    );
     encode_stat(out, "assistants", settings.assistants);
 }
 

@@ -130,7 +130,16 @@ impl Client {
 
     /// A number of `stats`.
     pub fn stat(&mut self, name: &str) -> u64 {
-        self.send(b"stats\r\n");
+        self.number("stats", name)
+    }
+
+    /// A number of `stats settings`.
+    pub fn settings(&mut self, name: &str) -> u64 {
+        self.number("stats settings", name)
+    }
+
+    fn number(&mut self, request: &str, name: &str) -> u64 {
+        self.send(format!("{request}\r\n").as_bytes());
         let mut found = None;
         loop {
             let line = self.line();

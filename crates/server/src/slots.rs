@@ -1,0 +1,63 @@
+//! The connections of a worker, by the tokens that its events carry.
+
+use crate::connection::Connection;
+
+/// The connections. A token names one connection, and never a later one in the same place.
+#[derive(Debug, Default)]
+pub(crate) struct Slots {
+    slots: Vec<Slot>,
+    free: Vec<usize>,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    /// Connections that had this place.
+    generation: u32,
+    connection: Option<Connection>,
+}
+
+impl Slots {
+    /// Takes a connection in, and returns its token.
+    pub(crate) fn insert(&mut self, connection: Connection) -> u64 {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            self.slots.len() - 1
+        });
+        let slot = &mut self.slots[place];
+        slot.connection = Some(connection);
+        token(slot.generation, place)
+    }
+
+    /// The connection of a token, unless it has ended.
+    #[inline]
+    pub(crate) fn find(&mut self, token: u64) -> Option<&mut Connection> {
+        let slot = self.slots.get_mut(place_of(token))?;
+        if u64::from(slot.generation) == token >> 32 { slot.connection.as_mut() } else { None }
+    }
+
+    /// Takes a connection out.
+    pub(crate) fn remove(&mut self, token: u64) -> Option<Connection> {
+        self.find(token)?;
+        let place = place_of(token);
+        let slot = &mut self.slots[place];
+        slot.generation = slot.generation.wrapping_add(1);
+        self.free.push(place);
+        slot.connection.take()
+    }
+
+    /// All connections with their tokens.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &Connection)> {
+        self.slots.iter().enumerate().filter_map(|(place, slot)| {
+            let connection = slot.connection.as_ref()?;
+            Some((token(slot.generation, place), connection))
+        })
+    }
+}
+
+fn token(generation: u32, place: usize) -> u64 {
+    u64::from(generation) << 32 | place as u64
+}
+
+fn place_of(token: u64) -> usize {
+    usize::try_from(token & u64::from(u32::MAX)).unwrap_or(usize::MAX)
+}
