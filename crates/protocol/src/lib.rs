@@ -1,15 +1,17 @@
 //! The memcached protocols and Redis' replies without I/O: bytes in, bytes out.
 //!
-//! [`text`] is memcached's classic protocol (`get`, `set` …), [`meta`] its successor (`mg`, `ms` …), one file a command.
-//! [`resp`] has the replies of Redis. A client encodes a request into its own buffer and parses the bytes that have
-//! arrived so far; the client decides when to read more. A server takes the [line](request::line) of a request, parses it
-//! and encodes the answer. Parsers read from the beginning every time, hold no state, never allocate and never panic,
-//! whatever a peer sends. The bytes of a value are not part of what is parsed: the header has their number, so that a peer
-//! can read them straight into their place.
+//! [`text`] is memcached's classic protocol (`get`, `set` …), [`meta`] its successor (`mg`, `ms` …), one file a
+//! command. [`binary`] is memcached's older protocol with headers of fixed length, for servers only. [`resp`] has the
+//! replies of Redis. A client encodes a request into its own buffer and parses the bytes that have arrived so far; the
+//! client decides when to read more. A server takes the [line](request::line) of a request, parses it and encodes the
+//! answer. Parsers read from the beginning every time, hold no state, never allocate and never panic, whatever a peer
+//! sends. The bytes of a value are not part of what is parsed: the header has their number, so that a peer can read
+//! them straight into their place.
 //!
 //! Besides the bytes on the wire, this crate has the rules that every client must share. They are valid keys ([`key`]),
 //! the form of a TTL ([`ttl`]), and the placement of keys on the servers of a pool ([`ketama`]).
 
+pub mod binary;
 pub mod ketama;
 pub mod key;
 pub mod meta;

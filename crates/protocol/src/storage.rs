@@ -1,6 +1,6 @@
-//! Requests and answers of `set` and its relatives, in either protocol.
+//! Requests and answers of `set` and its relatives, in every protocol of memcached.
 
-/// A value to be stored. Its bytes follow the encoded header, and a `\r\n` follows them.
+/// A value to be stored. Its bytes follow the encoded header, and a `\r\n` follows them except in the binary protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StorageRequest<'a> {
     /// The key; must be [valid](crate::key::check).

@@ -1,5 +1,6 @@
 //! Parsers on noise, and on answers that arrive in pieces.
 
+use larder_protocol::binary::{self, Arrived, HEADER_LEN};
 use larder_protocol::key::MAX_KEY_LEN;
 use larder_protocol::meta::Command;
 use larder_protocol::{MAX_LINE_LEN, Malformed, Parse, Parsed, meta, request, resp, text};
@@ -163,6 +164,44 @@ proptest! {
             let _ = text::parse_request(line);
             if let Ok(Some(Command::Get(request))) = meta::parse_request(line) {
                 let _ = request.key(&mut [0; MAX_KEY_LEN]);
+            }
+        }
+    }
+}
+
+/// Noise that looks like a binary request: any command, short lengths, and as many bytes as there happen to be.
+fn binary_requests() -> impl Strategy<Value = Vec<u8>> {
+    let lengths = (0_u16..260, prop::sample::select(vec![0_u8, 4, 8, 20, 255]), 0_u32..300);
+    let body = prop::collection::vec(any::<u8>(), 0..600);
+    (0_u8..0x28, lengths, any::<[u8; 12]>(), body).prop_map(|(opcode, lengths, rest, body)| {
+        let (key_len, extras_len, value_len) = lengths;
+        let body_len = u32::from(key_len) + u32::from(extras_len) + value_len;
+        let mut bytes = vec![binary::REQUEST_MAGIC, opcode];
+        bytes.extend_from_slice(&key_len.to_be_bytes());
+        bytes.extend_from_slice(&[extras_len, 0, 0, 0]);
+        bytes.extend_from_slice(&body_len.to_be_bytes());
+        bytes.extend_from_slice(&rest);
+        bytes.extend_from_slice(&body);
+        bytes
+    })
+}
+
+proptest! {
+    /// A part of a binary request needs more bytes than it has, or is judged as the whole.
+    #[test]
+    fn a_piece_of_a_binary_request_needs_more_or_parses_as_the_whole(
+        input in prop_oneof![binary_requests(), prop::collection::vec(any::<u8>(), 0..100)]
+    ) {
+        let whole = binary::parse_request(&input);
+        if let Ok(Arrived::Whole(_, len)) = whole {
+            prop_assert!((HEADER_LEN..=input.len()).contains(&len));
+        }
+        for end in 0..=input.len() {
+            match binary::parse_request(&input[..end]) {
+                Ok(Arrived::Needs(len)) => {
+                    prop_assert!(len > end && len <= HEADER_LEN + 20 + MAX_KEY_LEN);
+                }
+                judged => prop_assert_eq!(judged, whole),
             }
         }
     }
