@@ -2,12 +2,13 @@
 //!
 //! [`scratch`] makes directories, and [`mount`] file systems, that vanish with the process. [`managed`] starts real
 //! servers and stops them again, [`relay`] puts a longer wire before them, and [`cgroup`] limits the memory of them
-//! all. [`disk`] asks about file systems, [`epoll`] waits for many sockets, and [`limits`] raises those of open files. A watchdog process cleans up after a killed
-//! process.
+//! all. [`disk`] asks about file systems, [`epoll`] waits for many sockets, [`inherit`] gives descriptors to a child, and
+//! [`limits`] raises those of open files. A watchdog process cleans up after a killed process.
 
 pub mod cgroup;
 pub mod disk;
 pub mod epoll;
+pub mod inherit;
 pub mod limits;
 pub mod managed;
 pub mod mount;

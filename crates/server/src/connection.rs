@@ -1,21 +1,23 @@
 //! One connection: its socket, and the bytes that wait on both sides of it.
 
 use std::io::{self, ErrorKind};
-use std::net::Shutdown;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use socket2::Socket;
-
 use crate::conversation::Conversation;
+use crate::stream::Stream;
 use crate::waiting::{OWN_BYTES, Waiting};
 
 /// The most bytes that are read and thrown away when the server ends a connection.
 const FAREWELL_BYTES: usize = 1 << 20;
 
+/// Of these, the bytes of one read.
+const FAREWELL_BUFFER: usize = 16 << 10;
+
 /// A connection. One that says nothing keeps no buffer.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    socket: Socket,
+    stream: Stream,
     pub(crate) conversation: Conversation,
     /// Bytes that have arrived and are not answered.
     pub(crate) input: Vec<u8>,
@@ -63,10 +65,10 @@ pub(crate) enum Sent {
 }
 
 impl Connection {
-    pub(crate) fn new(socket: Socket, now_ms: u64) -> Self {
+    pub(crate) fn new(stream: Stream, conversation: Conversation, now_ms: u64) -> Self {
         Self {
-            socket,
-            conversation: Conversation::default(),
+            stream,
+            conversation,
             input: Vec::new(),
             input_bytes: 0,
             output: Vec::new(),
@@ -83,11 +85,11 @@ impl Connection {
 
     /// Reads at most `most` bytes into the spare room of `buffer`.
     #[inline]
-    pub(crate) fn read_onto(&self, buffer: &mut Vec<u8>, most: usize) -> Read {
+    pub(crate) fn read_onto(&mut self, buffer: &mut Vec<u8>, most: usize) -> Read {
         let len = buffer.len();
         let spare = buffer.spare_capacity_mut();
         let most = most.min(spare.len());
-        let read = match self.socket.recv(&mut spare[..most]) {
+        let read = match self.stream.recv(&mut spare[..most]) {
             Ok(0) => Read::End,
             Ok(n) => Read::Bytes(n),
             Err(error) if is_temporary(&error) => Read::Nothing,
@@ -114,6 +116,11 @@ impl Connection {
         (OWN_BYTES + waiting.free()).saturating_sub(self.output.len())
     }
 
+    /// Whether a read has where to go: the shared buffer, or room behind the input.
+    pub(crate) fn has_room_to_read(&self) -> bool {
+        self.input.is_empty() || self.input.len() < self.input.capacity()
+    }
+
     /// Sends answers behind those that are kept. What the socket does not take is kept too.
     #[inline]
     pub(crate) fn send(&mut self, answers: &[u8], waiting: &Waiting) -> Sent {
@@ -127,8 +134,8 @@ impl Connection {
         }
     }
 
-    fn send_some(&self, bytes: &[u8]) -> io::Result<usize> {
-        match self.socket.send(bytes) {
+    fn send_some(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.stream.send(bytes) {
             Err(error) if is_temporary(&error) => Ok(0),
             done => done,
         }
@@ -146,10 +153,13 @@ impl Connection {
 
     /// Sends what was kept; `None` where the connection is broken. Returns the bytes that were sent.
     pub(crate) fn send_kept(&mut self, waiting: &Waiting) -> Option<usize> {
-        let n = self.send_some(&self.output[self.sent..]).ok()?;
+        let output = std::mem::take(&mut self.output);
+        let n = self.send_some(&output[self.sent..]).ok()?;
         self.sent += n;
-        if self.sent == self.output.len() {
-            (self.output, self.sent) = (Vec::new(), 0);
+        if self.sent < output.len() {
+            self.output = output;
+        } else {
+            self.sent = 0;
             self.account(self.input_bytes, 0, waiting);
         }
         Some(n)
@@ -158,7 +168,13 @@ impl Connection {
     /// Whether answers wait for room in the socket.
     #[inline]
     pub(crate) fn has_kept(&self) -> bool {
-        !self.output.is_empty()
+        !self.output.is_empty() || self.stream.has_unsent()
+    }
+
+    /// Whether there is something to read, though the socket may have nothing.
+    #[inline]
+    pub(crate) fn has_received(&mut self) -> bool {
+        self.stream.has_received()
     }
 
     /// Whether it has bytes waiting that others could need the room of, and waits for its client.
@@ -231,15 +247,14 @@ impl Connection {
 
     /// Says good-bye before the socket is closed. A system that closes a socket with bytes that nobody has read throws
     /// the last answers away, so these bytes are read.
-    pub(crate) fn say_farewell(&self) {
-        let _ = self.socket.shutdown(Shutdown::Write);
-        let mut thrown_away = Vec::with_capacity(OWN_BYTES * 8);
+    pub(crate) fn say_farewell(&mut self) {
+        self.stream.shut_down();
+        let mut thrown_away = [MaybeUninit::uninit(); FAREWELL_BUFFER];
         let mut n_bytes = 0;
         while n_bytes < FAREWELL_BYTES {
-            thrown_away.clear();
-            match self.read_onto(&mut thrown_away, usize::MAX) {
-                Read::Bytes(n) => n_bytes += n,
-                Read::Nothing | Read::End => return,
+            match self.stream.discard(&mut thrown_away) {
+                Ok(n) if n > 0 => n_bytes += n,
+                _ => return,
             }
         }
     }
@@ -247,7 +262,7 @@ impl Connection {
 
 impl AsFd for Connection {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        self.stream.as_fd()
     }
 }
 

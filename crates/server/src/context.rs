@@ -9,8 +9,12 @@ use larder_protocol::ttl;
 use larder_store::{Capabilities, Error, Remaining, Session, Store, Waits};
 
 use crate::counts::{Count, Counts};
+use crate::listen::Address;
+use crate::log::Level;
 use crate::recaches::Recaches;
 use crate::settings::Settings;
+use crate::tls::Tls;
+use crate::users::Users;
 use crate::waiting::Waiting;
 
 /// What all threads of a server share.
@@ -19,6 +23,12 @@ pub(crate) struct Shared {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) abilities: Capabilities,
     pub(crate) settings: Settings,
+    /// The addresses at which the server listens.
+    pub(crate) addresses: Vec<Address>,
+    /// The users that may speak to it; `None` where everybody may.
+    pub(crate) users: Option<Users>,
+    /// The encryption of the addresses that have it.
+    pub(crate) tls: Option<Tls>,
     pub(crate) began: Instant,
     /// The counters of each thread.
     pub(crate) counts: Vec<Arc<Counts>>,
@@ -38,17 +48,22 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(
         store: Arc<dyn Store>,
-        abilities: Capabilities,
+        addresses: Vec<Address>,
         settings: Settings,
-        n_threads: usize,
-    ) -> Self {
+    ) -> Result<Self, crate::Error> {
+        let n_workers = settings.threads.get();
+        let n_threads = n_workers + settings.assistants.get();
         let waiting_bytes = settings.waiting_bytes_of_a_worker();
-        let waiting = (0..settings.threads.get()).map(|_| Waiting::new(waiting_bytes));
-        Self {
+        let users = settings.users.as_deref().map(Users::of_file).transpose();
+        let tls = settings.tls.clone().map(Tls::of_files).transpose();
+        Ok(Self {
+            abilities: store.capabilities(),
             store,
-            waiting: waiting.collect(),
+            users: users.map_err(crate::Error::File)?,
+            tls: tls.map_err(crate::Error::File)?,
+            addresses,
+            waiting: (0..n_workers).map(|_| Waiting::new(waiting_bytes)).collect(),
             is_over: AtomicBool::new(false),
-            abilities,
             settings,
             began: Instant::now(),
             counts: (0..n_threads).map(|_| Arc::default()).collect(),
@@ -57,6 +72,20 @@ impl Shared {
             rejected_connections: AtomicU64::new(0),
             recaches: Recaches::default(),
             flush_at: Mutex::default(),
+        })
+    }
+
+    /// Reads the files of users and certificates again. Where one is wrong, what was read before stays.
+    pub(crate) fn reload(&self) {
+        let log = self.settings.log;
+        let users = self.users.as_ref().map_or(Ok(()), Users::reload);
+        let tls = self.tls.as_ref().map_or(Ok(()), Tls::reload);
+        match users.and(tls) {
+            Ok(()) => log.say(Level::Info, "reloaded", "read users and certificates again", &[]),
+            Err(error) => {
+                let message = format!("kept what was read before: {error}");
+                log.say(Level::Error, "not_reloaded", &message, &[("error", &error)]);
+            }
         }
     }
 

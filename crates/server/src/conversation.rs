@@ -21,6 +21,8 @@ pub(crate) struct Conversation {
     unanswered: usize,
     /// There is no room for the rest of the first request.
     is_cut_off: bool,
+    /// The client has to say who it is before it asks for anything else.
+    must_log_in: bool,
 }
 
 /// The outcome of a look at the bytes of a connection.
@@ -45,6 +47,11 @@ pub(crate) enum Next {
 }
 
 impl Conversation {
+    /// A conversation that begins; the client may have to say who it is.
+    pub(crate) fn new(must_log_in: bool) -> Self {
+        Self { must_log_in, ..Self::default() }
+    }
+
     /// Answers the requests in `input`.
     pub(crate) fn advance(&mut self, input: &[u8], desk: &mut Desk, out: &mut Vec<u8>) -> Progress {
         let mut at = 0;
@@ -109,6 +116,9 @@ impl Conversation {
         };
         self.searched = 0;
         let behind = Behind { input, line_len, is_cut_off };
+        if self.must_log_in {
+            return self.log_in(line, &behind, desk, out);
+        }
         let is_meta = line.first() == Some(&b'm');
         let done = if is_meta && let Some(done) = meta_request(line, &behind, desk, out) {
             done
@@ -120,6 +130,26 @@ impl Conversation {
                 Err(fault) => Done::Refused(fault),
             }
         };
+        self.after(done, line_len, out)
+    }
+
+    /// Answers a request of a client that has not said who it is.
+    #[cold]
+    fn log_in(
+        &mut self,
+        line: &[u8],
+        behind: &Behind<'_>,
+        desk: &mut Desk,
+        out: &mut Vec<u8>,
+    ) -> Result<usize, Next> {
+        let (done, is_known) = crate::text::log_in(line, behind, desk, out);
+        self.must_log_in = !is_known;
+        self.after(done, behind.line_len, out)
+    }
+
+    /// Makes the next step out of what a command did. `line_len` is the length of its line.
+    #[inline]
+    fn after(&mut self, done: Done, line_len: usize, out: &mut Vec<u8>) -> Result<usize, Next> {
         match done {
             Done::Whole(len) => {
                 self.unanswered = 0;
@@ -157,6 +187,7 @@ fn meta_request(
 }
 
 /// What a command did.
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Done {
     /// It is answered; so many bytes behind its line belong to it.
     Whole(usize),
@@ -194,6 +225,16 @@ pub(crate) enum Value<'a> {
 }
 
 impl<'a> Behind<'a> {
+    /// So many bytes behind the line; `None` where they have not arrived.
+    pub(crate) fn bytes(&self, len: usize) -> Option<&'a [u8]> {
+        self.input[self.line_len..].get(..len)
+    }
+
+    /// What is needed for so many bytes behind the line.
+    pub(crate) fn needs(&self, len: usize) -> Done {
+        if self.is_cut_off { Done::End } else { Done::Needs(self.line_len + len) }
+    }
+
     /// The value of this length behind the line. A value that is refused for its length leaves no older value behind.
     #[inline]
     pub(crate) fn value(

@@ -30,9 +30,11 @@ pub(crate) enum Count {
     Yields,
     IdleKicks,
     StallKicks,
+    AuthCmds,
+    AuthErrors,
 }
 
-const N: usize = Count::StallKicks as usize + 1;
+const N: usize = Count::AuthErrors as usize + 1;
 
 /// The counters of one thread.
 #[derive(Debug)]

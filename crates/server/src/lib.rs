@@ -14,6 +14,7 @@ mod context;
 mod conversation;
 mod counts;
 mod listen;
+mod log;
 mod mailbox;
 mod meta;
 mod recaches;
@@ -21,14 +22,19 @@ mod rusage;
 mod server;
 mod settings;
 mod slots;
+mod stream;
 mod text;
+mod tls;
+mod users;
 mod waiting;
 mod waker;
 mod worker;
 
-pub use listen::Address;
-pub use server::{Server, Stopper};
+pub use listen::{Address, Listeners};
+pub use log::{Fields, Level, LogFormat};
+pub use server::{Order, Remote, Server};
 pub use settings::Settings;
+pub use tls::TlsSettings;
 
 /// The largest value that a server can be set to take, in bytes.
 pub const MAX_ITEM_BYTES: usize = larder_protocol::MAX_VALUE_LEN;
@@ -48,6 +54,9 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
+    /// A file of users or certificates that is not what it should be.
+    #[error("{0}")]
+    File(String),
     /// The system refused what the server needs.
     #[error("cannot serve: {0}")]
     Io(#[from] std::io::Error),

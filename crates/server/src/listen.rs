@@ -4,16 +4,21 @@ use std::fmt;
 use std::fs::Permissions;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use socket2::{Domain, SockAddr, Socket, Type};
+
+use crate::Error;
 
 /// An address at which a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
     /// A port of an interface.
     Tcp(SocketAddr),
+    /// A port of an interface whose connections are encrypted.
+    Tls(SocketAddr),
     /// A path, and the permissions of the socket there.
     Unix(PathBuf, u32),
 }
@@ -22,8 +27,16 @@ impl Address {
     /// Whether only processes of this host can reach it.
     pub fn is_local(&self) -> bool {
         match self {
-            Self::Tcp(address) => address.ip().is_loopback(),
+            Self::Tcp(address) | Self::Tls(address) => address.ip().is_loopback(),
             Self::Unix(..) => true,
+        }
+    }
+
+    /// The port and the interface, where it has them.
+    pub fn socket_address(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Tcp(address) | Self::Tls(address) => Some(*address),
+            Self::Unix(..) => None,
         }
     }
 }
@@ -31,24 +44,98 @@ impl Address {
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Tcp(address) => write!(f, "{address}"),
+            Self::Tcp(address) | Self::Tls(address) => write!(f, "{address}"),
             Self::Unix(path, _) => write!(f, "{}", path.display()),
         }
     }
 }
 
-/// A listening socket. The path of a unix socket is removed with it.
+/// Sockets that listen. Clients may connect from now on; they are served once a server has the sockets.
+#[derive(Debug)]
+pub struct Listeners(pub(crate) Vec<Listener>);
+
+impl Listeners {
+    /// Listens at addresses. A socket of another process that listens at one of them is taken in place of a new one.
+    ///
+    /// # Errors
+    ///
+    /// An address that cannot be had.
+    pub fn bind(
+        addresses: &[Address],
+        backlog: i32,
+        handed_over: Vec<OwnedFd>,
+    ) -> Result<Self, Error> {
+        let mut handed_over: Vec<Socket> = handed_over.into_iter().map(Socket::from).collect();
+        let listeners = addresses.iter().map(|address| {
+            let same = handed_over.iter().position(|socket| is_at(socket, address));
+            let listener = match same {
+                Some(place) => Listener::of(handed_over.swap_remove(place), address),
+                None => Listener::bind(address, backlog),
+            };
+            listener.map_err(|source| Error::Listen { address: address.clone(), source })
+        });
+        listeners.collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Takes sockets that the system has opened for this process, whatever their addresses are.
+    ///
+    /// # Errors
+    ///
+    /// A descriptor that is no such socket.
+    pub fn adopt(sockets: Vec<OwnedFd>, is_encrypted: bool) -> Result<Self, Error> {
+        let listeners = sockets.into_iter().map(|socket| {
+            let socket = Socket::from(socket);
+            let local = socket.local_addr()?;
+            let address = match (local.as_socket(), local.as_pathname()) {
+                (Some(address), _) if is_encrypted => Address::Tls(address),
+                (Some(address), _) => Address::Tcp(address),
+                (None, Some(path)) => Address::Unix(path.to_owned(), 0o700),
+                (None, None) => return Err(io::Error::other("neither a port nor a path")),
+            };
+            let mut listener = Listener::of(socket, &address)?;
+            // The path is the system's.
+            listener.owns_path = false;
+            Ok(listener)
+        });
+        Ok(Self(listeners.collect::<io::Result<_>>()?))
+    }
+
+    /// The addresses, with the ports that the system chose.
+    pub fn addresses(&self) -> Vec<Address> {
+        self.0.iter().map(|listener| listener.address.clone()).collect()
+    }
+
+    /// The descriptors, to hand them over to another process.
+    pub fn descriptors(&self) -> io::Result<Vec<OwnedFd>> {
+        self.0.iter().map(|listener| listener.socket.as_fd().try_clone_to_owned()).collect()
+    }
+}
+
+fn is_at(socket: &Socket, address: &Address) -> bool {
+    let Ok(local) = socket.local_addr() else { return false };
+    match address {
+        Address::Tcp(address) | Address::Tls(address) => local.as_socket().is_some_and(|local| {
+            // Port 0 is the one that the system chose for the other process.
+            local.ip() == address.ip() && (address.port() == 0 || local.port() == address.port())
+        }),
+        Address::Unix(path, _) => local.as_pathname() == Some(path),
+    }
+}
+
+/// A listening socket. The path of a unix socket is removed with it, unless another process has taken it over.
 #[derive(Debug)]
 pub(crate) struct Listener {
     pub(crate) socket: Socket,
     /// The address, with the port that the system chose where none was given.
     pub(crate) address: Address,
+    /// Whether the path of a unix socket vanishes with it.
+    pub(crate) owns_path: bool,
 }
 
 impl Listener {
-    pub(crate) fn bind(address: &Address, backlog: i32) -> io::Result<Self> {
-        let (socket, address) = match address {
-            Address::Tcp(address) => {
+    fn bind(address: &Address, backlog: i32) -> io::Result<Self> {
+        let socket = match address {
+            Address::Tcp(address) | Address::Tls(address) => {
                 let socket = Socket::new(Domain::for_address(*address), Type::STREAM, None)?;
                 // Ports of connections that a server before this one has ended are free.
                 socket.set_reuse_address(true)?;
@@ -57,8 +144,7 @@ impl Listener {
                     socket.set_only_v6(true)?;
                 }
                 socket.bind(&(*address).into())?;
-                let bound = socket.local_addr()?.as_socket().unwrap_or(*address);
-                (socket, Address::Tcp(bound))
+                socket
             }
             Address::Unix(path, mode) => {
                 remove_if_dead(path)?;
@@ -66,19 +152,31 @@ impl Listener {
                 socket.bind(&SockAddr::unix(path)?)?;
                 // Nobody can connect before the socket listens.
                 std::fs::set_permissions(path, Permissions::from_mode(*mode))?;
-                (socket, address.clone())
+                socket
             }
         };
         socket.listen(backlog)?;
+        Self::of(socket, address)
+    }
+
+    /// A socket that listens at this address.
+    fn of(socket: Socket, address: &Address) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        Ok(Self { socket, address })
+        socket.set_cloexec(true)?;
+        let bound = socket.local_addr()?.as_socket();
+        let address = match (address, bound) {
+            (Address::Tcp(_), Some(bound)) => Address::Tcp(bound),
+            (Address::Tls(_), Some(bound)) => Address::Tls(bound),
+            _ => address.clone(),
+        };
+        Ok(Self { socket, address, owns_path: true })
     }
 
     /// The next connection.
     pub(crate) fn accept(&self) -> io::Result<Socket> {
         let (socket, _) = self.socket.accept()?;
         socket.set_nonblocking(true)?;
-        if matches!(self.address, Address::Tcp(_)) {
+        if !matches!(self.address, Address::Unix(..)) {
             socket.set_tcp_nodelay(true)?;
             // The connection of a client whose machine is gone ends some day.
             socket.set_keepalive(true)?;
@@ -89,7 +187,9 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if let Address::Unix(path, _) = &self.address {
+        if let Address::Unix(path, _) = &self.address
+            && self.owns_path
+        {
             let _ = std::fs::remove_file(path);
         }
     }

@@ -4,16 +4,15 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use socket2::Socket;
-
 use crate::assistant::Job;
+use crate::stream::Stream;
 use crate::waker::{self, Waker, Woken};
 
 /// What other threads send to a worker.
 #[derive(Debug)]
 pub(crate) enum Message {
     /// A new connection.
-    Welcome(Socket),
+    Welcome(Stream),
     /// Requests that an assistant has answered.
     Back(Box<Job>),
 }

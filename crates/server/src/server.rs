@@ -2,23 +2,26 @@
 
 use std::io::{self, ErrorKind};
 use std::os::fd::AsFd as _;
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use larder_host::epoll::{Epoll, Events, READABLE};
+use larder_host::epoll::{Epoll, Event, Events, READABLE};
 use larder_store::Store;
 use socket2::Socket;
 
 use crate::Error;
 use crate::assistant::Assistants;
 use crate::context::{Desk, Shared};
-use crate::listen::{Address, Listener};
+use crate::listen::{Address, Listener, Listeners};
 use crate::mailbox::{Mailbox, Message};
 use crate::settings::Settings;
+use crate::stream::Stream;
 use crate::text::flush_if_due;
+use crate::tls::Tls;
+use crate::waker::{self, Waker, Woken};
 use crate::worker::{Hands, Worker};
 
 /// The time between two looks at what is due.
@@ -30,8 +33,19 @@ const ACCEPTED: usize = 64;
 /// The time without new connections after an accept failed: most likely no descriptors were left.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The token of the order to end.
-const END: u64 = u64::MAX;
+/// The token of orders.
+const ORDERS: u64 = u64::MAX;
+
+/// What can be asked of a server that runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// To end. Requests that have arrived are answered, and the paths of its sockets vanish.
+    End,
+    /// To end as with [`Order::End`], and to leave its sockets to another process that has them too.
+    Leave,
+    /// To read its certificates and its users again.
+    Reload,
+}
 
 /// A server that listens.
 pub struct Server {
@@ -40,8 +54,9 @@ pub struct Server {
     mailboxes: Vec<Arc<Mailbox>>,
     workers: Vec<JoinHandle<io::Result<()>>>,
     assistants: Option<Assistants>,
-    /// A byte here ends the server.
-    end: (UnixStream, UnixStream),
+    orders: (Sender<Order>, Receiver<Order>),
+    /// What wakes it for an order.
+    bell: (Arc<Waker>, Woken),
 }
 
 impl std::fmt::Debug for Server {
@@ -51,31 +66,27 @@ impl std::fmt::Debug for Server {
 }
 
 impl Server {
-    /// Listens, and starts the threads.
+    /// Reads the files of the settings, and starts the threads.
     ///
     /// # Errors
     ///
-    /// An address that cannot be had, or a store that gives no sessions.
-    pub fn start(store: Arc<dyn Store>, mut settings: Settings) -> Result<Self, Error> {
-        let listeners = settings.addresses.iter().map(|address| {
-            Listener::bind(address, settings.backlog)
-                .map_err(|source| Error::Listen { address: address.clone(), source })
-        });
-        let listeners = listeners.collect::<Result<Vec<_>, _>>()?;
-        settings.addresses = listeners.iter().map(|listener| listener.address.clone()).collect();
-        let abilities = store.capabilities();
-        let n_workers = settings.threads.get();
-        let n_threads = n_workers + settings.assistants.get();
-        let shared = Arc::new(Shared::new(store, abilities, settings, n_threads));
-        let end = UnixStream::pair()?;
+    /// A file that is not what it should be, or a store that gives no sessions.
+    pub fn start(
+        store: Arc<dyn Store>,
+        listeners: Listeners,
+        settings: Settings,
+    ) -> Result<Self, Error> {
+        let shared = Arc::new(Shared::new(store, listeners.addresses(), settings)?);
+        let (waker, woken) = waker::pair()?;
         // From here on its end ends all threads.
         let mut server = Self {
             shared,
-            listeners,
+            listeners: listeners.0,
             mailboxes: Vec::new(),
             workers: Vec::new(),
             assistants: None,
-            end,
+            orders: channel(),
+            bell: (Arc::new(waker), woken),
         };
         server.start_threads()?;
         Ok(server)
@@ -103,22 +114,22 @@ impl Server {
 
     /// The addresses at which it listens, with the ports that the system chose.
     pub fn addresses(&self) -> &[Address] {
-        &self.shared.settings.addresses
+        &self.shared.addresses
     }
 
-    /// A socket of which any byte that is written to it ends the server, as a signal handler may write one.
-    pub fn stopper(&self) -> io::Result<Stopper> {
-        Ok(Stopper(self.end.0.try_clone()?))
+    /// A hand that gives orders, which threads and signal handlers may have.
+    pub fn remote(&self) -> Remote {
+        Remote { orders: self.orders.0.clone(), waker: Arc::clone(&self.bell.0) }
     }
 
-    /// Serves until it is stopped. Requests that it has read are answered, and clients get their last answers.
+    /// Serves until it is told to end. Requests that it has read are answered, and clients get their last answers.
     ///
     /// # Errors
     ///
     /// What the system or the store refuses.
     pub fn run(mut self) -> Result<(), Error> {
         let epoll = Epoll::new()?;
-        epoll.watch(self.end.1.as_fd(), END, 0, READABLE)?;
+        epoll.watch(self.bell.1.as_fd(), ORDERS, 0, READABLE)?;
         for (i, listener) in self.listeners.iter().enumerate() {
             epoll.watch(listener.socket.as_fd(), i as u64, 0, READABLE)?;
         }
@@ -126,9 +137,19 @@ impl Server {
         'serve: loop {
             epoll.wait(&mut events, Some(TICK))?;
             for event in events.iter() {
-                match usize::try_from(event.token).ok().and_then(|i| self.listeners.get(i)) {
-                    Some(listener) => self.accept(listener),
-                    None => break 'serve,
+                if let Some(listener) = place_of(event).and_then(|i| self.listeners.get(i)) {
+                    self.accept(listener);
+                }
+            }
+            self.bell.1.settle();
+            while let Ok(order) = self.orders.1.try_recv() {
+                match order {
+                    Order::Reload => self.shared.reload(),
+                    Order::End => break 'serve,
+                    Order::Leave => {
+                        self.listeners.iter_mut().for_each(|listener| listener.owns_path = false);
+                        break 'serve;
+                    }
                 }
             }
             flush_if_due(&self.shared);
@@ -144,7 +165,10 @@ impl Server {
     fn accept(&self, listener: &Listener) {
         for _ in 0..ACCEPTED {
             match listener.accept() {
-                Ok(socket) => self.welcome(socket),
+                Ok(socket) => {
+                    let is_encrypted = matches!(listener.address, Address::Tls(_));
+                    self.welcome(socket, is_encrypted);
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(_) => {
@@ -155,7 +179,7 @@ impl Server {
         }
     }
 
-    fn welcome(&self, socket: Socket) {
+    fn welcome(&self, socket: Socket, is_encrypted: bool) {
         let shared = &self.shared;
         if shared.n_connections.load(Ordering::Relaxed) >= shared.settings.connections {
             shared.rejected_connections.fetch_add(1, Ordering::Relaxed);
@@ -164,10 +188,12 @@ impl Server {
         }
         let of = |mailbox: &&Arc<Mailbox>| mailbox.n_connections.load(Ordering::Relaxed);
         let Some(mailbox) = self.mailboxes.iter().min_by_key(of) else { return };
+        let tls = shared.tls.as_ref().filter(|_| is_encrypted).map(Tls::config);
+        let Ok(stream) = Stream::new(socket, tls) else { return };
         shared.n_connections.fetch_add(1, Ordering::Relaxed);
         shared.total_connections.fetch_add(1, Ordering::Relaxed);
         mailbox.n_connections.fetch_add(1, Ordering::Relaxed);
-        mailbox.send(Message::Welcome(socket));
+        mailbox.send(Message::Welcome(stream));
     }
 
     /// Ends all threads, and closes the store.
@@ -199,24 +225,21 @@ impl Drop for Server {
     }
 }
 
-/// Ends a server.
-#[derive(Debug)]
-pub struct Stopper(UnixStream);
-
-impl Stopper {
-    /// Ends the server.
-    ///
-    /// # Errors
-    ///
-    /// The server has ended already.
-    pub fn stop(&self) -> io::Result<()> {
-        use std::io::Write as _;
-        (&self.0).write_all(&[1])
-    }
+fn place_of(event: Event) -> Option<usize> {
+    usize::try_from(event.token).ok()
 }
 
-impl From<Stopper> for UnixStream {
-    fn from(stopper: Stopper) -> Self {
-        stopper.0
+/// Gives orders to a server.
+#[derive(Debug, Clone)]
+pub struct Remote {
+    orders: Sender<Order>,
+    waker: Arc<Waker>,
+}
+
+impl Remote {
+    /// Gives an order. A server that has ended already does nothing.
+    pub fn give(&self, order: Order) {
+        let _ = self.orders.send(order);
+        self.waker.wake();
     }
 }

@@ -1,25 +1,25 @@
 //! The limits of a server.
 
 use std::num::NonZero;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use larder_protocol::key::MAX_KEY_LEN;
 use larder_protocol::request::MAX_REQUEST_LINE;
 
-use crate::listen::Address;
+use crate::log::LogFormat;
+use crate::tls::TlsSettings;
 
 /// The settings of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// The addresses at which it listens.
-    pub addresses: Vec<Address>,
     /// Threads that wait for connections.
     pub threads: NonZero<usize>,
     /// Threads that call a store that may wait for a disk or another process.
     pub assistants: NonZero<usize>,
     /// The most connections at once.
     pub connections: usize,
-    /// Connections that may wait to be accepted.
+    /// Connections that may wait to be accepted, as `stats settings` tells it.
     pub backlog: i32,
     /// The largest value, in bytes.
     pub item_bytes: usize,
@@ -32,13 +32,18 @@ pub struct Settings {
     pub idle: Option<Duration>,
     /// Whether `flush_all` is done.
     pub allows_flush: bool,
+    /// The file of the users who may speak to the server; `None` lets everybody.
+    pub users: Option<PathBuf>,
+    /// The encryption of the addresses that have it.
+    pub tls: Option<TlsSettings>,
+    /// The form of messages to the operator.
+    pub log: LogFormat,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         Self {
-            addresses: Vec::new(),
             threads: NonZero::new(cores.min(4)).unwrap_or(NonZero::<usize>::MIN),
             assistants: NonZero::new(16).unwrap_or(NonZero::<usize>::MIN),
             connections: 1024,
@@ -48,6 +53,9 @@ impl Default for Settings {
             requests_a_turn: NonZero::new(1024).unwrap_or(NonZero::<usize>::MIN),
             idle: None,
             allows_flush: true,
+            users: None,
+            tls: None,
+            log: LogFormat::Text,
         }
     }
 }

@@ -9,15 +9,15 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use larder_host::epoll::{Epoll, Event, Events, READABLE, WRITABLE};
-use socket2::Socket;
 
 use crate::assistant::Job;
 use crate::connection::{Connection, Read, Sent};
 use crate::context::{Desk, Shared};
-use crate::conversation::{Next, Progress};
+use crate::conversation::{Conversation, Next, Progress};
 use crate::counts::{Count, Counts};
 use crate::mailbox::{Mailbox, Message};
 use crate::slots::Slots;
+use crate::stream::Stream;
 use crate::waiting::Waiting;
 use crate::waker::Woken;
 
@@ -146,14 +146,15 @@ impl Worker {
     fn take_messages(&mut self) {
         for message in self.mailbox.take() {
             match message {
-                Message::Welcome(socket) => self.welcome(socket),
+                Message::Welcome(stream) => self.welcome(stream),
                 Message::Back(job) => self.back(*job),
             }
         }
     }
 
-    fn welcome(&mut self, socket: Socket) {
-        let token = self.slots.insert(Connection::new(socket, self.now_ms));
+    fn welcome(&mut self, stream: Stream) {
+        let conversation = Conversation::new(self.shared.users.is_some());
+        let token = self.slots.insert(Connection::new(stream, conversation, self.now_ms));
         // Where the system watches no more sockets, this ends the connection.
         self.watch(token);
     }
@@ -233,7 +234,13 @@ impl Worker {
         if connection.is_ending && !connection.has_kept() {
             return self.dismiss(token);
         }
-        if connection.is_away || connection.has_kept() || connection.input.is_empty() {
+        if connection.is_away || connection.has_kept() {
+            return self.watch(token);
+        }
+        if connection.has_room_to_read() && connection.has_received() {
+            return self.read(token);
+        }
+        if connection.input.is_empty() {
             return self.watch(token);
         }
         match &self.hands {
@@ -369,6 +376,11 @@ impl Worker {
         } else {
             READABLE
         };
+        // The socket does not tell of what TLS has read from it already.
+        if wants == READABLE && !connection.is_queued && connection.has_received() {
+            connection.is_queued = true;
+            self.ready.push_back(token);
+        }
         if wants != connection.interest {
             let watched = self.epoll.watch(connection.as_fd(), token, connection.interest, wants);
             connection.interest = wants;

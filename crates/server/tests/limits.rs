@@ -10,7 +10,7 @@ use std::num::NonZero;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use larder_server::{Address, Server, Settings};
+use larder_server::{Address, Settings};
 use support::{Client, PATIENCE, Serving, settings, store};
 
 /// A store that is called by the workers, and one that is called by assistants because its files are on a disk.
@@ -373,9 +373,8 @@ fn a_path_is_an_address_and_vanishes_with_the_server() {
     let path = folder.path().join("socket");
     // A socket that a killed server has left is replaced.
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
-    let addresses = vec![Address::Unix(path.clone(), 0o600)];
-    let serving =
-        Serving::of(store("memory:?size=16m"), Settings { addresses, ..Settings::default() });
+    let address = Address::Unix(path.clone(), 0o600);
+    let serving = Serving::at(&address, store("memory:?size=16m"), settings()).unwrap();
     let mut client = UnixStream::connect(&path).unwrap();
     client.set_read_timeout(Some(PATIENCE)).unwrap();
     client.write_all(b"mn\r\n").unwrap();
@@ -383,9 +382,8 @@ fn a_path_is_an_address_and_vanishes_with_the_server() {
     client.read_exact(&mut answer).unwrap();
     assert_eq!(&answer, b"MN\r\n");
     // One that answers is not.
-    let addresses = vec![Address::Unix(path.clone(), 0o600)];
-    let second = Server::start(store("memory:?size=16m"), Settings { addresses, ..settings() });
-    let told = second.unwrap_err().to_string();
+    let second = Serving::at(&address, store("memory:?size=16m"), settings());
+    let told = second.err().unwrap().to_string();
     assert!(told.contains("another server has it"), "{told}");
     serving.stop().unwrap();
     assert!(!path.exists());

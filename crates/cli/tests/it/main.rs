@@ -27,6 +27,7 @@ mod usage;
 use std::process::{Command, ExitCode};
 
 use larder_engines::ENGINES;
+use larder_store::Recipe;
 use larder_testkit::{has_perl_modules, has_program, trial_where};
 use libtest_mimic::{Arguments, Trial};
 
@@ -73,6 +74,9 @@ const REDIS: Need = || has_program(&ENGINES.find("redis").unwrap().recipes[0]);
 
 /// A PostgreSQL that can be started.
 const POSTGRESQL: Need = || has_program(&larder_testkit::POSTGRES);
+
+/// systemd's program that opens sockets for another.
+const SYSTEMD: Need = || has_program(&Recipe::server("systemd-socket-activate", "systemd"));
 
 /// Perl, with the module of a cache that needs no server.
 const PERL: Need = || has_perl_modules(&["Cache::FastMmap"]);

@@ -1,20 +1,31 @@
 //! `larder serve`: a client is served, a link named `memcached` takes memcached's options, and wrong ones are told.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::symlink;
+use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::scene::{Scene, assert_contains};
-use crate::{Case, NOTHING};
+use crate::{Case, NOTHING, SYSTEMD};
 
 pub(crate) const CASES: &[Case] = &[
     (NOTHING, "a_client_is_served_until_the_server_is_told_to_end", served),
     (NOTHING, "a_link_named_memcached_takes_its_options", linked),
     (NOTHING, "what_cannot_be_served_is_told_in_a_line", refused),
     (NOTHING, "a_server_over_a_shared_file_restarts_warm_after_a_kill", killed),
+    (
+        NOTHING,
+        "a_new_process_takes_the_place_of_a_server_and_no_connection_is_refused",
+        handed_over,
+    ),
+    (NOTHING, "a_new_process_that_fails_leaves_the_server_as_it_was", not_handed_over),
+    (SYSTEMD, "sockets_that_systemd_opens_are_served_and_it_is_told", activated),
+    (NOTHING, "messages_are_json_where_that_is_asked", logged),
 ];
 
 const LARDER: &str = env!("CARGO_BIN_EXE_larder");
@@ -138,12 +149,23 @@ fn refused() {
         (&["-I", "2g"], "-I 2 GiB: a size from 1 KiB to 1 GiB"),
         (&["-l", "127.0.0.1:x"], "x is no port"),
         (&["-o", "idle_timeout=x"], "a number of seconds"),
+        (&["-Z"], "a certificate and its key are needed"),
+        (&["-o", "ssl_key=/k"], "without -Z nothing is encrypted"),
+        (&["-o", "ssl_min_version=tlsv1.1"], "older ones are not spoken"),
+        (&["-Z", "-o", "ssl_chain_cert=/c,ssl_key=/k,ssl_verify_mode=2"], "by which authorities?"),
         (&["nonsense:"], "unknown engine `nonsense:`"),
         (&["memory:", "-m", "5"], "cannot be used with"),
     ] {
         let run = scene.larder(&[&["serve", "-p", "0"], arguments].concat());
         assert_contains(&run.ends_with(2).err, &[told]);
         assert_eq!(run.err.lines().count(), 1, "{}", run.err);
+    }
+    for (arguments, told) in [
+        (&["-Z", "-o", "ssl_chain_cert=/nowhere,ssl_key=/k"][..], "/nowhere: "),
+        (&["-Y", "/nowhere"], "/nowhere: No such file"),
+    ] {
+        let run = scene.larder(&[&["serve", "-p", "0"], arguments].concat());
+        assert_contains(&run.ends_with(1).err, &[told]);
     }
     let first = Serving::start(LARDER.as_ref(), &["serve", "-p", "0"]);
     let run = scene.larder(&["serve", "-l", &first.address]);
@@ -163,4 +185,155 @@ fn killed() {
         assert_eq!(serving.ask(&format!("set k 0 0 1\r\n{i}\r\n")), "STORED\r\n");
         assert_eq!(serving.end("KILL").0, None);
     }
+}
+
+/// Sends a signal to a process.
+fn signal(pid: &str, name: &str) {
+    assert!(Command::new("/bin/kill").args(["-s", name, pid]).status().unwrap().success());
+}
+
+fn handed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("mmap:{}?size=16m", folder.path().join("cache").display());
+    let (pid_file, socket) = (folder.path().join("pid"), folder.path().join("socket"));
+    let pid = || std::fs::read_to_string(&pid_file).unwrap().trim().to_owned();
+    // One over a port, and one over a path.
+    for at in [&["-p", "0"][..], &["-s", socket.to_str().unwrap()]] {
+        let arguments = [&["serve", &url, "-P", pid_file.to_str().unwrap()], at].concat();
+        let mut serving = Serving::start(LARDER.as_ref(), &arguments);
+        let address = serving.address.clone();
+        let is_over = AtomicBool::new(false);
+        let n_clients = thread::scope(|scope| {
+            // Clients come and go all the time; each finds a server and the same entries.
+            let clients = scope.spawn(|| {
+                let mut n = 0;
+                while !is_over.load(Ordering::Relaxed) {
+                    let set = format!("set k 0 0 6\r\n{n:06}\r\n");
+                    assert_eq!(ask_at(&address, &set), "STORED\r\n", "{n}");
+                    let value = format!("VALUE k 0 6\r\n{n:06}\r\nEND\r\n");
+                    assert_eq!(ask_at(&address, "get k\r\n"), value, "{n}");
+                    n += 1;
+                }
+                n
+            });
+            for _ in 0..3 {
+                let before = pid();
+                signal(&before, "USR2");
+                within_a_minute(|| pid() != before);
+                // The process before has gone once its number is nobody's.
+                let gone = Path::new("/proc").join(&before);
+                within_a_minute(|| {
+                    let _ = serving.child.try_wait();
+                    !gone.exists()
+                });
+            }
+            is_over.store(true, Ordering::Relaxed);
+            clients.join().unwrap()
+        });
+        assert!(n_clients > 0);
+        let last = pid();
+        signal(&last, "TERM");
+        within_a_minute(|| !pid_file.exists());
+        assert!(!socket.exists());
+    }
+}
+
+/// The answer of a server at a port or a path, up to the end of the connection.
+fn ask_at(address: &str, requests: &str) -> String {
+    fn ask(mut socket: impl Read + Write, requests: &str) -> std::io::Result<String> {
+        socket.write_all(format!("{requests}quit\r\n").as_bytes())?;
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer)?;
+        Ok(answer)
+    }
+    // A server that ends leaves a request that it has not read without an answer: then it is sent again.
+    for _ in 0..100 {
+        let answer = if address.starts_with('/') {
+            ask(UnixStream::connect(address).unwrap(), requests)
+        } else {
+            ask(TcpStream::connect(address).unwrap(), requests)
+        };
+        if let Ok(answer) = answer
+            && !answer.is_empty()
+        {
+            return answer;
+        }
+    }
+    panic!("no answer from {address}");
+}
+
+fn within_a_minute(mut is_so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < Duration::from_mins(1));
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn not_handed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let users = folder.path().join("users");
+    std::fs::write(&users, "ann:secret\n").unwrap();
+    let arguments = ["serve", "-p", "0", "-Y", users.to_str().unwrap()];
+    let mut serving = Serving::start(LARDER.as_ref(), &arguments);
+    std::fs::write(&users, "ann\n").unwrap();
+    signal(&serving.child.id().to_string(), "USR2");
+    let mut told = String::new();
+    while !told.contains("nothing was handed over") {
+        assert!(serving.told.read_line(&mut told).unwrap() > 0, "{told}");
+    }
+    assert_contains(&told, &["line 1 is not user:password", "not shared"]);
+    assert_eq!(serving.ask("set any 0 0 10\r\nann secret\r\nmn\r\n"), "STORED\r\nMN\r\n");
+    assert_eq!(serving.end("TERM").0, Some(0));
+}
+
+fn activated() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, notify) = (folder.path().join("socket"), folder.path().join("notify"));
+    let notices = UnixDatagram::bind(&notify).unwrap();
+    notices.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
+    let mut child = Command::new("systemd-socket-activate")
+        .arg(format!("--listen={}", path.display()))
+        .args(["--setenv=NOTIFY_SOCKET", LARDER, "serve"])
+        .env("NOTIFY_SOCKET", &notify)
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    within_a_minute(|| path.exists());
+    // The first client starts the server.
+    within_a_minute(|| UnixStream::connect(&path).is_ok());
+    assert_eq!(ask_at(path.to_str().unwrap(), "set k 0 0 1\r\nv\r\n"), "STORED\r\n");
+    let mut told = [0; 200];
+    let mut state = || {
+        let n = notices.recv(&mut told).unwrap();
+        String::from_utf8_lossy(&told[..n]).into_owned()
+    };
+    assert_contains(&state(), &["READY=1", &format!("MAINPID={}", child.id())]);
+    signal(&child.id().to_string(), "TERM");
+    assert_contains(&state(), &["STOPPING=1"]);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    // The path is systemd's.
+    assert!(path.exists());
+}
+
+fn logged() {
+    let mut child = Command::new(LARDER)
+        .args(["serve", "-p", "0", "-k", "--log", "json"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut told = BufReader::new(child.stderr.take().unwrap());
+    let mut next = || {
+        let mut line = String::new();
+        told.read_line(&mut line).unwrap();
+        serde_json::from_str::<serde_json::Value>(&line).expect(&line)
+    };
+    let notice = next();
+    assert_eq!((&notice["level"], &notice["event"]), (&"warning".into(), &"notice".into()));
+    let serving = next();
+    assert_eq!(serving["event"], "serving");
+    assert_eq!(serving["store"], "memory:?size=64m");
+    assert!(serving["address"].as_str().unwrap().starts_with("127.0.0.1:"));
+    child.kill().unwrap();
+    child.wait().unwrap();
 }

@@ -1,6 +1,5 @@
 //! `flush_all`, at once or later.
 
-use std::io::Write as _;
 use std::sync::{Arc, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,6 +9,7 @@ use larder_store::Error;
 
 use crate::context::{Desk, Shared, ttl_of};
 use crate::counts::Count;
+use crate::log::Level;
 
 pub(super) fn run(request: Request, desk: &mut Desk, out: &mut Vec<u8>) {
     if !desk.shared.settings.allows_flush {
@@ -55,7 +55,8 @@ pub(crate) fn flush_if_due(shared: &Arc<Shared>) {
     thread::spawn(move || {
         let done = shared.store.session().and_then(|mut session| session.clear());
         if let Err(error) = done {
-            let _ = writeln!(std::io::stderr(), "larder: flush_all: {error}");
+            let message = format!("a delayed flush_all failed: {error}");
+            shared.settings.log.say(Level::Error, "flush_failed", &message, &[("error", &error)]);
         }
     });
 }

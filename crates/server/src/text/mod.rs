@@ -4,12 +4,14 @@ mod delete;
 mod flush_all;
 mod get;
 mod incr;
+mod log_in;
 mod set;
 mod stats;
 mod touch;
 
 pub(crate) use flush_all::flush_if_due;
 pub(crate) use incr::count;
+pub(crate) use log_in::log_in;
 pub(crate) use set::{count_cas, mode, reply};
 
 use larder_protocol::text::{self, Request};

@@ -8,10 +8,10 @@ use larder_protocol::request::{Fault, Words};
 use larder_protocol::text::stats::{encode_end, encode_reset, encode_stat};
 use larder_store::Stats;
 
-use crate::MEMCACHED_VERSION;
 use crate::context::{Desk, Shared};
 use crate::counts::Count;
 use crate::rusage::cpu_times;
+use crate::{Address, MEMCACHED_VERSION};
 
 pub(super) fn run(mut words: Words<'_>, desk: &mut Desk, out: &mut Vec<u8>) {
     let shared = &desk.shared;
@@ -103,6 +103,8 @@ const COUNTS: &[(&str, Count)] = &[
     ("touch_misses", Count::TouchMisses),
     ("store_too_large", Count::StoreTooLarge),
     ("store_no_memory", Count::StoreNoMemory),
+    ("auth_cmds", Count::AuthCmds),
+    ("auth_errors", Count::AuthErrors),
     ("idle_kicks", Count::IdleKicks),
     ("stall_kicks", Count::StallKicks),
     ("bytes_read", Count::BytesRead),
@@ -111,17 +113,14 @@ const COUNTS: &[(&str, Count)] = &[
 
 fn settings(shared: &Shared, stats: &Stats, out: &mut Vec<u8>) {
     let settings = &shared.settings;
-    let tcp = settings.addresses.iter().find_map(|address| match address {
-        crate::Address::Tcp(address) => Some(address),
-        crate::Address::Unix(..) => None,
-    });
-    let path = settings.addresses.iter().find_map(|address| match address {
-        crate::Address::Unix(path, mode) => Some((path, mode)),
-        crate::Address::Tcp(_) => None,
+    let tcp = shared.addresses.iter().find_map(Address::socket_address);
+    let path = shared.addresses.iter().find_map(|address| match address {
+        Address::Unix(path, mode) => Some((path, mode)),
+        _ => None,
     });
     encode_stat(out, "maxbytes", stats.capacity_bytes.unwrap_or(0));
     encode_stat(out, "maxconns", settings.connections);
-    encode_stat(out, "tcpport", tcp.map_or(0, std::net::SocketAddr::port));
+    encode_stat(out, "tcpport", tcp.map_or(0, |tcp| tcp.port()));
     encode_stat(out, "udpport", 0);
     encode_stat(out, "inter", tcp.map_or_else(|| "NULL".into(), |tcp| tcp.ip().to_string()));
     encode_stat(out, "verbosity", 0);
@@ -134,15 +133,15 @@ fn settings(shared: &Shared, stats: &Stats, out: &mut Vec<u8>) {
     encode_stat(out, "umask", format_args!("{:o}", path.map_or(0o700, |(_, mode)| *mode)));
     encode_stat(out, "num_threads", settings.threads);
     encode_stat(out, "reqs_per_event", settings.requests_a_turn);
-    encode_stat(out, "cas_enabled", if shared.abilities.version { "yes" } else { "no" });
+    encode_stat(out, "cas_enabled", yes(shared.abilities.version));
     encode_stat(out, "tcp_backlog", settings.backlog);
     encode_stat(out, "binding_protocol", "auto-negotiate");
-    encode_stat(out, "auth_enabled_sasl", "no");
-    encode_stat(out, "auth_enabled_ascii", "no");
+    encode_stat(out, "auth_enabled_sasl", yes(shared.users.is_some()));
+    encode_stat(out, "auth_enabled_ascii", yes(shared.users.is_some()));
     encode_stat(out, "item_size_max", settings.item_bytes);
     encode_stat(out, "maxconns_fast", "yes");
     encode_stat(out, "idle_timeout", settings.idle.map_or(0, |idle| idle.as_secs()));
-    encode_stat(out, "flush_enabled", if settings.allows_flush { "yes" } else { "no" });
+    encode_stat(out, "flush_enabled", yes(settings.allows_flush));
     encode_stat(
         out,
         "waiting_bytes_max",
@@ -168,10 +167,14 @@ fn slabs(shared: &Shared, stats: &Stats, out: &mut Vec<u8>) {
 }
 
 fn connections(shared: &Shared, out: &mut Vec<u8>) {
-    for (i, address) in shared.settings.addresses.iter().enumerate() {
+    for (i, address) in shared.addresses.iter().enumerate() {
         encode_stat(out, &format!("{i}:addr"), address);
         encode_stat(out, &format!("{i}:state"), "conn_listening");
     }
+}
+
+fn yes(is_so: bool) -> &'static str {
+    if is_so { "yes" } else { "no" }
 }
 
 fn seconds(time: Duration) -> String {

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use larder_engines::ENGINES;
-use larder_server::{Address, Server, Settings, Stopper};
+use larder_server::{Address, Listeners, Order, Remote, Server, Settings};
 use larder_store::{Store, StoreUrl};
 
 /// The time within which every answer comes.
@@ -19,7 +19,7 @@ pub const PATIENCE: Duration = Duration::from_mins(1);
 /// A server that ends with the test.
 pub struct Serving {
     pub address: SocketAddr,
-    stopper: Stopper,
+    pub remote: Remote,
     thread: Option<JoinHandle<Result<(), larder_server::Error>>>,
 }
 
@@ -30,11 +30,7 @@ pub fn store(url: &str) -> Arc<dyn Store> {
 
 /// Settings for one thread on a port that the system chooses.
 pub fn settings() -> Settings {
-    Settings {
-        addresses: vec![Address::Tcp((Ipv4Addr::LOCALHOST, 0).into())],
-        threads: NonZero::new(2).unwrap(),
-        ..Settings::default()
-    }
+    Settings { threads: NonZero::new(2).unwrap(), ..Settings::default() }
 }
 
 impl Serving {
@@ -43,14 +39,22 @@ impl Serving {
     }
 
     pub fn of(store: Arc<dyn Store>, settings: Settings) -> Self {
-        let server = Server::start(store, settings).unwrap();
-        let address = match &server.addresses()[0] {
-            Address::Tcp(address) => *address,
-            Address::Unix(..) => (Ipv4Addr::LOCALHOST, 0).into(),
-        };
-        let stopper = server.stopper().unwrap();
+        Self::at(&Address::Tcp((Ipv4Addr::LOCALHOST, 0).into()), store, settings).unwrap()
+    }
+
+    /// A server at an address.
+    pub fn at(
+        address: &Address,
+        store: Arc<dyn Store>,
+        settings: Settings,
+    ) -> Result<Self, larder_server::Error> {
+        let listeners = Listeners::bind(std::slice::from_ref(address), 1024, Vec::new())?;
+        let server = Server::start(store, listeners, settings)?;
+        let address = server.addresses()[0].socket_address();
+        let address = address.unwrap_or((Ipv4Addr::LOCALHOST, 0).into());
+        let remote = server.remote();
         let thread = std::thread::spawn(move || server.run());
-        Self { address, stopper, thread: Some(thread) }
+        Ok(Self { address, remote, thread: Some(thread) })
     }
 
     pub fn client(&self) -> Client {
@@ -59,14 +63,14 @@ impl Serving {
 
     /// Ends the server, and waits until it has ended.
     pub fn stop(mut self) -> Result<(), larder_server::Error> {
-        self.stopper.stop().unwrap();
+        self.remote.give(Order::End);
         self.thread.take().unwrap().join().unwrap()
     }
 }
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        let _ = self.stopper.stop();
+        self.remote.give(Order::End);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }

@@ -1,18 +1,23 @@
 //! `larder serve`: memcached's protocols over any store.
 
+mod hand_over;
 mod options;
 
-use std::os::unix::net::UnixStream;
+use std::os::fd::{FromRawFd as _, OwnedFd};
 use std::path::PathBuf;
+use std::process;
+use std::thread;
 
 use clap::Args;
-use larder_server::{Address, Server, Settings};
-use larder_store::{ByteSize, StoreUrl};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
-use signal_hook::low_level::pipe;
+use larder_server::{Address, Level, Listeners, LogFormat, Order, Remote, Server, Settings};
+use larder_store::{ByteSize, Reach, StoreUrl};
+use sd_notify::NotifyState;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::iterator::Signals;
 
 use super::open;
 use crate::exit::{Exit, Usage};
+use hand_over::HandedOver;
 
 /// Serves a store to every client of memcached. The short options are memcached's.
 #[derive(Debug, Args)]
@@ -23,7 +28,7 @@ pub(crate) struct Arguments {
     /// The port; 0 lets the system choose one, and is no port beside a socket of -s
     #[arg(short, long, value_name = "N", default_value_t = 11211)]
     port: u16,
-    /// The addresses, parted by commas, each with its own port or that of -p
+    /// The addresses, parted by commas, each with its own port or that of -p; `notls:` before one leaves it as it is
     #[arg(short, long, value_name = "ADDR", value_delimiter = ',', default_value = "127.0.0.1")]
     listen: Vec<String>,
     /// A unix socket at this path, in place of an address
@@ -54,6 +59,15 @@ pub(crate) struct Arguments {
     /// No `flush_all`
     #[arg(short = 'F', long)]
     disable_flush_all: bool,
+    /// A file of `user:password` lines; a client is one of these users, or is not served
+    #[arg(short = 'Y', long, value_name = "FILE")]
+    auth_file: Option<PathBuf>,
+    /// Encrypt: the files are `-o ssl_chain_cert=FILE,ssl_key=FILE`
+    #[arg(short = 'Z', long)]
+    enable_ssl: bool,
+    /// The form of messages on standard error
+    #[arg(long, value_name = "FORMAT", value_enum, default_value = "text")]
+    log: options::Log,
     /// A file for the number of the process
     #[arg(short = 'P', long, value_name = "FILE")]
     pidfile: Option<PathBuf>,
@@ -63,7 +77,8 @@ pub(crate) struct Arguments {
     /// Threads for a store that may wait for a disk or another process
     #[arg(long, value_name = "N")]
     assistants: Option<std::num::NonZero<usize>>,
-    /// memcached's further options, parted by commas: `idle_timeout=SECONDS`; the others are named and ignored
+    /// memcached's further options, parted by commas: `idle_timeout`, `ssl_chain_cert`, `ssl_key`, `ssl_ca_cert`,
+    /// `ssl_verify_mode`, `ssl_min_version`; the others are named and ignored
     #[arg(short = 'o', long = "extended", value_name = "OPTIONS", value_delimiter = ',')]
     extended: Vec<String>,
     #[command(flatten)]
@@ -71,43 +86,132 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    let handed_over = HandedOver::take();
+    let (settings, notices) = settings(arguments)?;
+    let log = settings.log;
+    let url = match (&arguments.url, arguments.memory_limit) {
+        (Some(url), _) => url.clone(),
+        (None, limit) => format!("memory:?size={}m", limit.unwrap_or(64)),
+    };
+    for notice in notices {
+        log.say(Level::Warning, "notice", &notice, &[]);
+    }
+    // Where the limit stays, connections wait until a file is free.
+    let _ = larder_host::limits::raise_open_files();
+    let (listeners, handed_over) = listeners(arguments, handed_over)?;
+    let sockets = listeners.descriptors()?;
+    let store = open(&url)?;
+    let is_shared = store.capabilities().reach > Reach::Process;
+    let is_guarded = settings.users.is_some();
+    let server = Server::start(store, listeners, settings)?;
+    let pidfile = arguments.pidfile.as_deref().map(options::PidFile::write).transpose()?;
+    let shown = StoreUrl::mask(&url);
+    for address in server.addresses() {
+        let tls = if matches!(address, Address::Tls(_)) { " with TLS" } else { "" };
+        let open = match (address.is_local(), is_guarded) {
+            (true, _) => "",
+            (false, true) => "; open to every host that has a password",
+            (false, false) => "; open to every host, without authentication",
+        };
+        let message = format!("serving {shown} on {address}{tls}{open}");
+        log.say(Level::Info, "serving", &message, &[("store", &shown), ("address", address)]);
+    }
+    let hands = Hands { remote: server.remote(), sockets, is_shared, log };
+    let signals = Signals::new([SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGUSR2])?;
+    thread::spawn(move || hands.obey(signals));
+    handed_over.tell();
+    tell_systemd(&[NotifyState::Ready, NotifyState::MainPid(process::id())]);
+    server.run()?;
+    drop(pidfile);
+    Ok(Exit::Done)
+}
+
+/// Tells systemd, where it has started this process and wants to know.
+fn tell_systemd(states: &[NotifyState<'_>]) {
+    let _ = sd_notify::notify(states);
+}
+
+/// What signals need.
+struct Hands {
+    remote: Remote,
+    sockets: Vec<OwnedFd>,
+    /// Another process may have the store at the same time.
+    is_shared: bool,
+    log: LogFormat,
+}
+
+impl Hands {
+    /// Does what signals ask for, until the process ends.
+    fn obey(&self, mut signals: Signals) {
+        for signal in signals.forever() {
+            match signal {
+                SIGHUP => self.remote.give(Order::Reload),
+                SIGUSR2 => self.hand_over(),
+                _ => {
+                    tell_systemd(&[NotifyState::Stopping]);
+                    self.remote.give(Order::End);
+                }
+            }
+        }
+    }
+
+    fn hand_over(&self) {
+        if !self.is_shared {
+            let message = "the new process begins with an empty store: this one is not shared";
+            self.log.say(Level::Warning, "not_shared", message, &[]);
+        }
+        match hand_over::hand_over(&self.sockets) {
+            Ok(pid) => {
+                let message = format!("process {pid} serves in place of this one");
+                self.log.say(Level::Info, "handed_over", &message, &[("pid", &pid)]);
+                self.remote.give(Order::Leave);
+            }
+            Err(error) => {
+                let message = format!("nothing was handed over: {error:#}");
+                self.log.say(Level::Error, "not_handed_over", &message, &[]);
+            }
+        }
+    }
+}
+
+/// The settings, and a line for each option that has no meaning here.
+fn settings(arguments: &Arguments) -> anyhow::Result<(Settings, Vec<String>)> {
     let mut settings = Settings {
-        addresses: addresses(arguments)?,
         connections: arguments.connections,
         backlog: arguments.backlog,
         item_bytes: bytes("-I", arguments.item_size, larder_server::MAX_ITEM_BYTES)?,
         waiting_bytes: bytes("--waiting", arguments.waiting, usize::MAX / 4)?,
         allows_flush: !arguments.disable_flush_all,
+        users: arguments.auth_file.clone(),
+        log: arguments.log.into(),
         ..Settings::default()
     };
     settings.threads = arguments.threads.unwrap_or(settings.threads);
     settings.assistants = arguments.assistants.unwrap_or(settings.assistants);
     settings.requests_a_turn = arguments.requests.unwrap_or(settings.requests_a_turn);
     let mut notices = arguments.ignored.notices()?;
-    notices.extend(options::extended(&arguments.extended, &mut settings)?);
-    let url = match (&arguments.url, arguments.memory_limit) {
-        (Some(url), _) => url.clone(),
-        (None, limit) => format!("memory:?size={}m", limit.unwrap_or(64)),
+    let extended = options::Extended::parse(&arguments.extended)?;
+    settings.idle = extended.idle;
+    settings.tls = extended.tls(arguments.enable_ssl)?;
+    notices.extend(extended.notices);
+    Ok((settings, notices))
+}
+
+/// The sockets: those that systemd has opened, or those of the options, of which another process may have opened some.
+fn listeners(
+    arguments: &Arguments,
+    mut handed_over: HandedOver,
+) -> anyhow::Result<(Listeners, HandedOver)> {
+    let opened = sd_notify::listen_fds()?;
+    // SAFETY: systemd has opened these for this process, and nobody else here takes them.
+    let opened: Vec<_> = opened.map(|number| unsafe { OwnedFd::from_raw_fd(number) }).collect();
+    let listeners = if opened.is_empty() {
+        let sockets = std::mem::take(&mut handed_over.sockets);
+        Listeners::bind(&addresses(arguments)?, arguments.backlog, sockets)?
+    } else {
+        Listeners::adopt(opened, arguments.enable_ssl)?
     };
-    for notice in notices {
-        anstream::eprintln!("larder: {notice}");
-    }
-    // Where the limit stays, connections wait until a file is free.
-    let _ = larder_host::limits::raise_open_files();
-    let server = Server::start(open(&url)?, settings)?;
-    for signal in [SIGINT, SIGTERM, SIGHUP, SIGUSR1] {
-        pipe::register(signal, UnixStream::from(server.stopper()?))?;
-    }
-    let pidfile = arguments.pidfile.as_deref().map(options::PidFile::write).transpose()?;
-    let shown = StoreUrl::mask(&url);
-    for address in server.addresses() {
-        let open =
-            if address.is_local() { "" } else { "; open to every host, without authentication" };
-        anstream::eprintln!("larder: serving {shown} on {address}{open}");
-    }
-    server.run()?;
-    drop(pidfile);
-    Ok(Exit::Done)
+    Ok((listeners, handed_over))
 }
 
 /// The addresses at which to listen: those of `-l`, or the socket of `-s`.
@@ -115,7 +219,12 @@ fn addresses(arguments: &Arguments) -> anyhow::Result<Vec<Address>> {
     if let Some(path) = &arguments.socket {
         return Ok(vec![Address::Unix(path.clone(), arguments.mode)]);
     }
-    let address = |text: &String| options::address(text, arguments.port).map(Address::Tcp);
+    let address = |text: &String| {
+        let plain = text.strip_prefix("notls:");
+        let address = options::address(plain.unwrap_or(text), arguments.port)?;
+        let is_encrypted = arguments.enable_ssl && plain.is_none();
+        Ok(if is_encrypted { Address::Tls(address) } else { Address::Tcp(address) })
+    };
     arguments.listen.iter().map(address).collect::<Result<_, Usage>>().map_err(Into::into)
 }
 

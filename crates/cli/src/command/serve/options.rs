@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use larder_server::Settings;
+use larder_server::{LogFormat, TlsSettings};
 
 use crate::exit::Usage;
 
@@ -38,6 +38,8 @@ pub(super) struct Ignored {
     delimiter: Option<String>,
     #[arg(short = 'B', long, value_name = "PROTOCOL", hide = true)]
     protocol: Option<String>,
+    #[arg(short = 'S', long, hide = true)]
+    enable_sasl: bool,
     #[arg(short = 'v', long, action = clap::ArgAction::Count, hide = true)]
     verbose: u8,
 }
@@ -69,6 +71,7 @@ impl Ignored {
             (self.slab_growth_factor.is_some(), "-f: there are no slabs"),
             (self.slab_min_size.is_some(), "-n: there are no slabs"),
             (self.delimiter.is_some(), "-D: no counters by prefix"),
+            (self.enable_sasl, "-S: with -Y, clients may use SASL too"),
             (self.verbose > 0, "-v: requests are not logged"),
         ];
         let given = ignored.into_iter().filter(|(is_given, _)| *is_given);
@@ -76,22 +79,109 @@ impl Ignored {
     }
 }
 
-/// Sets the options of `-o` that have a meaning here, and returns a line for each other.
-pub(super) fn extended(options: &[String], settings: &mut Settings) -> Result<Vec<String>, Usage> {
-    let mut notices = Vec::new();
-    for option in options {
-        let (name, value) = option.split_once('=').unwrap_or((option, ""));
-        match name {
-            "idle_timeout" => {
-                let seconds = value.parse().map_err(|_| {
-                    Usage(format!("-o idle_timeout={value}: a number of seconds; 0 is never"))
-                })?;
-                settings.idle = Some(Duration::from_secs(seconds)).filter(|idle| !idle.is_zero());
+/// The options of `-o` that have a meaning here, and a line for each other.
+#[derive(Debug, Default)]
+pub(super) struct Extended {
+    pub(super) idle: Option<Duration>,
+    chain: Option<PathBuf>,
+    key: Option<PathBuf>,
+    authorities: Option<PathBuf>,
+    /// As memcached numbers it: 0 asks clients for nothing, 1 for a certificate if they have one, 2 and 3 for one.
+    verify_mode: u8,
+    is_newest_only: bool,
+    pub(super) notices: Vec<String>,
+}
+
+impl Extended {
+    pub(super) fn parse(options: &[String]) -> Result<Self, Usage> {
+        let mut extended = Self::default();
+        for option in options {
+            let (name, value) = option.split_once('=').unwrap_or((option, ""));
+            let wrong = |what: &str| Usage(format!("-o {name}={value}: {what}"));
+            let file = || {
+                if value.is_empty() {
+                    Err(wrong("the path of a file"))
+                } else {
+                    Ok(Some(value.into()))
+                }
+            };
+            match name {
+                "idle_timeout" => {
+                    let seconds =
+                        value.parse().map_err(|_| wrong("a number of seconds; 0 is never"))?;
+                    extended.idle =
+                        Some(Duration::from_secs(seconds)).filter(|idle| !idle.is_zero());
+                }
+                "ssl_chain_cert" => extended.chain = file()?,
+                "ssl_key" => extended.key = file()?,
+                "ssl_ca_cert" => extended.authorities = file()?,
+                "ssl_verify_mode" => {
+                    let mode = value.parse().ok().filter(|mode| *mode <= 3);
+                    extended.verify_mode = mode.ok_or_else(|| wrong("a number from 0 to 3"))?;
+                }
+                "ssl_min_version" => match value.to_ascii_lowercase().as_str() {
+                    "tlsv1.2" => extended.is_newest_only = false,
+                    "tlsv1.3" => extended.is_newest_only = true,
+                    _ => return Err(wrong("tlsv1.2 or tlsv1.3; older ones are not spoken")),
+                },
+                _ => {
+                    let notice = format!("ignored: -o {option}: it has no meaning here");
+                    extended.notices.push(notice);
+                }
             }
-            _ => notices.push(format!("ignored: -o {option}: it has no meaning here")),
+        }
+        Ok(extended)
+    }
+
+    /// The encryption that `-Z` asks for.
+    ///
+    /// # Errors
+    ///
+    /// A file that is not named, or that is named without `-Z`.
+    pub(super) fn tls(&self, is_enabled: bool) -> Result<Option<TlsSettings>, Usage> {
+        let named = [&self.chain, &self.key, &self.authorities].into_iter().flatten().next();
+        if let (Some(path), false) = (named, is_enabled) {
+            let shown = path.display();
+            return Err(Usage(format!(
+                "-o ssl_…={shown}: without -Z nothing is encrypted; add -Z"
+            )));
+        }
+        if !is_enabled {
+            return Ok(None);
+        }
+        let (Some(chain), Some(key)) = (self.chain.clone(), self.key.clone()) else {
+            let files = "-o ssl_chain_cert=FILE,ssl_key=FILE";
+            return Err(Usage(format!("-Z: a certificate and its key are needed; add {files}")));
+        };
+        if self.verify_mode > 0 && self.authorities.is_none() {
+            let mode = self.verify_mode;
+            return Err(Usage(format!(
+                "-o ssl_verify_mode={mode}: by which authorities? add -o ssl_ca_cert=FILE"
+            )));
+        }
+        let authorities = self.authorities.clone().filter(|_| self.verify_mode > 0);
+        let needs_client = self.verify_mode > 1;
+        let is_newest_only = self.is_newest_only;
+        Ok(Some(TlsSettings { chain, key, authorities, needs_client, is_newest_only }))
+    }
+}
+
+/// The form of messages.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(super) enum Log {
+    /// Sentences
+    Text,
+    /// A JSON object in each line
+    Json,
+}
+
+impl From<Log> for LogFormat {
+    fn from(log: Log) -> Self {
+        match log {
+            Log::Text => Self::Text,
+            Log::Json => Self::Json,
         }
     }
-    Ok(notices)
 }
 
 /// An address with its own port, or with this one. A name becomes its first address.
@@ -131,15 +221,22 @@ pub(super) struct PidFile(PathBuf);
 impl PidFile {
     pub(super) fn write(path: &Path) -> std::io::Result<Self> {
         let beside = path.with_added_extension("new");
-        std::fs::write(&beside, format!("{}\n", std::process::id()))?;
+        std::fs::write(&beside, Self::text())?;
         std::fs::rename(&beside, path)?;
         Ok(Self(path.to_owned()))
+    }
+
+    fn text() -> String {
+        format!("{}\n", std::process::id())
     }
 }
 
 impl Drop for PidFile {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
+        // A process that has taken this one's place has written its own number.
+        if std::fs::read_to_string(&self.0).is_ok_and(|text| text == Self::text()) {
+            let _ = std::fs::remove_file(&self.0);
+        }
     }
 }
 
