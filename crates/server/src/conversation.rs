@@ -1,7 +1,7 @@
 //! The bytes of one connection, turned into requests, and their answers.
 
 use larder_protocol::request::{self, Fault};
-use larder_protocol::{Parsed, meta, text};
+use larder_protocol::{Parsed, binary, meta, text};
 use larder_store::SetMode;
 
 use crate::context::Desk;
@@ -23,6 +23,8 @@ pub(crate) struct Conversation {
     is_cut_off: bool,
     /// The client has to say who it is before it asks for anything else.
     must_log_in: bool,
+    /// The client speaks the binary protocol, as its first byte has told.
+    is_binary: bool,
 }
 
 /// The outcome of a look at the bytes of a connection.
@@ -99,6 +101,10 @@ impl Conversation {
     #[inline]
     fn answer(&mut self, input: &[u8], desk: &mut Desk, out: &mut Vec<u8>) -> Result<usize, Next> {
         let is_cut_off = std::mem::take(&mut self.is_cut_off);
+        if self.is_binary || input.first() == Some(&binary::REQUEST_MAGIC) {
+            self.is_binary = true;
+            return self.answer_binary(input, is_cut_off, desk, out);
+        }
         let (line, line_len) = match request::line(input, self.searched) {
             Ok(Parsed::Complete(line, len)) => (line, len),
             Ok(Parsed::Incomplete) if is_cut_off => {
@@ -115,7 +121,7 @@ impl Conversation {
             }
         };
         self.searched = 0;
-        let behind = Behind { input, line_len, is_cut_off };
+        let behind = Behind { input, line_len, end: VALUE_END, is_cut_off };
         if self.must_log_in {
             return self.log_in(line, &behind, desk, out);
         }
@@ -145,6 +151,34 @@ impl Conversation {
         let (done, is_known) = crate::text::log_in(line, behind, desk, out);
         self.must_log_in = !is_known;
         self.after(done, behind.line_len, out)
+    }
+
+    /// Answers the first request of a client that speaks the binary protocol, as [`Conversation::answer`] does.
+    fn answer_binary(
+        &mut self,
+        input: &[u8],
+        is_cut_off: bool,
+        desk: &mut Desk,
+        out: &mut Vec<u8>,
+    ) -> Result<usize, Next> {
+        let (request, len) = match binary::parse_request(input) {
+            Ok(binary::Arrived::Whole(request, len)) => (request, len),
+            Ok(binary::Arrived::Needs(_)) if is_cut_off => return Err(Next::End),
+            Ok(binary::Arrived::Needs(len)) => return Err(Next::Read(len)),
+            Err(fault) => {
+                binary::reply::encode_fault(out, fault);
+                if fault.ends_connection() {
+                    return Err(Next::End);
+                }
+                self.skip = fault.request_len().unwrap_or(0);
+                return Ok(0);
+            }
+        };
+        let behind = Behind { input, line_len: len, end: b"", is_cut_off };
+        let is_known = &mut !self.must_log_in;
+        let done = crate::binary::run(&request, &behind, is_known, desk, out);
+        self.must_log_in = !*is_known;
+        self.after(done, len, out)
     }
 
     /// Makes the next step out of what a command did. `line_len` is the length of its line.
@@ -203,15 +237,17 @@ pub(crate) enum Done {
     End,
 }
 
-/// The bytes from the line of a request on.
+/// The bytes from the line of a request on; in the binary protocol, a header with extras and key stands for the line.
 pub(crate) struct Behind<'a> {
     input: &'a [u8],
     line_len: usize,
+    /// The bytes behind a value.
+    end: &'static [u8],
     /// There is no room for more of the request.
     is_cut_off: bool,
 }
 
-/// The end of a value.
+/// The end of a value in the text and meta protocols.
 const VALUE_END: &[u8] = b"\r\n";
 
 /// The value behind the line of a request.
@@ -220,8 +256,27 @@ pub(crate) enum Value<'a> {
     Whole(&'a [u8]),
     /// So many bytes of the request are needed.
     Needs(usize),
-    /// It is thrown away with its end, and this line says why.
-    Refused(&'static [u8]),
+    /// It is thrown away with its end.
+    Refused(Refusal),
+}
+
+/// The reason why a value is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    TooLarge,
+    NoRoom,
+    WrongEnd,
+}
+
+impl Refusal {
+    /// The line that tells it.
+    pub(crate) fn line(self) -> &'static [u8] {
+        match self {
+            Self::TooLarge => b"SERVER_ERROR object too large for cache\r\n",
+            Self::NoRoom => b"SERVER_ERROR out of memory storing object\r\n",
+            Self::WrongEnd => Fault::Chunk.line(),
+        }
+    }
 }
 
 impl<'a> Behind<'a> {
@@ -235,6 +290,12 @@ impl<'a> Behind<'a> {
         if self.is_cut_off { Done::End } else { Done::Needs(self.line_len + len) }
     }
 
+    /// The bytes of a value with its end.
+    #[inline]
+    pub(crate) fn with_end(&self, len: usize) -> usize {
+        len + self.end.len()
+    }
+
     /// The value of this length behind the line. A value that is refused for its length leaves no older value behind.
     #[inline]
     pub(crate) fn value(
@@ -245,22 +306,20 @@ impl<'a> Behind<'a> {
         desk: &mut Desk,
     ) -> Value<'a> {
         if len > desk.shared.settings.item_bytes {
-            let line = b"SERVER_ERROR object too large for cache\r\n";
-            return refused(line, Count::StoreTooLarge, key, mode, desk);
+            return refused(Refusal::TooLarge, Count::StoreTooLarge, key, mode, desk);
         }
         let behind = &self.input[self.line_len..];
-        if behind.len() < with_end(len) {
+        if behind.len() < self.with_end(len) {
             if self.is_cut_off {
-                let line = b"SERVER_ERROR out of memory storing object\r\n";
-                return refused(line, Count::StoreNoMemory, key, mode, desk);
+                return refused(Refusal::NoRoom, Count::StoreNoMemory, key, mode, desk);
             }
-            return Value::Needs(self.line_len + with_end(len));
+            return Value::Needs(self.line_len + self.with_end(len));
         }
         let (value, end) = behind.split_at(len);
-        if end.starts_with(VALUE_END) {
+        if end.starts_with(self.end) {
             Value::Whole(value)
         } else {
-            Value::Refused(Fault::Chunk.line())
+            Value::Refused(Refusal::WrongEnd)
         }
     }
 }
@@ -268,7 +327,7 @@ impl<'a> Behind<'a> {
 /// Refuses a value before it has arrived.
 #[cold]
 fn refused(
-    line: &'static [u8],
+    refusal: Refusal,
     count: Count,
     key: &[u8],
     mode: SetMode,
@@ -280,10 +339,5 @@ fn refused(
         let _ = desk.session.delete(key);
         desk.shared.recaches.forget(key);
     }
-    Value::Refused(line)
-}
-
-/// The bytes of a value with its end.
-pub(crate) fn with_end(len: usize) -> usize {
-    len + VALUE_END.len()
+    Value::Refused(refusal)
 }

@@ -9,6 +9,7 @@
 //! connection waits for another's.
 
 mod assistant;
+mod binary;
 mod connection;
 mod context;
 mod conversation;
@@ -22,6 +23,7 @@ mod rusage;
 mod server;
 mod settings;
 mod slots;
+mod stats;
 mod stream;
 mod text;
 mod tls;

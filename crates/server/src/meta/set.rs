@@ -6,7 +6,7 @@ use larder_protocol::meta::set::{self, SetRequest};
 use larder_store::{Error, SetMode, SetOptions, SetOutcome};
 
 use crate::context::{Desk, ttl_of};
-use crate::conversation::{Behind, Done, Value, with_end};
+use crate::conversation::{Behind, Done, Value};
 use crate::counts::Count;
 use crate::text::{count_cas, mode, reply};
 
@@ -25,15 +25,15 @@ pub(super) fn run(
         Ok(checked) => checked,
         Err(fault) => {
             out.extend_from_slice(fault.line());
-            return Done::Skip(with_end(set.len));
+            return Done::Skip(behind.with_end(set.len));
         }
     };
     let value = match behind.value(key, set.len, mode, desk) {
         Value::Whole(value) => value,
         Value::Needs(len) => return Done::Needs(len),
-        Value::Refused(line) => {
-            out.extend_from_slice(line);
-            return Done::Skip(with_end(set.len));
+        Value::Refused(refusal) => {
+            out.extend_from_slice(refusal.line());
+            return Done::Skip(behind.with_end(set.len));
         }
     };
     desk.counts.add_one(Count::CmdSet);
@@ -54,7 +54,7 @@ pub(super) fn run(
         }
         Err(error) => desk.refuse(out, &error),
     }
-    Done::Whole(with_end(set.len))
+    Done::Whole(behind.with_end(set.len))
 }
 
 fn store(

@@ -18,25 +18,22 @@ pub(super) fn run(request: Request, desk: &mut Desk, out: &mut Vec<u8>) {
         }
         return;
     }
-    desk.counts.add_one(Count::CmdFlush);
-    match flush(request, desk) {
-        Ok(()) => {
-            desk.shared.recaches.forget_all();
-            if !request.is_quiet {
-                flush_all::encode_reply(out);
-            }
-        }
+    match flush(request.delay, desk) {
+        Ok(()) if !request.is_quiet => flush_all::encode_reply(out),
         Err(error) if !request.is_quiet => desk.refuse(out, &error),
-        Err(_) => {}
+        _ => {}
     }
 }
 
-fn flush(request: Request, desk: &mut Desk) -> Result<(), Error> {
+/// Ends all entries, at once or after a delay.
+pub(crate) fn flush(delay: i64, desk: &mut Desk) -> Result<(), Error> {
+    desk.counts.add_one(Count::CmdFlush);
     if !desk.shared.abilities.clear {
         let engine = desk.session.engine();
         return Err(Error::Unsupported { engine, operation: "flush_all" });
     }
-    let delay = ttl_of(request.delay).filter(|delay| *delay > Duration::ZERO);
+    desk.shared.recaches.forget_all();
+    let delay = ttl_of(delay).filter(|delay| *delay > Duration::ZERO);
     let at = delay.and_then(|delay| Instant::now().checked_add(delay));
     // A later request takes the place of one that is not due yet.
     *desk.shared.flush_at.lock().unwrap_or_else(PoisonError::into_inner) = at;

@@ -4,11 +4,11 @@
 use larder_protocol::text::{self, Request};
 
 use crate::context::Desk;
-use crate::conversation::{Behind, Done, with_end};
+use crate::conversation::{Behind, Done};
 use crate::counts::Count;
 
 /// The longest value with a user and a password, in bytes.
-const MAX_LEN: usize = 2048;
+pub(crate) const MAX_LOGIN_LEN: usize = 2048;
 
 /// Answers a request of a client that is not known yet. Whether it is known now.
 pub(crate) fn log_in(
@@ -22,13 +22,12 @@ pub(crate) fn log_in(
         return (Done::Whole(0), false);
     };
     let len = request.header.len;
-    if len > MAX_LEN {
+    if len > MAX_LOGIN_LEN {
         out.extend_from_slice(b"CLIENT_ERROR unauthenticated\r\n");
         return (Done::End, false);
     }
-    let Some(value) = behind.bytes(with_end(len)) else {
-        return (behind.needs(with_end(len)), false);
-    };
+    let len = behind.with_end(len);
+    let Some(value) = behind.bytes(len) else { return (behind.needs(len), false) };
     desk.counts.add_one(Count::AuthCmds);
     let is_known = is_known(value, desk);
     if is_known {
@@ -37,7 +36,7 @@ pub(crate) fn log_in(
         desk.counts.add_one(Count::AuthErrors);
         out.extend_from_slice(b"CLIENT_ERROR authentication failure\r\n");
     }
-    (Done::Whole(with_end(len)), is_known)
+    (Done::Whole(len), is_known)
 }
 
 fn is_known(value: &[u8], desk: &Desk) -> bool {

@@ -9,9 +9,9 @@ mod set;
 mod stats;
 mod touch;
 
-pub(crate) use flush_all::flush_if_due;
+pub(crate) use flush_all::{flush, flush_if_due};
 pub(crate) use incr::count;
-pub(crate) use log_in::log_in;
+pub(crate) use log_in::{MAX_LOGIN_LEN, log_in};
 pub(crate) use set::{count_cas, mode, reply};
 
 use larder_protocol::text::{self, Request};
@@ -43,11 +43,13 @@ pub(crate) fn run(
                 text::verbosity::encode_reply(out);
             }
         }
-        Request::Version => {
-            let own = concat!("-larder-", env!("CARGO_PKG_VERSION"));
-            text::version::encode_reply(out, &format!("{MEMCACHED_VERSION}{own}"));
-        }
+        Request::Version => text::version::encode_reply(out, &own_version()),
         Request::Quit => return Done::End,
     }
     Done::Whole(0)
+}
+
+/// The version of memcached whose protocols are spoken, and this program's.
+pub(crate) fn own_version() -> String {
+    format!("{MEMCACHED_VERSION}-larder-{}", env!("CARGO_PKG_VERSION"))
 }

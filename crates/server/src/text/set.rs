@@ -5,7 +5,7 @@ use larder_protocol::text::set::{self, Request};
 use larder_store::{SetMode, SetOptions, SetOutcome};
 
 use crate::context::{Desk, ttl_of};
-use crate::conversation::{Behind, Done, Value, with_end};
+use crate::conversation::{Behind, Done, Value};
 use crate::counts::Count;
 
 pub(super) fn run(
@@ -16,18 +16,22 @@ pub(super) fn run(
 ) -> Done {
     let header = &request.header;
     let mode = mode(header.mode);
+    let len = behind.with_end(header.len);
     let value = match request.fault() {
-        Some(fault) => Value::Refused(fault.line()),
-        None => behind.value(header.key, header.len, mode, desk),
+        Some(fault) => Err(fault.line()),
+        None => match behind.value(header.key, header.len, mode, desk) {
+            Value::Whole(value) => Ok(value),
+            Value::Needs(len) => return Done::Needs(len),
+            Value::Refused(refusal) => Err(refusal.line()),
+        },
     };
     let value = match value {
-        Value::Whole(value) => value,
-        Value::Needs(len) => return Done::Needs(len),
-        Value::Refused(line) => {
+        Ok(value) => value,
+        Err(line) => {
             if !request.is_quiet {
                 out.extend_from_slice(line);
             }
-            return Done::Skip(with_end(header.len));
+            return Done::Skip(len);
         }
     };
     let keeps = matches!(mode, SetMode::Append | SetMode::Prepend);
@@ -47,7 +51,7 @@ pub(super) fn run(
         Err(error) if !request.is_quiet => desk.refuse(out, &error),
         Err(_) => {}
     }
-    Done::Whole(with_end(header.len))
+    Done::Whole(len)
 }
 
 /// Counts the outcome of a write that had a version for its condition.

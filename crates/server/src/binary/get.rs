@@ -1,0 +1,56 @@
+//! `GET`, `GETK`, `GAT`, `GATK` and their quiet variants.
+
+use larder_protocol::binary::Echo;
+use larder_protocol::binary::get::{self, Request, ValueHeader};
+use larder_store::{Error, Meta};
+
+use super::refuse;
+use crate::context::{Desk, ttl_of};
+use crate::counts::Count;
+
+pub(super) fn run(echo: Echo, request: &Request<'_>, desk: &mut Desk, out: &mut Vec<u8>) {
+    let begin = out.len();
+    let value_begin = begin + request.header_len();
+    // The value goes straight behind the place of its header, whose length is known.
+    out.resize(value_begin, 0);
+    match value(request, desk, out) {
+        Ok(Some(meta)) => {
+            count(request, true, desk);
+            let len = out.len() - value_begin;
+            let version = meta.version.unwrap_or(0);
+            let header = ValueHeader { flags: meta.flags, len, version };
+            get::fill_header(&mut out[begin..value_begin], echo, request, &header);
+        }
+        Ok(None) => {
+            count(request, false, desk);
+            out.truncate(begin);
+            get::encode_miss(out, echo, request);
+        }
+        Err(error) => {
+            out.truncate(begin);
+            refuse(echo, &error, desk, out);
+        }
+    }
+}
+
+fn value(request: &Request<'_>, desk: &mut Desk, out: &mut Vec<u8>) -> Result<Option<Meta>, Error> {
+    let Some(exptime) = request.exptime else {
+        return desk.session.get_onto(request.key, out);
+    };
+    let mut value = std::mem::take(&mut desk.value);
+    let found = desk.session.get_and_touch(request.key, ttl_of(exptime), &mut value);
+    if let Ok(Some(_)) = found {
+        out.extend_from_slice(&value);
+    }
+    desk.keep_buffer(value);
+    found
+}
+
+fn count(request: &Request<'_>, is_found: bool, desk: &Desk) {
+    desk.counts.add_one(Count::CmdGet);
+    desk.counts.add_found(is_found, Count::GetHits, Count::GetMisses);
+    if request.exptime.is_some() {
+        desk.counts.add_one(Count::CmdTouch);
+        desk.counts.add_found(is_found, Count::TouchHits, Count::TouchMisses);
+    }
+}

@@ -1,0 +1,184 @@
+//! What a server tells of itself and its store, by the names and in the order that tools read from memcached.
+
+use std::fmt::Display;
+use std::process;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use larder_store::{Error, Stats};
+
+use crate::context::{Desk, Shared};
+use crate::counts::Count;
+use crate::rusage::cpu_times;
+use crate::{Address, MEMCACHED_VERSION};
+
+/// Takes a name and its value.
+pub(crate) type Stat<'a> = &'a mut dyn FnMut(&str, &dyn Display);
+
+/// What was told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// The names of the group.
+    Group,
+    /// The counters have begun anew.
+    Reset,
+    /// There is no such group.
+    Unknown,
+}
+
+/// Tells a group of names and values: `None` is the general one.
+pub(crate) fn tell(group: Option<&[u8]>, desk: &Desk, stat: Stat<'_>) -> Result<Told, Error> {
+    let shared = &desk.shared;
+    // The store is asked only for what is made of its counters: that may take it long.
+    let tell: fn(&Shared, &Stats, Stat<'_>) = match group {
+        None => general,
+        Some(b"settings") => settings,
+        Some(b"items") => items,
+        Some(b"slabs") => slabs,
+        Some(b"sizes") => {
+            stat("sizes_status", &"disabled");
+            return Ok(Told::Group);
+        }
+        Some(b"conns") => {
+            connections(shared, stat);
+            return Ok(Told::Group);
+        }
+        Some(b"reset") => {
+            shared.counts.iter().for_each(|counts| counts.reset());
+            return Ok(Told::Reset);
+        }
+        Some(_) => return Ok(Told::Unknown),
+    };
+    tell(shared, &shared.store.stats()?, stat);
+    Ok(Told::Group)
+}
+
+fn general(shared: &Shared, stats: &Stats, stat: Stat<'_>) {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    stat("pid", &process::id());
+    stat("uptime", &shared.began.elapsed().as_secs());
+    stat("time", &now);
+    stat("version", &MEMCACHED_VERSION);
+    stat("larder_version", &env!("CARGO_PKG_VERSION"));
+    let info = shared.store.info();
+    stat("larder_store", &info.url);
+    stat("larder_durability", &info.durability.as_str());
+    stat("pointer_size", &usize::BITS);
+    let [user, system] = cpu_times();
+    stat("rusage_user", &seconds(user));
+    stat("rusage_system", &seconds(system));
+    let n_connections = shared.n_connections.load(Ordering::Relaxed) as u64;
+    stat("max_connections", &shared.settings.connections);
+    stat("curr_connections", &n_connections);
+    stat("total_connections", &shared.total_connections.load(Ordering::Relaxed));
+    stat("rejected_connections", &shared.rejected_connections.load(Ordering::Relaxed));
+    stat("connection_structures", &n_connections);
+    stat("waiting_bytes", &shared.waiting_bytes());
+    for (name, count) in COUNTS {
+        stat(name, &shared.count(*count));
+    }
+    stat("limit_maxbytes", &stats.capacity_bytes.unwrap_or(0));
+    stat("accepting_conns", &u64::from(n_connections < shared.settings.connections as u64));
+    stat("threads", &shared.settings.threads.get());
+    stat("conn_yields", &shared.count(Count::Yields));
+    stat("bytes", &stats.bytes.unwrap_or(0));
+    stat("curr_items", &stats.items.unwrap_or(0));
+    stat("total_items", &stats.sets.unwrap_or(0));
+    stat("evictions", &stats.evictions.unwrap_or(0));
+    stat("reclaimed", &stats.expirations.unwrap_or(0));
+}
+
+/// The counters between the connections and the limits, in memcached's order.
+const COUNTS: &[(&str, Count)] = &[
+    ("cmd_get", Count::CmdGet),
+    ("cmd_set", Count::CmdSet),
+    ("cmd_flush", Count::CmdFlush),
+    ("cmd_touch", Count::CmdTouch),
+    ("cmd_meta", Count::CmdMeta),
+    ("get_hits", Count::GetHits),
+    ("get_misses", Count::GetMisses),
+    ("delete_misses", Count::DeleteMisses),
+    ("delete_hits", Count::DeleteHits),
+    ("incr_misses", Count::IncrMisses),
+    ("incr_hits", Count::IncrHits),
+    ("decr_misses", Count::DecrMisses),
+    ("decr_hits", Count::DecrHits),
+    ("cas_misses", Count::CasMisses),
+    ("cas_hits", Count::CasHits),
+    ("cas_badval", Count::CasBadval),
+    ("touch_hits", Count::TouchHits),
+    ("touch_misses", Count::TouchMisses),
+    ("store_too_large", Count::StoreTooLarge),
+    ("store_no_memory", Count::StoreNoMemory),
+    ("auth_cmds", Count::AuthCmds),
+    ("auth_errors", Count::AuthErrors),
+    ("idle_kicks", Count::IdleKicks),
+    ("stall_kicks", Count::StallKicks),
+    ("bytes_read", Count::BytesRead),
+    ("bytes_written", Count::BytesWritten),
+];
+
+fn settings(shared: &Shared, stats: &Stats, stat: Stat<'_>) {
+    let settings = &shared.settings;
+    let tcp = shared.addresses.iter().find_map(Address::socket_address);
+    let path = shared.addresses.iter().find_map(|address| match address {
+        Address::Unix(path, mode) => Some((path, mode)),
+        _ => None,
+    });
+    stat("maxbytes", &stats.capacity_bytes.unwrap_or(0));
+    stat("maxconns", &settings.connections);
+    stat("tcpport", &tcp.map_or(0, |tcp| tcp.port()));
+    stat("udpport", &0);
+    stat("inter", &tcp.map_or_else(|| "NULL".into(), |tcp| tcp.ip().to_string()));
+    stat("verbosity", &0);
+    stat("evictions", &if shared.abilities.evicts { "on" } else { "off" });
+    stat(
+        "domain_socket",
+        &path.map_or_else(|| "NULL".into(), |(path, _)| path.display().to_string()),
+    );
+    stat("umask", &format_args!("{:o}", path.map_or(0o700, |(_, mode)| *mode)));
+    stat("num_threads", &settings.threads);
+    stat("reqs_per_event", &settings.requests_a_turn);
+    stat("cas_enabled", &yes(shared.abilities.version));
+    stat("tcp_backlog", &settings.backlog);
+    stat("binding_protocol", &"auto-negotiate");
+    stat("auth_enabled_sasl", &yes(shared.users.is_some()));
+    stat("auth_enabled_ascii", &yes(shared.users.is_some()));
+    stat("item_size_max", &settings.item_bytes);
+    stat("maxconns_fast", &"yes");
+    stat("idle_timeout", &settings.idle.map_or(0, |idle| idle.as_secs()));
+    stat("flush_enabled", &yes(settings.allows_flush));
+    stat("waiting_bytes_max", &(settings.waiting_bytes_of_a_worker() * settings.threads.get()));
+    stat("assistants", &settings.assistants);
+}
+
+/// Entries are not kept in classes of size, so there is one class.
+fn items(_: &Shared, stats: &Stats, stat: Stat<'_>) {
+    stat("items:1:number", &stats.items.unwrap_or(0));
+    stat("items:1:evicted", &stats.evictions.unwrap_or(0));
+    stat("items:1:reclaimed", &stats.expirations.unwrap_or(0));
+}
+
+fn slabs(shared: &Shared, stats: &Stats, stat: Stat<'_>) {
+    stat("1:chunk_size", &1);
+    stat("1:used_chunks", &stats.bytes.unwrap_or(0));
+    stat("1:get_hits", &shared.count(Count::GetHits));
+    stat("1:cmd_set", &shared.count(Count::CmdSet));
+    stat("active_slabs", &1);
+    stat("total_malloced", &stats.capacity_bytes.unwrap_or(0));
+}
+
+fn connections(shared: &Shared, stat: Stat<'_>) {
+    for (i, address) in shared.addresses.iter().enumerate() {
+        stat(&format!("{i}:addr"), &address);
+        stat(&format!("{i}:state"), &"conn_listening");
+    }
+}
+
+fn yes(is_so: bool) -> &'static str {
+    if is_so { "yes" } else { "no" }
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{}.{:06}", time.as_secs(), time.subsec_micros())
+}
