@@ -8,6 +8,7 @@ use std::path::Path;
 use crate::command::{
     compare, diff, engines, entry, generate, inspect, report, scenarios, serve, stats,
 };
+use crate::exit::Usage;
 
 /// Compares caches honestly: many cache systems on the same verified work.
 #[derive(Debug, Parser)]
@@ -59,12 +60,19 @@ pub(crate) enum Command {
 }
 
 /// The arguments of this process. Through a link named `memcached` they are those of `serve`.
-pub(crate) fn given() -> Vec<OsString> {
+///
+/// # Errors
+///
+/// Options of `serve` in a file or in the environment that are wrong.
+pub(crate) fn given() -> Result<Vec<OsString>, Usage> {
     let mut given: Vec<OsString> = std::env::args_os().collect();
     let name = given.first().and_then(|path| Path::new(path).file_name().map(ToOwned::to_owned));
     let asks_version = given.iter().any(|word| word == "-V" || word == "--version");
     if name.is_some_and(|name| name == "memcached") && !asks_version {
         given.insert(1, "serve".into());
     }
-    given
+    if given.get(1).is_some_and(|word| word == "serve") {
+        return serve::with_sources(given);
+    }
+    Ok(given)
 }

@@ -17,7 +17,11 @@ use exit::Exit;
 
 fn main() -> ExitCode {
     larder_host::relay::serve_if_asked();
-    let arguments = match Arguments::try_parse_from(arguments::given()) {
+    let given = match arguments::given() {
+        Ok(given) => given,
+        Err(error) => return Exit::of_error(&error.into()).into(),
+    };
+    let arguments = match Arguments::try_parse_from(given) {
         Ok(arguments) => arguments,
         Err(error) => return exit::of_arguments(&error),
     };

@@ -1,7 +1,7 @@
 //! What a command works with.
 
 use std::io::Write as _;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -16,6 +16,7 @@ use crate::settings::Settings;
 use crate::tls::Tls;
 use crate::users::Users;
 use crate::waiting::Waiting;
+use crate::waker::Waker;
 
 /// What all threads of a server share.
 #[derive(Debug)]
@@ -37,6 +38,10 @@ pub(crate) struct Shared {
     pub(crate) rejected_connections: AtomicU64,
     /// What the connections of each worker have waiting.
     pub(crate) waiting: Vec<Waiting>,
+    /// A client has asked the server to end.
+    pub(crate) is_to_end: AtomicBool,
+    /// What wakes the thread that accepts connections.
+    pub(crate) bell: Arc<Waker>,
     /// Clients have had their last answers.
     pub(crate) is_over: AtomicBool,
     /// The entries that one client each is about to load again.
@@ -50,6 +55,7 @@ impl Shared {
         store: Arc<dyn Store>,
         addresses: Vec<Address>,
         settings: Settings,
+        bell: Arc<Waker>,
     ) -> Result<Self, crate::Error> {
         let n_workers = settings.threads.get();
         let n_threads = n_workers + settings.assistants.get();
@@ -63,6 +69,8 @@ impl Shared {
             tls: tls.map_err(crate::Error::File)?,
             addresses,
             waiting: (0..n_workers).map(|_| Waiting::new(waiting_bytes)).collect(),
+            is_to_end: AtomicBool::new(false),
+            bell,
             is_over: AtomicBool::new(false),
             settings,
             began: Instant::now(),
@@ -73,6 +81,12 @@ impl Shared {
             recaches: Recaches::default(),
             flush_at: Mutex::default(),
         })
+    }
+
+    /// Ends the server soon, as a client has asked.
+    pub(crate) fn ask_for_end(&self) {
+        self.is_to_end.store(true, Ordering::Relaxed);
+        self.bell.wake();
     }
 
     /// Reads the files of users and certificates again. Where one is wrong, what was read before stays.

@@ -56,7 +56,7 @@ pub struct Server {
     assistants: Option<Assistants>,
     orders: (Sender<Order>, Receiver<Order>),
     /// What wakes it for an order.
-    bell: (Arc<Waker>, Woken),
+    bell: Woken,
 }
 
 impl std::fmt::Debug for Server {
@@ -76,8 +76,10 @@ impl Server {
         listeners: Listeners,
         settings: Settings,
     ) -> Result<Self, Error> {
-        let shared = Arc::new(Shared::new(store, listeners.addresses(), settings)?);
         let (waker, woken) = waker::pair()?;
+        let waker = Arc::new(waker);
+        let shared = Shared::new(store, listeners.addresses(), settings, Arc::clone(&waker))?;
+        let shared = Arc::new(shared);
         // From here on its end ends all threads.
         let mut server = Self {
             shared,
@@ -86,7 +88,7 @@ impl Server {
             workers: Vec::new(),
             assistants: None,
             orders: channel(),
-            bell: (Arc::new(waker), woken),
+            bell: woken,
         };
         server.start_threads()?;
         Ok(server)
@@ -119,7 +121,7 @@ impl Server {
 
     /// A hand that gives orders, which threads and signal handlers may have.
     pub fn remote(&self) -> Remote {
-        Remote { orders: self.orders.0.clone(), waker: Arc::clone(&self.bell.0) }
+        Remote { orders: self.orders.0.clone(), waker: Arc::clone(&self.shared.bell) }
     }
 
     /// Serves until it is told to end. Requests that it has read are answered, and clients get their last answers.
@@ -129,7 +131,7 @@ impl Server {
     /// What the system or the store refuses.
     pub fn run(mut self) -> Result<(), Error> {
         let epoll = Epoll::new()?;
-        epoll.watch(self.bell.1.as_fd(), ORDERS, 0, READABLE)?;
+        epoll.watch(self.bell.as_fd(), ORDERS, 0, READABLE)?;
         for (i, listener) in self.listeners.iter().enumerate() {
             epoll.watch(listener.socket.as_fd(), i as u64, 0, READABLE)?;
         }
@@ -141,7 +143,7 @@ impl Server {
                     self.accept(listener);
                 }
             }
-            self.bell.1.settle();
+            self.bell.settle();
             while let Ok(order) = self.orders.1.try_recv() {
                 match order {
                     Order::Reload => self.shared.reload(),
@@ -151,6 +153,9 @@ impl Server {
                         break 'serve;
                     }
                 }
+            }
+            if self.shared.is_to_end.load(Ordering::Relaxed) {
+                break;
             }
             flush_if_due(&self.shared);
             // The connections of a worker that has failed would wait for ever.

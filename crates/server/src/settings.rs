@@ -32,6 +32,8 @@ pub struct Settings {
     pub idle: Option<Duration>,
     /// Whether `flush_all` is done.
     pub allows_flush: bool,
+    /// Whether clients may end the server.
+    pub allows_shutdown: bool,
     /// The file of the users who may speak to the server; `None` lets everybody.
     pub users: Option<PathBuf>,
     /// The encryption of the addresses that have it.
@@ -53,6 +55,7 @@ impl Default for Settings {
             requests_a_turn: NonZero::new(1024).unwrap_or(NonZero::<usize>::MIN),
             idle: None,
             allows_flush: true,
+            allows_shutdown: false,
             users: None,
             tls: None,
             log: LogFormat::Text,

@@ -26,6 +26,8 @@ pub(crate) const CASES: &[Case] = &[
     (NOTHING, "a_new_process_that_fails_leaves_the_server_as_it_was", not_handed_over),
     (SYSTEMD, "sockets_that_systemd_opens_are_served_and_it_is_told", activated),
     (NOTHING, "messages_are_json_where_that_is_asked", logged),
+    (NOTHING, "options_come_from_a_file_and_the_environment_too", configured),
+    (NOTHING, "a_client_ends_the_server_where_it_may", shut_down),
 ];
 
 const LARDER: &str = env!("CARGO_BIN_EXE_larder");
@@ -144,7 +146,8 @@ fn refused() {
     let scene = Scene::new();
     for (arguments, told) in [
         (&["-U", "11211"][..], "there is no UDP here"),
-        (&["-B", "binary"], "say -B ascii or auto"),
+        (&["-B", "nonsense"], "auto, ascii or binary"),
+        (&["--config", "/nowhere.toml"], "/nowhere.toml: No such file"),
         (&["-M"], "take a store that does not evict"),
         (&["-I", "2g"], "-I 2 GiB: a size from 1 KiB to 1 GiB"),
         (&["-l", "127.0.0.1:x"], "x is no port"),
@@ -336,4 +339,62 @@ fn logged() {
     assert!(serving["address"].as_str().unwrap().starts_with("127.0.0.1:"));
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+fn configured() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("larder.toml");
+    let text = "store = 'memory:?size=32m'\nport = 0\nthreads = 3\nconn-limit = 77\n\
+                max-item-size = '2m'\ndisable-flush-all = true\nextended = ['idle_timeout=9']\n";
+    std::fs::write(&file, text).unwrap();
+    let start = |arguments: &[&str], variables: &[(&str, &str)]| {
+        let mut child = Command::new(LARDER)
+            .args([&["serve", "--config", file.to_str().unwrap()], arguments].concat())
+            .envs(variables.iter().copied())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut told = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        told.read_line(&mut line).unwrap();
+        let address = line.trim_end().split_once(" on ").map(|(_, address)| address.to_owned());
+        let address = address.unwrap_or_default();
+        (line, Serving { child, told, notices: Vec::new(), address })
+    };
+    let (line, serving) = start(&["-t", "1"], &[("LARDER_SERVE_CONN_LIMIT", "78")]);
+    assert_contains(&line, &["serving memory:?size=32m"]);
+    let settings = serving.ask("stats settings\r\nflush_all\r\n");
+    let names = ["num_threads 1", "maxconns 78", "item_size_max 2097152", "idle_timeout 9"];
+    assert_contains(&settings, &names);
+    assert_contains(&settings, &["flush_all not allowed"]);
+    // Flags may be switched off, and the command line goes before all.
+    let off = [("LARDER_SERVE_DISABLE_FLUSH_ALL", "0"), ("LARDER_SERVE_CONN_LIMIT", "78")];
+    let (_, serving) = start(&["-c", "79"], &off);
+    let settings = serving.ask("stats settings\r\nflush_all\r\n");
+    assert_contains(&settings, &["maxconns 79", "num_threads 3", "OK\r\n"]);
+    for (text, told) in [
+        ("port = 0\nprot = 1", "there is no option `prot`"),
+        ("port = 'x'", "invalid value 'x' for '--port"),
+        ("port = true", "port = true: a text, a number"),
+        ("port = 0\n= 1", "line 2: "),
+        ("disable-flush-all = 'maybe'", "true or false"),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        let (line, mut serving) = start(&[], &[]);
+        assert_contains(&line, &[told]);
+        assert_eq!(serving.child.wait().unwrap().code(), Some(2));
+    }
+}
+
+fn shut_down() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cache");
+    // A file of entries, by memcached's name for it.
+    for value in ["END\r\n", "VALUE k 0 1\r\nv\r\nEND\r\n"] {
+        let arguments = ["serve", "-p", "0", "-A", "-m", "16", "-e", path.to_str().unwrap()];
+        let mut serving = Serving::start(LARDER.as_ref(), &arguments);
+        assert_eq!(serving.ask("get k\r\nset k 0 0 1\r\nv\r\n"), format!("{value}STORED\r\n"));
+        assert_eq!(serving.ask("shutdown\r\n"), "");
+        assert_eq!(serving.child.wait().unwrap().code(), Some(0));
+    }
 }

@@ -35,6 +35,8 @@ pub enum Request<'a> {
     Version,
     /// `quit`.
     Quit,
+    /// `shutdown`, in whatever way: [`Fault::Shutdown`] answers it where clients may not end the server.
+    Shutdown,
 }
 
 /// Whether the answer to a wrong line of a request may be left out: it ends in `noreply`, which its command understands.
@@ -66,7 +68,7 @@ pub fn parse_request(line: &[u8]) -> Result<Request<'_>, Fault> {
         b"verbosity" => Request::Verbosity(verbosity::parse_request(words)?),
         b"version" => Request::Version,
         b"quit" => Request::Quit,
-        b"shutdown" => return Err(Fault::Shutdown),
+        b"shutdown" => Request::Shutdown,
         _ => return Err(Fault::Unknown),
     })
 }

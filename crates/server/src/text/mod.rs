@@ -14,6 +14,7 @@ pub(crate) use incr::count;
 pub(crate) use log_in::{MAX_LOGIN_LEN, log_in};
 pub(crate) use set::{count_cas, mode, reply};
 
+use larder_protocol::request::Fault;
 use larder_protocol::text::{self, Request};
 
 use crate::MEMCACHED_VERSION;
@@ -45,6 +46,11 @@ pub(crate) fn run(
         }
         Request::Version => text::version::encode_reply(out, &own_version()),
         Request::Quit => return Done::End,
+        Request::Shutdown if desk.shared.settings.allows_shutdown => {
+            desk.shared.ask_for_end();
+            return Done::End;
+        }
+        Request::Shutdown => return Done::Refused(Fault::Shutdown),
     }
     Done::Whole(0)
 }

@@ -2,6 +2,7 @@
 
 mod hand_over;
 mod options;
+mod sources;
 
 use std::os::fd::{FromRawFd as _, OwnedFd};
 use std::path::PathBuf;
@@ -19,12 +20,20 @@ use super::open;
 use crate::exit::{Exit, Usage};
 use hand_over::HandedOver;
 
+pub(crate) use sources::with_sources;
+
 /// Serves a store to every client of memcached. The short options are memcached's.
 #[derive(Debug, Args)]
 #[command(args_override_self = true)]
 pub(crate) struct Arguments {
     /// The store: any that `larder engines` lists. Without it: memory of the size of -m
     url: Option<String>,
+    /// A TOML file with these options by their long names, and `store` for the URL
+    #[arg(long, value_name = "FILE")]
+    config: Option<String>,
+    /// The store, as a file names it
+    #[arg(long, value_name = "URL", hide = true, conflicts_with = "memory_limit")]
+    store: Option<String>,
     /// The port; 0 lets the system choose one, and is no port beside a socket of -s
     #[arg(short, long, value_name = "N", default_value_t = 11211)]
     port: u16,
@@ -41,6 +50,9 @@ pub(crate) struct Arguments {
     /// The memory for entries in MiB, where no store is named
     #[arg(short, long, value_name = "MIB", conflicts_with = "url")]
     memory_limit: Option<u64>,
+    /// Keep the entries in this file, where they outlive the server, as with `mmap:PATH` as the store
+    #[arg(short = 'e', long, value_name = "PATH", conflicts_with_all = ["url", "store"])]
+    memory_file: Option<PathBuf>,
     /// Threads that wait for clients. Without it: one for each processor, four at most
     #[arg(short, long, value_name = "N")]
     threads: Option<std::num::NonZero<usize>>,
@@ -56,6 +68,9 @@ pub(crate) struct Arguments {
     /// Connections that may wait to be accepted
     #[arg(short, long = "listen-backlog", value_name = "N", default_value_t = 1024)]
     backlog: i32,
+    /// Let clients end the server by `shutdown`
+    #[arg(short = 'A', long)]
+    enable_shutdown: bool,
     /// No `flush_all`
     #[arg(short = 'F', long)]
     disable_flush_all: bool,
@@ -89,10 +104,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let handed_over = HandedOver::take();
     let (settings, notices) = settings(arguments)?;
     let log = settings.log;
-    let url = match (&arguments.url, arguments.memory_limit) {
-        (Some(url), _) => url.clone(),
-        (None, limit) => format!("memory:?size={}m", limit.unwrap_or(64)),
-    };
+    let url = url(arguments);
     for notice in notices {
         log.say(Level::Warning, "notice", &notice, &[]);
     }
@@ -174,6 +186,16 @@ impl Hands {
     }
 }
 
+/// The URL of the store.
+fn url(arguments: &Arguments) -> String {
+    let size = arguments.memory_limit.unwrap_or(64);
+    match (&arguments.url, &arguments.store, &arguments.memory_file) {
+        (Some(url), ..) | (None, Some(url), _) => url.clone(),
+        (None, None, Some(path)) => format!("mmap:{}?size={size}m", path.display()),
+        (None, None, None) => format!("memory:?size={size}m"),
+    }
+}
+
 /// The settings, and a line for each option that has no meaning here.
 fn settings(arguments: &Arguments) -> anyhow::Result<(Settings, Vec<String>)> {
     let mut settings = Settings {
@@ -182,6 +204,7 @@ fn settings(arguments: &Arguments) -> anyhow::Result<(Settings, Vec<String>)> {
         item_bytes: bytes("-I", arguments.item_size, larder_server::MAX_ITEM_BYTES)?,
         waiting_bytes: bytes("--waiting", arguments.waiting, usize::MAX / 4)?,
         allows_flush: !arguments.disable_flush_all,
+        allows_shutdown: arguments.enable_shutdown,
         users: arguments.auth_file.clone(),
         log: arguments.log.into(),
         ..Settings::default()

@@ -38,6 +38,10 @@ pub(super) struct Ignored {
     delimiter: Option<String>,
     #[arg(short = 'B', long, value_name = "PROTOCOL", hide = true)]
     protocol: Option<String>,
+    #[arg(short = 'X', long, hide = true)]
+    disable_dumping: bool,
+    #[arg(short = 'W', long, hide = true)]
+    disable_watch: bool,
     #[arg(short = 'S', long, hide = true)]
     enable_sasl: bool,
     #[arg(short = 'v', long, action = clap::ArgAction::Count, hide = true)]
@@ -54,8 +58,9 @@ impl Ignored {
         if self.udp.is_some_and(|port| port != 0) {
             return Err(Usage("-U: there is no UDP here; leave it out, or say -U 0".into()));
         }
-        if self.protocol.as_deref().is_some_and(|name| !matches!(name, "auto" | "ascii")) {
-            return Err(Usage("-B: the text and meta protocols only; say -B ascii or auto".into()));
+        let protocol = self.protocol.as_deref();
+        if protocol.is_some_and(|name| !matches!(name, "auto" | "ascii" | "binary")) {
+            return Err(Usage("-B: a protocol is auto, ascii or binary".into()));
         }
         if self.disable_evictions {
             let how = "take a store that does not evict, such as lmdb:, as the URL";
@@ -72,6 +77,12 @@ impl Ignored {
             (self.slab_min_size.is_some(), "-n: there are no slabs"),
             (self.delimiter.is_some(), "-D: no counters by prefix"),
             (self.enable_sasl, "-S: with -Y, clients may use SASL too"),
+            (self.disable_dumping, "-X: no keys are dumped here in any case"),
+            (self.disable_watch, "-W: nobody can watch requests here in any case"),
+            (
+                protocol.is_some_and(|name| name != "auto"),
+                "-B: all protocols are spoken, as their first byte tells",
+            ),
             (self.verbose > 0, "-v: requests are not logged"),
         ];
         let given = ignored.into_iter().filter(|(is_given, _)| *is_given);
