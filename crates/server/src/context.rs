@@ -9,6 +9,7 @@ use larder_protocol::ttl;
 use larder_store::{Capabilities, Error, Remaining, Session, Store, Waits};
 
 use crate::counts::{Count, Counts};
+use crate::latency::{Kind, Times};
 use crate::listen::Address;
 use crate::log::Level;
 use crate::recaches::Recaches;
@@ -113,6 +114,11 @@ impl Shared {
         self.waiting.iter().map(Waiting::bytes).sum()
     }
 
+    /// The times of all threads, of one kind of requests or of all.
+    pub(crate) fn times(&self, kind: Option<Kind>) -> Times {
+        Times::of(self.counts.iter().map(|counts| &counts.latencies), kind)
+    }
+
     /// A counter of all threads.
     pub(crate) fn count(&self, count: Count) -> u64 {
         self.counts.iter().map(|counts| counts.of(count)).sum()
@@ -136,6 +142,8 @@ pub(crate) struct Desk {
     pub(crate) value: Vec<u8>,
     /// The end of this turn, where the store may wait.
     turn_ends: Option<Instant>,
+    /// Whether each request is timed, and not only the first of a turn.
+    pub(crate) times_all: bool,
     /// The length of the last header behind its key: the next is likely as long.
     pub(crate) header_len: usize,
 }
@@ -155,6 +163,7 @@ impl Desk {
             header: Vec::new(),
             value: Vec::new(),
             turn_ends: None,
+            times_all: shared.may_wait() || shared.settings.slow.is_some(),
             header_len: 0,
         })
     }

@@ -1,11 +1,15 @@
 //! The bytes of one connection, turned into requests, and their answers.
 
+use std::time::Instant;
+
 use larder_protocol::request::{self, Fault};
 use larder_protocol::{Parsed, binary, meta, text};
 use larder_store::SetMode;
 
 use crate::context::Desk;
 use crate::counts::Count;
+use crate::latency::Kind;
+use crate::slow::log_if_slow;
 
 /// Bytes of answers that a conversation makes before it lets them be sent.
 pub(crate) const ANSWER_BYTES: usize = 256 << 10;
@@ -58,6 +62,7 @@ impl Conversation {
     pub(crate) fn advance(&mut self, input: &[u8], desk: &mut Desk, out: &mut Vec<u8>) -> Progress {
         let mut at = 0;
         desk.begin_turn();
+        let mut began = Some(Instant::now());
         for _ in 0..desk.shared.settings.requests_a_turn.get() {
             at += self.throw_away(&input[at..]);
             let rest = &input[at..];
@@ -70,7 +75,11 @@ impl Conversation {
             if desk.turn_is_over() {
                 break;
             }
-            match self.answer(rest, desk, out) {
+            let answered = self.answer(rest, desk, out);
+            if let Some(then) = began {
+                began = timed(rest, then, answered.is_ok(), desk);
+            }
+            match answered {
                 Ok(len) => at += len,
                 Err(Next::End) => return Progress { consumed: input.len(), next: Next::End },
                 Err(next) => return Progress { consumed: at, next },
@@ -205,6 +214,17 @@ impl Conversation {
             Done::End => Err(Next::End),
         }
     }
+}
+
+/// Adds the time that a request took. The time at which the next one begins, if it is timed too.
+fn timed(request: &[u8], began: Instant, is_answered: bool, desk: &Desk) -> Option<Instant> {
+    let now = Instant::now();
+    if is_answered {
+        let time = now - began;
+        desk.counts.latencies.add(Kind::of(request), time);
+        log_if_slow(request, time, desk);
+    }
+    desk.times_all.then_some(now)
 }
 
 /// Does what a line of the meta protocol asks for; `None` where it is none.

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::latency::Latencies;
+
 /// A counter. The names are those of memcached's `stats`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Count {
@@ -39,11 +41,15 @@ const N: usize = Count::AuthErrors as usize + 1;
 /// The counters of one thread.
 #[derive(Debug)]
 #[repr(align(128))]
-pub(crate) struct Counts([AtomicU64; N]);
+pub(crate) struct Counts {
+    numbers: [AtomicU64; N],
+    /// The times that requests took.
+    pub(crate) latencies: Latencies,
+}
 
 impl Default for Counts {
     fn default() -> Self {
-        Self([const { AtomicU64::new(0) }; N])
+        Self { numbers: [const { AtomicU64::new(0) }; N], latencies: Latencies::default() }
     }
 }
 
@@ -55,7 +61,7 @@ impl Counts {
 
     #[inline]
     pub(crate) fn add(&self, count: Count, n: u64) {
-        self.0[count as usize].fetch_add(n, Ordering::Relaxed);
+        self.numbers[count as usize].fetch_add(n, Ordering::Relaxed);
     }
 
     /// One of two counters, for what was found and what was not.
@@ -65,10 +71,11 @@ impl Counts {
     }
 
     pub(crate) fn of(&self, count: Count) -> u64 {
-        self.0[count as usize].load(Ordering::Relaxed)
+        self.numbers[count as usize].load(Ordering::Relaxed)
     }
 
     pub(crate) fn reset(&self) {
-        self.0.iter().for_each(|count| count.store(0, Ordering::Relaxed));
+        self.numbers.iter().for_each(|count| count.store(0, Ordering::Relaxed));
+        self.latencies.reset();
     }
 }

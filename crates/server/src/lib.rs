@@ -14,15 +14,18 @@ mod connection;
 mod context;
 mod conversation;
 mod counts;
+mod latency;
 mod listen;
 mod log;
 mod mailbox;
 mod meta;
+mod metrics;
 mod recaches;
 mod rusage;
 mod server;
 mod settings;
 mod slots;
+mod slow;
 mod stats;
 mod stream;
 mod text;
@@ -52,6 +55,15 @@ pub enum Error {
     Listen {
         /// The address.
         address: Address,
+        /// The cause.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The port for metrics cannot be had.
+    #[error("cannot give metrics at {address}: {source}")]
+    Metrics {
+        /// The address.
+        address: std::net::SocketAddr,
         /// The cause.
         #[source]
         source: std::io::Error,

@@ -1,6 +1,7 @@
 //! The server as a whole: it listens, accepts connections, and hands them to its workers.
 
 use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,6 +18,7 @@ use crate::assistant::Assistants;
 use crate::context::{Desk, Shared};
 use crate::listen::{Address, Listener, Listeners};
 use crate::mailbox::{Mailbox, Message};
+use crate::metrics::Metrics;
 use crate::settings::Settings;
 use crate::stream::Stream;
 use crate::text::flush_if_due;
@@ -36,6 +38,9 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// The token of orders.
 const ORDERS: u64 = u64::MAX;
 
+/// The token of the port for metrics.
+const METRICS: u64 = u64::MAX - 1;
+
 /// What can be asked of a server that runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
@@ -54,6 +59,7 @@ pub struct Server {
     mailboxes: Vec<Arc<Mailbox>>,
     workers: Vec<JoinHandle<io::Result<()>>>,
     assistants: Option<Assistants>,
+    metrics: Option<Metrics>,
     orders: (Sender<Order>, Receiver<Order>),
     /// What wakes it for an order.
     bell: Woken,
@@ -87,9 +93,11 @@ impl Server {
             mailboxes: Vec::new(),
             workers: Vec::new(),
             assistants: None,
+            metrics: None,
             orders: channel(),
             bell: woken,
         };
+        server.metrics = server.shared.settings.metrics.map(metrics_at).transpose()?;
         server.start_threads()?;
         Ok(server)
     }
@@ -119,6 +127,11 @@ impl Server {
         &self.shared.addresses
     }
 
+    /// The address at which metrics are read, with the port that the system chose.
+    pub fn metrics(&self) -> Option<SocketAddr> {
+        self.metrics.as_ref().and_then(|metrics| metrics.address().ok())
+    }
+
     /// A hand that gives orders, which threads and signal handlers may have.
     pub fn remote(&self) -> Remote {
         Remote { orders: self.orders.0.clone(), waker: Arc::clone(&self.shared.bell) }
@@ -135,11 +148,16 @@ impl Server {
         for (i, listener) in self.listeners.iter().enumerate() {
             epoll.watch(listener.socket.as_fd(), i as u64, 0, READABLE)?;
         }
+        if let Some(metrics) = &self.metrics {
+            epoll.watch(metrics.as_fd(), METRICS, 0, READABLE)?;
+        }
         let mut events = Events::default();
         'serve: loop {
             epoll.wait(&mut events, Some(TICK))?;
             for event in events.iter() {
-                if let Some(listener) = place_of(event).and_then(|i| self.listeners.get(i)) {
+                if let (METRICS, Some(metrics)) = (event.token, &self.metrics) {
+                    metrics.answer(&self.shared);
+                } else if let Some(listener) = place_of(event).and_then(|i| self.listeners.get(i)) {
                     self.accept(listener);
                 }
             }
@@ -228,6 +246,10 @@ impl Drop for Server {
             let _ = self.finish();
         }
     }
+}
+
+fn metrics_at(address: SocketAddr) -> Result<Metrics, Error> {
+    Metrics::bind(address).map_err(|source| Error::Metrics { address, source })
 }
 
 fn place_of(event: Event) -> Option<usize> {

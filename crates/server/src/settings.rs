@@ -1,5 +1,6 @@
 //! The limits of a server.
 
+use std::net::SocketAddr;
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -38,6 +39,10 @@ pub struct Settings {
     pub users: Option<PathBuf>,
     /// The encryption of the addresses that have it.
     pub tls: Option<TlsSettings>,
+    /// The address at which metrics are read.
+    pub metrics: Option<SocketAddr>,
+    /// The time from which a request counts as slow, and is logged.
+    pub slow: Option<Duration>,
     /// The form of messages to the operator.
     pub log: LogFormat,
 }
@@ -58,6 +63,8 @@ impl Default for Settings {
             allows_shutdown: false,
             users: None,
             tls: None,
+            metrics: None,
+            slow: None,
             log: LogFormat::Text,
         }
     }

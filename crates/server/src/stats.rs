@@ -9,6 +9,7 @@ use larder_store::{Error, Stats};
 
 use crate::context::{Desk, Shared};
 use crate::counts::Count;
+use crate::latency::{Kind, Times};
 use crate::rusage::cpu_times;
 use crate::{Address, MEMCACHED_VERSION};
 
@@ -41,6 +42,10 @@ pub(crate) fn tell(group: Option<&[u8]>, desk: &Desk, stat: Stat<'_>) -> Result<
         }
         Some(b"conns") => {
             connections(shared, stat);
+            return Ok(Told::Group);
+        }
+        Some(b"latency") => {
+            latencies(shared, stat);
             return Ok(Told::Group);
         }
         Some(b"reset") => {
@@ -86,6 +91,26 @@ fn general(shared: &Shared, stats: &Stats, stat: Stat<'_>) {
     stat("total_items", &stats.sets.unwrap_or(0));
     stat("evictions", &stats.evictions.unwrap_or(0));
     stat("reclaimed", &stats.expirations.unwrap_or(0));
+    percentiles("larder_latency", &shared.times(None), stat);
+}
+
+/// The percentiles of times, where there are any.
+fn percentiles(name: &str, times: &Times, stat: Stat<'_>) {
+    for (end, of_ten_thousand) in [("p50", 5000), ("p99", 9900), ("p999", 9990)] {
+        if let Some(time) = times.quantile(of_ten_thousand) {
+            let micros = time.as_nanos().div_ceil(100);
+            stat(&format!("{name}_{end}_us"), &format_args!("{}.{}", micros / 10, micros % 10));
+        }
+    }
+}
+
+/// The times of each kind of requests.
+fn latencies(shared: &Shared, stat: Stat<'_>) {
+    for kind in Kind::ALL {
+        let times = shared.times(Some(kind));
+        stat(&format!("{}_timed", kind.as_str()), &times.count());
+        percentiles(kind.as_str(), &times, stat);
+    }
 }
 
 /// The counters between the connections and the limits, in memcached's order.

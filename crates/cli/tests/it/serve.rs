@@ -321,7 +321,7 @@ fn activated() {
 
 fn logged() {
     let mut child = Command::new(LARDER)
-        .args(["serve", "-p", "0", "-k", "--log", "json"])
+        .args(["serve", "-p", "0", "-k", "--log", "json", "--slow", "1ns", "--metrics", "0"])
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
@@ -336,7 +336,13 @@ fn logged() {
     let serving = next();
     assert_eq!(serving["event"], "serving");
     assert_eq!(serving["store"], "memory:?size=64m");
-    assert!(serving["address"].as_str().unwrap().starts_with("127.0.0.1:"));
+    let address = serving["address"].as_str().unwrap();
+    assert!(address.starts_with("127.0.0.1:"));
+    assert!(next()["message"].as_str().unwrap().starts_with("metrics are at http://127.0.0.1:"));
+    // Each request is slow here; its value is not shown.
+    assert_eq!(ask_at(address, "set k 0 0 6\r\nsecret\r\n"), "STORED\r\n");
+    let slow = next();
+    assert_eq!((&slow["event"], &slow["request"]), (&"slow".into(), &"set k 0 0 6".into()));
     child.kill().unwrap();
     child.wait().unwrap();
 }

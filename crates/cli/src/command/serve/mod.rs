@@ -11,7 +11,7 @@ use std::thread;
 
 use clap::Args;
 use larder_server::{Address, Level, Listeners, LogFormat, Order, Remote, Server, Settings};
-use larder_store::{ByteSize, Reach, StoreUrl};
+use larder_store::{ByteSize, Reach, Span, StoreUrl};
 use sd_notify::NotifyState;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
@@ -80,6 +80,12 @@ pub(crate) struct Arguments {
     /// Encrypt: the files are `-o ssl_chain_cert=FILE,ssl_key=FILE`
     #[arg(short = 'Z', long)]
     enable_ssl: bool,
+    /// Give metrics for Prometheus at this port of 127.0.0.1, or at this address
+    #[arg(long, value_name = "PORT", value_parser = options::metrics)]
+    metrics: Option<std::net::SocketAddr>,
+    /// Log requests that take this long, such as `10ms`
+    #[arg(long, value_name = "TIME")]
+    slow: Option<Span>,
     /// The form of messages on standard error
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "text")]
     log: options::Log,
@@ -127,6 +133,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         };
         let message = format!("serving {shown} on {address}{tls}{open}");
         log.say(Level::Info, "serving", &message, &[("store", &shown), ("address", address)]);
+    }
+    if let Some(address) = server.metrics() {
+        let message = format!("metrics are at http://{address}/metrics");
+        log.say(Level::Info, "metrics", &message, &[("address", &address)]);
     }
     let hands = Hands { remote: server.remote(), sockets, is_shared, log };
     let signals = Signals::new([SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGUSR2])?;
@@ -206,6 +216,8 @@ fn settings(arguments: &Arguments) -> anyhow::Result<(Settings, Vec<String>)> {
         allows_flush: !arguments.disable_flush_all,
         allows_shutdown: arguments.enable_shutdown,
         users: arguments.auth_file.clone(),
+        metrics: arguments.metrics,
+        slow: arguments.slow.map(|Span(time)| time),
         log: arguments.log.into(),
         ..Settings::default()
     };

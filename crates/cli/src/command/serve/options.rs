@@ -1,6 +1,6 @@
 //! The options of memcached that are understood, and those that have no meaning here.
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -215,6 +215,14 @@ pub(super) fn address(text: &str, port: u16) -> Result<SocketAddr, Usage> {
     };
     let found = (host, port).to_socket_addrs().ok().and_then(|mut found| found.next());
     found.ok_or_else(|| Usage(format!("-l {text}: no such host; an address such as 127.0.0.1")))
+}
+
+/// The address of metrics: a port of this host alone, or an address with its port.
+pub(super) fn metrics(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(port) = text.parse::<u16>() {
+        return Ok((Ipv4Addr::LOCALHOST, port).into());
+    }
+    text.parse().map_err(|_| "a port such as 9150, or an address such as 0.0.0.0:9150".into())
 }
 
 /// Permissions in octal.

@@ -1,0 +1,240 @@
+//! Metrics in the text format of Prometheus, over HTTP.
+
+use std::fmt::{Display, Write as _};
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use larder_store::Stats;
+
+use crate::context::Shared;
+use crate::counts::Count;
+use crate::latency::Kind;
+use crate::rusage::cpu_times;
+
+/// The time within which a reader says what it wants and takes it.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The most readers at once.
+const READERS: usize = 4;
+
+/// The longest head of a request, in bytes.
+const MAX_HEAD: usize = 8192;
+
+/// The port at which metrics are read.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    listener: TcpListener,
+    n_readers: Arc<AtomicUsize>,
+}
+
+impl Metrics {
+    pub(crate) fn bind(address: SocketAddr) -> io::Result<Self> {
+        let listener = TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        Ok(Self { listener, n_readers: Arc::default() })
+    }
+
+    /// The address, with the port that the system chose.
+    pub(crate) fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Answers the readers that wait, each by a thread of its own.
+    pub(crate) fn answer(&self, shared: &Arc<Shared>) {
+        while let Ok((socket, _)) = self.listener.accept() {
+            if self.n_readers.load(Ordering::Relaxed) >= READERS {
+                continue;
+            }
+            self.n_readers.fetch_add(1, Ordering::Relaxed);
+            let (shared, n_readers) = (Arc::clone(shared), Arc::clone(&self.n_readers));
+            thread::spawn(move || {
+                // A reader that goes away, or says nothing, is its own fault.
+                let _ = answer(&socket, &shared);
+                n_readers.fetch_sub(1, Ordering::Relaxed);
+            });
+        }
+    }
+}
+
+impl AsFd for Metrics {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+}
+
+fn answer(mut socket: &TcpStream, shared: &Shared) -> io::Result<()> {
+    socket.set_nonblocking(false)?;
+    socket.set_read_timeout(Some(PATIENCE))?;
+    socket.set_write_timeout(Some(PATIENCE))?;
+    let mut head = Vec::new();
+    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+        let mut bytes = [0; 1024];
+        let n = socket.read(&mut bytes)?;
+        head.extend_from_slice(&bytes[..n]);
+        if n == 0 || head.len() > MAX_HEAD {
+            return Ok(());
+        }
+    }
+    let (status, text) = match head.split(|byte| *byte == b' ').collect::<Vec<_>>()[..] {
+        [b"GET", b"/metrics", ..] => match shared.store.stats() {
+            Ok(stats) => ("200 OK", metrics(shared, &stats)),
+            Err(error) => ("503 Service Unavailable", format!("{error}\n")),
+        },
+        [b"GET", ..] => ("404 Not Found", "metrics are at /metrics\n".into()),
+        _ => ("405 Method Not Allowed", "only GET is answered\n".into()),
+    };
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n\
+         Content-Length: {}\r\nConnection: close\r\n\r\n",
+        text.len()
+    );
+    socket.write_all(&[head.as_bytes(), text.as_bytes()].concat())
+}
+
+/// All metrics.
+fn metrics(shared: &Shared, stats: &Stats) -> String {
+    let mut page = Page(String::new());
+    let [user, system] = cpu_times();
+    page.counter(
+        "process_cpu_seconds_total",
+        "Processor time",
+        &[("mode=\"user\"", user.as_secs_f64()), ("mode=\"system\"", system.as_secs_f64())],
+    );
+    let uptime = shared.began.elapsed().as_secs_f64();
+    page.gauge("larder_uptime_seconds", "Time since the server began", uptime);
+    let n_connections = shared.n_connections.load(Ordering::Relaxed);
+    page.gauge("larder_connections", "Connections now", n_connections);
+    let most = shared.settings.connections;
+    page.gauge("larder_connections_limit", "The most connections", most);
+    let count = |count| shared.count(count);
+    let connections = [
+        ("outcome=\"accepted\"", shared.total_connections.load(Ordering::Relaxed)),
+        ("outcome=\"rejected\"", shared.rejected_connections.load(Ordering::Relaxed)),
+    ];
+    page.counter("larder_connections_total", "Connections that came", &connections);
+    page.counter(
+        "larder_connections_ended_total",
+        "Connections that the server ended",
+        &[
+            ("reason=\"idle\"", count(Count::IdleKicks)),
+            ("reason=\"stalled\"", count(Count::StallKicks)),
+        ],
+    );
+    page.gauge("larder_waiting_bytes", "Bytes that wait", shared.waiting_bytes());
+    page.counter(
+        "larder_network_bytes_total",
+        "Bytes over the network",
+        &[
+            ("direction=\"read\"", count(Count::BytesRead)),
+            ("direction=\"written\"", count(Count::BytesWritten)),
+        ],
+    );
+    page.counter(
+        "larder_commands_total",
+        "Commands by outcome",
+        &[
+            ("command=\"get\",outcome=\"hit\"", count(Count::GetHits)),
+            ("command=\"get\",outcome=\"miss\"", count(Count::GetMisses)),
+            ("command=\"set\",outcome=\"\"", count(Count::CmdSet)),
+            ("command=\"cas\",outcome=\"hit\"", count(Count::CasHits)),
+            ("command=\"cas\",outcome=\"miss\"", count(Count::CasMisses)),
+            ("command=\"cas\",outcome=\"other_version\"", count(Count::CasBadval)),
+            ("command=\"delete\",outcome=\"hit\"", count(Count::DeleteHits)),
+            ("command=\"delete\",outcome=\"miss\"", count(Count::DeleteMisses)),
+            ("command=\"incr\",outcome=\"hit\"", count(Count::IncrHits)),
+            ("command=\"incr\",outcome=\"miss\"", count(Count::IncrMisses)),
+            ("command=\"decr\",outcome=\"hit\"", count(Count::DecrHits)),
+            ("command=\"decr\",outcome=\"miss\"", count(Count::DecrMisses)),
+            ("command=\"touch\",outcome=\"hit\"", count(Count::TouchHits)),
+            ("command=\"touch\",outcome=\"miss\"", count(Count::TouchMisses)),
+            ("command=\"flush\",outcome=\"\"", count(Count::CmdFlush)),
+        ],
+    );
+    page.counter(
+        "larder_refused_values_total",
+        "Values that were refused",
+        &[
+            ("reason=\"too_large\"", count(Count::StoreTooLarge)),
+            ("reason=\"no_memory\"", count(Count::StoreNoMemory)),
+        ],
+    );
+    page.counter("larder_logins_total", "Attempts to log in", &[("", count(Count::AuthCmds))]);
+    let failed = [("", count(Count::AuthErrors))];
+    page.counter("larder_logins_failed_total", "Attempts to log in that failed", &failed);
+    for (name, help, number) in [
+        ("larder_items", "Entries in the store", stats.items),
+        ("larder_bytes", "Bytes that entries take", stats.bytes),
+        ("larder_limit_bytes", "Bytes that entries may take", stats.capacity_bytes),
+    ] {
+        if let Some(number) = number {
+            page.gauge(name, help, number);
+        }
+    }
+    for (name, help, number) in [
+        ("larder_evictions_total", "Entries that gave way to others", stats.evictions),
+        ("larder_expirations_total", "Entries whose time passed", stats.expirations),
+    ] {
+        if let Some(number) = number {
+            page.counter(name, help, &[("", number)]);
+        }
+    }
+    page.latencies(shared);
+    page.0
+}
+
+/// The bounds of the histograms, in microseconds.
+const BOUNDS_US: [u64; 16] =
+    [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 100_000, 1_000_000, 10_000_000];
+
+/// The page that is written.
+struct Page(String);
+
+impl Page {
+    fn head(&mut self, name: &str, help: &str, kind: &str) {
+        self.line(format_args!("# HELP {name} {help}."));
+        self.line(format_args!("# TYPE {name} {kind}"));
+    }
+
+    fn line(&mut self, line: impl Display) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.0, "{line}");
+    }
+
+    fn gauge(&mut self, name: &str, help: &str, value: impl Display) {
+        self.head(name, help, "gauge");
+        self.line(format_args!("{name} {value}"));
+    }
+
+    fn counter(&mut self, name: &str, help: &str, values: &[(&str, impl Display)]) {
+        self.head(name, help, "counter");
+        for (labels, value) in values {
+            let labels = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
+            self.line(format_args!("{name}{labels} {value}"));
+        }
+    }
+
+    fn latencies(&mut self, shared: &Shared) {
+        let name = "larder_request_duration_seconds";
+        let help = "Time from the look at a request until its answer is made, of the requests that are timed";
+        self.head(name, help, "histogram");
+        for kind in Kind::ALL {
+            let times = shared.times(Some(kind));
+            let command = kind.as_str();
+            for bound in BOUNDS_US.map(Duration::from_micros) {
+                let (seconds, below) = (bound.as_secs_f64(), times.below(bound));
+                self.line(format_args!(
+                    "{name}_bucket{{command=\"{command}\",le=\"{seconds}\"}} {below}"
+                ));
+            }
+            let (count, sum) = (times.count(), times.sum.as_secs_f64());
+            self.line(format_args!("{name}_bucket{{command=\"{command}\",le=\"+Inf\"}} {count}"));
+            self.line(format_args!("{name}_sum{{command=\"{command}\"}} {sum}"));
+            self.line(format_args!("{name}_count{{command=\"{command}\"}} {count}"));
+        }
+    }
+}
