@@ -32,6 +32,11 @@ bench-segment *parts:
 bench-load:
     cargo bench -p larder-bench --bench load
 
+# larder serve beside memcached, pogocache and Pelikan's segcache where they are installed, and an echo of the same
+# bytes as the floor, in seven minutes; or parts of it: just bench-serve get/100b set/1k/c40; needs two processors
+bench-serve *cells:
+    cargo bench -p larder-bench --bench serve -- {{ cells }}
+
 # Whether verdicts are right: 30 real comparisons of a store with itself and 30 with one slowed by 10 %; 15 minutes at most, far less on an idle machine
 verdicts *arguments:
     cargo bench -p larder-bench --bench verdicts -- {{ arguments }}
