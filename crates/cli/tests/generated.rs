@@ -72,7 +72,7 @@ fn the_page_on_engines_is_up_to_date() {
     for engine in CATALOG.iter() {
         let (scheme, summary) = (engine.scheme, cell(engine.summary));
         let sources: Vec<_> =
-            engine.recipes.iter().map(|recipe| format!("`{}`", source(recipe))).collect();
+            engine.recipes.iter().filter_map(source).map(|source| format!("`{source}`")).collect();
         let package = if sources.is_empty() { "–".into() } else { sources.join(", ") };
         // An anchor has no signs of its heading.
         let anchor = scheme.replace('+', "");
@@ -176,20 +176,21 @@ fn setup_brings_the_package_that_every_recipe_names() {
             }
             Source::Setup(name) => extras.contains(&name),
             Source::Feature(_) => false,
-            // The maker's page tells how to install it, and `setup.sh` does not.
-            Source::Page(_) => true,
+            // The maker's page tells how to install it, and `setup.sh` does not. Larder is built, not installed.
+            Source::Page(_) | Source::Own => true,
         };
         assert!(is_brought, "setup.sh leaves out {:?}", recipe.source);
     }
 }
 
-/// The package with a program, in the short form of a table.
-fn source(recipe: &Recipe) -> String {
+/// The package with a program, in the short form of a table; `None` where no package is needed.
+fn source(recipe: &Recipe) -> Option<String> {
     match recipe.source {
-        Source::Debian(package) => package.into(),
-        Source::Setup(name) => format!("--with {name}"),
+        Source::Debian(package) => Some(package.into()),
+        Source::Setup(name) => Some(format!("--with {name}")),
         Source::Feature(_) => unreachable!("the tests are built with every engine"),
-        Source::Page(_) => format!("{} of its maker", recipe.program),
+        Source::Page(_) => Some(format!("{} of its maker", recipe.program)),
+        Source::Own => None,
     }
 }
 

@@ -95,7 +95,8 @@ pub struct Recipe {
     pub role: Role,
     /// The program's name in the option `server`; empty for the server that is started by default.
     pub server: &'static str,
-    /// The program, looked for on `PATH` and among the daemons; for [`Source::Setup`], a file in its folder.
+    /// The program, looked for on `PATH` and among the daemons; for [`Source::Setup`], a file in its folder; for
+    /// [`Source::Own`], first the program of this process.
     pub program: &'static str,
     /// Folders beyond `PATH` in which the program may lie. A `*` stands for a version, and the newest is taken.
     pub folders: &'static [&'static str],
@@ -125,6 +126,8 @@ pub enum Source {
     Feature(&'static str),
     /// No registry: a person follows the instructions on this page.
     Page(&'static str),
+    /// Larder itself: the program `larder`, which this process may be.
+    Own,
 }
 
 impl Source {
@@ -137,6 +140,9 @@ impl Source {
                 format!("cargo build --release --features larder-engines/{name}")
             }
             Self::Page(address) => format!("see {address}"),
+            Self::Own => {
+                "cargo build --release; then put target/release/larder on PATH or name it by LARDER_PROGRAM".into()
+            }
         }
     }
 }

@@ -16,22 +16,22 @@ pub use port::{free_port, on_free_port};
 pub use private::{random_password, write_private};
 pub use server::{Server, end_all, last_words, run};
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use larder_store::{Error, Recipe, Result, Source};
 
+/// The environment variable with the path of the program `larder`, for servers of Larder's own.
+const OWN_PROGRAM: &str = "LARDER_PROGRAM";
+
 /// The path of a recipe's program; the error names the command that installs it.
 pub fn find(engine: &'static str, recipe: &Recipe) -> Result<PathBuf> {
     let found = match recipe.source {
-        Source::Debian(_) | Source::Page(_) => {
-            let path = std::env::var_os("PATH").unwrap_or_default();
-            let daemons = ["/usr/local/sbin", "/usr/sbin"].map(PathBuf::from);
-            let versions = recipe.folders.iter().flat_map(|pattern| folders(pattern));
-            std::env::split_paths(&path)
-                .chain(daemons)
-                .chain(versions)
-                .map(|directory| directory.join(recipe.program))
-                .find(|file| is_program(file))
+        Source::Debian(_) | Source::Page(_) => installed(recipe),
+        Source::Own => {
+            let named = std::env::var_os(OWN_PROGRAM).filter(|named| !named.is_empty());
+            let this = std::env::current_exe().ok();
+            own(engine, recipe, named, this)?
         }
         Source::Setup(name) => {
             let file = data_folder().map(|folder| folder.join(name).join(recipe.program));
@@ -44,6 +44,43 @@ pub fn find(engine: &'static str, recipe: &Recipe) -> Result<PathBuf> {
         what: format!("{} is not installed: {}", recipe.program, recipe.source.command()),
         source: None,
     })
+}
+
+/// A program on `PATH`, among the daemons, or in the recipe's own folders.
+fn installed(recipe: &Recipe) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let daemons = ["/usr/local/sbin", "/usr/sbin"].map(PathBuf::from);
+    let versions = recipe.folders.iter().flat_map(|pattern| folders(pattern));
+    std::env::split_paths(&path)
+        .chain(daemons)
+        .chain(versions)
+        .map(|directory| directory.join(recipe.program))
+        .find(|file| is_program(file))
+}
+
+/// The program `larder`: the `named` one, or else `this` program if it has that name, or else an installed one.
+fn own(
+    engine: &'static str,
+    recipe: &Recipe,
+    named: Option<OsString>,
+    this: Option<PathBuf>,
+) -> Result<Option<PathBuf>> {
+    if let Some(named) = named {
+        // A server starts in a directory of its own, where a relative path means another file.
+        let file = std::path::absolute(&named).ok().filter(|file| is_program(file));
+        return file.map(Some).ok_or_else(|| {
+            let what = format!(
+                "{OWN_PROGRAM}={} is no program; name a build of {}",
+                named.to_string_lossy(),
+                recipe.program
+            );
+            Error::Unavailable { engine, what, source: None }
+        });
+    }
+    let is_larder = |file: &PathBuf| {
+        file.file_name().is_some_and(|name| name == recipe.program) && is_program(file)
+    };
+    Ok(this.filter(is_larder).or_else(|| installed(recipe)))
 }
 
 /// The folder into which `setup.sh --with` puts programs without a system package: `larder` in the user's data folder.
@@ -79,6 +116,31 @@ pub fn is_program(file: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_program_of_larder_is_the_named_one_or_this_one() {
+        let recipe = Recipe {
+            source: Source::Own,
+            ..Recipe::new(larder_store::Role::Server, "larder-of-a-test", "")
+        };
+        let scratch = crate::scratch::ScratchDir::create("own").unwrap();
+        let [named, this, other] = ["named", "larder-of-a-test", "other-name"].map(|name| {
+            let file = scratch.path().join(name);
+            std::os::unix::fs::symlink("/bin/sh", &file).unwrap();
+            file
+        });
+        let found = |named: Option<&PathBuf>, this: &PathBuf| {
+            own("test", &recipe, named.map(|it| it.clone().into()), Some(this.clone())).unwrap()
+        };
+        assert_eq!(found(Some(&named), &this), Some(named));
+        assert_eq!(found(None, &this), Some(this.clone()));
+        assert_eq!(found(None, &other), None);
+        let missing = own("test", &recipe, Some("/no/larder".into()), Some(this)).unwrap_err();
+        assert_eq!(
+            missing.to_string(),
+            "test: LARDER_PROGRAM=/no/larder is no program; name a build of larder-of-a-test"
+        );
+    }
 
     #[test]
     fn of_several_versions_the_newest_comes_first() {
