@@ -3,19 +3,30 @@
 use larder_protocol::key::MAX_KEY_LEN;
 
 use super::config::{MemcachedConfig, MemcachedProgram};
+use super::trial::Trial;
 
 /// The abilities of a server, compared with memcached's; sessions refuse the rest.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts, not one state")]
 pub(super) struct Abilities {
+    /// The server keeps the entries that are set.
+    pub(super) stores: bool,
+    /// The server keeps the flags of an entry.
+    pub(super) flags: bool,
     /// Entries expire, and are then absent for every command.
     pub(super) ttl: bool,
+    /// The server tells the remaining TTL, where the protocol can.
+    pub(super) ttl_left: bool,
     /// The server takes a negative number for a TTL that has passed.
     pub(super) negative_ttl: bool,
     pub(super) touch: bool,
     pub(super) get_and_touch: bool,
     pub(super) append: bool,
     pub(super) incr: bool,
+    /// The lease of an absent key has a version, by which its holder fills the key.
+    pub(super) leases: bool,
+    /// The server knows whether an entry was read before.
+    pub(super) tells_hits: bool,
     /// The server takes requests before it has answered those before.
     pub(super) pipeline: bool,
     /// The server makes room by dropping entries.
@@ -24,6 +35,10 @@ pub(super) struct Abilities {
     pub(super) tells_limit: bool,
     /// The server counts its entries correctly.
     pub(super) counts_items: bool,
+    /// The server knows the bytes of its entries.
+    pub(super) counts_bytes: bool,
+    /// The server knows its evictions and its capacity.
+    pub(super) counts_evictions: bool,
     /// The longest key.
     pub(super) max_key_len: usize,
 }
@@ -31,20 +46,28 @@ pub(super) struct Abilities {
 impl Abilities {
     pub(super) fn of(config: &MemcachedConfig) -> Self {
         let whole = Self {
+            stores: true,
+            flags: true,
             ttl: true,
+            ttl_left: true,
             negative_ttl: true,
             touch: true,
             get_and_touch: true,
             append: true,
             incr: true,
+            leases: true,
+            tells_hits: true,
             pipeline: true,
             evicts: true,
             tells_limit: true,
             counts_items: true,
+            counts_bytes: true,
+            counts_evictions: true,
             max_key_len: MAX_KEY_LEN,
         };
         match config.server {
-            MemcachedProgram::Memcached => whole,
+            // The store behind `larder serve` decides the rest, and a trial finds it.
+            MemcachedProgram::Memcached | MemcachedProgram::Larder => whole,
             // The proxy closes the connection after `gat`. It passes on all other requests of a session; statistics and
             // the flush go to the servers behind it.
             MemcachedProgram::Twemproxy => {
@@ -65,8 +88,27 @@ impl Abilities {
                 evicts: false,
                 tells_limit: !config.cuts_values(),
                 counts_items: false,
+                counts_bytes: false,
+                counts_evictions: false,
                 max_key_len: super::innodb::KEY_COLUMN,
+                ..whole
             },
+        }
+    }
+
+    /// The abilities where a node is a `larder serve`. Its clients have leases only where a trial has shown it.
+    pub(super) fn of_larder(self, trial: Option<Trial>) -> Self {
+        let this = Self { leases: false, tells_hits: false, ..self };
+        let Some(trial) = trial else { return this };
+        Self {
+            stores: trial.stores,
+            flags: trial.flags,
+            ttl: trial.ttl,
+            ttl_left: trial.ttl_left,
+            leases: trial.leases,
+            counts_items: trial.counts_items,
+            counts_bytes: trial.counts_bytes,
+            ..this
         }
     }
 }

@@ -20,9 +20,13 @@ const CHUNK_MIN: u64 = 64 << 10;
 /// The smallest item limit that memcached takes, in bytes.
 const ITEM_MIN: u64 = 1 << 10;
 
+/// The largest item limit that `larder serve` takes, in bytes.
+const ITEM_MAX_OF_LARDER: u64 = 1 << 30;
+
 /// Options that say how a server is started, and so mean nothing for one that runs already.
-const FOR_MANAGED: [&str; 14] = [
+const FOR_MANAGED: [&str; 15] = [
     "server",
+    "store",
     "m",
     "item_size",
     "i",
@@ -47,6 +51,9 @@ const NOT_FOR_INNODB: [&str; 6] =
 /// Options that twemproxy does not let a user choose.
 const NOT_FOR_TWEMPROXY: [&str; 1] = ["distribution"];
 
+/// Options that only `larder serve` has.
+const FOR_LARDER: [&str; 1] = ["store"];
+
 /// The widest VARCHAR: a row of MySQL has 65,535 bytes, and its other columns need some of them.
 const VARCHAR_MAX: u32 = 65_000;
 
@@ -62,12 +69,18 @@ const BUFFER_POOL_MIN: u64 = 5 * MIB;
 pub(super) struct MemcachedConfig {
     /// The server that is started. `memcached`: memcached itself. `innodb`: MySQL 5.6 of 2013 (GPL v2, no longer
     /// maintained) with its memcached plugin, which keeps values in a column of a table. `twemproxy`: `nodes` memcached
-    /// and a proxy before them that places the keys.
+    /// and a proxy before them that places the keys. `larder`: Larder's own `larder serve`, over the store of `store`.
     pub(super) server: MemcachedProgram,
+    /// Of `server=larder`: the store behind the server. An engine alone, such as `memory`, `mmap` or `lmdb`, is a
+    /// temporary store with the size of `m`. A URL has options of its own, with `&` as `%26` and `|` as `%7C`:
+    /// `store=lmdb:/var/lib/cache?sync=on%26size=1g`.
+    pub(super) store: String,
     /// Memory for the items of each server that is started, as memcached's -m: `64m`, `1g`. A bare number below
-    /// 65536 is mebibytes, as for memcached itself.
+    /// 65536 is mebibytes, as for memcached itself. With `server=larder`: the size of a new store, if the store takes a
+    /// size and its URL names none.
     pub(super) m: ByteSize,
-    /// Largest item, key and header included, of a server that is started, as memcached's -I. Also `i`.
+    /// Largest item, key and header included, of a server that is started, as memcached's -I. Also `i`. With
+    /// `server=larder`: the largest value.
     #[serde(alias = "i")]
     pub(super) item_size: ByteSize,
     /// Worker threads of each server that is started, as memcached's -t.
@@ -85,8 +98,8 @@ pub(super) struct MemcachedConfig {
     pub(super) ca: Option<String>,
     /// Take any certificate. A host in between can then read and change everything.
     pub(super) insecure: bool,
-    /// The protocol: `text`, `meta`, or `auto`: meta where every server speaks it (memcached 1.6.13 and later).
-    /// Only meta tells the remaining TTL, and has versions.
+    /// The protocol: `text`, `meta`, or `auto`: meta where every server speaks it (memcached 1.6.13 and later, and
+    /// `larder serve` over a store that knows the remaining TTL). Only meta tells the remaining TTL, and has versions.
     pub(super) protocol: Protocol,
     /// `session` keeps connections; `operation` opens a connection for every operation and closes it afterwards.
     pub(super) connect: Connect,
@@ -128,6 +141,7 @@ pub(super) enum MemcachedProgram {
     Memcached,
     Innodb,
     Twemproxy,
+    Larder,
 }
 
 impl MemcachedProgram {
@@ -137,7 +151,13 @@ impl MemcachedProgram {
             Self::Memcached => "memcached",
             Self::Innodb => "innodb",
             Self::Twemproxy => "twemproxy",
+            Self::Larder => "larder",
         }
+    }
+
+    /// Whether the server may speak the meta protocol.
+    pub(super) fn may_speak_meta(self) -> bool {
+        matches!(self, Self::Memcached | Self::Larder)
     }
 }
 
@@ -174,6 +194,7 @@ impl Default for MemcachedConfig {
     fn default() -> Self {
         Self {
             server: MemcachedProgram::Memcached,
+            store: "memory".into(),
             m: ByteSize(64 * MIB),
             item_size: ByteSize(MIB),
             server_threads: 4,
@@ -229,14 +250,7 @@ impl MemcachedConfig {
             let reason = "option `max_connections`: 0 connections reach no server; write 1024";
             return Err(invalid(reason.into()));
         }
-        let ByteSize(item_size) = config.item_size;
-        if item_size != whole_chunks(item_size) {
-            return Err(invalid(format!(
-                "option `item_size`: {item_size} makes memcached cut items into chunks of {}; write {}k",
-                config.chunk_max(),
-                whole_chunks(item_size) / ITEM_MIN
-            )));
-        }
+        config.check_item_size()?;
         config.check_server(url)?;
         if config.timeout.0.is_zero() {
             return Err(invalid("option `timeout`: 0s leaves no time to answer; write 5s".into()));
@@ -244,24 +258,47 @@ impl MemcachedConfig {
         Ok(config)
     }
 
+    /// Refuses a largest item that the server to start does not take, or takes only in pieces.
+    fn check_item_size(&self) -> Result<()> {
+        let refuse = |reason: String| Err(Error::InvalidOptions { engine: SCHEME, reason });
+        let ByteSize(item_size) = self.item_size;
+        if self.server == MemcachedProgram::Larder {
+            if !(ITEM_MIN..=ITEM_MAX_OF_LARDER).contains(&item_size) {
+                return refuse(format!("option `item_size`: {item_size} is not 1 KiB to 1 GiB"));
+            }
+        } else if item_size != whole_chunks(item_size) {
+            return refuse(format!(
+                "option `item_size`: {item_size} makes memcached cut items into chunks of {}; write {}k",
+                self.chunk_max(),
+                whole_chunks(item_size) / ITEM_MIN
+            ));
+        }
+        Ok(())
+    }
+
     /// Refuses options that the server to start does not have.
     fn check_server(&self, url: &StoreUrl) -> Result<()> {
         let refuse = |reason: String| Err(Error::InvalidOptions { engine: SCHEME, reason });
         let is_innodb = self.server == MemcachedProgram::Innodb;
-        let has_not: &[&str] = match self.server {
-            MemcachedProgram::Memcached => &FOR_INNODB,
-            MemcachedProgram::Innodb => &NOT_FOR_INNODB,
-            MemcachedProgram::Twemproxy => &[&FOR_INNODB[..], &NOT_FOR_TWEMPROXY].concat(),
+        let has_not: &[&[&str]] = match self.server {
+            MemcachedProgram::Memcached => &[&FOR_INNODB, &FOR_LARDER],
+            MemcachedProgram::Innodb => &[&NOT_FOR_INNODB, &FOR_LARDER],
+            MemcachedProgram::Twemproxy => &[&FOR_INNODB, &FOR_LARDER, &NOT_FOR_TWEMPROXY],
+            MemcachedProgram::Larder => &[&FOR_INNODB],
         };
-        if let Some(name) = has_not.iter().find(|name| url.option(name).is_some()) {
+        let mut has_not = has_not.iter().copied().flatten();
+        if let Some(name) = has_not.find(|name| url.option(name).is_some()) {
             let server = self.server.as_str();
             return refuse(format!(
                 "option `{name}` means nothing for server={server}; leave it out"
             ));
         }
-        if self.server != MemcachedProgram::Memcached && self.protocol == Protocol::Meta {
+        if !self.server.may_speak_meta() && self.protocol == Protocol::Meta {
             let server = self.server.as_str();
             return refuse(format!("option `protocol`: server={server} speaks text only"));
+        }
+        if self.server == MemcachedProgram::Larder && self.server_threads == 0 {
+            return refuse("option `server_threads`: 0 threads answer nobody; write 4".into());
         }
         if !is_innodb {
             return Ok(());
@@ -371,7 +408,16 @@ mod tests {
             ("memcached:?max_connections=0", "0 connections reach no server"),
             ("memcached://h1?max_connections=9", "is for servers that larder starts"),
             ("memcached:?timeout=0", "write 5s"),
-            ("memcached:?server=mysql", "`mysql` is not one of memcached, innodb, twemproxy"),
+            (
+                "memcached:?server=mysql",
+                "`mysql` is not one of memcached, innodb, twemproxy, larder",
+            ),
+            ("memcached:?store=mmap", "`store` means nothing for server=memcached"),
+            ("memcached://h1?store=mmap", "option `store` is for servers that larder starts"),
+            ("memcached:?server=larder&flush=1", "`flush` means nothing for server=larder"),
+            ("memcached:?server=larder&tls=on", "server=larder has none"),
+            ("memcached:?server=larder&item_size=2g", "2147483648 is not 1 KiB to 1 GiB"),
+            ("memcached:?server=larder&server_threads=0", "write 4"),
             (
                 "memcached://h1?server=twemproxy",
                 "option `server` is for servers that larder starts",
@@ -400,7 +446,10 @@ mod tests {
             ),
             ("memcached:?server=twemproxy&distribution=ketama", "`distribution` means nothing"),
             ("memcached:?protocol=binary", "not one of auto, text, meta"),
-            ("memcached:?memory=1g", "unknown option `memory`; known: server, m, i, item_size"),
+            (
+                "memcached:?memory=1g",
+                "unknown option `memory`; known: server, store, m, i, item_size",
+            ),
         ] {
             let error = read(url).unwrap_err().to_string();
             assert!(error.contains(needle), "{url}: {error}");

@@ -84,7 +84,7 @@ pub(super) fn start(config: &MemcachedConfig) -> Result<Started> {
         nodes: vec![node],
         version: Some("InnoDB memcached plugin".into()),
         settings: settings(config),
-        data: Some(path.join(DATA)),
+        data: vec![path.join(DATA)],
         ..Started::default()
     })
 }

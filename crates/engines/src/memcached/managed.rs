@@ -1,4 +1,4 @@
-//! Starts memcached, and the proxy before it or the server in its place.
+//! Starts memcached, and the proxy before it or a server in its place.
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -6,17 +6,18 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use larder_host::managed::{self, Account, Server};
+use larder_host::scratch::{Place, ScratchDir};
 use larder_protocol::ketama::DEFAULT_PORT;
-use larder_store::{ByteSize, Error, Result};
+use larder_store::{ByteSize, Catalog, Error, Result, StoreUrl};
 use rustls::ClientConfig;
 
 use super::address::Node;
 use super::config::{CHUNK_MAX, MIB, MemcachedConfig, MemcachedProgram};
-use super::{RECIPE, SCHEME, encryption, innodb, survey, twemproxy};
+use super::trial::Trial;
+use super::{RECIPE, SCHEME, encryption, innodb, larder, survey, twemproxy};
 use crate::certificate::Certificates;
 use crate::network::{self, SOCKET_FILE};
-use larder_host::managed::{self, Account, Server};
-use larder_host::scratch::ScratchDir;
 
 /// The longest wait for a memcached's first answer; it takes some milliseconds.
 pub(super) const START: Duration = Duration::from_secs(10);
@@ -41,12 +42,20 @@ pub(super) struct Started {
     pub(super) version: Option<String>,
     /// Settings that no server reports.
     pub(super) settings: Vec<(&'static str, String)>,
-    /// The folder of the values, if they lie on a disk.
-    pub(super) data: Option<PathBuf>,
+    /// The files and folders of the values, if they lie on a disk.
+    pub(super) data: Vec<PathBuf>,
+    /// Directories beside those of the servers, which vanish after the servers have ended.
+    pub(super) places: Vec<Place>,
+    /// The facts that an entry has shown of the store behind a `larder serve`.
+    pub(super) trial: Option<Trial>,
 }
 
 /// Starts the servers that the options name, and waits until they answer.
-pub(super) fn start(config: &MemcachedConfig) -> Result<Started> {
+pub(super) fn start(
+    config: &MemcachedConfig,
+    url: &StoreUrl,
+    catalog: &Catalog,
+) -> Result<Started> {
     match config.server {
         MemcachedProgram::Memcached => {
             let (servers, nodes) = start_nodes(config)?.into_iter().unzip();
@@ -54,6 +63,7 @@ pub(super) fn start(config: &MemcachedConfig) -> Result<Started> {
         }
         MemcachedProgram::Innodb => innodb::start(config),
         MemcachedProgram::Twemproxy => twemproxy::start(config),
+        MemcachedProgram::Larder => larder::start(config, url, catalog),
     }
 }
 
@@ -73,13 +83,19 @@ pub(super) fn start_nodes(config: &MemcachedConfig) -> Result<Vec<(Server, Node)
                 if config.socket { socket_node(&path) } else { port_node(&path, tls.as_ref())? };
             survey::answers(&Arc::new(node.clone()), config.timeout.0).then_some(node)
         })?;
-        // The node's real name differs from run to run. Under this name the node has the same keys in every run: those
-        // of 127.0.0.1:11211, 127.0.0.1:11212 … in a pool.
-        node.pool_host = Ipv4Addr::LOCALHOST.to_string();
-        node.pool_port = DEFAULT_PORT + number;
+        place_in_pool(&mut node, number);
         Ok((server, node))
     });
     nodes.collect()
+}
+
+/// Gives a node the place in its pool that goes with its number.
+///
+/// The node's real name differs from run to run. Under this name the node has the same keys in every run: those of
+/// 127.0.0.1:11211, 127.0.0.1:11212 … in a pool.
+pub(super) fn place_in_pool(node: &mut Node, number: u16) {
+    node.pool_host = Ipv4Addr::LOCALHOST.to_string();
+    node.pool_port = DEFAULT_PORT + number;
 }
 
 fn launch(config: &MemcachedConfig, certificates: Option<&Certificates>) -> Result<Server> {
@@ -127,7 +143,8 @@ fn launch(config: &MemcachedConfig, certificates: Option<&Certificates>) -> Resu
     Server::start(SCHEME, command, directory, account.as_ref()).map(Server::without_grace)
 }
 
-fn socket_node(directory: &Path) -> Node {
+/// The node of a server on a socket in this directory.
+pub(super) fn socket_node(directory: &Path) -> Node {
     Node::unix(&directory.join(SOCKET_FILE).to_string_lossy())
 }
 

@@ -5,8 +5,9 @@
 //! part that does not fit the receive buffer is read into the caller's directly. No error of a server is swallowed, and
 //! a connection whose answer did not come to its end is not used again.
 //!
-//! Two other servers speak part of the protocol, and are started where the URL says so: MySQL's plugin over InnoDB
-//! ([`innodb`]), and a proxy before a pool ([`twemproxy`]). [`abilities`] has the operations that each leaves out.
+//! Three other servers speak the protocol or a part of it, and are started where the URL says so: MySQL's plugin over
+//! InnoDB ([`innodb`]), a proxy before a pool ([`twemproxy`]), and `larder serve` over any store ([`larder`]).
+//! [`abilities`] has the operations that each leaves out; [`trial`] finds those of the store behind a `larder serve`.
 
 mod abilities;
 mod address;
@@ -16,6 +17,7 @@ mod encryption;
 mod exchange;
 mod innodb;
 mod keys;
+mod larder;
 mod leases;
 mod managed;
 mod many;
@@ -26,6 +28,7 @@ mod request;
 mod session;
 mod store;
 mod survey;
+mod trial;
 mod twemproxy;
 mod write_many;
 
@@ -53,6 +56,15 @@ const INNODB: Recipe = Recipe {
 const TWEMPROXY: Recipe =
     Recipe { server: "twemproxy", ..Recipe::server("nutcracker", "nutcracker") };
 
+/// Larder's own server.
+const LARDER: Recipe = Recipe {
+    role: Role::Server,
+    server: "larder",
+    program: "larder",
+    folders: &[],
+    source: Source::Own,
+};
+
 /// The engine as the catalog lists it.
 pub(crate) const ENGINE: Engine = Engine {
     scheme: SCHEME,
@@ -62,7 +74,7 @@ pub(crate) const ENGINE: Engine = Engine {
     medium: Medium::Memory,
     capacity_option: Some("m"),
     connections_option: Some("max_connections"),
-    recipes: &[RECIPE, INNODB, TWEMPROXY],
+    recipes: &[RECIPE, INNODB, TWEMPROXY, LARDER],
     options: config::schema,
     open: store::open,
 };

@@ -112,7 +112,10 @@ impl Session for MemcachedSession {
     /// The server's own time since the last access is left out: it counts from the set until the entry is read often.
     fn look(&mut self, key: &[u8]) -> Result<Option<Facts>> {
         if self.shared.speaks_meta() {
-            return self.on_node_of(key, |connection| connection.look(key));
+            let found = self.on_node_of(key, |connection| connection.look(key))?;
+            let was_hit =
+                |facts: &Facts| facts.was_hit.filter(|_| self.shared.abilities().tells_hits);
+            return Ok(found.map(|facts| Facts { was_hit: was_hit(&facts), ..facts }));
         }
         let mut value = std::mem::take(&mut self.large);
         let meta = self.get(key, &mut value);
@@ -250,7 +253,7 @@ impl Session for MemcachedSession {
     }
 
     fn leases(&mut self) -> Option<&mut dyn Leases> {
-        if self.shared.has_versions() { Some(self) } else { None }
+        if self.shared.has_leases() { Some(self) } else { None }
     }
 
     fn pipeline(&mut self) -> Option<&mut dyn Pipeline> {

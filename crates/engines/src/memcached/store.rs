@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use larder_protocol::ketama::{Ketama, PoolServer};
 use larder_store::{
-    Capabilities, Catalog, Durability, Error, FileSystem, Ownership, Reach, Result, Session, Stats,
-    Store, StoreInfo, StoreUrl, Waits,
+    Capabilities, Catalog, Error, FileSystem, Ownership, Reach, Result, Session, Stats, Store,
+    StoreInfo, StoreUrl, Waits,
 };
 
 use super::abilities::Abilities;
@@ -24,9 +24,10 @@ use crate::network::{self, agreed};
 use larder_host::disk;
 use larder_host::managed::{Server, end_all};
 use larder_host::relay::{Destination, Relay};
+use larder_host::scratch::Place;
 
-/// Settings that are read from the servers, by memcached's own names.
-const READ_BACK: [&str; 10] = [
+/// Settings that are read from the servers, by memcached's own names and those of `larder serve`.
+const READ_BACK: [&str; 11] = [
     "maxbytes",
     "maxconns",
     "item_size_max",
@@ -37,17 +38,18 @@ const READ_BACK: [&str; 10] = [
     "growth_factor",
     "chunk_size",
     "lru_maintainer_thread",
+    "assistants",
 ];
 
 /// The settings among them that mean something in MySQL's plugin.
 const READ_BACK_OF_INNODB: [&str; 3] = ["maxconns", "num_threads", "cas_enabled"];
 
 /// Opens the pool that a URL names, or starts one.
-pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
+pub(super) fn open(url: &StoreUrl, catalog: &Catalog) -> Result<Arc<dyn Store>> {
     let config = MemcachedConfig::from_url(url)?;
     let named = Node::from_url(url, config.encryption()?.as_ref())?;
     let mut started = if named.is_empty() {
-        managed::start(&config)?
+        managed::start(&config, url, catalog)?
     } else {
         Started { nodes: named, ..Started::default() }
     };
@@ -67,8 +69,7 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
         let through = nodes.iter().zip(relay.addresses());
         nodes = through.map(|(node, address)| Arc::new(node.through(*address))).collect();
     }
-    let servers = std::mem::take(&mut started.servers);
-    let shared = Shared::new(nodes, behind, servers, relay, &surveys, &config)?;
+    let shared = Shared::new(nodes, behind, &mut started, relay, &surveys, &config)?;
     let info = shared.describe(url, &surveys, &config, started);
     Ok(Arc::new(MemcachedStore { shared: Arc::new(shared), info }))
 }
@@ -94,6 +95,8 @@ pub(super) struct Shared {
     pub(super) requests: Counters<Requests>,
     relay: Option<Relay>,
     servers: Vec<Server>,
+    /// Directories that vanish after the servers have ended.
+    _places: Vec<Place>,
 }
 
 impl Shared {
@@ -101,7 +104,7 @@ impl Shared {
     fn new(
         nodes: Vec<Arc<Node>>,
         behind: Vec<Arc<Node>>,
-        servers: Vec<Server>,
+        started: &mut Started,
         relay: Option<Relay>,
         surveys: &[Result<Survey>],
         config: &MemcachedConfig,
@@ -112,8 +115,12 @@ impl Shared {
         }
         let wire = match config.protocol {
             Protocol::Text => Wire::Text,
-            _ if config.server != MemcachedProgram::Memcached => Wire::Text,
+            _ if !config.server.may_speak_meta() => Wire::Text,
             Protocol::Auto if !told.iter().all(|survey| survey.speaks_meta) => Wire::Text,
+            // By meta, a TTL that the store does not know would read as none.
+            Protocol::Auto if started.trial.is_some_and(|it| it.stores && !it.ttl_left) => {
+                Wire::Text
+            }
             Protocol::Auto | Protocol::Meta => Wire::Meta,
         };
         let setting = |survey: &Survey, name: &str| survey.settings.get(name).cloned();
@@ -140,6 +147,9 @@ impl Shared {
             });
         let n_connections = AtomicU64::new(0);
         let mut abilities = Abilities::of(config);
+        if told.iter().any(|survey| survey.larder.is_some()) {
+            abilities = abilities.of_larder(started.trial);
+        }
         abilities.get_and_touch &= wire == Wire::Meta || told.iter().all(|survey| survey.has_gat);
         Ok(Self {
             nodes,
@@ -151,7 +161,8 @@ impl Shared {
             n_connections,
             requests: Counters::default(),
             relay,
-            servers,
+            servers: std::mem::take(&mut started.servers),
+            _places: std::mem::take(&mut started.places),
         })
     }
 
@@ -192,6 +203,11 @@ impl Shared {
     /// Whether every node keeps versions, and tells them.
     pub(super) fn has_versions(&self) -> bool {
         self.has_versions
+    }
+
+    /// Whether a lease has a version, by which its holder fills the key.
+    pub(super) fn has_leases(&self) -> bool {
+        self.has_versions && self.abilities.leases
     }
 
     /// Whether sessions speak the meta protocol.
@@ -240,12 +256,18 @@ impl Shared {
         let mut settings = BTreeMap::new();
         let read_back = match config.server {
             MemcachedProgram::Innodb => &READ_BACK_OF_INNODB[..],
-            MemcachedProgram::Memcached | MemcachedProgram::Twemproxy => &READ_BACK,
+            MemcachedProgram::Memcached
+            | MemcachedProgram::Twemproxy
+            | MemcachedProgram::Larder => &READ_BACK,
         };
         for name in read_back.iter().copied() {
             let values = told.iter().map(|(node, survey)| (*node, survey.settings.get(name)));
             settings.extend(agreed(values).map(|value| (name.to_owned(), value)));
         }
+        let stores = told.iter().map(|(node, survey)| {
+            (*node, survey.larder.as_ref().map(|larder| larder.store.as_str()))
+        });
+        settings.extend(agreed(stores).map(|store| ("larder_store".to_owned(), store)));
         let shown = |nodes: Vec<&Node>| {
             nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
         };
@@ -277,7 +299,7 @@ impl Shared {
             (Some(number), Some(words)) => Some(format!("{words}, memcached {number}")),
             (version, _) => version,
         };
-        let file_system = started.data.as_ref().and_then(|data| disk::file_system(data).ok());
+        let file_system = started.data.first().and_then(|data| disk::file_system(data).ok());
         let is_memory = file_system.as_ref().is_some_and(FileSystem::is_memory);
         StoreInfo {
             scheme: SCHEME,
@@ -286,9 +308,15 @@ impl Shared {
             settings,
             durability: match config.server {
                 MemcachedProgram::Innodb => innodb::durability(config, is_memory),
-                MemcachedProgram::Memcached | MemcachedProgram::Twemproxy => Durability::Volatile,
+                // The least of all nodes; memcached keeps nothing beyond its end.
+                _ => told
+                    .iter()
+                    .map(|(_, survey)| survey.larder.as_ref().map(|larder| larder.durability))
+                    .map(Option::unwrap_or_default)
+                    .min()
+                    .unwrap_or_default(),
             },
-            data_paths: started.data.into_iter().collect(),
+            data_paths: started.data,
             file_system,
             ownership: if self.is_managed() { Ownership::Managed } else { Ownership::External },
             server_pids: match &self.servers[..] {
@@ -314,12 +342,12 @@ impl Store for MemcachedStore {
         let is_unix = |node: &Arc<Node>| matches!(node.reached_at(), Destination::Unix(_));
         let reach = if shared.nodes.iter().all(is_unix) { Reach::Host } else { Reach::Network };
         Capabilities {
-            stores: true,
+            stores: able.stores,
             ttl: able.ttl,
             ttl_resolution: Duration::from_secs(1),
             ttl_restarts: 0,
-            ttl_left: shared.terms.wire == Wire::Meta,
-            flags: true,
+            ttl_left: shared.terms.wire == Wire::Meta && able.ttl_left,
+            flags: able.flags,
             add: true,
             version: shared.has_versions,
             append: able.append,
@@ -329,7 +357,7 @@ impl Store for MemcachedStore {
             batch: true,
             batch_write: true,
             groups: false,
-            leases: shared.has_versions,
+            leases: shared.has_leases(),
             tokens: false,
             pipeline: shared.has_pipeline(),
             namespaces: false,
@@ -364,7 +392,7 @@ impl Store for MemcachedStore {
         }
         let counters = self.ask(survey::counters_with_slabs)?;
         let mut stats = self.stats_of(&counters);
-        if self.shared.abilities.counts_items {
+        if self.shared.abilities.counts_evictions {
             stats.free_bytes = survey::free(&counters);
         }
         Ok(vec![stats])
@@ -382,7 +410,7 @@ impl MemcachedStore {
     }
 
     fn stats_of(&self, counters: &[Told]) -> Stats {
-        let shared = &self.shared;
+        let (shared, able) = (&self.shared, self.shared.abilities);
         // A sum is known when every node reports its part.
         let sum = |name: &str| -> Option<u64> {
             counters.iter().map(|node| node.get(name)?.parse::<u64>().ok()).sum()
@@ -394,12 +422,12 @@ impl MemcachedStore {
         stats.deletes = sum("delete_hits");
         stats.connections = Some(shared.n_connections.load(Ordering::Relaxed));
         stats.requests_sent = Some(shared.requests.sent());
-        if shared.abilities.counts_items {
-            stats.evictions = sum("evictions");
-            stats.items = sum("curr_items");
-            stats.bytes = sum("bytes");
-            stats.capacity_bytes = sum("limit_maxbytes");
-        }
+        stats.items = sum("curr_items").filter(|_| able.counts_items);
+        stats.bytes = sum("bytes").filter(|_| able.counts_bytes);
+        stats.evictions = sum("evictions").filter(|_| able.counts_evictions);
+        // A `larder serve` says 0 where its store does not know its capacity.
+        let capacity = sum("limit_maxbytes").filter(|capacity| *capacity > 0);
+        stats.capacity_bytes = capacity.filter(|_| able.counts_evictions);
         stats
     }
 }

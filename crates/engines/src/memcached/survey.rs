@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use larder_protocol::text::stats::StatsReply;
 use larder_protocol::{meta, text};
-use larder_store::{Error, Result};
+use larder_store::{Durability, Error, Result};
 
 use super::address::Node;
 use super::connection::{Connection, Terms, Wire};
@@ -17,6 +17,9 @@ const FIRST_META: [u32; 3] = [1, 6, 13];
 
 /// The first version whose text protocol has `gat`.
 const FIRST_GAT: [u32; 3] = [1, 5, 3];
+
+/// The name in `stats` of the store behind a `larder serve`.
+const LARDER_STORE: &str = "larder_store";
 
 /// The name in `stats slabs` of the memory in pages of all classes.
 const GIVEN_TO_SLABS: &str = "total_malloced";
@@ -36,6 +39,34 @@ pub(super) struct Survey {
     pub(super) speaks_meta: bool,
     /// Whether the node has `gat` in the text protocol.
     pub(super) has_gat: bool,
+    /// The store behind the node, if the node is a `larder serve`.
+    pub(super) larder: Option<Larder>,
+}
+
+/// The store behind a `larder serve`, as the server names it.
+#[derive(Debug, Clone)]
+pub(super) struct Larder {
+    /// Its URL.
+    pub(super) store: String,
+    /// The durability of an acknowledged set.
+    pub(super) durability: Durability,
+}
+
+impl Larder {
+    /// Reads the counters of a node; `None` where it is another server.
+    fn of(counters: &BTreeMap<String, String>) -> Option<Self> {
+        let store = counters.get(LARDER_STORE)?.clone();
+        let known = [
+            Durability::Unacknowledged,
+            Durability::Volatile,
+            Durability::OsCache,
+            Durability::FsyncBatch,
+            Durability::FsyncEach,
+        ];
+        let told = counters.get("larder_durability")?;
+        let durability = known.into_iter().find(|known| known.as_str() == told);
+        Some(Self { store, durability: durability.unwrap_or_default() })
+    }
 }
 
 impl Survey {
@@ -44,13 +75,14 @@ impl Survey {
         let mut connection = control(node, timeout);
         let version = optional(ask_version(&mut connection))?;
         let settings = optional(ask_stats(&mut connection, "settings"))?.unwrap_or_default();
-        let pid = optional(ask_stats(&mut connection, ""))?
-            .and_then(|stats| stats.get("pid")?.parse().ok())
-            .filter(|pid| node.is_local() && runs_one_of(*pid, &["memcached"]));
+        let counters = optional(ask_stats(&mut connection, ""))?.unwrap_or_default();
+        let pid = counters.get("pid").and_then(|pid| pid.parse().ok());
+        let pid = pid.filter(|pid| node.is_local() && runs_one_of(*pid, &["memcached", "larder"]));
         let speaks_meta = optional(ask_noop(&mut connection))?.is_some()
             && version.as_deref().is_none_or(|version| is_from(version, FIRST_META));
         let has_gat = version.as_deref().is_some_and(|version| is_from(version, FIRST_GAT));
-        Ok(Self { version, settings, pid, speaks_meta, has_gat })
+        let larder = Larder::of(&counters);
+        Ok(Self { version, settings, pid, speaks_meta, has_gat, larder })
     }
 }
 
@@ -75,12 +107,18 @@ pub(super) fn counters_with_slabs(
 
 /// Bytes that the pool has for new entries of any size; `None` where a node does not report its part.
 ///
-/// Only memory in no slab class counts. A page of a class stays with the class, and its free chunks are of no use to
+/// Of memcached, only memory in no slab class counts. A page of a class stays with the class, and its free chunks are of no use to
 /// entries of another size. A node that has evicted has no free memory.
 pub(super) fn free(counters: &[BTreeMap<String, String>]) -> Option<u64> {
     let of_node = |node: &BTreeMap<String, String>| -> Option<u64> {
         let number = |name: &str| node.get(name)?.parse::<u64>().ok();
-        let (limit, given) = (number("limit_maxbytes")?, number(GIVEN_TO_SLABS)?);
+        let limit = number("limit_maxbytes")?;
+        // A `larder serve` has no slabs, and 0 where its store does not know a figure.
+        let is_larder = node.contains_key(LARDER_STORE);
+        if is_larder && limit == 0 {
+            return None;
+        }
+        let given = number(if is_larder { "bytes" } else { GIVEN_TO_SLABS })?;
         let returned = number("slab_global_page_pool").unwrap_or(0).saturating_mul(PAGE);
         let free = limit.saturating_sub(given).saturating_add(returned);
         Some(if number("evictions")? > 0 { 0 } else { free })
@@ -102,12 +140,17 @@ pub(super) fn answers(node: &Arc<Node>, timeout: Duration) -> bool {
 
 /// A connection beside those of the sessions, which is not counted with them.
 fn control(node: &Arc<Node>, timeout: Duration) -> Connection {
-    let terms = Terms { wire: Wire::Text, timeout, keep: true, max_value_len: None };
+    control_by(Wire::Text, node, timeout)
+}
+
+/// The same in either protocol.
+pub(super) fn control_by(wire: Wire, node: &Arc<Node>, timeout: Duration) -> Connection {
+    let terms = Terms { wire, timeout, keep: true, max_value_len: None };
     Connection::new(Arc::clone(node), terms)
 }
 
 /// Carries out one operation.
-fn ask<T>(
+pub(super) fn ask<T>(
     connection: &mut Connection,
     operation: impl FnOnce(&mut Connection) -> Result<T>,
 ) -> Result<T> {
@@ -156,7 +199,7 @@ fn lossy(text: &[u8]) -> String {
 }
 
 /// `None` for a request that the server does not know: proxies and MySQL's plugin have fewer commands than memcached.
-fn optional<T>(result: Result<T>) -> Result<Option<T>> {
+pub(super) fn optional<T>(result: Result<T>) -> Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
         Err(Error::Protocol { .. }) => Ok(None),
@@ -200,6 +243,15 @@ mod tests {
         // The fullest node of a pool is full first.
         assert_eq!(free(&[node(64, 0, 0, 0), node(16, 15, 0, 0)]), Some(2 * MIB));
         assert_eq!(free(&[node(64, 0, 0, 0), BTreeMap::new()]), None, "one does not tell");
+        // A `larder serve` gives all of its memory as that of one slab class.
+        let larder = |limit: u64, bytes: u64| {
+            let mut node = node(limit, limit, 0, 0);
+            node.insert("bytes".into(), (bytes * MIB).to_string());
+            node.insert(LARDER_STORE.into(), "memory:".into());
+            node
+        };
+        assert_eq!(free(&[larder(16, 4)]), Some(12 * MIB));
+        assert_eq!(free(&[larder(0, 4)]), None, "its store does not know its size");
     }
 
     #[test]

@@ -34,7 +34,8 @@ pub(super) fn start(config: &MemcachedConfig) -> Result<Started> {
     servers.extend(pool);
     let settings = vec![("hash", "fnv1a_64".into()), ("distribution", "ketama".into())];
     let version = version(&program).unwrap_or_else(|| "twemproxy".into());
-    Ok(Started { servers, nodes: vec![node], behind, version: Some(version), settings, data: None })
+    let version = Some(version);
+    Ok(Started { servers, nodes: vec![node], behind, version, settings, ..Started::default() })
 }
 
 fn start_proxy(
