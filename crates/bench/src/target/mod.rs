@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use larder_report::{Operation, Point, ReasonKind, TtlTrial};
 use larder_store::{
-    ByteSize, Capabilities, Catalog, Error, Medium, Ownership, Result, Session, SetOptions, Store,
+    ByteSize, Capabilities, Catalog, Error, Ownership, Result, Session, SetOptions, Store,
     StoreInfo, StoreUrl,
 };
 
@@ -126,10 +126,9 @@ impl Target {
                 url = url.or_option(option, &most.saturating_add(SPARE_CONNECTIONS).to_string());
             }
         }
-        if planned.media.contains(&Medium::Files) {
-            // A path only says where the files go; files that lie there already belong to the user.
-            url = url.in_scratch();
-        }
+        // A path only says where the files go; files that lie there already belong to the user. A server in memory may
+        // have a store of files behind it.
+        url = url.in_scratch();
         let guest = match guest::find(planned.engine.scheme) {
             Some(cache) => {
                 Some(Arc::new(GuestStore::open(cache, &url, catalog, demand(plan, planned))?))
