@@ -1,0 +1,24 @@
+//! The contract suite on `larder serve`, through the client of `memcached:`: what holds for a store must hold for it
+//! behind the server, as far as the protocols tell.
+
+use std::process::ExitCode;
+
+use larder_engines::ENGINES;
+
+/// Stores that a worker calls itself, stores that assistants call, and a pool.
+const URLS: &[&str] = &[
+    "memcached:?server=larder&protocol=text",
+    "memcached:?server=larder&protocol=meta",
+    "memcached:?server=larder&store=mmap&protocol=text",
+    "memcached:?server=larder&store=mmap&protocol=meta",
+    "memcached:?server=larder&store=file&protocol=text",
+    "memcached:?server=larder&store=file&protocol=meta",
+    "memcached:?server=larder&store=lmdb&socket=on&nodes=2",
+];
+
+fn main() -> ExitCode {
+    // SAFETY: no other thread runs yet.
+    unsafe { std::env::set_var("LARDER_PROGRAM", env!("CARGO_BIN_EXE_larder")) };
+    larder_host::relay::serve_if_asked();
+    larder_testkit::contract(&ENGINES, URLS)
+}
