@@ -9,6 +9,9 @@ use std::sync::OnceLock;
 use super::{Process, Table, kib, resident, shared_bytes_of};
 use crate::measure::{Scheduled, cpu_ns_of};
 
+/// The name that a relay gives its process (`crates/host/src/relay/process.rs`).
+const RELAY: &str = "larder-relay";
+
 /// The resources of servers and of all processes that descend from them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Servers {
@@ -51,11 +54,13 @@ pub(crate) fn cpu_ns(table: &Table, pids: &[u32]) -> Option<u64> {
     (!tree.is_empty()).then(|| tree.iter().filter_map(|process| cpu_ns_of(process.pid)).sum())
 }
 
-/// The relays of this process: its children that run the same program.
+/// The relays of this process: its children that run the same program under a relay's name. Without that name, such a
+/// child is a `larder serve`, which is a server.
 fn relays(table: &Table) -> impl Iterator<Item = u32> {
     let own = std::process::id();
     let program = |pid: u32| fs::read_link(format!("/proc/{pid}/exe")).ok();
-    let children = table.iter().filter(move |process| process.parent == own);
+    let is_relay = move |process: &&Process| process.parent == own && process.name == RELAY;
+    let children = table.iter().filter(is_relay);
     let is_ours = program(own);
     children.map(|child| child.pid).filter(move |child| program(*child) == is_ours)
 }
