@@ -1,0 +1,79 @@
+//! A memcached that a test starts, kills and starts again.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::Command;
+
+use larder_host::managed::{Account, Server, find, free_port, on_free_port};
+use larder_host::scratch::ScratchDir;
+use larder_store::{Recipe, Result};
+use larder_testkit::{PATIENCE, within};
+
+/// The server of these tests.
+pub(crate) const MEMCACHED: Recipe = Recipe::server("memcached", "memcached");
+
+/// A memcached on 127.0.0.1.
+#[derive(Debug)]
+pub(crate) struct Memcached {
+    pub(crate) port: u16,
+    /// Dropping it ends the server.
+    _server: Server,
+}
+
+impl Memcached {
+    /// Starts on a free port.
+    pub(crate) fn start() -> Self {
+        on_free_port(|| Self::start_on(free_port("test")?)).unwrap()
+    }
+
+    /// Starts on this port.
+    pub(crate) fn start_on(port: u16) -> Result<Self> {
+        let mut command = Command::new(find("test", &MEMCACHED)?);
+        command.args(["-l", "127.0.0.1", "-m", "64", "-c", "100", "-p", &port.to_string()]);
+        // As root, memcached changes to an account of its own.
+        if let Some(account) = Account::for_server(&["nobody"], &std::env::temp_dir()) {
+            command.args(["-u", &account.name]);
+        } else {
+            command.args(["-u", "root"]);
+        }
+        let server = Server::start("test", command, ScratchDir::create("test")?, None)?;
+        let mut server = server.without_grace();
+        server.answer(PATIENCE, || TcpStream::connect(("127.0.0.1", port)).ok())?;
+        Ok(Self { port, _server: server })
+    }
+
+    /// Its address, as the view shows it.
+    pub(crate) fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// A connection to it.
+    pub(crate) fn connect(&self) -> TcpStream {
+        let client = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        client.set_nodelay(true).unwrap();
+        client
+    }
+
+    /// Waits until so many connections are open, the own one among them.
+    pub(crate) fn until_connected(&self, n_connections: u32) {
+        let mut client = self.connect();
+        let is_met = || {
+            client.write_all(b"stats\r\n").unwrap();
+            let stats = until_end(&mut client);
+            let (_, rest) = stats.split_once("STAT curr_connections ").unwrap();
+            rest.split_once('\r').unwrap().0.parse::<u32>().unwrap() >= n_connections
+        };
+        assert!(within(PATIENCE, is_met));
+    }
+}
+
+/// Reads an answer with its last line `END`.
+pub(crate) fn until_end(client: &mut TcpStream) -> String {
+    let (mut answer, mut piece) = (Vec::new(), [0; 4096]);
+    while !answer.ends_with(b"END\r\n") {
+        let len = client.read(&mut piece).unwrap();
+        assert!(len > 0, "memcached ended the connection");
+        answer.extend_from_slice(&piece[..len]);
+    }
+    String::from_utf8(answer).unwrap()
+}
