@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use crate::command::{
-    compare, diff, engines, entry, generate, inspect, report, scenarios, serve, stats,
+    compare, diff, engines, entry, generate, inspect, report, scenarios, serve, stats, top,
 };
 use crate::exit::Usage;
 
@@ -43,6 +43,10 @@ pub(crate) enum Command {
     ///
     /// The options are memcached's. Through a link named `memcached` the program serves without being told to.
     Serve(Box<serve::Arguments>),
+    /// Watch servers of memcached's protocol: requests, hit rate, memory and more, live
+    ///
+    /// In the view, q ends and ? shows the other keys. A server that does not answer is asked again at every interval.
+    Top(top::Arguments),
     /// Print the value under a key
     Get(entry::Get),
     /// Store a value under a key

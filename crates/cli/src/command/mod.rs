@@ -11,6 +11,7 @@ pub(crate) mod report;
 pub(crate) mod scenarios;
 pub(crate) mod serve;
 pub(crate) mod stats;
+pub(crate) mod top;
 
 use std::io::{self, Write};
 use std::path::Path;

@@ -17,15 +17,17 @@ pub(crate) const CASES: &[Case] = &[
     (POSTGRESQL, "an_entry_is_set_read_and_deleted_in_a_database", entries_in_a_database),
     (NOTHING, "an_entry_that_would_vanish_with_the_command_is_not_stored", vanishing),
     (NOTHING, "an_entry_cannot_be_read_from_an_address_without_a_server", without_a_server),
+    (NOTHING, "top_tells_which_servers_are_down_and_which_arguments_are_wrong", top),
     (NOTHING, "completions_and_manual_page_name_every_command", generated),
     (NOTHING, "help_shows_how_it_is_used", help),
 ];
 
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 12] = [
     "compare",
     "engines",
     "scenarios",
     "serve",
+    "top",
     "get",
     "set",
     "delete",
@@ -160,6 +162,19 @@ fn without_a_server() {
     for command in [&["get"][..], &["delete"], &["set"]] {
         let answer = scene.larder(&[command, &["memcached://127.0.0.1:1", "key"]].concat());
         answer.ends_with(1).complains(&["127.0.0.1:1 refused the connection"]);
+    }
+}
+
+fn top() {
+    let scene = Scene::new();
+    let answer = scene.larder(&["top", "/no/such/socket", "--interval", "100ms"]);
+    assert_contains(&answer.ends_with(1).out, &["req/s", "/no/such/socket  down"]);
+    assert_contains(&answer.err, &["larder: no server answered; /no/such/socket: no such file"]);
+    for (arguments, parts) in [
+        (["top", "host:0"], ["`0` is no port from 1 to 65535", "write host:11211"]),
+        (["top", "-i1ms"], ["an interval of 1ms", "100ms and 1h"]),
+    ] {
+        scene.larder(&arguments).ends_with(2).complains(&parts);
     }
 }
 
