@@ -165,7 +165,7 @@ impl View {
             let silence = now.saturating_duration_since(server.heard);
             if silence > patience {
                 let seconds = silence.as_secs();
-                server.fall(now, format!("no answer for {seconds}s: its name or its host hangs"));
+                server.fall(now, format!("no connection for {seconds}s"));
                 is_marked = true;
             }
         }
