@@ -12,7 +12,7 @@ use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
     is_raw_mode_enabled,
 };
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGTSTP};
 use signal_hook::flag;
 use signal_hook::low_level::emulate_default_handler;
 
@@ -31,7 +31,8 @@ pub(crate) fn run(addresses: Vec<Address>, interval: Duration, look: Look) -> Re
     let shown = addresses.iter().map(ToString::to_string).collect();
     let mut view = View::new(shown, interval, Instant::now());
     let is_over = Arc::new(AtomicBool::new(false));
-    for signal in [SIGHUP, SIGINT, SIGTERM] {
+    // SIGHUP ends the process at once. Its terminal is gone, and crossterm would read from it without end.
+    for signal in [SIGINT, SIGTERM] {
         flag::register(signal, Arc::clone(&is_over)).map_err(Error::Terminal)?;
     }
     let pollers = Pollers::start(addresses, interval)?;

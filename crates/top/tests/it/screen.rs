@@ -8,7 +8,7 @@ use std::process::Child;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use larder_testkit::{PATIENCE, Peer};
+use larder_testkit::{PATIENCE, Peer, within};
 use pty_process::Size;
 use pty_process::blocking::{Command, Pty, open};
 
@@ -22,6 +22,7 @@ pub(crate) const CASES: &[Case] = &[
     (MEMCACHED, "keys_change_the_view", keys),
     (MEMCACHED, "a_terminal_that_becomes_narrow_is_drawn_again", resized),
     (NOTHING, "a_signal_ends_the_view_in_order", signalled),
+    (NOTHING, "a_view_whose_terminal_is_gone_ends", gone),
     (NOTHING, "keys_work_while_every_server_hangs", hanging),
 ];
 
@@ -38,14 +39,7 @@ struct OnTerminal {
 
 impl OnTerminal {
     fn start(addresses: &[&str]) -> Self {
-        let (pty, inside) = open().unwrap();
-        pty.resize(Size::new(24, 100)).unwrap();
-        let child = Command::new(std::env::current_exe().unwrap())
-            .args(addresses)
-            .envs(environment(INTERVAL))
-            .env_remove("NO_COLOR")
-            .spawn(inside)
-            .unwrap();
+        let (pty, child) = spawn(addresses);
         let mut reader = File::from(pty.as_fd().try_clone_to_owned().unwrap());
         let (sender, written) = channel();
         std::thread::spawn(move || {
@@ -93,6 +87,15 @@ impl OnTerminal {
         assert!(!screen.alternate_screen() && !screen.hide_cursor(), "{}", screen.contents());
         assert_eq!((code, screen.contents().trim()), (Some(0), ""));
     }
+}
+
+/// Starts a view on a new terminal.
+fn spawn(addresses: &[&str]) -> (Pty, Child) {
+    let (pty, inside) = open().unwrap();
+    pty.resize(Size::new(24, 100)).unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command = command.args(addresses).envs(environment(INTERVAL)).env_remove("NO_COLOR");
+    (pty, command.spawn(inside).unwrap())
 }
 
 impl Drop for OnTerminal {
@@ -184,6 +187,21 @@ fn signalled() {
     // SAFETY: kill touches no memory of this process, and the child has not been reaped.
     assert_eq!(unsafe { libc::kill(pid, libc::SIGTERM) }, 0);
     view.ends();
+}
+
+fn gone() {
+    let (mut pty, mut view) = spawn(&["/no/such/socket"]);
+    let mut written = Vec::new();
+    while !String::from_utf8_lossy(&written).contains("no such file") {
+        let mut bytes = [0; 4096];
+        let len = pty.read(&mut bytes).unwrap();
+        written.extend_from_slice(&bytes[..len]);
+    }
+    drop(pty);
+    let has_ended = within(PATIENCE, || view.try_wait().unwrap().is_some());
+    // Nothing else ends it where this fails.
+    let _ = view.kill();
+    assert!(has_ended);
 }
 
 fn hanging() {
