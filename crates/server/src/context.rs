@@ -11,6 +11,7 @@ use larder_store::{Capabilities, Error, Remaining, Session, Store, Waits};
 use crate::counts::{Count, Counts};
 use crate::latency::{Kind, Times};
 use crate::listen::Address;
+use crate::loads::Loads;
 use crate::log::Level;
 use crate::recaches::Recaches;
 use crate::settings::Settings;
@@ -47,6 +48,8 @@ pub(crate) struct Shared {
     pub(crate) is_over: AtomicBool,
     /// The entries that one client each is about to load again.
     pub(crate) recaches: Recaches,
+    /// The leases of clients.
+    pub(crate) loads: Loads,
     /// The time at which all entries are to end, as `flush_all` asks.
     pub(crate) flush_at: Mutex<Option<Instant>>,
 }
@@ -55,16 +58,19 @@ impl Shared {
     pub(crate) fn new(
         store: Arc<dyn Store>,
         addresses: Vec<Address>,
-        settings: Settings,
+        mut settings: Settings,
         bell: Arc<Waker>,
     ) -> Result<Self, crate::Error> {
+        let abilities = store.capabilities();
+        settings.item_bytes =
+            settings.item_bytes.min(abilities.max_value_len.unwrap_or(usize::MAX));
         let n_workers = settings.threads.get();
         let n_threads = n_workers + settings.assistants.get();
         let waiting_bytes = settings.waiting_bytes_of_a_worker();
         let users = settings.users.as_deref().map(Users::of_file).transpose();
         let tls = settings.tls.clone().map(Tls::of_files).transpose();
         Ok(Self {
-            abilities: store.capabilities(),
+            abilities,
             store,
             users: users.map_err(crate::Error::File)?,
             tls: tls.map_err(crate::Error::File)?,
@@ -80,6 +86,7 @@ impl Shared {
             total_connections: AtomicU64::new(0),
             rejected_connections: AtomicU64::new(0),
             recaches: Recaches::default(),
+            loads: Loads::default(),
             flush_at: Mutex::default(),
         })
     }

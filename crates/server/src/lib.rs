@@ -16,6 +16,7 @@ mod conversation;
 mod counts;
 mod latency;
 mod listen;
+mod loads;
 mod log;
 mod mailbox;
 mod meta;

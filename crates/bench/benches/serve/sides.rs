@@ -12,7 +12,7 @@ use std::time::Duration;
 use larder_engines::ENGINES;
 use larder_host::managed::{Server, free_port, is_program, on_free_port};
 use larder_host::scratch::ScratchDir;
-use larder_server::{Address, Settings};
+use larder_server::{Address, Listeners, Settings};
 use larder_store::{Error, StoreUrl};
 
 use crate::cells::Cell;
@@ -241,8 +241,8 @@ pub(crate) fn serve_if_asked(arguments: &[String]) -> Option<Result<()>> {
 fn larder(port: &str, threads: &str, url: &str) -> Result<()> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port.parse()?));
     let threads: NonZero<usize> = threads.parse()?;
-    let settings =
-        Settings { addresses: vec![Address::Tcp(address)], threads, ..Settings::default() };
+    let settings = Settings { threads, ..Settings::default() };
+    let listeners = Listeners::bind(&[Address::Tcp(address)], settings.backlog, Vec::new())?;
     let store = ENGINES.open(&StoreUrl::parse(url)?)?;
-    Ok(larder_server::Server::start(store, settings)?.run()?)
+    Ok(larder_server::Server::start(store, listeners, settings)?.run()?)
 }

@@ -8,7 +8,7 @@ use crate::number::{parse_i64, parse_u64, push_i64, push_u64};
 use crate::request::{Fault, Words};
 
 /// The flags of all commands.
-const FLAGS: &[u8] = b"bcCDEfFhIJklMNOqRsStTvx";
+const FLAGS: &[u8] = b"bcCDEfFhIJklMNOqRsStTuvx";
 
 /// The longest opaque word of a request, in bytes.
 const MAX_OPAQUE_LEN: usize = 32;

@@ -3,13 +3,13 @@
 use larder_protocol::binary::reply::encode_error;
 use larder_protocol::binary::set::{self, Request};
 use larder_protocol::binary::{Echo, Status};
-use larder_store::{SetMode, SetOptions};
+use larder_store::{Error, SetMode, SetOptions, SetOutcome};
 
 use super::{refuse, unsupported};
 use crate::context::{Desk, ttl_of};
 use crate::conversation::{Behind, Done, Refusal, Value};
 use crate::counts::Count;
-use crate::text::{count_cas, mode, reply};
+use crate::text::{count_cas, exceeds, mode, reply};
 
 pub(super) fn run(
     echo: Echo,
@@ -32,11 +32,7 @@ pub(super) fn run(
     let keeps = matches!(mode, SetMode::Append | SetMode::Prepend);
     let (ttl, flags) = if keeps { (None, 0) } else { (ttl_of(header.exptime), header.flags) };
     let options = SetOptions { mode, ttl, flags };
-    let outcome = match request.version {
-        None => desk.session.set(header.key, value, &options),
-        Some(_) => Err(unsupported(desk)),
-    };
-    match outcome {
+    match stored(request, value, &options, desk) {
         Ok(outcome) => {
             count_cas(mode, outcome, desk);
             if outcome.is_stored() {
@@ -47,6 +43,22 @@ pub(super) fn run(
         Err(error) => refuse(echo, &error, desk, out),
     }
     Done::Whole(header.len)
+}
+
+fn stored(
+    request: &Request<'_>,
+    value: &[u8],
+    options: &SetOptions,
+    desk: &mut Desk,
+) -> Result<SetOutcome, Error> {
+    let key = request.header.key;
+    if request.version.is_some() {
+        return Err(unsupported(desk));
+    }
+    if exceeds(key, value.len(), options.mode, desk)? {
+        return Ok(SetOutcome::NotStored);
+    }
+    desk.session.set(key, value, options)
 }
 
 fn status(refusal: Refusal) -> Status {

@@ -33,6 +33,12 @@ fn removed(request: &Request<'_>, key: &[u8], desk: &mut Desk) -> Result<DeleteR
     let found = |was_there| if was_there { DeleteReply::Deleted } else { DeleteReply::NotFound };
     match (flags.invalidates, flags.version) {
         (false, None) => desk.session.delete(key).map(found),
+        (false, Some(version)) if let Some(token) = desk.shared.loads.take(key, version) => {
+            // The client gives its lease back.
+            let leases = desk.session.leases();
+            let was_its = leases.map_or(Ok(false), |leases| leases.release(key, &token))?;
+            Ok(if was_its { DeleteReply::Deleted } else { DeleteReply::Exists })
+        }
         (false, Some(version)) => Ok(match desk.session.delete_if(key, version)? {
             DeleteOutcome::Deleted => DeleteReply::Deleted,
             DeleteOutcome::Exists => DeleteReply::Exists,

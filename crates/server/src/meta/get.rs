@@ -113,8 +113,12 @@ fn leased(
     };
     Ok(match leases.get_or_lease(key, value, time)? {
         Leased::Hit(meta) => (meta, Claim::Fresh),
-        Leased::Load { stale: Some(meta), .. } => (meta, Claim::StaleWon),
-        Leased::Load { stale: None, .. } => (absent(time), Claim::Won),
+        Leased::Load { token, stale } => {
+            // The winner stores on condition of this version.
+            let version = Some(desk.shared.loads.add(key, token, time));
+            let claim = if stale.is_some() { Claim::StaleWon } else { Claim::Won };
+            (Meta { version, ..stale.unwrap_or_else(|| absent(time)) }, claim)
+        }
         Leased::Wait { stale: Some(meta) } => (meta, Claim::StaleSent),
         Leased::Wait { stale: None } => (absent(time), Claim::Sent),
     })

@@ -8,7 +8,7 @@ use larder_store::{Error, SetMode, SetOptions, SetOutcome};
 use crate::context::{Desk, ttl_of};
 use crate::conversation::{Behind, Done, Value};
 use crate::counts::Count;
-use crate::text::{count_cas, mode, reply};
+use crate::text::{count_cas, exceeds, mode, reply};
 
 pub(super) fn run(
     set: &SetRequest<'_>,
@@ -77,6 +77,12 @@ fn store(
     let ttl = flags.exptime.filter(|_| !keeps).and_then(ttl_of);
     let client_flags = if keeps { 0 } else { flags.client_flags };
     let options = SetOptions { mode, ttl, flags: client_flags };
+    if let Some(outcome) = filled(key, value, &options, desk)? {
+        return Ok(outcome);
+    }
+    if exceeds(key, value.len(), mode, desk)? {
+        return Ok(SetOutcome::NotStored);
+    }
     let outcome = desk.session.set(key, value, &options)?;
     match (outcome, flags.vivify) {
         // An absent entry is made by what was to stand behind or before its value.
@@ -87,4 +93,22 @@ fn store(
         }
         _ => Ok(outcome),
     }
+}
+
+/// Stores the value of a client that was told to load it; `None` where the version is no lease.
+fn filled(
+    key: &[u8],
+    value: &[u8],
+    options: &SetOptions,
+    desk: &mut Desk,
+) -> Result<Option<SetOutcome>, Error> {
+    let SetMode::Cas(version) = options.mode else { return Ok(None) };
+    let Some(token) = desk.shared.loads.take(key, version) else { return Ok(None) };
+    let options = SetOptions { mode: SetMode::Set, ..*options };
+    let Some(leases) = desk.session.leases() else { return Ok(None) };
+    Ok(Some(match leases.fill(key, value, &options, &token)? {
+        // Somebody has changed the key meanwhile.
+        SetOutcome::NotStored => SetOutcome::Exists,
+        outcome => outcome,
+    }))
 }

@@ -2,7 +2,7 @@
 
 use larder_protocol::storage::{StorageMode, StorageReply};
 use larder_protocol::text::set::{self, Request};
-use larder_store::{SetMode, SetOptions, SetOutcome};
+use larder_store::{Error, SetMode, SetOptions, SetOutcome};
 
 use crate::context::{Desk, ttl_of};
 use crate::conversation::{Behind, Done, Value};
@@ -38,7 +38,12 @@ pub(super) fn run(
     let (ttl, flags) = if keeps { (None, 0) } else { (ttl_of(header.exptime), header.flags) };
     let options = SetOptions { mode, ttl, flags };
     desk.counts.add_one(Count::CmdSet);
-    match desk.session.set(header.key, value, &options) {
+    let outcome = match exceeds(header.key, value.len(), mode, desk) {
+        Ok(true) => Ok(SetOutcome::NotStored),
+        Ok(false) => desk.session.set(header.key, value, &options),
+        Err(error) => Err(error),
+    };
+    match outcome {
         Ok(outcome) => {
             count_cas(mode, outcome, desk);
             if outcome.is_stored() {
@@ -52,6 +57,21 @@ pub(super) fn run(
         Err(_) => {}
     }
     Done::Whole(len)
+}
+
+/// Whether a value would become too large by what is put behind or before it. memcached stores nothing then.
+#[inline]
+pub(crate) fn exceeds(
+    key: &[u8],
+    len: usize,
+    mode: SetMode,
+    desk: &mut Desk,
+) -> Result<bool, Error> {
+    if !matches!(mode, SetMode::Append | SetMode::Prepend) {
+        return Ok(false);
+    }
+    let there = desk.session.look(key)?.map_or(0, |facts| facts.value_len);
+    Ok(there.saturating_add(len) > desk.shared.settings.item_bytes)
 }
 
 /// Counts the outcome of a write that had a version for its condition.
