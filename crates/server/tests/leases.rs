@@ -41,7 +41,7 @@ const CHECKS: &[(&str, Check)] = &[
         assert_eq!(winner.set("key", b"older"), "STORED");
         assert_eq!(winner.ask("md key I T30"), "HD");
         let version = version_of(&mut winner, "mg key c", "X W");
-        assert_eq!(other.ask("mg key s"), "HD s5 X Z");
+        assert_eq!(other.ask("mg key s"), "HD s5 Z X");
         assert_eq!(set_if(&mut winner, version), "HD");
         assert_eq!(other.ask("mg key s"), "HD s5");
     }),

@@ -75,12 +75,20 @@ pub(super) fn of(node: &Arc<Node>, timeout: Duration) -> Result<Trial> {
     })
 }
 
-/// Whether an absent key gets a lease with a version.
+/// Whether an absent key gets a lease with a version, and an entry of a version can be marked as stale.
 fn has_leases(connection: &mut Connection) -> Result<bool> {
     let lease = ask(connection, |connection| {
         meta::get::encode_or_lease(&mut connection.request, ABSENT, 1);
         connection.send()?;
         connection.receive(meta_found)
     });
-    Ok(matches!(optional(lease)?, Some(Found::Lease { version: Some(_), is_won: true, .. })))
+    let Some(Found::Lease { version: Some(version), is_won: true, .. }) = optional(lease)? else {
+        return Ok(false);
+    };
+    let marked = ask(connection, |connection| {
+        meta::delete::encode_mark(&mut connection.request, ABSENT, version, None);
+        connection.send()?;
+        connection.receive(meta::delete::parse_if_reply)
+    });
+    Ok(optional(marked)?.is_some())
 }

@@ -9,7 +9,7 @@ use super::{refuse, unsupported};
 use crate::context::{Desk, ttl_of};
 use crate::conversation::{Behind, Done, Refusal, Value};
 use crate::counts::Count;
-use crate::text::{count_cas, exceeds, mode, reply};
+use crate::text::{check_join, count_cas, mode, reply};
 
 pub(super) fn run(
     echo: Echo,
@@ -55,9 +55,7 @@ fn stored(
     if request.version.is_some() {
         return Err(unsupported(desk));
     }
-    if exceeds(key, value.len(), options.mode, desk)? {
-        return Ok(SetOutcome::NotStored);
-    }
+    check_join(key, value.len(), options.mode, desk)?;
     desk.session.set(key, value, options)
 }
 

@@ -8,7 +8,7 @@ use larder_store::{Error, SetMode, SetOptions, SetOutcome};
 use crate::context::{Desk, ttl_of};
 use crate::conversation::{Behind, Done, Value};
 use crate::counts::Count;
-use crate::text::{count_cas, exceeds, mode, reply};
+use crate::text::{check_join, count_cas, mode, reply};
 
 pub(super) fn run(
     set: &SetRequest<'_>,
@@ -80,9 +80,7 @@ fn store(
     if let Some(outcome) = filled(key, value, &options, desk)? {
         return Ok(outcome);
     }
-    if exceeds(key, value.len(), mode, desk)? {
-        return Ok(SetOutcome::NotStored);
-    }
+    check_join(key, value.len(), mode, desk)?;
     let outcome = desk.session.set(key, value, &options)?;
     match (outcome, flags.vivify) {
         // An absent entry is made by what was to stand behind or before its value.

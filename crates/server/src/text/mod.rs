@@ -12,7 +12,7 @@ mod touch;
 pub(crate) use flush_all::{flush, flush_if_due};
 pub(crate) use incr::count;
 pub(crate) use log_in::{MAX_LOGIN_LEN, log_in};
-pub(crate) use set::{count_cas, exceeds, mode, reply};
+pub(crate) use set::{check_join, count_cas, mode, reply};
 
 use larder_protocol::request::Fault;
 use larder_protocol::text::{self, Request};

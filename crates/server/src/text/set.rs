@@ -38,11 +38,8 @@ pub(super) fn run(
     let (ttl, flags) = if keeps { (None, 0) } else { (ttl_of(header.exptime), header.flags) };
     let options = SetOptions { mode, ttl, flags };
     desk.counts.add_one(Count::CmdSet);
-    let outcome = match exceeds(header.key, value.len(), mode, desk) {
-        Ok(true) => Ok(SetOutcome::NotStored),
-        Ok(false) => desk.session.set(header.key, value, &options),
-        Err(error) => Err(error),
-    };
+    let outcome = check_join(header.key, value.len(), mode, desk)
+        .and_then(|()| desk.session.set(header.key, value, &options));
     match outcome {
         Ok(outcome) => {
             count_cas(mode, outcome, desk);
@@ -59,19 +56,21 @@ pub(super) fn run(
     Done::Whole(len)
 }
 
-/// Whether a value would become too large by what is put behind or before it. memcached stores nothing then.
+/// Refuses what would make a value too large when it is put behind or before it.
 #[inline]
-pub(crate) fn exceeds(
+pub(crate) fn check_join(
     key: &[u8],
     len: usize,
     mode: SetMode,
     desk: &mut Desk,
-) -> Result<bool, Error> {
+) -> Result<(), Error> {
     if !matches!(mode, SetMode::Append | SetMode::Prepend) {
-        return Ok(false);
+        return Ok(());
     }
     let there = desk.session.look(key)?.map_or(0, |facts| facts.value_len);
-    Ok(there.saturating_add(len) > desk.shared.settings.item_bytes)
+    let (len, limit) = (there.saturating_add(len), desk.shared.settings.item_bytes);
+    let engine = desk.session.engine();
+    if len > limit { Err(Error::ValueTooLarge { engine, len, limit }) } else { Ok(()) }
 }
 
 /// Counts the outcome of a write that had a version for its condition.
