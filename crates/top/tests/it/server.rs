@@ -53,22 +53,21 @@ impl Memcached {
         client.set_nodelay(true).unwrap();
         client
     }
+}
 
-    /// Waits until so many connections are open, the own one among them.
-    pub(crate) fn until_connected(&self, n_connections: u32) {
-        let mut client = self.connect();
-        let is_met = || {
-            client.write_all(b"stats\r\n").unwrap();
-            let stats = until_end(&mut client);
-            let (_, rest) = stats.split_once("STAT curr_connections ").unwrap();
-            rest.split_once('\r').unwrap().0.parse::<u32>().unwrap() >= n_connections
-        };
-        assert!(within(PATIENCE, is_met));
-    }
+/// Waits until the server of this connection has so many, this one among them.
+pub(crate) fn until_connected(client: &mut TcpStream, n_connections: u32) {
+    let is_met = || {
+        client.write_all(b"stats\r\n").unwrap();
+        let stats = until_end(client);
+        let (_, rest) = stats.split_once("STAT curr_connections ").unwrap();
+        rest.split_once('\r').unwrap().0.parse::<u32>().unwrap() == n_connections
+    };
+    assert!(within(PATIENCE, is_met));
 }
 
 /// Reads an answer with its last line `END`.
-pub(crate) fn until_end(client: &mut TcpStream) -> String {
+fn until_end(client: &mut TcpStream) -> String {
     let (mut answer, mut piece) = (Vec::new(), [0; 4096]);
     while !answer.ends_with(b"END\r\n") {
         let len = client.read(&mut piece).unwrap();
