@@ -134,7 +134,7 @@ fn comes_and_goes() {
     assert!(line(&screen, &address).ends_with("connection refused"), "{screen}");
     assert!(screen.contains("1 down  1 of 2 up") && screen.contains("down for "), "{screen}");
     assert!(line(&screen, &stay).contains(" up "), "{screen}");
-    let _server = Memcached::start_on(port).unwrap();
+    let _server = Memcached::start_on(&port.to_string());
     view.until(has(address, " up "));
     view.press("q");
     view.ends();

@@ -1,12 +1,13 @@
 //! A memcached that a test starts, kills and starts again.
 
+use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
 
-use larder_host::managed::{Account, Server, find, free_port, on_free_port};
+use larder_host::managed::{Account, Server, find};
 use larder_host::scratch::ScratchDir;
-use larder_store::{Recipe, Result};
+use larder_store::Recipe;
 use larder_testkit::{PATIENCE, within};
 
 /// The server of these tests.
@@ -21,25 +22,30 @@ pub(crate) struct Memcached {
 }
 
 impl Memcached {
-    /// Starts on a free port.
+    /// Starts on a free port, which memcached chooses: of two servers that are told one port, one would answer for both.
     pub(crate) fn start() -> Self {
-        on_free_port(|| Self::start_on(free_port("test")?)).unwrap()
+        Self::start_on("-1")
     }
 
     /// Starts on this port.
-    pub(crate) fn start_on(port: u16) -> Result<Self> {
-        let mut command = Command::new(find("test", &MEMCACHED)?);
-        command.args(["-l", "127.0.0.1", "-m", "64", "-c", "100", "-p", &port.to_string()]);
+    pub(crate) fn start_on(port: &str) -> Self {
+        let directory = ScratchDir::create("test").unwrap();
+        let port_file = directory.path().join("port");
+        let mut command = Command::new(find("test", &MEMCACHED).unwrap());
+        command.args(["-l", "127.0.0.1", "-m", "64", "-c", "100", "-p", port]);
+        command.env("MEMCACHED_PORT_FILENAME", &port_file);
         // As root, memcached changes to an account of its own.
-        if let Some(account) = Account::for_server(&["nobody"], &std::env::temp_dir()) {
-            command.args(["-u", &account.name]);
-        } else {
-            command.args(["-u", "root"]);
-        }
-        let server = Server::start("test", command, ScratchDir::create("test")?, None)?;
+        let account = Account::for_server(&["nobody"], directory.path());
+        let name = account.as_ref().map_or("root", |account| account.name.as_str());
+        command.args(["-u", name]);
+        let server = Server::start("test", command, directory, account.as_ref()).unwrap();
         let mut server = server.without_grace();
-        server.answer(PATIENCE, || TcpStream::connect(("127.0.0.1", port)).ok())?;
-        Ok(Self { port, _server: server })
+        let port = || {
+            let text = fs::read_to_string(&port_file).ok()?;
+            text.lines().find_map(|line| line.strip_prefix("TCP INET: ")?.parse().ok())
+        };
+        let port = server.answer(PATIENCE, port).unwrap();
+        Self { port, _server: server }
     }
 
     /// Its address, as the view shows it.
