@@ -10,6 +10,7 @@ set -euo pipefail
 # Each list is one line, because a test compares it with the engines. The packages are in the order of docs/engines.md.
 packages=(memcached nutcracker redis-server postgresql mariadb-server perl libcache-cache-perl libcache-mmap-perl libcache-fastmmap-perl libcache-memcached-fast-perl php-cli php-apcu php-memcached php-memcache php-mongodb default-jdk-headless python3)
 extras=(innodb mongodb bdb java python)
+for_tests=(clients)
 
 # An extra is software that no package contains. Its function `bring_NAME` makes it in a folder of the user's data, with
 # the packages of `packages_of_NAME`. `state_of_NAME` describes its version, and `file_of_NAME` is the file that Larder
@@ -25,6 +26,7 @@ data=${XDG_DATA_HOME:-}
 [[ $data == /* ]] || data=$home/.local/share
 data+=/larder
 here=$(cd "$(dirname "$0")" && pwd)
+clients=crates/cli/tests/clients
 
 say() { printf 'setup: %s\n' "$*"; }
 fail() {
@@ -54,7 +56,10 @@ Without options: installs the packages of Debian that the engines need.
                         licence and pgJDBC 42.7.14 with a BSD licence
                 python  the libraries that the guests in Python call, from PyPI (1 MB), in an environment of its own:
                         pymemcache 4.0.0 and diskcache 5.6.3, both with Apache's licence
-                all     every NAME, and the packages
+                all     every NAME above, and the packages
+                clients clients of memcached that only the tests of \`larder serve\` use, from Go's module proxy and npm
+                        (1 MB): gomemcache with Apache's licence and memjs 1.3.2 with the MIT licence. Their packages
+                        are libmemcached-tools, Go, Node.js and npm
   --help        this text
 END
 }
@@ -127,6 +132,45 @@ END
   "$1/bin/python3" -c 'import diskcache, pymemcache'
 }
 
+# Go and Node.js may be there without a package of Debian.
+packages_of_clients() {
+  echo libmemcached-tools
+  command -v go >/dev/null || echo golang-go
+  command -v node >/dev/null || echo nodejs
+  command -v npm >/dev/null || echo npm
+}
+state_of_clients() { printf 'memjs 1.3.2 and %s\n' "$(sed -n 's/^require //p' "$here/$clients/gomemcache/go.mod")"; }
+file_of_clients() { echo gomemcache/memcache.go; }
+# The program of the test names the version of gomemcache, and its go.sum has the digest. Building it now fills Go's own
+# cache, so that the test is faster.
+bring_clients() {
+  (
+    cd "$here/$clients/gomemcache"
+    export GOMODCACHE=$1/go GOFLAGS=
+    go mod download -modcacherw
+    go build -mod=readonly -buildvcs=false -o "$scratch/gomemcache" .
+  )
+  (cd "$1" && ln -s go/github.com/bradfitz/gomemcache@*/memcache gomemcache)
+  cat >"$1/package.json" <<END
+{ "name": "clients", "version": "1.0.0", "dependencies": { "memjs": "1.3.2" } }
+END
+  cat >"$1/package-lock.json" <<END
+{
+  "name": "clients", "version": "1.0.0", "lockfileVersion": 3, "requires": true,
+  "packages": {
+    "": { "name": "clients", "version": "1.0.0", "dependencies": { "memjs": "1.3.2" } },
+    "node_modules/memjs": {
+      "version": "1.3.2",
+      "integrity": "sha512-qUEg2g8vxPe+zPn09KidjIStHPtoBO8Cttm8bgJFWWabbsjQ9Av9Ky+6UcvKx6ue0LLb/LEhtcyQpRyKfzeXcg=="
+    }
+  }
+}
+END
+  npm ci --silent --ignore-scripts --no-audit --no-fund --prefix "$1" --cache "$scratch/npm" ||
+    fail 'npm could not install memjs: see above'
+  [[ -f $1/node_modules/memjs/package.json ]]
+}
+
 # Lets Maven copy artifacts, each named GROUP:ARTIFACT:VERSION, and their run-time dependencies into a folder.
 copy_from_maven() {
   local folder=$1 artifact group name version
@@ -165,7 +209,7 @@ lock_data() {
     say "another setup.sh is at work in $data; waiting for it"
     flock "$lock"
   fi
-  for name in "${extras[@]}"; do
+  for name in "${extras[@]}" "${for_tests[@]}"; do
     for left in "$data/.$name".??????; do
       [[ -d $left ]] || continue
       # The run ended between the two moves, so the old folder goes back.
@@ -273,6 +317,7 @@ install_packages() {
 
 wanted=()
 with_packages=yes
+want() { [[ " ${wanted[*]} " == *" $1 "* ]] || wanted+=("$1"); }
 while [[ $# -gt 0 ]]; do
   case $1 in
     --help | -h)
@@ -280,15 +325,15 @@ while [[ $# -gt 0 ]]; do
       exit 0
       ;;
     --with)
-      [[ $# -ge 2 ]] || misused "--with needs a name: one of ${extras[*]} all"
+      [[ $# -ge 2 ]] || misused "--with needs a name: one of ${extras[*]} all ${for_tests[*]}"
       [[ ${#wanted[@]} -gt 0 ]] || with_packages=
       if [[ $2 == all ]]; then
         with_packages=yes
-        wanted=("${extras[@]}")
-      elif [[ " ${extras[*]} " == *" $2 "* ]]; then
-        [[ " ${wanted[*]} " == *" $2 "* ]] || wanted+=("$2")
+        for name in "${extras[@]}"; do want "$name"; done
+      elif [[ " ${extras[*]} ${for_tests[*]} " == *" $2 "* ]]; then
+        want "$2"
       else
-        misused "\`$2\` is not a known extra; write one of ${extras[*]} all"
+        misused "\`$2\` is not a known extra; write one of ${extras[*]} all ${for_tests[*]}"
       fi
       shift 2
       ;;
@@ -320,9 +365,9 @@ if [[ $owner && ${#wanted[@]} -gt 0 ]]; then
   say "the rest is done as $owner, who runs this by sudo"
   again=()
   for name in "${wanted[@]}"; do again+=(--with "$name"); done
-  # The settings of proxies and indexes for Maven and Python, as far as the first sudo passes them on.
+  # The settings of proxies and indexes for Maven, Python and Go, as far as the first sudo passes them on.
   handed=("XDG_DATA_HOME=${data%/larder}")
-  for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY PIP_INDEX_URL; do
+  for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY PIP_INDEX_URL GOPROXY; do
     if [[ ${!name+set} ]]; then handed+=("$name=${!name}"); fi
   done
   sudo -H -u "$owner" env "${handed[@]}" "$here/setup.sh" "${again[@]}"
