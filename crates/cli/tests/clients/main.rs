@@ -34,6 +34,9 @@ const SERVERS: &[Judged] = &[
 ];
 const MEMCACHED: &str = "memcached";
 
+/// The trials at a time. Their programs mostly wait for entries to expire, so these may be more than the processors.
+const AT_ONCE: usize = 4;
+
 fn main() -> ExitCode {
     let mut trials = proxy::trials();
     for client in PROGRAMS {
@@ -45,7 +48,9 @@ fn main() -> ExitCode {
             }
         }
     }
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert(AT_ONCE);
+    libtest_mimic::run(&arguments, trials).exit_code()
 }
 
 fn with_memory(client: &Client) {
