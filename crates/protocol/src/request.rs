@@ -140,6 +140,8 @@ pub enum Fault {
     Opaque,
     /// A client may not end the server.
     Shutdown,
+    /// A line of HTTP, as a page in a browser can send it: what follows would be the page's requests. There is no answer.
+    Http,
 }
 
 impl Fault {
@@ -160,6 +162,7 @@ impl Fault {
             Self::Token => b"CLIENT_ERROR bad token in command line format\r\n",
             Self::Mode => b"CLIENT_ERROR invalid mode for ms\r\n",
             Self::Shutdown => b"ERROR: shutdown not enabled\r\n",
+            Self::Http => b"",
             Self::Opaque => b"CLIENT_ERROR opaque token too long\r\n",
         }
     }

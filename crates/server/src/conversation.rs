@@ -142,6 +142,7 @@ impl Conversation {
                 Ok(request) => crate::text::run(request, self.unanswered, &behind, desk, out),
                 // A command that does not exist has no `noreply`.
                 Err(fault) if fault != Fault::Unknown && text::is_quiet(line) => Done::Whole(0),
+                Err(Fault::Http) => Done::End,
                 Err(fault) => Done::Refused(fault),
             }
         };

@@ -258,6 +258,18 @@ fn a_value_whose_key_is_too_long_is_not_read_as_requests() {
 }
 
 #[test]
+fn a_page_in_a_browser_asks_for_nothing() {
+    each(&settings(), |serving| {
+        for line in ["POST / HTTP/1.1", "GET /x HTTP/1.0", "OPTIONS * HTTP/1.1"] {
+            let mut client = serving.client();
+            client.send(format!("{line}\r\nHost: x\r\n\r\nset key 0 0 1\r\nv\r\n").as_bytes());
+            assert!(client.is_ended(), "{line}");
+        }
+        assert_eq!(serving.client().get("key"), None);
+    });
+}
+
+#[test]
 fn many_large_values_fit_one_answer() {
     let settings = Settings { item_bytes: 8 << 20, ..settings() };
     each(&settings, |serving| {

@@ -22,7 +22,7 @@ use programs::{Client, Need, PROGRAMS, Protocol};
 use servers::{Larder, Real};
 
 /// The protocols that `larder serve` speaks. A client of another protocol is held against memcached only.
-const SERVED: &[Protocol] = &[Protocol::Text];
+const SERVED: &[Protocol] = &[Protocol::Text, Protocol::Binary];
 
 /// A server, its need, and the run of a client's program against it.
 type Judged = (&'static str, Need, fn(&Client));

@@ -69,6 +69,9 @@ pub fn parse_request(line: &[u8]) -> Result<Request<'_>, Fault> {
         b"version" => Request::Version,
         b"quit" => Request::Quit,
         b"shutdown" => Request::Shutdown,
+        _ if words.last().is_some_and(|last| last.starts_with(b"HTTP/")) => {
+            return Err(Fault::Http);
+        }
         _ => return Err(Fault::Unknown),
     })
 }

@@ -46,11 +46,13 @@ fn value(request: &Request<'_>, desk: &mut Desk, out: &mut Vec<u8>) -> Result<Op
     found
 }
 
+/// memcached counts a read with a new TTL as a touch, and not as a get too.
 fn count(request: &Request<'_>, is_found: bool, desk: &Desk) {
-    desk.counts.add_one(Count::CmdGet);
-    desk.counts.add_found(is_found, Count::GetHits, Count::GetMisses);
     if request.exptime.is_some() {
         desk.counts.add_one(Count::CmdTouch);
         desk.counts.add_found(is_found, Count::TouchHits, Count::TouchMisses);
+    } else {
+        desk.counts.add_one(Count::CmdGet);
+        desk.counts.add_found(is_found, Count::GetHits, Count::GetMisses);
     }
 }

@@ -14,13 +14,18 @@ use crate::counts::Count;
 const LOAD_TIME: Duration = Duration::from_secs(30);
 
 pub(super) fn run(request: &Request<'_>, key: &[u8], desk: &mut Desk, out: &mut Vec<u8>) -> Done {
-    desk.counts.add_one(Count::CmdGet);
     let mut value = std::mem::take(&mut desk.value);
     value.clear();
     let found = found(request, key, desk, &mut value);
     match found {
         Ok(Some(found)) => {
-            desk.counts.add_one(Count::GetHits);
+            // memcached counts a hit that gets a new TTL as a touch, and not as a get too.
+            let (command, hit) = match request.flags.exptime {
+                Some(_) => (Count::CmdTouch, Count::TouchHits),
+                None => (Count::CmdGet, Count::GetHits),
+            };
+            desk.counts.add_one(command);
+            desk.counts.add_one(hit);
             get::encode_reply(out, request, &found.facts, found.claim);
             if request.flags.wants_value {
                 out.extend_from_slice(&value);
@@ -28,6 +33,7 @@ pub(super) fn run(request: &Request<'_>, key: &[u8], desk: &mut Desk, out: &mut 
             }
         }
         Ok(None) => {
+            desk.counts.add_one(Count::CmdGet);
             desk.counts.add_one(Count::GetMisses);
             if !request.flags.is_quiet {
                 get::encode_miss(out, request);
@@ -76,9 +82,6 @@ fn found(
             (meta, Claim::Fresh)
         }
     };
-    if flags.exptime.is_some() {
-        desk.counts.add_one(Count::CmdTouch);
-    }
     let mut facts = facts(meta, value.len());
     if let Some(past) = past {
         facts.idle_s = past.idle.map_or(0, |idle| idle.as_secs());

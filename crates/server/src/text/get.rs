@@ -69,22 +69,22 @@ pub(super) fn run(
 
 /// Answers one key; its value goes straight into the answer.
 fn one(key: &[u8], request: &Request<'_>, desk: &mut Desk, out: &mut Vec<u8>) -> Result<(), Error> {
-    desk.counts.add_one(Count::CmdGet);
-    let found = if let Some(exptime) = request.exptime {
-        desk.counts.add_one(Count::CmdTouch);
-        let mut value = std::mem::take(&mut desk.value);
-        let found = desk.session.get_and_touch(key, ttl_of(exptime), &mut value);
-        if let Ok(Some(meta)) = found {
-            add(key, &value, meta, request.wants_version, out);
-        }
-        desk.keep_buffer(value);
-        let found = found?.is_some();
-        desk.counts.add_found(found, Count::TouchHits, Count::TouchMisses);
-        found
-    } else {
-        straight(key, request.wants_version, desk, out)?
+    let Some(exptime) = request.exptime else {
+        let found = straight(key, request.wants_version, desk, out)?;
+        desk.counts.add_one(Count::CmdGet);
+        desk.counts.add_found(found, Count::GetHits, Count::GetMisses);
+        return Ok(());
     };
-    desk.counts.add_found(found, Count::GetHits, Count::GetMisses);
+    let mut value = std::mem::take(&mut desk.value);
+    let found = desk.session.get_and_touch(key, ttl_of(exptime), &mut value);
+    if let Ok(Some(meta)) = found {
+        add(key, &value, meta, request.wants_version, out);
+    }
+    desk.keep_buffer(value);
+    let found = found?.is_some();
+    // memcached counts it as a touch, and not as a get too.
+    desk.counts.add_one(Count::CmdTouch);
+    desk.counts.add_found(found, Count::TouchHits, Count::TouchMisses);
     Ok(())
 }
 

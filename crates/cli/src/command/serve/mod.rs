@@ -57,8 +57,8 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "N")]
     threads: Option<std::num::NonZero<usize>>,
     /// The most connections at once
-    #[arg(short, long = "conn-limit", value_name = "N", default_value_t = 1024)]
-    connections: usize,
+    #[arg(short, long = "conn-limit", value_name = "N", default_value = "1024")]
+    connections: std::num::NonZero<usize>,
     /// The largest value
     #[arg(short = 'I', long = "max-item-size", value_name = "SIZE", default_value = "1m")]
     item_size: ByteSize,
@@ -209,7 +209,7 @@ fn url(arguments: &Arguments) -> String {
 /// The settings, and a line for each option that has no meaning here.
 fn settings(arguments: &Arguments) -> anyhow::Result<(Settings, Vec<String>)> {
     let mut settings = Settings {
-        connections: arguments.connections,
+        connections: arguments.connections.get(),
         backlog: arguments.backlog,
         item_bytes: bytes("-I", arguments.item_size, larder_server::MAX_ITEM_BYTES)?,
         waiting_bytes: bytes("--waiting", arguments.waiting, usize::MAX / 4)?,
