@@ -189,6 +189,12 @@ impl Desk {
         self.turn_ends.is_some_and(|end| Instant::now() >= end)
     }
 
+    /// Whether slow requests are logged, so that each is timed alone.
+    #[inline]
+    pub(crate) fn logs_slow(&self) -> bool {
+        self.shared.settings.slow.is_some()
+    }
+
     /// Gives the buffer for a value back.
     pub(crate) fn keep_buffer(&mut self, value: Vec<u8>) {
         if value.capacity() <= KEPT_BYTES {

@@ -10,6 +10,7 @@ use crate::context::Desk;
 use crate::counts::Count;
 use crate::latency::Kind;
 use crate::slow::log_if_slow;
+use crate::text::Pipelined;
 
 /// Bytes of answers that a conversation makes before it lets them be sent.
 pub(crate) const ANSWER_BYTES: usize = 256 << 10;
@@ -23,6 +24,8 @@ pub(crate) struct Conversation {
     searched: usize,
     /// Bytes at the end of the first line whose keys are not answered; 0 before the first answer.
     unanswered: usize,
+    /// Reads that are answered alone, because they were together too much.
+    n_alone: usize,
     /// There is no room for the rest of the first request.
     is_cut_off: bool,
     /// The client has to say who it is before it asks for anything else.
@@ -63,7 +66,9 @@ impl Conversation {
         let mut at = 0;
         desk.begin_turn();
         let mut began = Some(Instant::now());
-        for _ in 0..desk.shared.settings.requests_a_turn.get() {
+        let most = desk.shared.settings.requests_a_turn.get();
+        let mut n_requests = 0;
+        while n_requests < most {
             at += self.throw_away(&input[at..]);
             let rest = &input[at..];
             if rest.is_empty() {
@@ -75,9 +80,12 @@ impl Conversation {
             if desk.turn_is_over() {
                 break;
             }
-            let answered = self.answer(rest, desk, out);
+            let gets = self.pipelined_gets(rest, most - n_requests, desk, out);
+            let n_gets = gets.n_keys;
+            let answered = if n_gets > 0 { Ok(gets.len) } else { self.answer(rest, desk, out) };
+            n_requests += n_gets.max(1);
             if let Some(then) = began {
-                began = timed(rest, then, answered.is_ok(), desk);
+                began = timed(rest, then, n_gets, answered.is_ok(), desk);
             }
             match answered {
                 Ok(len) => at += len,
@@ -87,6 +95,24 @@ impl Conversation {
         }
         desk.counts.add_one(Count::Yields);
         Progress { consumed: at, next: Next::Yield }
+    }
+
+    /// Answers reads that have arrived together by one call of the store, if there are any.
+    #[inline]
+    fn pipelined_gets(
+        &mut self,
+        input: &[u8],
+        most: usize,
+        desk: &mut Desk,
+        out: &mut Vec<u8>,
+    ) -> Pipelined {
+        if self.must_log_in || self.unanswered > 0 || self.is_binary {
+            return Pipelined::default();
+        }
+        let is_alone = self.n_alone > 0 || desk.logs_slow();
+        let gets = crate::text::pipelined(input, if is_alone { 1 } else { most }, desk, out);
+        self.n_alone = self.n_alone.saturating_sub(1) + gets.n_alone;
+        gets
     }
 
     /// Throws away what of a refused value is at the beginning of these bytes, and returns its length.
@@ -217,13 +243,19 @@ impl Conversation {
     }
 }
 
-/// Adds the time that a request took. The time at which the next one begins, if it is timed too.
-fn timed(request: &[u8], began: Instant, is_answered: bool, desk: &Desk) -> Option<Instant> {
+/// Adds the time that a request took, or each of so many reads. The time at which the next one begins, if it is timed too.
+fn timed(
+    request: &[u8],
+    began: Instant,
+    n_gets: usize,
+    is_answered: bool,
+    desk: &Desk,
+) -> Option<Instant> {
     let now = Instant::now();
     if is_answered {
-        let time = now - began;
-        desk.counts.latencies.add(Kind::of(request), time);
-        log_if_slow(request, time, desk);
+        // All of them have waited for the answer to the last.
+        desk.counts.latencies.add(Kind::of(request), now - began, n_gets.max(1) as u64);
+        log_if_slow(request, now - began, desk);
     }
     desk.times_all.then_some(now)
 }

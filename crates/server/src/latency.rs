@@ -94,12 +94,12 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    /// Adds a time.
-    pub(crate) fn add(&self, kind: Kind, time: Duration) {
+    /// Adds a time that so many requests took.
+    pub(crate) fn add(&self, kind: Kind, time: Duration, n: u64) {
         let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let histogram = &self.0[kind as usize];
-        histogram.buckets[bucket_of(ns)].fetch_add(1, Ordering::Relaxed);
-        histogram.sum_ns.fetch_add(ns, Ordering::Relaxed);
+        histogram.buckets[bucket_of(ns)].fetch_add(n, Ordering::Relaxed);
+        histogram.sum_ns.fetch_add(ns.saturating_mul(n), Ordering::Relaxed);
     }
 
     /// Begins anew.
@@ -196,9 +196,9 @@ mod tests {
     fn percentiles_are_right_to_an_eighth() {
         let latencies = Latencies::default();
         for micros in 1..=1000 {
-            latencies.add(Kind::Get, Duration::from_micros(micros));
+            latencies.add(Kind::Get, Duration::from_micros(micros), 1);
         }
-        latencies.add(Kind::Set, Duration::from_secs(1));
+        latencies.add(Kind::Set, Duration::from_secs(1), 1);
         let gets = Times::of(std::iter::once(&latencies), Some(Kind::Get));
         assert_eq!((gets.count(), gets.sum), (1000, Duration::from_micros(500_500)));
         for (of_ten_thousand, micros) in [(5000, 500), (9900, 990), (9990, 999)] {

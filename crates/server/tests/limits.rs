@@ -294,6 +294,43 @@ fn many_large_values_fit_one_answer() {
 }
 
 #[test]
+fn pipelined_reads_come_back_in_their_order() {
+    each(&settings(), |serving| {
+        let mut client = serving.client();
+        for (key, len) in [("a", 10), ("b", 60_000), ("c", 300_000), ("d", 0)] {
+            assert_eq!(client.set(key, &vec![b'v'; len]), "STORED");
+        }
+        let reads = "get a\r\nget none\r\nget b\r\nget d\r\nget c\r\nget a b\r\nget none\r\n";
+        client.send(reads.repeat(30).as_bytes());
+        let mut heard = Vec::new();
+        while heard.len() < 30 * 19 {
+            let line = client.line();
+            heard.push(if line.len() > 30 { format!("{} bytes", line.len()) } else { line });
+        }
+        let once = [
+            "VALUE a 0 10",
+            "vvvvvvvvvv",
+            "END",
+            "END",
+            "VALUE b 0 60000",
+            "60000 bytes",
+            "END",
+            "VALUE d 0 0",
+            "",
+            "END",
+            "VALUE c 0 300000",
+            "300000 bytes",
+            "END",
+        ];
+        // The two values of one request may come in any order.
+        for heard in heard.chunks(19) {
+            assert_eq!(heard[..once.len()], once);
+            assert_eq!(heard[17..], ["END", "END"]);
+        }
+    });
+}
+
+#[test]
 fn noreply_is_a_key_to_commands_that_read() {
     each(&settings(), |serving| {
         let mut client = serving.client();

@@ -1,6 +1,7 @@
 //! `get <key>*`: values; `gat <exptime> <key>`: a value that also gets a new TTL.
 
-use crate::line::{next_number, next_word, parse};
+use crate::key::MAX_KEY_LEN;
+use crate::line::{next_number, next_word, parse, position_of_newline};
 use crate::number::{leading_u64, push_i64, push_u64};
 use crate::request::{Fault, Words, exptime};
 use crate::{MAX_VALUE_LEN, Parse};
@@ -115,6 +116,17 @@ pub fn parse_request<'a>(verb: &[u8], mut words: Words<'a>) -> Result<Request<'a
     Ok(Request { keys: words, wants_version, exptime })
 }
 
+/// Reads a `get` of one key, as every client writes it, in one pass: the key, and the length of the request. `None` leaves
+/// any other input to [`text::parse_request`](super::parse_request).
+#[inline]
+pub fn parse_single(input: &[u8]) -> Option<(&[u8], usize)> {
+    const VERB: &[u8] = b"get ";
+    let rest = input.strip_prefix(VERB)?;
+    let end = position_of_newline(&rest[..rest.len().min(MAX_KEY_LEN + 2)])?;
+    let key = rest[..end].strip_suffix(b"\r")?;
+    (!key.is_empty() && !key.contains(&b' ')).then_some((key, VERB.len() + end + 1))
+}
+
 /// Writes the header of a value; the value and a `\r\n` follow it.
 #[inline]
 pub fn encode_header(out: &mut Vec<u8>, header: &ValueHeader<'_>) {
@@ -170,6 +182,19 @@ mod tests {
             assert_eq!(parse_hit(other.as_bytes(), b"k"), None, "{other}");
         }
         assert_eq!(parse_hit(answer, b"x"), None);
+    }
+
+    #[test]
+    fn a_get_of_one_key_reads_the_same_in_one_pass() {
+        let key = [b'k'; MAX_KEY_LEN];
+        let long = [b"get ", &key[..], b"\r\nget b\r\n"].concat();
+        assert_eq!(parse_single(b"get a\r\n"), Some((&b"a"[..], 7)));
+        assert_eq!(parse_single(&long), Some((&key[..], 256)));
+        let too_long = [b"get k", &key[..], b"\r\n"].concat();
+        assert_eq!(parse_single(&too_long), None);
+        for other in ["get a b\r\n", "get a\n", "get \r\n", "get a\r", "gets a\r\n", "get  a\r\n"] {
+            assert_eq!(parse_single(other.as_bytes()), None, "{other:?}");
+        }
     }
 
     #[test]

@@ -67,6 +67,94 @@ pub(super) fn run(
     Done::Whole(0)
 }
 
+/// Reads that have been answered together.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Pipelined {
+    /// Bytes of their requests.
+    pub(crate) len: usize,
+    /// Their number; 0 where there are none.
+    pub(crate) n_keys: usize,
+    /// Reads behind them that are answered alone, because all were together too much.
+    pub(crate) n_alone: usize,
+}
+
+/// Answers the plain `get` requests of one key each at the beginning of `input`, at most so many, by one call of the store.
+#[inline]
+pub(crate) fn pipelined(
+    input: &[u8],
+    most: usize,
+    desk: &mut Desk,
+    out: &mut Vec<u8>,
+) -> Pipelined {
+    let mut keys: [&[u8]; TOGETHER] = [&[]; TOGETHER];
+    let (mut n_keys, mut len, mut first_len) = (0, 0, 0);
+    while n_keys < most.min(TOGETHER) {
+        let Some((key, key_len)) = get::parse_single(&input[len..]) else { break };
+        keys[n_keys] = key;
+        n_keys += 1;
+        len += key_len;
+        if n_keys == 1 {
+            first_len = key_len;
+        }
+    }
+    let keys = &keys[..n_keys];
+    if n_keys > 1 && all(keys, desk, out) {
+        return Pipelined { len, n_keys, n_alone: 0 };
+    }
+    let Some(key) = keys.first() else { return Pipelined::default() };
+    single(key, desk, out);
+    Pipelined { len: first_len, n_keys: 1, n_alone: n_keys - 1 }
+}
+
+/// Answers a request for one key.
+#[inline]
+fn single(key: &[u8], desk: &mut Desk, out: &mut Vec<u8>) {
+    let begin = out.len();
+    match straight(key, false, desk, out) {
+        Ok(found) => {
+            desk.counts.add_one(Count::CmdGet);
+            desk.counts.add_found(found, Count::GetHits, Count::GetMisses);
+            get::encode_end(out);
+        }
+        Err(error) => {
+            out.truncate(begin);
+            desk.refuse(out, &error);
+        }
+    }
+}
+
+/// Answers keys, each as a request of its own. `false`, and no answer, where the values are together too long, come in
+/// another order, or the store fails: then each request is answered alone.
+fn all(keys: &[&[u8]], desk: &mut Desk, out: &mut Vec<u8>) -> bool {
+    let begin = out.len();
+    let most = begin + TOGETHER * LONG;
+    let (mut next, mut hits, mut is_right) = (0, 0, true);
+    let found = desk.session.get_many(keys, &mut |i, value, meta| {
+        is_right &= i >= next && out.len() + value.len() <= most;
+        if is_right {
+            (next..i).for_each(|_| get::encode_end(out));
+            get::encode_header(
+                out,
+                &ValueHeader { key: keys[i], flags: meta.flags, len: value.len(), version: None },
+            );
+            out.extend_from_slice(value);
+            out.extend_from_slice(get::TAIL);
+            next = i + 1;
+            hits += 1;
+        }
+    });
+    if found.is_err() || !is_right {
+        out.truncate(begin);
+        return false;
+    }
+    (next..keys.len()).for_each(|_| get::encode_end(out));
+    let n_keys = keys.len() as u64;
+    desk.counts.add(Count::CmdGet, n_keys);
+    desk.counts.add(Count::GetHits, hits);
+    desk.counts.add(Count::GetMisses, n_keys - hits);
+    true
+}
+
 /// Answers one key; its value goes straight into the answer.
 fn one(key: &[u8], request: &Request<'_>, desk: &mut Desk, out: &mut Vec<u8>) -> Result<(), Error> {
     let Some(exptime) = request.exptime else {

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test uses some of it")]
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::num::NonZero;
 use std::sync::Arc;
@@ -126,10 +126,13 @@ impl Client {
         Some(value)
     }
 
-    /// Whether the server has ended the connection.
+    /// Whether the server has ended the connection without a further answer.
     pub fn is_ended(&mut self) -> bool {
         let mut rest = Vec::new();
-        self.0.read_to_end(&mut rest).is_err() || rest.is_empty()
+        match self.0.read_to_end(&mut rest) {
+            Ok(_) => rest.is_empty(),
+            Err(error) => error.kind() == ErrorKind::ConnectionReset,
+        }
     }
 
     /// A number of `stats`.
