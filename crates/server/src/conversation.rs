@@ -106,7 +106,7 @@ impl Conversation {
         desk: &mut Desk,
         out: &mut Vec<u8>,
     ) -> Pipelined {
-        if self.must_log_in || self.unanswered > 0 || self.is_binary {
+        if !self.takes_any_request() {
             return Pipelined::default();
         }
         let is_alone = self.n_alone > 0 || desk.logs_slow();
@@ -121,6 +121,13 @@ impl Conversation {
         let len = self.skip.min(input.len());
         self.skip -= len;
         len
+    }
+
+    /// Whether the next bytes are a request of the text or meta protocol, and nothing is in its way.
+    #[inline]
+    pub(crate) fn takes_any_request(&self) -> bool {
+        let is_other = self.must_log_in || self.is_binary || self.skip > 0;
+        !is_other && self.unanswered == 0 && self.searched == 0
     }
 
     /// Says that there is no room for the rest of the first request, which is refused then.

@@ -1,5 +1,7 @@
 //! `get`, `gets`, `gat`, `gats`.
 
+use std::ops::Range;
+
 use larder_protocol::key::MAX_KEY_LEN;
 use larder_protocol::request::Fault;
 use larder_protocol::text::get::{self, Request, ValueHeader};
@@ -106,6 +108,44 @@ pub(crate) fn pipelined(
     Pipelined { len: first_len, n_keys: 1, n_alone: n_keys - 1 }
 }
 
+/// Answers the keys of different connections. `places[i]` is the part of `out` that answers `keys[i]`. `false` where their
+/// values are together too long, or the store fails.
+pub(crate) fn get_apart(
+    keys: &[&[u8]],
+    desk: &mut Desk,
+    out: &mut Vec<u8>,
+    places: &mut [Range<usize>],
+) -> bool {
+    let most = TOGETHER * LONG;
+    let (mut hits, mut is_right) = (0, true);
+    get::encode_end(out);
+    places.fill(0..out.len());
+    let found = desk.session.get_many(keys, &mut |i, value, meta| {
+        is_right &= out.len() + value.len() <= most;
+        if is_right {
+            let begin = out.len();
+            let (key, flags) = (keys[i], meta.flags);
+            let header = ValueHeader { key, flags, len: value.len(), version: None };
+            get::encode_header(out, &header);
+            out.extend_from_slice(value);
+            out.extend_from_slice(get::TAIL);
+            places[i] = begin..out.len();
+            hits += 1;
+        }
+    });
+    let is_right = is_right && found.is_ok();
+    if is_right {
+        count_gets(keys.len() as u64, hits, desk);
+    }
+    is_right
+}
+
+fn count_gets(n_keys: u64, hits: u64, desk: &Desk) {
+    desk.counts.add(Count::CmdGet, n_keys);
+    desk.counts.add(Count::GetHits, hits);
+    desk.counts.add(Count::GetMisses, n_keys.saturating_sub(hits));
+}
+
 /// Answers a request for one key.
 #[inline]
 fn single(key: &[u8], desk: &mut Desk, out: &mut Vec<u8>) {
@@ -148,10 +188,7 @@ fn all(keys: &[&[u8]], desk: &mut Desk, out: &mut Vec<u8>) -> bool {
         return false;
     }
     (next..keys.len()).for_each(|_| get::encode_end(out));
-    let n_keys = keys.len() as u64;
-    desk.counts.add(Count::CmdGet, n_keys);
-    desk.counts.add(Count::GetHits, hits);
-    desk.counts.add(Count::GetMisses, n_keys - hits);
+    count_gets(keys.len() as u64, hits, desk);
     true
 }
 
@@ -226,10 +263,7 @@ fn many(
         }
     })?;
     if is_whole {
-        let n_keys = keys.len() as u64;
-        desk.counts.add(Count::CmdGet, n_keys);
-        desk.counts.add(Count::GetHits, hits);
-        desk.counts.add(Count::GetMisses, n_keys.saturating_sub(hits));
+        count_gets(keys.len() as u64, hits, desk);
     }
     Ok(is_whole)
 }

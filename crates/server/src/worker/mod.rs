@@ -1,5 +1,7 @@
 //! One thread that waits for many connections.
 
+mod gathered;
+
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsFd as _;
@@ -20,6 +22,7 @@ use crate::slots::Slots;
 use crate::stream::Stream;
 use crate::waiting::Waiting;
 use crate::waker::Woken;
+use gathered::Gathered;
 
 /// Bytes that are read at once.
 const READ_BYTES: usize = 64 << 10;
@@ -61,7 +64,9 @@ pub(crate) struct Worker {
     ready: VecDeque<u64>,
     /// The bytes of one read.
     read_buffer: Vec<u8>,
-    /// The answers of one connection.
+    /// What connections have sent that are answered next.
+    gathered: Gathered,
+    /// The answers of one connection, or of some.
     answers: Vec<u8>,
     /// A buffer for the next connection that needs one.
     spare: Vec<u8>,
@@ -90,6 +95,7 @@ impl Worker {
             slots: Slots::default(),
             ready: VecDeque::new(),
             read_buffer: Vec::with_capacity(READ_BYTES),
+            gathered: Gathered::default(),
             answers: Vec::new(),
             spare: Vec::new(),
             now_ms: 0,
@@ -133,6 +139,7 @@ impl Worker {
                 self.turn(event);
             }
         }
+        self.answer_gathered();
         for _ in 0..self.ready.len() {
             let Some(token) = self.ready.pop_front() else { break };
             if let Some(connection) = self.slots.find(token) {
@@ -171,7 +178,11 @@ impl Worker {
         if connection.has_kept() {
             self.send_kept(token);
         } else if event.can_read {
-            self.read(token);
+            if connection.input.is_empty() && matches!(self.hands, Hands::Own(_)) {
+                self.gather(token);
+            } else {
+                self.read(token);
+            }
         }
     }
 
@@ -190,42 +201,41 @@ impl Worker {
         }
     }
 
-    /// Reads from a connection without input of its own into the shared buffer, and otherwise behind its input.
+    /// Reads from a connection behind its input, or into the shared buffer.
     #[inline]
     fn read(&mut self, token: u64) {
-        let is_own = matches!(self.hands, Hands::Own(_));
         let waiting = &self.shared.waiting[self.place];
         let Some(connection) = self.slots.find(token) else { return };
         let has_input = !connection.input.is_empty();
-        self.read_buffer.clear();
+        if !has_input && matches!(self.hands, Hands::Own(_)) {
+            self.gather(token);
+            return self.answer_gathered();
+        }
+        let mut buffer = std::mem::take(&mut self.read_buffer);
         let read = if has_input {
             connection.read_more()
         } else {
+            buffer.clear();
             // No more is read than can be kept.
-            connection.read_onto(&mut self.read_buffer, connection.room(waiting))
+            connection.read_onto(&mut buffer, connection.room(waiting))
         };
-        let n = match read {
-            Read::Bytes(n) => n,
-            Read::Nothing => return,
-            Read::End => return self.remove(token),
-        };
-        self.counts.add(Count::BytesRead, n as u64);
-        if has_input {
-            return self.go_on(token);
-        }
-        let read_buffer = std::mem::take(&mut self.read_buffer);
-        if is_own {
-            self.answer(token, Some(&read_buffer));
-        } else {
-            let thrown_away = connection.conversation.throw_away(&read_buffer);
-            let rest = &read_buffer[thrown_away..];
-            if connection.keep(rest, &mut self.spare, waiting) {
-                self.go_on(token);
-            } else {
-                self.dismiss(token);
+        match read {
+            Read::Bytes(n) => {
+                self.counts.add(Count::BytesRead, n as u64);
+                let is_kept = has_input || {
+                    let thrown_away = connection.conversation.throw_away(&buffer);
+                    connection.keep(&buffer[thrown_away..], &mut self.spare, waiting)
+                };
+                if is_kept {
+                    self.go_on(token);
+                } else {
+                    self.dismiss(token);
+                }
             }
+            Read::Nothing => {}
+            Read::End => self.remove(token),
         }
-        self.read_buffer = read_buffer;
+        self.read_buffer = buffer;
     }
 
     /// Goes on with the input that a connection has.
@@ -275,6 +285,11 @@ impl Worker {
         } else {
             self.dismiss(token);
         }
+        self.keep_answers(answers);
+    }
+
+    /// Keeps the buffer of answers for the next ones, unless it is very long.
+    fn keep_answers(&mut self, answers: Vec<u8>) {
         if answers.capacity() <= SPARE_BYTES {
             self.answers = answers;
         }
