@@ -11,6 +11,9 @@ use crate::waiting::{OWN_BYTES, Waiting};
 /// The most bytes that are read and thrown away when the server ends a connection.
 const FAREWELL_BYTES: usize = 1 << 20;
 
+/// A request from this length on is long.
+const LONG: usize = 32 << 10;
+
 /// Of these, the bytes of one read.
 const FAREWELL_BUFFER: usize = 16 << 10;
 
@@ -28,6 +31,8 @@ pub(crate) struct Connection {
     sent: usize,
     /// Its share of what all connections of the worker have waiting.
     share: usize,
+    /// The length of its last request that had to be waited for; the next one is likely as long.
+    pub(crate) needed: usize,
     /// The events that it is watched for.
     pub(crate) interest: u32,
     /// The millisecond of the server in which the client last said something.
@@ -74,6 +79,7 @@ impl Connection {
             output: Vec::new(),
             sent: 0,
             share: 0,
+            needed: 0,
             interest: 0,
             heard_ms: now_ms,
             moved_ms: now_ms,
@@ -197,6 +203,31 @@ impl Connection {
         }
         self.input.extend_from_slice(bytes);
         true
+    }
+
+    /// Whether the next request is likely longer than what is read at once.
+    #[inline]
+    pub(crate) fn expects_long_request(&self) -> bool {
+        self.needed > LONG
+    }
+
+    /// Makes room for a long request before it arrives, so that it is read to where it stays. `false` where others may need
+    /// that room, and where `spare` is no such buffer.
+    pub(crate) fn prepare_for_long_request(
+        &mut self,
+        spare: &mut Vec<u8>,
+        waiting: &Waiting,
+    ) -> bool {
+        let needed = std::mem::take(&mut self.needed);
+        let fits = needed <= spare.capacity()
+            && spare.capacity() <= waiting.free() / 2
+            && self.account(spare.capacity(), self.output.len(), waiting);
+        if fits {
+            self.needed = needed;
+            self.input = std::mem::take(spare);
+            self.input.clear();
+        }
+        fits
     }
 
     /// Makes room for more input; `needs` is the length of the request, where that is known. The room grows with what has

@@ -151,6 +151,8 @@ pub(crate) struct Desk {
     turn_ends: Option<Instant>,
     /// Whether each request is timed, and not only the first of a turn.
     pub(crate) times_all: bool,
+    /// The length of the last value that was read.
+    pub(crate) value_len: usize,
     /// The length of the last header behind its key: the next is likely as long.
     pub(crate) header_len: usize,
 }
@@ -171,6 +173,7 @@ impl Desk {
             value: Vec::new(),
             turn_ends: None,
             times_all: shared.may_wait() || shared.settings.slow.is_some(),
+            value_len: 0,
             header_len: 0,
         })
     }

@@ -116,11 +116,14 @@ pub(crate) fn get_apart(
     out: &mut Vec<u8>,
     places: &mut [Range<usize>],
 ) -> bool {
-    let most = TOGETHER * LONG;
+    let most = out.len() + TOGETHER * LONG;
     let (mut hits, mut is_right) = (0, true);
+    let miss = out.len();
     get::encode_end(out);
-    places.fill(0..out.len());
+    places.fill(miss..out.len());
+    let longest = &mut desk.value_len;
     let found = desk.session.get_many(keys, &mut |i, value, meta| {
+        *longest = value.len();
         is_right &= out.len() + value.len() <= most;
         if is_right {
             let begin = out.len();
@@ -229,6 +232,7 @@ fn straight(
         return Ok(false);
     };
     let len = out.len() - begin - guess;
+    desk.value_len = len;
     let header = &mut desk.header;
     header.clear();
     let version = wants_version.then_some(meta.version.unwrap_or(0));

@@ -9,7 +9,7 @@ use larder_protocol::text::get::parse_single;
 
 use super::{Hands, READ_BYTES, Worker};
 use crate::connection::Read;
-use crate::conversation::Next;
+use crate::conversation::{Next, Progress};
 use crate::counts::Count;
 use crate::latency::Kind;
 use crate::text;
@@ -21,9 +21,27 @@ const MOST: usize = 16;
 /// What is left of the shared buffer for the read of another connection.
 const LEAST_LEFT: usize = 16 << 10;
 
-/// What connections have sent, one behind the other in the shared buffer.
+/// Answers after which they are sent, before further connections are answered, in bytes.
+const TOGETHER_BYTES: usize = 64 << 10;
+
+/// Values from this length on are not looked up together: the processor has enough to do with one.
+const LONG: usize = 16 << 10;
+
+/// What connections have sent, one behind the other in the shared buffer, and what they are answered.
 #[derive(Debug, Default)]
-pub(super) struct Gathered(Vec<(u64, Range<usize>)>);
+pub(super) struct Gathered {
+    requests: Vec<(u64, Range<usize>)>,
+    answers: Vec<Answered>,
+}
+
+/// What a connection is answered.
+#[derive(Debug)]
+struct Answered {
+    token: u64,
+    /// Its part of all answers.
+    place: Range<usize>,
+    progress: Progress,
+}
 
 impl Worker {
     /// Reads from a connection without input of its own. The answer follows with those of other connections.
@@ -31,76 +49,115 @@ impl Worker {
     pub(super) fn gather(&mut self, token: u64) {
         let waiting = &self.shared.waiting[self.place];
         let Some(connection) = self.slots.find(token) else { return };
+        if connection.expects_long_request()
+            && connection.prepare_for_long_request(&mut self.spare, waiting)
+        {
+            return self.read_more(token);
+        }
         let begin = self.read_buffer.len();
         // No more is read than all of them can keep.
         let most = OWN_BYTES + waiting.free() / MOST;
         match connection.read_onto(&mut self.read_buffer, most) {
             Read::Bytes(n) => {
                 self.counts.add(Count::BytesRead, n as u64);
-                self.gathered.0.push((token, begin..begin + n));
+                self.gathered.requests.push((token, begin..begin + n));
             }
             Read::Nothing => {}
             Read::End => self.remove(token),
         }
-        if self.gathered.0.len() == MOST || READ_BYTES - self.read_buffer.len() < LEAST_LEFT {
+        let is_full = READ_BYTES - self.read_buffer.len() < LEAST_LEFT;
+        if self.gathered.requests.len() == MOST || is_full {
             self.answer_gathered();
         }
     }
 
     /// Answers all that was gathered.
     pub(super) fn answer_gathered(&mut self) {
-        if self.gathered.0.is_empty() {
+        if self.gathered.requests.is_empty() {
             return;
         }
         let buffer = std::mem::take(&mut self.read_buffer);
-        let mut gathered = std::mem::take(&mut self.gathered);
-        // A log of slow requests times each alone.
-        if gathered.0.len() > 1 && self.shared.settings.slow.is_none() {
-            self.answer_reads(&buffer, &mut gathered);
+        let mut requests = std::mem::take(&mut self.gathered.requests);
+        self.answers.clear();
+        if requests.len() > 1 {
+            self.answer_reads(&buffer, &mut requests);
         }
-        for (token, at) in gathered.0.drain(..) {
-            self.answer(token, Some(&buffer[at]));
+        for (token, at) in requests.drain(..) {
+            if self.answers.len() >= TOGETHER_BYTES {
+                self.send_gathered();
+            }
+            self.answer_read(token, &buffer[at]);
         }
-        self.gathered = gathered;
+        self.send_gathered();
+        self.gathered.requests = requests;
         self.read_buffer = buffer;
         self.read_buffer.clear();
     }
 
     /// Answers connections that ask for one key, by one call of the store, and leaves the others.
-    fn answer_reads(&mut self, buffer: &[u8], gathered: &mut Gathered) {
-        let mut keys: [&[u8]; MOST] = [&[]; MOST];
-        let mut tokens = [0; MOST];
-        let mut n = 0;
-        gathered.0.retain(|(token, at)| {
-            let request = &buffer[at.clone()];
-            let key = parse_single(request).filter(|(_, len)| *len == request.len());
-            let mut is_plain = |token| {
-                self.slots.find(token).is_some_and(|it| it.conversation.takes_any_request())
-            };
-            let Some((key, _)) = key.filter(|_| is_plain(*token)) else { return true };
-            (keys[n], tokens[n]) = (key, *token);
-            n += 1;
-            false
-        });
+    fn answer_reads(&mut self, buffer: &[u8], requests: &mut Vec<(u64, Range<usize>)>) {
         let Hands::Own(desk) = &mut self.hands else { return };
-        if n == 0 {
+        // A log of slow requests times each alone.
+        if desk.logs_slow() || desk.value_len > LONG {
+            return;
+        }
+        let mut keys: [&[u8]; MOST] = [&[]; MOST];
+        let mut asking = [(0, 0); MOST];
+        let mut is_asking = [false; MOST];
+        let mut n = 0;
+        for ((token, at), is_asking) in requests.iter().zip(&mut is_asking) {
+            let bytes = &buffer[at.clone()];
+            let key = parse_single(bytes).filter(|(_, len)| *len == bytes.len());
+            let takes_any =
+                self.slots.find(*token).is_some_and(|it| it.conversation.takes_any_request());
+            if let Some((key, _)) = key.filter(|_| takes_any) {
+                (keys[n], asking[n]) = (key, (*token, bytes.len()));
+                *is_asking = true;
+                n += 1;
+            }
+        }
+        if n < 2 {
             return;
         }
         let began = Instant::now();
-        let mut answers = std::mem::take(&mut self.answers);
-        answers.clear();
         let mut places = [(); MOST].map(|()| 0..0);
-        let is_right = text::get_apart(&keys[..n], desk, &mut answers, &mut places);
-        self.counts.latencies.add(Kind::Get, began.elapsed(), n as u64);
-        for (i, token) in tokens[..n].iter().enumerate() {
-            if is_right {
-                let request_len = keys[i].len() + "get \r\n".len();
-                self.after(*token, &answers[places[i].clone()], request_len, Next::Read(0));
-            } else {
-                let request = [b"get ", keys[i], b"\r\n"].concat();
-                self.answer(*token, Some(&request));
-            }
+        if !text::get_apart(&keys[..n], desk, &mut self.answers, &mut places) {
+            self.answers.clear();
+            return;
         }
+        self.counts.latencies.add(Kind::Get, began.elapsed(), n as u64);
+        let mut is_asking = is_asking.into_iter();
+        requests.retain(|_| is_asking.next() == Some(false));
+        for ((token, consumed), place) in asking.into_iter().zip(places).take(n) {
+            let progress = Progress { consumed, next: Next::Read(0) };
+            self.gathered.answers.push(Answered { token, place, progress });
+        }
+    }
+
+    /// Answers what a connection has sent, and keeps what is not answered yet.
+    fn answer_read(&mut self, token: u64, read: &[u8]) {
+        let Hands::Own(desk) = &mut self.hands else { return };
+        let waiting = &self.shared.waiting[self.place];
+        let Some(connection) = self.slots.find(token) else { return };
+        let begin = self.answers.len();
+        let progress = connection.conversation.advance(read, desk, &mut self.answers);
+        let rest = &read[progress.consumed..];
+        if !rest.is_empty() && !connection.keep(rest, &mut self.spare, waiting) {
+            self.answers.truncate(begin);
+            return self.dismiss(token);
+        }
+        let place = begin..self.answers.len();
+        self.gathered.answers.push(Answered { token, place, progress });
+    }
+
+    /// Sends the answers that were made.
+    fn send_gathered(&mut self) {
+        let answers = std::mem::take(&mut self.answers);
+        let mut answered = std::mem::take(&mut self.gathered.answers);
+        for Answered { token, place, progress } in answered.drain(..) {
+            self.after(token, &answers[place], progress);
+        }
+        self.gathered.answers = answered;
         self.keep_answers(answers);
     }
 }

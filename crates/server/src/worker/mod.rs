@@ -202,31 +202,44 @@ impl Worker {
     }
 
     /// Reads from a connection behind its input, or into the shared buffer.
-    #[inline]
     fn read(&mut self, token: u64) {
-        let waiting = &self.shared.waiting[self.place];
         let Some(connection) = self.slots.find(token) else { return };
-        let has_input = !connection.input.is_empty();
-        if !has_input && matches!(self.hands, Hands::Own(_)) {
+        if !connection.input.is_empty() {
+            self.read_more(token);
+        } else if matches!(self.hands, Hands::Own(_)) {
             self.gather(token);
-            return self.answer_gathered();
-        }
-        let mut buffer = std::mem::take(&mut self.read_buffer);
-        let read = if has_input {
-            connection.read_more()
+            self.answer_gathered();
         } else {
-            buffer.clear();
-            // No more is read than can be kept.
-            connection.read_onto(&mut buffer, connection.room(waiting))
-        };
-        match read {
+            self.read_for_assistants(token);
+        }
+    }
+
+    /// Reads from a connection into the buffer that it has.
+    fn read_more(&mut self, token: u64) {
+        let Some(connection) = self.slots.find(token) else { return };
+        match connection.read_more() {
             Read::Bytes(n) => {
                 self.counts.add(Count::BytesRead, n as u64);
-                let is_kept = has_input || {
-                    let thrown_away = connection.conversation.throw_away(&buffer);
-                    connection.keep(&buffer[thrown_away..], &mut self.spare, waiting)
-                };
-                if is_kept {
+                self.go_on(token);
+            }
+            // A buffer without bytes is given back.
+            Read::Nothing => self.watch(token),
+            Read::End => self.remove(token),
+        }
+    }
+
+    /// Reads from a connection whose requests an assistant answers.
+    fn read_for_assistants(&mut self, token: u64) {
+        let waiting = &self.shared.waiting[self.place];
+        let Some(connection) = self.slots.find(token) else { return };
+        self.read_buffer.clear();
+        // No more is read than can be kept.
+        match connection.read_onto(&mut self.read_buffer, connection.room(waiting)) {
+            Read::Bytes(n) => {
+                self.counts.add(Count::BytesRead, n as u64);
+                let thrown_away = connection.conversation.throw_away(&self.read_buffer);
+                let rest = &self.read_buffer[thrown_away..];
+                if connection.keep(rest, &mut self.spare, waiting) {
                     self.go_on(token);
                 } else {
                     self.dismiss(token);
@@ -235,7 +248,6 @@ impl Worker {
             Read::Nothing => {}
             Read::End => self.remove(token),
         }
-        self.read_buffer = buffer;
     }
 
     /// Goes on with the input that a connection has.
@@ -254,37 +266,20 @@ impl Worker {
             return self.watch(token);
         }
         match &self.hands {
-            Hands::Own(_) => self.answer(token, None),
+            Hands::Own(_) => self.answer(token),
             Hands::Assistants(_) => self.send_away(token),
         }
     }
 
-    /// Answers the requests of a connection: those in `read`, or those in its own input.
-    #[inline]
-    fn answer(&mut self, token: u64, read: Option<&[u8]>) {
+    /// Answers the requests in the input of a connection.
+    fn answer(&mut self, token: u64) {
         let Hands::Own(desk) = &mut self.hands else { return };
-        let waiting = &self.shared.waiting[self.place];
         let Some(connection) = self.slots.find(token) else { return };
-        self.answers.clear();
-        let input = read.unwrap_or(&connection.input);
-        let Progress { consumed, next } =
-            connection.conversation.advance(input, desk, &mut self.answers);
-        let is_kept = match read {
-            Some(read) if consumed < read.len() => {
-                connection.keep(&read[consumed..], &mut self.spare, waiting)
-            }
-            Some(_) => true,
-            None => {
-                connection.input.drain(..consumed);
-                true
-            }
-        };
-        let answers = std::mem::take(&mut self.answers);
-        if is_kept {
-            self.after(token, &answers, consumed, next);
-        } else {
-            self.dismiss(token);
-        }
+        let mut answers = std::mem::take(&mut self.answers);
+        answers.clear();
+        let progress = connection.conversation.advance(&connection.input, desk, &mut answers);
+        connection.input.drain(..progress.consumed);
+        self.after(token, &answers, progress);
         self.keep_answers(answers);
     }
 
@@ -297,7 +292,8 @@ impl Worker {
 
     /// What follows once requests are answered: the answers are sent, and the next step is made.
     #[inline]
-    fn after(&mut self, token: u64, answers: &[u8], consumed: usize, next: Next) {
+    fn after(&mut self, token: u64, answers: &[u8], progress: Progress) {
+        let Progress { consumed, next } = progress;
         if !self.send(token, answers) {
             return;
         }
@@ -313,8 +309,13 @@ impl Worker {
                     self.ready.push_back(token);
                 }
             }
-            Next::Read(_) if connection.input.is_empty() => {}
+            Next::Read(_) if connection.input.is_empty() => {
+                if consumed < connection.needed {
+                    connection.needed = 0;
+                }
+            }
             Next::Read(needs) => {
+                connection.needed = needs;
                 if !self.make_room(token, |connection, waiting| connection.grow(needs, waiting))
                     && let Some(connection) = self.slots.find(token)
                 {
@@ -430,12 +431,12 @@ impl Worker {
         let Job { token, conversation, mut input, answers, progress, .. } = job;
         let Some(connection) = self.slots.find(token) else { return };
         // An assistant that failed has made no progress.
-        let Progress { consumed, next } =
-            progress.unwrap_or(Progress { consumed: input.len(), next: Next::End });
-        input.drain(..consumed);
+        let failed = Progress { consumed: input.len(), next: Next::End };
+        let progress = progress.unwrap_or(failed);
+        input.drain(..progress.consumed);
         (connection.conversation, connection.input) = (conversation, input);
         connection.is_away = false;
-        self.after(token, &answers, consumed, next);
+        self.after(token, &answers, progress);
     }
 
     /// Ends connections that have said nothing for too long.
