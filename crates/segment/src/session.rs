@@ -126,6 +126,21 @@ impl Session {
         self.scratch = value;
     }
 
+    /// Fetches what sets of these keys will read, so that the processor waits for all of it at once. At most 16 keys are
+    /// looked at.
+    pub fn expect_sets<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) {
+        let mut hashes = [0; AHEAD];
+        let mut n = 0;
+        for (hash, key) in hashes.iter_mut().zip(keys) {
+            *hash = self.hash(key);
+            self.partition(*hash).prefetch_to_set(*hash);
+            n += 1;
+        }
+        for hash in &hashes[..n] {
+            self.partition(*hash).prefetch_record(*hash);
+        }
+    }
+
     #[inline]
     pub(crate) fn look(&self, hash: u64, key: &[u8], value: &mut Vec<u8>) -> Option<Entry> {
         let moment = self.cache.moment();

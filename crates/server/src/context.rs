@@ -208,23 +208,28 @@ impl Desk {
     /// Answers an operation that the store could not do, in one line.
     #[cold]
     pub(crate) fn refuse(&self, out: &mut Vec<u8>, error: &Error) {
-        match error {
-            Error::ValueTooLarge { .. } => {
-                self.counts.add_one(Count::StoreTooLarge);
-                out.extend_from_slice(b"SERVER_ERROR object too large for cache\r\n");
-            }
-            Error::Full { .. } => {
-                self.counts.add_one(Count::StoreNoMemory);
-                out.extend_from_slice(b"SERVER_ERROR out of memory storing object\r\n");
-            }
-            Error::NotANumber { .. } => out.extend_from_slice(
-                b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n",
-            ),
-            Error::KeyTooLong { .. } | Error::InvalidKey { .. } => {
-                line(out, "CLIENT_ERROR", &error.to_string());
-            }
-            _ => line(out, "SERVER_ERROR", &error.to_string()),
+        refuse(&self.counts, out, error);
+    }
+}
+
+/// Answers an operation that the store could not do, in one line.
+#[cold]
+pub(crate) fn refuse(counts: &Counts, out: &mut Vec<u8>, error: &Error) {
+    match error {
+        Error::ValueTooLarge { .. } => {
+            counts.add_one(Count::StoreTooLarge);
+            out.extend_from_slice(b"SERVER_ERROR object too large for cache\r\n");
         }
+        Error::Full { .. } => {
+            counts.add_one(Count::StoreNoMemory);
+            out.extend_from_slice(b"SERVER_ERROR out of memory storing object\r\n");
+        }
+        Error::NotANumber { .. } => out
+            .extend_from_slice(b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"),
+        Error::KeyTooLong { .. } | Error::InvalidKey { .. } => {
+            line(out, "CLIENT_ERROR", &error.to_string());
+        }
+        _ => line(out, "SERVER_ERROR", &error.to_string()),
     }
 }
 

@@ -80,12 +80,12 @@ impl Conversation {
             if desk.turn_is_over() {
                 break;
             }
-            let gets = self.pipelined_gets(rest, most - n_requests, desk, out);
-            let n_gets = gets.n_keys;
-            let answered = if n_gets > 0 { Ok(gets.len) } else { self.answer(rest, desk, out) };
-            n_requests += n_gets.max(1);
+            let together = self.pipelined(rest, most - n_requests, desk, out);
+            let n = together.n;
+            let answered = if n > 0 { Ok(together.len) } else { self.answer(rest, desk, out) };
+            n_requests += n.max(1);
             if let Some(then) = began {
-                began = timed(rest, then, n_gets, answered.is_ok(), desk);
+                began = timed(rest, then, n, answered.is_ok(), desk);
             }
             match answered {
                 Ok(len) => at += len,
@@ -97,9 +97,9 @@ impl Conversation {
         Progress { consumed: at, next: Next::Yield }
     }
 
-    /// Answers reads that have arrived together by one call of the store, if there are any.
+    /// Answers plain reads, or plain writes, that have arrived together by one call of the store, if there are any.
     #[inline]
-    fn pipelined_gets(
+    fn pipelined(
         &mut self,
         input: &[u8],
         most: usize,
@@ -110,6 +110,10 @@ impl Conversation {
             return Pipelined::default();
         }
         let is_alone = self.n_alone > 0 || desk.logs_slow();
+        if input.first() == Some(&b's') {
+            let most = if is_alone { 1 } else { most };
+            return crate::text::pipelined_sets(input, most, desk, out);
+        }
         let gets = crate::text::pipelined(input, if is_alone { 1 } else { most }, desk, out);
         self.n_alone = self.n_alone.saturating_sub(1) + gets.n_alone;
         gets
@@ -250,18 +254,18 @@ impl Conversation {
     }
 }
 
-/// Adds the time that a request took, or each of so many reads. The time at which the next one begins, if it is timed too.
+/// Adds the time that a request took, or each of so many that were answered together. The time at which the next one begins, if it is timed too.
 fn timed(
     request: &[u8],
     began: Instant,
-    n_gets: usize,
+    n: usize,
     is_answered: bool,
     desk: &Desk,
 ) -> Option<Instant> {
     let now = Instant::now();
     if is_answered {
         // All of them have waited for the answer to the last.
-        desk.counts.latencies.add(Kind::of(request), now - began, n_gets.max(1) as u64);
+        desk.counts.latencies.add(Kind::of(request), now - began, n.max(1) as u64);
         log_if_slow(request, now - began, desk);
     }
     desk.times_all.then_some(now)

@@ -5,11 +5,14 @@ use std::time::Duration;
 
 use larder_segment::{Cache, Condition, Entry, Failed, Namespace, Outcome, Removal, Set, Sum};
 use larder_store::{
-    Counted, DeleteOutcome, Delta, Error, Facts, Initial, Leases, Meta, Remaining, Result, Session,
-    SetMode, SetOptions, SetOutcome,
+    Counted, DeleteOutcome, Delta, Error, Facts, Initial, Leases, Meta, Put, Remaining, Result,
+    Session, SetDone, SetMode, SetOptions, SetOutcome,
 };
 
 use super::config::refused;
+
+/// Entries whose places in memory are fetched before the first of them is stored.
+const AHEAD: usize = 16;
 
 /// One thread's handle on a segment cache.
 #[derive(Debug)]
@@ -163,6 +166,16 @@ impl Session for SegmentSession {
             Outcome::Exists => SetOutcome::Exists,
             Outcome::NotFound => SetOutcome::NotFound,
         })
+    }
+
+    fn set_many(&mut self, entries: &[Put<'_>], done: &mut SetDone<'_>) -> Result<()> {
+        for (block, entries) in entries.chunks(AHEAD).enumerate() {
+            self.inner.expect_sets(entries.iter().map(|entry| entry.key));
+            for (i, entry) in entries.iter().enumerate() {
+                done(block * AHEAD + i, self.set(entry.key, entry.value, &entry.options));
+            }
+        }
+        Ok(())
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<bool> {

@@ -12,7 +12,7 @@ use crate::conversation::{ANSWER_BYTES, Done};
 use crate::counts::Count;
 
 /// Keys that are looked up together.
-const TOGETHER: usize = 16;
+pub(super) const TOGETHER: usize = 16;
 
 /// Values from this length on are read one by one, so that the bytes of an answer stay bounded.
 const LONG: usize = 16 << 10;
@@ -69,13 +69,13 @@ pub(super) fn run(
     Done::Whole(0)
 }
 
-/// Reads that have been answered together.
+/// Requests that have been answered together.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Pipelined {
-    /// Bytes of their requests.
+    /// Their bytes.
     pub(crate) len: usize,
     /// Their number; 0 where there are none.
-    pub(crate) n_keys: usize,
+    pub(crate) n: usize,
     /// Reads behind them that are answered alone, because all were together too much.
     pub(crate) n_alone: usize,
 }
@@ -101,11 +101,11 @@ pub(crate) fn pipelined(
     }
     let keys = &keys[..n_keys];
     if n_keys > 1 && all(keys, desk, out) {
-        return Pipelined { len, n_keys, n_alone: 0 };
+        return Pipelined { len, n: n_keys, n_alone: 0 };
     }
     let Some(key) = keys.first() else { return Pipelined::default() };
     single(key, desk, out);
-    Pipelined { len: first_len, n_keys: 1, n_alone: n_keys - 1 }
+    Pipelined { len: first_len, n: 1, n_alone: n_keys - 1 }
 }
 
 /// Answers the keys of different connections. `places[i]` is the part of `out` that answers `keys[i]`. `false` where their

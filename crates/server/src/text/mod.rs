@@ -13,7 +13,7 @@ pub(crate) use flush_all::{flush, flush_if_due};
 pub(crate) use get::{Pipelined, get_apart, pipelined};
 pub(crate) use incr::count;
 pub(crate) use log_in::{MAX_LOGIN_LEN, log_in};
-pub(crate) use set::{check_join, count_cas, mode, reply};
+pub(crate) use set::{Whole, check_join, count_cas, mode, pipelined_sets, reply, set_apart, whole};
 
 use larder_protocol::request::Fault;
 use larder_protocol::text::{self, Request};

@@ -1,10 +1,14 @@
 //! `set`, `add`, `replace`, `append`, `prepend`, `cas`.
 
 use larder_protocol::storage::{StorageMode, StorageReply};
-use larder_protocol::text::set::{self, Request};
-use larder_store::{Error, SetMode, SetOptions, SetOutcome};
+use std::ops::Range;
 
-use crate::context::{Desk, ttl_of};
+use larder_protocol::text;
+use larder_protocol::text::set::{self, Request};
+use larder_store::{Error, Put, SetMode, SetOptions, SetOutcome};
+
+use super::get::{Pipelined, TOGETHER};
+use crate::context::{Desk, refuse, ttl_of};
 use crate::conversation::{Behind, Done, Value};
 use crate::counts::Count;
 
@@ -54,6 +58,100 @@ pub(super) fn run(
         Err(_) => {}
     }
     Done::Whole(len)
+}
+
+/// A plain `set` that has arrived whole, with a value of a length that is stored.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Whole<'a> {
+    request: Request<'a>,
+    value: &'a [u8],
+    /// Bytes of the request with its value.
+    pub(crate) len: usize,
+}
+
+/// The plain `set` at the beginning of `input`. `None` leaves any other input to the usual way.
+#[inline]
+pub(crate) fn whole<'a>(input: &'a [u8], desk: &Desk) -> Option<Whole<'a>> {
+    let after_verb = input.strip_prefix(b"set ")?;
+    let line_len = after_verb.iter().position(|byte| *byte == b'\n')? + 5;
+    let line = input[..line_len - 1].strip_suffix(b"\r")?;
+    let Ok(text::Request::Set(request)) = text::parse_request(line) else { return None };
+    let len = request.header.len;
+    let end = line_len.checked_add(len)?;
+    let is_plain = request.fault().is_none() && len <= desk.shared.settings.item_bytes;
+    let is_whole = is_plain && input.get(end..end + 2) == Some(b"\r\n");
+    is_whole.then(|| Whole { request, value: &input[line_len..end], len: end + 2 })
+}
+
+/// Stores values by one call of the store. `places[i]` is the part of `out` that answers `sets[i]`.
+pub(crate) fn set_apart(
+    sets: &[Whole<'_>],
+    desk: &mut Desk,
+    out: &mut Vec<u8>,
+    places: &mut [Range<usize>],
+) {
+    let none = Put { key: &[], value: &[], options: SetOptions::default() };
+    let mut puts = [none; TOGETHER];
+    for (put, Whole { request, value, .. }) in puts.iter_mut().zip(sets) {
+        let header = &request.header;
+        let (mode, ttl) = (SetMode::Set, ttl_of(header.exptime));
+        let options = SetOptions { mode, ttl, flags: header.flags };
+        *put = Put { key: header.key, value, options };
+    }
+    let mut n_done = 0;
+    let Desk { session, shared, counts, .. } = desk;
+    let done = session.set_many(&puts[..sets.len()], &mut |i, outcome| {
+        let begin = out.len();
+        let Whole { request, .. } = &sets[i];
+        match outcome {
+            Ok(outcome) => {
+                shared.recaches.forget(request.header.key);
+                if !request.is_quiet {
+                    set::encode_reply(out, reply(outcome));
+                }
+            }
+            Err(error) if !request.is_quiet => refuse(counts, out, &error),
+            Err(_) => {}
+        }
+        places[i] = begin..out.len();
+        n_done = i + 1;
+    });
+    desk.counts.add(Count::CmdSet, sets.len() as u64);
+    // The store has failed before it came to these.
+    for (place, set) in places[..sets.len()].iter_mut().zip(sets).skip(n_done) {
+        let begin = out.len();
+        if let (Err(error), false) = (&done, set.request.is_quiet) {
+            refuse(&desk.counts, out, error);
+        }
+        *place = begin..out.len();
+    }
+}
+
+/// Answers the plain `set` requests at the beginning of `input`, of which there must be two, at most so many.
+#[inline]
+pub(crate) fn pipelined_sets(
+    input: &[u8],
+    most: usize,
+    desk: &mut Desk,
+    out: &mut Vec<u8>,
+) -> Pipelined {
+    let Some(first) = whole(input, desk).filter(|first| first.len < input.len()) else {
+        return Pipelined::default();
+    };
+    let mut sets = [first; TOGETHER];
+    let (mut n, mut len) = (1, first.len);
+    while n < most.min(TOGETHER) {
+        let Some(next) = whole(&input[len..], desk) else { break };
+        sets[n] = next;
+        n += 1;
+        len += next.len;
+    }
+    if n < 2 {
+        return Pipelined::default();
+    }
+    let mut places = [(); TOGETHER].map(|()| 0..0);
+    set_apart(&sets[..n], desk, out, &mut places);
+    Pipelined { len, n, n_alone: 0 }
 }
 
 /// Refuses what would make a value too large when it is put behind or before it.

@@ -12,7 +12,8 @@ use crate::connection::Read;
 use crate::conversation::{Next, Progress};
 use crate::counts::Count;
 use crate::latency::Kind;
-use crate::text;
+use crate::slots::Slots;
+use crate::text::{self, Whole};
 use crate::waiting::OWN_BYTES;
 
 /// Connections that are read before the first of them is answered.
@@ -41,6 +42,44 @@ struct Answered {
     /// Its part of all answers.
     place: Range<usize>,
     progress: Progress,
+}
+
+/// Connections whose requests are one call of the store.
+#[derive(Debug, Default)]
+struct Group {
+    n: usize,
+    /// The connections, and the lengths of their requests.
+    of: [(u64, usize); MOST],
+    /// Whether what was gathered at a place belongs to them.
+    is_in: [bool; MOST],
+    /// The parts of all answers that are theirs.
+    places: [Range<usize>; MOST],
+}
+
+impl Group {
+    /// Adds a connection, which is at this place among those that were gathered.
+    fn add(&mut self, place: usize, token: u64, len: usize) {
+        self.of[self.n] = (token, len);
+        self.is_in[place] = true;
+        self.n += 1;
+    }
+}
+
+impl Gathered {
+    /// Takes the answers of a group, whose requests are done.
+    fn take(&mut self, group: &Group, requests: &mut Vec<(u64, Range<usize>)>) {
+        let mut is_in = group.is_in.iter();
+        requests.retain(|_| is_in.next() == Some(&false));
+        for ((token, consumed), place) in group.of.iter().zip(&group.places).take(group.n) {
+            let progress = Progress { consumed: *consumed, next: Next::Read(0) };
+            self.answers.push(Answered { token: *token, place: place.clone(), progress });
+        }
+    }
+}
+
+/// Whether the next bytes of a connection are a request of the text protocol, and nothing is in its way.
+fn takes_any_request(slots: &mut Slots, token: u64) -> bool {
+    slots.find(token).is_some_and(|connection| connection.conversation.takes_any_request())
 }
 
 impl Worker {
@@ -81,6 +120,7 @@ impl Worker {
         self.answers.clear();
         if requests.len() > 1 {
             self.answer_reads(&buffer, &mut requests);
+            self.answer_writes(&buffer, &mut requests);
         }
         for (token, at) in requests.drain(..) {
             if self.answers.len() >= TOGETHER_BYTES {
@@ -102,36 +142,50 @@ impl Worker {
             return;
         }
         let mut keys: [&[u8]; MOST] = [&[]; MOST];
-        let mut asking = [(0, 0); MOST];
-        let mut is_asking = [false; MOST];
-        let mut n = 0;
-        for ((token, at), is_asking) in requests.iter().zip(&mut is_asking) {
+        let mut group = Group::default();
+        for (i, (token, at)) in requests.iter().enumerate() {
             let bytes = &buffer[at.clone()];
             let key = parse_single(bytes).filter(|(_, len)| *len == bytes.len());
-            let takes_any =
-                self.slots.find(*token).is_some_and(|it| it.conversation.takes_any_request());
-            if let Some((key, _)) = key.filter(|_| takes_any) {
-                (keys[n], asking[n]) = (key, (*token, bytes.len()));
-                *is_asking = true;
-                n += 1;
+            if let Some((key, _)) = key.filter(|_| takes_any_request(&mut self.slots, *token)) {
+                keys[group.n] = key;
+                group.add(i, *token, bytes.len());
             }
         }
-        if n < 2 {
+        if group.n < 2 {
             return;
         }
+        let (began, before) = (Instant::now(), self.answers.len());
+        let keys = &keys[..group.n];
+        if text::get_apart(keys, desk, &mut self.answers, &mut group.places) {
+            self.counts.latencies.add(Kind::Get, began.elapsed(), group.n as u64);
+            self.gathered.take(&group, requests);
+        } else {
+            self.answers.truncate(before);
+        }
+    }
+
+    /// Answers connections that store one value, by one call of the store, and leaves the others.
+    fn answer_writes(&mut self, buffer: &[u8], requests: &mut Vec<(u64, Range<usize>)>) {
+        let Hands::Own(desk) = &mut self.hands else { return };
+        if desk.logs_slow() {
+            return;
+        }
+        let mut sets = [None; MOST];
+        let mut group = Group::default();
+        for (i, (token, at)) in requests.iter().enumerate() {
+            let bytes = &buffer[at.clone()];
+            let set = text::whole(bytes, desk).filter(|set| set.len == bytes.len());
+            if let Some(set) = set.filter(|_| takes_any_request(&mut self.slots, *token)) {
+                sets[group.n] = Some(set);
+                group.add(i, *token, bytes.len());
+            }
+        }
+        let Some(first) = sets[0].filter(|_| group.n > 1) else { return };
         let began = Instant::now();
-        let mut places = [(); MOST].map(|()| 0..0);
-        if !text::get_apart(&keys[..n], desk, &mut self.answers, &mut places) {
-            self.answers.clear();
-            return;
-        }
-        self.counts.latencies.add(Kind::Get, began.elapsed(), n as u64);
-        let mut is_asking = is_asking.into_iter();
-        requests.retain(|_| is_asking.next() == Some(false));
-        for ((token, consumed), place) in asking.into_iter().zip(places).take(n) {
-            let progress = Progress { consumed, next: Next::Read(0) };
-            self.gathered.answers.push(Answered { token, place, progress });
-        }
+        let sets: [Whole<'_>; MOST] = sets.map(|set| set.unwrap_or(first));
+        text::set_apart(&sets[..group.n], desk, &mut self.answers, &mut group.places);
+        self.counts.latencies.add(Kind::Set, began.elapsed(), group.n as u64);
+        self.gathered.take(&group, requests);
     }
 
     /// Answers what a connection has sent, and keeps what is not answered yet.
