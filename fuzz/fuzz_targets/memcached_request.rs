@@ -45,6 +45,6 @@ fn check(request: &Request<'_>) {
         assert!(!key.is_empty() && key.len() <= MAX_KEY_LEN);
     }
     let mut answer = Vec::new();
-    request.encode_flags(&mut answer, &Facts::default());
+    request.encode_flags(&mut answer, b"fcsthl", &Facts::default());
     assert!(!answer.contains(&b'\n'));
 }

@@ -132,14 +132,18 @@ pub enum Fault {
     DuplicateFlag,
     /// The argument of a flag is wrong.
     Token,
-    /// The mode of a command is no mode.
+    /// The mode of a set is no mode.
     Mode,
+    /// The mode of an arithmetic command is no mode.
+    ArithmeticMode,
     /// A key that is not in base 64 as its flag says.
     Base64,
     /// An opaque word of more than 32 bytes.
     Opaque,
     /// A client may not end the server.
     Shutdown,
+    /// A way to end the server that there is not.
+    ShutdownMode,
     /// A line of HTTP, as a page in a browser can send it: what follows would be the page's requests. There is no answer.
     Http,
 }
@@ -160,8 +164,10 @@ impl Fault {
             Self::Flag => b"CLIENT_ERROR invalid flag\r\n",
             Self::DuplicateFlag => b"CLIENT_ERROR duplicate flag\r\n",
             Self::Token => b"CLIENT_ERROR bad token in command line format\r\n",
-            Self::Mode => b"CLIENT_ERROR invalid mode for ms\r\n",
+            Self::Mode => b"CLIENT_ERROR invalid mode for ms M token\r\n",
+            Self::ArithmeticMode => b"CLIENT_ERROR invalid mode for ma M token\r\n",
             Self::Shutdown => b"ERROR: shutdown not enabled\r\n",
+            Self::ShutdownMode => b"CLIENT_ERROR invalid shutdown mode\r\n",
             Self::Http => b"",
             Self::Opaque => b"CLIENT_ERROR opaque token too long\r\n",
         }

@@ -28,8 +28,8 @@ pub(crate) struct Conversation {
     n_alone: usize,
     /// There is no room for the rest of the first request.
     is_cut_off: bool,
-    /// The client has to say who it is before it asks for anything else.
-    must_log_in: bool,
+    /// What is known of the client.
+    login: Login,
     /// The client speaks the binary protocol, as its first byte has told.
     is_binary: bool,
 }
@@ -58,7 +58,8 @@ pub(crate) enum Next {
 impl Conversation {
     /// A conversation that begins; the client may have to say who it is.
     pub(crate) fn new(must_log_in: bool) -> Self {
-        Self { must_log_in, ..Self::default() }
+        let login = Login { is_known: !must_log_in, has_begun: false };
+        Self { login, ..Self::default() }
     }
 
     /// Answers the requests in `input`.
@@ -130,7 +131,7 @@ impl Conversation {
     /// Whether the next bytes are a request of the text or meta protocol, and nothing is in its way.
     #[inline]
     pub(crate) fn takes_any_request(&self) -> bool {
-        let is_other = self.must_log_in || self.is_binary || self.skip > 0;
+        let is_other = !self.login.is_known || self.is_binary || self.skip > 0;
         !is_other && self.unanswered == 0 && self.searched == 0
     }
 
@@ -168,7 +169,7 @@ impl Conversation {
         };
         self.searched = 0;
         let behind = Behind { input, line_len, end: VALUE_END, is_cut_off };
-        if self.must_log_in {
+        if !self.login.is_known {
             return self.log_in(line, &behind, desk, out);
         }
         let is_meta = line.first() == Some(&b'm');
@@ -196,7 +197,7 @@ impl Conversation {
         out: &mut Vec<u8>,
     ) -> Result<usize, Next> {
         let (done, is_known) = crate::text::log_in(line, behind, desk, out);
-        self.must_log_in = !is_known;
+        self.login.is_known = is_known;
         self.after(done, behind.line_len, out)
     }
 
@@ -222,9 +223,7 @@ impl Conversation {
             }
         };
         let behind = Behind { input, line_len: len, end: b"", is_cut_off };
-        let is_known = &mut !self.must_log_in;
-        let done = crate::binary::run(&request, &behind, is_known, desk, out);
-        self.must_log_in = !*is_known;
+        let done = crate::binary::run(&request, &behind, &mut self.login, desk, out);
         self.after(done, len, out)
     }
 
@@ -282,6 +281,15 @@ fn meta_request(
         Ok(command) => crate::meta::run(command?, behind, desk, out),
         Err(fault) => Done::Refused(fault),
     })
+}
+
+/// What is known of a client.
+#[derive(Debug, Default)]
+pub(crate) struct Login {
+    /// It has said who it is, or does not have to. Until then it is answered nothing else.
+    pub(crate) is_known: bool,
+    /// It has begun to say so by SASL, and its message comes with a step.
+    pub(crate) has_begun: bool,
 }
 
 /// What a command did.

@@ -11,7 +11,7 @@ use crate::context::{Desk, Shared};
 use crate::counts::Count;
 use crate::latency::{Kind, Times};
 use crate::rusage::cpu_times;
-use crate::{Address, MEMCACHED_VERSION};
+use crate::{Address, MEMCACHED_VERSION, TlsSettings};
 
 /// Takes a name and its value.
 pub(crate) type Stat<'a> = &'a mut dyn FnMut(&str, &dyn Display);
@@ -162,6 +162,7 @@ fn settings(shared: &Shared, stats: &Stats, stat: Stat<'_>) {
         &path.map_or_else(|| "NULL".into(), |(path, _)| path.display().to_string()),
     );
     stat("umask", &format_args!("{:o}", path.map_or(0o700, |(_, mode)| *mode)));
+    stat("shutdown_command", &yes(settings.allows_shutdown));
     stat("num_threads", &settings.threads);
     stat("reqs_per_event", &settings.requests_a_turn);
     stat("cas_enabled", &yes(shared.abilities.version));
@@ -173,8 +174,25 @@ fn settings(shared: &Shared, stats: &Stats, stat: Stat<'_>) {
     stat("maxconns_fast", &"yes");
     stat("idle_timeout", &settings.idle.map_or(0, |idle| idle.as_secs()));
     stat("flush_enabled", &yes(settings.allows_flush));
+    encryption(settings.tls.as_ref(), stat);
     stat("waiting_bytes_max", &(settings.waiting_bytes_of_a_worker() * settings.threads.get()));
     stat("assistants", &settings.assistants);
+}
+
+/// The files and rules of encryption, by memcached's names.
+fn encryption(tls: Option<&TlsSettings>, stat: Stat<'_>) {
+    stat("ssl_enabled", &yes(tls.is_some()));
+    let Some(tls) = tls else { return };
+    stat("ssl_chain_cert", &tls.chain.display());
+    stat("ssl_key", &tls.key.display());
+    let verify_mode = u8::from(tls.authorities.is_some()) + u8::from(tls.needs_client);
+    stat("ssl_verify_mode", &verify_mode);
+    let authorities = tls.authorities.as_ref();
+    stat(
+        "ssl_ca_cert",
+        &authorities.map_or_else(|| "NULL".into(), |path| path.display().to_string()),
+    );
+    stat("ssl_min_version", &if tls.is_newest_only { "tlsv1.3" } else { "tlsv1.2" });
 }
 
 /// Entries are not kept in classes of size, so there is one class.
@@ -195,7 +213,12 @@ fn slabs(shared: &Shared, stats: &Stats, stat: Stat<'_>) {
 
 fn connections(shared: &Shared, stat: Stat<'_>) {
     for (i, address) in shared.addresses.iter().enumerate() {
-        stat(&format!("{i}:addr"), &address);
+        let kind = match address {
+            Address::Unix(..) => "unix",
+            Address::Tcp(at) | Address::Tls(at) if at.is_ipv6() => "tcp6",
+            Address::Tcp(_) | Address::Tls(_) => "tcp",
+        };
+        stat(&format!("{i}:addr"), &format_args!("{kind}:{address}"));
         stat(&format!("{i}:state"), &"conn_listening");
     }
 }

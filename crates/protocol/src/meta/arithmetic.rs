@@ -78,7 +78,7 @@ pub fn is_down(flags: &RequestFlags) -> Result<bool, Fault> {
     match flags.mode {
         None | Some(b'I' | b'i' | b'+') => Ok(false),
         Some(b'D' | b'd' | b'-') => Ok(true),
-        Some(_) => Err(Fault::Mode),
+        Some(_) => Err(Fault::ArithmeticMode),
     }
 }
 
@@ -86,13 +86,13 @@ pub fn is_down(flags: &RequestFlags) -> Result<bool, Fault> {
 pub fn encode_reply(out: &mut Vec<u8>, request: &Request<'_>, number: u64, facts: &Facts) {
     if !request.flags.wants_value {
         out.extend_from_slice(b"HD");
-        request.encode_flags(out, facts);
+        request.encode_flags(out, b"ct", facts);
         out.extend_from_slice(b"\r\n");
         return;
     }
     out.extend_from_slice(b"VA ");
     push_u64(out, n_digits(number));
-    request.encode_flags(out, facts);
+    request.encode_flags(out, b"ct", facts);
     out.extend_from_slice(b"\r\n");
     push_u64(out, number);
     out.extend_from_slice(b"\r\n");

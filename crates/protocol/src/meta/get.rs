@@ -130,7 +130,7 @@ pub fn encode_reply(out: &mut Vec<u8>, request: &Request<'_>, facts: &Facts, cla
     } else {
         out.extend_from_slice(b"HD");
     }
-    request.encode_flags(out, facts);
+    request.encode_flags(out, b"fcsthl", facts);
     out.extend_from_slice(match claim {
         Claim::Fresh => b"",
         Claim::Won => b" W",

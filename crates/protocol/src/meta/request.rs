@@ -7,8 +7,8 @@ use crate::key::MAX_KEY_LEN;
 use crate::number::{parse_i64, parse_u64, push_i64, push_u64};
 use crate::request::{Fault, Words};
 
-/// The flags of all commands.
-const FLAGS: &[u8] = b"bcCDEfFhIJklMNOqRsStTuvx";
+/// The flags of all commands. `L` and `P` are hints to proxies, and a server ignores them.
+const FLAGS: &[u8] = b"bcCDEfFhIJklLMNOPqRsStTuvx";
 
 /// The longest opaque word of a request, in bytes.
 const MAX_OPAQUE_LEN: usize = 32;
@@ -140,11 +140,16 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Writes the flags of an answer that were asked for, each behind a blank.
+    /// Writes the flags of an answer that were asked for, each behind a blank. `told` are the flags of facts that the
+    /// command tells; memcached ignores the others.
     #[inline]
-    pub fn encode_flags(&self, out: &mut Vec<u8>, facts: &Facts) {
+    pub fn encode_flags(&self, out: &mut Vec<u8>, told: &[u8], facts: &Facts) {
         for word in self.words {
             let number = match word[0] {
+                letter if !told.contains(&letter) => {
+                    self.encode_own_flag(out, word);
+                    continue;
+                }
                 b'f' => u64::from(facts.client_flags),
                 b'c' => facts.version,
                 b's' => facts.len as u64,
@@ -227,7 +232,7 @@ mod tests {
         assert!(request.flags.is_quiet && request.flags.wants_value);
         assert_eq!(request.flags.exptime, Some(30));
         let mut out = Vec::new();
-        request.encode_flags(&mut out, &Facts { version: 9, ttl_s: -1, ..Facts::default() });
+        request.encode_flags(&mut out, b"ct", &Facts { version: 9, ttl_s: -1, ..Facts::default() });
         assert_eq!(out, b" c9 O7x ka2V5 b t-1");
         out.clear();
         request.encode_own(&mut out);

@@ -90,7 +90,7 @@ pub fn encode_reply(out: &mut Vec<u8>, request: &Request<'_>, reply: StorageRepl
         StorageReply::Exists => b"EX",
         StorageReply::NotFound => b"NF",
     });
-    request.encode_flags(out, facts);
+    request.encode_flags(out, b"cs", facts);
     out.extend_from_slice(b"\r\n");
 }
 

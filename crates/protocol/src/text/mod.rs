@@ -35,8 +35,9 @@ pub enum Request<'a> {
     Version,
     /// `quit`.
     Quit,
-    /// `shutdown`, in whatever way: [`Fault::Shutdown`] answers it where clients may not end the server.
-    Shutdown,
+    /// `shutdown`, and whether its word is a way to end: none, or `graceful`. [`Fault::Shutdown`] answers it where clients
+    /// may not end the server, [`Fault::ShutdownMode`] another word.
+    Shutdown(bool),
 }
 
 /// Whether the answer to a wrong line of a request may be left out: it ends in `noreply`, which its command understands.
@@ -68,7 +69,10 @@ pub fn parse_request(line: &[u8]) -> Result<Request<'_>, Fault> {
         b"verbosity" => Request::Verbosity(verbosity::parse_request(words)?),
         b"version" => Request::Version,
         b"quit" => Request::Quit,
-        b"shutdown" => Request::Shutdown,
+        b"shutdown" => {
+            let (way, more) = (words.next(), words.next());
+            Request::Shutdown(matches!(way, None | Some(b"graceful")) && more.is_none())
+        }
         _ if words.last().is_some_and(|last| last.starts_with(b"HTTP/")) => {
             return Err(Fault::Http);
         }

@@ -12,21 +12,21 @@ use larder_protocol::binary::reply::{encode_error, encode_error_text, encode_suc
 use larder_protocol::binary::{Command, Echo, Request, Status, version};
 use larder_store::Error;
 
-use crate::conversation::{Behind, Done};
+use crate::conversation::{Behind, Done, Login};
 use crate::counts::Count;
 use crate::{context::Desk, text};
 
-/// Does what a request asks for. `is_known`: whether the client has said who it is, where it has to.
+/// Does what a request asks for.
 #[inline]
 pub(crate) fn run(
     request: &Request<'_>,
     behind: &Behind<'_>,
-    is_known: &mut bool,
+    login: &mut Login,
     desk: &mut Desk,
     out: &mut Vec<u8>,
 ) -> Done {
     let echo = request.echo;
-    if !*is_known && !request.command.precedes_login() {
+    if !login.is_known && !request.command.precedes_login() {
         encode_error(out, echo, Status::AuthFailure);
         return Done::End;
     }
@@ -37,7 +37,7 @@ pub(crate) fn run(
         Command::Delete(request) => delete::run(echo, request, desk, out),
         Command::Arithmetic(request) => arithmetic::run(echo, request, desk, out),
         Command::Stat(group) => stat::run(echo, group, desk, out),
-        Command::Sasl(request) => return sasl::run(echo, request, behind, is_known, desk, out),
+        Command::Sasl(request) => return sasl::run(echo, request, behind, login, desk, out),
         Command::SaslList => sasl::list(echo, desk, out),
         Command::Flush(delay) => flush(echo, *delay, desk, out),
         Command::Noop => encode_success(out, echo, 0),

@@ -8,7 +8,7 @@ use larder_protocol::binary::sasl::{
 use larder_protocol::binary::{Echo, Status};
 
 use crate::context::Desk;
-use crate::conversation::{Behind, Done};
+use crate::conversation::{Behind, Done, Login};
 use crate::counts::Count;
 use crate::text::MAX_LOGIN_LEN;
 
@@ -24,7 +24,7 @@ pub(super) fn run(
     echo: Echo,
     request: &Request<'_>,
     behind: &Behind<'_>,
-    is_known: &mut bool,
+    login: &mut Login,
     desk: &mut Desk,
     out: &mut Vec<u8>,
 ) -> Done {
@@ -37,15 +37,20 @@ pub(super) fn run(
         return Done::Skip(request.len);
     }
     let Some(message) = behind.bytes(request.len) else { return behind.needs(request.len) };
+    // Who says anew who it is, is nobody until that is done.
+    let has_begun = std::mem::take(&mut login.has_begun);
+    login.is_known = false;
     if request.mechanism == PLAIN && message.is_empty() && !request.is_step {
         // The message comes with the next step.
+        login.has_begun = true;
         encode_continue(out, echo, b"");
         return Done::Whole(0);
     }
     desk.counts.add_one(Count::AuthCmds);
-    let credentials = (request.mechanism == PLAIN).then(|| parse_plain(message)).flatten();
-    if credentials.is_some_and(|login| users.have(login.user, login.password)) {
-        *is_known = true;
+    let is_expected = request.mechanism == PLAIN && (has_begun || !request.is_step);
+    let credentials = is_expected.then(|| parse_plain(message)).flatten();
+    if credentials.is_some_and(|given| users.have(given.user, given.password)) {
+        login.is_known = true;
         encode_authenticated(out, echo);
     } else {
         desk.counts.add_one(Count::AuthErrors);

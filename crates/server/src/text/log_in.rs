@@ -1,6 +1,8 @@
 //! A client says who it is, as memcached's authentication by file has it: a `set` of any key whose value is the user, a
 //! blank and the password.
 
+use larder_protocol::request::Fault;
+use larder_protocol::storage::StorageMode;
 use larder_protocol::text::{self, Request};
 
 use crate::context::Desk;
@@ -17,9 +19,13 @@ pub(crate) fn log_in(
     desk: &mut Desk,
     out: &mut Vec<u8>,
 ) -> (Done, bool) {
-    let Ok(Request::Set(request)) = text::parse_request(line) else {
-        out.extend_from_slice(b"CLIENT_ERROR unauthenticated\r\n");
-        return (Done::Whole(0), false);
+    let request = match text::parse_request(line) {
+        Ok(Request::Set(request)) if request.header.mode == StorageMode::Set => request,
+        Err(Fault::Http) => return (Done::End, false),
+        _ => {
+            out.extend_from_slice(b"CLIENT_ERROR unauthenticated\r\n");
+            return (Done::Whole(0), false);
+        }
     };
     let len = request.header.len;
     if len > MAX_LOGIN_LEN {

@@ -47,11 +47,14 @@ pub(crate) fn run(
         }
         Request::Version => text::version::encode_reply(out, &own_version()),
         Request::Quit => return Done::End,
-        Request::Shutdown if desk.shared.settings.allows_shutdown => {
+        Request::Shutdown(_) if !desk.shared.settings.allows_shutdown => {
+            return Done::Refused(Fault::Shutdown);
+        }
+        Request::Shutdown(false) => return Done::Refused(Fault::ShutdownMode),
+        Request::Shutdown(true) => {
             desk.shared.ask_for_end();
             return Done::End;
         }
-        Request::Shutdown => return Done::Refused(Fault::Shutdown),
     }
     Done::Whole(0)
 }

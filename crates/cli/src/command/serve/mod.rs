@@ -35,7 +35,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "URL", hide = true, conflicts_with = "memory_limit")]
     store: Option<String>,
     /// The port; 0 lets the system choose one, and is no port beside a socket of -s
-    #[arg(short, long, value_name = "N", default_value_t = 11211)]
+    #[arg(short, long, value_name = "N", default_value_t = 11211, allow_negative_numbers = true,
+          value_parser = options::port)]
     port: u16,
     /// The addresses, parted by commas, each with its own port or that of -p; `notls:` before one leaves it as it is
     #[arg(short, long, value_name = "ADDR", value_delimiter = ',', default_value = "127.0.0.1")]
@@ -255,6 +256,10 @@ fn addresses(arguments: &Arguments) -> anyhow::Result<Vec<Address>> {
         return Ok(vec![Address::Unix(path.clone(), arguments.mode)]);
     }
     let address = |text: &String| {
+        if text.starts_with("mtls:") {
+            let how = "all encrypted addresses have one rule: -o ssl_verify_mode=2";
+            return Err(Usage(format!("-l {text}: {how}")));
+        }
         let plain = text.strip_prefix("notls:");
         let address = options::address(plain.unwrap_or(text), arguments.port)?;
         let is_encrypted = arguments.enable_ssl && plain.is_none();

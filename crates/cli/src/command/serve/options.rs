@@ -130,10 +130,14 @@ impl Extended {
                     let mode = value.parse().ok().filter(|mode| *mode <= 3);
                     extended.verify_mode = mode.ok_or_else(|| wrong("a number from 0 to 3"))?;
                 }
+                // memcached takes the numbers, and tells the names.
                 "ssl_min_version" => match value.to_ascii_lowercase().as_str() {
-                    "tlsv1.2" => extended.is_newest_only = false,
-                    "tlsv1.3" => extended.is_newest_only = true,
-                    _ => return Err(wrong("tlsv1.2 or tlsv1.3; older ones are not spoken")),
+                    "2" | "tlsv1.2" => extended.is_newest_only = false,
+                    "3" | "tlsv1.3" => extended.is_newest_only = true,
+                    _ => {
+                        let known = "2 for TLS 1.2 or 3 for TLS 1.3; older ones are not spoken";
+                        return Err(wrong(known));
+                    }
                 },
                 _ => {
                     let notice = format!("ignored: -o {option}: it has no meaning here");
@@ -223,6 +227,11 @@ pub(super) fn metrics(text: &str) -> Result<SocketAddr, String> {
         return Ok((Ipv4Addr::LOCALHOST, port).into());
     }
     text.parse().map_err(|_| "a port such as 9150, or an address such as 0.0.0.0:9150".into())
+}
+
+/// A port. memcached's -1 lets the system choose one, as 0 does.
+pub(super) fn port(text: &str) -> Result<u16, String> {
+    if text == "-1" { Ok(0) } else { text.parse().map_err(|_| "a number from 0 to 65535".into()) }
 }
 
 /// Permissions in octal.
