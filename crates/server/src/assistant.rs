@@ -55,6 +55,11 @@ impl Assistants {
         self.jobs.clone()
     }
 
+    /// Whether a thread has ended, which none does while the server runs.
+    pub(crate) fn have_failed(&self) -> bool {
+        self.threads.iter().any(JoinHandle::is_finished)
+    }
+
     /// Waits for the threads, once no worker has a sender any more.
     pub(crate) fn finish(self) -> io::Result<()> {
         drop(self.jobs);
@@ -88,7 +93,9 @@ fn work(mut desk: Desk, place: usize, jobs: &Mutex<Receiver<Job>>) {
         from.send(Message::Back(Box::new(job)));
         if has_failed {
             let Some(new) = new_desk(&Arc::clone(&desk.shared), place) else { return };
-            desk = new;
+            // What a session leaves behind may panic, too.
+            let broken = std::mem::replace(&mut desk, new);
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(broken)));
         }
     }
 }

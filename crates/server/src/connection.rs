@@ -11,6 +11,9 @@ use crate::waiting::{OWN_BYTES, Waiting};
 /// The most bytes that are read and thrown away when the server ends a connection.
 const FAREWELL_BYTES: usize = 1 << 20;
 
+/// Bytes that a client has to send within the time of a stall, so that half a request does not have to give way.
+const PROGRESS: usize = 64 << 10;
+
 /// A request from this length on is long.
 const LONG: usize = 32 << 10;
 
@@ -33,8 +36,12 @@ pub(crate) struct Connection {
     share: usize,
     /// The length of its last request that had to be waited for; the next one is likely as long.
     pub(crate) needed: usize,
+    /// Bytes that have arrived since its bytes last counted as moved.
+    progress: usize,
     /// The events that it is watched for.
     pub(crate) interest: u32,
+    /// The millisecond of the server in which it began.
+    pub(crate) began_ms: u64,
     /// The millisecond of the server in which the client last said something.
     pub(crate) heard_ms: u64,
     /// The millisecond of the server in which a request was last answered, or an answer sent.
@@ -80,7 +87,9 @@ impl Connection {
             sent: 0,
             share: 0,
             needed: 0,
+            progress: 0,
             interest: 0,
+            began_ms: now_ms,
             heard_ms: now_ms,
             moved_ms: now_ms,
             is_ending: false,
@@ -108,11 +117,17 @@ impl Connection {
         read
     }
 
-    /// Reads behind the input that has arrived, into room that was set aside.
-    pub(crate) fn read_more(&mut self) -> Read {
+    /// Reads behind the input that has arrived, into room that was set aside. Who goes on to send has not stalled.
+    pub(crate) fn read_more(&mut self, now_ms: u64) -> Read {
         let mut input = std::mem::take(&mut self.input);
         let read = self.read_onto(&mut input, usize::MAX);
         self.input = input;
+        if let Read::Bytes(n) = read {
+            self.progress += n;
+            if self.progress >= PROGRESS {
+                (self.progress, self.moved_ms) = (0, now_ms);
+            }
+        }
         read
     }
 
@@ -120,6 +135,11 @@ impl Connection {
     #[inline]
     pub(crate) fn room(&self, waiting: &Waiting) -> usize {
         (OWN_BYTES + waiting.free()).saturating_sub(self.output.len())
+    }
+
+    /// Whether it has not agreed on the encryption yet.
+    pub(crate) fn is_shaking_hands(&self) -> bool {
+        self.stream.is_shaking_hands()
     }
 
     /// Whether a read has where to go: the shared buffer, or room behind the input.
@@ -183,9 +203,15 @@ impl Connection {
         self.stream.has_received()
     }
 
+    /// Whether it has something to do without its client's saying more.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.has_kept() || self.is_away || self.is_queued
+    }
+
     /// Whether it has bytes waiting that others could need the room of, and waits for its client.
     pub(crate) fn is_in_the_way(&self) -> bool {
-        self.share > 0 && !self.is_away && !self.is_queued
+        let has_bytes = self.share > 0 || self.stream.has_unsent();
+        has_bytes && !self.is_away && !self.is_queued
     }
 
     /// Keeps bytes that are not answered; there is no other input. `false` where there is no room for them.
@@ -234,7 +260,7 @@ impl Connection {
     /// arrived, so a client that announces much and sends little takes little. `false` where there is no room.
     pub(crate) fn grow(&mut self, needs: usize, waiting: &Waiting) -> bool {
         let len = self.input.len();
-        let next = (2 * len).max(OWN_BYTES);
+        let next = if len < OWN_BYTES { OWN_BYTES } else { 2 * len };
         let target = if needs > len { needs.min(next) } else { next };
         self.reserve(target, waiting)
     }

@@ -12,7 +12,7 @@ use crate::counts::{Count, Counts};
 use crate::latency::{Kind, Times};
 use crate::listen::Address;
 use crate::loads::Loads;
-use crate::log::Level;
+use crate::log::{Fields, Level};
 use crate::recaches::Recaches;
 use crate::settings::Settings;
 use crate::tls::Tls;
@@ -100,13 +100,19 @@ impl Shared {
     /// Reads the files of users and certificates again. Where one is wrong, what was read before stays.
     pub(crate) fn reload(&self) {
         let log = self.settings.log;
-        let users = self.users.as_ref().map_or(Ok(()), Users::reload);
-        let tls = self.tls.as_ref().map_or(Ok(()), Tls::reload);
-        match users.and(tls) {
-            Ok(()) => log.say(Level::Info, "reloaded", "read users and certificates again", &[]),
-            Err(error) => {
-                let message = format!("kept what was read before: {error}");
-                log.say(Level::Error, "not_reloaded", &message, &[("error", &error)]);
+        let users = self.users.as_ref().map(|users| ("users", users.reload()));
+        let tls = self.tls.as_ref().map(|tls| ("certificates", tls.reload()));
+        for (what, done) in users.into_iter().chain(tls) {
+            match done {
+                Ok(()) => {
+                    let message = format!("read {what} again");
+                    log.say(Level::Info, "reloaded", &message, &[("what", &what)]);
+                }
+                Err(error) => {
+                    let message = format!("kept the {what} that were read before: {error}");
+                    let fields: Fields<'_> = &[("what", &what), ("error", &error)];
+                    log.say(Level::Error, "not_reloaded", &message, fields);
+                }
             }
         }
     }

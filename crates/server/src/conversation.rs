@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use larder_protocol::request::{self, Fault};
+use larder_protocol::request::{self, Fault, MAX_SHORT_LINE};
 use larder_protocol::{Parsed, binary, meta, text};
 use larder_store::SetMode;
 
@@ -30,7 +30,9 @@ pub(crate) struct Conversation {
     is_cut_off: bool,
     /// What is known of the client.
     login: Login,
-    /// The client speaks the binary protocol, as its first byte has told.
+    /// The client has sent its first byte, which tells the protocol of the connection.
+    has_begun: bool,
+    /// The client speaks the binary protocol.
     is_binary: bool,
 }
 
@@ -69,6 +71,10 @@ impl Conversation {
         let mut began = Some(Instant::now());
         let most = desk.shared.settings.requests_a_turn.get();
         let mut n_requests = 0;
+        if !self.has_begun && !input.is_empty() {
+            self.has_begun = true;
+            self.is_binary = input[0] == binary::REQUEST_MAGIC;
+        }
         while n_requests < most {
             at += self.throw_away(&input[at..]);
             let rest = &input[at..];
@@ -86,7 +92,8 @@ impl Conversation {
             let answered = if n > 0 { Ok(together.len) } else { self.answer(rest, desk, out) };
             n_requests += n.max(1);
             if let Some(then) = began {
-                began = timed(rest, then, n, answered.is_ok(), desk);
+                let is_shown = self.login.is_known && answered.is_ok();
+                began = timed(rest, then, n, is_shown, desk);
             }
             match answered {
                 Ok(len) => at += len,
@@ -131,7 +138,7 @@ impl Conversation {
     /// Whether the next bytes are a request of the text or meta protocol, and nothing is in its way.
     #[inline]
     pub(crate) fn takes_any_request(&self) -> bool {
-        let is_other = !self.login.is_known || self.is_binary || self.skip > 0;
+        let is_other = !self.login.is_known || self.is_binary || self.skip > 0 || !self.has_begun;
         !is_other && self.unanswered == 0 && self.searched == 0
     }
 
@@ -148,14 +155,18 @@ impl Conversation {
     #[inline]
     fn answer(&mut self, input: &[u8], desk: &mut Desk, out: &mut Vec<u8>) -> Result<usize, Next> {
         let is_cut_off = std::mem::take(&mut self.is_cut_off);
-        if self.is_binary || input.first() == Some(&binary::REQUEST_MAGIC) {
-            self.is_binary = true;
+        if self.is_binary {
             return self.answer_binary(input, is_cut_off, desk, out);
         }
         let (line, line_len) = match request::line(input, self.searched) {
             Ok(Parsed::Complete(line, len)) => (line, len),
             Ok(Parsed::Incomplete) if is_cut_off => {
                 out.extend_from_slice(b"SERVER_ERROR out of memory reading request\r\n");
+                return Err(Next::End);
+            }
+            // Who is not known yet has no line of many keys.
+            Ok(Parsed::Incomplete) if !self.login.is_known && input.len() > MAX_SHORT_LINE => {
+                out.extend_from_slice(b"CLIENT_ERROR line too long\r\n");
                 return Err(Next::End);
             }
             Ok(Parsed::Incomplete) => {

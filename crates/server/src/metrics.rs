@@ -1,13 +1,13 @@
 //! Metrics in the text format of Prometheus, over HTTP.
 
 use std::fmt::{Display, Write as _};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use larder_store::Stats;
 
@@ -16,7 +16,10 @@ use crate::counts::Count;
 use crate::latency::Kind;
 use crate::rusage::cpu_times;
 
-/// The time within which a reader says what it wants and takes it.
+/// The time without new readers after one could not be accepted.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The time within which a reader says what it wants, and the longest wait until it takes more of the answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The most readers at once.
@@ -46,17 +49,28 @@ impl Metrics {
 
     /// Answers the readers that wait, each by a thread of its own.
     pub(crate) fn answer(&self, shared: &Arc<Shared>) {
-        while let Ok((socket, _)) = self.listener.accept() {
+        loop {
+            let socket = match self.listener.accept() {
+                Ok((socket, _)) => socket,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                // Most likely no descriptors are left.
+                Err(_) => return thread::sleep(PAUSE),
+            };
             if self.n_readers.load(Ordering::Relaxed) >= READERS {
                 continue;
             }
             self.n_readers.fetch_add(1, Ordering::Relaxed);
             let (shared, n_readers) = (Arc::clone(shared), Arc::clone(&self.n_readers));
-            thread::spawn(move || {
+            let thread = thread::Builder::new().name("metrics".into());
+            let counted = Arc::clone(&n_readers);
+            let spawned = thread.spawn(move || {
                 // A reader that goes away, or says nothing, is its own fault.
                 let _ = answer(&socket, &shared);
                 n_readers.fetch_sub(1, Ordering::Relaxed);
             });
+            if spawned.is_err() {
+                counted.fetch_sub(1, Ordering::Relaxed);
+            }
         }
     }
 }
@@ -69,22 +83,26 @@ impl AsFd for Metrics {
 
 fn answer(mut socket: &TcpStream, shared: &Shared) -> io::Result<()> {
     socket.set_nonblocking(false)?;
-    socket.set_read_timeout(Some(PATIENCE))?;
     socket.set_write_timeout(Some(PATIENCE))?;
+    let until = Instant::now() + PATIENCE;
     let mut head = Vec::new();
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+        let left = until.saturating_duration_since(Instant::now());
+        socket.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
         let mut bytes = [0; 1024];
         let n = socket.read(&mut bytes)?;
         head.extend_from_slice(&bytes[..n]);
-        if n == 0 || head.len() > MAX_HEAD {
+        if n == 0 || left.is_zero() || head.len() > MAX_HEAD {
             return Ok(());
         }
     }
     let (status, text) = match head.split(|byte| *byte == b' ').collect::<Vec<_>>()[..] {
-        [b"GET", b"/metrics", ..] => match shared.store.stats() {
-            Ok(stats) => ("200 OK", metrics(shared, &stats)),
-            Err(error) => ("503 Service Unavailable", format!("{error}\n")),
-        },
+        [b"GET", path, ..] if path.split(|byte| *byte == b'?').next() == Some(b"/metrics") => {
+            match shared.store.stats() {
+                Ok(stats) => ("200 OK", metrics(shared, &stats)),
+                Err(error) => ("503 Service Unavailable", format!("{error}\n")),
+            }
+        }
         [b"GET", ..] => ("404 Not Found", "metrics are at /metrics\n".into()),
         _ => ("405 Method Not Allowed", "only GET is answered\n".into()),
     };

@@ -177,7 +177,8 @@ impl Server {
             }
             flush_if_due(&self.shared);
             // The connections of a worker that has failed would wait for ever.
-            if self.workers.iter().any(JoinHandle::is_finished) {
+            let have_failed = self.assistants.as_ref().is_some_and(Assistants::have_failed);
+            if have_failed || self.workers.iter().any(JoinHandle::is_finished) {
                 break;
             }
         }
@@ -206,7 +207,9 @@ impl Server {
         let shared = &self.shared;
         if shared.n_connections.load(Ordering::Relaxed) >= shared.settings.connections {
             shared.rejected_connections.fetch_add(1, Ordering::Relaxed);
-            let _ = socket.send(b"ERROR Too many open connections\r\n");
+            if !is_encrypted {
+                let _ = socket.send(b"ERROR Too many open connections\r\n");
+            }
             return;
         }
         let of = |mailbox: &&Arc<Mailbox>| mailbox.n_connections.load(Ordering::Relaxed);

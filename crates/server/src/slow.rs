@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use larder_protocol::binary;
+use larder_protocol::{binary, meta, text};
 
 use crate::context::Desk;
 use crate::log::Level;
@@ -31,7 +31,14 @@ fn shown(request: &[u8]) -> String {
             _ => &request[..1],
         }
     } else {
-        request.split(|byte| matches!(byte, b'\r' | b'\n')).next().unwrap_or_default()
+        let line = request.split(|byte| matches!(byte, b'\r' | b'\n')).next().unwrap_or_default();
+        let is_known =
+            matches!(meta::parse_request(line), Ok(Some(_))) || text::parse_request(line).is_ok();
+        if !is_known {
+            // It may be a value that its client has given another length.
+            return format!("{} bytes that are no request", line.len());
+        }
+        line
     };
     let short = &line[..line.len().min(SHOWN)];
     let more = if short.len() < line.len() { "…" } else { "" };
@@ -45,7 +52,8 @@ mod tests {
     #[test]
     fn a_line_is_shown_without_its_value_and_not_whole_where_it_is_long() {
         assert_eq!(shown(b"set k\x07 0 0 6\r\nsecret\r\n"), "set k\\x07 0 0 6");
-        let long = shown(&[b'k'; 300]);
+        assert_eq!(shown(b"cret-too-long\r\n"), "13 bytes that are no request");
+        let long = shown(&[b"get ", &[b'k'; 250][..], b" ", &[b'k'; 50]].concat());
         assert_eq!(long.chars().count(), SHOWN + 1);
         let mut binary = vec![0x80, 1, 0, 1, 8, 0, 0, 0, 0, 0, 0, 15];
         binary.resize(32, 0);

@@ -10,7 +10,7 @@ use rustls::{ServerConfig, ServerConnection};
 use socket2::Socket;
 
 /// Encrypted bytes that a session keeps while its socket takes none.
-const UNSENT: usize = 64 << 10;
+const UNSENT: usize = 16 << 10;
 
 /// A connection's bytes.
 #[derive(Debug)]
@@ -65,6 +65,14 @@ impl Stream {
         match self {
             Self::Plain(_) => false,
             Self::Tls(tls) => tls.session.reader().fill_buf().is_ok_and(|bytes| !bytes.is_empty()),
+        }
+    }
+
+    /// Whether the encryption is not agreed on yet.
+    pub(crate) fn is_shaking_hands(&self) -> bool {
+        match self {
+            Self::Plain(_) => false,
+            Self::Tls(tls) => tls.session.is_handshaking(),
         }
     }
 

@@ -49,11 +49,15 @@ pub(crate) fn flush_if_due(shared: &Arc<Shared>) {
     }
     *flush_at = None;
     let shared = Arc::clone(shared);
-    thread::spawn(move || {
+    let spawned = thread::Builder::new().name("flush_all".into()).spawn(move || {
         let done = shared.store.session().and_then(|mut session| session.clear());
         if let Err(error) = done {
             let message = format!("a delayed flush_all failed: {error}");
             shared.settings.log.say(Level::Error, "flush_failed", &message, &[("error", &error)]);
         }
     });
+    if spawned.is_err() {
+        // The next tick tries again.
+        *flush_at = Some(Instant::now());
+    }
 }

@@ -36,6 +36,12 @@ const PARTING: Duration = Duration::from_secs(5);
 /// The time after which bytes that wait may have to give way to those of another connection, in milliseconds.
 const STALL_MS: u64 = 1000;
 
+/// The time that a client which has just come has for its request when the server ends, in milliseconds.
+const GRACE_MS: u64 = 200;
+
+/// The time within which a client agrees on the encryption, in milliseconds.
+const HANDSHAKE_MS: u64 = 10_000;
+
 /// The token of the mailbox.
 const WOKEN: u64 = u64::MAX;
 
@@ -109,6 +115,8 @@ impl Worker {
             self.wait(&mut events, None)?;
         }
         // Requests that have arrived are answered; then clients have a while to take the answers.
+        self.take_messages();
+        self.read_last_requests();
         let until = Instant::now() + PARTING;
         self.part();
         while self.slots.iter().next().is_some() && Instant::now() < until {
@@ -121,7 +129,8 @@ impl Worker {
     /// Waits for events and goes through them.
     fn wait(&mut self, events: &mut Events, patience: Option<Duration>) -> io::Result<()> {
         // Idle connections are looked for once a second.
-        let tick = self.shared.settings.idle.map(|_| Duration::from_secs(1));
+        let has_limit = self.shared.settings.idle.is_some() || self.shared.tls.is_some();
+        let tick = has_limit.then_some(Duration::from_secs(1));
         let patience = if self.ready.is_empty() { patience.or(tick) } else { Some(Duration::ZERO) };
         self.epoll.wait(events, patience)?;
         let now_ms = self.shared.began.elapsed().as_millis();
@@ -217,7 +226,7 @@ impl Worker {
     /// Reads from a connection into the buffer that it has.
     fn read_more(&mut self, token: u64) {
         let Some(connection) = self.slots.find(token) else { return };
-        match connection.read_more() {
+        match connection.read_more(self.now_ms) {
             Read::Bytes(n) => {
                 self.counts.add(Count::BytesRead, n as u64);
                 self.go_on(token);
@@ -436,37 +445,51 @@ impl Worker {
         input.drain(..progress.consumed);
         (connection.conversation, connection.input) = (conversation, input);
         connection.is_away = false;
+        // It has waited for the store, and not the other way round.
+        connection.heard_ms = self.now_ms;
         self.after(token, &answers, progress);
     }
 
-    /// Ends connections that have said nothing for too long.
+    /// Ends connections that have said nothing for too long, or have not agreed on the encryption.
     fn end_idle(&mut self) {
-        let Some(idle) = self.shared.settings.idle else { return };
         let now_ms = self.now_ms;
-        let idle: Vec<u64> = self
-            .slots
-            .iter()
-            .filter(|(_, connection)| {
-                !connection.is_away && u128::from(now_ms - connection.heard_ms) >= idle.as_millis()
-            })
-            .map(|(token, _)| token)
-            .collect();
+        if self.shared.tls.is_some() {
+            let is_slow = |connection: &Connection| {
+                now_ms - connection.began_ms >= HANDSHAKE_MS && connection.is_shaking_hands()
+            };
+            for token in self.tokens(is_slow) {
+                self.remove(token);
+            }
+        }
+        let Some(idle) = self.shared.settings.idle else { return };
+        let idle = self.tokens(|connection| {
+            !connection.is_away && u128::from(now_ms - connection.heard_ms) >= idle.as_millis()
+        });
         for token in idle {
             self.counts.add_one(Count::IdleKicks);
             self.dismiss(token);
         }
     }
 
-    /// Ends the connections that have no answer to send.
+    /// Reads what has arrived from each connection that waits for its client.
+    fn read_last_requests(&mut self) {
+        for token in self.tokens(|connection| !connection.is_busy()) {
+            self.read(token);
+        }
+    }
+
+    fn tokens(&self, which: impl Fn(&Connection) -> bool) -> Vec<u64> {
+        let found = self.slots.iter().filter(|(_, connection)| which(connection));
+        found.map(|(token, _)| token).collect()
+    }
+
+    /// Ends the connections that have no answer to send. One that has just come, and asked nothing yet, has a moment for that.
     fn part(&mut self) {
-        let done: Vec<u64> = self
-            .slots
-            .iter()
-            .filter(|(_, connection)| {
-                !connection.has_kept() && !connection.is_away && !connection.is_queued
-            })
-            .map(|(token, _)| token)
-            .collect();
+        let now_ms = self.now_ms;
+        let has_come = |connection: &Connection| {
+            connection.heard_ms == connection.began_ms && now_ms - connection.began_ms < GRACE_MS
+        };
+        let done = self.tokens(|connection| !connection.is_busy() && !has_come(connection));
         for token in done {
             self.dismiss(token);
         }
