@@ -37,7 +37,7 @@ mod waker;
 mod worker;
 
 pub use listen::{Address, Listeners};
-pub use log::{Fields, Level, LogFormat};
+pub use log::{Fields, Level, LogFormat, flush_log};
 pub use server::{Order, Remote, Server};
 pub use settings::Settings;
 pub use tls::TlsSettings;

@@ -4,8 +4,8 @@ use std::fmt;
 use std::fs::Permissions;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
-use std::os::fd::{AsFd as _, OwnedFd};
-use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use socket2::{Domain, SockAddr, Socket, Type};
@@ -52,7 +52,11 @@ impl fmt::Display for Address {
 
 /// Sockets that listen. Clients may connect from now on; they are served once a server has the sockets.
 #[derive(Debug)]
-pub struct Listeners(pub(crate) Vec<Listener>);
+pub struct Listeners {
+    pub(crate) sockets: Vec<Listener>,
+    /// A socket at which metrics are read, from another process.
+    pub(crate) metrics: Option<OwnedFd>,
+}
 
 impl Listeners {
     /// Listens at addresses. A socket of another process that listens at one of them is taken in place of a new one.
@@ -69,15 +73,20 @@ impl Listeners {
         let listeners = addresses.iter().map(|address| {
             let same = handed_over.iter().position(|socket| is_at(socket, address));
             let listener = match same {
+                // Its path stays the other process's until this one serves.
                 Some(place) => Listener::of(handed_over.swap_remove(place), address),
-                None => Listener::bind(address, backlog),
+                None => Listener::bind(address, backlog).map(|mut listener| {
+                    listener.own_path();
+                    listener
+                }),
             };
             listener.map_err(|source| Error::Listen { address: address.clone(), source })
         });
-        listeners.collect::<Result<_, _>>().map(Self)
+        Ok(Self { sockets: listeners.collect::<Result<_, _>>()?, metrics: None })
     }
 
-    /// Takes sockets that the system has opened for this process, whatever their addresses are.
+    /// Takes sockets that the system has opened for this process, or for the one that it replaces, whatever their addresses
+    /// are.
     ///
     /// # Errors
     ///
@@ -93,21 +102,21 @@ impl Listeners {
                 (None, None) => return Err(io::Error::other("neither a port nor a path")),
             };
             let mut listener = Listener::of(socket, &address)?;
-            // The path is the system's.
-            listener.owns_path = false;
+            listener.is_adopted = true;
             Ok(listener)
         });
-        Ok(Self(listeners.collect::<io::Result<_>>()?))
+        Ok(Self { sockets: listeners.collect::<io::Result<_>>()?, metrics: None })
+    }
+
+    /// Also takes a socket at which metrics are read, from the process whose place this one takes.
+    #[must_use]
+    pub fn with_metrics(self, metrics: Option<OwnedFd>) -> Self {
+        Self { metrics, ..self }
     }
 
     /// The addresses, with the ports that the system chose.
     pub fn addresses(&self) -> Vec<Address> {
-        self.0.iter().map(|listener| listener.address.clone()).collect()
-    }
-
-    /// The descriptors, to hand them over to another process.
-    pub fn descriptors(&self) -> io::Result<Vec<OwnedFd>> {
-        self.0.iter().map(|listener| listener.socket.as_fd().try_clone_to_owned()).collect()
+        self.sockets.iter().map(|listener| listener.address.clone()).collect()
     }
 }
 
@@ -122,14 +131,16 @@ fn is_at(socket: &Socket, address: &Address) -> bool {
     }
 }
 
-/// A listening socket. The path of a unix socket is removed with it, unless another process has taken it over.
+/// A listening socket. The path of a unix socket is removed with it, if it is still the same file, and is this process's.
 #[derive(Debug)]
 pub(crate) struct Listener {
     pub(crate) socket: Socket,
     /// The address, with the port that the system chose where none was given.
     pub(crate) address: Address,
-    /// Whether the path of a unix socket vanishes with it.
-    pub(crate) owns_path: bool,
+    /// The device and the number of a unix socket's file, which vanishes with the listener.
+    own_file: Option<(u64, u64)>,
+    /// The system has opened it, and keeps its path.
+    is_adopted: bool,
 }
 
 impl Listener {
@@ -169,7 +180,19 @@ impl Listener {
             (Address::Tls(_), Some(bound)) => Address::Tls(bound),
             _ => address.clone(),
         };
-        Ok(Self { socket, address, owns_path: true })
+        Ok(Self { socket, address, own_file: None, is_adopted: false })
+    }
+
+    /// Takes the path of a unix socket over, unless it is the system's.
+    pub(crate) fn own_path(&mut self) {
+        if let (Address::Unix(path, _), false) = (&self.address, self.is_adopted) {
+            self.own_file = file_at(path);
+        }
+    }
+
+    /// Leaves the path to another process.
+    pub(crate) fn leave_path(&mut self) {
+        self.own_file = None;
     }
 
     /// The next connection.
@@ -188,11 +211,16 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         if let Address::Unix(path, _) = &self.address
-            && self.owns_path
+            && self.own_file.is_some()
+            && self.own_file == file_at(path)
         {
             let _ = std::fs::remove_file(path);
         }
     }
+}
+
+fn file_at(path: &Path) -> Option<(u64, u64)> {
+    std::fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
 /// Removes the socket of a server that was killed. A file of another kind stays, and so does a socket at which a server

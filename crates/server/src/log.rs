@@ -2,7 +2,11 @@
 
 use std::fmt::{Display, Write as _};
 use std::io::{self, Write as _};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The form of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -38,15 +42,67 @@ impl Level {
 /// Further facts of a message, which its sentence has too: names and values.
 pub type Fields<'a> = &'a [(&'a str, &'a dyn Display)];
 
+/// Messages that wait to be written. Who reads them slowly holds nobody up: further ones are lost, and counted.
+const WAITING: usize = 1024;
+
+/// What the thread that writes is told.
+enum Order {
+    Write(String),
+    /// To tell when all before has been written.
+    Tell(SyncSender<()>),
+}
+
+/// The way to the thread that writes, and the messages that have found it full.
+static WRITER: OnceLock<SyncSender<Order>> = OnceLock::new();
+static LOST: AtomicU64 = AtomicU64::new(0);
+
+fn writer() -> &'static SyncSender<Order> {
+    WRITER.get_or_init(|| {
+        let (sender, orders) = sync_channel(WAITING);
+        let thread = thread::Builder::new().name("log".into());
+        // Without a thread all messages are lost, as with a standard error that is gone.
+        let _ = thread.spawn(move || write_all(&orders));
+        sender
+    })
+}
+
+fn write_all(orders: &Receiver<Order>) {
+    while let Ok(order) = orders.recv() {
+        match order {
+            // One write, so that lines of threads and processes do not mix.
+            Order::Write(line) => {
+                let lost = LOST.swap(0, Ordering::Relaxed);
+                if lost > 0 {
+                    let told = format!("larder: {lost} messages were lost: nobody read them\n");
+                    let _ = io::stderr().write_all(told.as_bytes());
+                }
+                let _ = io::stderr().write_all(line.as_bytes());
+            }
+            Order::Tell(done) => {
+                let _ = done.send(());
+            }
+        }
+    }
+}
+
+/// Waits a moment until the messages are written, before the process ends.
+pub fn flush_log() {
+    let (sender, done) = sync_channel(1);
+    if WRITER.get().is_some_and(|writer| writer.try_send(Order::Tell(sender)).is_ok()) {
+        let _ = done.recv_timeout(Duration::from_secs(1));
+    }
+}
+
 impl LogFormat {
-    /// Writes a message. A standard error that is gone loses it.
+    /// Writes a message, by a thread of its own. A standard error that is gone, or that nobody reads, loses it.
     pub fn say(self, level: Level, event: &str, message: &str, fields: Fields<'_>) {
         let line = match self {
             Self::Text => format!("larder: {}\n", one_line(message)),
             Self::Json => json(level, event, message, fields),
         };
-        // One write, so that lines of threads and processes do not mix.
-        let _ = io::stderr().write_all(line.as_bytes());
+        if writer().try_send(Order::Write(line)).is_err() {
+            LOST.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }
 

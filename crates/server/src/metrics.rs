@@ -37,7 +37,11 @@ pub(crate) struct Metrics {
 
 impl Metrics {
     pub(crate) fn bind(address: SocketAddr) -> io::Result<Self> {
-        let listener = TcpListener::bind(address)?;
+        Self::at(TcpListener::bind(address)?)
+    }
+
+    /// A port at which a socket listens already.
+    pub(crate) fn at(listener: TcpListener) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         Ok(Self { listener, n_readers: Arc::default() })
     }

@@ -1,8 +1,8 @@
 //! The server as a whole: it listens, accepts connections, and hands them to its workers.
 
 use std::io::{self, ErrorKind};
-use std::net::SocketAddr;
-use std::os::fd::AsFd as _;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -72,7 +72,8 @@ impl std::fmt::Debug for Server {
 }
 
 impl Server {
-    /// Reads the files of the settings, and starts the threads.
+    /// Reads the files of the settings, and starts the threads. A socket for metrics that another process hands over takes
+    /// the place of a new one.
     ///
     /// # Errors
     ///
@@ -89,7 +90,7 @@ impl Server {
         // From here on its end ends all threads.
         let mut server = Self {
             shared,
-            listeners: listeners.0,
+            listeners: listeners.sockets,
             mailboxes: Vec::new(),
             workers: Vec::new(),
             assistants: None,
@@ -97,7 +98,10 @@ impl Server {
             orders: channel(),
             bell: woken,
         };
-        server.metrics = server.shared.settings.metrics.map(metrics_at).transpose()?;
+        server.metrics = match (server.shared.settings.metrics, listeners.metrics) {
+            (Some(_), Some(socket)) => Some(Metrics::at(TcpListener::from(socket))?),
+            (address, _) => address.map(metrics_at).transpose()?,
+        };
         server.start_threads()?;
         Ok(server)
     }
@@ -132,6 +136,24 @@ impl Server {
         self.metrics.as_ref().and_then(|metrics| metrics.address().ok())
     }
 
+    /// The sockets that listen for clients, to hand them over to another process.
+    ///
+    /// # Errors
+    ///
+    /// No descriptors are left.
+    pub fn sockets(&self) -> io::Result<Vec<OwnedFd>> {
+        self.listeners.iter().map(|listener| listener.socket.as_fd().try_clone_to_owned()).collect()
+    }
+
+    /// The socket at which metrics are read, to hand it over to another process.
+    ///
+    /// # Errors
+    ///
+    /// No descriptors are left.
+    pub fn metrics_socket(&self) -> io::Result<Option<OwnedFd>> {
+        self.metrics.as_ref().map(|metrics| metrics.as_fd().try_clone_to_owned()).transpose()
+    }
+
     /// A hand that gives orders, which threads and signal handlers may have.
     pub fn remote(&self) -> Remote {
         Remote { orders: self.orders.0.clone(), waker: Arc::clone(&self.shared.bell) }
@@ -143,6 +165,7 @@ impl Server {
     ///
     /// What the system or the store refuses.
     pub fn run(mut self) -> Result<(), Error> {
+        self.listeners.iter_mut().for_each(Listener::own_path);
         let epoll = Epoll::new()?;
         epoll.watch(self.bell.as_fd(), ORDERS, 0, READABLE)?;
         for (i, listener) in self.listeners.iter().enumerate() {
@@ -167,7 +190,7 @@ impl Server {
                     Order::Reload => self.shared.reload(),
                     Order::End => break 'serve,
                     Order::Leave => {
-                        self.listeners.iter_mut().for_each(|listener| listener.owns_path = false);
+                        self.listeners.iter_mut().for_each(Listener::leave_path);
                         break 'serve;
                     }
                 }

@@ -76,6 +76,11 @@ impl Settings {
         MAX_REQUEST_LINE.max(self.item_bytes + MAX_KEY_LEN + 256)
     }
 
+    /// The most bytes that all connections have waiting, whatever [`Settings::waiting_bytes`] is.
+    pub fn all_waiting_bytes(&self) -> usize {
+        self.waiting_bytes_of_a_worker().saturating_mul(self.threads.get())
+    }
+
     /// The most bytes that the connections of one worker have waiting. Any value that is not too large finds room.
     pub(crate) fn waiting_bytes_of_a_worker(&self) -> usize {
         (self.waiting_bytes / self.threads).max(2 * self.request_bytes())

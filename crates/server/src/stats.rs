@@ -175,7 +175,7 @@ fn settings(shared: &Shared, stats: &Stats, stat: Stat<'_>) {
     stat("idle_timeout", &settings.idle.map_or(0, |idle| idle.as_secs()));
     stat("flush_enabled", &yes(settings.allows_flush));
     encryption(settings.tls.as_ref(), stat);
-    stat("waiting_bytes_max", &(settings.waiting_bytes_of_a_worker() * settings.threads.get()));
+    stat("waiting_bytes_max", &settings.all_waiting_bytes());
     stat("assistants", &settings.assistants);
 }
 

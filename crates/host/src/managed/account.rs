@@ -1,6 +1,8 @@
 //! The unprivileged accounts that servers run under when Larder itself is root.
 
+use std::ffi::CString;
 use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -22,14 +24,33 @@ impl Account {
     /// If only root may enter the temporary directory, no other account can work there: then the server runs as root
     /// too.
     pub fn for_server(names: &[&str], directory: &Path) -> Option<Self> {
-        // SAFETY: geteuid has no arguments and touches no memory.
-        if unsafe { libc::geteuid() } != 0 {
+        if !is_root() {
             return None;
         }
         let accounts = fs::read_to_string("/etc/passwd").ok()?;
         let known = names.iter().filter_map(|name| find(&accounts, name));
         let mut able = known.filter(|account| account.reaches(directory));
         able.next().or_else(|| find(&accounts, "root"))
+    }
+
+    /// The account of this name, where there is one.
+    pub fn named(name: &str) -> Option<Self> {
+        find(&fs::read_to_string("/etc/passwd").ok()?, name)
+    }
+
+    /// Makes this process, with all its threads, run under this account from now on.
+    ///
+    /// # Errors
+    ///
+    /// What the system reports; the process may then have the account's groups already.
+    pub fn become_it(&self) -> io::Result<()> {
+        let name = CString::new(self.name.as_str()).map_err(io::Error::other)?;
+        // SAFETY: the call reads the name only.
+        succeeded(unsafe { libc::initgroups(name.as_ptr(), self.gid) })?;
+        // SAFETY: the calls touch no memory.
+        succeeded(unsafe { libc::setgid(self.gid) })?;
+        // SAFETY: as above.
+        succeeded(unsafe { libc::setuid(self.uid) })
     }
 
     /// Whether this account may pass through every folder above `directory`.
@@ -55,6 +76,16 @@ impl Account {
     pub fn run(&self, command: &mut Command) {
         command.uid(self.uid).gid(self.gid);
     }
+}
+
+/// Whether this process is root's.
+pub fn is_root() -> bool {
+    // SAFETY: geteuid has no arguments and touches no memory.
+    unsafe { libc::geteuid() == 0 }
+}
+
+fn succeeded(result: libc::c_int) -> io::Result<()> {
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// The account in the text of `/etc/passwd`: `name:x:uid:gid:…` a line. Servers' accounts are always in this file;

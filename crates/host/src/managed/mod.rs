@@ -10,7 +10,7 @@ mod private;
 mod server;
 pub(crate) mod watchdog;
 
-pub use account::Account;
+pub use account::{Account, is_root};
 pub use group::{Group, ended};
 pub use port::{free_port, on_free_port};
 pub use private::{random_password, write_private};

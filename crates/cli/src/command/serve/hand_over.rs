@@ -6,23 +6,38 @@ use std::fs::File;
 use std::io::{Read as _, Write as _, pipe};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
-use std::process::Command;
+use std::process::{self, Child, Command};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use larder_host::inherit;
 
-/// The variable with the numbers of the sockets.
+/// The variables with the numbers of the sockets: those of this process's own addresses, those that the system has opened,
+/// and the one for metrics.
 const SOCKETS: &str = "LARDER_SOCKETS";
+const SYSTEM_SOCKETS: &str = "LARDER_SYSTEM_SOCKETS";
+const METRICS: &str = "LARDER_METRICS_SOCKET";
 
 /// The variable with the number of the pipe that is told when the new process serves.
 const READY: &str = "LARDER_READY";
 
+/// The time within which the new process serves, or is ended.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// The time between two looks at whether it serves.
+const PAUSE: Duration = Duration::from_millis(20);
+
 /// What a process gets from the one whose place it takes.
 #[derive(Debug, Default)]
 pub(super) struct HandedOver {
-    /// Sockets that listen.
+    /// Sockets that listen at this process's own addresses.
     pub(super) sockets: Vec<OwnedFd>,
+    /// Sockets that the system had opened.
+    pub(super) system_sockets: Vec<OwnedFd>,
+    /// The socket for metrics.
+    pub(super) metrics: Option<OwnedFd>,
     ready: Option<File>,
 }
 
@@ -30,8 +45,13 @@ impl HandedOver {
     /// What this process got, which is nothing where it takes no other's place.
     pub(super) fn take() -> Self {
         // SAFETY: the command calls it once, before it opens anything.
-        let (sockets, ready) = unsafe { (inherit::take(SOCKETS), inherit::take(READY)) };
-        Self { sockets, ready: ready.into_iter().next().map(File::from) }
+        let take = |name| unsafe { inherit::take(name) };
+        Self {
+            sockets: take(SOCKETS),
+            system_sockets: take(SYSTEM_SOCKETS),
+            metrics: take(METRICS).into_iter().next(),
+            ready: take(READY).into_iter().next().map(File::from),
+        }
     }
 
     /// Says that this process serves, so that the other one may end.
@@ -43,32 +63,81 @@ impl HandedOver {
     }
 }
 
-/// Starts a process with this one's program, arguments and sockets, and waits until it serves. Returns its number.
-pub(super) fn hand_over(sockets: &[OwnedFd]) -> anyhow::Result<u32> {
+/// The sockets of a server, for another process.
+#[derive(Debug)]
+pub(super) struct Sockets {
+    /// Those that listen for clients.
+    pub(super) clients: Vec<OwnedFd>,
+    /// Whether the system has opened these.
+    pub(super) are_systems: bool,
+    /// The one at which metrics are read.
+    pub(super) metrics: Option<OwnedFd>,
+}
+
+/// The process that is to take this one's place.
+pub(super) type Heir = Arc<Mutex<Option<Child>>>;
+
+/// Starts a process with this one's program, arguments and sockets, and waits until it serves. Returns its number. Whoever
+/// has `heir` may end it meanwhile.
+pub(super) fn hand_over(sockets: &Sockets, heir: &Heir) -> anyhow::Result<u32> {
+    if process::id() == 1 {
+        bail!("all processes end with the first one, which this is: start another container");
+    }
     let program = env::current_exe().context("this program is not where it was")?;
     let mut arguments = env::args_os();
-    let mut command = Command::new(&program);
     // A program that was replaced by a newer one is the newer one.
     let shown = program.to_string_lossy();
-    if let Some(there) = shown.strip_suffix(" (deleted)") {
-        command = Command::new(there);
-    }
+    let shown = shown.strip_suffix(" (deleted)").unwrap_or(&shown);
+    let mut command = Command::new(shown);
     if let Some(name) = arguments.next() {
         command.arg0(name);
     }
     command.args(arguments);
     let (mut told, ready) = pipe()?;
-    let sockets = sockets.iter().map(OwnedFd::try_clone).collect::<Result<_, _>>()?;
-    inherit::give(&mut command, SOCKETS, sockets);
-    inherit::give(&mut command, READY, vec![OwnedFd::from(ready)]);
-    let mut child = command.spawn().with_context(|| format!("cannot start {shown}"))?;
+    let copies = |sockets: &[OwnedFd]| -> std::io::Result<Vec<OwnedFd>> {
+        sockets.iter().map(OwnedFd::try_clone).collect()
+    };
+    let clients = copies(&sockets.clients)?;
+    let name = if sockets.are_systems { SYSTEM_SOCKETS } else { SOCKETS };
+    let metrics = copies(sockets.metrics.as_slice())?;
+    let given = vec![(name, clients), (METRICS, metrics), (READY, vec![OwnedFd::from(ready)])];
+    inherit::give(&mut command, given);
+    // Of an earlier process, which has this one for its heir.
+    command.env_remove(if sockets.are_systems { SOCKETS } else { SYSTEM_SOCKETS });
+    let child = command.spawn().with_context(|| format!("cannot start {shown}"))?;
     // The command holds the writing end of the pipe; without it, the end of the child is the end of the pipe.
     drop(command);
     let pid = child.id();
-    if told.read(&mut [0]).unwrap_or(0) == 0 {
-        bail!("the new process has ended: {}", child.wait()?);
+    *lock(heir) = Some(child);
+    let hearing = thread::spawn(move || told.read(&mut [0]).unwrap_or(0) == 1);
+    let until = Instant::now() + PATIENCE;
+    while !hearing.is_finished() {
+        if Instant::now() > until {
+            end(heir);
+        }
+        if let Some(child) = &mut *lock(heir)
+            && let Some(status) = child.try_wait()?
+            && !hearing.is_finished()
+        {
+            bail!("the new process has ended: {status}");
+        }
+        thread::sleep(PAUSE);
     }
-    // It is nobody's child once this process has ended; until then somebody must wait for it.
-    thread::spawn(move || child.wait());
+    if !hearing.join().unwrap_or(false) {
+        end(heir);
+        bail!("the new process has ended before it served");
+    }
     Ok(pid)
+}
+
+/// Ends the process that is to take this one's place, where there is one.
+pub(super) fn end(heir: &Heir) {
+    if let Some(mut child) = lock(heir).take() {
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+}
+
+fn lock(heir: &Heir) -> std::sync::MutexGuard<'_, Option<Child>> {
+    heir.lock().unwrap_or_else(PoisonError::into_inner)
 }

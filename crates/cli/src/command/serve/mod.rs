@@ -7,6 +7,8 @@ mod sources;
 use std::os::fd::{FromRawFd as _, OwnedFd};
 use std::path::PathBuf;
 use std::process;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use clap::Args;
@@ -69,6 +71,9 @@ pub(crate) struct Arguments {
     /// Connections that may wait to be accepted
     #[arg(short, long = "listen-backlog", value_name = "N", default_value_t = 1024)]
     backlog: i32,
+    /// The user who runs the server, where root starts it
+    #[arg(short, long, value_name = "NAME")]
+    user: Option<String>,
     /// Let clients end the server by `shutdown`
     #[arg(short = 'A', long)]
     enable_shutdown: bool,
@@ -107,9 +112,20 @@ pub(crate) struct Arguments {
     ignored: options::Ignored,
 }
 
+/// The most threads that wait for clients.
+const MOST_THREADS: usize = 1024;
+
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    let done = serve(arguments);
+    larder_server::flush_log();
+    done
+}
+
+fn serve(arguments: &Arguments) -> anyhow::Result<Exit> {
     let handed_over = HandedOver::take();
     let (settings, notices) = settings(arguments)?;
+    // From here on no signal ends the process as it likes; each is obeyed once the server runs.
+    let signals = Signals::new([SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGUSR2])?;
     let log = settings.log;
     let url = url(arguments);
     for notice in notices {
@@ -117,8 +133,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     }
     // Where the limit stays, connections wait until a file is free.
     let _ = larder_host::limits::raise_open_files();
-    let (listeners, handed_over) = listeners(arguments, handed_over)?;
-    let sockets = listeners.descriptors()?;
+    let (listeners, are_systems, handed_over) = listeners(arguments, handed_over)?;
+    options::change_user(arguments.user.as_deref())?;
     let store = open(&url)?;
     let is_shared = store.capabilities().reach > Reach::Process;
     let is_guarded = settings.users.is_some();
@@ -139,9 +155,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         let message = format!("metrics are at http://{address}/metrics");
         log.say(Level::Info, "metrics", &message, &[("address", &address)]);
     }
-    let hands = Hands { remote: server.remote(), sockets, is_shared, log };
-    let signals = Signals::new([SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGUSR2])?;
-    thread::spawn(move || hands.obey(signals));
+    let (clients, metrics) = (server.sockets()?, server.metrics_socket()?);
+    let sockets = hand_over::Sockets { clients, are_systems, metrics };
+    let signalled = Signalled { remote: server.remote(), sockets, is_shared, log };
+    thread::spawn(move || signalled.obey(signals));
     handed_over.tell();
     tell_systemd(&[NotifyState::Ready, NotifyState::MainPid(process::id())]);
     server.run()?;
@@ -155,44 +172,67 @@ fn tell_systemd(states: &[NotifyState<'_>]) {
 }
 
 /// What signals need.
-struct Hands {
+struct Signalled {
     remote: Remote,
-    sockets: Vec<OwnedFd>,
+    sockets: hand_over::Sockets,
     /// Another process may have the store at the same time.
     is_shared: bool,
     log: LogFormat,
 }
 
-impl Hands {
+impl Signalled {
     /// Does what signals ask for, until the process ends.
-    fn obey(&self, mut signals: Signals) {
+    fn obey(self, mut signals: Signals) {
+        let Self { remote, sockets, is_shared, log } = self;
+        let (heir, sockets) = (hand_over::Heir::default(), Arc::new(sockets));
+        // One process takes the place of this one, and no two.
+        let is_handing_over = Arc::new(AtomicBool::new(false));
         for signal in signals.forever() {
             match signal {
-                SIGHUP => self.remote.give(Order::Reload),
-                SIGUSR2 => self.hand_over(),
+                SIGHUP => remote.give(Order::Reload),
+                SIGUSR2 if is_handing_over.swap(true, Ordering::Relaxed) => {}
+                SIGUSR2 => {
+                    let (heir, sockets) = (Arc::clone(&heir), Arc::clone(&sockets));
+                    let (remote, is_going_on) = (remote.clone(), Arc::clone(&is_handing_over));
+                    // Other signals are obeyed meanwhile.
+                    thread::spawn(move || {
+                        let is_done = hand_over(&sockets, &heir, is_shared, &remote, log);
+                        is_going_on.store(is_done, Ordering::Relaxed);
+                    });
+                }
                 _ => {
                     tell_systemd(&[NotifyState::Stopping]);
-                    self.remote.give(Order::End);
+                    hand_over::end(&heir);
+                    remote.give(Order::End);
                 }
             }
         }
     }
+}
 
-    fn hand_over(&self) {
-        if !self.is_shared {
-            let message = "the new process begins with an empty store: this one is not shared";
-            self.log.say(Level::Warning, "not_shared", message, &[]);
+/// Hands the sockets over to a new process. Whether it serves now.
+fn hand_over(
+    sockets: &hand_over::Sockets,
+    heir: &hand_over::Heir,
+    is_shared: bool,
+    remote: &Remote,
+    log: LogFormat,
+) -> bool {
+    if !is_shared {
+        let message = "the new process begins with an empty store: this one is not shared";
+        log.say(Level::Warning, "not_shared", message, &[]);
+    }
+    match hand_over::hand_over(sockets, heir) {
+        Ok(pid) => {
+            let message = format!("process {pid} serves in place of this one");
+            log.say(Level::Info, "handed_over", &message, &[("pid", &pid)]);
+            remote.give(Order::Leave);
+            true
         }
-        match hand_over::hand_over(&self.sockets) {
-            Ok(pid) => {
-                let message = format!("process {pid} serves in place of this one");
-                self.log.say(Level::Info, "handed_over", &message, &[("pid", &pid)]);
-                self.remote.give(Order::Leave);
-            }
-            Err(error) => {
-                let message = format!("nothing was handed over: {error:#}");
-                self.log.say(Level::Error, "not_handed_over", &message, &[]);
-            }
+        Err(error) => {
+            let message = format!("nothing was handed over: {error:#}");
+            log.say(Level::Error, "not_handed_over", &message, &[]);
+            false
         }
     }
 }
@@ -225,29 +265,43 @@ fn settings(arguments: &Arguments) -> anyhow::Result<(Settings, Vec<String>)> {
     settings.threads = arguments.threads.unwrap_or(settings.threads);
     settings.assistants = arguments.assistants.unwrap_or(settings.assistants);
     settings.requests_a_turn = arguments.requests.unwrap_or(settings.requests_a_turn);
-    let mut notices = arguments.ignored.notices()?;
+    let mut notices = arguments.ignored.notices(arguments.auth_file.is_some())?;
+    if arguments.threads.is_some_and(|threads| threads.get() > MOST_THREADS) {
+        let usage = format!("-t: {MOST_THREADS} threads at most; one for each processor is best");
+        return Err(Usage(usage).into());
+    }
     let extended = options::Extended::parse(&arguments.extended)?;
     settings.idle = extended.idle;
     settings.tls = extended.tls(arguments.enable_ssl)?;
     notices.extend(extended.notices);
+    let (waiting, asked) = (settings.all_waiting_bytes(), settings.waiting_bytes);
+    if waiting > asked {
+        let [waiting, asked] = [waiting, asked].map(|bytes| ByteSize(bytes as u64));
+        notices.push(format!(
+            "--waiting {asked} is {waiting} here: each thread has room for two values of -I"
+        ));
+    }
     Ok((settings, notices))
 }
 
-/// The sockets: those that systemd has opened, or those of the options, of which another process may have opened some.
+/// The sockets: those that systemd has opened, or those of the options. The process whose place this one takes may have
+/// opened either. Whether they are the system's.
 fn listeners(
     arguments: &Arguments,
     mut handed_over: HandedOver,
-) -> anyhow::Result<(Listeners, HandedOver)> {
+) -> anyhow::Result<(Listeners, bool, HandedOver)> {
     let opened = sd_notify::listen_fds()?;
     // SAFETY: systemd has opened these for this process, and nobody else here takes them.
-    let opened: Vec<_> = opened.map(|number| unsafe { OwnedFd::from_raw_fd(number) }).collect();
-    let listeners = if opened.is_empty() {
+    let mut opened: Vec<_> = opened.map(|it| unsafe { OwnedFd::from_raw_fd(it) }).collect();
+    opened.append(&mut handed_over.system_sockets);
+    let are_systems = !opened.is_empty();
+    let listeners = if are_systems {
+        Listeners::adopt(opened, arguments.enable_ssl)?
+    } else {
         let sockets = std::mem::take(&mut handed_over.sockets);
         Listeners::bind(&addresses(arguments)?, arguments.backlog, sockets)?
-    } else {
-        Listeners::adopt(opened, arguments.enable_ssl)?
     };
-    Ok((listeners, handed_over))
+    Ok((listeners.with_metrics(handed_over.metrics.take()), are_systems, handed_over))
 }
 
 /// The addresses at which to listen: those of `-l`, or the socket of `-s`.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use larder_host::managed::Account;
 use larder_server::{LogFormat, TlsSettings};
 
 use crate::exit::Usage;
@@ -18,8 +19,6 @@ pub(super) struct Ignored {
     udp: Option<u16>,
     #[arg(short = 'd', long, hide = true)]
     daemon: bool,
-    #[arg(short = 'u', long, value_name = "NAME", hide = true)]
-    user: Option<String>,
     #[arg(short = 'k', long, hide = true)]
     lock_memory: bool,
     #[arg(short = 'L', long, hide = true)]
@@ -54,7 +53,11 @@ impl Ignored {
     /// # Errors
     ///
     /// An option whose meaning a user relies on, and which is not there.
-    pub(super) fn notices(&self) -> Result<Vec<String>, Usage> {
+    pub(super) fn notices(&self, has_users: bool) -> Result<Vec<String>, Usage> {
+        if self.enable_sasl && !has_users {
+            let how = "name a file of user:password lines with -Y";
+            return Err(Usage(format!("-S: whom shall it let in? {how}")));
+        }
         if self.udp.is_some_and(|port| port != 0) {
             return Err(Usage("-U: there is no UDP here; leave it out, or say -U 0".into()));
         }
@@ -68,7 +71,6 @@ impl Ignored {
         }
         let ignored = [
             (self.daemon, "-d: it stays in the foreground; systemd or `&` puts it behind"),
-            (self.user.is_some(), "-u: it runs as the user who starts it"),
             (self.lock_memory, "-k: the memory is not locked; a system without swap does the same"),
             (self.enable_largepages, "-L: large pages are taken wherever the system gives them"),
             (self.disable_cas, "-C: versions cost nothing here, and stay"),
@@ -76,7 +78,7 @@ impl Ignored {
             (self.slab_growth_factor.is_some(), "-f: there are no slabs"),
             (self.slab_min_size.is_some(), "-n: there are no slabs"),
             (self.delimiter.is_some(), "-D: no counters by prefix"),
-            (self.enable_sasl, "-S: with -Y, clients may use SASL too"),
+            (self.enable_sasl, "-S: with -Y, clients of the binary protocol use SASL in any case"),
             (self.disable_dumping, "-X: no keys are dumped here in any case"),
             (self.disable_watch, "-W: nobody can watch requests here in any case"),
             (
@@ -232,6 +234,14 @@ pub(super) fn metrics(text: &str) -> Result<SocketAddr, String> {
 /// A port. memcached's -1 lets the system choose one, as 0 does.
 pub(super) fn port(text: &str) -> Result<u16, String> {
     if text == "-1" { Ok(0) } else { text.parse().map_err(|_| "a number from 0 to 65535".into()) }
+}
+
+/// Runs as another user from now on, where root has started the process. Who is not root stays who it is, as with memcached.
+pub(super) fn change_user(name: Option<&str>) -> Result<(), Usage> {
+    let Some(name) = name.filter(|_| larder_host::managed::is_root()) else { return Ok(()) };
+    let told = |why: String| Usage(format!("-u {name}: {why}"));
+    let account = Account::named(name).ok_or_else(|| told("there is no such user".into()))?;
+    account.become_it().map_err(|error| told(error.to_string()))
 }
 
 /// Permissions in octal.
