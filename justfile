@@ -46,6 +46,11 @@ verdicts *arguments:
 torture seconds='300':
     LARDER_TORTURE={{ seconds }} cargo test --release -p larder-segment --test torture
 
+# A thousand kills of `larder serve mmap:…` under load: each next server must have what was acknowledged. The time until it is
+# warm is printed
+kills number='1000':
+    LARDER_KILLS={{ number }} cargo test --release -p larder --test kills
+
 # Every article at its short length: as published it must fire the checks that its scenario names, and as corrected no
 # check of severity error; an hour and a half or more
 articles:
