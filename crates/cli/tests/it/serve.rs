@@ -382,6 +382,14 @@ fn configured() {
     let names = ["num_threads 1", "maxconns 78", "item_size_max 2097152", "idle_timeout 9"];
     assert_contains(&settings, &names);
     assert_contains(&settings, &["flush_all not allowed"]);
+    // The store that the command line names is not the file's.
+    for (arguments, store) in [(&["memory:?size=17m"][..], "size=17m"), (&["-m", "18"], "size=18m")]
+    {
+        let (line, _serving) = start(arguments, &[]);
+        assert_contains(&line, &[store]);
+    }
+    let (line, _serving) = start(&[], &[("LARDER_SERVE_MEMORY_LIMIT", "19")]);
+    assert_contains(&line, &["size=19m"]);
     // Flags may be switched off, and the command line goes before all.
     let off = [("LARDER_SERVE_DISABLE_FLUSH_ALL", "0"), ("LARDER_SERVE_CONN_LIMIT", "78")];
     let (_, serving) = start(&["-c", "79"], &off);

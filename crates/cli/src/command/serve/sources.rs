@@ -34,12 +34,17 @@ pub(crate) fn with_sources(mut words: Vec<OsString>) -> Result<Vec<OsString>, Us
     let path = matches.get_one::<String>(CONFIG).cloned().or_else(|| variable(CONFIG));
     let mut file = path.as_deref().map(read).transpose()?.unwrap_or_default();
     let mut found = Vec::new();
+    let variables = |name: &&str| variable(name).is_some();
+    // The store is named in one of several ways: whoever goes before names it alone.
+    let is_named = command.get_arguments().any(|it| names_store(it) && is_given(it));
+    let is_named_outside = is_named || STORE.iter().any(variables);
     for argument in command.get_arguments() {
         let Some(name) = argument.get_long().filter(|name| *name != CONFIG) else { continue };
         let in_file = file.remove(name);
-        if is_given(argument) {
+        if is_given(argument) || is_named && names_store(argument) {
             continue;
         }
+        let in_file = in_file.filter(|_| !(is_named_outside && names_store(argument)));
         let value = variable(name).map(Value::String).or(in_file);
         if let Some(value) = value {
             found.extend(word(name, argument.get_action().takes_values(), &value)?);
@@ -52,6 +57,13 @@ pub(crate) fn with_sources(mut words: Vec<OsString>) -> Result<Vec<OsString>, Us
     }
     words.splice(2..2, found);
     Ok(words)
+}
+
+/// The options that name the store, beside its URL.
+const STORE: [&str; 3] = ["store", "memory-limit", "memory-file"];
+
+fn names_store(argument: &Arg) -> bool {
+    argument.get_id() == "url" || argument.get_long().is_some_and(|name| STORE.contains(&name))
 }
 
 fn upper(name: &str) -> String {
