@@ -9,6 +9,7 @@
 //! connection waits for another's.
 
 mod assistant;
+mod behind;
 mod binary;
 mod connection;
 mod context;

@@ -12,7 +12,8 @@ use larder_protocol::binary::reply::{encode_error, encode_error_text, encode_suc
 use larder_protocol::binary::{Command, Echo, Request, Status, version};
 use larder_store::Error;
 
-use crate::conversation::{Behind, Done, Login};
+use crate::behind::{Behind, Done};
+use crate::conversation::Login;
 use crate::counts::Count;
 use crate::{context::Desk, text};
 

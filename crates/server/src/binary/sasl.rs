@@ -7,8 +7,9 @@ use larder_protocol::binary::sasl::{
 };
 use larder_protocol::binary::{Echo, Status};
 
+use crate::behind::{Behind, Done};
 use crate::context::Desk;
-use crate::conversation::{Behind, Done, Login};
+use crate::conversation::Login;
 use crate::counts::Count;
 use crate::text::MAX_LOGIN_LEN;
 

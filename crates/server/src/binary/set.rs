@@ -6,8 +6,8 @@ use larder_protocol::binary::{Echo, Status};
 use larder_store::{Error, SetMode, SetOptions, SetOutcome};
 
 use super::{refuse, unsupported};
+use crate::behind::{Behind, Done, Refusal, Value};
 use crate::context::{Desk, ttl_of};
-use crate::conversation::{Behind, Done, Refusal, Value};
 use crate::counts::Count;
 use crate::text::{check_join, count_cas, mode, reply};
 

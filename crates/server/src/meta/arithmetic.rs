@@ -4,8 +4,8 @@ use larder_protocol::meta::arithmetic;
 use larder_protocol::meta::request::{Facts, Request};
 use larder_store::{Counted, Delta, Error, Initial};
 
+use crate::behind::Done;
 use crate::context::{Desk, seconds_left, ttl_of};
-use crate::conversation::Done;
 use crate::text::count;
 
 pub(super) fn run(request: &Request<'_>, key: &[u8], desk: &mut Desk, out: &mut Vec<u8>) -> Done {

@@ -3,8 +3,8 @@
 use larder_protocol::meta::debug;
 use larder_protocol::meta::request::{Facts, Request};
 
+use crate::behind::Done;
 use crate::context::{Desk, seconds_left};
-use crate::conversation::Done;
 
 pub(super) fn run(request: &Request<'_>, key: &[u8], desk: &mut Desk, out: &mut Vec<u8>) -> Done {
     match desk.session.look(key) {

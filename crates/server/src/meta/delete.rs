@@ -4,8 +4,8 @@ use larder_protocol::meta::delete::{self, DeleteReply};
 use larder_protocol::meta::request::Request;
 use larder_store::{DeleteOutcome, Error};
 
+use crate::behind::Done;
 use crate::context::{Desk, ttl_of};
-use crate::conversation::Done;
 use crate::counts::Count;
 
 pub(super) fn run(request: &Request<'_>, key: &[u8], desk: &mut Desk, out: &mut Vec<u8>) -> Done {

@@ -6,8 +6,8 @@ use larder_protocol::meta::get::{self, Claim};
 use larder_protocol::meta::request::{Facts, Request};
 use larder_store::{Error, Leased, Meta, Remaining};
 
+use crate::behind::Done;
 use crate::context::{Desk, seconds_left, ttl_of};
-use crate::conversation::Done;
 use crate::counts::Count;
 
 /// The time for which one client is told to load a value that is out of date, unless it says otherwise.

@@ -9,8 +9,8 @@ mod set;
 use larder_protocol::key::MAX_KEY_LEN;
 use larder_protocol::meta::{self, Command};
 
+use crate::behind::{Behind, Done};
 use crate::context::Desk;
-use crate::conversation::{Behind, Done};
 use crate::counts::Count;
 
 /// Does what a command asks for.

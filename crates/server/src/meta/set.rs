@@ -5,8 +5,8 @@ use larder_protocol::meta::request::{Facts, Request};
 use larder_protocol::meta::set::{self, SetRequest};
 use larder_store::{Error, SetMode, SetOptions, SetOutcome};
 
+use crate::behind::{Behind, Done, Value};
 use crate::context::{Desk, ttl_of};
-use crate::conversation::{Behind, Done, Value};
 use crate::counts::Count;
 use crate::text::{check_join, count_cas, mode, reply};
 

@@ -7,8 +7,9 @@ use larder_protocol::request::Fault;
 use larder_protocol::text::get::{self, Request, ValueHeader};
 use larder_store::{Error, Meta};
 
+use crate::behind::Done;
 use crate::context::{Desk, ttl_of};
-use crate::conversation::{ANSWER_BYTES, Done};
+use crate::conversation::ANSWER_BYTES;
 use crate::counts::Count;
 
 /// Keys that are looked up together.

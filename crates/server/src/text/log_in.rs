@@ -5,8 +5,8 @@ use larder_protocol::request::Fault;
 use larder_protocol::storage::StorageMode;
 use larder_protocol::text::{self, Request};
 
+use crate::behind::{Behind, Done};
 use crate::context::Desk;
-use crate::conversation::{Behind, Done};
 use crate::counts::Count;
 
 /// The longest value with a user and a password, in bytes.

@@ -19,8 +19,8 @@ use larder_protocol::request::Fault;
 use larder_protocol::text::{self, Request};
 
 use crate::MEMCACHED_VERSION;
+use crate::behind::{Behind, Done};
 use crate::context::Desk;
-use crate::conversation::{Behind, Done};
 
 /// Does what a request asks for. Where `unanswered` is not 0, only the keys in so many bytes at
 /// the end of the line are left to answer.

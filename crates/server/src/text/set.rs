@@ -8,8 +8,8 @@ use larder_protocol::text::set::{self, Request};
 use larder_store::{Error, Put, SetMode, SetOptions, SetOutcome};
 
 use super::get::{Pipelined, TOGETHER};
+use crate::behind::{Behind, Done, Value};
 use crate::context::{Desk, refuse, ttl_of};
-use crate::conversation::{Behind, Done, Value};
 use crate::counts::Count;
 
 pub(super) fn run(
