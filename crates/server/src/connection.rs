@@ -117,7 +117,7 @@ impl Connection {
         read
     }
 
-    /// Reads behind the input that has arrived, into room that was set aside. Who goes on to send has not stalled.
+    /// Reads behind the input that has arrived, into room that was set aside. A client that goes on to send has not stalled.
     pub(crate) fn read_more(&mut self, now_ms: u64) -> Read {
         let mut input = std::mem::take(&mut self.input);
         let read = self.read_onto(&mut input, usize::MAX);
@@ -302,8 +302,8 @@ impl Connection {
         waiting.change(&mut self.share, 0);
     }
 
-    /// Says good-bye before the socket is closed. A system that closes a socket with bytes that nobody has read throws
-    /// the last answers away, so these bytes are read.
+    /// Prepares the end of the connection. A socket that is closed with unread bytes loses its last answers, so these bytes
+    /// are read.
     pub(crate) fn say_farewell(&mut self) {
         self.stream.shut_down();
         let mut thrown_away = [MaybeUninit::uninit(); FAREWELL_BUFFER];

@@ -58,7 +58,7 @@ pub(crate) enum Next {
 }
 
 impl Conversation {
-    /// A conversation that begins; the client may have to say who it is.
+    /// A new conversation; the client may have to log in first.
     pub(crate) fn new(must_log_in: bool) -> Self {
         let login = Login { is_known: !must_log_in, has_begun: false };
         Self { login, ..Self::default() }
@@ -164,7 +164,7 @@ impl Conversation {
                 out.extend_from_slice(b"SERVER_ERROR out of memory reading request\r\n");
                 return Err(Next::End);
             }
-            // Who is not known yet has no line of many keys.
+            // A client that has not logged in reads no keys, so its lines are short.
             Ok(Parsed::Incomplete) if !self.login.is_known && input.len() > MAX_SHORT_LINE => {
                 out.extend_from_slice(b"CLIENT_ERROR line too long\r\n");
                 return Err(Next::End);
@@ -198,7 +198,7 @@ impl Conversation {
         self.after(done, line_len, out)
     }
 
-    /// Answers a request of a client that has not said who it is.
+    /// Answers a request of a client that has not logged in.
     #[cold]
     fn log_in(
         &mut self,
@@ -294,11 +294,11 @@ fn meta_request(
     })
 }
 
-/// What is known of a client.
+/// The login of a client.
 #[derive(Debug, Default)]
 pub(crate) struct Login {
-    /// It has said who it is, or does not have to. Until then it is answered nothing else.
+    /// The client has logged in, or does not have to. Until then no other request is carried out.
     pub(crate) is_known: bool,
-    /// It has begun to say so by SASL, and its message comes with a step.
+    /// The client has begun to log in by SASL, and its message comes with a step.
     pub(crate) has_begun: bool,
 }

@@ -42,7 +42,8 @@ impl Level {
 /// Further facts of a message, which its sentence has too: names and values.
 pub type Fields<'a> = &'a [(&'a str, &'a dyn Display)];
 
-/// Messages that wait to be written. Who reads them slowly holds nobody up: further ones are lost, and counted.
+/// The most messages that wait to be written. Where the reader is too slow, further messages are lost and counted, so that
+/// no thread waits for it.
 const WAITING: usize = 1024;
 
 /// What the thread that writes is told.

@@ -19,7 +19,7 @@ const LONGEST: Duration = Duration::from_secs(30);
 
 type Keys = HashMap<Box<[u8]>, Instant>;
 
-/// The keys of which a client was told to load them, and until when nobody else is.
+/// The keys that a client was told to load, and the time until which no other client is told to.
 #[derive(Debug, Default)]
 pub(crate) struct Recaches {
     keys: [Mutex<Keys>; N_PARTS],

@@ -247,7 +247,7 @@ impl Server {
 
     /// Ends all threads, and closes the store.
     fn finish(&mut self) -> Result<(), Error> {
-        // Nobody is accepted any more who would not be answered.
+        // A connection that is accepted now would get no answer.
         self.listeners.clear();
         self.mailboxes.drain(..).for_each(|mailbox| mailbox.close());
         let mut done = Ok(());

@@ -59,7 +59,7 @@ impl Stream {
         }
     }
 
-    /// Whether bytes have been read from the socket that nobody has received.
+    /// Whether bytes have been read from the socket and not been received yet.
     #[inline]
     pub(crate) fn has_received(&mut self) -> bool {
         match self {

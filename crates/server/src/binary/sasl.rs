@@ -1,4 +1,4 @@
-//! `SASL_LIST_MECHS`, `SASL_AUTH`, `SASL_STEP`: a client says who it is, by the mechanism `PLAIN`.
+//! `SASL_LIST_MECHS`, `SASL_AUTH`, `SASL_STEP`: the login of a client, by the mechanism `PLAIN`.
 
 use larder_protocol::binary::reply::encode_error;
 use larder_protocol::binary::sasl::{
@@ -38,7 +38,7 @@ pub(super) fn run(
         return Done::Skip(request.len);
     }
     let Some(message) = behind.bytes(request.len) else { return behind.needs(request.len) };
-    // Who says anew who it is, is nobody until that is done.
+    // A new login ends the earlier one, also where it fails.
     let has_begun = std::mem::take(&mut login.has_begun);
     login.is_known = false;
     if request.mechanism == PLAIN && message.is_empty() && !request.is_step {

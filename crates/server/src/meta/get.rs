@@ -45,7 +45,7 @@ pub(super) fn run(request: &Request<'_>, key: &[u8], desk: &mut Desk, out: &mut 
     Done::Whole(0)
 }
 
-/// An entry, and who is to load it.
+/// An entry, and whether this client or another is to load it.
 struct Found {
     facts: Facts,
     claim: Claim,

@@ -1,4 +1,4 @@
-//! A client says who it is, as memcached's authentication by file has it: a `set` of any key whose value is the user, a
+//! The login of a client, as memcached's authentication by file has it: a `set` of any key whose value is the user, a
 //! blank and the password.
 
 use larder_protocol::request::Fault;
@@ -12,7 +12,7 @@ use crate::counts::Count;
 /// The longest value with a user and a password, in bytes.
 pub(crate) const MAX_LOGIN_LEN: usize = 2048;
 
-/// Answers a request of a client that is not known yet. Whether it is known now.
+/// Answers a request of a client that has not logged in; the second part is whether it has now.
 pub(crate) fn log_in(
     line: &[u8],
     behind: &Behind<'_>,

@@ -40,7 +40,7 @@ const STALL_MS: u64 = 1000;
 /// The token of the mailbox.
 const WOKEN: u64 = u64::MAX;
 
-/// Who calls the store.
+/// The threads that call the store.
 #[derive(Debug)]
 pub(crate) enum Hands {
     /// The worker itself.

@@ -57,7 +57,7 @@ impl HandedOver {
     /// Says that this process serves, so that the other one may end.
     pub(super) fn tell(self) {
         if let Some(mut ready) = self.ready {
-            // Nobody may be left to hear it.
+            // The other process may have ended.
             let _ = ready.write_all(&[1]);
         }
     }
@@ -77,8 +77,8 @@ pub(super) struct Sockets {
 /// The process that is to take this one's place.
 pub(super) type Heir = Arc<Mutex<Option<Child>>>;
 
-/// Starts a process with this one's program, arguments and sockets, and waits until it serves. Returns its number. Whoever
-/// has `heir` may end it meanwhile.
+/// Starts a process with this one's program, arguments and sockets, and waits until it serves. Returns its number. Another
+/// thread that has `heir` may end it meanwhile.
 pub(super) fn hand_over(sockets: &Sockets, heir: &Heir) -> anyhow::Result<u32> {
     if process::id() == 1 {
         bail!("all processes end with the first one, which this is: start another container");

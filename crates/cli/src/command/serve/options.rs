@@ -236,7 +236,8 @@ pub(super) fn port(text: &str) -> Result<u16, String> {
     if text == "-1" { Ok(0) } else { text.parse().map_err(|_| "a number from 0 to 65535".into()) }
 }
 
-/// Runs as another user from now on, where root has started the process. Who is not root stays who it is, as with memcached.
+/// Makes a process that root has started run as another user from now on. As with memcached, the user of another process
+/// stays.
 pub(super) fn change_user(name: Option<&str>) -> Result<(), Usage> {
     let Some(name) = name.filter(|_| larder_host::managed::is_root()) else { return Ok(()) };
     let told = |why: String| Usage(format!("-u {name}: {why}"));
