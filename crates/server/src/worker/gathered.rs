@@ -93,6 +93,8 @@ impl Worker {
         {
             return self.read_more(token);
         }
+        // It is away while earlier connections are answered.
+        self.read_buffer.reserve(READ_BYTES - self.read_buffer.len());
         let begin = self.read_buffer.len();
         // No more is read than all of them can keep.
         let most = OWN_BYTES + waiting.free() / MOST;
