@@ -196,8 +196,16 @@ impl Signalled {
                     let (remote, is_going_on) = (remote.clone(), Arc::clone(&is_handing_over));
                     // Other signals are obeyed meanwhile.
                     thread::spawn(move || {
-                        let is_done = hand_over(&sockets, &heir, is_shared, &remote, log);
-                        is_going_on.store(is_done, Ordering::Relaxed);
+                        tell_if_not_shared(is_shared, log);
+                        match hand_over::hand_over(&sockets, &heir) {
+                            Ok(pid) => leave(pid, &remote, log),
+                            Err(error) => {
+                                // It may be asked again once it has told of the failure.
+                                is_going_on.store(false, Ordering::Relaxed);
+                                let message = format!("nothing was handed over: {error:#}");
+                                log.say(Level::Error, "not_handed_over", &message, &[]);
+                            }
+                        }
                     });
                 }
                 _ => {
@@ -210,31 +218,18 @@ impl Signalled {
     }
 }
 
-/// Hands the sockets over to a new process. Whether it serves now.
-fn hand_over(
-    sockets: &hand_over::Sockets,
-    heir: &hand_over::Heir,
-    is_shared: bool,
-    remote: &Remote,
-    log: LogFormat,
-) -> bool {
+fn tell_if_not_shared(is_shared: bool, log: LogFormat) {
     if !is_shared {
         let message = "the new process begins with an empty store: this one is not shared";
         log.say(Level::Warning, "not_shared", message, &[]);
     }
-    match hand_over::hand_over(sockets, heir) {
-        Ok(pid) => {
-            let message = format!("process {pid} serves in place of this one");
-            log.say(Level::Info, "handed_over", &message, &[("pid", &pid)]);
-            remote.give(Order::Leave);
-            true
-        }
-        Err(error) => {
-            let message = format!("nothing was handed over: {error:#}");
-            log.say(Level::Error, "not_handed_over", &message, &[]);
-            false
-        }
-    }
+}
+
+/// Ends this server, because another process serves in its place.
+fn leave(pid: u32, remote: &Remote, log: LogFormat) {
+    let message = format!("process {pid} serves in place of this one");
+    log.say(Level::Info, "handed_over", &message, &[("pid", &pid)]);
+    remote.give(Order::Leave);
 }
 
 /// The URL of the store.
