@@ -1,7 +1,7 @@
 //! What a command works with.
 
 use std::io::Write as _;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -14,11 +14,11 @@ use crate::listen::Address;
 use crate::loads::Loads;
 use crate::log::{Fields, Level};
 use crate::recaches::Recaches;
+use crate::server::Remote;
 use crate::settings::Settings;
 use crate::tls::Tls;
 use crate::users::Users;
 use crate::waiting::Waiting;
-use crate::waker::Waker;
 
 /// What all threads of a server share.
 #[derive(Debug)]
@@ -40,10 +40,8 @@ pub(crate) struct Shared {
     pub(crate) rejected_connections: AtomicU64,
     /// What the connections of each worker have waiting.
     pub(crate) waiting: Vec<Waiting>,
-    /// A client has asked the server to end.
-    pub(crate) is_to_end: AtomicBool,
-    /// What wakes the thread that accepts connections.
-    pub(crate) bell: Arc<Waker>,
+    /// The way to the thread that accepts connections, by which a client may end the server.
+    pub(crate) remote: Remote,
     /// Clients have had their last answers.
     pub(crate) is_over: AtomicBool,
     /// The entries that one client each is about to load again.
@@ -59,7 +57,7 @@ impl Shared {
         store: Arc<dyn Store>,
         addresses: Vec<Address>,
         mut settings: Settings,
-        bell: Arc<Waker>,
+        remote: Remote,
     ) -> Result<Self, crate::Error> {
         let abilities = store.capabilities();
         settings.item_bytes =
@@ -76,8 +74,7 @@ impl Shared {
             tls: tls.map_err(crate::Error::File)?,
             addresses,
             waiting: (0..n_workers).map(|_| Waiting::new(waiting_bytes)).collect(),
-            is_to_end: AtomicBool::new(false),
-            bell,
+            remote,
             is_over: AtomicBool::new(false),
             settings,
             began: Instant::now(),
@@ -89,12 +86,6 @@ impl Shared {
             loads: Loads::default(),
             flush_at: Mutex::default(),
         })
-    }
-
-    /// Ends the server soon, as a client has asked.
-    pub(crate) fn ask_for_end(&self) {
-        self.is_to_end.store(true, Ordering::Relaxed);
-        self.bell.wake();
     }
 
     /// Reads the files of users and certificates again. Where one is wrong, what was read before stays.
@@ -202,6 +193,11 @@ impl Desk {
     #[inline]
     pub(crate) fn logs_slow(&self) -> bool {
         self.shared.settings.slow.is_some()
+    }
+
+    /// The refusal of an operation that the store does not have.
+    pub(crate) fn unsupported(&self, operation: &'static str) -> Error {
+        Error::Unsupported { engine: self.session.engine(), operation }
     }
 
     /// Gives the buffer for a value back.

@@ -117,12 +117,11 @@ impl Conversation {
         if !self.takes_any_request() {
             return Pipelined::default();
         }
-        let is_alone = self.n_alone > 0 || desk.logs_slow();
+        let most = if self.n_alone > 0 || desk.logs_slow() { 1 } else { most };
         if input.first() == Some(&b's') {
-            let most = if is_alone { 1 } else { most };
             return crate::text::pipelined_sets(input, most, desk, out);
         }
-        let gets = crate::text::pipelined(input, if is_alone { 1 } else { most }, desk, out);
+        let gets = crate::text::pipelined(input, most, desk, out);
         self.n_alone = self.n_alone.saturating_sub(1) + gets.n_alone;
         gets
     }

@@ -75,10 +75,7 @@ impl Listeners {
             let listener = match same {
                 // Its path stays the other process's until this one serves.
                 Some(place) => Listener::of(handed_over.swap_remove(place), address),
-                None => Listener::bind(address, backlog).map(|mut listener| {
-                    listener.own_path();
-                    listener
-                }),
+                None => Listener::bind(address, backlog),
             };
             listener.map_err(|source| Error::Listen { address: address.clone(), source })
         });
@@ -167,7 +164,9 @@ impl Listener {
             }
         };
         socket.listen(backlog)?;
-        Self::of(socket, address)
+        let mut listener = Self::of(socket, address)?;
+        listener.own_path();
+        Ok(listener)
     }
 
     /// A socket that listens at this address.

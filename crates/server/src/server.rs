@@ -60,7 +60,7 @@ pub struct Server {
     workers: Vec<JoinHandle<io::Result<()>>>,
     assistants: Option<Assistants>,
     metrics: Option<Metrics>,
-    orders: (Sender<Order>, Receiver<Order>),
+    orders: Receiver<Order>,
     /// What wakes it for an order.
     bell: Woken,
 }
@@ -84,8 +84,9 @@ impl Server {
         settings: Settings,
     ) -> Result<Self, Error> {
         let (waker, woken) = waker::pair()?;
-        let waker = Arc::new(waker);
-        let shared = Shared::new(store, listeners.addresses(), settings, Arc::clone(&waker))?;
+        let (sender, orders) = channel();
+        let remote = Remote { orders: sender, waker: Arc::new(waker) };
+        let shared = Shared::new(store, listeners.addresses(), settings, remote)?;
         let shared = Arc::new(shared);
         // From here on its end ends all threads.
         let mut server = Self {
@@ -95,7 +96,7 @@ impl Server {
             workers: Vec::new(),
             assistants: None,
             metrics: None,
-            orders: channel(),
+            orders,
             bell: woken,
         };
         server.metrics = match (server.shared.settings.metrics, listeners.metrics) {
@@ -156,7 +157,7 @@ impl Server {
 
     /// A hand that gives orders, which threads and signal handlers may have.
     pub fn remote(&self) -> Remote {
-        Remote { orders: self.orders.0.clone(), waker: Arc::clone(&self.shared.bell) }
+        self.shared.remote.clone()
     }
 
     /// Serves until it is told to end. Requests that it has read are answered, and clients get their last answers.
@@ -185,7 +186,7 @@ impl Server {
                 }
             }
             self.bell.settle();
-            while let Ok(order) = self.orders.1.try_recv() {
+            while let Ok(order) = self.orders.try_recv() {
                 match order {
                     Order::Reload => self.shared.reload(),
                     Order::End => break 'serve,
@@ -194,9 +195,6 @@ impl Server {
                         break 'serve;
                     }
                 }
-            }
-            if self.shared.is_to_end.load(Ordering::Relaxed) {
-                break;
             }
             flush_if_due(&self.shared);
             // The connections of a worker that has failed would wait for ever.

@@ -5,7 +5,7 @@ use larder_protocol::binary::arithmetic::{self, Request};
 use larder_protocol::meta::arithmetic::Changed;
 use larder_store::{Counted, Delta, Error, Initial};
 
-use super::{refuse, unsupported};
+use super::{BY_VERSION, refuse};
 use crate::context::{Desk, ttl_of};
 use crate::text::count;
 
@@ -26,7 +26,7 @@ pub(super) fn run(echo: Echo, request: &Request<'_>, desk: &mut Desk, out: &mut 
 
 fn counted(request: &Request<'_>, desk: &mut Desk) -> Result<Option<Counted>, Error> {
     if request.version.is_some() {
-        return Err(unsupported(desk));
+        return Err(desk.unsupported(BY_VERSION));
     }
     let change = &request.change;
     let delta = if change.is_down { Delta::Down(change.delta) } else { Delta::Up(change.delta) };

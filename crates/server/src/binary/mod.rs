@@ -89,8 +89,5 @@ fn refuse(echo: Echo, error: &Error, desk: &Desk, out: &mut Vec<u8>) {
     }
 }
 
-/// An operation on condition of a version, which stores have for `set` and `delete` alone.
-fn unsupported(desk: &Desk) -> Error {
-    let operation = "a version as the condition of this operation";
-    Error::Unsupported { engine: desk.session.engine(), operation }
-}
+/// What stores have for `set` and `delete` alone.
+const BY_VERSION: &str = "a version as the condition of this operation";

@@ -3,13 +3,12 @@
 use larder_protocol::binary::reply::encode_error;
 use larder_protocol::binary::set::{self, Request};
 use larder_protocol::binary::{Echo, Status};
-use larder_store::{Error, SetMode, SetOptions, SetOutcome};
 
-use super::{refuse, unsupported};
+use super::{BY_VERSION, refuse};
 use crate::behind::{Behind, Done, Refusal, Value};
-use crate::context::{Desk, ttl_of};
+use crate::context::Desk;
 use crate::counts::Count;
-use crate::text::{check_join, count_cas, mode, reply};
+use crate::text::{mode, reply, store};
 
 pub(super) fn run(
     echo: Echo,
@@ -19,8 +18,7 @@ pub(super) fn run(
     out: &mut Vec<u8>,
 ) -> Done {
     let header = &request.header;
-    let mode = mode(header.mode);
-    let value = match behind.value(header.key, header.len, mode, desk) {
+    let value = match behind.value(header.key, header.len, mode(header.mode), desk) {
         Value::Whole(value) => value,
         Value::Needs(len) => return Done::Needs(len),
         Value::Refused(refusal) => {
@@ -29,34 +27,15 @@ pub(super) fn run(
         }
     };
     desk.counts.add_one(Count::CmdSet);
-    let keeps = matches!(mode, SetMode::Append | SetMode::Prepend);
-    let (ttl, flags) = if keeps { (None, 0) } else { (ttl_of(header.exptime), header.flags) };
-    let options = SetOptions { mode, ttl, flags };
-    match stored(request, value, &options, desk) {
-        Ok(outcome) => {
-            count_cas(mode, outcome, desk);
-            if outcome.is_stored() {
-                desk.shared.recaches.forget(header.key);
-            }
-            set::encode_reply(out, echo, header.mode, reply(outcome));
-        }
+    let outcome = match request.version {
+        None => store(header, value, desk),
+        Some(_) => Err(desk.unsupported(BY_VERSION)),
+    };
+    match outcome {
+        Ok(outcome) => set::encode_reply(out, echo, header.mode, reply(outcome)),
         Err(error) => refuse(echo, &error, desk, out),
     }
     Done::Whole(header.len)
-}
-
-fn stored(
-    request: &Request<'_>,
-    value: &[u8],
-    options: &SetOptions,
-    desk: &mut Desk,
-) -> Result<SetOutcome, Error> {
-    let key = request.header.key;
-    if request.version.is_some() {
-        return Err(unsupported(desk));
-    }
-    check_join(key, value.len(), options.mode, desk)?;
-    desk.session.set(key, value, options)
 }
 
 fn status(refusal: Refusal) -> Status {

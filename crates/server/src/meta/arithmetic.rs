@@ -41,8 +41,7 @@ fn changed(
 ) -> Result<Option<(Counted, i64)>, Error> {
     let flags = &request.flags;
     if flags.version.is_some() || flags.new_version.is_some() {
-        let operation = "a count on condition of a version";
-        return Err(Error::Unsupported { engine: desk.session.engine(), operation });
+        return Err(desk.unsupported("a count on condition of a version"));
     }
     let delta = flags.delta.unwrap_or(1);
     let delta = if is_down { Delta::Down(delta) } else { Delta::Up(delta) };

@@ -25,10 +25,9 @@ pub(super) fn run(request: &Request<'_>, key: &[u8], desk: &mut Desk, out: &mut 
 
 fn removed(request: &Request<'_>, key: &[u8], desk: &mut Desk) -> Result<DeleteReply, Error> {
     let flags = &request.flags;
-    let engine = desk.session.engine();
-    let unsupported = |operation| Err(Error::Unsupported { engine, operation });
     if flags.new_version.is_some() || flags.drops_value {
-        return unsupported("an entry that loses its value, or gets a version of the client");
+        let operation = "an entry that loses its value, or gets a version of the client";
+        return Err(desk.unsupported(operation));
     }
     let found = |was_there| if was_there { DeleteReply::Deleted } else { DeleteReply::NotFound };
     match (flags.invalidates, flags.version) {
@@ -46,8 +45,8 @@ fn removed(request: &Request<'_>, key: &[u8], desk: &mut Desk) -> Result<DeleteR
         }),
         (true, None) => match desk.session.leases() {
             Some(leases) => leases.expire(key, flags.exptime.and_then(ttl_of)).map(found),
-            None => unsupported("a value that is kept as stale"),
+            None => Err(desk.unsupported("a value that is kept as stale")),
         },
-        (true, Some(_)) => unsupported("a mark as stale on condition of a version"),
+        (true, Some(_)) => Err(desk.unsupported("a mark as stale on condition of a version")),
     }
 }

@@ -59,7 +59,7 @@ fn found(
 ) -> Result<Option<Found>, Error> {
     let flags = &request.flags;
     if flags.new_version.is_some() {
-        return Err(unsupported(desk, "a version that the client chooses"));
+        return Err(desk.unsupported("a version that the client chooses"));
     }
     // What the server knows of earlier reads is asked before this one.
     let past = if flags.wants_past { desk.session.look(key)? } else { None };
@@ -112,7 +112,7 @@ fn leased(
     value: &mut Vec<u8>,
 ) -> Result<(Meta, Claim), Error> {
     let Some(leases) = desk.session.leases() else {
-        return Err(unsupported(desk, "a load by one client"));
+        return Err(desk.unsupported("a load by one client"));
     };
     Ok(match leases.get_or_lease(key, value, time)? {
         Leased::Hit(meta) => (meta, Claim::Fresh),
@@ -140,8 +140,4 @@ fn facts(meta: Meta, len: usize) -> Facts {
         len,
         ..Facts::default()
     }
-}
-
-fn unsupported(desk: &Desk, operation: &'static str) -> Error {
-    Error::Unsupported { engine: desk.session.engine(), operation }
 }

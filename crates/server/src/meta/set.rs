@@ -67,11 +67,11 @@ fn store(
     let flags = &request.flags;
     if flags.new_version.is_some() || (flags.invalidates && flags.version.is_some()) {
         let operation = "a version that the client chooses, or a stale value from an older one";
-        return Err(Error::Unsupported { engine: desk.session.engine(), operation });
+        return Err(desk.unsupported(operation));
     }
     if flags.version.is_some() && !matches!(mode, SetMode::Cas(_)) {
         let operation = "a version as the condition of another mode than set";
-        return Err(Error::Unsupported { engine: desk.session.engine(), operation });
+        return Err(desk.unsupported(operation));
     }
     let keeps = matches!(mode, SetMode::Append | SetMode::Prepend);
     let ttl = flags.exptime.filter(|_| !keeps).and_then(ttl_of);

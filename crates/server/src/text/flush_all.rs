@@ -29,8 +29,7 @@ pub(super) fn run(request: Request, desk: &mut Desk, out: &mut Vec<u8>) {
 pub(crate) fn flush(delay: i64, desk: &mut Desk) -> Result<(), Error> {
     desk.counts.add_one(Count::CmdFlush);
     if !desk.shared.abilities.clear {
-        let engine = desk.session.engine();
-        return Err(Error::Unsupported { engine, operation: "flush_all" });
+        return Err(desk.unsupported("flush_all"));
     }
     desk.shared.recaches.forget_all();
     let delay = ttl_of(delay).filter(|delay| *delay > Duration::ZERO);

@@ -134,11 +134,8 @@ pub(crate) fn get_apart(
         is_right &= out.len() + value.len() <= most;
         if is_right {
             let begin = out.len();
-            let (key, flags) = (keys[i], meta.flags);
-            let header = ValueHeader { key, flags, len: value.len(), version: None };
-            get::encode_header(out, &header);
-            out.extend_from_slice(value);
-            out.extend_from_slice(get::TAIL);
+            add(keys[i], value, meta, false, out);
+            get::encode_end(out);
             places[i] = begin..out.len();
             hits += 1;
         }
@@ -160,17 +157,21 @@ fn count_gets(n_keys: u64, hits: u64, desk: &Desk) {
 #[inline]
 fn single(key: &[u8], desk: &mut Desk, out: &mut Vec<u8>) {
     let begin = out.len();
-    match straight(key, false, desk, out) {
-        Ok(found) => {
-            desk.counts.add_one(Count::CmdGet);
-            desk.counts.add_found(found, Count::GetHits, Count::GetMisses);
-            get::encode_end(out);
-        }
+    match plain(key, false, desk, out) {
+        Ok(()) => get::encode_end(out),
         Err(error) => {
             out.truncate(begin);
             desk.refuse(out, &error);
         }
     }
+}
+
+/// Answers one key, and counts it.
+#[inline]
+fn plain(key: &[u8], wants_version: bool, desk: &mut Desk, out: &mut Vec<u8>) -> Result<(), Error> {
+    let is_found = straight(key, wants_version, desk, out)?;
+    count_gets(1, u64::from(is_found), desk);
+    Ok(())
 }
 
 /// Answers keys, each as a request of its own. `false`, and no answer, where the values are together too long, come in
@@ -183,12 +184,8 @@ fn all(keys: &[&[u8]], desk: &mut Desk, out: &mut Vec<u8>) -> bool {
         is_right &= i >= next && out.len() + value.len() <= most;
         if is_right {
             (next..i).for_each(|_| get::encode_end(out));
-            get::encode_header(
-                out,
-                &ValueHeader { key: keys[i], flags: meta.flags, len: value.len(), version: None },
-            );
-            out.extend_from_slice(value);
-            out.extend_from_slice(get::TAIL);
+            add(keys[i], value, meta, false, out);
+            get::encode_end(out);
             next = i + 1;
             hits += 1;
         }
@@ -205,10 +202,7 @@ fn all(keys: &[&[u8]], desk: &mut Desk, out: &mut Vec<u8>) -> bool {
 /// Answers one key; its value goes straight into the answer.
 fn one(key: &[u8], request: &Request<'_>, desk: &mut Desk, out: &mut Vec<u8>) -> Result<(), Error> {
     let Some(exptime) = request.exptime else {
-        let found = straight(key, request.wants_version, desk, out)?;
-        desk.counts.add_one(Count::CmdGet);
-        desk.counts.add_found(found, Count::GetHits, Count::GetMisses);
-        return Ok(());
+        return plain(key, request.wants_version, desk, out);
     };
     let mut value = std::mem::take(&mut desk.value);
     let found = desk.session.get_and_touch(key, ttl_of(exptime), &mut value);

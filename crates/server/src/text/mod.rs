@@ -13,7 +13,9 @@ pub(crate) use flush_all::{flush, flush_if_due};
 pub(crate) use get::{Pipelined, get_apart, pipelined};
 pub(crate) use incr::count;
 pub(crate) use log_in::{MAX_LOGIN_LEN, log_in};
-pub(crate) use set::{Whole, check_join, count_cas, mode, pipelined_sets, reply, set_apart, whole};
+pub(crate) use set::{
+    Whole, check_join, count_cas, mode, pipelined_sets, reply, set_apart, store, whole,
+};
 
 use larder_protocol::request::Fault;
 use larder_protocol::text::{self, Request};
@@ -21,6 +23,7 @@ use larder_protocol::text::{self, Request};
 use crate::MEMCACHED_VERSION;
 use crate::behind::{Behind, Done};
 use crate::context::Desk;
+use crate::server::Order;
 
 /// Does what a request asks for. Where `unanswered` is not 0, only the keys in so many bytes at
 /// the end of the line are left to answer.
@@ -52,7 +55,7 @@ pub(crate) fn run(
         }
         Request::Shutdown(false) => return Done::Refused(Fault::ShutdownMode),
         Request::Shutdown(true) => {
-            desk.shared.ask_for_end();
+            desk.shared.remote.give(Order::End);
             return Done::End;
         }
     }

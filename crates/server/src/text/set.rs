@@ -1,8 +1,8 @@
 //! `set`, `add`, `replace`, `append`, `prepend`, `cas`.
 
-use larder_protocol::storage::{StorageMode, StorageReply};
 use std::ops::Range;
 
+use larder_protocol::storage::{StorageMode, StorageReply, StorageRequest};
 use larder_protocol::text;
 use larder_protocol::text::set::{self, Request};
 use larder_store::{Error, Put, SetMode, SetOptions, SetOutcome};
@@ -38,26 +38,42 @@ pub(super) fn run(
             return Done::Skip(len);
         }
     };
+    answer(request, value, desk, out);
+    Done::Whole(len)
+}
+
+/// Stores a value that has arrived, and answers its request.
+fn answer(request: &Request<'_>, value: &[u8], desk: &mut Desk, out: &mut Vec<u8>) {
+    desk.counts.add_one(Count::CmdSet);
+    match store(&request.header, value, desk) {
+        Ok(outcome) if !request.is_quiet => set::encode_reply(out, reply(outcome)),
+        Err(error) if !request.is_quiet => desk.refuse(out, &error),
+        _ => {}
+    }
+}
+
+/// Stores a value as its request says, and counts the outcome.
+pub(crate) fn store(
+    header: &StorageRequest<'_>,
+    value: &[u8],
+    desk: &mut Desk,
+) -> Result<SetOutcome, Error> {
+    let options = options(header);
+    check_join(header.key, value.len(), options.mode, desk)?;
+    let outcome = desk.session.set(header.key, value, &options)?;
+    count_cas(options.mode, outcome, desk);
+    if outcome.is_stored() {
+        desk.shared.recaches.forget(header.key);
+    }
+    Ok(outcome)
+}
+
+/// The options of a request. What is put behind or before a value keeps the end and the flags of its entry.
+fn options(header: &StorageRequest<'_>) -> SetOptions {
+    let mode = mode(header.mode);
     let keeps = matches!(mode, SetMode::Append | SetMode::Prepend);
     let (ttl, flags) = if keeps { (None, 0) } else { (ttl_of(header.exptime), header.flags) };
-    let options = SetOptions { mode, ttl, flags };
-    desk.counts.add_one(Count::CmdSet);
-    let outcome = check_join(header.key, value.len(), mode, desk)
-        .and_then(|()| desk.session.set(header.key, value, &options));
-    match outcome {
-        Ok(outcome) => {
-            count_cas(mode, outcome, desk);
-            if outcome.is_stored() {
-                desk.shared.recaches.forget(header.key);
-            }
-            if !request.is_quiet {
-                set::encode_reply(out, reply(outcome));
-            }
-        }
-        Err(error) if !request.is_quiet => desk.refuse(out, &error),
-        Err(_) => {}
-    }
-    Done::Whole(len)
+    SetOptions { mode, ttl, flags }
 }
 
 /// A plain `set` that has arrived whole, with a value of a length that is stored.
@@ -93,10 +109,7 @@ pub(crate) fn set_apart(
     let none = Put { key: &[], value: &[], options: SetOptions::default() };
     let mut puts = [none; TOGETHER];
     for (put, Whole { request, value, .. }) in puts.iter_mut().zip(sets) {
-        let header = &request.header;
-        let (mode, ttl) = (SetMode::Set, ttl_of(header.exptime));
-        let options = SetOptions { mode, ttl, flags: header.flags };
-        *put = Put { key: header.key, value, options };
+        *put = Put { key: request.header.key, value, options: options(&request.header) };
     }
     let mut n_done = 0;
     let Desk { session, shared, counts, .. } = desk;
@@ -127,7 +140,7 @@ pub(crate) fn set_apart(
     }
 }
 
-/// Answers the plain `set` requests at the beginning of `input`, of which there must be two, at most so many.
+/// Answers the plain `set` requests at the beginning of `input`, at most so many.
 #[inline]
 pub(crate) fn pipelined_sets(
     input: &[u8],
@@ -135,9 +148,7 @@ pub(crate) fn pipelined_sets(
     desk: &mut Desk,
     out: &mut Vec<u8>,
 ) -> Pipelined {
-    let Some(first) = whole(input, desk).filter(|first| first.len < input.len()) else {
-        return Pipelined::default();
-    };
+    let Some(first) = whole(input, desk) else { return Pipelined::default() };
     let mut sets = [first; TOGETHER];
     let (mut n, mut len) = (1, first.len);
     while n < most.min(TOGETHER) {
@@ -146,11 +157,12 @@ pub(crate) fn pipelined_sets(
         n += 1;
         len += next.len;
     }
-    if n < 2 {
-        return Pipelined::default();
+    if n == 1 {
+        answer(&first.request, first.value, desk, out);
+    } else {
+        let mut places = [(); TOGETHER].map(|()| 0..0);
+        set_apart(&sets[..n], desk, out, &mut places);
     }
-    let mut places = [(); TOGETHER].map(|()| 0..0);
-    set_apart(&sets[..n], desk, out, &mut places);
     Pipelined { len, n, n_alone: 0 }
 }
 
