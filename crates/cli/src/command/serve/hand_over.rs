@@ -3,13 +3,13 @@
 
 use std::env;
 use std::fs::File;
-use std::io::{Read as _, Write as _, pipe};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::process::{self, Child, Command};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use larder_host::inherit;
@@ -20,14 +20,11 @@ const SOCKETS: &str = "LARDER_SOCKETS";
 const SYSTEM_SOCKETS: &str = "LARDER_SYSTEM_SOCKETS";
 const METRICS: &str = "LARDER_METRICS_SOCKET";
 
-/// The variable with the number of the pipe that is told when the new process serves.
+/// The variable with the number of the stream that is told when the new process serves.
 const READY: &str = "LARDER_READY";
 
 /// The time within which the new process serves, or is ended.
 const PATIENCE: Duration = Duration::from_mins(2);
-
-/// The time between two looks at whether it serves.
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// What a process gets from the one whose place it takes.
 #[derive(Debug, Default)]
@@ -93,7 +90,8 @@ pub(super) fn hand_over(sockets: &Sockets, heir: &Heir) -> anyhow::Result<u32> {
         command.arg0(name);
     }
     command.args(arguments);
-    let (mut told, ready) = pipe()?;
+    let (mut told, ready) = UnixStream::pair()?;
+    told.set_read_timeout(Some(PATIENCE))?;
     let copies = |sockets: &[OwnedFd]| -> std::io::Result<Vec<OwnedFd>> {
         sockets.iter().map(OwnedFd::try_clone).collect()
     };
@@ -105,29 +103,28 @@ pub(super) fn hand_over(sockets: &Sockets, heir: &Heir) -> anyhow::Result<u32> {
     // Of an earlier process, which has this one for its heir.
     command.env_remove(if sockets.are_systems { SOCKETS } else { SYSTEM_SOCKETS });
     let child = command.spawn().with_context(|| format!("cannot start {shown}"))?;
-    // The command holds the writing end of the pipe; without it, the end of the child is the end of the pipe.
+    // The command holds the other end too; without it, the end of the child is the end of the stream.
     drop(command);
     let pid = child.id();
     *lock(heir) = Some(child);
-    let hearing = thread::spawn(move || told.read(&mut [0]).unwrap_or(0) == 1);
-    let until = Instant::now() + PATIENCE;
-    while !hearing.is_finished() {
-        if Instant::now() > until {
-            end(heir);
+    let heard = loop {
+        match told.read(&mut [0]) {
+            // A signal is obeyed elsewhere.
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            heard => break heard,
         }
-        if let Some(child) = &mut *lock(heir)
-            && let Some(status) = child.try_wait()?
-            && !hearing.is_finished()
-        {
-            bail!("the new process has ended: {status}");
+    };
+    match heard {
+        Ok(1..) => return Ok(pid),
+        // It ends by itself, once it has said why.
+        Ok(0) => {
+            if let Some(mut child) = lock(heir).take() {
+                bail!("the new process has ended: {}", child.wait()?);
+            }
         }
-        thread::sleep(PAUSE);
+        Err(_) => end(heir),
     }
-    if !hearing.join().unwrap_or(false) {
-        end(heir);
-        bail!("the new process has ended before it served");
-    }
-    Ok(pid)
+    bail!("the new process has ended before it served")
 }
 
 /// Ends the process that is to take this one's place, where there is one.
