@@ -3,11 +3,12 @@
 use larder_protocol::binary::Echo;
 use larder_protocol::binary::delete::{self, Request};
 use larder_protocol::meta::delete::DeleteReply;
-use larder_store::{DeleteOutcome, Error};
+use larder_store::Error;
 
 use super::refuse;
 use crate::context::Desk;
 use crate::counts::Count;
+use crate::meta::delete::{found, reply};
 
 pub(super) fn run(echo: Echo, request: &Request<'_>, desk: &mut Desk, out: &mut Vec<u8>) {
     match deleted(request, desk) {
@@ -24,14 +25,8 @@ pub(super) fn run(echo: Echo, request: &Request<'_>, desk: &mut Desk, out: &mut 
 }
 
 fn deleted(request: &Request<'_>, desk: &mut Desk) -> Result<DeleteReply, Error> {
-    let outcome = match request.version {
-        Some(version) => desk.session.delete_if(request.key, version)?,
-        None if desk.session.delete(request.key)? => DeleteOutcome::Deleted,
-        None => DeleteOutcome::NotFound,
-    };
-    Ok(match outcome {
-        DeleteOutcome::Deleted => DeleteReply::Deleted,
-        DeleteOutcome::Exists => DeleteReply::Exists,
-        DeleteOutcome::NotFound => DeleteReply::NotFound,
-    })
+    match request.version {
+        Some(version) => desk.session.delete_if(request.key, version).map(reply),
+        None => desk.session.delete(request.key).map(found),
+    }
 }

@@ -29,7 +29,6 @@ fn removed(request: &Request<'_>, key: &[u8], desk: &mut Desk) -> Result<DeleteR
         let operation = "an entry that loses its value, or gets a version of the client";
         return Err(desk.unsupported(operation));
     }
-    let found = |was_there| if was_there { DeleteReply::Deleted } else { DeleteReply::NotFound };
     match (flags.invalidates, flags.version) {
         (false, None) => desk.session.delete(key).map(found),
         (false, Some(version)) if let Some(token) = desk.shared.loads.take(key, version) => {
@@ -38,15 +37,25 @@ fn removed(request: &Request<'_>, key: &[u8], desk: &mut Desk) -> Result<DeleteR
             let was_its = leases.map_or(Ok(false), |leases| leases.release(key, &token))?;
             Ok(if was_its { DeleteReply::Deleted } else { DeleteReply::Exists })
         }
-        (false, Some(version)) => Ok(match desk.session.delete_if(key, version)? {
-            DeleteOutcome::Deleted => DeleteReply::Deleted,
-            DeleteOutcome::Exists => DeleteReply::Exists,
-            DeleteOutcome::NotFound => DeleteReply::NotFound,
-        }),
+        (false, Some(version)) => desk.session.delete_if(key, version).map(reply),
         (true, None) => match desk.session.leases() {
             Some(leases) => leases.expire(key, flags.exptime.and_then(ttl_of)).map(found),
             None => Err(desk.unsupported("a value that is kept as stale")),
         },
         (true, Some(_)) => Err(desk.unsupported("a mark as stale on condition of a version")),
+    }
+}
+
+/// The reply of a removal without a condition.
+pub(crate) fn found(was_there: bool) -> DeleteReply {
+    if was_there { DeleteReply::Deleted } else { DeleteReply::NotFound }
+}
+
+/// The outcome on the wire of a store's outcome.
+pub(crate) fn reply(outcome: DeleteOutcome) -> DeleteReply {
+    match outcome {
+        DeleteOutcome::Deleted => DeleteReply::Deleted,
+        DeleteOutcome::Exists => DeleteReply::Exists,
+        DeleteOutcome::NotFound => DeleteReply::NotFound,
     }
 }

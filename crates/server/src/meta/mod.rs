@@ -2,7 +2,7 @@
 
 mod arithmetic;
 mod debug;
-mod delete;
+pub(crate) mod delete;
 mod get;
 mod set;
 
