@@ -113,7 +113,7 @@ impl Session {
             let (moment, space) = (self.cache.moment(), self.space());
             let (mut old, mut new) = (Vec::new(), Vec::new());
             let found = self.partition(hash).get(hash, key, space, moment, &mut old);
-            let whole = |found| self.whole(hash, key, moment, found, &mut old);
+            let whole = |found| self.whole((hash, key), moment, found, &mut old, 0);
             let Some(found) = found.and_then(whole) else { return Ok(Outcome::NotFound) };
             if !change(&old, &mut new) {
                 return Ok(Outcome::NotStored);

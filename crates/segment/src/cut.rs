@@ -5,6 +5,7 @@
 //! whole, or, if a chunk was evicted meanwhile, not at all. Chunks lie in all partitions in turn, and stay or go with the
 //! entry: see `whole.rs`.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use crate::Failed;
@@ -18,7 +19,7 @@ use crate::namespace::Space;
 use crate::partition::{Moment, Partition};
 use crate::put::HOLDS;
 use crate::record::kind;
-use crate::session::{Session, lock_within};
+use crate::session::{AHEAD, Session, lock_within};
 
 /// A value is large if it takes a quarter of the small queue, which is a tenth of the region. A value of half a
 /// segment of each partition is large, too.
@@ -33,20 +34,39 @@ const RESERVED: u64 = 4 << 20;
 const MISSING: usize = 64;
 
 impl Session {
-    /// Joins the chunks of the value whose entry `value` is; `false` where a chunk is missing.
-    pub(crate) fn join(&self, hash: u64, moment: Moment, value: &mut Vec<u8>) -> bool {
-        let Some(chunks) = Chunks::of(&self.cache, value) else { return false };
-        value.clear();
+    /// Joins the chunks of the value whose entry `out` has from `from` on, and puts the value in its place; `false` where a
+    /// chunk is missing.
+    pub(crate) fn join(&self, hash: u64, moment: Moment, out: &mut Vec<u8>, from: usize) -> bool {
+        let Some(chunks) = Chunks::of(&self.cache, &out[from..]) else { return false };
+        out.truncate(from);
         // A damaged file must not make this process reserve memory for a value that does not exist.
-        value.reserve(usize::try_from(chunks.len.min(RESERVED)).unwrap_or(0));
-        (0..chunks.count()).all(|chunk| {
-            let key = chunks.key(hash, chunk);
-            let of = self.cache.places.hash(&key);
-            let partition = Chunks::partition(&self.cache, hash, chunk);
-            let found = partition.get(of, &key, Space::CHUNKS, moment, value);
-            let there = (chunk + 1).saturating_mul(chunks.each).min(chunks.len);
-            found.is_some() && value.len() as u64 == there
+        out.reserve(usize::try_from(chunks.len.min(RESERVED)).unwrap_or(0));
+        let n_chunks = chunks.count();
+        (0..n_chunks).step_by(AHEAD).all(|first| {
+            let of_block = first..n_chunks.min(first + AHEAD as u64);
+            let hashes = self.prefetch_chunks(chunks, hash, of_block.clone());
+            of_block.zip(hashes).all(|(chunk, of)| {
+                let key = chunks.key(hash, chunk);
+                let partition = Chunks::partition(&self.cache, hash, chunk);
+                let found = partition.get(of, &key, Space::CHUNKS, moment, out);
+                let there = (chunk + 1).saturating_mul(chunks.each).min(chunks.len);
+                found.is_some() && (out.len() - from) as u64 == there
+            })
         })
+    }
+
+    /// Prefetches what is read before the bytes of some chunks, so that the processor waits for all of them at once. Returns
+    /// the hashes of their keys.
+    fn prefetch_chunks(&self, chunks: Chunks, hash: u64, of_block: Range<u64>) -> [u64; AHEAD] {
+        let mut hashes = [0; AHEAD];
+        for (of, chunk) in hashes.iter_mut().zip(of_block.clone()) {
+            *of = self.cache.places.hash(&chunks.key(hash, chunk));
+            Chunks::partition(&self.cache, hash, chunk).prefetch_index(*of);
+        }
+        for (of, chunk) in hashes.iter().zip(of_block) {
+            Chunks::partition(&self.cache, hash, chunk).prefetch_record(*of);
+        }
+        hashes
     }
 
     /// Stores an entry whose value is cut. If a clear removes the chunks before their entry is stored, all of it is

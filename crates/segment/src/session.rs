@@ -43,7 +43,7 @@ pub struct Session {
 const LOOKS: usize = 100;
 
 /// The number of keys that are prefetched.
-const AHEAD: usize = 16;
+pub(crate) const AHEAD: usize = 16;
 
 impl Session {
     pub(crate) fn new(cache: Arc<Cache>, line: usize, namespace: Option<Member>) -> Self {
@@ -77,26 +77,16 @@ impl Session {
     #[inline]
     pub fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Option<Entry> {
         value.clear();
-        let hash = self.hash(key);
-        let entry = self.look(hash, key, value);
-        if entry.is_none() {
-            value.clear();
-        }
-        self.count(if entry.is_some() { Of::Hits } else { Of::Misses });
-        entry
+        self.get_onto(key, value)
     }
 
     /// The same, but the value goes behind the bytes that `out` has already; a miss leaves `out` as it was.
+    #[inline]
     pub fn get_onto(&mut self, key: &[u8], out: &mut Vec<u8>) -> Option<Entry> {
-        let (hash, moment, from) = (self.hash(key), self.cache.moment(), out.len());
-        let mut found = self.partition(hash).get(hash, key, self.space(), moment, out);
-        if let Some(cut) = found.filter(|found| found.header.kind & kind::CUT != 0) {
-            let mut value = out.split_off(from);
-            found = self.whole(hash, key, moment, cut, &mut value);
-            out.extend_from_slice(found.map_or(&[], |_| &value));
-        }
-        self.count(if found.is_some() { Of::Hits } else { Of::Misses });
-        found.map(|found| Entry::of(&found, moment))
+        let hash = self.hash(key);
+        let entry = self.look(hash, key, out);
+        self.count(if entry.is_some() { Of::Hits } else { Of::Misses });
+        entry
     }
 
     /// Looks up many keys and calls `hit` with the place of each key that is there. The memory of one key is
@@ -141,41 +131,45 @@ impl Session {
         }
     }
 
+    /// Copies the value of a key behind the bytes that `out` has already; a miss leaves `out` as it was.
     #[inline]
-    pub(crate) fn look(&self, hash: u64, key: &[u8], value: &mut Vec<u8>) -> Option<Entry> {
-        let moment = self.cache.moment();
-        let found = self.partition(hash).get(hash, key, self.space(), moment, value)?;
+    pub(crate) fn look(&self, hash: u64, key: &[u8], out: &mut Vec<u8>) -> Option<Entry> {
+        let (moment, from) = (self.cache.moment(), out.len());
+        let found = self.partition(hash).get(hash, key, self.space(), moment, out)?;
         let found = if found.header.kind & kind::CUT == 0 {
             found
         } else {
-            self.whole(hash, key, moment, found, value)?
+            self.whole((hash, key), moment, found, out, from)?
         };
         Some(Entry::of(&found, moment))
     }
 
-    /// Joins the chunks of an entry's value. If a chunk is missing, the entry may have been replaced by one with other chunks.
-    /// Otherwise the chunk was evicted.
+    /// Puts the joined chunks of an entry's value in place of their list, which `out` has from `from` on; a miss leaves `out`
+    /// with the bytes before it. If a chunk is missing, the entry may have been replaced by one with other chunks. Otherwise
+    /// the chunk was evicted.
     #[cold]
     pub(crate) fn whole(
         &self,
-        hash: u64,
-        key: &[u8],
+        (hash, key): (u64, &[u8]),
         moment: Moment,
         mut found: Found,
-        value: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+        from: usize,
     ) -> Option<Found> {
         for _ in 0..LOOKS {
-            if found.header.kind & kind::CUT == 0 || self.join(hash, moment, value) {
+            if found.header.kind & kind::CUT == 0 || self.join(hash, moment, out, from) {
                 return Some(found);
             }
-            value.clear();
-            let now = self.partition(hash).get(hash, key, self.space(), moment, value)?;
+            out.truncate(from);
+            let now = self.partition(hash).get(hash, key, self.space(), moment, out)?;
             if now.version == found.version {
+                out.truncate(from);
                 self.forget(hash, key, &found);
                 return None;
             }
             found = now;
         }
+        out.truncate(from);
         None
     }
 

@@ -75,7 +75,6 @@ impl Session {
         for _ in 0..TRIES {
             value.clear();
             let Some(found) = self.look(hash, key, value) else {
-                value.clear();
                 self.count(Of::Misses);
                 return Ok(None);
             };
