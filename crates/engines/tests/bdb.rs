@@ -55,7 +55,7 @@ fn killed_after_the_log_was_written() {
 }
 
 fn killed_with_commits_in_memory() {
-    a_killed_process_leaves_whole_values("sync=off&type=hash", false);
+    a_killed_process_leaves_whole_values("sync=nosync&type=hash", false);
 }
 
 /// Kills a writing process again and again. Every remaining value is whole; where a write waits for its log, every
@@ -294,7 +294,7 @@ fn durability_follows_from_the_options() {
         ("checkpoint=0", Durability::Volatile),
         ("sync=write", on(Durability::FsyncBatch, Durability::OsCache)),
         ("sync=write&checkpoint=0", Durability::OsCache),
-        ("sync=on", on(Durability::FsyncEach, Durability::OsCache)),
+        ("sync=group", on(Durability::FsyncEach, Durability::OsCache)),
     ] {
         assert_eq!(of(query).0, durability, "{query}");
     }

@@ -311,8 +311,8 @@ fn stores_that_share_a_folder_must_agree_on_shared_options() {
     let directory = TestDir::create();
     let url = |query: &str| url(SCHEME, directory.path(), query);
     let _first = open(&url("size=1m")).unwrap();
-    let (_, text) = refusal(&url("size=1m&sync=on"));
-    assert!(text.contains("open in this process with sync=off"), "{text}");
+    let (_, text) = refusal(&url("size=1m&sync=each"));
+    assert!(text.contains("open in this process with sync=nosync"), "{text}");
     let (_, text) = refusal(&url("size=1g"));
     assert!(text.contains("with a map of 68 MiB < 4.1 GiB"), "{text}");
     for n in 1..8 {

@@ -48,7 +48,7 @@ pub(crate) const CASES: &[Case] = &[
         id: "ACK-PARITY",
         severity: Severity::Note,
         fires_on: "a sync beside memory",
-        trips: || real(&["lmdb:?sync=on", "moka:"], "keys = 20"),
+        trips: || real(&["lmdb:?sync=each", "moka:"], "keys = 20"),
         words: &["writes are fsync-each, those of moka: are volatile"],
         silent_on: "one class of durability",
         silent: || real(&["lmdb:", "lmdb:?name=b"], "keys = 20"),

@@ -32,13 +32,13 @@ pub(super) struct BdbConfig {
     /// that it was made with.
     #[serde(rename = "type")]
     pub(super) kind: AccessMethod,
-    /// The event that a write waits for. `off`: no event; the write is in the memory of the process (`DB_TXN_NOSYNC`),
+    /// The event that a write waits for. `nosync`: no event; the write is in the memory of the process (`DB_TXN_NOSYNC`),
     /// and a kill costs the last writes. `write`: the log is in the system's page cache (`DB_TXN_WRITE_NOSYNC`), which
-    /// survives the end of the process. `on`: the log is on the disk. In each case the entries that survive a crash are
-    /// whole.
+    /// survives the end of the process. `group`: the log is on the disk, by a sync that writes of many threads share. In
+    /// each case the entries that survive a crash are whole.
     pub(super) sync: Sync,
     /// The time between two checkpoints, at which a thread of its own writes all changed pages to the disk while the
-    /// work goes on. Without `sync=on`, a loss of power costs at most the writes of this time. Operations wait for a
+    /// work goes on. Without `sync=group`, a loss of power costs at most the writes of this time. Operations wait for a
     /// checkpoint where they need the same pages or the same disk, and this wait is measured. At least 10 ms; 0: only
     /// as `log` says.
     pub(super) checkpoint: Span,
@@ -64,9 +64,9 @@ pub(super) enum AccessMethod {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Sync {
-    Off,
+    Nosync,
     Write,
-    On,
+    Group,
 }
 
 impl AccessMethod {
@@ -83,9 +83,9 @@ impl Sync {
     /// The event as the option names it.
     pub(super) fn as_str(self) -> &'static str {
         match self {
-            Self::Off => "off",
+            Self::Nosync => "nosync",
             Self::Write => "write",
-            Self::On => "on",
+            Self::Group => "group",
         }
     }
 }
@@ -95,7 +95,7 @@ impl Default for BdbConfig {
     fn default() -> Self {
         Self {
             kind: AccessMethod::Btree,
-            sync: Sync::Off,
+            sync: Sync::Nosync,
             checkpoint: Span(Duration::from_mins(5)),
             log: ByteSize(1 << 30),
             cache: ByteSize(64 << 20),
@@ -149,7 +149,7 @@ mod tests {
     fn a_wrong_option_is_refused_with_its_name_and_limit() {
         for (query, needle) in [
             ("type=queue", "option `type`: `queue` is not one of btree, hash"),
-            ("sync=sometimes", "option `sync`: `sometimes` is not one of off, write, on"),
+            ("sync=sometimes", "option `sync`: `sometimes` is not one of nosync, write, group"),
             ("page_size=5000", "option `page_size`: 5000 is not a power of two"),
             ("page_size=128k", "option `page_size`: 131072 is not"),
             ("cache=4k", "option `cache`: 4 KiB < 1 MiB, the smallest"),

@@ -39,7 +39,7 @@ pub(crate) const ENGINE: Engine = Engine {
     aliases: &[],
     summary: "BerkeleyDB 5.3 of the system (Sleepycat licence), a transactional B-tree or hash table: a folder that one \
               process has open",
-    example: "bdb:/var/lib/cache?sync=off&checkpoint=5m",
+    example: "bdb:/var/lib/cache?sync=nosync&checkpoint=5m",
     medium: Medium::Files,
     capacity_option: None,
     connections_option: None,

@@ -120,10 +120,10 @@ impl Core {
         let is_memory = under.is_some_and(FileSystem::is_memory);
         let is_bounded = !is_memory && !self.config.checkpoint.0.is_zero();
         match self.config.sync {
-            Sync::On if !is_memory => Durability::FsyncEach,
-            Sync::Off | Sync::Write if is_bounded => Durability::FsyncBatch,
-            Sync::Off => Durability::Volatile,
-            Sync::Write | Sync::On => Durability::OsCache,
+            Sync::Group if !is_memory => Durability::FsyncEach,
+            Sync::Nosync | Sync::Write if is_bounded => Durability::FsyncBatch,
+            Sync::Nosync => Durability::Volatile,
+            Sync::Write | Sync::Group => Durability::OsCache,
         }
     }
 }

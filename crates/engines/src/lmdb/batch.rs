@@ -5,7 +5,8 @@ use larder_store::{DeleteDone, Error, Put, Result, SetDone};
 use super::change::NewEntry;
 use super::record::{Terms, VERSIONS_PER_TRANSACTION, entry_bytes};
 use super::session::{LmdbSession, check_key};
-use super::writer::EXPIRED_PER_WRITE;
+use super::turns::Weight;
+use super::writer::{EXPIRED_PER_WRITE, NamespaceLimits};
 
 /// The most bytes of entries that one transaction stores, unless one entry alone is larger. The pages of a transaction
 /// are in memory until its commit.
@@ -14,15 +15,7 @@ const MAX_BYTES: u64 = 16 << 20;
 impl LmdbSession {
     /// Stores many entries, with one commit for as many as one transaction takes.
     pub(super) fn store_many(&mut self, entries: &[Put<'_>], done: &mut SetDone<'_>) -> Result<()> {
-        let limits = self.shared.limits;
-        let bounds = Bounds {
-            // Within an eighth of the limit, entries of a batch seldom make way for others of the same batch.
-            bytes: MAX_BYTES.min(limits.bytes / 8),
-            // The pages that a transaction frees are free for others two transactions later. So a small part of the map
-            // must be enough for one.
-            pages: limits.pages as u64 / 48,
-            page_size: self.shared.environment.env().unnamed_database_stat().page_size.into(),
-        };
+        let bounds = self.shared.bounds;
         let mut first = 0;
         while first < entries.len() {
             let (len, bytes) = bounds.part(&entries[first..]);
@@ -41,7 +34,7 @@ impl LmdbSession {
     ) -> Result<()> {
         let new = |put: &Put<'_>| (self.deadline_ms(put.options.ttl), put.options.flags);
         let terms: Vec<Terms> = entries.iter().map(new).collect();
-        let told = self.write(bytes, |writer| {
+        let told = self.write(Weight { entries: entries.len(), bytes }, |writer| {
             let mut told = Vec::with_capacity(entries.len());
             for (i, (Put { key, value, options }, terms)) in entries.iter().zip(&terms).enumerate()
             {
@@ -83,7 +76,7 @@ impl LmdbSession {
     /// Removes many entries, with one commit for as many as one transaction takes.
     pub(super) fn remove_many(&mut self, keys: &[&[u8]], done: &mut DeleteDone<'_>) -> Result<()> {
         for (n, part) in keys.chunks(VERSIONS_PER_TRANSACTION).enumerate() {
-            let told = self.write(0, |writer| {
+            let told = self.write(Weight::ONE, |writer| {
                 let mut told = Vec::with_capacity(part.len());
                 for key in part {
                     told.push(match check_key(key) {
@@ -105,13 +98,33 @@ impl LmdbSession {
 }
 
 /// The bounds of one transaction.
-struct Bounds {
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
     bytes: u64,
     pages: u64,
     page_size: u64,
 }
 
 impl Bounds {
+    /// The bounds of a namespace with these limits, on pages of this size.
+    pub(super) fn new(limits: NamespaceLimits, page_size: u64) -> Self {
+        Self {
+            // Within an eighth of the limit, entries of a batch seldom make way for others of the same batch.
+            bytes: MAX_BYTES.min(limits.bytes / 8),
+            // The pages that a transaction frees are free for others two transactions later. So a small part of the map
+            // must be enough for one.
+            pages: limits.pages as u64 / 48,
+            page_size,
+        }
+    }
+
+    /// What sessions may write in one transaction that they share. Each entry may take a page more than its bytes.
+    pub(super) fn most(self) -> Weight {
+        let entries = usize::try_from(self.pages / 2).unwrap_or(usize::MAX);
+        let bytes = self.bytes.min(self.pages / 2 * self.page_size);
+        Weight { entries: entries.min(VERSIONS_PER_TRANSACTION), bytes }
+    }
+
     /// The number of the first entries that one transaction stores, at least one, and their bytes.
     fn part(&self, entries: &[Put<'_>]) -> (usize, u64) {
         let (mut len, mut sum, mut pages) = (0, 0, 0);

@@ -1,6 +1,8 @@
 //! The options of `lmdb:`.
 
-use larder_store::{ByteSize, Error, MAX_TAG_LEN, Result};
+use std::time::Duration;
+
+use larder_store::{ByteSize, Error, MAX_TAG_LEN, Result, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -24,10 +26,13 @@ pub(super) struct LmdbConfig {
     /// longest ago among five neighbours makes room; expired entries go first. Processes that share a folder should
     /// agree on the limit, because each evicts down to its own.
     pub(super) size: ByteSize,
-    /// `on`: each write is synced to the disk before it is acknowledged. `off`: a write is in the system's page cache,
-    /// survives the end of the process, and reaches the disk when the system writes it. After a loss of power the file
-    /// may be unreadable and must then be deleted.
-    pub(super) sync: bool,
+    /// The event that a write waits for. `nosync`: no event but its place in the system's page cache, so it survives the end
+    /// of the process; see `checkpoint`. `group`: a sync to the disk, which all writes share that wait at the same time.
+    /// `each`: a sync of its own.
+    pub(super) sync: Sync,
+    /// With `sync=group`, the longest time for which a sync waits until as many writes have come as shared the last one. A
+    /// write that comes alone does not wait.
+    pub(super) group_wait: Span,
     /// Address space for the file, which never grows beyond it. Half-filled pages, large values that begin a new page,
     /// old versions that are still read and the indexes of TTLs and tags must fit too. Without it: four times `size`
     /// plus 64 MiB. Address space costs nothing until it is used.
@@ -39,11 +44,40 @@ pub(super) struct LmdbConfig {
     pub(super) readers: u32,
 }
 
+/// The event that a write waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Sync {
+    /// The page cache.
+    Nosync,
+    /// A sync that it shares.
+    Group,
+    /// A sync of its own.
+    Each,
+}
+
+impl Sync {
+    /// The event as the option names it.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Nosync => "nosync",
+            Self::Group => "group",
+            Self::Each => "each",
+        }
+    }
+
+    /// Whether an acknowledged write is on the disk.
+    pub(super) fn is_synced(self) -> bool {
+        self != Self::Nosync
+    }
+}
+
 impl Default for LmdbConfig {
     fn default() -> Self {
         Self {
             size: ByteSize(1 << 30),
-            sync: false,
+            sync: Sync::Nosync,
+            group_wait: Span(Duration::from_millis(2)),
             map_size: None,
             namespace: "cache".into(),
             readers: 1024,
@@ -122,7 +156,7 @@ mod tests {
             ("readers=0", "option `readers`"),
             ("namespace=", "option `namespace`"),
             ("namespace=a.b", "`a.b` is not 1 to 64 letters"),
-            ("sync=maybe", "option `sync`: `maybe` is not on or off"),
+            ("sync=on", "option `sync`: `on` is not one of nosync, group, each"),
         ] {
             let error = read(query).unwrap_err().to_string();
             assert!(error.contains(needle), "{query}: {error}");

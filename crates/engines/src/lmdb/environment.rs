@@ -17,7 +17,7 @@ use heed::{Env, EnvFlags, EnvOpenOptions, MdbError, RoTxn};
 use larder_store::{ByteSize, Error, PerProcess, Result};
 
 use super::SCHEME;
-use super::config::LmdbConfig;
+use super::config::{LmdbConfig, Sync};
 use super::databases::{DATABASES, NAMESPACES};
 use larder_host::disk;
 use larder_host::scratch::Place;
@@ -47,7 +47,7 @@ pub(super) struct Environment {
     /// The writing thread of this process locks the mutex, and the process locks the file.
     writer: Mutex<File>,
     folder: PathBuf,
-    sync: bool,
+    sync: Sync,
     // Declared after `env`, so that a temporary folder is removed after its files are closed.
     place: Place,
 }
@@ -82,7 +82,7 @@ impl Environment {
         let folder = self.folder.display();
         let refuse = |reason| Err(Error::InvalidOptions { engine: SCHEME, reason });
         if self.sync != config.sync {
-            let sync = if self.sync { "on" } else { "off" };
+            let sync = self.sync.as_str();
             return refuse(format!("{folder} is open in this process with sync={sync}"));
         }
         let map_size = self.env.info().map_size;
@@ -177,7 +177,7 @@ fn close_inherited(folder: &Path) -> Result<()> {
 fn open_env(folder: &Path, config: &LmdbConfig) -> heed::Result<Env> {
     let mut options = EnvOpenOptions::new();
     options.max_readers(config.readers).max_dbs(DATABASES);
-    if !config.sync {
+    if !config.sync.is_synced() {
         // SAFETY: NO_SYNC leaves out fsync and nothing else; every page is still written, and before the page that
         // makes it reachable. Only a loss of power can reorder the writes, which the option's text says.
         unsafe { options.flags(EnvFlags::NO_SYNC) };

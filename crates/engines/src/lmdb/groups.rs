@@ -10,6 +10,7 @@ use super::SCHEME;
 use super::config::MAX_KEY_LEN;
 use super::record::Record;
 use super::session::{LmdbSession, meta};
+use super::turns::Weight;
 
 impl Groups for LmdbSession {
     fn get_prefix(&mut self, prefix: &[u8], found: &mut FoundEntry<'_>) -> Result<()> {
@@ -44,7 +45,7 @@ impl Groups for LmdbSession {
 
     fn delete_tag(&mut self, tag: &[u8]) -> Result<u64> {
         check_tag(SCHEME, tag)?;
-        let deleted = self.write(0, |writer| writer.remove_tagged(tag))?;
+        let deleted = self.write(Weight::ONE, |writer| writer.remove_tagged(tag))?;
         self.counters.deletes.add(deleted);
         Ok(deleted)
     }

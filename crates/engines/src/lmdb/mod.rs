@@ -23,6 +23,7 @@ mod groups;
 mod record;
 mod session;
 mod store;
+mod turns;
 mod usage;
 mod writer;
 
@@ -36,7 +37,7 @@ pub(crate) const ENGINE: Engine = Engine {
     scheme: SCHEME,
     aliases: &[],
     summary: "LMDB, a memory-mapped B+ tree: a folder that the processes of a host share",
-    example: "lmdb:/var/lib/cache?size=4g&sync=off",
+    example: "lmdb:/var/lib/cache?size=4g&sync=group",
     medium: Medium::Files,
     capacity_option: Some("size"),
     connections_option: None,

@@ -15,6 +15,7 @@ use super::change::NewEntry;
 use super::config::MAX_KEY_LEN;
 use super::record::{Record, RecordHeader, entry_bytes};
 use super::store::Shared;
+use super::turns::Weight;
 use super::writer::{Buffers, WriteTransaction};
 use crate::counters::SessionCounters;
 
@@ -39,14 +40,18 @@ impl LmdbSession {
         Self { shared, counters, buffers: Buffers::default() }
     }
 
-    /// Does `work` in one write transaction and commits it, making room first where the map is full.
-    pub(super) fn write<T>(
+    /// Does `work` in a write transaction and commits it, making room first where the map is full. The transaction may be
+    /// one that other sessions share.
+    pub(super) fn write<T: Send>(
         &mut self,
-        bytes: u64,
-        mut work: impl FnMut(&mut WriteTransaction<'_>) -> heed::Result<T>,
+        weight: Weight,
+        mut work: impl FnMut(&mut WriteTransaction<'_>) -> heed::Result<T> + Send,
     ) -> Result<T> {
+        if let Some(done) = self.shared_transaction(weight, &mut work) {
+            return Ok(done);
+        }
         let environment = Arc::clone(&self.shared.environment);
-        let room = bytes.max(self.shared.limits.bytes / 32);
+        let room = weight.bytes.max(self.shared.limits.bytes / 32);
         for n in 1..=TRIES_WHEN_FULL {
             match self.transaction(&mut work) {
                 Err(heed::Error::Mdb(MdbError::MapFull)) => sleep(Duration::from_millis(1)),
@@ -62,6 +67,34 @@ impl LmdbSession {
             }
         }
         self.transaction(&mut work).map_err(|error| environment.error(error))
+    }
+
+    /// Has `work` done in a transaction for all sessions that wait to write. `None` where each write has its own, and
+    /// where that transaction failed.
+    fn shared_transaction<T: Send>(
+        &mut self,
+        weight: Weight,
+        work: &mut (dyn FnMut(&mut WriteTransaction<'_>) -> heed::Result<T> + Send),
+    ) -> Option<T> {
+        let shared = Arc::clone(&self.shared);
+        let turns = shared.turns.as_ref()?;
+        let mut told = None;
+        let mut own = |writer: &mut WriteTransaction<'_>| {
+            told = Some(work(writer)?);
+            Ok(())
+        };
+        let is_done = turns.share(&mut own, weight, &mut |works| {
+            self.transaction(&mut |writer| {
+                works.enumerate().try_for_each(|(n, work)| {
+                    // As often as in a transaction of its own.
+                    if n > 0 {
+                        writer.expire()?;
+                    }
+                    work(writer)
+                })
+            })
+        });
+        told.filter(|_| is_done)
     }
 
     fn transaction<T>(
@@ -109,7 +142,7 @@ impl LmdbSession {
         let terms = (self.deadline_ms(options.ttl), options.flags);
         let new = NewEntry { key, value, mode: options.mode, terms, tag };
         let bytes = entry_bytes(key.len(), tag.len() + value.len());
-        let outcome = self.write(bytes, |writer| writer.set(&new))??;
+        let outcome = self.write(Weight { entries: 1, bytes }, |writer| writer.set(&new))??;
         if outcome.is_stored() {
             self.counters.sets.add_one();
         }
@@ -161,10 +194,14 @@ impl Session for LmdbSession {
         value.clear();
         check_key(key)?;
         let deadline_ms = self.deadline_ms(ttl);
-        let touched = self.write(0, |writer| writer.touch(key, deadline_ms))?;
+        let touched = self.write(Weight::ONE, |writer| {
+            let touched = writer.touch(key, deadline_ms)?;
+            value.clear();
+            // The touch has left the value there.
+            value.extend_from_slice(touched.map_or(&[], |_| &writer.buffers.value));
+            Ok(touched)
+        })?;
         Ok(self.counters.looked_up(touched).map(|found| {
-            // The transaction has left the value there.
-            value.extend_from_slice(&self.buffers.value);
             let ttl = ttl.map_or(Remaining::Forever, Remaining::For);
             let RecordHeader { flags, version, .. } = found.header;
             Meta { flags, version: Some(version), ttl, stale: false }
@@ -199,7 +236,7 @@ impl Session for LmdbSession {
 
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
         check_key(key)?;
-        let deleted = self.write(0, |writer| writer.delete(key))?;
+        let deleted = self.write(Weight::ONE, |writer| writer.delete(key))?;
         if deleted {
             self.counters.deletes.add_one();
         }
@@ -212,7 +249,7 @@ impl Session for LmdbSession {
 
     fn delete_if(&mut self, key: &[u8], version: u64) -> Result<DeleteOutcome> {
         check_key(key)?;
-        let outcome = self.write(0, |writer| writer.delete_if(key, version))?;
+        let outcome = self.write(Weight::ONE, |writer| writer.delete_if(key, version))?;
         if outcome == DeleteOutcome::Deleted {
             self.counters.deletes.add_one();
         }
@@ -222,7 +259,7 @@ impl Session for LmdbSession {
     fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
         check_key(key)?;
         let deadline_ms = self.deadline_ms(ttl);
-        self.write(0, |writer| Ok(writer.touch(key, deadline_ms)?.is_some()))
+        self.write(Weight::ONE, |writer| Ok(writer.touch(key, deadline_ms)?.is_some()))
     }
 
     fn incr(
@@ -233,7 +270,7 @@ impl Session for LmdbSession {
     ) -> Result<Option<Counted>> {
         check_key(key)?;
         let absent = absent.map(|initial| (initial.number, self.deadline_ms(initial.ttl)));
-        self.write(0, |writer| writer.incr(key, delta, absent))?
+        self.write(Weight::ONE, |writer| writer.incr(key, delta, absent))?
     }
 
     fn clear(&mut self) -> Result<()> {
@@ -241,7 +278,7 @@ impl Session for LmdbSession {
             clippy::redundant_closure_for_method_calls,
             reason = "the method alone is for one lifetime, and any is wanted"
         )]
-        self.write(0, |writer| writer.clear())
+        self.write(Weight::ONE, |writer| writer.clear())
     }
 
     fn groups(&mut self) -> Option<&mut dyn Groups> {

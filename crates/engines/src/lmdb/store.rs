@@ -10,10 +10,12 @@ use larder_store::{
 };
 
 use super::SCHEME;
-use super::config::{LmdbConfig, MAX_KEY_LEN};
+use super::batch::Bounds;
+use super::config::{LmdbConfig, MAX_KEY_LEN, Sync};
 use super::databases::Databases;
 use super::environment::Environment;
 use super::session::LmdbSession;
+use super::turns::Turns;
 use super::usage;
 use super::writer::NamespaceLimits;
 use crate::counters::{Counters, Dropped};
@@ -36,6 +38,10 @@ pub(super) struct Shared {
     /// The key of the namespace's usage record. No database and no other namespace has a name of this form.
     pub(super) usage_key: String,
     pub(super) limits: NamespaceLimits,
+    /// The bounds of one transaction.
+    pub(super) bounds: Bounds,
+    /// The writes that wait to share a transaction; `None` where each has its own.
+    pub(super) turns: Option<Turns>,
     pub(super) clock: Clock,
     pub(super) counters: Counters,
     pub(super) dropped: Dropped,
@@ -45,26 +51,41 @@ pub(super) struct Shared {
 pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     let config: LmdbConfig = url.options(SCHEME)?;
     config.check()?;
-    let environment = Environment::open(Place::of(SCHEME, url)?, &config)?;
-    let databases = Databases::open(&environment, &config.namespace)?;
-    let page_size = environment.env().unnamed_database_stat().page_size as usize;
-    let map_pages = environment.env().info().map_size / page_size;
-    let limits = NamespaceLimits {
-        bytes: config.size.0,
-        // A quarter stays free for the pages that a write copies; without it not even a delete would work.
-        pages: map_pages - map_pages / 4,
-        value_len: config.max_value_len(),
-    };
-    let shared = Shared {
-        environment,
-        databases,
-        usage_key: format!("{}.usage", config.namespace),
-        limits,
-        clock: Clock::system(),
-        counters: Counters::default(),
-        dropped: Dropped::default(),
-    };
-    Ok(Arc::new(LmdbStore { url: url.to_string(), config, shared: Arc::new(shared) }))
+    let shared = Arc::new(Shared::open(Place::of(SCHEME, url)?, &config)?);
+    Ok(Arc::new(LmdbStore { url: url.to_string(), config, shared }))
+}
+
+impl Shared {
+    /// Opens the folder at a place, and the namespace in it.
+    pub(super) fn open(place: Place, config: &LmdbConfig) -> Result<Self> {
+        let environment = Environment::open(place, config)?;
+        let databases = Databases::open(&environment, &config.namespace)?;
+        let page_size = environment.env().unnamed_database_stat().page_size as usize;
+        let map_pages = environment.env().info().map_size / page_size;
+        let limits = NamespaceLimits {
+            bytes: config.size.0,
+            // A quarter stays free for the pages that a write copies; without it not even a delete would work.
+            pages: map_pages - map_pages / 4,
+            value_len: config.max_value_len(),
+        };
+        let bounds = Bounds::new(limits, page_size as u64);
+        let patience = match config.sync {
+            Sync::Group => config.group_wait.0,
+            Sync::Nosync | Sync::Each => Duration::ZERO,
+        };
+        let turns = (config.sync != Sync::Each).then(|| Turns::new(bounds.most(), patience));
+        Ok(Self {
+            environment,
+            databases,
+            usage_key: format!("{}.usage", config.namespace),
+            limits,
+            bounds,
+            turns,
+            clock: Clock::system(),
+            counters: Counters::default(),
+            dropped: Dropped::default(),
+        })
+    }
 }
 
 impl LmdbStore {
@@ -81,6 +102,7 @@ impl LmdbStore {
             ("page_size".into(), env.unnamed_database_stat().page_size.to_string()),
             ("readers".into(), env.max_readers().to_string()),
             ("size".into(), self.config.size.to_string()),
+            ("sync".into(), self.config.sync.as_str().into()),
         ])
     }
 }
@@ -90,8 +112,8 @@ impl Store for LmdbStore {
         let environment = &self.shared.environment;
         let file_system = disk::file_system(environment.folder()).ok();
         // A sync to memory survives no more than the page cache does.
-        let synced =
-            self.config.sync && file_system.as_ref().is_none_or(|under| !under.is_memory());
+        let synced = self.config.sync.is_synced()
+            && file_system.as_ref().is_none_or(|under| !under.is_memory());
         let version = heed::lmdb_version();
         StoreInfo {
             scheme: SCHEME,

@@ -73,7 +73,7 @@ pub(super) struct MemcachedConfig {
     pub(super) server: MemcachedProgram,
     /// Of `server=larder`: the store behind the server. An engine alone, such as `memory`, `mmap` or `lmdb`, is a
     /// temporary store with the size of `m`. A URL has options of its own, with `&` as `%26` and `|` as `%7C`:
-    /// `store=lmdb:/var/lib/cache?sync=on%26size=1g`.
+    /// `store=lmdb:/var/lib/cache?sync=group%26size=1g`.
     pub(super) store: String,
     /// Memory for the items of each server that is started, as memcached's -m: `64m`, `1g`. A bare number below
     /// 65536 is mebibytes, as for memcached itself. With `server=larder`: the size of a new store, if the store takes a

@@ -78,9 +78,9 @@ impl Loaded {
     pub(super) fn open(self, folder: &CStr, terms: EnvironmentOptions) -> Outcome<Bdb> {
         let Self(shim) = self;
         let sync = match terms.sync {
-            Sync::Off => 0,
+            Sync::Nosync => 0,
             Sync::Write => 1,
-            Sync::On => 2,
+            Sync::Group => 2,
         };
         let mut env = null_mut();
         // SAFETY: `folder` ends with a zero, and `env` is room for a handle.
