@@ -33,6 +33,8 @@ mod pipelined;
 mod socket;
 #[cfg(any(feature = "memcached", feature = "postgresql", feature = "redis"))]
 mod tls;
+#[cfg(any(feature = "bdb", feature = "lmdb"))]
+mod upkeep;
 
 #[cfg(feature = "bdb")]
 mod bdb;

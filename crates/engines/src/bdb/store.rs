@@ -16,9 +16,10 @@ use super::SCHEME;
 use super::config::{BdbConfig, MAX_KEY_LEN, Sync};
 use super::environment::Environment;
 use super::session::BdbSession;
-use super::upkeep::Upkeep;
+use super::upkeep;
 use crate::counters::{Counters, Dropped};
 use crate::header::HEADER_LEN;
+use crate::upkeep::Upkeep;
 
 /// The largest value: BerkeleyDB counts the bytes of a record in 32 bits.
 pub(super) const MAX_VALUE_LEN: usize = u32::MAX as usize - HEADER_LEN;
@@ -70,7 +71,8 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
         version: AtomicU64::new(first_version()),
         has_deadlines: AtomicBool::new(has_deadlines),
     });
-    let upkeep = Upkeep::start(Arc::clone(&core))?;
+    let of_upkeep = Arc::clone(&core);
+    let upkeep = Upkeep::start(SCHEME, move |ending| upkeep::work(&of_upkeep, ending))?;
     let shared = Arc::new(Shared { _upkeep: upkeep, core });
     Ok(Arc::new(BdbStore { url: url.to_string(), shared }))
 }

@@ -1,17 +1,13 @@
 //! The thread that works for all sessions: it makes checkpoints and removes expired entries.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use larder_store::{Error, Result};
-
-use super::SCHEME;
 use super::config::MAX_KEY_LEN;
 use super::session::expiry_key_len;
 use super::shim::{Database, Outcome};
 use super::store::Core;
 use crate::header::{HEADER_LEN, Header};
+use crate::upkeep::Ending;
 
 /// The longest time between two checks for expired entries and for the size of the log.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -20,59 +16,9 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// pages.
 const EXPIRED_AT_ONCE: usize = 64;
 
-/// The upkeep thread, which ends on drop.
-#[derive(Debug)]
-pub(super) struct Upkeep {
-    ending: Arc<Ending>,
-    thread: Option<JoinHandle<()>>,
-}
-
-/// Whether the store ends, and the condition that wakes the thread then.
-#[derive(Debug, Default)]
-struct Ending {
-    is_here: Mutex<bool>,
-    came: Condvar,
-}
-
-impl Ending {
-    /// Waits for the end of the store, at most for `pause`; `true` when the store ends.
-    fn within(&self, pause: Duration) -> bool {
-        let is_here = self.is_here.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.came.wait_timeout_while(is_here, pause, |is_here| !*is_here);
-        *waited.unwrap_or_else(PoisonError::into_inner).0
-    }
-}
-
-impl Upkeep {
-    pub(super) fn start(core: Arc<Core>) -> Result<Self> {
-        let ending = Arc::new(Ending::default());
-        let until = Arc::clone(&ending);
-        let thread = std::thread::Builder::new()
-            .name("bdb upkeep".into())
-            .spawn(move || work(&core, &until))
-            .map_err(|source| Error::Io {
-                engine: SCHEME,
-                what: "starting a thread".into(),
-                source,
-            })?;
-        Ok(Self { ending, thread: Some(thread) })
-    }
-}
-
-impl Drop for Upkeep {
-    fn drop(&mut self) {
-        *self.ending.is_here.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.ending.came.notify_all();
-        if let Some(thread) = self.thread.take() {
-            // The thread returns nothing.
-            let _ = thread.join();
-        }
-    }
-}
-
 /// Works until the store ends. A failure does not end the thread: it tries again later, and sessions that write meet
 /// the same failure.
-fn work(core: &Core, ending: &Ending) {
+pub(super) fn work(core: &Core, ending: &Ending) {
     let bdb = core.environment.bdb();
     let every = Some(core.config.checkpoint.0).filter(|every| !every.is_zero());
     let log_kilobytes = u32::try_from(core.config.log.0 >> 10).unwrap_or(u32::MAX);

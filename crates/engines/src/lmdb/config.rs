@@ -30,6 +30,11 @@ pub(super) struct LmdbConfig {
     /// of the process; see `checkpoint`. `group`: a sync to the disk, which all writes share that wait at the same time.
     /// `each`: a sync of its own.
     pub(super) sync: Sync,
+    /// With `sync=nosync`, the time between two checkpoints. A checkpoint is a whole copy of the entries beside the file, made
+    /// by a thread of its own while the work goes on. After a loss of power the store begins with the last one, so it loses
+    /// at most the writes of this time. A copy takes as much room again, and while it is made the file grows with each
+    /// write. 0: no checkpoints; after a loss of power the store begins empty, or with the checkpoint that there is.
+    pub(super) checkpoint: Span,
     /// With `sync=group`, the longest time for which a sync waits until as many writes have come as shared the last one. A
     /// write that comes alone does not wait.
     pub(super) group_wait: Span,
@@ -77,6 +82,7 @@ impl Default for LmdbConfig {
         Self {
             size: ByteSize(1 << 30),
             sync: Sync::Nosync,
+            checkpoint: Span(Duration::from_mins(5)),
             group_wait: Span(Duration::from_millis(2)),
             map_size: None,
             namespace: "cache".into(),

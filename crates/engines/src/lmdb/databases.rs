@@ -1,8 +1,12 @@
 //! The databases of a namespace inside an environment.
 
+use std::thread;
+
 use heed::byteorder::BE;
 use heed::types::{Bytes, Str, U64};
-use heed::{CommitOrAbort, Database, DatabaseFlags, RoTxn};
+use heed::{
+    CommitOrAbort, Database, DatabaseFlags, DatabaseOpenOptions, DatabaseOpener, RoTxn, WithTls,
+};
 use larder_store::{Error, Result};
 
 use super::SCHEME;
@@ -39,6 +43,12 @@ pub(super) struct Databases {
 impl Databases {
     /// Opens the databases of a namespace, made when they are missing. A file of another program is refused.
     pub(super) fn open(environment: &Environment, namespace: &str) -> Result<Self> {
+        // The slot of a reader is its thread's, and this thread may never read again.
+        let there =
+            thread::scope(|scope| scope.spawn(|| Self::open_there(environment, namespace)).join());
+        if let Ok(Ok(Some(databases))) = there {
+            return Ok(databases);
+        }
         let opened = environment.write(|| {
             let txn = environment.env().write_txn()?;
             environment.env().create_databases_and_commit(txn, |opener, txn| {
@@ -49,20 +59,10 @@ impl Databases {
                     None if main.is_empty(txn)? => main.put(txn, FORMAT_KEY, FORMAT)?,
                     format => return Ok(CommitOrAbort::Abort(format.map(<[u8]>::to_vec))),
                 }
-                let entries = format!("{namespace}.entries");
+                let [entries, expiry, tags] = names(namespace);
                 let entries = opener.create_database::<Bytes, Bytes>(txn, Some(&entries))?;
-                let expiry = opener
-                    .database_options()
-                    .types::<U64<BE>, Bytes>()
-                    .flags(DatabaseFlags::DUP_SORT)
-                    .name(&format!("{namespace}.expiry"))
-                    .create(txn)?;
-                let tags = opener
-                    .database_options()
-                    .types::<Bytes, Bytes>()
-                    .flags(DatabaseFlags::DUP_SORT)
-                    .name(&format!("{namespace}.tags"))
-                    .create(txn)?;
+                let expiry = index::<U64<BE>>(opener, &expiry).create(txn)?;
+                let tags = index::<Bytes>(opener, &tags).create(txn)?;
                 Ok::<_, heed::Error>(CommitOrAbort::Commit((main, entries, expiry, tags)))
             })
         });
@@ -80,6 +80,34 @@ impl Databases {
         Err(Error::Unavailable { engine: SCHEME, what, source: None })
     }
 
+    /// Opens the databases of a namespace without a write; `None` where there are none of this format. A process that only
+    /// reads may have another class of durability than those that write.
+    fn open_there(environment: &Environment, namespace: &str) -> heed::Result<Option<Self>> {
+        let txn = environment.env().read_txn()?;
+        let opened = environment.env().open_databases_and_commit(txn, |opener, txn| {
+            let Some(main) = opener.open_database::<Str, Bytes>(txn, None)? else {
+                return Ok(CommitOrAbort::Abort(()));
+            };
+            if main.get(txn, FORMAT_KEY)? != Some(FORMAT) {
+                return Ok(CommitOrAbort::Abort(()));
+            }
+            let [entries, expiry, tags] = names(namespace);
+            let entries = opener.open_database::<Bytes, Bytes>(txn, Some(&entries))?;
+            let expiry = index::<U64<BE>>(opener, &expiry).open(txn)?;
+            let tags = index::<Bytes>(opener, &tags).open(txn)?;
+            let (Some(entries), Some(expiry), Some(tags)) = (entries, expiry, tags) else {
+                return Ok(CommitOrAbort::Abort(()));
+            };
+            Ok::<_, heed::Error>(CommitOrAbort::Commit((main, entries, expiry, tags)))
+        })?;
+        Ok(match opened {
+            CommitOrAbort::Commit((main, entries, expiry, tags)) => {
+                Some(Self { main, entries, expiry, tags })
+            }
+            CommitOrAbort::Abort(()) => None,
+        })
+    }
+
     /// Whether the entries and their indexes take more than `limit` pages.
     ///
     /// The tag index is read only where it can matter, because reading one more database costs a write a lookup in the
@@ -94,4 +122,19 @@ impl Databases {
         }
         Ok(others + pages(self.tags.stat(txn)?) > limit)
     }
+}
+
+/// The names of a namespace's databases: of its entries, its deadlines and its tags.
+fn names(namespace: &str) -> [String; 3] {
+    ["entries", "expiry", "tags"].map(|name| format!("{namespace}.{name}"))
+}
+
+/// The options of an index, in which a key may have many values.
+fn index<'e, 'n, K: 'static>(
+    opener: &'n DatabaseOpener<'e, WithTls>,
+    name: &'n str,
+) -> DatabaseOpenOptions<'e, 'n, WithTls, K, Bytes> {
+    let mut options = opener.database_options().types::<K, Bytes>();
+    options.flags(DatabaseFlags::DUP_SORT).name(name);
+    options
 }

@@ -17,14 +17,18 @@ use heed::{Env, EnvFlags, EnvOpenOptions, MdbError, RoTxn};
 use larder_store::{ByteSize, Error, PerProcess, Result};
 
 use super::SCHEME;
+use super::checkpoint::{self, CHECKPOINT_FILE};
+use super::class::{self, Class};
 use super::config::{LmdbConfig, Sync};
 use super::databases::{DATABASES, NAMESPACES};
 use larder_host::disk;
 use larder_host::scratch::Place;
 
+use crate::upkeep::{Ending, Upkeep};
+
 /// The files of an environment, as LMDB names them.
 pub(super) const DATA_FILE: &str = "data.mdb";
-const LOCK_FILE: &str = "lock.mdb";
+pub(super) const LOCK_FILE: &str = "lock.mdb";
 
 /// The file that processes lock to write; see [`Environment::write`].
 const WRITER_FILE: &str = "writer.lock";
@@ -43,13 +47,44 @@ static OPEN: PerProcess<Mutex<Environments>> = PerProcess::new();
 /// A folder that is open in this process.
 #[derive(Debug)]
 pub(super) struct Environment {
-    env: Env,
-    /// The writing thread of this process locks the mutex, and the process locks the file.
-    writer: Mutex<File>,
+    // A forked child closes its copy, of which there is one, whatever the upkeep does.
+    env: Arc<Env>,
+    /// The writing thread of this process locks it.
+    writer: Mutex<Writer>,
     folder: PathBuf,
     sync: Sync,
+    /// The time between two checkpoints; zero for none.
+    checkpoint: Duration,
     // Declared after `env`, so that a temporary folder is removed after its files are closed.
     place: Place,
+}
+
+/// The part of this process in writing to the folder.
+#[derive(Debug)]
+struct Writer {
+    /// The file that the process locks to write.
+    file: File,
+    /// The class in which it writes; `None` in a folder that vanishes, where a loss of power has nothing to damage.
+    class: Option<Class>,
+    /// The thread that makes checkpoints, from the first write on.
+    upkeep: Option<Upkeep>,
+    has_begun: bool,
+}
+
+/// The lock of the folder, held to write.
+struct Held<'f>(&'f File);
+
+impl<'f> Held<'f> {
+    fn take(file: &'f File) -> io::Result<Self> {
+        flock(file, libc::LOCK_EX).map(|()| Self(file))
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        // The end of the process frees the lock in any case.
+        let _ = flock(self.0, libc::LOCK_UN);
+    }
 }
 
 impl Environment {
@@ -68,10 +103,21 @@ impl Environment {
             return environment.suits(config).map(|()| environment);
         }
         close_inherited(&folder)?;
+        let file = open_lock_file(&folder.join(WRITER_FILE)).map_err(failed)?;
+        if place.is_kept() {
+            let _held = Held::take(&file).map_err(failed)?;
+            class::recover(&folder).map_err(failed)?;
+        }
         let env = open_env(&folder, config).map_err(|error| in_words(&folder, None, error))?;
-        let writer = Mutex::new(open_lock_file(&folder.join(WRITER_FILE)).map_err(failed)?);
-        let environment = Self { env, writer, folder: folder.clone(), sync: config.sync, place };
-        let environment = Arc::new(environment);
+        let class = place.is_kept().then(|| Class::new(&folder, config.sync.is_synced()));
+        let environment = Arc::new(Self {
+            env: Arc::new(env),
+            writer: Mutex::new(Writer { file, class, upkeep: None, has_begun: false }),
+            folder: folder.clone(),
+            sync: config.sync,
+            checkpoint: config.checkpoint.0,
+            place,
+        });
         open.retain(|_, environment| environment.strong_count() > 0);
         open.insert(folder, Arc::downgrade(&environment));
         Ok(environment)
@@ -105,9 +151,10 @@ impl Environment {
         &self.folder
     }
 
-    /// The files of the environment.
+    /// The files of the environment that are there.
     pub(super) fn files(&self) -> Vec<PathBuf> {
-        vec![self.folder.join(DATA_FILE), self.folder.join(LOCK_FILE)]
+        let files = [DATA_FILE, LOCK_FILE, CHECKPOINT_FILE].map(|name| self.folder.join(name));
+        files.into_iter().filter(|file| file.exists()).collect()
     }
 
     /// Begins a read. A read costs a few loads and one store in a slot of this thread. The first read of a thread takes
@@ -128,12 +175,41 @@ impl Environment {
     /// processes dies, another may wait for ever, because the wake-up call went to the dead process. The kernel manages
     /// a file lock and frees the lock of a dead process. The holder of the file lock finds LMDB's lock free.
     pub(super) fn write<T>(&self, work: impl FnOnce() -> heed::Result<T>) -> heed::Result<T> {
-        // The lock guards only a file, so a panic elsewhere does not spoil it.
-        let file = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        flock(&file, libc::LOCK_EX)?;
-        let done = work();
-        flock(&file, libc::LOCK_UN)?;
-        done
+        // A panic elsewhere does not spoil what the lock guards.
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let Writer { file, class, upkeep, has_begun } = &mut *writer;
+        let _held = Held::take(file)?;
+        if !*has_begun {
+            if let Some(class) = class {
+                class.take_part(|| self.secure())?;
+            }
+            *upkeep = self.upkeep()?;
+            *has_begun = true;
+        }
+        work()
+    }
+
+    /// Makes what was written in another class, or in an earlier run, survive a loss of power.
+    fn secure(&self) -> heed::Result<()> {
+        if self.sync.is_synced() {
+            return self.env.force_sync();
+        }
+        let is_empty = self.env.info().last_txn_id == 0;
+        if is_empty || self.checkpoint.is_zero() {
+            return Ok(());
+        }
+        checkpoint::make(&self.env, &self.folder, &|| false)
+    }
+
+    /// Starts the thread that makes checkpoints, where they are needed.
+    fn upkeep(&self) -> io::Result<Option<Upkeep>> {
+        let every = self.checkpoint;
+        if self.sync.is_synced() || every.is_zero() {
+            return Ok(None);
+        }
+        let (env, folder) = (Arc::clone(&self.env), self.folder.clone());
+        let work = move |ending: &Ending| checkpoint::work(&env, &folder, every, ending);
+        Upkeep::start(SCHEME, work).map(Some).map_err(io::Error::other)
     }
 
     /// Waits until all writes are on the disk, unless the folder vanishes.
@@ -147,6 +223,20 @@ impl Environment {
     /// An error of LMDB as a message.
     pub(super) fn error(&self, error: heed::Error) -> Error {
         in_words(&self.folder, Some(&self.env), error)
+    }
+}
+
+impl Drop for Environment {
+    fn drop(&mut self) {
+        let writer = self.writer.get_mut().unwrap_or_else(PoisonError::into_inner);
+        // Its thread ends, and with it its use of the environment.
+        drop(writer.upkeep.take());
+        if let Some(class) = &mut writer.class
+            && let Ok(_held) = Held::take(&writer.file)
+        {
+            // Where it fails, the mark stays, and after a loss of power the last checkpoint counts.
+            let _ = class.leave(|| self.env.force_sync());
+        }
     }
 }
 
@@ -168,7 +258,7 @@ fn close_inherited(folder: &Path) -> Result<()> {
         }
         // SAFETY: the stores and sessions of the parent are neither used nor dropped in this process, and the
         // environment is taken off the list. So this copy is the only one that is ever dropped.
-        drop(unsafe { std::ptr::read(&raw const environment.env) });
+        drop(unsafe { std::ptr::read(&raw const *environment.env) });
         open.remove(folder);
     }
     Ok(())
@@ -270,6 +360,9 @@ fn in_words(folder: &Path, env: Option<&Env>, error: heed::Error) -> Error {
             if source.raw_os_error() == Some(libc::EIO) && disk::has_no_room(folder) =>
         {
             other(io::ErrorKind::StorageFull.into())
+        }
+        heed::Error::Io(source) if source.kind() == io::ErrorKind::ResourceBusy => {
+            busy(source.to_string())
         }
         heed::Error::Io(source) => other(source),
         heed::Error::Decoding(reason) => corrupted(&format!("holds {reason}; delete it")),

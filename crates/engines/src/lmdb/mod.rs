@@ -16,6 +16,8 @@
 
 mod batch;
 mod change;
+mod checkpoint;
+mod class;
 mod config;
 mod databases;
 mod environment;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use larder_store::{
-    ByteSize, Capabilities, Catalog, Clock, Durability, Ownership, Reach, Result, Session, Stats,
-    Store, StoreInfo, StoreUrl, Waits,
+    ByteSize, Capabilities, Catalog, Clock, Durability, FileSystem, Ownership, Reach, Result,
+    Session, Stats, Store, StoreInfo, StoreUrl, Waits,
 };
 
 use super::SCHEME;
@@ -95,7 +95,7 @@ impl LmdbStore {
             || "unknown".into(),
             |flags| flags.iter_names().map(|(name, _)| name).collect::<Vec<_>>().join(" "),
         );
-        BTreeMap::from([
+        let mut settings = BTreeMap::from([
             ("flags".into(), flags),
             ("map_size".into(), ByteSize(env.info().map_size as u64).to_string()),
             ("namespace".into(), self.config.namespace.clone()),
@@ -103,7 +103,26 @@ impl LmdbStore {
             ("readers".into(), env.max_readers().to_string()),
             ("size".into(), self.config.size.to_string()),
             ("sync".into(), self.config.sync.as_str().into()),
-        ])
+        ]);
+        let of_class = match self.config.sync {
+            Sync::Nosync => Some(("checkpoint", self.config.checkpoint)),
+            Sync::Group => Some(("group_wait", self.config.group_wait)),
+            Sync::Each => None,
+        };
+        settings.extend(of_class.map(|(name, span)| (name.into(), span.to_string())));
+        settings
+    }
+
+    /// The durability of an acknowledged write. A sync to memory survives no more than the page cache does.
+    fn durability(&self, under: Option<&FileSystem>) -> Durability {
+        if under.is_some_and(FileSystem::is_memory) {
+            return Durability::OsCache;
+        }
+        match self.config.sync {
+            Sync::Group | Sync::Each => Durability::FsyncEach,
+            Sync::Nosync if self.config.checkpoint.0.is_zero() => Durability::OsCache,
+            Sync::Nosync => Durability::FsyncBatch,
+        }
     }
 }
 
@@ -111,16 +130,13 @@ impl Store for LmdbStore {
     fn info(&self) -> StoreInfo {
         let environment = &self.shared.environment;
         let file_system = disk::file_system(environment.folder()).ok();
-        // A sync to memory survives no more than the page cache does.
-        let synced = self.config.sync.is_synced()
-            && file_system.as_ref().is_none_or(|under| !under.is_memory());
         let version = heed::lmdb_version();
         StoreInfo {
             scheme: SCHEME,
             url: self.url.clone(),
             version: Some(format!("{}.{}.{}", version.major, version.minor, version.patch)),
             settings: self.settings(),
-            durability: if synced { Durability::FsyncEach } else { Durability::OsCache },
+            durability: self.durability(file_system.as_ref()),
             ownership: Ownership::Embedded,
             data_paths: environment.files(),
             file_system,
