@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use larder_store::{ByteSize, Error, Result, Span, StoreUrl, Via};
+use larder_store::{ByteSize, Catalog, Error, Result, Span, StoreUrl, Via};
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
 
-use super::SCHEME;
+use super::{SCHEME, larder};
 
 pub(super) const MIB: u64 = 1 << 20;
 
@@ -72,9 +72,12 @@ pub(super) struct MemcachedConfig {
     /// and a proxy before them that places the keys. `larder`: Larder's own `larder serve`, over the store of `store`.
     pub(super) server: MemcachedProgram,
     /// Of `server=larder`: the store behind the server. An engine alone, such as `memory`, `mmap` or `lmdb`, is a
-    /// temporary store with the size of `m`. A URL has options of its own, with `&` as `%26` and `|` as `%7C`:
-    /// `store=lmdb:/var/lib/cache?sync=group%26size=1g`.
+    /// temporary store with the size of `m`. Options of the store may stand beside it: `store=lmdb&sync=group`. A URL may
+    /// have them itself, with `&` as `%26` and `|` as `%7C`: `store=lmdb:/var/lib/cache?sync=group%26size=1g`.
     pub(super) store: String,
+    /// Options of the store that stand beside it.
+    #[serde(skip)]
+    pub(super) store_options: Vec<(String, String)>,
     /// Memory for the items of each server that is started, as memcached's -m: `64m`, `1g`. A bare number below
     /// 65536 is mebibytes, as for memcached itself. With `server=larder`: the size of a new store, if the store takes a
     /// size and its URL names none.
@@ -195,6 +198,7 @@ impl Default for MemcachedConfig {
         Self {
             server: MemcachedProgram::Memcached,
             store: "memory".into(),
+            store_options: Vec::new(),
             m: ByteSize(64 * MIB),
             item_size: ByteSize(MIB),
             server_threads: 4,
@@ -225,9 +229,12 @@ pub(super) fn schema() -> Schema {
 
 impl MemcachedConfig {
     /// The options of a URL, checked against each other and against whether it names a server.
-    pub(super) fn from_url(url: &StoreUrl) -> Result<Self> {
+    pub(super) fn from_url(url: &StoreUrl, catalog: &Catalog) -> Result<Self> {
         let invalid = |reason: String| Error::InvalidOptions { engine: SCHEME, reason };
-        let mut config: Self = url.options(SCHEME)?;
+        let store_options = larder::options_behind(url, catalog);
+        let is_own = |name: &str| store_options.iter().all(|(of_store, _)| of_store != name);
+        let url = &url.for_engine(url.scheme(), is_own);
+        let mut config = Self { store_options, ..url.options(SCHEME)? };
         let names_servers = !url.hosts().is_empty() || !url.path().is_empty();
         if let Some(name) = FOR_MANAGED.iter().find(|name| url.option(name).is_some())
             && names_servers
@@ -364,7 +371,7 @@ mod tests {
     use super::*;
 
     fn read(url: &str) -> Result<MemcachedConfig> {
-        MemcachedConfig::from_url(&StoreUrl::parse(url).unwrap())
+        MemcachedConfig::from_url(&StoreUrl::parse(url).unwrap(), &Catalog::new(&[]))
     }
 
     #[test]

@@ -14,10 +14,10 @@ use std::time::Duration;
 
 use larder_host::managed::{self, Server};
 use larder_host::scratch::{Place, ScratchDir};
-use larder_store::{Catalog, Engine, Error, Medium, Result, StoreUrl};
+use larder_store::{Catalog, Engine, Error, Medium, OptionDoc, Result, StoreUrl, option_docs};
 
 use super::address::Node;
-use super::config::{MemcachedConfig, MemcachedProgram};
+use super::config::{MemcachedConfig, MemcachedProgram, schema};
 use super::managed::{Started, place_in_pool, socket_node};
 use super::{ENGINE, LARDER, SCHEME, survey, trial};
 use crate::network;
@@ -94,6 +94,20 @@ fn port(output: &str) -> Option<u16> {
     line.rsplit_once(':')?.1.parse().ok()
 }
 
+/// The options of a URL that the store behind the server has, and a client of memcached has not.
+pub(super) fn options_behind(url: &StoreUrl, catalog: &Catalog) -> Vec<(String, String)> {
+    let store = url.option("store").unwrap_or_default();
+    let scheme = store.split(':').next().unwrap_or_default();
+    let Ok(engine) = catalog.find(scheme) else { return Vec::new() };
+    if url.option("server") != Some(MemcachedProgram::Larder.as_str()) {
+        return Vec::new();
+    }
+    let [own, theirs] = [schema(), (engine.options)()].map(|schema| option_docs(&schema));
+    let has = |options: &[OptionDoc], name: &str| options.iter().any(|it| it.name == name);
+    let names = url.option_names().filter(|name| !has(&own, name) && has(&theirs, name));
+    names.filter_map(|name| Some((name.into(), url.option(name)?.into()))).collect()
+}
+
 /// The store behind the servers.
 #[derive(Debug)]
 struct Behind<'a> {
@@ -116,6 +130,10 @@ impl<'a> Behind<'a> {
         if typed == scheme && engine.medium == Medium::Tiers {
             // A stack has no default, and is opened as its example.
             text = engine.example.into();
+        }
+        for (name, value) in &config.store_options {
+            let url = StoreUrl::parse(&text).map_err(named)?;
+            text = format!("{text}{}{name}={}", separator(&text, &url), escaped(value));
         }
         let url = StoreUrl::parse(&text).map_err(named)?;
         let mut behind = Self { text, url, is_scratch, catalog };
@@ -240,10 +258,16 @@ fn separator(text: &str, url: &StoreUrl) -> &'static str {
 
 /// A path as a URL has it.
 fn encoded(path: &Path) -> String {
+    escaped(&path.display().to_string())
+}
+
+/// A text as a part of a URL.
+fn escaped(plain: &str) -> String {
     let mut text = String::new();
-    for letter in path.display().to_string().chars() {
+    for letter in plain.chars() {
         match letter {
             '%' => text.push_str("%25"),
+            '&' => text.push_str("%26"),
             '?' => text.push_str("%3F"),
             '|' => text.push_str("%7C"),
             other => text.push(other),
@@ -263,7 +287,8 @@ mod tests {
     use crate::ENGINES;
 
     fn behind(url: &StoreUrl) -> Result<Behind<'static>> {
-        Behind::of(&MemcachedConfig::from_url(url)?, url.is_scratch(), &ENGINES)
+        let config = MemcachedConfig::from_url(url, &ENGINES)?;
+        Behind::of(&config, url.is_scratch(), &ENGINES)
     }
 
     fn parsed(options: &str) -> StoreUrl {
@@ -282,6 +307,14 @@ mod tests {
             ),
             ("&store=null", "null:"),
             ("&store=lmdb:/tmp/x", "lmdb:/tmp/x"),
+            (
+                "&store=lmdb:/tmp/x&sync=nosync&checkpoint=5m&timeout=9s",
+                "lmdb:/tmp/x?sync=nosync&checkpoint=5m",
+            ),
+            (
+                "&store=lmdb:/tmp/x?size=1m&namespace=a%25%26b",
+                "lmdb:/tmp/x?size=1m&namespace=a%25%26b",
+            ),
             ("&store=memcached&m=1g", "memcached:?m=1073741824"),
             ("&store=tiered:moka:%7Cmemory:", "tiered:moka:|memory:|?room=67108864"),
             (

@@ -46,7 +46,7 @@ const READ_BACK_OF_INNODB: [&str; 3] = ["maxconns", "num_threads", "cas_enabled"
 
 /// Opens the pool that a URL names, or starts one.
 pub(super) fn open(url: &StoreUrl, catalog: &Catalog) -> Result<Arc<dyn Store>> {
-    let config = MemcachedConfig::from_url(url)?;
+    let config = MemcachedConfig::from_url(url, catalog)?;
     let named = Node::from_url(url, config.encryption()?.as_ref())?;
     let mut started = if named.is_empty() {
         managed::start(&config, url, catalog)?
