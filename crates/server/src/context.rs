@@ -108,9 +108,21 @@ impl Shared {
         }
     }
 
-    /// Whether the store may wait for more than a lock, so that assistants call it.
+    /// Whether the store may wait for more than a lock, so that assistants call it at least now and then.
     pub(crate) fn may_wait(&self) -> bool {
-        self.abilities.waits > Waits::Lock
+        self.abilities.reads_wait.max(self.abilities.writes_wait) > Waits::Lock
+    }
+
+    /// What the workers answer themselves.
+    pub(crate) fn scope_of_workers(&self) -> Scope {
+        let Capabilities { reads_wait, writes_wait, .. } = self.abilities;
+        if reads_wait.max(writes_wait) <= Waits::Seldom {
+            Scope::All
+        } else if reads_wait <= Waits::Seldom {
+            Scope::Reads
+        } else {
+            Scope::Nothing
+        }
     }
 
     /// What all connections have waiting, beyond what each may have in any case.
@@ -129,6 +141,16 @@ impl Shared {
     }
 }
 
+/// The requests that a thread answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// Each of them.
+    All,
+    /// Those that only read, or need no store.
+    Reads,
+    Nothing,
+}
+
 /// The longest time of one connection at a store that may wait, before its answers are sent.
 const LONGEST_TURN: Duration = Duration::from_millis(5);
 
@@ -140,6 +162,8 @@ pub(crate) struct Desk {
     pub(crate) shared: Arc<Shared>,
     pub(crate) counts: Arc<Counts>,
     pub(crate) session: Box<dyn Session>,
+    /// The requests that it answers.
+    pub(crate) scope: Scope,
     /// A header that is put together before its place is known.
     pub(crate) header: Vec<u8>,
     /// A value that does not go straight into an answer.
@@ -161,8 +185,9 @@ impl std::fmt::Debug for Desk {
 }
 
 impl Desk {
-    pub(crate) fn new(shared: &Arc<Shared>, thread: usize) -> Result<Self, Error> {
+    pub(crate) fn new(shared: &Arc<Shared>, thread: usize, scope: Scope) -> Result<Self, Error> {
         Ok(Self {
+            scope,
             counts: Arc::clone(&shared.counts[thread]),
             session: shared.store.session()?,
             shared: Arc::clone(shared),

@@ -6,9 +6,10 @@ use larder_protocol::request::{self, Fault, MAX_SHORT_LINE};
 use larder_protocol::{Parsed, binary, meta, text};
 
 use crate::behind::{Behind, Done, VALUE_END};
-use crate::context::Desk;
+use crate::context::{Desk, Scope};
 use crate::counts::Count;
 use crate::latency::Kind;
+use crate::reads::only_reads;
 use crate::slow::log_if_slow;
 use crate::text::Pipelined;
 
@@ -53,6 +54,8 @@ pub(crate) enum Next {
     Send,
     /// The bytes that are left, after other connections had their turn.
     Yield,
+    /// An assistant, which answers what this thread may not.
+    Assistant,
     /// Nothing: the connection ends once its answers have been sent.
     End,
 }
@@ -86,6 +89,12 @@ impl Conversation {
             }
             if desk.turn_is_over() {
                 break;
+            }
+            if desk.scope == Scope::Reads
+                && self.login.is_known
+                && !only_reads(rest, self.is_binary)
+            {
+                return Progress { consumed: at, next: Next::Assistant };
             }
             let together = self.pipelined(rest, most - n_requests, desk, out);
             let n = together.n;

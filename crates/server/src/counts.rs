@@ -32,6 +32,7 @@ pub(crate) enum Count {
     Yields,
     IdleKicks,
     StallKicks,
+    Stalls,
     AuthCmds,
     AuthErrors,
 }

@@ -22,6 +22,7 @@ mod log;
 mod mailbox;
 mod meta;
 mod metrics;
+mod reads;
 mod recaches;
 mod rusage;
 mod server;

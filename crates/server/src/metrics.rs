@@ -147,6 +147,8 @@ fn metrics(shared: &Shared, stats: &Stats) -> String {
             ("reason=\"stalled\"", count(Count::StallKicks)),
         ],
     );
+    let stalls = [("", count(Count::Stalls))];
+    page.counter("larder_stalls_total", "Turns in which the store stalled a worker", &stalls);
     page.gauge("larder_waiting_bytes", "Bytes that wait", shared.waiting_bytes());
     page.counter(
         "larder_network_bytes_total",

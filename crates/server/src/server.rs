@@ -15,7 +15,7 @@ use socket2::Socket;
 
 use crate::Error;
 use crate::assistant::Assistants;
-use crate::context::{Desk, Shared};
+use crate::context::{Desk, Scope, Shared};
 use crate::listen::{Address, Listener, Listeners};
 use crate::mailbox::{Mailbox, Message};
 use crate::metrics::Metrics;
@@ -24,7 +24,7 @@ use crate::stream::Stream;
 use crate::text::flush_if_due;
 use crate::tls::Tls;
 use crate::waker::{self, Waker, Woken};
-use crate::worker::{Hands, Worker};
+use crate::worker::Worker;
 
 /// The time between two looks at what is due.
 const TICK: Duration = Duration::from_millis(500);
@@ -114,10 +114,10 @@ impl Server {
             self.assistants = Some(Assistants::start(shared, n_workers)?);
         }
         for place in 0..n_workers {
-            let hands = match &self.assistants {
-                Some(assistants) => Hands::Assistants(assistants.jobs()),
-                None => Hands::Own(Box::new(Desk::new(shared, place)?)),
-            };
+            let scope = shared.scope_of_workers();
+            let desk = (scope != Scope::Nothing).then(|| Desk::new(shared, place, scope));
+            let jobs = self.assistants.as_ref().map(Assistants::jobs);
+            let hands = (desk.transpose()?.map(Box::new), jobs);
             let (mailbox, woken) = Mailbox::new()?;
             self.mailboxes.push(Arc::clone(&mailbox));
             let worker = Worker::new(shared, hands, (mailbox, woken), place)?;

@@ -139,6 +139,7 @@ const COUNTS: &[(&str, Count)] = &[
     ("auth_errors", Count::AuthErrors),
     ("idle_kicks", Count::IdleKicks),
     ("stall_kicks", Count::StallKicks),
+    ("larder_stalls", Count::Stalls),
     ("bytes_read", Count::BytesRead),
     ("bytes_written", Count::BytesWritten),
 ];

@@ -25,7 +25,8 @@ impl Store for Panics {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { waits: Waits::Disk, ..self.0.capabilities() }
+        let wait = Waits::Disk;
+        Capabilities { reads_wait: wait, writes_wait: wait, ..self.0.capabilities() }
     }
 
     fn session(&self) -> Result<Box<dyn Session>> {

@@ -61,8 +61,10 @@ pub struct Capabilities {
     pub persistent: bool,
     /// Makes room by dropping entries; without it, a full store is an error.
     pub evicts: bool,
-    /// The slowest thing for which a call may wait.
-    pub waits: Waits,
+    /// The slowest thing for which a read may wait: a `get` of one key or of many.
+    pub reads_wait: Waits,
+    /// The slowest thing for which any other call may wait.
+    pub writes_wait: Waits,
     /// From where the same entries can be reached.
     pub reach: Reach,
     /// Longest key, in bytes.
@@ -71,8 +73,8 @@ pub struct Capabilities {
     pub max_value_len: Option<usize>,
 }
 
-/// The slowest thing for which a call may wait. An event loop calls what waits for a lock at most, and leaves the rest to
-/// other threads.
+/// The slowest thing for which a call may wait. An event loop calls what seldom waits for more than a lock, and leaves the
+/// rest to other threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Waits {
@@ -80,6 +82,8 @@ pub enum Waits {
     Never,
     /// For a lock, which other threads and processes hold for a moment.
     Lock,
+    /// Mostly for a lock only. For a disk where the system's page cache lacks a page, or has too many that are not written.
+    Seldom,
     /// For a disk.
     Disk,
     /// For an answer of another process, on this host or another.

@@ -366,7 +366,8 @@ impl Store for MemcachedStore {
             persistent: false,
             evicts: able.evicts
                 && self.info.settings.get("evictions").is_none_or(|setting| setting != "off"),
-            waits: Waits::Network,
+            reads_wait: Waits::Network,
+            writes_wait: Waits::Network,
             reach,
             max_key_len: Some(able.max_key_len),
             max_value_len: shared.max_value_len().filter(|_| able.tells_limit),

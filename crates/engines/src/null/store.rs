@@ -72,7 +72,8 @@ impl Store for NullStore {
             batch_write: true,
             pipeline: true,
             forks: true,
-            waits: Waits::Never,
+            reads_wait: Waits::Never,
+            writes_wait: Waits::Never,
             clear: true,
             ..Capabilities::default()
         }

@@ -313,7 +313,8 @@ impl Store for RedisStore {
             persistent: !shared.is_managed() && self.info.durability > Durability::Volatile,
             evicts: setting("maxmemory-policy").starts_with("allkeys")
                 && setting("maxmemory") != "0",
-            waits: Waits::Network,
+            reads_wait: Waits::Network,
+            writes_wait: Waits::Network,
             reach: if is_host { Reach::Host } else { Reach::Network },
             max_key_len: Some(shared.longest_string()),
             max_value_len: Some(shared.longest_string()),

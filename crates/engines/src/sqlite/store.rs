@@ -173,7 +173,8 @@ impl Store for SqliteStore {
         Capabilities {
             persistent: true,
             evicts: true,
-            waits: Waits::Disk,
+            reads_wait: Waits::Disk,
+            writes_wait: Waits::Disk,
             reach: Reach::Host,
             ..ours
         }

@@ -19,6 +19,8 @@ pub(super) fn combined(tiers: &[Capabilities], cap: Option<Duration>) -> Capabil
     let steps = tiers.iter().map(|tier| tier.ttl_resolution).max().unwrap_or_default();
     let mute = tiers.iter().skip(1).filter(|tier| hides_ttl(tier));
     let late: Duration = mute.filter_map(|_| cap).sum();
+    let above = &tiers[..tiers.len().saturating_sub(1)];
+    let slowest_read = tiers.iter().map(|tier| tier.reads_wait).max().unwrap_or_default();
     Capabilities {
         ttl: all(|tier| tier.ttl),
         ttl_resolution: steps + late,
@@ -33,7 +35,14 @@ pub(super) fn combined(tiers: &[Capabilities], cap: Option<Duration>) -> Capabil
         // A child would not see what its parent writes above, and a lock of a stack may be held by a thread that it lacks.
         forks: false,
         clear: all(|tier| tier.clear),
-        waits: tiers.iter().map(|tier| tier.waits).max().unwrap_or_default(),
+        // A read fills the tiers above the one that has the value.
+        reads_wait: above
+            .iter()
+            .map(|tier| tier.writes_wait)
+            .max()
+            .unwrap_or_default()
+            .max(slowest_read),
+        writes_wait: tiers.iter().map(|tier| tier.writes_wait).max().unwrap_or_default(),
         ..lowest
     }
 }
@@ -106,7 +115,8 @@ mod tests {
         clear: true,
         persistent: false,
         evicts: true,
-        waits: larder_store::Waits::Network,
+        reads_wait: larder_store::Waits::Network,
+        writes_wait: larder_store::Waits::Network,
         reach: larder_store::Reach::Network,
         max_key_len: Some(250),
         max_value_len: Some(1 << 20),

@@ -13,7 +13,7 @@ use crate::conversation::ANSWER_BYTES;
 use crate::counts::Count;
 
 /// Keys that are looked up together.
-pub(super) const TOGETHER: usize = 16;
+pub(crate) const TOGETHER: usize = 16;
 
 /// Keys of one request that are answered before other connections have their turn.
 const A_TURN: usize = 1024;

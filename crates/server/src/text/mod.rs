@@ -10,7 +10,7 @@ mod stats;
 mod touch;
 
 pub(crate) use flush_all::{flush, flush_if_due};
-pub(crate) use get::{Pipelined, get_apart, pipelined};
+pub(crate) use get::{Pipelined, TOGETHER, get_apart, pipelined};
 pub(crate) use incr::count;
 pub(crate) use log_in::{MAX_LOGIN_LEN, log_in};
 pub(crate) use set::{

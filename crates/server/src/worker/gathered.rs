@@ -7,8 +7,9 @@ use std::time::Instant;
 
 use larder_protocol::text::get::parse_single;
 
-use super::{Hands, READ_BYTES, Worker};
+use super::{READ_BYTES, Worker};
 use crate::connection::Read;
+use crate::context::Scope;
 use crate::conversation::{Next, Progress};
 use crate::counts::Count;
 use crate::latency::Kind;
@@ -138,7 +139,7 @@ impl Worker {
 
     /// Answers connections that ask for one key, by one call of the store, and leaves the others.
     fn answer_reads(&mut self, buffer: &[u8], requests: &mut Vec<(u64, Range<usize>)>) {
-        let Hands::Own(desk) = &mut self.hands else { return };
+        let Some(desk) = self.hands.desk() else { return };
         // A log of slow requests times each alone.
         if desk.logs_slow() || desk.value_len > LONG {
             return;
@@ -168,8 +169,8 @@ impl Worker {
 
     /// Answers connections that store one value, by one call of the store, and leaves the others.
     fn answer_writes(&mut self, buffer: &[u8], requests: &mut Vec<(u64, Range<usize>)>) {
-        let Hands::Own(desk) = &mut self.hands else { return };
-        if desk.logs_slow() {
+        let Some(desk) = self.hands.desk() else { return };
+        if desk.logs_slow() || desk.scope != Scope::All {
             return;
         }
         let mut sets = [None; MOST];
@@ -192,7 +193,7 @@ impl Worker {
 
     /// Answers what a connection has sent, and keeps what is not answered yet.
     fn answer_read(&mut self, token: u64, read: &[u8]) {
-        let Hands::Own(desk) = &mut self.hands else { return };
+        let Some(desk) = self.hands.desk() else { return };
         let waiting = &self.shared.waiting[self.place];
         let Some(connection) = self.slots.find(token) else { return };
         let begin = self.answers.len();

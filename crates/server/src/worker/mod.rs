@@ -2,18 +2,18 @@
 
 mod ending;
 mod gathered;
+mod hands;
 
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use larder_host::epoll::{Epoll, Event, Events, READABLE, WRITABLE};
 
-use crate::assistant::Job;
+use crate::assistant::{Job, Jobs};
 use crate::connection::{Connection, Read, Sent};
 use crate::context::{Desk, Shared};
 use crate::conversation::{Conversation, Next, Progress};
@@ -24,6 +24,7 @@ use crate::stream::Stream;
 use crate::waiting::Waiting;
 use crate::waker::Woken;
 use gathered::Gathered;
+use hands::Hands;
 
 /// Bytes that are read at once.
 const READ_BYTES: usize = 64 << 10;
@@ -39,15 +40,6 @@ const STALL_MS: u64 = 1000;
 
 /// The token of the mailbox.
 const WOKEN: u64 = u64::MAX;
-
-/// The threads that call the store.
-#[derive(Debug)]
-pub(crate) enum Hands {
-    /// The worker itself.
-    Own(Box<Desk>),
-    /// Assistants, because the store may wait.
-    Assistants(Sender<Job>),
-}
 
 /// A worker.
 #[derive(Debug)]
@@ -76,17 +68,18 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// A worker without connections. `place` is its place among the workers, and that of its counters.
+    /// A worker without connections, with its own desk, or the way to assistants, or both. `place` is its place among the
+    /// workers, and that of its counters.
     pub(crate) fn new(
         shared: &Arc<Shared>,
-        hands: Hands,
+        (desk, jobs): (Option<Box<Desk>>, Option<Arc<Jobs>>),
         (mailbox, woken): (Arc<Mailbox>, Woken),
         place: usize,
     ) -> io::Result<Self> {
         let epoll = Epoll::new()?;
         epoll.watch(woken.as_fd(), WOKEN, 0, READABLE)?;
         Ok(Self {
-            hands,
+            hands: Hands::new(desk, jobs),
             mailbox,
             woken,
             counts: Arc::clone(&shared.counts[place]),
@@ -132,6 +125,7 @@ impl Worker {
         let now_ms = u64::try_from(now_ms).unwrap_or(u64::MAX);
         let is_new_second = now_ms / 1000 != self.now_ms / 1000;
         self.now_ms = now_ms;
+        self.hands.begin(now_ms);
         if is_new_second {
             self.end_idle();
         }
@@ -150,6 +144,9 @@ impl Worker {
                 connection.is_queued = false;
                 self.go_on(token);
             }
+        }
+        if self.hands.end(now_ms) {
+            self.counts.add_one(Count::Stalls);
         }
         Ok(())
     }
@@ -182,7 +179,7 @@ impl Worker {
         if connection.has_kept() {
             self.send_kept(token);
         } else if event.can_read {
-            if connection.input.is_empty() && matches!(self.hands, Hands::Own(_)) {
+            if connection.input.is_empty() && self.hands.has_desk() {
                 self.gather(token);
             } else {
                 self.read(token);
@@ -210,7 +207,7 @@ impl Worker {
         let Some(connection) = self.slots.find(token) else { return };
         if !connection.input.is_empty() {
             self.read_more(token);
-        } else if matches!(self.hands, Hands::Own(_)) {
+        } else if self.hands.has_desk() {
             self.gather(token);
             self.answer_gathered();
         } else {
@@ -269,15 +266,16 @@ impl Worker {
         if connection.input.is_empty() {
             return self.watch(token);
         }
-        match &self.hands {
-            Hands::Own(_) => self.answer(token),
-            Hands::Assistants(_) => self.send_away(token),
+        if self.hands.has_desk() {
+            self.answer(token);
+        } else {
+            self.send_away(token);
         }
     }
 
     /// Answers the requests in the input of a connection.
     fn answer(&mut self, token: u64) {
-        let Hands::Own(desk) = &mut self.hands else { return };
+        let Some(desk) = self.hands.desk() else { return };
         let Some(connection) = self.slots.find(token) else { return };
         let mut answers = std::mem::take(&mut self.answers);
         answers.clear();
@@ -307,6 +305,11 @@ impl Worker {
         }
         match next {
             Next::End => connection.is_ending = true,
+            Next::Assistant => {
+                if !connection.has_kept() {
+                    return self.send_away(token);
+                }
+            }
             Next::Yield | Next::Send => {
                 if !connection.has_kept() {
                     connection.is_queued = true;
@@ -418,16 +421,13 @@ impl Worker {
             conversation: std::mem::take(&mut connection.conversation),
             input: std::mem::take(&mut connection.input),
             answers: Vec::new(),
+            answered: 0,
             progress: None,
             from: Arc::clone(&self.mailbox),
         };
         connection.is_away = true;
         self.watch(token);
-        if let Hands::Assistants(jobs) = &self.hands
-            && jobs.send(job).is_err()
-        {
-            self.dismiss(token);
-        }
+        self.hands.send(job);
     }
 
     /// Takes the answers of an assistant.

@@ -128,7 +128,8 @@ impl Store for MapStore {
             tokens: true,
             pipeline: true,
             clear: true,
-            waits: Waits::Lock,
+            reads_wait: Waits::Lock,
+            writes_wait: Waits::Lock,
             max_key_len: Some(MAX_KEY_LEN),
             ..Capabilities::default()
         }
