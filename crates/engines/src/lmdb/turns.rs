@@ -57,6 +57,8 @@ pub(super) struct Turns {
 struct Queue {
     waiting: VecDeque<Posted>,
     is_led: bool,
+    /// The leader waits for more writes.
+    is_patient: bool,
     /// The number of writes that shared the last transaction.
     n_last: usize,
 }
@@ -115,8 +117,12 @@ impl Turns {
         let mut queue = self.queue();
         queue.waiting.push_back(posted);
         let leads = !std::mem::replace(&mut queue.is_led, true);
+        let is_awaited = queue.is_patient;
         drop(queue);
-        self.posted.notify_one();
+        // A notification costs a call of the system, even if no thread waits for it.
+        if is_awaited {
+            self.posted.notify_one();
+        }
         if !leads {
             loop {
                 match slot.state.load(Ordering::Acquire) {
@@ -166,9 +172,11 @@ impl Turns {
         let mut queue = self.queue();
         if !self.patience.is_zero() && queue.waiting.len() < queue.n_last {
             let n_last = queue.n_last;
+            queue.is_patient = true;
             let is_short = |queue: &mut Queue| queue.waiting.len() < n_last;
             let waited = self.posted.wait_timeout_while(queue, self.patience, is_short);
             queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+            queue.is_patient = false;
         }
         let mut taken: Vec<Posted> = Vec::new();
         let mut sum = Weight { entries: 0, bytes: 0 };
