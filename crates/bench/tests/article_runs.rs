@@ -7,6 +7,7 @@
 mod support;
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -15,7 +16,7 @@ use larder_analysis::check::CHECKS;
 use larder_bench::{BUILT_IN, Permissions, Plan, Scenario, Silent, compare, guest};
 use larder_engines::ENGINES;
 use larder_report::{ArticleForm, Cell, Check, Operation, PointValue, ReasonKind, Run, Severity};
-use larder_store::{Catalog, Source};
+use larder_store::Catalog;
 use larder_testkit::{has_perl_modules, has_php_extensions, has_program, may_mount, trial_where};
 use larder_workload::WorkloadSpec;
 use libtest_mimic::{Arguments, Trial};
@@ -25,6 +26,10 @@ const CATALOG: Catalog = ENGINES.with_guests(guest::GUESTS);
 
 fn main() -> ExitCode {
     larder_host::relay::serve_if_asked();
+    if std::env::var_os(OWN_PROGRAM).is_none() {
+        // SAFETY: no other thread runs yet.
+        unsafe { std::env::set_var(OWN_PROGRAM, larder_of_this_build()) };
+    }
     let mut trials = vec![
         trial_where(|| Ok(()), "all_forms_of_all_scenarios_can_be_planned", forms),
         trial_where(php, "a000_as_published_drops_refuses_and_fills", a000_published),
@@ -101,11 +106,19 @@ fn java() -> Result<(), String> {
     databases()
 }
 
+/// The variable that names the program with `larder serve`.
+const OWN_PROGRAM: &str = "LARDER_PROGRAM";
+
+/// The program `larder` of the build that this test is of. A run of all tests of the workspace builds it.
+fn larder_of_this_build() -> PathBuf {
+    let this = std::env::current_exe().unwrap();
+    this.ancestors().nth(2).unwrap().join("larder")
+}
+
 /// Whether the programs of A004 are there.
 fn engines() -> Result<(), String> {
     let recipes = ["memcached", "bdb"].map(|engine| ENGINES.find(engine).unwrap().recipes);
-    let mut others = recipes.into_iter().flatten().filter(|recipe| recipe.source != Source::Own);
-    others.try_for_each(has_program)
+    recipes.into_iter().flatten().try_for_each(has_program)
 }
 
 /// Whether the programs of A002 and A003 are there.

