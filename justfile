@@ -46,7 +46,7 @@ verdicts *arguments:
 torture seconds='300':
     LARDER_TORTURE={{ seconds }} cargo test --release -p larder-segment --test torture
 
-# A thousand kills of `larder serve mmap:…` under load: each next server must have what was acknowledged. The time until it is
+# A thousand kills of `larder serve` over each store of files, under load: each next server must have what was acknowledged. The time until it is
 # warm is printed
 kills number='1000':
     LARDER_KILLS={{ number }} cargo test --release -p larder --test kills

@@ -1,11 +1,11 @@
-//! `larder serve mmap:…` is killed with SIGKILL under load and started anew over the same file, many times.
+//! `larder serve` over a store of files is killed with SIGKILL under load and started anew over the same files, many times.
 //!
 //! Writers change their keys over connections. Each writer keeps in its books the state that was last acknowledged for
 //! each key, and the states that it has sent since. After each kill all keys are read. A key must have its acknowledged
 //! state or one of those in flight: no value may be wrong, older, or missing.
 //!
-//! Half of the kills happen while a second process has the file open. Then the next server takes over the locks of the
-//! dead one; otherwise it is alone, and makes them anew. Some servers are also killed while they open the file.
+//! Half of the kills happen while a second process has the files open. Then the next server takes over the locks of the
+//! dead one; otherwise it is alone, and makes them anew. Some servers are also killed while they open the files.
 //!
 //! The time from each start to the first right answer is printed and not judged, because it is the machine's as well.
 //! `LARDER_KILLS=1000` kills so many times.
@@ -40,8 +40,14 @@ use server::{Place, Server};
 use values::{KEYS, WRITERS, name, named};
 use writer::{Shared, Writer};
 
-/// The kills of the short form.
-const SHORT: usize = 15;
+/// The stores: the URL without its path, its options, and the kills of the short form. A write that is synced takes long.
+const STORES: [(&str, &str, usize); 5] = [
+    ("mmap", "size=64m", 15),
+    ("lmdb", "sync=nosync&checkpoint=20ms&size=64m", 5),
+    ("lmdb", "sync=group&size=64m", 2),
+    ("lmdb", "sync=each&size=64m", 1),
+    ("file", "size=64m", 2),
+];
 
 /// Before a kill there are this many answers, doubled up to so many times, and at most as many again.
 const ANSWERS: u64 = 100;
@@ -53,28 +59,35 @@ const TOGETHER: usize = 40;
 fn main() -> ExitCode {
     let asked = std::env::var("LARDER_KILLS").ok();
     let asked = asked.map(|text| text.parse().expect("LARDER_KILLS: a number of kills"));
-    let n_kills = asked.unwrap_or(SHORT);
-    let name = "a_server_over_a_shared_file_keeps_what_it_acknowledged_however_often_it_is_killed";
-    let trial = Trial::test(name, move || {
-        survive(n_kills);
-        Ok(())
+    let trials = STORES.map(|(scheme, options, short)| {
+        let n_kills = asked.unwrap_or(short);
+        Trial::test(
+            format!("a_killed_server_keeps_what_it_acknowledged::{scheme}_{options}"),
+            move || {
+                survive(scheme, options, n_kills);
+                Ok(())
+            },
+        )
     });
-    libtest_mimic::run(&Arguments::from_args(), vec![trial]).exit_code()
+    // One at a time: a port that is free between two servers is no other trial's.
+    let arguments = Arguments { test_threads: Some(1), ..Arguments::from_args() };
+    libtest_mimic::run(&arguments, trials.into()).exit_code()
 }
 
 /// Kills servers so many times, or until a fault is found, and prints what came of it.
-fn survive(n_kills: usize) {
+fn survive(scheme: &str, options: &str, n_kills: usize) {
     let shared = Path::new("/dev/shm");
-    let parent = if shared.is_dir() { shared.into() } else { std::env::temp_dir() };
+    let is_shared = scheme == "mmap" && shared.is_dir();
+    let parent = if is_shared { shared.into() } else { std::env::temp_dir() };
     let folder = ScratchDir::create_in("kills", &parent).unwrap();
-    let mut run = Run::new(Place::new(folder.path()));
+    let mut run = Run::new(Place::new(folder.path(), scheme, options));
     let mut server = run.place.start();
     drop(server.connect(run.place.port));
     while run.figures.kills < n_kills && run.figures.faults.is_empty() {
         server = run.kill_and_restart(server);
     }
     run.figures.evictions = evictions(&mut server.connect(run.place.port)).unwrap();
-    println!("{}", run.figures);
+    println!("{scheme}:?{options}\n{}", run.figures);
     assert!(run.figures.faults.is_empty(), "the answers above are not right");
     assert!(run.figures.changes > 0, "nothing was changed");
     assert!(run.figures.entries > 0, "nothing was kept");
@@ -235,7 +248,7 @@ impl Run {
     }
 }
 
-/// The entries that the region has evicted, of which there should be none.
+/// The entries that the store has evicted, of which there should be none.
 fn evictions(client: &mut Client) -> io::Result<u64> {
     client.send(b"stats\r\n")?;
     let mut evictions = 0;

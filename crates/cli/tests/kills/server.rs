@@ -1,4 +1,4 @@
-//! `larder serve` over a file, and its end by SIGKILL.
+//! `larder serve` over a store of files, and its end by SIGKILL.
 
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, TcpListener};
@@ -25,9 +25,9 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// A file in a folder, and a port that stays free between two servers.
-    pub(crate) fn new(folder: &Path) -> Self {
-        let url = format!("mmap:{}?size=64m", folder.join("cache").display());
+    /// A store in a folder, and a port that stays free between two servers.
+    pub(crate) fn new(folder: &Path, scheme: &str, options: &str) -> Self {
+        let url = format!("{scheme}:{}?{options}", folder.join("cache").display());
         Self { folder: folder.into(), url, port: port() }
     }
 
