@@ -62,6 +62,19 @@ impl Durability {
             Self::FsyncEach => "fsync-each",
         }
     }
+
+    /// What becomes of an acknowledged write, as the end of a sentence.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Unacknowledged => "may be lost before it arrives",
+            Self::Volatile => "is lost when the process that holds it ends",
+            Self::OsCache => "survives the end of the process, not a loss of power",
+            Self::FsyncBatch => {
+                "survives a loss of power, but for a window that the store's options tell"
+            }
+            Self::FsyncEach => "survives a loss of power",
+        }
+    }
 }
 
 /// The owner of the process that holds the data of a store.

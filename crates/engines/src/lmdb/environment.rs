@@ -104,11 +104,13 @@ impl Environment {
         }
         close_inherited(&folder)?;
         let file = open_lock_file(&folder.join(WRITER_FILE)).map_err(failed)?;
+        let held = Held::take(&file).map_err(failed)?;
         if place.is_kept() {
-            let _held = Held::take(&file).map_err(failed)?;
             class::recover(&folder).map_err(failed)?;
         }
-        let env = open_env(&folder, config).map_err(|error| in_words(&folder, None, error))?;
+        let opened = open_env(&folder, config).and_then(|env| settle(&env).map(|()| env));
+        let env = opened.map_err(|error| in_words(&folder, None, error))?;
+        drop(held);
         let class = place.is_kept().then(|| Class::new(&folder, config.sync.is_synced()));
         let environment = Arc::new(Self {
             env: Arc::new(env),
@@ -217,7 +219,20 @@ impl Environment {
         if !self.place.is_kept() {
             return Ok(());
         }
-        self.env.force_sync().map_err(|error| self.error(error))
+        let synced = self.env.force_sync().and_then(|()| self.leave());
+        synced.map_err(|error| self.error(error))
+    }
+
+    /// Ends the part of this process in writing. Its next write begins it again.
+    fn leave(&self) -> heed::Result<()> {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let Writer { file, class, upkeep, has_begun } = &mut *writer;
+        *has_begun = false;
+        // Its thread ends, and with it its use of the environment.
+        drop(upkeep.take());
+        let Some(class) = class else { return Ok(()) };
+        let _held = Held::take(file)?;
+        class.leave(|| self.env.force_sync())
     }
 
     /// An error of LMDB as a message.
@@ -228,15 +243,8 @@ impl Environment {
 
 impl Drop for Environment {
     fn drop(&mut self) {
-        let writer = self.writer.get_mut().unwrap_or_else(PoisonError::into_inner);
-        // Its thread ends, and with it its use of the environment.
-        drop(writer.upkeep.take());
-        if let Some(class) = &mut writer.class
-            && let Ok(_held) = Held::take(&writer.file)
-        {
-            // Where it fails, the mark stays, and after a loss of power the last checkpoint counts.
-            let _ = class.leave(|| self.env.force_sync());
-        }
+        // Where it fails, the mark stays, and after a loss of power the last checkpoint counts.
+        let _ = self.leave();
     }
 }
 
@@ -289,6 +297,12 @@ fn open_env(folder: &Path, config: &LmdbConfig) -> heed::Result<Env> {
     }
     env.clear_stale_readers()?;
     Ok(env)
+}
+
+/// Finishes what a writer that was killed has left: its last transaction counts at once, or not at all. Otherwise it would
+/// begin to count with the next write.
+fn settle(env: &Env) -> heed::Result<()> {
+    env.write_txn().map(heed::RwTxn::abort)
 }
 
 fn open_lock_file(path: &Path) -> io::Result<File> {

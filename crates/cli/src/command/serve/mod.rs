@@ -13,7 +13,7 @@ use std::thread;
 
 use clap::Args;
 use larder_server::{Address, Level, Listeners, LogFormat, Order, Remote, Server, Settings};
-use larder_store::{ByteSize, Reach, Span, StoreUrl};
+use larder_store::{ByteSize, Durability, Reach, Span, StoreUrl};
 use sd_notify::NotifyState;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
@@ -137,6 +137,7 @@ fn serve(arguments: &Arguments) -> anyhow::Result<Exit> {
     options::change_user(arguments.user.as_deref())?;
     let store = open(&url)?;
     let is_shared = store.capabilities().reach > Reach::Process;
+    let durability = store.info().durability;
     let is_guarded = settings.users.is_some();
     let server = Server::start(store, listeners, settings)?;
     let pidfile = arguments.pidfile.as_deref().map(options::PidFile::write).transpose()?;
@@ -150,6 +151,11 @@ fn serve(arguments: &Arguments) -> anyhow::Result<Exit> {
         };
         let message = format!("serving {shown} on {address}{tls}{open}");
         log.say(Level::Info, "serving", &message, &[("store", &shown), ("address", address)]);
+    }
+    if durability > Durability::Volatile {
+        let class = durability.as_str();
+        let message = format!("an acknowledged write {} ({class})", durability.meaning());
+        log.say(Level::Info, "durability", &message, &[("class", &class)]);
     }
     if let Some(address) = server.metrics() {
         let message = format!("metrics are at http://{address}/metrics");
