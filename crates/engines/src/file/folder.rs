@@ -240,7 +240,7 @@ fn make_format(path: &Path, depth: u8) -> Result<u8> {
     let temporary = path.join(OsStr::from_bytes(Temporary::new().name.to_bytes()));
     let made = DirBuilder::new().mode(0o700).recursive(true).create(path.join("tmp"));
     let written = made
-        .and_then(|()| fs::write(&temporary, format!("{FORMAT}\ndepth {depth}\n")))
+        .and_then(|()| write_synced(&temporary, &format!("{FORMAT}\ndepth {depth}\n")))
         .and_then(|()| fs::hard_link(&temporary, path.join("format")));
     // Where this fails, the next open sweeps the file.
     let _ = fs::remove_file(&temporary);
@@ -252,6 +252,13 @@ fn make_format(path: &Path, depth: u8) -> Result<u8> {
     }
     let text = read_format(path).map_err(|error| failed("reading", error))?;
     text.and_then(|text| parse_format(&text)).ok_or_else(|| foreign(path))
+}
+
+/// Writes a file and waits for the disk, whatever the options say: with an empty `format`, all entries of the store would be
+/// refused after a loss of power.
+fn write_synced(path: &Path, text: &str) -> io::Result<()> {
+    fs::write(path, text)?;
+    File::open(path)?.sync_all()
 }
 
 fn foreign(path: &Path) -> Error {
