@@ -51,6 +51,11 @@ torture seconds='300':
 kills number='1000':
     LARDER_KILLS={{ number }} cargo test --release -p larder --test kills
 
+# Two hundred losses of power for each class of durability, in which a disk keeps what it likes of unsynced writes: each store
+# must keep its promise. The changes that it lost are printed
+power number='200':
+    LARDER_POWER={{ number }} cargo test -p larder-engines --test power
+
 # Every article at its short length: as published it must fire the checks that its scenario names, and as corrected no
 # check of severity error; an hour and a half or more
 articles:
