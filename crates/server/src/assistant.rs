@@ -1,113 +1,62 @@
 //! Threads that call a store that may wait, so that no worker waits and no connection waits for another's.
+//!
+//! Plain sets that wait together are stored by one call, where the store has one commit or one request for many entries.
+//! The more the store is behind, the more sets a call has.
 
-use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::context::{Desk, Scope, Shared};
-use crate::conversation::{Conversation, Progress};
+use crate::context::{Desk, Shared};
+use crate::conversation::{Next, Progress};
 use crate::latency::Kind;
-use crate::mailbox::{Mailbox, Message};
-use crate::text::{self, TOGETHER};
+use crate::queue::{Job, MOST, Queue};
+use crate::text::{self, Whole};
 
 /// The time between two attempts to get a session.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The requests of one connection, on their way to an assistant and back.
-#[derive(Debug)]
-pub(crate) struct Job {
-    /// The connection.
-    pub(crate) token: u64,
-    pub(crate) conversation: Conversation,
-    pub(crate) input: Vec<u8>,
-    pub(crate) answers: Vec<u8>,
-    /// Bytes at the beginning of the input that are answered.
-    pub(crate) answered: usize,
-    /// `None` before the assistant is done, and where it failed.
-    pub(crate) progress: Option<Progress>,
-    /// The worker that has the connection.
-    pub(crate) from: Arc<Mailbox>,
-}
-
-/// The requests that wait for an assistant.
-#[derive(Debug, Default)]
-pub(crate) struct Jobs {
-    waiting: Mutex<Waiting>,
-    came: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct Waiting {
-    jobs: VecDeque<Job>,
-    /// No more will come.
-    is_over: bool,
-}
-
-impl Jobs {
-    /// Adds requests behind those that wait.
-    pub(crate) fn add(&self, job: Job) {
-        self.waiting().jobs.push_back(job);
-        self.came.notify_one();
-    }
-
-    /// Waits for requests and takes the first; with it those behind it for as long as `goes_along` holds for each, at most
-    /// `most` in all. `None` once there are none and no more will come.
-    fn take(&self, most: usize, goes_along: impl Fn(&Job) -> bool) -> Option<Vec<Job>> {
-        let is_idle = |waiting: &mut Waiting| waiting.jobs.is_empty() && !waiting.is_over;
-        let waiting = self.came.wait_while(self.waiting(), is_idle);
-        let mut waiting = waiting.unwrap_or_else(PoisonError::into_inner);
-        let first = waiting.jobs.pop_front()?;
-        let n = if goes_along(&first) {
-            waiting.jobs.iter().take(most - 1).take_while(|job| goes_along(job)).count()
-        } else {
-            0
-        };
-        Some(std::iter::once(first).chain(waiting.jobs.drain(..n)).collect())
-    }
-
-    fn end(&self) {
-        self.waiting().is_over = true;
-        self.came.notify_all();
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// The threads, and where they get their work.
 #[derive(Debug)]
 pub(crate) struct Assistants {
-    jobs: Arc<Jobs>,
+    queue: Arc<Queue>,
     threads: Vec<JoinHandle<()>>,
-}
-
-impl Drop for Assistants {
-    fn drop(&mut self) {
-        self.jobs.end();
-    }
 }
 
 impl Assistants {
     /// Starts the threads. `first` is the place of the first one's counters.
     pub(crate) fn start(shared: &Arc<Shared>, first: usize) -> Result<Self, crate::Error> {
-        let mut assistants = Self { jobs: Arc::default(), threads: Vec::new() };
+        let mut started = Self { queue: Arc::default(), threads: Vec::new() };
         for i in 0..shared.settings.assistants.get() {
-            let desk = Desk::new(shared, first + i, Scope::All)?;
-            let jobs = Arc::clone(&assistants.jobs);
-            let name = format!("assistant {i}");
-            let thread = thread::Builder::new().name(name);
-            assistants.threads.push(thread.spawn(move || work(desk, first + i, &jobs))?);
+            match started.start_one(shared, i, first + i) {
+                Ok(thread) => started.threads.push(thread),
+                Err(error) => {
+                    let _ = started.finish();
+                    return Err(error);
+                }
+            }
         }
-        Ok(assistants)
+        Ok(started)
     }
 
-    pub(crate) fn jobs(&self) -> Arc<Jobs> {
-        Arc::clone(&self.jobs)
+    fn start_one(
+        &self,
+        shared: &Arc<Shared>,
+        i: usize,
+        place: usize,
+    ) -> Result<JoinHandle<()>, crate::Error> {
+        let assistant = Assistant { desk: Desk::of_assistant(shared, place)?, place };
+        let queue = Arc::clone(&self.queue);
+        let thread = thread::Builder::new().name(format!("assistant {i}"));
+        Ok(thread.spawn(move || assistant.work(&queue))?)
+    }
+
+    /// Where they get their work.
+    pub(crate) fn queue(&self) -> Arc<Queue> {
+        Arc::clone(&self.queue)
     }
 
     /// Whether a thread has ended, which none does while the server runs.
@@ -115,10 +64,10 @@ impl Assistants {
         self.threads.iter().any(JoinHandle::is_finished)
     }
 
-    /// Waits for the threads, once no worker sends requests any more.
-    pub(crate) fn finish(mut self) -> io::Result<()> {
-        self.jobs.end();
-        for thread in std::mem::take(&mut self.threads) {
+    /// Ends the threads, once no worker gives them work any more.
+    pub(crate) fn finish(self) -> io::Result<()> {
+        self.queue.close();
+        for thread in self.threads {
             thread
                 .join()
                 .map_err(|_| io::Error::other("a thread that calls the store has failed"))?;
@@ -127,81 +76,110 @@ impl Assistants {
     }
 }
 
-fn work(mut desk: Desk, place: usize, jobs: &Jobs) {
-    while let Some(mut taken) = jobs.take(TOGETHER, |job| is_whole_set(job, &desk)) {
-        if desk.shared.is_over.load(Ordering::Relaxed) {
-            continue;
+/// One of the threads.
+struct Assistant {
+    desk: Desk,
+    /// The place of its counters.
+    place: usize,
+}
+
+impl Assistant {
+    fn work(mut self, queue: &Queue) {
+        let mut jobs = Vec::new();
+        while queue.take(&mut jobs) {
+            if self.desk.shared.is_over.load(Ordering::Relaxed) {
+                jobs.clear();
+            }
+            if !self.store_together(&mut jobs) || !jobs.drain(..).all(|job| self.go_on(job)) {
+                return;
+            }
         }
+    }
+
+    /// Stores what several jobs begin with, and sends back those that ask for nothing else. `false` once the server is over.
+    fn store_together(&mut self, jobs: &mut Vec<Job>) -> bool {
+        if jobs.len() < 2 {
+            return true;
+        }
+        let desk = &mut self.desk;
         // A store that panics costs these clients their connections, and this thread its session.
-        let done = catch_unwind(AssertUnwindSafe(|| store_together(&mut taken, &mut desk)));
-        let mut has_failed = done.is_err();
-        for mut job in taken {
-            if !has_failed {
-                has_failed =
-                    catch_unwind(AssertUnwindSafe(|| advance(&mut job, &mut desk))).is_err();
-            }
-            if has_failed {
-                // The last of them is not whole.
-                job.answers.clear();
-                job.progress = None;
-            }
-            let from = Arc::clone(&job.from);
-            from.send(Message::Back(Box::new(job)));
+        if catch_unwind(AssertUnwindSafe(|| store_together(jobs, desk))).is_err() {
+            jobs.drain(..).for_each(Job::fail);
+            return self.renew();
         }
-        if has_failed {
-            let Some(new) = new_desk(&Arc::clone(&desk.shared), place) else { return };
-            // What a session leaves behind may panic, too.
-            let broken = std::mem::replace(&mut desk, new);
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(broken)));
+        let is_done = |job: &mut Job| job.n_stored() == job.input.len();
+        jobs.extract_if(.., is_done).for_each(Job::send_back);
+        true
+    }
+
+    /// Answers the requests of one connection that are left. `false` once the server is over.
+    fn go_on(&mut self, mut job: Job) -> bool {
+        let begin = job.n_stored();
+        let Job { conversation, input, answers, .. } = &mut job;
+        let desk = &mut self.desk;
+        // A store that panics costs one client its connection, and this thread its session.
+        let progress =
+            catch_unwind(AssertUnwindSafe(|| conversation.advance(&input[begin..], desk, answers)));
+        let Ok(Progress { consumed, next }) = progress else {
+            job.fail();
+            return self.renew();
+        };
+        job.progress = Some(Progress { consumed: begin + consumed, next });
+        job.send_back();
+        true
+    }
+
+    /// Takes a new desk after the store has panicked; `false` once the server is over.
+    fn renew(&mut self) -> bool {
+        let shared = Arc::clone(&self.desk.shared);
+        loop {
+            if shared.is_over.load(Ordering::Relaxed) {
+                return false;
+            }
+            if let Ok(new) = Desk::of_assistant(&shared, self.place) {
+                // What a session leaves behind may panic, too.
+                let broken = std::mem::replace(&mut self.desk, new);
+                let _ = catch_unwind(AssertUnwindSafe(|| drop(broken)));
+                return true;
+            }
+            thread::sleep(PAUSE);
         }
     }
 }
 
-/// Whether a plain set stands first, whose value can be stored together with those of other connections.
-fn is_whole_set(job: &Job, desk: &Desk) -> bool {
-    desk.shared.abilities.batch_write
-        && !desk.logs_slow()
-        && job.conversation.takes_any_request()
-        && text::whole(&job.input, desk).is_some()
+impl Job {
+    /// Bytes of the input that were answered together with other jobs.
+    fn n_stored(&self) -> usize {
+        self.progress.map_or(0, |progress| progress.consumed)
+    }
+
+    /// Sends it back as failed. Its last answer is not whole.
+    fn fail(mut self) {
+        self.answers.clear();
+        self.progress = None;
+        self.send_back();
+    }
 }
 
-/// Stores the values of several connections by one call of the store: by one commit, where it has such.
+/// Stores the values at the beginning of these jobs by one call of the store.
 fn store_together(jobs: &mut [Job], desk: &mut Desk) {
-    if jobs.len() < 2 {
+    let mut sets = [None; MOST];
+    for (set, job) in sets.iter_mut().zip(&*jobs) {
+        *set = text::whole(&job.input, &desk.shared);
+    }
+    // A job joins others only where it begins with a whole set.
+    let Some(first) = sets[0].filter(|_| sets[..jobs.len()].iter().all(Option::is_some)) else {
         return;
-    }
-    let began = Instant::now();
-    let mut answers = Vec::new();
-    let mut places = [(); TOGETHER].map(|()| 0..0);
-    let lens: Vec<usize> = {
-        let sets: Vec<_> = jobs.iter().filter_map(|job| text::whole(&job.input, desk)).collect();
-        text::set_apart(&sets, desk, &mut answers, &mut places);
-        sets.iter().map(|set| set.len).collect()
     };
+    let sets: [Whole<'_>; MOST] = sets.map(|set| set.unwrap_or(first));
+    let mut answers = Vec::new();
+    let mut places = [(); MOST].map(|()| 0..0);
+    let began = Instant::now();
+    text::set_apart(&sets[..jobs.len()], desk, &mut answers, &mut places);
     desk.counts.latencies.add(Kind::Set, began.elapsed(), jobs.len() as u64);
-    for ((job, len), place) in jobs.iter_mut().zip(lens).zip(places) {
+    let lens = sets.map(|set| set.len);
+    for ((job, place), consumed) in jobs.iter_mut().zip(places).zip(lens) {
         job.answers.extend_from_slice(&answers[place]);
-        job.answered = len;
-    }
-}
-
-/// Answers the requests of a connection behind those that were answered already.
-fn advance(job: &mut Job, desk: &mut Desk) {
-    let Job { conversation, input, answers, answered, .. } = job;
-    let mut progress = conversation.advance(&input[*answered..], desk, answers);
-    progress.consumed += *answered;
-    job.progress = Some(progress);
-}
-
-/// A desk in place of one whose store has panicked; `None` once the server is over.
-fn new_desk(shared: &Arc<Shared>, place: usize) -> Option<Desk> {
-    loop {
-        if shared.is_over.load(Ordering::Relaxed) {
-            return None;
-        }
-        match Desk::new(shared, place, Scope::All) {
-            Ok(desk) => return Some(desk),
-            Err(_) => thread::sleep(PAUSE),
-        }
+        job.progress = Some(Progress { consumed, next: Next::Read(0) });
     }
 }

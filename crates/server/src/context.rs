@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use larder_protocol::ttl;
-use larder_store::{Capabilities, Error, Remaining, Session, Store, Waits};
+use larder_store::{Capabilities, Error, Remaining, Session, Store};
 
 use crate::counts::{Count, Counts};
 use crate::latency::{Kind, Times};
 use crate::listen::Address;
 use crate::loads::Loads;
 use crate::log::{Fields, Level};
+use crate::own::{Own, Portion};
 use crate::recaches::Recaches;
 use crate::server::Remote;
 use crate::settings::Settings;
@@ -108,21 +109,20 @@ impl Shared {
         }
     }
 
-    /// Whether the store may wait for more than a lock, so that assistants call it at least now and then.
-    pub(crate) fn may_wait(&self) -> bool {
-        self.abilities.reads_wait.max(self.abilities.writes_wait) > Waits::Lock
+    /// The requests that workers answer themselves; assistants answer the others.
+    pub(crate) fn own(&self) -> Own {
+        Own::of(&self.abilities)
     }
 
-    /// What the workers answer themselves.
-    pub(crate) fn scope_of_workers(&self) -> Scope {
-        let Capabilities { reads_wait, writes_wait, .. } = self.abilities;
-        if reads_wait.max(writes_wait) <= Waits::Seldom {
-            Scope::All
-        } else if reads_wait <= Waits::Seldom {
-            Scope::Reads
-        } else {
-            Scope::Nothing
-        }
+    /// Whether sets of several connections that wait together are stored by one call. A log of slow requests times each.
+    pub(crate) fn joins_sets(&self) -> bool {
+        self.abilities.batch_write && self.settings.slow.is_none()
+    }
+
+    /// Milliseconds since the server began.
+    #[inline]
+    pub(crate) fn now_ms(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     /// What all connections have waiting, beyond what each may have in any case.
@@ -141,17 +141,7 @@ impl Shared {
     }
 }
 
-/// The requests that a thread answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scope {
-    /// Each of them.
-    All,
-    /// Those that only read, or need no store.
-    Reads,
-    Nothing,
-}
-
-/// The longest time of one connection at a store that may wait, before its answers are sent.
+/// The longest time of one connection at an assistant, before its answers are sent.
 const LONGEST_TURN: Duration = Duration::from_millis(5);
 
 /// The longest buffer for a value that is kept for the next.
@@ -162,13 +152,15 @@ pub(crate) struct Desk {
     pub(crate) shared: Arc<Shared>,
     pub(crate) counts: Arc<Counts>,
     pub(crate) session: Box<dyn Session>,
-    /// The requests that it answers.
-    pub(crate) scope: Scope,
     /// A header that is put together before its place is known.
     pub(crate) header: Vec<u8>,
     /// A value that does not go straight into an answer.
     pub(crate) value: Vec<u8>,
-    /// The end of this turn, where the store may wait.
+    /// The requests that the thread answers.
+    pub(crate) portion: Portion,
+    /// The thread is an assistant, and may wait.
+    is_assistant: bool,
+    /// The end of this turn, at an assistant.
     turn_ends: Option<Instant>,
     /// Whether each request is timed, and not only the first of a turn.
     pub(crate) times_all: bool,
@@ -185,16 +177,32 @@ impl std::fmt::Debug for Desk {
 }
 
 impl Desk {
-    pub(crate) fn new(shared: &Arc<Shared>, thread: usize, scope: Scope) -> Result<Self, Error> {
+    /// The desk of a worker. `thread` is the place of its counters.
+    pub(crate) fn of_worker(shared: &Arc<Shared>, thread: usize) -> Result<Self, Error> {
+        Self::new(shared, thread, Portion::of_worker(&shared.abilities), false)
+    }
+
+    /// The desk of an assistant. `thread` is the place of its counters.
+    pub(crate) fn of_assistant(shared: &Arc<Shared>, thread: usize) -> Result<Self, Error> {
+        Self::new(shared, thread, Portion::of_assistant(), true)
+    }
+
+    fn new(
+        shared: &Arc<Shared>,
+        thread: usize,
+        portion: Portion,
+        is_assistant: bool,
+    ) -> Result<Self, Error> {
         Ok(Self {
-            scope,
             counts: Arc::clone(&shared.counts[thread]),
             session: shared.store.session()?,
             shared: Arc::clone(shared),
             header: Vec::new(),
             value: Vec::new(),
+            portion,
+            is_assistant,
             turn_ends: None,
-            times_all: shared.may_wait() || shared.settings.slow.is_some(),
+            times_all: is_assistant || shared.settings.slow.is_some(),
             value_len: 0,
             header_len: 0,
         })
@@ -203,7 +211,7 @@ impl Desk {
     /// Begins the turn of a connection.
     #[inline]
     pub(crate) fn begin_turn(&mut self) {
-        if self.shared.may_wait() {
+        if self.is_assistant {
             self.turn_ends = Some(Instant::now() + LONGEST_TURN);
         }
     }
@@ -212,6 +220,22 @@ impl Desk {
     #[inline]
     pub(crate) fn turn_is_over(&self) -> bool {
         self.turn_ends.is_some_and(|end| Instant::now() >= end)
+    }
+
+    /// Whether the request that begins with these bytes is left to an assistant.
+    #[inline]
+    pub(crate) fn leaves(&self, request: &[u8], is_binary: bool) -> bool {
+        let needed = || Own::needed_for(request, is_binary, self.shared.abilities.leases);
+        self.portion.leaves_some() && self.portion.leaves(needed())
+    }
+
+    /// Leaves all requests to assistants for a while where a turn with so many requests was a stall.
+    #[inline]
+    pub(crate) fn mark_stall(&mut self, time: Duration, n_requests: usize) {
+        if self.portion.is_stall(time, n_requests) {
+            self.counts.add_one(Count::Stalls);
+            self.portion.rest(self.shared.now_ms());
+        }
     }
 
     /// Whether slow requests are logged, so that each is timed alone.

@@ -6,10 +6,9 @@ use larder_protocol::request::{self, Fault, MAX_SHORT_LINE};
 use larder_protocol::{Parsed, binary, meta, text};
 
 use crate::behind::{Behind, Done, VALUE_END};
-use crate::context::{Desk, Scope};
+use crate::context::Desk;
 use crate::counts::Count;
 use crate::latency::Kind;
-use crate::reads::only_reads;
 use crate::slow::log_if_slow;
 use crate::text::Pipelined;
 
@@ -45,6 +44,13 @@ pub(crate) struct Progress {
     pub(crate) next: Next,
 }
 
+impl Progress {
+    /// The end of a connection that has sent these bytes.
+    pub(crate) fn end(input: &[u8]) -> Self {
+        Self { consumed: input.len(), next: Next::End }
+    }
+}
+
 /// What a conversation goes on with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
@@ -54,8 +60,8 @@ pub(crate) enum Next {
     Send,
     /// The bytes that are left, after other connections had their turn.
     Yield,
-    /// An assistant, which answers what this thread may not.
-    Assistant,
+    /// The bytes that are left, by an assistant, once the answers have been sent.
+    Away,
     /// Nothing: the connection ends once its answers have been sent.
     End,
 }
@@ -69,9 +75,26 @@ impl Conversation {
 
     /// Answers the requests in `input`.
     pub(crate) fn advance(&mut self, input: &[u8], desk: &mut Desk, out: &mut Vec<u8>) -> Progress {
-        let mut at = 0;
         desk.begin_turn();
-        let mut began = Some(Instant::now());
+        let began = Instant::now();
+        let (progress, n_requests) = self.turn(input, began, desk, out);
+        if desk.portion.may_stall() {
+            desk.mark_stall(began.elapsed(), n_requests);
+        }
+        progress
+    }
+
+    /// Answers requests until the turn is over. Also returns their number.
+    #[inline]
+    fn turn(
+        &mut self,
+        input: &[u8],
+        began: Instant,
+        desk: &mut Desk,
+        out: &mut Vec<u8>,
+    ) -> (Progress, usize) {
+        let mut at = 0;
+        let mut began = Some(began);
         let most = desk.shared.settings.requests_a_turn.get();
         let mut n_requests = 0;
         if !self.has_begun && !input.is_empty() {
@@ -82,19 +105,17 @@ impl Conversation {
             at += self.throw_away(&input[at..]);
             let rest = &input[at..];
             if rest.is_empty() {
-                return Progress { consumed: at, next: Next::Read(0) };
+                return (Progress { consumed: at, next: Next::Read(0) }, n_requests);
             }
             if out.len() >= ANSWER_BYTES {
-                return Progress { consumed: at, next: Next::Send };
+                return (Progress { consumed: at, next: Next::Send }, n_requests);
             }
             if desk.turn_is_over() {
                 break;
             }
-            if desk.scope == Scope::Reads
-                && self.login.is_known
-                && !only_reads(rest, self.is_binary)
-            {
-                return Progress { consumed: at, next: Next::Assistant };
+            // A client that has not logged in does not get at the store.
+            if self.login.is_known && desk.leaves(rest, self.is_binary) {
+                return (Progress { consumed: at, next: Next::Away }, n_requests);
             }
             let together = self.pipelined(rest, most - n_requests, desk, out);
             let n = together.n;
@@ -106,12 +127,14 @@ impl Conversation {
             }
             match answered {
                 Ok(len) => at += len,
-                Err(Next::End) => return Progress { consumed: input.len(), next: Next::End },
-                Err(next) => return Progress { consumed: at, next },
+                Err(Next::End) => {
+                    return (Progress::end(input), n_requests);
+                }
+                Err(next) => return (Progress { consumed: at, next }, n_requests),
             }
         }
         desk.counts.add_one(Count::Yields);
-        Progress { consumed: at, next: Next::Yield }
+        (Progress { consumed: at, next: Next::Yield }, n_requests)
     }
 
     /// Answers plain reads, or plain writes, that have arrived together by one call of the store, if there are any.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::latency::Latencies;
 
-/// A counter. The names are those of memcached's `stats`.
+/// A counter. The names are those of memcached's `stats`, which has no `Stalls`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Count {
     CmdGet,

@@ -1,8 +1,8 @@
 //! The times that requests take, as histograms: from the moment a request is looked at until its answer is made.
 //!
 //! A bucket is an eighth of a power of two of nanoseconds wide, so a percentile is right to an eighth. Reading the clock
-//! costs as much as a short request, so of each turn of a connection the first request is timed, unless the store may wait
-//! or slow requests are logged: then each is.
+//! costs as much as a short request, so of each turn of a connection the first request is timed, unless an assistant
+//! answers or slow requests are logged: then each is.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

@@ -4,8 +4,8 @@
 //! conversation turns the bytes of a connection into calls of a session, and the outcomes into bytes; it knows no sockets.
 //! Each command has a file of its own, under `text` and `meta`, as it has in `larder-protocol`.
 //!
-//! A store that waits for a lock at most is called by the worker itself. A store that may wait for a disk or for another
-//! process is called by assistants beside the workers: a conversation and its bytes go there and come back, so no
+//! A worker answers a request itself where the store hardly waits for it ([`own`]). Calls that may wait for a disk or for
+//! another process are made by assistants beside the workers: a conversation and its bytes go there and come back, so no
 //! connection waits for another's.
 
 mod assistant;
@@ -22,7 +22,8 @@ mod log;
 mod mailbox;
 mod meta;
 mod metrics;
-mod reads;
+mod own;
+mod queue;
 mod recaches;
 mod rusage;
 mod server;

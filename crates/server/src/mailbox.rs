@@ -4,7 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::assistant::Job;
+use crate::queue::Job;
 use crate::stream::Stream;
 use crate::waker::{self, Waker, Woken};
 

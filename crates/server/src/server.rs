@@ -15,16 +15,17 @@ use socket2::Socket;
 
 use crate::Error;
 use crate::assistant::Assistants;
-use crate::context::{Desk, Scope, Shared};
+use crate::context::Shared;
 use crate::listen::{Address, Listener, Listeners};
 use crate::mailbox::{Mailbox, Message};
 use crate::metrics::Metrics;
+use crate::own::Own;
 use crate::settings::Settings;
 use crate::stream::Stream;
 use crate::text::flush_if_due;
 use crate::tls::Tls;
 use crate::waker::{self, Waker, Woken};
-use crate::worker::Worker;
+use crate::worker::{Hands, Worker};
 
 /// The time between two looks at what is due.
 const TICK: Duration = Duration::from_millis(500);
@@ -110,14 +111,12 @@ impl Server {
     fn start_threads(&mut self) -> Result<(), Error> {
         let shared = &self.shared;
         let n_workers = shared.settings.threads.get();
-        if shared.may_wait() {
+        if shared.own() != Own::All {
             self.assistants = Some(Assistants::start(shared, n_workers)?);
         }
         for place in 0..n_workers {
-            let scope = shared.scope_of_workers();
-            let desk = (scope != Scope::Nothing).then(|| Desk::new(shared, place, scope));
-            let jobs = self.assistants.as_ref().map(Assistants::jobs);
-            let hands = (desk.transpose()?.map(Box::new), jobs);
+            let queue = self.assistants.as_ref().map(Assistants::queue);
+            let hands = Hands::new(shared, queue, place)?;
             let (mailbox, woken) = Mailbox::new()?;
             self.mailboxes.push(Arc::clone(&mailbox));
             let worker = Worker::new(shared, hands, (mailbox, woken), place)?;

@@ -86,6 +86,7 @@ fn general(shared: &Shared, stats: &Stats, stat: Stat<'_>) {
     stat("accepting_conns", &u64::from(n_connections < shared.settings.connections as u64));
     stat("threads", &shared.settings.threads.get());
     stat("conn_yields", &shared.count(Count::Yields));
+    stat("larder_stalls", &shared.count(Count::Stalls));
     stat("bytes", &stats.bytes.unwrap_or(0));
     stat("curr_items", &stats.items.unwrap_or(0));
     stat("total_items", &stats.sets.unwrap_or(0));
@@ -139,7 +140,6 @@ const COUNTS: &[(&str, Count)] = &[
     ("auth_errors", Count::AuthErrors),
     ("idle_kicks", Count::IdleKicks),
     ("stall_kicks", Count::StallKicks),
-    ("larder_stalls", Count::Stalls),
     ("bytes_read", Count::BytesRead),
     ("bytes_written", Count::BytesWritten),
 ];

@@ -18,7 +18,7 @@ use larder_protocol::binary::opcode::{
 use larder_server::Settings;
 use larder_testkit::{has_program, trial_where};
 use libtest_mimic::{Arguments, Trial};
-use support::{Client, Serving, settings, store};
+use support::{Client, Serving, lasting, settings, store};
 
 fn main() -> ExitCode {
     let trials = vec![
@@ -30,6 +30,8 @@ fn main() -> ExitCode {
             let folder = tempfile::tempdir().unwrap();
             let url = format!("mmap:{}?size=16m", folder.path().join("cache").display());
             assert_same(&expected, &conversation(Serving::start(&url, settings()).address));
+            let both = Serving::of(lasting(), settings());
+            assert_same(&expected, &conversation(both.address));
         }),
         Trial::test("a_request_may_arrive_byte_by_byte", || {
             let serving = Serving::start("memory:?size=16m", settings());

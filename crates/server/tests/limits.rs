@@ -11,7 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use larder_server::{Address, Settings};
-use support::{Client, PATIENCE, Serving, settings, store};
+use support::{Client, PATIENCE, Serving, lasting, settings, store};
 
 /// A store that is called by the workers, and one that is called by assistants because its files are on a disk.
 fn urls() -> [(String, Option<tempfile::TempDir>); 2] {
@@ -24,6 +24,7 @@ fn each(settings: &Settings, check: impl Fn(&Serving)) {
     for (url, _folder) in urls() {
         check(&Serving::start(&url, settings.clone()));
     }
+    check(&Serving::of(lasting(), settings.clone()));
 }
 
 #[test]

@@ -13,9 +13,9 @@ use larder_store::{
 };
 use support::{Serving, settings, store};
 
-/// A store that may wait, and panics at each read of one key.
+/// A store that panics at each read of one key, and may wait for as long at a read.
 #[derive(Debug)]
-struct Panics(Arc<dyn Store>);
+struct Panics(Arc<dyn Store>, Waits);
 
 struct PanicsSession(Box<dyn Session>);
 
@@ -25,8 +25,8 @@ impl Store for Panics {
     }
 
     fn capabilities(&self) -> Capabilities {
-        let wait = Waits::Disk;
-        Capabilities { reads_wait: wait, writes_wait: wait, ..self.0.capabilities() }
+        let (reads_wait, writes_wait) = (self.1, Waits::Disk);
+        Capabilities { reads_wait, writes_wait, ..self.0.capabilities() }
     }
 
     fn session(&self) -> Result<Box<dyn Session>> {
@@ -59,16 +59,20 @@ impl Session for PanicsSession {
 
 #[test]
 fn a_store_that_panics_costs_one_client_its_connection() {
-    let settings = Settings { assistants: NonZero::new(2).unwrap(), ..settings() };
-    let serving = Serving::of(Arc::new(Panics(store("memory:?size=16m"))), settings);
-    let mut other = serving.client();
-    assert_eq!(other.set("key", b"value"), "STORED");
-    // More often than there are assistants.
-    for _ in 0..5 {
-        let mut client = serving.client();
-        client.send(b"get panic\r\n");
-        assert!(client.is_ended());
-        assert_eq!(other.get("key").as_deref(), Some(&b"value"[..]));
+    // Assistants read in the first store, and workers in the second one.
+    for reads_wait in [Waits::Disk, Waits::Seldom] {
+        let settings = Settings { assistants: NonZero::new(2).unwrap(), ..settings() };
+        let store = Panics(store("memory:?size=16m"), reads_wait);
+        let serving = Serving::of(Arc::new(store), settings);
+        let mut other = serving.client();
+        assert_eq!(other.set("key", b"value"), "STORED");
+        // More often than there are threads.
+        for _ in 0..5 {
+            let mut client = serving.client();
+            client.send(b"get panic\r\n");
+            assert!(client.is_ended());
+            assert_eq!(other.get("key").as_deref(), Some(&b"value"[..]));
+        }
+        serving.stop().unwrap();
     }
-    serving.stop().unwrap();
 }

@@ -61,7 +61,7 @@ pub struct Capabilities {
     pub persistent: bool,
     /// Makes room by dropping entries; without it, a full store is an error.
     pub evicts: bool,
-    /// The slowest thing for which a read may wait: a `get` of one key or of many.
+    /// The slowest thing for which a call may wait that only reads entries: a `get`, a `get_many` or a `look`.
     pub reads_wait: Waits,
     /// The slowest thing for which any other call may wait.
     pub writes_wait: Waits,
@@ -73,8 +73,8 @@ pub struct Capabilities {
     pub max_value_len: Option<usize>,
 }
 
-/// The slowest thing for which a call may wait. An event loop calls what seldom waits for more than a lock, and leaves the
-/// rest to other threads.
+/// The slowest thing for which a call may wait. An event loop makes calls that wait for a lock, and leaves calls that wait
+/// for a disk or a network to other threads. It makes calls that wait seldom too, as long as they do not wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Waits {
@@ -82,7 +82,8 @@ pub enum Waits {
     Never,
     /// For a lock, which other threads and processes hold for a moment.
     Lock,
-    /// Mostly for a lock only. For a disk where the system's page cache lacks a page, or has too many that are not written.
+    /// Mostly for a lock only. For a disk, where a page is missing in the system's page cache, or too many pages there are
+    /// not written.
     Seldom,
     /// For a disk.
     Disk,

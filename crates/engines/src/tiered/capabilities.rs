@@ -19,8 +19,10 @@ pub(super) fn combined(tiers: &[Capabilities], cap: Option<Duration>) -> Capabil
     let steps = tiers.iter().map(|tier| tier.ttl_resolution).max().unwrap_or_default();
     let mute = tiers.iter().skip(1).filter(|tier| hides_ttl(tier));
     let late: Duration = mute.filter_map(|_| cap).sum();
-    let above = &tiers[..tiers.len().saturating_sub(1)];
-    let slowest_read = tiers.iter().map(|tier| tier.reads_wait).max().unwrap_or_default();
+    // A read of a lower tier fills the tiers above.
+    let fills = tiers.iter().rev().skip(1).map(|tier| tier.writes_wait);
+    let reads = tiers.iter().map(|tier| tier.reads_wait);
+    let reads_wait = reads.chain(fills).max().unwrap_or_default();
     Capabilities {
         ttl: all(|tier| tier.ttl),
         ttl_resolution: steps + late,
@@ -35,13 +37,7 @@ pub(super) fn combined(tiers: &[Capabilities], cap: Option<Duration>) -> Capabil
         // A child would not see what its parent writes above, and a lock of a stack may be held by a thread that it lacks.
         forks: false,
         clear: all(|tier| tier.clear),
-        // A read fills the tiers above the one that has the value.
-        reads_wait: above
-            .iter()
-            .map(|tier| tier.writes_wait)
-            .max()
-            .unwrap_or_default()
-            .max(slowest_read),
+        reads_wait,
         writes_wait: tiers.iter().map(|tier| tier.writes_wait).max().unwrap_or_default(),
         ..lowest
     }
@@ -89,6 +85,8 @@ fn hides_ttl(tier: &Capabilities) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use larder_store::Waits;
+
     use super::*;
 
     const FULL: Capabilities = Capabilities {
@@ -115,8 +113,8 @@ mod tests {
         clear: true,
         persistent: false,
         evicts: true,
-        reads_wait: larder_store::Waits::Network,
-        writes_wait: larder_store::Waits::Network,
+        reads_wait: Waits::Network,
+        writes_wait: Waits::Network,
         reach: larder_store::Reach::Network,
         max_key_len: Some(250),
         max_value_len: Some(1 << 20),
@@ -142,6 +140,21 @@ mod tests {
             (&[FULL, mute, mute], step + Duration::from_secs(10)),
         ] {
             assert_eq!(combined(tiers, share(tiers, CAP)).ttl_resolution, resolution);
+        }
+    }
+
+    #[test]
+    fn a_stack_waits_as_long_as_its_slowest_tier_and_a_read_for_the_fills_too() {
+        let of = |reads_wait, writes_wait| Capabilities { reads_wait, writes_wait, ..FULL };
+        let (memory, lmdb) = (of(Waits::Lock, Waits::Lock), of(Waits::Seldom, Waits::Disk));
+        for (tiers, reads_wait, writes_wait) in [
+            ([memory, memory], Waits::Lock, Waits::Lock),
+            ([memory, lmdb], Waits::Seldom, Waits::Disk),
+            ([lmdb, memory], Waits::Disk, Waits::Disk),
+            ([memory, FULL], Waits::Network, Waits::Network),
+        ] {
+            let stack = combined(&tiers, None);
+            assert_eq!((stack.reads_wait, stack.writes_wait), (reads_wait, writes_wait));
         }
     }
 

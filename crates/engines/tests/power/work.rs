@@ -83,9 +83,8 @@ pub(crate) fn work_if_asked() -> bool {
         });
         journal.closing();
         store.close().unwrap();
-        // LMDB without syncs takes its own sync for one only when nobody can write any more.
-        drop(opened);
         journal.closed();
+        drop(opened);
     }
     true
 }

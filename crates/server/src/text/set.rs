@@ -9,7 +9,7 @@ use larder_store::{Error, Put, SetMode, SetOptions, SetOutcome};
 
 use super::get::{Pipelined, TOGETHER};
 use crate::behind::{Behind, Done, Value};
-use crate::context::{Desk, refuse, ttl_of};
+use crate::context::{Desk, Shared, refuse, ttl_of};
 use crate::counts::Count;
 
 pub(super) fn run(
@@ -87,14 +87,14 @@ pub(crate) struct Whole<'a> {
 
 /// The plain `set` at the beginning of `input`. `None` leaves any other input to the usual way.
 #[inline]
-pub(crate) fn whole<'a>(input: &'a [u8], desk: &Desk) -> Option<Whole<'a>> {
+pub(crate) fn whole<'a>(input: &'a [u8], shared: &Shared) -> Option<Whole<'a>> {
     let after_verb = input.strip_prefix(b"set ")?;
     let line_len = after_verb.iter().position(|byte| *byte == b'\n')? + 5;
     let line = input[..line_len - 1].strip_suffix(b"\r")?;
     let Ok(text::Request::Set(request)) = text::parse_request(line) else { return None };
     let len = request.header.len;
     let end = line_len.checked_add(len)?;
-    let is_plain = request.fault().is_none() && len <= desk.shared.settings.item_bytes;
+    let is_plain = request.fault().is_none() && len <= shared.settings.item_bytes;
     let is_whole = is_plain && input.get(end..end + 2) == Some(b"\r\n");
     is_whole.then(|| Whole { request, value: &input[line_len..end], len: end + 2 })
 }
@@ -148,11 +148,11 @@ pub(crate) fn pipelined_sets(
     desk: &mut Desk,
     out: &mut Vec<u8>,
 ) -> Pipelined {
-    let Some(first) = whole(input, desk) else { return Pipelined::default() };
+    let Some(first) = whole(input, &desk.shared) else { return Pipelined::default() };
     let mut sets = [first; TOGETHER];
     let (mut n, mut len) = (1, first.len);
     while n < most.min(TOGETHER) {
-        let Some(next) = whole(&input[len..], desk) else { break };
+        let Some(next) = whole(&input[len..], &desk.shared) else { break };
         sets[n] = next;
         n += 1;
         len += next.len;

@@ -7,12 +7,12 @@ use std::time::Instant;
 
 use larder_protocol::text::get::parse_single;
 
-use super::{READ_BYTES, Worker};
-use crate::connection::Read;
-use crate::context::Scope;
+use super::{READ_BYTES, Worker, failed};
+use crate::connection::{Connection, Read};
 use crate::conversation::{Next, Progress};
 use crate::counts::Count;
 use crate::latency::Kind;
+use crate::own::Own;
 use crate::slots::Slots;
 use crate::text::{self, Whole};
 use crate::waiting::OWN_BYTES;
@@ -132,6 +132,7 @@ impl Worker {
             self.answer_read(token, &buffer[at]);
         }
         self.send_gathered();
+        self.hands.let_go();
         self.gathered.requests = requests;
         self.read_buffer = buffer;
         self.read_buffer.clear();
@@ -139,9 +140,9 @@ impl Worker {
 
     /// Answers connections that ask for one key, by one call of the store, and leaves the others.
     fn answer_reads(&mut self, buffer: &[u8], requests: &mut Vec<(u64, Range<usize>)>) {
-        let Some(desk) = self.hands.desk() else { return };
+        let Some(desk) = &mut self.hands.desk else { return };
         // A log of slow requests times each alone.
-        if desk.logs_slow() || desk.value_len > LONG {
+        if desk.logs_slow() || desk.value_len > LONG || desk.portion.leaves(Own::Reads) {
             return;
         }
         let mut keys: [&[u8]; MOST] = [&[]; MOST];
@@ -159,8 +160,16 @@ impl Worker {
         }
         let (began, before) = (Instant::now(), self.answers.len());
         let keys = &keys[..group.n];
-        if text::get_apart(keys, desk, &mut self.answers, &mut group.places) {
-            self.counts.latencies.add(Kind::Get, began.elapsed(), group.n as u64);
+        let is_right = self.hands.work(|desk| {
+            let is_right = text::get_apart(keys, desk, &mut self.answers, &mut group.places);
+            let time = began.elapsed();
+            desk.mark_stall(time, keys.len());
+            if is_right {
+                desk.counts.latencies.add(Kind::Get, time, keys.len() as u64);
+            }
+            is_right
+        });
+        if is_right == Some(true) {
             self.gathered.take(&group, requests);
         } else {
             self.answers.truncate(before);
@@ -169,35 +178,46 @@ impl Worker {
 
     /// Answers connections that store one value, by one call of the store, and leaves the others.
     fn answer_writes(&mut self, buffer: &[u8], requests: &mut Vec<(u64, Range<usize>)>) {
-        let Some(desk) = self.hands.desk() else { return };
-        if desk.logs_slow() || desk.scope != Scope::All {
+        let Some(desk) = &mut self.hands.desk else { return };
+        if desk.logs_slow() || desk.portion.leaves(Own::Writes) {
             return;
         }
         let mut sets = [None; MOST];
         let mut group = Group::default();
         for (i, (token, at)) in requests.iter().enumerate() {
             let bytes = &buffer[at.clone()];
-            let set = text::whole(bytes, desk).filter(|set| set.len == bytes.len());
+            let set = text::whole(bytes, &self.shared).filter(|set| set.len == bytes.len());
             if let Some(set) = set.filter(|_| takes_any_request(&mut self.slots, *token)) {
                 sets[group.n] = Some(set);
                 group.add(i, *token, bytes.len());
             }
         }
         let Some(first) = sets[0].filter(|_| group.n > 1) else { return };
-        let began = Instant::now();
+        let (began, before) = (Instant::now(), self.answers.len());
         let sets: [Whole<'_>; MOST] = sets.map(|set| set.unwrap_or(first));
-        text::set_apart(&sets[..group.n], desk, &mut self.answers, &mut group.places);
-        self.counts.latencies.add(Kind::Set, began.elapsed(), group.n as u64);
-        self.gathered.take(&group, requests);
+        let sets = &sets[..group.n];
+        let done = self.hands.work(|desk| {
+            text::set_apart(sets, desk, &mut self.answers, &mut group.places);
+            let time = began.elapsed();
+            desk.mark_stall(time, sets.len());
+            desk.counts.latencies.add(Kind::Set, time, sets.len() as u64);
+        });
+        if done.is_some() {
+            self.gathered.take(&group, requests);
+        } else {
+            // Each is stored alone, so that the store panics for those clients only that make it panic.
+            self.answers.truncate(before);
+        }
     }
 
     /// Answers what a connection has sent, and keeps what is not answered yet.
     fn answer_read(&mut self, token: u64, read: &[u8]) {
-        let Some(desk) = self.hands.desk() else { return };
         let waiting = &self.shared.waiting[self.place];
         let Some(connection) = self.slots.find(token) else { return };
         let begin = self.answers.len();
-        let progress = connection.conversation.advance(read, desk, &mut self.answers);
+        let Connection { conversation, .. } = connection;
+        let progress = self.hands.work(|desk| conversation.advance(read, desk, &mut self.answers));
+        let progress = progress.unwrap_or_else(|| failed(read, &mut self.answers, begin));
         let rest = &read[progress.consumed..];
         if !rest.is_empty() && !connection.keep(rest, &mut self.spare, waiting) {
             self.answers.truncate(begin);

@@ -1,73 +1,78 @@
 //! The threads that call the store for a worker: itself, assistants, or both.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use crate::assistant::{Job, Jobs};
-use crate::context::Desk;
-
-/// A turn of all connections from this length on is a stall of the store.
-const STALL: Duration = Duration::from_millis(10);
-
-/// The time after a stall for which the worker leaves all requests to assistants, in milliseconds.
-const REST_MS: u64 = 1000;
+use crate::context::{Desk, Shared};
+use crate::own::Own;
+use crate::queue::{Job, Queue};
 
 /// The threads that call the store.
 #[derive(Debug)]
-pub(super) struct Hands {
-    /// What the worker itself works with, where the store seldom waits.
-    desk: Option<Box<Desk>>,
-    /// The way to assistants, where the store may wait.
-    jobs: Option<Arc<Jobs>>,
-    /// The millisecond of the server until which the worker rests after a stall.
-    rests_until_ms: u64,
-    /// Whether it rests in this turn.
-    is_resting: bool,
-    /// When the turn began, where it is timed.
-    began: Option<Instant>,
+pub(crate) struct Hands {
+    /// The worker's own desk, for the requests that it answers itself.
+    pub(super) desk: Option<Box<Desk>>,
+    /// The way to the assistants, for the other requests.
+    queue: Option<Arc<Queue>>,
+    /// Jobs that are about to go there. They go together, so that an assistant finds the sets that it can store together.
+    leaving: Vec<Job>,
+    /// The place of the desk's counters.
+    place: usize,
 }
 
 impl Hands {
-    pub(super) fn new(desk: Option<Box<Desk>>, jobs: Option<Arc<Jobs>>) -> Self {
-        Self { desk, jobs, rests_until_ms: 0, is_resting: false, began: None }
+    /// The hands of the worker at this place. Without assistants it answers everything itself.
+    pub(crate) fn new(
+        shared: &Arc<Shared>,
+        queue: Option<Arc<Queue>>,
+        place: usize,
+    ) -> Result<Self, larder_store::Error> {
+        let has_own = shared.own() != Own::Nothing;
+        let desk = has_own.then(|| Desk::of_worker(shared, place)).transpose()?;
+        Ok(Self { desk: desk.map(Box::new), queue, leaving: Vec::new(), place })
     }
 
-    /// Begins a turn of all connections.
+    /// Has the worker's desk do some work. `None` where the worker has no desk, or where the store has panicked and
+    /// assistants are there: then the worker has a new session, as an assistant would.
     #[inline]
-    pub(super) fn begin(&mut self, now_ms: u64) {
-        if self.jobs.is_some() && self.desk.is_some() {
-            self.is_resting = now_ms < self.rests_until_ms;
-            self.began = Some(Instant::now());
+    pub(super) fn work<T>(&mut self, work: impl FnOnce(&mut Desk) -> T) -> Option<T> {
+        let desk = self.desk.as_mut()?;
+        if self.queue.is_none() {
+            return Some(work(desk));
+        }
+        let panic = match catch_unwind(AssertUnwindSafe(|| work(desk))) {
+            Ok(done) => return Some(done),
+            Err(panic) => panic,
+        };
+        let Ok(new) = Desk::of_worker(&Arc::clone(&desk.shared), self.place) else {
+            resume_unwind(panic)
+        };
+        // What a session leaves behind may panic, too.
+        let broken = std::mem::replace(&mut **desk, new);
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(broken)));
+        None
+    }
+
+    /// Prepares a job for the assistants.
+    pub(super) fn give_away(&mut self, job: Job) {
+        self.leaving.push(job);
+    }
+
+    /// Gives the assistants their jobs.
+    #[inline]
+    pub(super) fn let_go(&mut self) {
+        if let Some(queue) = &self.queue
+            && !self.leaving.is_empty()
+        {
+            queue.add(&mut self.leaving);
         }
     }
 
-    /// Ends it; `true` where the store has stalled it. The store may stall the next turns too, so others take them.
+    /// Goes on after a stall, once enough time has passed.
     #[inline]
-    pub(super) fn end(&mut self, now_ms: u64) -> bool {
-        let began = self.began.take().filter(|_| !self.is_resting);
-        let has_stalled = began.is_some_and(|began| began.elapsed() >= STALL);
-        if has_stalled {
-            self.rests_until_ms = now_ms + REST_MS;
-        }
-        has_stalled
-    }
-
-    /// Whether the worker itself calls the store in this turn.
-    #[inline]
-    pub(super) fn has_desk(&self) -> bool {
-        self.desk.is_some() && !self.is_resting
-    }
-
-    /// What it works with, if it does.
-    #[inline]
-    pub(super) fn desk(&mut self) -> Option<&mut Desk> {
-        self.desk.as_deref_mut().filter(|_| !self.is_resting)
-    }
-
-    /// Gives requests to an assistant.
-    pub(super) fn send(&self, job: Job) {
-        if let Some(jobs) = &self.jobs {
-            jobs.add(job);
+    pub(super) fn end_rest(&mut self, now_ms: u64) {
+        if let Some(desk) = &mut self.desk {
+            desk.portion.end_rest(now_ms);
         }
     }
 }

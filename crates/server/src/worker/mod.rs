@@ -13,18 +13,19 @@ use std::time::{Duration, Instant};
 
 use larder_host::epoll::{Epoll, Event, Events, READABLE, WRITABLE};
 
-use crate::assistant::{Job, Jobs};
 use crate::connection::{Connection, Read, Sent};
-use crate::context::{Desk, Shared};
+use crate::context::Shared;
 use crate::conversation::{Conversation, Next, Progress};
 use crate::counts::{Count, Counts};
 use crate::mailbox::{Mailbox, Message};
+use crate::queue::Job;
 use crate::slots::Slots;
 use crate::stream::Stream;
+use crate::text;
 use crate::waiting::Waiting;
 use crate::waker::Woken;
 use gathered::Gathered;
-use hands::Hands;
+pub(crate) use hands::Hands;
 
 /// Bytes that are read at once.
 const READ_BYTES: usize = 64 << 10;
@@ -68,18 +69,17 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// A worker without connections, with its own desk, or the way to assistants, or both. `place` is its place among the
-    /// workers, and that of its counters.
+    /// A worker without connections. `place` is its place among the workers, and that of its counters.
     pub(crate) fn new(
         shared: &Arc<Shared>,
-        (desk, jobs): (Option<Box<Desk>>, Option<Arc<Jobs>>),
+        hands: Hands,
         (mailbox, woken): (Arc<Mailbox>, Woken),
         place: usize,
     ) -> io::Result<Self> {
         let epoll = Epoll::new()?;
         epoll.watch(woken.as_fd(), WOKEN, 0, READABLE)?;
         Ok(Self {
-            hands: Hands::new(desk, jobs),
+            hands,
             mailbox,
             woken,
             counts: Arc::clone(&shared.counts[place]),
@@ -105,6 +105,7 @@ impl Worker {
         // Requests that have arrived are answered; then clients have a while to take the answers.
         self.take_messages();
         self.read_last_requests();
+        self.hands.let_go();
         let until = Instant::now() + PARTING;
         self.part();
         while self.slots.iter().next().is_some() && Instant::now() < until {
@@ -121,11 +122,10 @@ impl Worker {
         let tick = has_limit.then_some(Duration::from_secs(1));
         let patience = if self.ready.is_empty() { patience.or(tick) } else { Some(Duration::ZERO) };
         self.epoll.wait(events, patience)?;
-        let now_ms = self.shared.began.elapsed().as_millis();
-        let now_ms = u64::try_from(now_ms).unwrap_or(u64::MAX);
+        let now_ms = self.shared.now_ms();
         let is_new_second = now_ms / 1000 != self.now_ms / 1000;
         self.now_ms = now_ms;
-        self.hands.begin(now_ms);
+        self.hands.end_rest(now_ms);
         if is_new_second {
             self.end_idle();
         }
@@ -138,6 +138,7 @@ impl Worker {
             }
         }
         self.answer_gathered();
+        self.hands.let_go();
         for _ in 0..self.ready.len() {
             let Some(token) = self.ready.pop_front() else { break };
             if let Some(connection) = self.slots.find(token) {
@@ -145,9 +146,7 @@ impl Worker {
                 self.go_on(token);
             }
         }
-        if self.hands.end(now_ms) {
-            self.counts.add_one(Count::Stalls);
-        }
+        self.hands.let_go();
         Ok(())
     }
 
@@ -179,7 +178,7 @@ impl Worker {
         if connection.has_kept() {
             self.send_kept(token);
         } else if event.can_read {
-            if connection.input.is_empty() && self.hands.has_desk() {
+            if connection.input.is_empty() && self.hands.desk.is_some() {
                 self.gather(token);
             } else {
                 self.read(token);
@@ -207,7 +206,7 @@ impl Worker {
         let Some(connection) = self.slots.find(token) else { return };
         if !connection.input.is_empty() {
             self.read_more(token);
-        } else if self.hands.has_desk() {
+        } else if self.hands.desk.is_some() {
             self.gather(token);
             self.answer_gathered();
         } else {
@@ -266,20 +265,17 @@ impl Worker {
         if connection.input.is_empty() {
             return self.watch(token);
         }
-        if self.hands.has_desk() {
-            self.answer(token);
-        } else {
-            self.send_away(token);
-        }
+        if self.hands.desk.is_some() { self.answer(token) } else { self.send_away(token) }
     }
 
     /// Answers the requests in the input of a connection.
     fn answer(&mut self, token: u64) {
-        let Some(desk) = self.hands.desk() else { return };
         let Some(connection) = self.slots.find(token) else { return };
         let mut answers = std::mem::take(&mut self.answers);
         answers.clear();
-        let progress = connection.conversation.advance(&connection.input, desk, &mut answers);
+        let Connection { conversation, input, .. } = connection;
+        let progress = self.hands.work(|desk| conversation.advance(input, desk, &mut answers));
+        let progress = progress.unwrap_or_else(|| failed(input, &mut answers, 0));
         connection.input.drain(..progress.consumed);
         self.after(token, &answers, progress);
         self.keep_answers(answers);
@@ -305,17 +301,15 @@ impl Worker {
         }
         match next {
             Next::End => connection.is_ending = true,
-            Next::Assistant => {
-                if !connection.has_kept() {
-                    return self.send_away(token);
-                }
-            }
             Next::Yield | Next::Send => {
                 if !connection.has_kept() {
                     connection.is_queued = true;
                     self.ready.push_back(token);
                 }
             }
+            // What was answered before is sent first.
+            Next::Away if connection.has_kept() => {}
+            Next::Away => return self.send_away(token),
             Next::Read(_) if connection.input.is_empty() => {
                 if consumed < connection.needed {
                     connection.needed = 0;
@@ -416,18 +410,23 @@ impl Worker {
     /// Gives the requests of a connection to an assistant.
     fn send_away(&mut self, token: u64) {
         let Some(connection) = self.slots.find(token) else { return };
+        let conversation = std::mem::take(&mut connection.conversation);
+        let input = std::mem::take(&mut connection.input);
+        let joins = self.shared.joins_sets()
+            && conversation.takes_any_request()
+            && text::whole(&input, &self.shared).is_some();
         let job = Job {
             token,
-            conversation: std::mem::take(&mut connection.conversation),
-            input: std::mem::take(&mut connection.input),
+            conversation,
+            input,
+            joins,
             answers: Vec::new(),
-            answered: 0,
             progress: None,
             from: Arc::clone(&self.mailbox),
         };
         connection.is_away = true;
         self.watch(token);
-        self.hands.send(job);
+        self.hands.give_away(job);
     }
 
     /// Takes the answers of an assistant.
@@ -435,8 +434,7 @@ impl Worker {
         let Job { token, conversation, mut input, answers, progress, .. } = job;
         let Some(connection) = self.slots.find(token) else { return };
         // An assistant that failed has made no progress.
-        let failed = Progress { consumed: input.len(), next: Next::End };
-        let progress = progress.unwrap_or(failed);
+        let progress = progress.unwrap_or_else(|| Progress::end(&input));
         input.drain(..progress.consumed);
         (connection.conversation, connection.input) = (conversation, input);
         connection.is_away = false;
@@ -460,4 +458,11 @@ impl Worker {
         self.mailbox.n_connections.fetch_sub(1, Ordering::Relaxed);
         self.shared.n_connections.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+/// The end of a connection whose request made the store panic. The last of its answers, which begin at a place of all
+/// answers, is not whole.
+fn failed(input: &[u8], answers: &mut Vec<u8>, begin: usize) -> Progress {
+    answers.truncate(begin);
+    Progress::end(input)
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use larder_engines::ENGINES;
 use larder_server::{Address, Listeners, Order, Remote, Server, Settings};
-use larder_store::{Store, StoreUrl};
+use larder_store::{Capabilities, Result, Session, Stats, Store, StoreInfo, StoreUrl, Waits};
 
 /// The time within which every answer comes.
 pub const PATIENCE: Duration = Duration::from_mins(1);
@@ -20,12 +20,40 @@ pub const PATIENCE: Duration = Duration::from_mins(1);
 pub struct Serving {
     pub address: SocketAddr,
     pub remote: Remote,
-    thread: Option<JoinHandle<Result<(), larder_server::Error>>>,
+    thread: Option<JoinHandle<std::result::Result<(), larder_server::Error>>>,
 }
 
 /// The store behind a URL.
 pub fn store(url: &str) -> Arc<dyn Store> {
     ENGINES.open(&StoreUrl::parse(url).unwrap()).unwrap()
+}
+
+/// A store in memory whose writes are left to assistants, while workers answer its reads.
+#[derive(Debug)]
+struct Lasting(Arc<dyn Store>);
+
+impl Store for Lasting {
+    fn info(&self) -> StoreInfo {
+        self.0.info()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let (reads_wait, writes_wait) = (Waits::Seldom, Waits::Disk);
+        Capabilities { reads_wait, writes_wait, ..self.0.capabilities() }
+    }
+
+    fn session(&self) -> Result<Box<dyn Session>> {
+        self.0.session()
+    }
+
+    fn stats(&self) -> Result<Stats> {
+        self.0.stats()
+    }
+}
+
+/// A store whose requests are shared out between workers and assistants.
+pub fn lasting() -> Arc<dyn Store> {
+    Arc::new(Lasting(store("memory:?size=64m")))
 }
 
 /// Settings for one thread on a port that the system chooses.
@@ -47,7 +75,7 @@ impl Serving {
         address: &Address,
         store: Arc<dyn Store>,
         settings: Settings,
-    ) -> Result<Self, larder_server::Error> {
+    ) -> std::result::Result<Self, larder_server::Error> {
         let listeners = Listeners::bind(std::slice::from_ref(address), 1024, Vec::new())?;
         let server = Server::start(store, listeners, settings)?;
         let address = server.addresses()[0].socket_address();
@@ -62,7 +90,7 @@ impl Serving {
     }
 
     /// Ends the server, and waits until it has ended.
-    pub fn stop(mut self) -> Result<(), larder_server::Error> {
+    pub fn stop(mut self) -> std::result::Result<(), larder_server::Error> {
         self.remote.give(Order::End);
         self.thread.take().unwrap().join().unwrap()
     }

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use larder_engines::ENGINES;
 use larder_testkit::{has_program, trial_where};
 use libtest_mimic::{Arguments, Trial};
-use support::{Client, Serving, settings, store};
+use support::{Client, Serving, lasting, settings, store};
 
 const TRANSCRIPTS: &[(&str, &str)] = &[
     ("storage", include_str!("storage.txt")),
@@ -41,6 +41,10 @@ fn main() -> ExitCode {
             let url = format!("mmap:{}?size=16m", folder.path().join("cache").display());
             let serving = Serving::start(&url, settings());
             follow(serving.address, transcript);
+            Ok(())
+        }));
+        trials.push(Trial::test(format!("{name}::larder_with_both"), move || {
+            follow(Serving::of(lasting(), settings()).address, transcript);
             Ok(())
         }));
         trials.push(trial_where(memcached, &format!("{name}::memcached"), move || {
