@@ -313,6 +313,30 @@ fn folder(directory: &TestDir) -> PathBuf {
     directory.path().join("store")
 }
 
+/// What is read stays, and what is written once and not read makes room for it.
+#[test]
+fn entries_that_are_read_outlive_those_that_are_not() {
+    let directory = TestDir::create();
+    let store = open(&url(SCHEME, directory.path(), "size=256k")).unwrap();
+    let mut session = store.session().unwrap();
+    let hot: Vec<Vec<u8>> = (0..100_u32).map(|key| format!("{} hot", key * 97).into()).collect();
+    for key in &hot {
+        session.set(key, &[1; 200], &SetOptions::default()).unwrap();
+    }
+    let mut n_lost = 0;
+    for key in 0..20_000_u32 {
+        session.set(format!("{key} cold").as_bytes(), &[2; 200], &SetOptions::default()).unwrap();
+        let read = &hot[key as usize % hot.len()];
+        if session.get(read, &mut Vec::new()).unwrap().is_none() {
+            n_lost += 1;
+            session.set(read, &[1; 200], &SetOptions::default()).unwrap();
+        }
+    }
+    assert!(store.stats().unwrap().evictions.unwrap() > 18_000);
+    // Without a look at what is read, more than a thousand find nothing.
+    assert!(n_lost < 500, "{n_lost} of 20000 reads found nothing");
+}
+
 /// A copy of a store's folder as a loss of power may leave it where nothing was synced but checkpoints: of the file some pages
 /// are lost. The machine has another boot then.
 fn after_a_loss_of_power(directory: &TestDir) -> TestDir {

@@ -22,9 +22,9 @@ const MAP_STEP: u64 = 64 << 10;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct LmdbConfig {
-    /// Byte limit of the entries: their keys, their values, their tags and 30 bytes each. Beyond it, the entry written
-    /// longest ago among five neighbours makes room; expired entries go first. Processes that share a folder should
-    /// agree on the limit, because each evicts down to its own.
+    /// Byte limit of the entries: their keys, their values, their tags and 30 bytes each. Beyond it, of five neighbours the
+    /// entry written longest ago makes room, but for those that this process has read lately; expired entries go first.
+    /// Processes that share a folder should agree on the limit, because each evicts down to its own.
     pub(super) size: ByteSize,
     /// The event that a write waits for. `nosync`: no event but its place in the system's page cache, so it survives the end
     /// of the process; see `checkpoint`. `group`: a sync to the disk, which all writes share that wait at the same time.

@@ -6,9 +6,9 @@
 //!
 //! - Each entry's record begins with its deadline, version and flags. A second tree orders the entries with a
 //!   deadline by that deadline, so that writers remove expired entries without a scan.
-//! - Reads must not write, so there is no order of use. When there is no room, a hand that sweeps the keys looks
-//!   at the next five entries and drops the oldest write. This is sampling, as Redis does it, with
-//!   neighbours for random keys, because neighbours share a page.
+//! - When there is no room, a hand that sweeps the keys looks at the next five entries and drops the oldest write among those
+//!   that were not read since the hand came by last (`used.rs`). This is sampling, as Redis does it, with neighbours for random
+//!   keys, because neighbours share a page.
 //! - A third tree has the keys of each tag.
 //!
 //! Processes queue for writes at a file lock, because LMDB's own lock can leave live processes asleep when a waiting
@@ -27,6 +27,7 @@ mod session;
 mod store;
 mod turns;
 mod usage;
+mod used;
 mod writer;
 
 use larder_store::{Engine, Medium};

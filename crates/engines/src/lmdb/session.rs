@@ -16,7 +16,7 @@ use super::config::MAX_KEY_LEN;
 use super::record::{Record, RecordHeader, entry_bytes};
 use super::store::Shared;
 use super::turns::Weight;
-use super::writer::{Buffers, WriteTransaction};
+use super::writer::{Bounded, Buffers, WriteTransaction};
 use crate::counters::SessionCounters;
 
 /// The number of attempts of a write that finds no free pages, a millisecond apart. Usually a descheduled reader
@@ -102,13 +102,19 @@ impl LmdbSession {
         work: &mut dyn FnMut(&mut WriteTransaction<'_>) -> heed::Result<T>,
     ) -> heed::Result<T> {
         let Self { shared, buffers, .. } = self;
-        let Shared { environment, databases, usage_key, limits, clock, dropped, .. } = &**shared;
+        let Shared { environment, databases, usage_key, limits, used, clock, dropped, .. } =
+            &**shared;
         environment.write(|| {
             let txn = environment.env().write_txn()?;
             // Read under the lock: an entry may have expired during the wait for the lock.
             let now_ms = clock.now_ms();
-            let mut writer =
-                WriteTransaction::new(txn, *databases, usage_key, *limits, now_ms, buffers)?;
+            let mut writer = WriteTransaction::new(
+                txn,
+                *databases,
+                Bounded { usage_key, limits: *limits, used },
+                now_ms,
+                buffers,
+            )?;
             writer.expire()?;
             let done = work(&mut writer)?;
             let (evictions, expirations) = (writer.evictions, writer.expirations);
@@ -152,7 +158,7 @@ impl LmdbSession {
     /// Calls `hit` with the live entry under `key`, in LMDB's own memory.
     fn read<T>(&mut self, key: &[u8], hit: impl FnOnce(Meta, &[u8]) -> T) -> Result<Option<T>> {
         check_key(key)?;
-        let Shared { environment, databases, clock, .. } = &*self.shared;
+        let Shared { environment, databases, clock, used, .. } = &*self.shared;
         let txn = environment.read()?;
         let stored = databases.entries.get(&txn, key).map_err(|error| environment.error(error))?;
         let found = match stored {
@@ -160,7 +166,10 @@ impl LmdbSession {
             None => Ok(None),
         };
         let found = found.map_err(|error| environment.error(error))?;
-        Ok(self.counters.looked_up(found).map(|(meta, value)| hit(meta, value)))
+        Ok(self.counters.looked_up(found).map(|(meta, value)| {
+            used.mark(key);
+            hit(meta, value)
+        }))
     }
 }
 
@@ -211,7 +220,7 @@ impl Session for LmdbSession {
     /// All keys in one read transaction, in the order given: sorting them first was measured and gains nothing.
     fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {
         keys.iter().try_for_each(|key| check_key(key))?;
-        let Shared { environment, databases, clock, .. } = &*self.shared;
+        let Shared { environment, databases, clock, used, .. } = &*self.shared;
         let txn = environment.read()?;
         for (i, key) in keys.iter().enumerate() {
             let found = databases.entries.get(&txn, key).and_then(|stored| match stored {
@@ -220,6 +229,7 @@ impl Session for LmdbSession {
             });
             let found = found.map_err(|error| environment.error(error))?;
             if let Some((meta, value)) = self.counters.looked_up(found) {
+                used.mark(key);
                 hit(i, value, meta);
             }
         }

@@ -17,6 +17,7 @@ use super::environment::Environment;
 use super::session::LmdbSession;
 use super::turns::Turns;
 use super::usage;
+use super::used::Used;
 use super::writer::NamespaceLimits;
 use crate::counters::{Counters, Dropped};
 use larder_host::disk;
@@ -38,6 +39,8 @@ pub(super) struct Shared {
     /// The key of the namespace's usage record. No database and no other namespace has a name of this form.
     pub(super) usage_key: String,
     pub(super) limits: NamespaceLimits,
+    /// The keys that were read lately.
+    pub(super) used: Used,
     /// The bounds of one transaction.
     pub(super) bounds: Bounds,
     /// The writes that wait to share a transaction; `None` where each has its own.
@@ -79,6 +82,7 @@ impl Shared {
             databases,
             usage_key: format!("{}.usage", config.namespace),
             limits,
+            used: Used::new(limits.bytes),
             bounds,
             turns,
             clock: Clock::system(),

@@ -9,6 +9,7 @@ use heed::RwTxn;
 use super::databases::Databases;
 use super::record::{Record, RecordHeader, Terms, entry_bytes, version};
 use super::usage::UsageRecord;
+use super::used::Used;
 
 /// The most expired entries that a write removes. Each write adds at most one, so expired entries never pile up.
 pub(super) const EXPIRED_PER_WRITE: usize = 16;
@@ -16,6 +17,20 @@ pub(super) const EXPIRED_PER_WRITE: usize = 16;
 /// The number of neighbours from which eviction chooses. Redis samples five too. Of five unrelated ages, the oldest is
 /// in the older half of all entries in 31 cases of 32.
 const SAMPLE: usize = 5;
+
+/// The most samples of which all entries are spared before one of them makes room all the same: so a write never looks at
+/// more entries than it can in a moment.
+const MOST_SPARED: usize = 8;
+
+/// The outcome of a look at some entries.
+enum Sample {
+    /// The one that makes room, whose key is in the buffer for victims.
+    Victim(OldEntry),
+    /// All of them were read lately.
+    Spared,
+    /// There are none behind the hand but the entry that was just written.
+    End,
+}
 
 /// The limits of a namespace.
 #[derive(Debug, Clone, Copy)]
@@ -68,11 +83,21 @@ impl OldEntry {
     }
 }
 
+/// A namespace as its limits see it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounded<'s> {
+    pub(super) usage_key: &'s str,
+    pub(super) limits: NamespaceLimits,
+    /// The keys that were read lately, whose entries stay.
+    pub(super) used: &'s Used,
+}
+
 /// One write transaction.
 pub(super) struct WriteTransaction<'s> {
     databases: Databases,
     usage_key: &'s str,
     pub(super) limits: NamespaceLimits,
+    used: &'s Used,
     /// The time of this transaction, in milliseconds since 1970.
     now_ms: u64,
     txn: RwTxn<'s>,
@@ -89,8 +114,7 @@ impl<'s> WriteTransaction<'s> {
     pub(super) fn new(
         txn: RwTxn<'s>,
         databases: Databases,
-        usage_key: &'s str,
-        limits: NamespaceLimits,
+        Bounded { usage_key, limits, used }: Bounded<'s>,
         now_ms: u64,
         buffers: &'s mut Buffers,
     ) -> heed::Result<Self> {
@@ -99,6 +123,7 @@ impl<'s> WriteTransaction<'s> {
             databases,
             usage_key,
             limits,
+            used,
             now_ms,
             txn,
             buffers,
@@ -345,30 +370,40 @@ impl<'s> WriteTransaction<'s> {
         Ok(())
     }
 
-    /// Drops the oldest of the next entries at the hand; `false` when only the entry that was just written is left.
+    /// Drops the oldest of the next entries at the hand, but for those that were read since the hand came by last. `false`
+    /// when only the entry that was just written is left.
     fn evict(&mut self) -> heed::Result<bool> {
-        // The second try starts over, at the first key.
-        for _ in 0..2 {
-            if let Some(found) = self.sample()? {
-                let victim = std::mem::take(&mut self.buffers.victim);
-                let removed = self.remove(&victim, found);
-                self.buffers.victim = victim;
-                self.evictions += 1;
-                return removed.map(|()| true);
+        let (mut n_spared, mut n_ends) = (0, 0);
+        // At the end of the keys the hand starts over once, at the first key.
+        while n_ends < 2 {
+            match self.sample(n_spared < MOST_SPARED)? {
+                Sample::Victim(found) => {
+                    let victim = std::mem::take(&mut self.buffers.victim);
+                    let removed = self.remove(&victim, found);
+                    self.buffers.victim = victim;
+                    self.evictions += 1;
+                    return removed.map(|()| true);
+                }
+                Sample::Spared => n_spared += 1,
+                Sample::End => {
+                    n_ends += 1;
+                    self.buffers.usage.set_hand(b"");
+                }
             }
-            self.buffers.usage.set_hand(b"");
         }
         Ok(false)
     }
 
     /// Reads the next entries behind the hand and moves the hand past them. The oldest becomes the victim, unless the
     /// transaction has just written it: a batch may evict its earlier entries, but never the entry that needs the room.
-    fn sample(&mut self) -> heed::Result<Option<OldEntry>> {
-        let own = self.last_version();
+    /// With `spares`, entries that were read lately lose their marks and stay.
+    fn sample(&mut self, spares: bool) -> heed::Result<Sample> {
+        let (own, used) = (self.last_version(), self.used);
         let Buffers { usage, victim, .. } = &mut *self.buffers;
         let hand = usage.hand();
         let start = if hand.is_empty() { Bound::Unbounded } else { Bound::Excluded(hand) };
         let mut oldest: Option<OldEntry> = None;
+        let mut has_spared = false;
         let mut last = &[][..];
         for entry in
             self.databases.entries.range(&self.txn, &(start, Bound::Unbounded))?.take(SAMPLE)
@@ -377,14 +412,23 @@ impl<'s> WriteTransaction<'s> {
             let found = OldEntry::new(Record::split(stored)?);
             let version = found.header.version;
             last = key;
-            if Some(version) != own && oldest.is_none_or(|oldest| version < oldest.header.version) {
+            if Some(version) == own {
+                continue;
+            }
+            if spares && used.take(key) {
+                has_spared = true;
+            } else if oldest.is_none_or(|oldest| version < oldest.header.version) {
                 oldest = Some(found);
                 victim.clear();
                 victim.extend_from_slice(key);
             }
         }
         usage.set_hand(last);
-        Ok(oldest)
+        Ok(match oldest {
+            Some(oldest) => Sample::Victim(oldest),
+            None if has_spared => Sample::Spared,
+            None => Sample::End,
+        })
     }
 
     /// Commits the changes; a transaction without changes leaves no trace.
@@ -405,18 +449,23 @@ mod tests {
     use crate::lmdb::environment::Environment;
     use larder_host::scratch::{Place, ScratchDir};
 
+    fn bounded(limits: NamespaceLimits, used: &Used) -> Bounded<'_> {
+        Bounded { usage_key: "test.usage", limits, used }
+    }
+
     /// The same as the test below, for tags.
     #[test]
     fn the_index_of_tags_lists_an_entry_once_or_not_at_all() {
         let place = Place::Own(ScratchDir::create("lmdb").unwrap());
         let environment = Environment::open(place, &LmdbConfig::default()).unwrap();
         let databases = Databases::open(&environment, "test").unwrap();
+        let used = Used::new(1 << 20);
         let mut buffers = Buffers::default();
         let write = |buffers: &mut Buffers, work: &mut dyn FnMut(&mut WriteTransaction<'_>)| {
             let txn = environment.env().write_txn().unwrap();
             let limits = NamespaceLimits { bytes: 1 << 20, pages: 1 << 10, value_len: 1 << 10 };
             let mut writer =
-                WriteTransaction::new(txn, databases, "test.usage", limits, 10, buffers).unwrap();
+                WriteTransaction::new(txn, databases, bounded(limits, &used), 10, buffers).unwrap();
             work(&mut writer);
             let pairs: Vec<_> = writer.databases.tags.iter(&writer.txn).unwrap().collect();
             let pairs = pairs.into_iter().map(|pair| pair.map(|(tag, _)| tag.to_vec()));
@@ -470,6 +519,7 @@ mod tests {
         let place = Place::Own(ScratchDir::create("lmdb").unwrap());
         let environment = Environment::open(place, &LmdbConfig::default()).unwrap();
         let databases = Databases::open(&environment, "test").unwrap();
+        let used = Used::new(1 << 20);
         let limits = NamespaceLimits { bytes: 1 << 20, pages: 1 << 10, value_len: 1 << 10 };
         let mut buffers = Buffers::default();
         // Each step: a deadline (0 is never) to store under the key, or the end of the entry.
@@ -477,7 +527,7 @@ mod tests {
         for step in steps {
             let txn = environment.env().write_txn().unwrap();
             let mut writer =
-                WriteTransaction::new(txn, databases, "test.usage", limits, 10, &mut buffers)
+                WriteTransaction::new(txn, databases, bounded(limits, &used), 10, &mut buffers)
                     .unwrap();
             let old = writer.find(b"key").unwrap();
             match (step, old) {
@@ -501,11 +551,13 @@ mod tests {
         let place = Place::Own(ScratchDir::create("lmdb").unwrap());
         let environment = Environment::open(place, &LmdbConfig::default()).unwrap();
         let databases = Databases::open(&environment, "test").unwrap();
+        let used = Used::new(1 << 20);
         let limits = NamespaceLimits { bytes: 3 * 100, pages: 1 << 10, value_len: 1 << 10 };
         let mut buffers = Buffers::default();
         let txn = environment.env().write_txn().unwrap();
         let mut writer =
-            WriteTransaction::new(txn, databases, "test.usage", limits, 10, &mut buffers).unwrap();
+            WriteTransaction::new(txn, databases, bounded(limits, &used), 10, &mut buffers)
+                .unwrap();
         for i in 0..50_u8 {
             // Together with its overhead, an entry has between 50 and 100 bytes.
             let key = [i.wrapping_mul(37)];
