@@ -4,7 +4,7 @@
 //! conversation turns the bytes of a connection into calls of a session, and the outcomes into bytes; it knows no sockets.
 //! Each command has a file of its own, under `text` and `meta`, as it has in `larder-protocol`.
 //!
-//! A worker answers a request itself where the store hardly waits for it ([`own`]). Calls that may wait for a disk or for
+//! A worker answers a request itself where the store hardly waits for it (`own.rs`). Calls that may wait for a disk or for
 //! another process are made by assistants beside the workers: a conversation and its bytes go there and come back, so no
 //! connection waits for another's.
 

@@ -4,9 +4,10 @@ use larder_store::{DeleteDone, Error, Put, Result, SetDone};
 
 use super::change::NewEntry;
 use super::record::{Terms, VERSIONS_PER_TRANSACTION, entry_bytes};
+use super::room::EXPIRED_PER_WRITE;
 use super::session::{LmdbSession, check_key};
 use super::turns::Weight;
-use super::writer::{EXPIRED_PER_WRITE, NamespaceLimits};
+use super::writer::NamespaceLimits;
 
 /// The most bytes of entries that one transaction stores, unless one entry alone is larger. The pages of a transaction
 /// are in memory until its commit.

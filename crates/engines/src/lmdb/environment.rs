@@ -4,23 +4,23 @@
 //! store on a folder shares the environment that is open already. A forked child opens the folder anew.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use heed::{Env, EnvFlags, EnvOpenOptions, MdbError, RoTxn};
+use heed::{Env, MdbError, RoTxn};
 use larder_store::{ByteSize, Error, PerProcess, Result};
 
 use super::SCHEME;
 use super::checkpoint::{self, CHECKPOINT_FILE};
 use super::class::{self, Class};
 use super::config::{LmdbConfig, Sync};
-use super::databases::{DATABASES, NAMESPACES};
+use super::databases::NAMESPACES;
+use super::opening;
 use larder_host::disk;
 use larder_host::scratch::Place;
 
@@ -32,11 +32,6 @@ pub(super) const LOCK_FILE: &str = "lock.mdb";
 
 /// The file that processes lock to write; see [`Environment::write`].
 const WRITER_FILE: &str = "writer.lock";
-
-/// Bytes of LMDB's lock file beside the slots of readers, generously.
-const LOCK_HEADER: u64 = 4096;
-/// Bytes of one reader's slot.
-const LOCK_SLOT: u64 = 64;
 
 /// Environments by folder.
 type Environments = BTreeMap<PathBuf, Weak<Environment>>;
@@ -103,12 +98,12 @@ impl Environment {
             return environment.suits(config).map(|()| environment);
         }
         close_inherited(&folder)?;
-        let file = open_lock_file(&folder.join(WRITER_FILE)).map_err(failed)?;
+        let file = opening::open_lock_file(&folder.join(WRITER_FILE)).map_err(failed)?;
         let held = Held::take(&file).map_err(failed)?;
         if place.is_kept() {
             class::recover(&folder).map_err(failed)?;
         }
-        let opened = open_env(&folder, config).and_then(|env| settle(&env).map(|()| env));
+        let opened = opening::open(&folder, config);
         let env = opened.map_err(|error| in_words(&folder, None, error))?;
         drop(held);
         let class = place.is_kept().then(|| Class::new(&folder, config.sync.is_synced()));
@@ -272,43 +267,6 @@ fn close_inherited(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-fn open_env(folder: &Path, config: &LmdbConfig) -> heed::Result<Env> {
-    let mut options = EnvOpenOptions::new();
-    options.max_readers(config.readers).max_dbs(DATABASES);
-    if !config.sync.is_synced() {
-        // SAFETY: NO_SYNC leaves out fsync and nothing else; every page is still written, and before the page that
-        // makes it reachable. Only a loss of power can reorder the writes, which the option's text says.
-        unsafe { options.flags(EnvFlags::NO_SYNC) };
-    }
-    // An environment that was just dropped may still be closing on another thread.
-    let closing = heed::env_closing_event(folder);
-    if closing.as_ref().is_none_or(|closing| closing.wait_timeout(Duration::from_secs(1))) {
-        reserve_lock_file(&folder.join(LOCK_FILE), config.readers)?;
-    }
-    // SAFETY: only LMDB writes to the map, under its locks; any other program that changes the file breaks it, as with
-    // any database. This process has the folder open only once: `OPEN` is locked.
-    let env = unsafe { options.open(folder) }?;
-    complete(&env)?;
-    // The file remembers the size of its map. A map smaller than wanted grows; a larger map stays, because another
-    // process may have written that far.
-    if config.map_bytes() > env.info().map_size {
-        // SAFETY: no other code has the environment yet, so no transaction is active.
-        unsafe { env.resize(config.map_bytes()) }?;
-    }
-    env.clear_stale_readers()?;
-    Ok(env)
-}
-
-/// Finishes what a writer that was killed has left: its last transaction counts at once, or not at all. Otherwise it would
-/// begin to count with the next write.
-fn settle(env: &Env) -> heed::Result<()> {
-    env.write_txn().map(heed::RwTxn::abort)
-}
-
-fn open_lock_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
-}
-
 /// Locks or unlocks a file; waits as long as it takes.
 fn flock(file: &File, operation: libc::c_int) -> io::Result<()> {
     loop {
@@ -321,42 +279,6 @@ fn flock(file: &File, operation: libc::c_int) -> io::Result<()> {
             return Err(error);
         }
     }
-}
-
-/// Reserves disk space for the lock file. LMDB maps the file sparse and writes to it as readers come. On a full disk
-/// such a write would kill the process instead of failing.
-fn reserve_lock_file(path: &Path, readers: u32) -> io::Result<()> {
-    let file = open_lock_file(path)?;
-    let len = LOCK_HEADER + u64::from(readers) * LOCK_SLOT;
-    let len = libc::off_t::try_from(len).unwrap_or(libc::off_t::MAX);
-    // The length stays unchanged, because it tells LMDB the number of slots.
-    // SAFETY: the descriptor is open, and no memory is passed.
-    if unsafe { libc::fallocate(file.as_raw_fd(), libc::FALLOC_FL_KEEP_SIZE, 0, len) } == 0 {
-        return Ok(());
-    }
-    match io::Error::last_os_error() {
-        // The file system cannot reserve space, so the file stays sparse.
-        error if error.kind() == io::ErrorKind::Unsupported => Ok(()),
-        error => Err(error),
-    }
-}
-
-/// Makes the file as long as LMDB expects, because a read beyond the end would raise a signal. Pages that a transaction
-/// took and gave back may never have been written; if more pages than those are missing, the file was cut off.
-fn complete(env: &Env) -> heed::Result<()> {
-    const MAX_UNWRITTEN: u64 = 64;
-    let page_size = u64::from(env.unnamed_database_stat().page_size);
-    let wanted = (env.info().last_page_number as u64 + 1) * page_size;
-    let file: File = env.try_clone_inner_file()?;
-    let len = file.metadata()?.len();
-    if len + MAX_UNWRITTEN * page_size < wanted {
-        let reason = format!("{len} bytes of {wanted}: it was cut off");
-        return Err(heed::Error::Decoding(reason.into()));
-    }
-    if len < wanted {
-        file.set_len(wanted)?;
-    }
-    Ok(())
 }
 
 fn in_words(folder: &Path, env: Option<&Env>, error: heed::Error) -> Error {

@@ -32,7 +32,7 @@ use larder_store::Engine;
 use larder_testkit::{has_program, trial_where};
 use libtest_mimic::{Arguments, Trial};
 
-use judge::{Book, Fault, Promise};
+use judge::{Book, Promise};
 use run::{Cut, Run};
 
 /// A store, and its promise.
@@ -45,8 +45,6 @@ struct Case {
     piece_len: usize,
     /// The longest pause between two changes of a thread.
     pause: Duration,
-    /// Whether files that were left before the first change may be refused, and must be deleted then.
-    may_be_half_made: bool,
 }
 
 /// The store keeps its promise where a disk tears pages.
@@ -83,9 +81,7 @@ const fn case(
     piece_len: usize,
     pause: Duration,
 ) -> Case {
-    // LMDB does not sync the first two pages of a new file before it relies on them.
-    let may_be_half_made = matches!(scheme.as_bytes(), b"lmdb");
-    Case { scheme, options, promise, piece_len, pause, may_be_half_made }
+    Case { scheme, options, promise, piece_len, pause }
 }
 
 /// The cuts of a case in the short form.
@@ -163,9 +159,6 @@ fn keeps(case: &Case, seed: u64, n_cuts: usize) {
             let cut = Cut::new(case, &events, seed, n, false);
             match run.judge(&book, &cut) {
                 Ok(lost) => figures.add(book.n_acknowledged(cut.place), lost),
-                Err(Fault::Damaged(_)) if case.may_be_half_made && book.is_unused(cut.place) => {
-                    figures.half_made += 1;
-                }
                 Err(fault) => run.fail(&cut, seed, &fault),
             }
         }
@@ -188,8 +181,6 @@ struct Figures {
     due: usize,
     lost: usize,
     most: usize,
-    /// The stores that were refused because they had not been made yet.
-    half_made: usize,
 }
 
 impl Figures {
@@ -203,11 +194,11 @@ impl Figures {
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { changes, checkpoints, cuts, due, lost, most, half_made } = self;
+        let Self { changes, checkpoints, cuts, due, lost, most } = self;
         write!(
             f,
             "{cuts} cuts of {changes} changes with {checkpoints} checkpoints: {lost} of {due} acknowledged changes \
-             lost, at most {most} in a cut; {half_made} more cuts left a half-made store"
+             lost, at most {most} in a cut"
         )
     }
 }
