@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use crate::command::{
-    compare, diff, engines, entry, generate, inspect, report, scenarios, serve, stats, top,
+    backup, compare, diff, engines, entry, generate, inspect, report, scenarios, serve, stats, top,
 };
 use crate::exit::Usage;
 
@@ -53,6 +53,14 @@ pub(crate) enum Command {
     Set(entry::Set),
     /// Remove a key
     Delete(entry::Delete),
+    /// Copy all entries of a store to a file
+    ///
+    /// The copy is of one moment where the store has such reads, as lmdb has. Tags of entries are not kept.
+    Backup(backup::Backup),
+    /// Store the entries of a backup
+    ///
+    /// An entry that the backup lacks stays, unless --clear is given.
+    Restore(backup::Restore),
     /// Print the counters of a store
     Stats(stats::Arguments),
     /// Draw the fill and the age of the segments of a segment cache

@@ -36,6 +36,8 @@ fn main() -> ExitCode {
         Command::Get(arguments) => command::entry::get(&arguments),
         Command::Set(arguments) => command::entry::set(&arguments),
         Command::Delete(arguments) => command::entry::delete(&arguments),
+        Command::Backup(arguments) => command::backup::backup(&arguments),
+        Command::Restore(arguments) => command::backup::restore(&arguments),
         Command::Stats(arguments) => command::stats::run(&arguments),
         Command::Inspect(arguments) => command::inspect::run(&arguments),
         Command::Completions(arguments) => command::generate::completions(&arguments),

@@ -22,7 +22,7 @@ pub(crate) const CASES: &[Case] = &[
     (NOTHING, "help_shows_how_it_is_used", help),
 ];
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 14] = [
     "compare",
     "engines",
     "scenarios",
@@ -31,6 +31,8 @@ const COMMANDS: [&str; 12] = [
     "get",
     "set",
     "delete",
+    "backup",
+    "restore",
     "stats",
     "inspect",
     "completions",

@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
 mod asserts;
+mod backups;
 mod commands;
 mod diff;
 mod disks;
@@ -38,6 +39,7 @@ type Case = (Need, &'static str, fn());
 
 const CASES: &[&[Case]] = &[
     asserts::CASES,
+    backups::CASES,
     commands::CASES,
     diff::CASES,
     disks::CASES,

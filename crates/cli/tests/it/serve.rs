@@ -33,7 +33,7 @@ pub(crate) const CASES: &[Case] = &[
 const LARDER: &str = env!("CARGO_BIN_EXE_larder");
 
 /// A server that runs, and the address that it has told.
-struct Serving {
+pub(crate) struct Serving {
     child: Child,
     told: BufReader<ChildStderr>,
     notices: Vec<String>,
@@ -41,7 +41,7 @@ struct Serving {
 }
 
 impl Serving {
-    fn start(program: &Path, arguments: &[&str]) -> Self {
+    pub(crate) fn start(program: &Path, arguments: &[&str]) -> Self {
         let mut child =
             Command::new(program).args(arguments).stderr(Stdio::piped()).spawn().unwrap();
         let mut told = BufReader::new(child.stderr.take().unwrap());
@@ -58,7 +58,7 @@ impl Serving {
     }
 
     /// The answer to some requests, up to the end of the connection.
-    fn ask(&self, requests: &str) -> String {
+    pub(crate) fn ask(&self, requests: &str) -> String {
         let mut socket = TcpStream::connect(&self.address).unwrap();
         socket.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
         socket.write_all(requests.as_bytes()).unwrap();

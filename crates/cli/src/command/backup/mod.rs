@@ -1,0 +1,164 @@
+//! `larder backup` and `larder restore`: the entries of a store in a file, and back, while others use the store.
+
+mod file;
+
+use std::fs::{self, File};
+use std::io::{BufReader, BufWriter};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use larder_store::{ByteSize, Error, Meta, Put, Remaining, Session, SetMode, SetOptions};
+
+use super::{open, open_existing};
+use crate::exit::Exit;
+use file::{Entry, Reader, Writer};
+
+/// Entries, and their bytes, that are stored by one call.
+const TOGETHER: usize = 256;
+const BYTES_TOGETHER: usize = 4 << 20;
+
+/// Copies all entries of a store to a file, with their flags and their ends.
+#[derive(Debug, Args)]
+pub(crate) struct Backup {
+    /// The store, for example `lmdb:/var/lib/cache`; servers and other processes may use it meanwhile
+    url: String,
+    /// The file, which appears once it is whole
+    file: PathBuf,
+}
+
+/// Stores the entries of a backup.
+#[derive(Debug, Args)]
+pub(crate) struct Restore {
+    /// The file of a backup; it is read to its end before the first entry is stored
+    file: PathBuf,
+    /// The store, of any kind; servers and other processes may use it meanwhile
+    url: String,
+    /// Remove all other entries first
+    #[arg(long)]
+    clear: bool,
+}
+
+pub(crate) fn backup(arguments: &Backup) -> anyhow::Result<Exit> {
+    let path = &arguments.file;
+    let store = open_existing(&arguments.url)?;
+    let mut session = store.session()?;
+    let Some(groups) = session.groups() else {
+        let url = store.info().url;
+        bail!(
+            "{url}: this store cannot list its entries; lmdb, sqlite, postgresql, mysql and mongodb can"
+        );
+    };
+    let failed = || format!("writing {}", path.display());
+    let beside = path.with_added_extension("new");
+    let written = (|| {
+        let mut writer = Writer::new(BufWriter::new(File::create(&beside)?))?;
+        let (mut bytes, mut refused) = (0, None);
+        groups.get_prefix(b"", &mut |key, value, meta| {
+            if refused.is_none() {
+                bytes += (key.len() + value.len()) as u64;
+                refused = writer.add(key, value, (meta.flags, deadline_ms(meta))).err();
+            }
+        })?;
+        if let Some(error) = refused {
+            return Err(error.into());
+        }
+        let (out, n_entries) = writer.end()?;
+        out.into_inner()?.sync_all()?;
+        fs::rename(&beside, path)?;
+        Ok::<_, anyhow::Error>((n_entries, bytes))
+    })();
+    if written.is_err() {
+        // It is of no use. If it cannot be removed, the next backup overwrites it.
+        let _ = fs::remove_file(&beside);
+    }
+    let (n_entries, bytes) = written.with_context(failed)?;
+    let size = ByteSize(bytes);
+    anstream::eprintln!("larder: {n_entries} entries of {size} are in {}", path.display());
+    Ok(Exit::Done)
+}
+
+pub(crate) fn restore(arguments: &Restore) -> anyhow::Result<Exit> {
+    let path = &arguments.file;
+    let failed = || path.display().to_string();
+    each_entry(path, &mut |_| Ok(())).with_context(failed)?;
+    let store = open(&arguments.url)?;
+    let mut session = store.session()?;
+    if arguments.clear {
+        session.clear()?;
+    }
+    let (mut n_stored, mut n_expired, mut bytes) = (0, 0, 0);
+    let mut entries = Vec::new();
+    each_entry(path, &mut |entry| {
+        if (1..=now_ms()).contains(&entry.deadline_ms) {
+            n_expired += 1;
+            return Ok(());
+        }
+        bytes += entry.key.len() + entry.value.len();
+        entries.push(entry);
+        if entries.len() == TOGETHER || bytes >= BYTES_TOGETHER {
+            n_stored += put(&mut *session, &entries)?;
+            (entries, bytes) = (Vec::new(), 0);
+        }
+        Ok(())
+    })
+    .with_context(failed)?;
+    n_stored += put(&mut *session, &entries)?;
+    drop(session);
+    store.close()?;
+    let expired =
+        if n_expired == 0 { String::new() } else { format!("; {n_expired} have expired") };
+    anstream::eprintln!("larder: {n_stored} entries are in {}{expired}", store.info().url);
+    Ok(Exit::Done)
+}
+
+/// Calls `found` with each entry of a backup.
+fn each_entry(
+    path: &Path,
+    found: &mut dyn FnMut(Entry) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let mut reader = Reader::new(BufReader::new(File::open(path)?))?;
+    while let Some(entry) = reader.next()? {
+        found(entry)?;
+    }
+    Ok(())
+}
+
+/// Stores entries; returns how many.
+fn put(session: &mut dyn Session, entries: &[Entry]) -> anyhow::Result<usize> {
+    let now_ms = now_ms();
+    let mut puts = Vec::with_capacity(entries.len());
+    for Entry { key, value, flags, deadline_ms } in entries {
+        // One that has expired a moment ago ends at once.
+        let left = Duration::from_millis(deadline_ms.saturating_sub(now_ms).max(1));
+        let ttl = (*deadline_ms != 0).then_some(left);
+        puts.push(Put {
+            key,
+            value,
+            options: SetOptions { mode: SetMode::Set, ttl, flags: *flags },
+        });
+    }
+    let (mut n_stored, mut refused) = (0, None::<(usize, Error)>);
+    session.set_many(&puts, &mut |i, outcome| match outcome {
+        Ok(_) => n_stored += 1,
+        Err(error) => refused = Some((i, error)),
+    })?;
+    match refused {
+        Some((i, error)) => bail!("key `{}`: {error}", entries[i].key.escape_ascii()),
+        None => Ok(n_stored),
+    }
+}
+
+/// When an entry expires, in milliseconds since 1970; 0 is never.
+fn deadline_ms(meta: Meta) -> u64 {
+    match meta.ttl {
+        Remaining::For(left) => now_ms() + u64::try_from(left.as_millis()).unwrap_or(u64::MAX / 2),
+        Remaining::Forever | Remaining::Unknown => 0,
+    }
+}
+
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX / 2)
+}
