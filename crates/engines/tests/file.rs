@@ -18,8 +18,8 @@ use std::time::{Duration, SystemTime};
 
 use larder_engines::ENGINES;
 use larder_store::{Delta, Error, Session, SetOptions, Store, StoreUrl};
-use larder_testkit::{PATIENCE, Random, may_mount, trial_where, with_mounts, within};
-use libtest_mimic::{Arguments, Trial};
+use larder_testkit::{PATIENCE, Random, may_mount, trial, trial_where, with_mounts, within};
+use libtest_mimic::Arguments;
 
 /// The task of another process, and the store for it.
 const ROLE: &str = "LARDER_FILE_ROLE";
@@ -29,12 +29,6 @@ fn main() -> ExitCode {
     if let Ok(role) = std::env::var(ROLE) {
         return play(&role, &std::env::var(URL).unwrap());
     }
-    let trial = |name: &str, run: fn()| {
-        Trial::test(name, move || {
-            run();
-            Ok(())
-        })
-    };
     let trials = vec![
         trial_where(may_mount, "a_full_disk_is_an_error_and_leaves_no_debris", || {
             run_with_mounts("full disk");

@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use larder_host::relay::{self, Destination, Relay};
 use larder_host::scratch::ScratchDir;
-use larder_testkit::{PATIENCE, is_running, within};
-use libtest_mimic::{Arguments, Trial};
+use larder_testkit::{PATIENCE, is_running, trial, within};
+use libtest_mimic::Arguments;
 
 /// The task of a second process.
 const ROLE: &str = "LARDER_TEST_ROLE";
@@ -31,12 +31,6 @@ fn main() -> ExitCode {
     if std::env::var_os(ROLE).is_some() {
         hold();
     }
-    let trial = |name: &str, run: fn()| {
-        Trial::test(name, move || {
-            run();
-            Ok(())
-        })
-    };
     let trials = vec![
         trial("a_relay_tells_the_delay_that_it_adds", a_relay_tells_its_delay),
         trial("a_delay_is_that_of_a_round_trip", a_delay_is_that_of_a_round_trip),

@@ -32,6 +32,6 @@ pub use peer::Peer;
 pub use postgres::{POSTGRES, Postgres};
 pub use random::Random;
 pub use require::{
-    everything_is_required, has_perl_modules, has_php_extensions, has_program, trial_where,
+    everything_is_required, has_perl_modules, has_php_extensions, has_program, trial, trial_where,
 };
 pub use sockets::{Event, Sockets};

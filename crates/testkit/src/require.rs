@@ -11,6 +11,11 @@ pub fn everything_is_required() -> bool {
     std::env::var("LARDER_REQUIRE").is_ok_and(|what| what == "all")
 }
 
+/// A trial that needs nothing. A test that panics has failed.
+pub fn trial(name: &str, run: impl FnOnce() + Send + 'static) -> Trial {
+    trial_where(|| Ok(()), name, run)
+}
+
 /// A trial that runs where `need` is met. Elsewhere it shows as ignored with the reason, or fails when
 /// [`everything_is_required`]. A test that panics has failed.
 pub fn trial_where(

@@ -72,7 +72,7 @@ pub(super) fn make(env: &Env, folder: &Path, is_over: &dyn Fn() -> bool) -> heed
 }
 
 /// Copies one state of the environment to a file, and waits until it is on the disk.
-pub(super) fn copy(env: &Env, file: &File, is_over: &dyn Fn() -> bool) -> heed::Result<()> {
+fn copy(env: &Env, file: &File, is_over: &dyn Fn() -> bool) -> heed::Result<()> {
     let (reader, writer) = io::pipe()?;
     let mut writer = File::from(OwnedFd::from(writer));
     std::thread::scope(|scope| {

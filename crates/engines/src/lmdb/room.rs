@@ -138,21 +138,12 @@ impl WriteTransaction<'_> {
 
 #[cfg(test)]
 mod tests {
-    use larder_host::scratch::{Place, ScratchDir};
-
-    use crate::lmdb::config::LmdbConfig;
-    use crate::lmdb::databases::Databases;
-    use crate::lmdb::environment::Environment;
-    use crate::lmdb::used::Used;
-    use crate::lmdb::writer::tests::bounded;
+    use crate::lmdb::writer::tests::{bounded, opened};
     use crate::lmdb::writer::{Buffers, NamespaceLimits, Tag, WriteTransaction};
 
     #[test]
     fn a_transaction_evicts_its_earlier_entries_but_never_the_one_that_it_just_wrote() {
-        let place = Place::Own(ScratchDir::create("lmdb").unwrap());
-        let environment = Environment::open(place, &LmdbConfig::default()).unwrap();
-        let databases = Databases::open(&environment, "test").unwrap();
-        let used = Used::new(1 << 20);
+        let (environment, databases, used) = opened();
         let limits = NamespaceLimits { bytes: 3 * 100, pages: 1 << 10, value_len: 1 << 10 };
         let mut buffers = Buffers::default();
         let txn = environment.env().write_txn().unwrap();

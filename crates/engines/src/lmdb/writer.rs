@@ -314,10 +314,20 @@ impl<'s> WriteTransaction<'s> {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::lmdb::config::LmdbConfig;
     use crate::lmdb::environment::Environment;
     use larder_host::scratch::{Place, ScratchDir};
+
+    /// A new environment, with a namespace of which nothing was read.
+    pub(in crate::lmdb) fn opened() -> (Arc<Environment>, Databases, Used) {
+        let place = Place::Own(ScratchDir::create("lmdb").unwrap());
+        let environment = Environment::open(place, &LmdbConfig::default()).unwrap();
+        let databases = Databases::open(&environment, "test").unwrap();
+        (environment, databases, Used::new(1 << 20))
+    }
 
     pub(in crate::lmdb) fn bounded(limits: NamespaceLimits, used: &Used) -> Bounded<'_> {
         Bounded { usage_key: "test.usage", limits, used }
@@ -326,10 +336,7 @@ pub(super) mod tests {
     /// The same as the test below, for tags.
     #[test]
     fn the_index_of_tags_lists_an_entry_once_or_not_at_all() {
-        let place = Place::Own(ScratchDir::create("lmdb").unwrap());
-        let environment = Environment::open(place, &LmdbConfig::default()).unwrap();
-        let databases = Databases::open(&environment, "test").unwrap();
-        let used = Used::new(1 << 20);
+        let (environment, databases, used) = opened();
         let mut buffers = Buffers::default();
         let write = |buffers: &mut Buffers, work: &mut dyn FnMut(&mut WriteTransaction<'_>)| {
             let txn = environment.env().write_txn().unwrap();
@@ -386,10 +393,7 @@ pub(super) mod tests {
     /// A deadline left behind in the index has no effect outside: only the file would grow.
     #[test]
     fn the_index_lists_an_entry_once_or_not_at_all() {
-        let place = Place::Own(ScratchDir::create("lmdb").unwrap());
-        let environment = Environment::open(place, &LmdbConfig::default()).unwrap();
-        let databases = Databases::open(&environment, "test").unwrap();
-        let used = Used::new(1 << 20);
+        let (environment, databases, used) = opened();
         let limits = NamespaceLimits { bytes: 1 << 20, pages: 1 << 10, value_len: 1 << 10 };
         let mut buffers = Buffers::default();
         // Each step: a deadline (0 is never) to store under the key, or the end of the entry.

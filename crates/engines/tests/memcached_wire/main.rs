@@ -17,18 +17,12 @@ use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use larder_store::{Delta, Initial, Put, Session, SetOptions};
-use larder_testkit::{PATIENCE, Peer};
-use libtest_mimic::{Arguments, Trial};
+use larder_testkit::{PATIENCE, Peer, trial as without_server};
+use libtest_mimic::Arguments;
 use memcached_support::{memcached, trial};
 use session_support::{failure, get, open, set, try_open};
 
 fn main() -> ExitCode {
-    let without_server = |name: &str, run: fn()| {
-        Trial::test(name, move || {
-            run();
-            Ok(())
-        })
-    };
     let trials = vec![
         trial("an_answer_may_come_byte_by_byte", an_answer_may_come_byte_by_byte),
         trial("a_batch_is_one_request_a_node", a_batch_is_one_request_a_node),

@@ -1,5 +1,6 @@
 //! The judge, tried with small journals of two keys.
 
+use larder_testkit::trial;
 use libtest_mimic::Trial;
 
 use crate::journal::{Action, Event};
@@ -21,12 +22,6 @@ const CHANGES: [Event<'_>; 5] = [
 ];
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let trial = |name: &str, run: fn()| {
-        Trial::test(name, move || {
-            run();
-            Ok(())
-        })
-    };
     vec![
         trial("acknowledged_changes_must_be_there", acknowledged_changes),
         trial("a_change_in_flight_may_be_there", change_in_flight),

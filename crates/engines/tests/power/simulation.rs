@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use larder_testkit::Random;
+use larder_testkit::{Random, trial};
 use libtest_mimic::Trial;
 
 use crate::disk::Disk;
@@ -21,12 +21,6 @@ const FOLDER_END: Event<'_> = Event::SyncEnd { file: 1, id: 2, is_folder: true }
 const RENAME: Event<'_> = Event::Rename { from: "a", to: "b", is_exchange: false };
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let trial = |name: &str, run: fn()| {
-        Trial::test(name, move || {
-            run();
-            Ok(())
-        })
-    };
     vec![
         trial("a_synced_write_stays", synced_write_stays),
         trial("an_unsynced_write_may_be_lost_or_torn", unsynced_write),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use larder_store::{Answer, Pipeline, Session, SetOptions};
-use larder_testkit::PATIENCE;
+use larder_testkit::{PATIENCE, trial as without_server};
 use libtest_mimic::Trial;
 
 use crate::peer::{answering, bulk};
@@ -13,12 +13,6 @@ use crate::session_support::{failure, open, set};
 use crate::support::{ask, nodes, stranger, trial};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let without_server = |name: &str, run: fn()| {
-        Trial::test(name, move || {
-            run();
-            Ok(())
-        })
-    };
     vec![
         without_server("a_pipelined_refusal_is_that_of_its_request_alone", a_refusal_is_of_one),
         without_server("nothing_is_read_behind_a_pipelined_answer_that_cannot_be", malformed),

@@ -7,7 +7,7 @@ use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
 use larder_store::{Delta, Initial, Put, Session, SetMode, SetOptions};
-use larder_testkit::{PATIENCE, Peer};
+use larder_testkit::{PATIENCE, Peer, trial as without_server};
 use libtest_mimic::Trial;
 
 use crate::peer::{answering, bulk};
@@ -15,12 +15,6 @@ use crate::session_support::{failure, get, open, set, try_open};
 use crate::support::{redis_server, trial};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let without_server = |name: &str, run: fn()| {
-        Trial::test(name, move || {
-            run();
-            Ok(())
-        })
-    };
     vec![
         trial("an_answer_may_come_byte_by_byte", an_answer_may_come_byte_by_byte),
         trial("a_panic_in_mid_batch_leaves_the_session_in_step", a_panic_in_mid_batch),

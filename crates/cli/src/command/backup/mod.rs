@@ -5,11 +5,11 @@ mod file;
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use larder_store::{ByteSize, Error, Meta, Put, Remaining, Session, SetMode, SetOptions};
+use larder_store::{ByteSize, Clock, Error, Meta, Put, Remaining, Session, SetMode, SetOptions};
 
 use super::{open, open_existing};
 use crate::exit::Exit;
@@ -54,11 +54,11 @@ pub(crate) fn backup(arguments: &Backup) -> anyhow::Result<Exit> {
     let beside = path.with_added_extension("new");
     let written = (|| {
         let mut writer = Writer::new(BufWriter::new(File::create(&beside)?))?;
-        let (mut bytes, mut refused) = (0, None);
+        let (clock, mut bytes, mut refused) = (Clock::system(), 0, None);
         groups.get_prefix(b"", &mut |key, value, meta| {
             if refused.is_none() {
                 bytes += (key.len() + value.len()) as u64;
-                refused = writer.add(key, value, (meta.flags, deadline_ms(meta))).err();
+                refused = writer.add(key, value, (meta.flags, deadline_ms(meta, &clock))).err();
             }
         })?;
         if let Some(error) = refused {
@@ -88,23 +88,24 @@ pub(crate) fn restore(arguments: &Restore) -> anyhow::Result<Exit> {
     if arguments.clear {
         session.clear()?;
     }
+    let clock = Clock::system();
     let (mut n_stored, mut n_expired, mut bytes) = (0, 0, 0);
     let mut entries = Vec::new();
     each_entry(path, &mut |entry| {
-        if (1..=now_ms()).contains(&entry.deadline_ms) {
+        if (1..=clock.now_ms()).contains(&entry.deadline_ms) {
             n_expired += 1;
             return Ok(());
         }
         bytes += entry.key.len() + entry.value.len();
         entries.push(entry);
         if entries.len() == TOGETHER || bytes >= BYTES_TOGETHER {
-            n_stored += put(&mut *session, &entries)?;
+            n_stored += put(&mut *session, &entries, clock.now_ms())?;
             (entries, bytes) = (Vec::new(), 0);
         }
         Ok(())
     })
     .with_context(failed)?;
-    n_stored += put(&mut *session, &entries)?;
+    n_stored += put(&mut *session, &entries, clock.now_ms())?;
     drop(session);
     store.close()?;
     let expired =
@@ -126,8 +127,7 @@ fn each_entry(
 }
 
 /// Stores entries; returns how many.
-fn put(session: &mut dyn Session, entries: &[Entry]) -> anyhow::Result<usize> {
-    let now_ms = now_ms();
+fn put(session: &mut dyn Session, entries: &[Entry], now_ms: u64) -> anyhow::Result<usize> {
     let mut puts = Vec::with_capacity(entries.len());
     for Entry { key, value, flags, deadline_ms } in entries {
         // One that has expired a moment ago ends at once.
@@ -151,14 +151,9 @@ fn put(session: &mut dyn Session, entries: &[Entry]) -> anyhow::Result<usize> {
 }
 
 /// When an entry expires, in milliseconds since 1970; 0 is never.
-fn deadline_ms(meta: Meta) -> u64 {
+fn deadline_ms(meta: Meta, clock: &Clock) -> u64 {
     match meta.ttl {
-        Remaining::For(left) => now_ms() + u64::try_from(left.as_millis()).unwrap_or(u64::MAX / 2),
+        Remaining::For(left) => clock.deadline_ms(left),
         Remaining::Forever | Remaining::Unknown => 0,
     }
-}
-
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX / 2)
 }
