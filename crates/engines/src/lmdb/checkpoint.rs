@@ -11,8 +11,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
-use heed::{CompactionOption, Env};
-
+use super::map::Map;
 use crate::upkeep::Ending;
 
 /// The last checkpoint.
@@ -25,18 +24,18 @@ const NEXT_FILE: &str = "checkpoint.next";
 const STEP: usize = 1 << 20;
 
 /// Makes checkpoints until the store ends.
-pub(super) fn work(env: &Env, folder: &Path, every: Duration, ending: &Ending) {
+pub(super) fn work(map: &Map, folder: &Path, every: Duration, ending: &Ending) {
     let mut last_state = None;
     let mut pause = every;
     while !ending.within(pause) {
         let began = Instant::now();
         // Another process may have made one.
         let is_due = age(&folder.join(CHECKPOINT_FILE)).is_none_or(|age| age >= every / 2);
-        let state = env.info().last_txn_id;
-        if is_due && last_state != Some(state) {
+        let state = map.last_transaction().ok();
+        if is_due && (state.is_none() || last_state != state) {
             // After a failure, such as a full disk, the next one is made in time.
-            let is_made = make(env, folder, &|| ending.within(Duration::ZERO)).is_ok();
-            last_state = is_made.then_some(state);
+            let is_made = make(map, folder, &|| ending.within(Duration::ZERO)).is_ok();
+            last_state = state.filter(|_| is_made);
         }
         pause = every.saturating_sub(began.elapsed());
     }
@@ -49,7 +48,7 @@ fn age(path: &Path) -> Option<Duration> {
 }
 
 /// Makes a checkpoint, unless another process is making one. `is_over` says whether to give up.
-pub(super) fn make(env: &Env, folder: &Path, is_over: &dyn Fn() -> bool) -> heed::Result<()> {
+pub(super) fn make(map: &Map, folder: &Path, is_over: &dyn Fn() -> bool) -> heed::Result<()> {
     let next = folder.join(NEXT_FILE);
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(0o600);
@@ -60,7 +59,7 @@ pub(super) fn make(env: &Env, folder: &Path, is_over: &dyn Fn() -> bool) -> heed
         Err(TryLockError::Error(error)) => return Err(error.into()),
     }
     file.set_len(0)?;
-    let copied = copy(env, &file, is_over).and_then(|()| {
+    let copied = copy(map, &file, is_over).and_then(|()| {
         fs::rename(&next, folder.join(CHECKPOINT_FILE))?;
         Ok(File::open(folder)?.sync_all()?)
     });
@@ -72,13 +71,13 @@ pub(super) fn make(env: &Env, folder: &Path, is_over: &dyn Fn() -> bool) -> heed
 }
 
 /// Copies one state of the environment to a file, and waits until it is on the disk.
-fn copy(env: &Env, file: &File, is_over: &dyn Fn() -> bool) -> heed::Result<()> {
+fn copy(map: &Map, file: &File, is_over: &dyn Fn() -> bool) -> heed::Result<()> {
     let (reader, writer) = io::pipe()?;
     let mut writer = File::from(OwnedFd::from(writer));
     std::thread::scope(|scope| {
-        let read = scope.spawn(move || env.copy_to_file(&mut writer, CompactionOption::Enabled));
+        let read = scope.spawn(move || map.copy_to(&mut writer));
         // When this side gives up, its end of the pipe closes, and LMDB stops.
-        let written = write_out(reader, file, is_over);
+        let written = write_out(reader, file, &|| is_over() || map.is_awaited());
         let read = read.join().map_err(|_| io::Error::other("copying the file panicked"))?;
         written.map_err(heed::Error::from).and(read)
     })?;

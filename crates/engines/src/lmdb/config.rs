@@ -24,7 +24,8 @@ const MAP_STEP: u64 = 64 << 10;
 pub(super) struct LmdbConfig {
     /// Byte limit of the entries: their keys, their values, their tags and 30 bytes each. Beyond it, of five neighbours the
     /// entry written longest ago makes room, but for those that this process has read lately; expired entries go first.
-    /// Processes that share a folder should agree on the limit, because each evicts down to its own.
+    /// Processes that share a folder should agree on the limit: each that writes evicts down to its own, so the smallest of
+    /// them holds. A process that only reads may have any.
     pub(super) size: ByteSize,
     /// The event that a write waits for. `nosync`: no event but its place in the system's page cache, so it survives the end
     /// of the process; see `checkpoint`. `group`: a sync to the disk, which all writes share that wait at the same time.
@@ -41,7 +42,8 @@ pub(super) struct LmdbConfig {
     pub(super) group_wait: Span,
     /// Address space for the file, which never grows beyond it. Half-filled pages, large values that begin a new page,
     /// old versions that are still read and the indexes of TTLs and tags must fit too. Without it: four times `size`
-    /// plus 64 MiB. Address space costs nothing until it is used.
+    /// plus 64 MiB. Address space costs nothing until it is used. Of processes that share a folder the largest map holds:
+    /// the others take it over, without an end of their work.
     pub(super) map_size: Option<ByteSize>,
     /// Name of the databases inside the folder: stores of different namespaces share nothing but the file.
     pub(super) namespace: String,

@@ -49,8 +49,7 @@ impl Databases {
         if let Ok(Ok(Some(databases))) = there {
             return Ok(databases);
         }
-        let opened = environment.write(|| {
-            let txn = environment.env().write_txn()?;
+        let opened = environment.write(|txn| {
             environment.env().create_databases_and_commit(txn, |opener, txn| {
                 let main = opener.create_database::<Str, Bytes>(txn, None)?;
                 match main.get(txn, FORMAT_KEY)? {
@@ -83,7 +82,7 @@ impl Databases {
     /// Opens the databases of a namespace without a write; `None` where there are none of this format. A process that only
     /// reads may have another class of durability than those that write.
     fn open_there(environment: &Environment, namespace: &str) -> heed::Result<Option<Self>> {
-        let txn = environment.env().read_txn()?;
+        let (txn, _pass) = environment.map().read()?.split();
         let opened = environment.env().open_databases_and_commit(txn, |opener, txn| {
             let Some(main) = opener.open_database::<Str, Bytes>(txn, None)? else {
                 return Ok(CommitOrAbort::Abort(()));

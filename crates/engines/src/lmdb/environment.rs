@@ -7,19 +7,20 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::mem::ManuallyDrop;
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use heed::{Env, MdbError, RoTxn};
-use larder_store::{ByteSize, Error, PerProcess, Result};
+use heed::{Env, RwTxn};
+use larder_store::{Error, PerProcess, Result};
 
 use super::SCHEME;
 use super::checkpoint::{self, CHECKPOINT_FILE};
 use super::class::{self, Class};
 use super::config::{LmdbConfig, Sync};
-use super::databases::NAMESPACES;
+use super::folder_lock::Held;
+use super::map::{Map, Read};
+use super::message::in_words;
 use super::opening;
 use larder_host::disk;
 use larder_host::scratch::Place;
@@ -43,14 +44,14 @@ static OPEN: PerProcess<Mutex<Environments>> = PerProcess::new();
 #[derive(Debug)]
 pub(super) struct Environment {
     // A forked child closes its copy, of which there is one, whatever the upkeep does.
-    env: Arc<Env>,
+    map: Arc<Map>,
     /// The writing thread of this process locks it.
     writer: Mutex<Writer>,
     folder: PathBuf,
     sync: Sync,
     /// The time between two checkpoints; zero for none.
     checkpoint: Duration,
-    // Declared after `env`, so that a temporary folder is removed after its files are closed.
+    // Declared after `map`, so that a temporary folder is removed after its files are closed.
     place: Place,
 }
 
@@ -64,22 +65,6 @@ struct Writer {
     /// The thread that makes checkpoints, from the first write on.
     upkeep: Option<Upkeep>,
     has_begun: bool,
-}
-
-/// The lock of the folder, held to write.
-struct Held<'f>(&'f File);
-
-impl<'f> Held<'f> {
-    fn take(file: &'f File) -> io::Result<Self> {
-        flock(file, libc::LOCK_EX).map(|()| Self(file))
-    }
-}
-
-impl Drop for Held<'_> {
-    fn drop(&mut self) {
-        // The end of the process frees the lock in any case.
-        let _ = flock(self.0, libc::LOCK_UN);
-    }
 }
 
 impl Environment {
@@ -108,7 +93,7 @@ impl Environment {
         drop(held);
         let class = place.is_kept().then(|| Class::new(&folder, config.sync.is_synced()));
         let environment = Arc::new(Self {
-            env: Arc::new(env),
+            map: Arc::new(Map::new(env)),
             writer: Mutex::new(Writer { file, class, upkeep: None, has_begun: false }),
             folder: folder.clone(),
             sync: config.sync,
@@ -128,19 +113,17 @@ impl Environment {
             let sync = self.sync.as_str();
             return refuse(format!("{folder} is open in this process with sync={sync}"));
         }
-        let map_size = self.env.info().map_size;
-        if config.map_bytes() > map_size {
-            let [wanted, map_size] = [config.map_bytes(), map_size].map(|n| ByteSize(n as u64));
-            return refuse(format!(
-                "{folder} is open in this process with a map of {map_size} < {wanted}; open the larger map first"
-            ));
-        }
-        Ok(())
+        self.map.grow_to(config.map_bytes()).map_err(|error| self.error(error))
     }
 
     /// heed's handle.
     pub(super) fn env(&self) -> &Env {
-        &self.env
+        self.map.env()
+    }
+
+    /// The map of the folder's file.
+    pub(super) fn map(&self) -> &Map {
+        &self.map
     }
 
     /// The folder of the environment.
@@ -154,24 +137,16 @@ impl Environment {
         files.into_iter().filter(|file| file.exists()).collect()
     }
 
-    /// Begins a read. A read costs a few loads and one store in a slot of this thread. The first read of a thread takes
-    /// the slot; when all slots are taken, those of dead processes are freed.
-    pub(super) fn read(&self) -> Result<RoTxn<'_, heed::WithTls>> {
-        let begun = match self.env.read_txn() {
-            Err(heed::Error::Mdb(MdbError::ReadersFull)) => {
-                self.env.clear_stale_readers().and_then(|_| self.env.read_txn())
-            }
-            begun => begun,
-        };
-        begun.map_err(|error| self.error(error))
+    /// Begins a read.
+    pub(super) fn read(&self) -> Result<Read<'_>> {
+        self.map.read().map_err(|error| self.error(error))
     }
 
-    /// Does `work` while no other thread or process writes to the folder.
-    ///
-    /// LMDB's own lock for this, in memory that the processes share, is not enough. When one of several waiting
-    /// processes dies, another may wait for ever, because the wake-up call went to the dead process. The kernel manages
-    /// a file lock and frees the lock of a dead process. The holder of the file lock finds LMDB's lock free.
-    pub(super) fn write<T>(&self, work: impl FnOnce() -> heed::Result<T>) -> heed::Result<T> {
+    /// Does `work` in a transaction, while no other thread or process writes to the folder.
+    pub(super) fn write<T>(
+        &self,
+        work: impl FnOnce(RwTxn<'_>) -> heed::Result<T>,
+    ) -> heed::Result<T> {
         // A panic elsewhere does not spoil what the lock guards.
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let Writer { file, class, upkeep, has_begun } = &mut *writer;
@@ -183,19 +158,19 @@ impl Environment {
             *upkeep = self.upkeep()?;
             *has_begun = true;
         }
-        work()
+        self.map.write(work)
     }
 
     /// Makes what was written in another class, or in an earlier run, survive a loss of power.
     fn secure(&self) -> heed::Result<()> {
         if self.sync.is_synced() {
-            return self.env.force_sync();
+            return self.map.sync();
         }
-        let is_empty = self.env.info().last_txn_id == 0;
+        let is_empty = self.map.last_transaction()? == 0;
         if is_empty || self.checkpoint.is_zero() {
             return Ok(());
         }
-        checkpoint::make(&self.env, &self.folder, &|| false)
+        checkpoint::make(&self.map, &self.folder, &|| false)
     }
 
     /// Starts the thread that makes checkpoints, where they are needed.
@@ -204,8 +179,8 @@ impl Environment {
         if self.sync.is_synced() || every.is_zero() {
             return Ok(None);
         }
-        let (env, folder) = (Arc::clone(&self.env), self.folder.clone());
-        let work = move |ending: &Ending| checkpoint::work(&env, &folder, every, ending);
+        let (map, folder) = (Arc::clone(&self.map), self.folder.clone());
+        let work = move |ending: &Ending| checkpoint::work(&map, &folder, every, ending);
         Upkeep::start(SCHEME, work).map(Some).map_err(io::Error::other)
     }
 
@@ -214,7 +189,7 @@ impl Environment {
         if !self.place.is_kept() {
             return Ok(());
         }
-        let synced = self.env.force_sync().and_then(|()| self.leave());
+        let synced = self.map.sync().and_then(|()| self.leave());
         synced.map_err(|error| self.error(error))
     }
 
@@ -227,12 +202,12 @@ impl Environment {
         drop(upkeep.take());
         let Some(class) = class else { return Ok(()) };
         let _held = Held::take(file)?;
-        class.leave(|| self.env.force_sync())
+        class.leave(|| self.map.sync())
     }
 
     /// An error of LMDB as a message.
     pub(super) fn error(&self, error: heed::Error) -> Error {
-        in_words(&self.folder, Some(&self.env), error)
+        in_words(&self.folder, Some(&self.map), error)
     }
 }
 
@@ -261,76 +236,8 @@ fn close_inherited(folder: &Path) -> Result<()> {
         }
         // SAFETY: the stores and sessions of the parent are neither used nor dropped in this process, and the
         // environment is taken off the list. So this copy is the only one that is ever dropped.
-        drop(unsafe { std::ptr::read(&raw const *environment.env) });
+        drop(unsafe { std::ptr::read(environment.map.env()) });
         open.remove(folder);
     }
     Ok(())
-}
-
-/// Locks or unlocks a file; waits as long as it takes.
-fn flock(file: &File, operation: libc::c_int) -> io::Result<()> {
-    loop {
-        // SAFETY: the descriptor is open, and no memory is passed.
-        if unsafe { libc::flock(file.as_raw_fd(), operation) } == 0 {
-            return Ok(());
-        }
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
-        }
-    }
-}
-
-fn in_words(folder: &Path, env: Option<&Env>, error: heed::Error) -> Error {
-    let shown = folder.display();
-    let data = folder.join(DATA_FILE);
-    let corrupted = |what: &str| Error::Corrupted {
-        engine: SCHEME,
-        what: format!("{} {what}", data.display()),
-    };
-    let busy = |what: String| Error::Busy { engine: SCHEME, what };
-    let other = |source| disk::io_error(SCHEME, "using", folder, source);
-    match error {
-        // LMDB reports a short write as an error of the device.
-        heed::Error::Io(source)
-            if source.raw_os_error() == Some(libc::EIO) && disk::has_no_room(folder) =>
-        {
-            other(io::ErrorKind::StorageFull.into())
-        }
-        heed::Error::Io(source) if source.kind() == io::ErrorKind::ResourceBusy => {
-            busy(source.to_string())
-        }
-        heed::Error::Io(source) => other(source),
-        heed::Error::Decoding(reason) => corrupted(&format!("holds {reason}; delete it")),
-        heed::Error::EnvAlreadyOpened => {
-            busy(format!("{shown} is open in this process by another user of LMDB"))
-        }
-        heed::Error::Mdb(MdbError::MapFull) => {
-            let map = ByteSize(env.map_or(0, |env| env.info().map_size as u64));
-            Error::Full { engine: SCHEME, what: format!("the map of {map}; raise `map_size`") }
-        }
-        heed::Error::Mdb(MdbError::ReadersFull) => {
-            let readers = env.map_or(0, Env::max_readers);
-            busy(format!("all {readers} slots for reading threads in {shown}; raise `readers`"))
-        }
-        heed::Error::Mdb(MdbError::BadRslot) => {
-            busy(format!("this thread is already reading from {shown}"))
-        }
-        heed::Error::Mdb(MdbError::DbsFull) => Error::InvalidOptions {
-            engine: SCHEME,
-            reason: format!("option `namespace`: {NAMESPACES} of {shown} are open in this process"),
-        },
-        heed::Error::Mdb(MdbError::MapResized) => Error::Unavailable {
-            engine: SCHEME,
-            what: format!(
-                "another process opened {shown} with a larger `map_size`; open it again with the same"
-            ),
-            source: None,
-        },
-        heed::Error::Mdb(MdbError::Invalid | MdbError::VersionMismatch) => {
-            corrupted("is not a file of this LMDB; delete it or choose another folder")
-        }
-        heed::Error::Mdb(error) => corrupted(&format!("cannot be used ({error}); delete it")),
-        error @ heed::Error::Encoding(_) => other(io::Error::other(error)),
-    }
 }

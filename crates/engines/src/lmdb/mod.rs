@@ -12,7 +12,7 @@
 //! - A third tree has the keys of each tag.
 //!
 //! Processes queue for writes at a file lock, because LMDB's own lock can leave live processes asleep when a waiting
-//! process is killed; see [`environment`].
+//! process is killed; see [`folder_lock`].
 
 mod batch;
 mod change;
@@ -21,7 +21,11 @@ mod class;
 mod config;
 mod databases;
 mod environment;
+mod folder_lock;
+mod gate;
 mod groups;
+mod map;
+mod message;
 mod opening;
 mod record;
 mod room;

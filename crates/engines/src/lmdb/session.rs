@@ -104,8 +104,7 @@ impl LmdbSession {
         let Self { shared, buffers, .. } = self;
         let Shared { environment, databases, usage_key, limits, used, clock, dropped, .. } =
             &**shared;
-        environment.write(|| {
-            let txn = environment.env().write_txn()?;
+        environment.write(|txn| {
             // Read under the lock: an entry may have expired during the wait for the lock.
             let now_ms = clock.now_ms();
             let mut writer = WriteTransaction::new(

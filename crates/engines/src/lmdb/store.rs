@@ -63,8 +63,8 @@ impl Shared {
     pub(super) fn open(place: Place, config: &LmdbConfig) -> Result<Self> {
         let environment = Environment::open(place, config)?;
         let databases = Databases::open(&environment, &config.namespace)?;
-        let page_size = environment.env().unnamed_database_stat().page_size as usize;
-        let map_pages = environment.env().info().map_size / page_size;
+        let page_size = environment.map().page_size();
+        let map_pages = environment.map().size() / page_size;
         let limits = NamespaceLimits {
             bytes: config.size.0,
             // A quarter stays free for the pages that a write copies; without it not even a delete would work.
@@ -94,16 +94,17 @@ impl Shared {
 
 impl LmdbStore {
     fn settings(&self) -> BTreeMap<String, String> {
-        let env = self.shared.environment.env();
+        let environment = &self.shared.environment;
+        let env = environment.env();
         let flags = env.flags().ok().flatten().map_or_else(
             || "unknown".into(),
             |flags| flags.iter_names().map(|(name, _)| name).collect::<Vec<_>>().join(" "),
         );
         let mut settings = BTreeMap::from([
             ("flags".into(), flags),
-            ("map_size".into(), ByteSize(env.info().map_size as u64).to_string()),
+            ("map_size".into(), ByteSize(environment.map().size() as u64).to_string()),
             ("namespace".into(), self.config.namespace.clone()),
-            ("page_size".into(), env.unnamed_database_stat().page_size.to_string()),
+            ("page_size".into(), environment.map().page_size().to_string()),
             ("readers".into(), env.max_readers().to_string()),
             ("size".into(), self.config.size.to_string()),
             ("sync".into(), self.config.sync.as_str().into()),

@@ -1,0 +1,179 @@
+//! LMDB's environment and its map, which grows while it is in use.
+//!
+//! The largest map that a process had is written in the file. Where another process has written beyond the map of this one,
+//! LMDB refuses each transaction here until the map is as large. So a transaction that is refused replaces the map, when no
+//! other is active in this process, and begins anew. [`Gate`] says when that is.
+
+use std::fs::File;
+use std::io;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use heed::{CompactionOption, Env, MdbError, RoTxn, RwTxn, WithTls};
+
+use super::gate::{Gate, Pass};
+
+/// The longest wait for the other transactions of this process. They are short, but for reads whose caller takes long for
+/// each entry.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The size of a map that is as large as the file says.
+const AS_THE_FILE: usize = 0;
+
+/// An environment and its map.
+#[derive(Debug)]
+pub(super) struct Map {
+    env: Env,
+    gate: Gate,
+    size: AtomicUsize,
+    page_size: usize,
+    /// Replacing the map failed after the old one was given up, so nothing can be read.
+    is_gone: AtomicBool,
+}
+
+/// A read transaction.
+pub(super) struct Read<'m> {
+    // Declared first, so that it ends before the pass is given back.
+    txn: RoTxn<'m, WithTls>,
+    pass: Pass<'m>,
+}
+
+impl<'m> Read<'m> {
+    /// The transaction, and what must outlive it.
+    pub(super) fn split(self) -> (RoTxn<'m, WithTls>, impl Drop) {
+        (self.txn, self.pass)
+    }
+}
+
+impl<'m> Deref for Read<'m> {
+    type Target = RoTxn<'m, WithTls>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.txn
+    }
+}
+
+impl Map {
+    pub(super) fn new(env: Env) -> Self {
+        let size = AtomicUsize::new(env.info().map_size);
+        let page_size = env.unnamed_database_stat().page_size as usize;
+        Self { env, gate: Gate::default(), size, page_size, is_gone: AtomicBool::new(false) }
+    }
+
+    /// heed's handle. What reads the map needs a pass, which the methods here take.
+    pub(super) fn env(&self) -> &Env {
+        &self.env
+    }
+
+    /// The bytes that the file can have.
+    pub(super) fn size(&self) -> usize {
+        self.size.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn page_size(&self) -> usize {
+        self.page_size
+    }
+
+    /// Begins a read. A read costs a few loads and stores in slots of this thread. The first read of a thread takes the slot;
+    /// when all slots are taken, those of dead processes are freed.
+    pub(super) fn read(&self) -> heed::Result<Read<'_>> {
+        loop {
+            let pass = self.enter()?;
+            let begun = match self.env.read_txn() {
+                Err(heed::Error::Mdb(MdbError::ReadersFull)) => {
+                    self.env.clear_stale_readers().and_then(|_| self.env.read_txn())
+                }
+                begun => begun,
+            };
+            match begun {
+                Err(error) => self.grow_after(error, pass)?,
+                Ok(txn) => return Ok(Read { txn, pass }),
+            }
+        }
+    }
+
+    /// Does `work` in a write transaction, under the folder's lock to write.
+    pub(super) fn write<T>(
+        &self,
+        work: impl FnOnce(RwTxn<'_>) -> heed::Result<T>,
+    ) -> heed::Result<T> {
+        loop {
+            let pass = self.enter()?;
+            match self.env.write_txn() {
+                Err(error) => self.grow_after(error, pass)?,
+                Ok(txn) => return work(txn),
+            }
+        }
+    }
+
+    /// The number of the last transaction.
+    pub(super) fn last_transaction(&self) -> heed::Result<usize> {
+        let _pass = self.enter()?;
+        Ok(self.env.info().last_txn_id)
+    }
+
+    /// Waits until all that was written is on the disk.
+    pub(super) fn sync(&self) -> heed::Result<()> {
+        let _pass = self.enter()?;
+        self.env.force_sync()
+    }
+
+    /// Writes a copy of the present state without its free pages.
+    pub(super) fn copy_to(&self, file: &mut File) -> heed::Result<()> {
+        // LMDB's copy begins a transaction of its own, which a map that is too small would refuse.
+        drop(self.read()?);
+        let _pass = self.enter()?;
+        self.env.copy_to_file(file, CompactionOption::Enabled)
+    }
+
+    /// Whether a thread waits for the end of all transactions. One that takes long should then end early.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.gate.is_closed()
+    }
+
+    /// Makes the map at least so large. The next write tells other processes.
+    pub(super) fn grow_to(&self, size: usize) -> heed::Result<()> {
+        let before = self.size();
+        if size > before { self.replace(before, size) } else { Ok(()) }
+    }
+
+    fn enter(&self) -> heed::Result<Pass<'_>> {
+        let pass = self.gate.enter();
+        if self.is_gone.load(Ordering::Relaxed) {
+            let reason = "no address space was left for a larger map; open the folder again";
+            return Err(io::Error::other(reason).into());
+        }
+        Ok(pass)
+    }
+
+    /// Makes the map as large as the file says, where a transaction was refused for that; passes on every other error.
+    fn grow_after(&self, refused: heed::Error, pass: Pass<'_>) -> heed::Result<()> {
+        if !matches!(refused, heed::Error::Mdb(MdbError::MapResized)) {
+            return Err(refused);
+        }
+        let before = self.size();
+        drop(pass);
+        self.replace(before, AS_THE_FILE)
+    }
+
+    /// Replaces the map, unless another thread has done it since it had the size of `before`.
+    fn replace(&self, before: usize, size: usize) -> heed::Result<()> {
+        let replaced = self.gate.alone(PATIENCE, || {
+            if self.size() != before || self.is_gone.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            // SAFETY: no transaction is active in this process, because each has a pass.
+            let resized = unsafe { self.env.resize(size) };
+            match &resized {
+                Ok(()) => self.size.store(self.env.info().map_size, Ordering::Relaxed),
+                Err(_) => self.is_gone.store(true, Ordering::Relaxed),
+            }
+            resized
+        });
+        replaced.unwrap_or_else(|| {
+            let reason = "a long read of this process keeps the map from growing";
+            Err(io::Error::new(io::ErrorKind::ResourceBusy, reason).into())
+        })
+    }
+}
