@@ -16,7 +16,7 @@ pub(super) const MAX_KEY_LEN: usize = 511;
 const MIN_SIZE: ByteSize = ByteSize(64 << 10);
 
 /// Maps are a multiple of this, the largest page that Linux uses on common machines.
-const MAP_STEP: u64 = 64 << 10;
+pub(super) const MAP_STEP: u64 = 64 << 10;
 
 /// The options of `lmdb:`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

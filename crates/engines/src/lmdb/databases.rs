@@ -49,7 +49,7 @@ impl Databases {
         if let Ok(Ok(Some(databases))) = there {
             return Ok(databases);
         }
-        let opened = environment.write(|txn| {
+        let opened = environment.write(|txn, _| {
             environment.env().create_databases_and_commit(txn, |opener, txn| {
                 let main = opener.create_database::<Str, Bytes>(txn, None)?;
                 match main.get(txn, FORMAT_KEY)? {

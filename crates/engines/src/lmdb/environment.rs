@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io;
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use heed::{Env, RwTxn};
@@ -22,6 +22,8 @@ use super::folder_lock::Held;
 use super::map::{Map, Read};
 use super::message::in_words;
 use super::opening;
+use super::space::Space;
+use super::turns::Weight;
 use larder_host::disk;
 use larder_host::scratch::Place;
 
@@ -65,6 +67,8 @@ struct Writer {
     /// The thread that makes checkpoints, from the first write on.
     upkeep: Option<Upkeep>,
     has_begun: bool,
+    /// The disk space of the folder's file.
+    space: Space,
 }
 
 impl Environment {
@@ -88,13 +92,13 @@ impl Environment {
         if place.is_kept() {
             class::recover(&folder).map_err(failed)?;
         }
-        let opened = opening::open(&folder, config);
-        let env = opened.map_err(|error| in_words(&folder, None, error))?;
+        let opened = opening::open(&folder, config, &file);
+        let (env, space) = opened.map_err(|error| in_words(&folder, None, error))?;
         drop(held);
         let class = place.is_kept().then(|| Class::new(&folder, config.sync.is_synced()));
         let environment = Arc::new(Self {
             map: Arc::new(Map::new(env)),
-            writer: Mutex::new(Writer { file, class, upkeep: None, has_begun: false }),
+            writer: Mutex::new(Writer { file, class, upkeep: None, has_begun: false, space }),
             folder: folder.clone(),
             sync: config.sync,
             checkpoint: config.checkpoint.0,
@@ -145,11 +149,10 @@ impl Environment {
     /// Does `work` in a transaction, while no other thread or process writes to the folder.
     pub(super) fn write<T>(
         &self,
-        work: impl FnOnce(RwTxn<'_>) -> heed::Result<T>,
+        work: impl FnOnce(RwTxn<'_>, &mut Space) -> heed::Result<T>,
     ) -> heed::Result<T> {
-        // A panic elsewhere does not spoil what the lock guards.
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        let Writer { file, class, upkeep, has_begun } = &mut *writer;
+        let mut writer = self.writer();
+        let Writer { file, class, upkeep, has_begun, space } = &mut *writer;
         let _held = Held::take(file)?;
         if !*has_begun {
             if let Some(class) = class {
@@ -158,7 +161,23 @@ impl Environment {
             *upkeep = self.upkeep()?;
             *has_begun = true;
         }
-        self.map.write(work)
+        self.map.write(|txn| {
+            space.begin(self.env())?;
+            work(txn, space)
+        })
+    }
+
+    /// Finds space for a write that was refused for want of it; see [`Space::find`].
+    pub(super) fn find_space(&self, refused: heed::Error, weight: Weight) -> heed::Result<bool> {
+        let mut writer = self.writer();
+        let Writer { file, space, .. } = &mut *writer;
+        let _held = Held::take(file)?;
+        space.find(&self.map, refused, weight)
+    }
+
+    fn writer(&self) -> MutexGuard<'_, Writer> {
+        // A panic elsewhere does not spoil what the lock guards.
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes what was written in another class, or in an earlier run, survive a loss of power.
@@ -195,13 +214,14 @@ impl Environment {
 
     /// Ends the part of this process in writing. Its next write begins it again.
     fn leave(&self) -> heed::Result<()> {
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        let Writer { file, class, upkeep, has_begun } = &mut *writer;
+        let mut writer = self.writer();
+        let Writer { file, class, upkeep, has_begun, space } = &mut *writer;
         *has_begun = false;
         // Its thread ends, and with it its use of the environment.
         drop(upkeep.take());
         let Some(class) = class else { return Ok(()) };
         let _held = Held::take(file)?;
+        space.give_back(self.map.last_page()?)?;
         class.leave(|| self.map.sync())
     }
 

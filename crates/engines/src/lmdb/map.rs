@@ -18,6 +18,9 @@ use super::gate::{Gate, Pass};
 /// each entry.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// The wait for other transactions where the map need not be replaced.
+const MOMENT: Duration = Duration::from_millis(100);
+
 /// The size of a map that is as large as the file says.
 const AS_THE_FILE: usize = 0;
 
@@ -113,6 +116,12 @@ impl Map {
         Ok(self.env.info().last_txn_id)
     }
 
+    /// The number of the last page that the file needs.
+    pub(super) fn last_page(&self) -> heed::Result<usize> {
+        let _pass = self.enter()?;
+        Ok(self.env.info().last_page_number)
+    }
+
     /// Waits until all that was written is on the disk.
     pub(super) fn sync(&self) -> heed::Result<()> {
         let _pass = self.enter()?;
@@ -138,6 +147,11 @@ impl Map {
         if size > before { self.replace(before, size) } else { Ok(()) }
     }
 
+    /// Makes the map so small, unless a transaction stays active for a moment; whether it is done.
+    pub(super) fn shrink_to(&self, size: usize) -> heed::Result<bool> {
+        self.replace_within(MOMENT, self.size(), size).map_or(Ok(false), |done| done.map(|()| true))
+    }
+
     fn enter(&self) -> heed::Result<Pass<'_>> {
         let pass = self.gate.enter();
         if self.is_gone.load(Ordering::Relaxed) {
@@ -159,7 +173,20 @@ impl Map {
 
     /// Replaces the map, unless another thread has done it since it had the size of `before`.
     fn replace(&self, before: usize, size: usize) -> heed::Result<()> {
-        let replaced = self.gate.alone(PATIENCE, || {
+        self.replace_within(PATIENCE, before, size).unwrap_or_else(|| {
+            let reason = "a long read of this process keeps the map from growing";
+            Err(io::Error::new(io::ErrorKind::ResourceBusy, reason).into())
+        })
+    }
+
+    /// Replaces the map; `None` where a transaction is active for longer than `patience`.
+    fn replace_within(
+        &self,
+        patience: Duration,
+        before: usize,
+        size: usize,
+    ) -> Option<heed::Result<()>> {
+        self.gate.alone(patience, || {
             if self.size() != before || self.is_gone.load(Ordering::Relaxed) {
                 return Ok(());
             }
@@ -170,10 +197,6 @@ impl Map {
                 Err(_) => self.is_gone.store(true, Ordering::Relaxed),
             }
             resized
-        });
-        replaced.unwrap_or_else(|| {
-            let reason = "a long read of this process keeps the map from growing";
-            Err(io::Error::new(io::ErrorKind::ResourceBusy, reason).into())
         })
     }
 }

@@ -11,6 +11,9 @@
 //!   keys, because neighbours share a page.
 //! - A third tree has the keys of each tag.
 //!
+//! Unsynced writes change the pages in the map, where the file system allows it; see [`space`]. Synced writes, which are ordered
+//! by calls of the system, do not.
+//!
 //! Processes queue for writes at a file lock, because LMDB's own lock can leave live processes asleep when a waiting
 //! process is killed; see [`folder_lock`].
 
@@ -26,10 +29,12 @@ mod gate;
 mod groups;
 mod map;
 mod message;
+mod metadata;
 mod opening;
 mod record;
 mod room;
 mod session;
+mod space;
 mod store;
 mod turns;
 mod usage;

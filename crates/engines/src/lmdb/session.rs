@@ -1,5 +1,6 @@
 //! One thread's handle: a reader slot that LMDB ties to the thread, and buffers for writing.
 
+use std::io;
 use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
@@ -54,7 +55,12 @@ impl LmdbSession {
         let room = weight.bytes.max(self.shared.limits.bytes / 32);
         for n in 1..=TRIES_WHEN_FULL {
             match self.transaction(&mut work) {
-                Err(heed::Error::Mdb(MdbError::MapFull)) => sleep(Duration::from_millis(1)),
+                Err(refused) if has_no_space(&refused) => {
+                    let found = environment.find_space(refused, weight);
+                    if !found.map_err(|error| environment.error(error))? {
+                        sleep(Duration::from_millis(1));
+                    }
+                }
                 done => return done.map_err(|error| environment.error(error)),
             }
             if n.is_multiple_of(TRIES_BEFORE_MAKING_ROOM) {
@@ -104,13 +110,13 @@ impl LmdbSession {
         let Self { shared, buffers, .. } = self;
         let Shared { environment, databases, usage_key, limits, used, clock, dropped, .. } =
             &**shared;
-        environment.write(|txn| {
+        environment.write(|txn, space| {
             // Read under the lock: an entry may have expired during the wait for the lock.
             let now_ms = clock.now_ms();
             let mut writer = WriteTransaction::new(
                 txn,
                 *databases,
-                Bounded { usage_key, limits: *limits, used },
+                Bounded { usage_key, limits: *limits, used, space },
                 now_ms,
                 buffers,
             )?;
@@ -292,6 +298,17 @@ impl Session for LmdbSession {
 
     fn groups(&mut self) -> Option<&mut dyn Groups> {
         Some(self)
+    }
+}
+
+/// Whether a transaction found no place for a page.
+fn has_no_space(error: &heed::Error) -> bool {
+    match error {
+        heed::Error::Mdb(error) => *error == MdbError::MapFull,
+        heed::Error::Io(error) => {
+            matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+        }
+        _ => false,
     }
 }
 

@@ -239,7 +239,7 @@ mod tests {
     fn set_together(shared: &Arc<Shared>, n: usize) -> Vec<u64> {
         thread::scope(|scope| {
             let mut threads = Vec::new();
-            let held = shared.environment.write(|_| {
+            let held = shared.environment.write(|_, _| {
                 scope.spawn(|| set(shared, "first"));
                 wait_for(shared, 0);
                 threads.extend((0..n).map(|i| scope.spawn(move || set(shared, &i.to_string()))));

@@ -7,6 +7,7 @@ use heed::RwTxn;
 
 use super::databases::Databases;
 use super::record::{Record, RecordHeader, Terms, entry_bytes, version};
+use super::space::Space;
 use super::usage::UsageRecord;
 use super::used::Used;
 
@@ -62,12 +63,14 @@ impl OldEntry {
 }
 
 /// A namespace as its limits see it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(super) struct Bounded<'s> {
     pub(super) usage_key: &'s str,
     pub(super) limits: NamespaceLimits,
     /// The keys that were read lately, whose entries stay.
     pub(super) used: &'s Used,
+    /// The disk space of the file.
+    pub(super) space: &'s mut Space,
 }
 
 /// One write transaction.
@@ -76,6 +79,9 @@ pub(super) struct WriteTransaction<'s> {
     usage_key: &'s str,
     pub(super) limits: NamespaceLimits,
     pub(super) used: &'s Used,
+    space: &'s mut Space,
+    /// The depth of the tree of entries as the transaction found it.
+    depth: u32,
     /// The time of this transaction, in milliseconds since 1970.
     pub(super) now_ms: u64,
     pub(super) txn: RwTxn<'s>,
@@ -92,16 +98,19 @@ impl<'s> WriteTransaction<'s> {
     pub(super) fn new(
         txn: RwTxn<'s>,
         databases: Databases,
-        Bounded { usage_key, limits, used }: Bounded<'s>,
+        Bounded { usage_key, limits, used, space }: Bounded<'s>,
         now_ms: u64,
         buffers: &'s mut Buffers,
     ) -> heed::Result<Self> {
         buffers.usage.load(databases.main.get(&txn, usage_key)?);
+        let depth = databases.entries.stat(&txn)?.depth;
         Ok(Self {
             databases,
             usage_key,
             limits,
             used,
+            space,
+            depth,
             now_ms,
             txn,
             buffers,
@@ -192,6 +201,10 @@ impl<'s> WriteTransaction<'s> {
         let header = RecordHeader { tag_len, ..header };
         let head = header.to_bytes();
         let value_len = parts[0].len() + parts[1].len();
+        let old_deadline_ms = old.map_or(0, |old| old.header.deadline_ms);
+        let is_listed = (old_deadline_ms, header.deadline_ms) != (0, 0);
+        let is_tagged = !(old_tag.is_empty() && tag.is_empty());
+        self.reserve(Some(key.len() + value_len), is_listed || is_tagged)?;
         self.databases.entries.put_reserved(
             &mut self.txn,
             key,
@@ -203,7 +216,6 @@ impl<'s> WriteTransaction<'s> {
                 space.write_all(parts[1])
             },
         )?;
-        let old_deadline_ms = old.map_or(0, |old| old.header.deadline_ms);
         if old_deadline_ms != header.deadline_ms {
             self.unlist(key, old_deadline_ms)?;
             if header.deadline_ms != 0 {
@@ -227,6 +239,7 @@ impl<'s> WriteTransaction<'s> {
     pub(super) fn remove(&mut self, key: &[u8], old: OldEntry) -> heed::Result<()> {
         self.changed = true;
         let tag = self.take_tag(key, Some(old))?;
+        self.reserve(None, old.header.deadline_ms != 0 || !tag.is_empty())?;
         self.databases.entries.delete(&mut self.txn, key)?;
         self.unlist(key, old.header.deadline_ms)?;
         self.untag(key, &tag)?;
@@ -249,7 +262,10 @@ impl<'s> WriteTransaction<'s> {
                     self.remove(&victim, found)?;
                 }
                 // The index has a pair without an entry: remove the pair, or the loop would not end.
-                _ => self.untag(&victim, tag)?,
+                _ => {
+                    self.reserve(None, true)?;
+                    self.untag(&victim, tag)?;
+                }
             }
             self.buffers.victim = victim;
         }
@@ -271,6 +287,14 @@ impl<'s> WriteTransaction<'s> {
             tag.extend_from_slice(Record::split(stored)?.tag);
         }
         Ok(tag)
+    }
+
+    /// Reserves disk space for an entry with this many bytes that is stored, or for one that is removed. It may be in the
+    /// indexes.
+    pub(super) fn reserve(&mut self, stored: Option<usize>, is_indexed: bool) -> heed::Result<()> {
+        // Each index may have a tree of its own for the keys of one deadline or one tag.
+        let n_trees = if is_indexed { 5 } else { 1 };
+        Ok(self.space.change(stored, n_trees, self.depth)?)
     }
 
     /// Removes an entry from the index of tags.
@@ -329,8 +353,12 @@ pub(super) mod tests {
         (environment, databases, Used::new(1 << 20))
     }
 
-    pub(in crate::lmdb) fn bounded(limits: NamespaceLimits, used: &Used) -> Bounded<'_> {
-        Bounded { usage_key: "test.usage", limits, used }
+    pub(in crate::lmdb) fn bounded<'s>(
+        limits: NamespaceLimits,
+        used: &'s Used,
+        space: &'s mut Space,
+    ) -> Bounded<'s> {
+        Bounded { usage_key: "test.usage", limits, used, space }
     }
 
     /// The same as the test below, for tags.
@@ -340,9 +368,16 @@ pub(super) mod tests {
         let mut buffers = Buffers::default();
         let write = |buffers: &mut Buffers, work: &mut dyn FnMut(&mut WriteTransaction<'_>)| {
             let txn = environment.env().write_txn().unwrap();
+            let mut space = Space::of_calls();
             let limits = NamespaceLimits { bytes: 1 << 20, pages: 1 << 10, value_len: 1 << 10 };
-            let mut writer =
-                WriteTransaction::new(txn, databases, bounded(limits, &used), 10, buffers).unwrap();
+            let mut writer = WriteTransaction::new(
+                txn,
+                databases,
+                bounded(limits, &used, &mut space),
+                10,
+                buffers,
+            )
+            .unwrap();
             work(&mut writer);
             let pairs: Vec<_> = writer.databases.tags.iter(&writer.txn).unwrap().collect();
             let pairs = pairs.into_iter().map(|pair| pair.map(|(tag, _)| tag.to_vec()));
@@ -394,15 +429,21 @@ pub(super) mod tests {
     #[test]
     fn the_index_lists_an_entry_once_or_not_at_all() {
         let (environment, databases, used) = opened();
+        let mut space = Space::of_calls();
         let limits = NamespaceLimits { bytes: 1 << 20, pages: 1 << 10, value_len: 1 << 10 };
         let mut buffers = Buffers::default();
         // Each step: a deadline (0 is never) to store under the key, or the end of the entry.
         let steps = [Some(0), Some(50), Some(50), Some(70), Some(0), Some(60), None, Some(80)];
         for step in steps {
             let txn = environment.env().write_txn().unwrap();
-            let mut writer =
-                WriteTransaction::new(txn, databases, bounded(limits, &used), 10, &mut buffers)
-                    .unwrap();
+            let mut writer = WriteTransaction::new(
+                txn,
+                databases,
+                bounded(limits, &used, &mut space),
+                10,
+                &mut buffers,
+            )
+            .unwrap();
             let old = writer.find(b"key").unwrap();
             match (step, old) {
                 (Some(deadline_ms), old) => {

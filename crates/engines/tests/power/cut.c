@@ -14,8 +14,12 @@
  * that other threads come in between as they do on a disk.
  *
  * A write through a descriptor with O_DSYNC has a second record of its own. sync_file_range, sync and syncfs are not
- * here: they count for nothing. Writes through memory maps are not seen. The test compares the journal with the files
- * that are really there, and so finds a change by a call that is missing here.
+ * here: they count for nothing. The test compares the journal with the files that are really there, and so finds a change
+ * by a call that is missing here.
+ *
+ * Writes through a memory map have no call. Before each record of another change, and before a sync, the map is compared
+ * with a copy, and the pages that differ are noted. So the journal has some of the states that a page was in, the last one
+ * before each sync among them. Only LMDB's data are looked at: what the other mapped files hold is made anew by a start.
  *
  * Descriptors are asked for their file at each call. So this layer needs no table of them, which dup, fork and close
  * would change.
@@ -31,8 +35,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -49,7 +55,20 @@ struct head {
 	uint64_t second;
 };
 
-enum { MAX_PARTS = 1024, PAUSE_NS = 100 * 1000 };
+enum { MAX_PARTS = 1024, PAUSE_NS = 100 * 1000, MAX_MAPS = 8, PAGE = 4096 };
+
+/* A file that the program may change through memory. */
+struct map {
+	char *at; /* NULL where the place is free */
+	size_t length;
+	uint64_t file;
+	int fd;
+	char *noted; /* the contents as the journal has them, as far as the file goes */
+	size_t n_noted;
+};
+
+/* The end of the names of files whose maps are looked at. */
+static const char mapped[] = "/data.mdb";
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t order = PTHREAD_MUTEX_INITIALIZER;
@@ -57,6 +76,7 @@ static const char *folder;
 static size_t folder_length;
 static int journal = -1;
 static uint64_t last_id;
+static struct map maps[MAX_MAPS];
 
 static int (*real_openat)(int, const char *, int, ...);
 static ssize_t (*real_writev)(int, const struct iovec *, int);
@@ -144,6 +164,48 @@ static void note_text(enum kind kind, uint64_t file, uint64_t first, const char 
 static uint64_t new_id(void)
 {
 	return (uint64_t)getpid() << 32 | __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
+}
+
+/* Follows the length of a map's file. What is new in it are zeros. */
+static void follow_length(struct map *map)
+{
+	struct stat found;
+	if (fstat(map->fd, &found) != 0)
+		fail("the length of a map's file");
+	/* A file that ends within a page can be read to the end of the page. */
+	size_t length = ((size_t)found.st_size + PAGE - 1) / PAGE * PAGE;
+	length = length < map->length ? length : map->length;
+	if (length > map->n_noted) {
+		map->noted = realloc(map->noted, length);
+		if (map->noted == NULL)
+			fail("the copy of a map");
+		memset(map->noted + map->n_noted, 0, length - map->n_noted);
+	}
+	map->n_noted = length;
+}
+
+/* Notes what has changed in a map, page by page. */
+static void note_map(struct map *map)
+{
+	follow_length(map);
+	for (size_t at = 0; at < map->n_noted; at += PAGE) {
+		char *noted = map->noted + at;
+		if (memcmp(noted, map->at + at, PAGE) == 0)
+			continue;
+		/* The program may be changing it. */
+		memcpy(noted, map->at + at, PAGE);
+		struct iovec part = {noted, PAGE};
+		note(WRITE, map->file, at, new_id(), &part, 1, PAGE);
+	}
+}
+
+/* Does so for all maps. Its caller has the lock. */
+static void note_maps(void)
+{
+	for (struct map *map = maps; map < maps + MAX_MAPS; map++) {
+		if (map->at != NULL)
+			note_map(map);
+	}
 }
 
 static void pause_for_disk(void)
@@ -236,6 +298,7 @@ static ssize_t put(int fd, const struct iovec *parts, int n_parts, off64_t offse
 		return offset < 0 ? real_writev(fd, parts, n_parts) : real_pwritev(fd, parts, n_parts, offset);
 	uint64_t id = new_id();
 	pthread_mutex_lock(&order);
+	note_maps();
 	ssize_t done = offset < 0 ? real_writev(fd, parts, n_parts) : real_pwritev(fd, parts, n_parts, offset);
 	if (done > 0) {
 		off64_t at = offset < 0 ? lseek64(fd, 0, SEEK_CUR) - done : offset;
@@ -285,6 +348,9 @@ static int sync_file(int fd)
 	if (!is_watched(fd, &found, path))
 		return real_fsync(fd);
 	uint64_t id = new_id();
+	pthread_mutex_lock(&order);
+	note_maps();
+	pthread_mutex_unlock(&order);
 	note(SYNC_BEGIN, found.st_ino, id, S_ISDIR(found.st_mode), NULL, 0, 0);
 	pause_for_disk();
 	note(SYNC_END, found.st_ino, id, S_ISDIR(found.st_mode), NULL, 0, 0);
@@ -445,6 +511,69 @@ int fsync(int fd)
 int fdatasync(int fd)
 {
 	return sync_file(fd);
+}
+
+void *mmap64(void *at, size_t length, int access, int flags, int fd, off64_t offset)
+{
+	char path[PATH_MAX];
+	struct stat found;
+	char *map = (char *)syscall(SYS_mmap, at, length, access, flags, fd, offset);
+	int is_for_writing = (access & PROT_WRITE) != 0 && (flags & MAP_SHARED) != 0 && fd >= 0;
+	if (map == MAP_FAILED || !is_for_writing || !is_watched(fd, &found, path))
+		return map;
+	size_t end = strlen(path);
+	if (end < sizeof mapped || strcmp(path + end - (sizeof mapped - 1), mapped) != 0)
+		return map;
+	pthread_mutex_lock(&order);
+	struct map *place = maps;
+	while (place < maps + MAX_MAPS && place->at != NULL)
+		place++;
+	if (place == maps + MAX_MAPS || offset != 0)
+		fail("a map that finds no place");
+	*place = (struct map){map, length, found.st_ino, fcntl(fd, F_DUPFD_CLOEXEC, 0), NULL, 0};
+	/* What is in the file has been noted. */
+	follow_length(place);
+	memcpy(place->noted, map, place->n_noted);
+	pthread_mutex_unlock(&order);
+	return map;
+}
+
+void *mmap(void *at, size_t length, int access, int flags, int fd, off_t offset)
+{
+	return mmap64(at, length, access, flags, fd, offset);
+}
+
+int munmap(void *at, size_t length)
+{
+	pthread_mutex_lock(&order);
+	for (struct map *map = maps; map < maps + MAX_MAPS; map++) {
+		if (map->at == at) {
+			note_map(map);
+			free(map->noted);
+			close(map->fd);
+			map->at = NULL;
+		}
+	}
+	pthread_mutex_unlock(&order);
+	return (int)syscall(SYS_munmap, at, length);
+}
+
+int msync(void *at, size_t length, int flags)
+{
+	uint64_t file = 0, id = new_id();
+	pthread_mutex_lock(&order);
+	for (struct map *map = maps; map < maps + MAX_MAPS; map++) {
+		if (map->at == at)
+			file = map->file;
+	}
+	note_maps();
+	pthread_mutex_unlock(&order);
+	if (file == 0)
+		return (int)syscall(SYS_msync, at, length, flags);
+	note(SYNC_BEGIN, file, id, 0, NULL, 0, 0);
+	pause_for_disk();
+	note(SYNC_END, file, id, 0, NULL, 0, 0);
+	return 0;
 }
 
 int renameat2(int from_at, const char *from, int to_at, const char *to, unsigned flags)

@@ -62,7 +62,8 @@ const CASES: &[Case] = &[
     case("file", "sync=on", Promise::Everything, SECTOR, SHORTLY),
     case("lmdb", "sync=each", Promise::Everything, SECTOR, SHORTLY),
     case("lmdb", "sync=group", Promise::Everything, SECTOR, SHORTLY),
-    case("lmdb", "sync=nosync&checkpoint=20ms", UP_TO_COPY, SECTOR, LONGER),
+    // A new file is as long as its map, for a moment.
+    case("lmdb", "sync=nosync&checkpoint=20ms&size=4m&map_size=8m", UP_TO_COPY, SECTOR, LONGER),
     case("sqlite", "sync=full", Promise::Everything, SECTOR, SHORTLY),
     case("sqlite", "sync=normal", Promise::UpToCheckpoint("store"), SECTOR, SHORTLY),
     case("bdb", "sync=group", Promise::Everything, PAGE, SHORTLY),
@@ -71,8 +72,13 @@ const CASES: &[Case] = &[
 ];
 
 /// A store that promises nothing, held to a promise that it cannot keep.
-const UNSYNCED: Case =
-    case("lmdb", "sync=nosync&checkpoint=0s", Promise::Everything, SECTOR, SHORTLY);
+const UNSYNCED: Case = case(
+    "lmdb",
+    "sync=nosync&checkpoint=0s&size=4m&map_size=8m",
+    Promise::Everything,
+    SECTOR,
+    SHORTLY,
+);
 
 const fn case(
     scheme: &'static str,
