@@ -81,15 +81,20 @@ fn store(
         return Ok(outcome);
     }
     check_join(key, value.len(), mode, desk)?;
-    let outcome = desk.session.set(key, value, &options)?;
-    match (outcome, flags.vivify) {
-        // An absent entry is made by what was to stand behind or before its value.
-        (SetOutcome::NotStored, Some(exptime)) if keeps => {
-            let ttl = ttl_of(exptime);
-            let mode = SetMode::Add;
-            desk.session.set(key, value, &SetOptions { mode, ttl, flags: flags.client_flags })
+    let Some(exptime) = flags.vivify.filter(|_| keeps) else {
+        return desk.session.set(key, value, &options);
+    };
+    // An absent entry is made by what was to stand behind or before its value. Where another client makes the entry in
+    // between, or removes it, neither call stores anything, and the next turn finds what that client has left.
+    let ttl = ttl_of(exptime);
+    let made = SetOptions { mode: SetMode::Add, ttl, flags: flags.client_flags };
+    loop {
+        for options in [&options, &made] {
+            let outcome = desk.session.set(key, value, options)?;
+            if outcome != SetOutcome::NotStored {
+                return Ok(outcome);
+            }
         }
-        _ => Ok(outcome),
     }
 }
 

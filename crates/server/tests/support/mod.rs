@@ -2,6 +2,9 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test uses some of it")]
 
+pub mod binary;
+pub mod transcript;
+
 use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::num::NonZero;

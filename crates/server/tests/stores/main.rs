@@ -1,0 +1,148 @@
+//! `larder serve` over stores that processes share, files and databases: each command of memcached's protocols.
+//!
+//! A store has the commands that its capabilities tell, and answers them as memcached does. Any other command gets one
+//! line of refusal, and the connection goes on. The trials of a store share one server, one after the other.
+
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod commands;
+mod races;
+mod values;
+mod wire;
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use larder_engines::ENGINES;
+use larder_server::Settings;
+use larder_store::{Capabilities, Store, StoreUrl};
+use larder_testkit::{everything_is_required, has_program, trial_where};
+use libtest_mimic::{Arguments, Completion, Trial};
+use support::transcript::TRANSCRIPTS;
+use support::{Client, Serving, settings, store};
+
+const STORES: &[&str] =
+    &["lmdb:", "lmdb:?sync=group", "bdb:", "sqlite:", "file:", "postgresql:", "mysql:", "redis:"];
+
+/// A server over one store.
+struct Served {
+    store: Arc<dyn Store>,
+    able: Capabilities,
+    serving: Serving,
+}
+
+impl Served {
+    /// Opens the store; the error says what is missing for it.
+    fn start(url: &str) -> Result<Self, String> {
+        let store = ENGINES.open(&StoreUrl::parse(url).unwrap()).map_err(|it| it.to_string())?;
+        let settings = Settings { item_bytes: values::ITEM_BYTES, ..settings() };
+        let serving = Serving::of(Arc::clone(&store), settings);
+        Ok(Self { able: store.capabilities(), serving, store })
+    }
+
+    fn client(&self) -> Client {
+        self.serving.client()
+    }
+
+    fn address(&self) -> SocketAddr {
+        self.serving.address
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.store.close();
+    }
+}
+
+type Check = fn(&Served);
+
+/// The trials of each store beside the transcripts.
+const CHECKS: &[(&str, Check)] = &[
+    ("every_command", |served| commands::each_is_answered(served.address(), &served.able)),
+    ("what_no_store_can_do_is_refused", |served| commands::others_are_refused(served.address())),
+    ("every_binary_command", wire::each_is_answered),
+    ("incr_loses_no_count", races::incr),
+    ("an_initial_number_is_made_once", races::initial),
+    ("append_loses_no_part", races::append),
+    ("append_makes_an_absent_entry_once", races::append_or_make),
+    ("add_is_won_by_one", races::add),
+    ("delete_is_won_by_one", races::delete),
+    ("cas_loses_no_update", races::cas),
+    ("a_value_is_whole_whatever_its_bytes", values::bytes),
+    ("a_value_at_the_limit_is_whole_and_one_beyond_is_refused", values::limits),
+    ("an_entry_ends_at_its_time_and_no_other_does", values::ends),
+];
+
+/// One store for all of its trials, opened by the first.
+type Shared = Arc<LazyLock<Mutex<Result<Served, String>>, Box<dyn FnOnce() -> Opened + Send>>>;
+type Opened = Mutex<Result<Served, String>>;
+
+fn main() -> ExitCode {
+    larder_host::relay::serve_if_asked();
+    let mut trials = Vec::new();
+    for url in STORES {
+        let open: Box<dyn FnOnce() -> Opened + Send> = Box::new(|| Mutex::new(Served::start(url)));
+        let shared: Shared = Arc::new(LazyLock::new(open));
+        for (name, check) in CHECKS {
+            trials.push(on(&shared, format!("{url}::{name}"), move |served| {
+                check(served);
+                true
+            }));
+        }
+        for transcript in TRANSCRIPTS {
+            let name = format!("{url}::transcript_{}", transcript.name);
+            trials.push(on(&shared, name, move |served| {
+                let suits = (transcript.suits)(&served.able);
+                if suits {
+                    empty(served);
+                    transcript.follow(served.address());
+                }
+                suits
+            }));
+        }
+    }
+    trials.push(trial_where(memcached, "memcached::every_command", || {
+        commands::memcached_agrees(address_of(&MEMCACHED));
+    }));
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// A trial on a store, which is ignored where the store lacks what it needs.
+fn on(
+    shared: &Shared,
+    name: String,
+    check: impl FnOnce(&Served) -> bool + Send + 'static,
+) -> Trial {
+    let shared = Arc::clone(shared);
+    Trial::ignorable_test(name, move || {
+        // A trial that failed leaves the store to the others.
+        let served = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*served {
+            Ok(served) if check(served) => Ok(Completion::Completed),
+            Ok(_) => Ok(Completion::ignored_with("the store lacks some of its requests")),
+            Err(reason) if everything_is_required() => Err(reason.into()),
+            Err(reason) => Ok(Completion::ignored_with(format!("cannot run here: {reason}"))),
+        }
+    })
+}
+
+/// Removes the entries of earlier trials.
+fn empty(served: &Served) {
+    served.store.session().unwrap().clear().unwrap();
+}
+
+fn memcached() -> Result<(), String> {
+    has_program(&ENGINES.find("memcached").unwrap().recipes[0])
+}
+
+/// The real memcached, which judges what is expected.
+static MEMCACHED: LazyLock<Arc<dyn Store>> = LazyLock::new(|| store("memcached:"));
+
+fn address_of(store: &Arc<dyn Store>) -> SocketAddr {
+    store.info().addresses[0].parse().unwrap()
+}
