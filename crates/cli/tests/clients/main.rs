@@ -1,7 +1,7 @@
 //! Real clients of memcached with `larder serve`: the program of each client uses all that the client offers.
 //!
-//! Each program runs against a store in memory, against a store that assistants call, and against the real memcached,
-//! which judges the program. A program prints its differences, or `OK`, and its exit code tells which.
+//! Each program runs against a store in memory, against stores in files, and against the real memcached, which judges the
+//! program. A program prints its differences, or `OK`, and its exit code tells which.
 //!
 //! A trial without its client shows as ignored, with the command that installs the client. `./setup.sh --with clients`
 //! installs the clients that no engine of Larder needs.
@@ -30,6 +30,8 @@ type Judged = (&'static str, Need, fn(&Client));
 const SERVERS: &[Judged] = &[
     ("larder", || Ok(()), with_memory),
     ("larder_with_assistants", || Ok(()), with_files),
+    ("larder_over_lmdb", || Ok(()), |client| over("lmdb:", client)),
+    ("larder_over_lmdb_group", || Ok(()), |client| over("lmdb:?sync=group", client)),
     (MEMCACHED, memcached, with_memcached),
 ];
 const MEMCACHED: &str = "memcached";
@@ -54,7 +56,11 @@ fn main() -> ExitCode {
 }
 
 fn with_memory(client: &Client) {
-    passes(client, &Larder::start("memory:").address);
+    over("memory:", client);
+}
+
+fn over(url: &str, client: &Client) {
+    passes(client, &Larder::start(url).address);
 }
 
 fn with_files(client: &Client) {
