@@ -52,6 +52,7 @@ pub struct Meta {
     /// The flags that the entry was set with; 0 where the engine keeps no flags.
     pub flags: u32,
     /// A number that changes with every change of the entry; [`SetMode::Cas`] takes this number.
+    /// It is below 2^63: clients of memcached do not take every longer number.
     pub version: Option<u64>,
     /// The remaining lifetime of the entry.
     pub ttl: Remaining,

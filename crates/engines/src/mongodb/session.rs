@@ -47,14 +47,14 @@ impl MongodbSession {
             Outbox::new(destination, &shared.target.peer, shared.target.timeout)
         });
         let counters = shared.counters.session();
-        // Counts from a random place among 2^64, so that no other session in any process gives the same version.
+        // Counts from a random place among 2^63, so that no other session in any process gives the same version.
         let version = RandomState::new().hash_one(std::process::id());
         Ok(Self { link, outbox, counters, version, shared })
     }
 
     /// A version that no entry has had.
     pub(super) fn next_version(&mut self) -> i64 {
-        self.version = self.version.wrapping_add(1);
+        self.version = self.version.wrapping_add(1) & i64::MAX.cast_unsigned();
         self.version.cast_signed()
     }
 

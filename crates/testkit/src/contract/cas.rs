@@ -25,7 +25,9 @@ pub(super) const CASES: &[Case] = &[
 ];
 
 fn version(session: &mut dyn Session, key: &[u8], value: &[u8]) -> Result<u64, Failed> {
-    Ok(holds(session, key, value)?.version.ok_or("a hit without its version")?)
+    let version = holds(session, key, value)?.version.ok_or("a hit without its version")?;
+    ensure!(version < 1 << 63, "version {version} is not below 2^63");
+    Ok(version)
 }
 
 fn cas_stores_when_the_version_is_the_one_read(fixture: &Fixture) -> Result<(), Failed> {
