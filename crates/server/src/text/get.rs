@@ -7,6 +7,7 @@ use larder_protocol::request::Fault;
 use larder_protocol::text::get::{self, Request, ValueHeader};
 use larder_store::{Error, Meta};
 
+use super::in_order::InOrder;
 use crate::behind::Done;
 use crate::context::{Desk, ttl_of};
 use crate::conversation::ANSWER_BYTES;
@@ -19,7 +20,7 @@ pub(crate) const TOGETHER: usize = 16;
 const A_TURN: usize = 1024;
 
 /// Values from this length on are read one by one, so that the bytes of an answer stay bounded.
-const LONG: usize = 16 << 10;
+pub(super) const LONG: usize = 16 << 10;
 
 pub(super) fn run(
     request: &Request<'_>,
@@ -174,27 +175,22 @@ fn plain(key: &[u8], wants_version: bool, desk: &mut Desk, out: &mut Vec<u8>) ->
     Ok(())
 }
 
-/// Answers keys, each as a request of its own. `false`, and no answer, where the values are together too long, come in
-/// another order, or the store fails: then each request is answered alone.
+/// Answers keys, each as a request of its own. `false`, and no answer, where the values are together too long, or the store
+/// fails: then each request is answered alone.
 fn all(keys: &[&[u8]], desk: &mut Desk, out: &mut Vec<u8>) -> bool {
     let begin = out.len();
-    let most = begin + TOGETHER * LONG;
-    let (mut next, mut hits, mut is_right) = (0, 0, true);
+    let mut answers = InOrder::behind(out, get::encode_end);
     let found = desk.session.get_many(keys, &mut |i, value, meta| {
-        is_right &= i >= next && out.len() + value.len() <= most;
-        if is_right {
-            (next..i).for_each(|_| get::encode_end(out));
+        answers.add(out, i, value.len(), |out| {
             add(keys[i], value, meta, false, out);
             get::encode_end(out);
-            next = i + 1;
-            hits += 1;
-        }
+        });
     });
-    if found.is_err() || !is_right {
+    let hits = found.ok().and_then(|()| answers.finish(out, keys.len()));
+    let Some(hits) = hits else {
         out.truncate(begin);
         return false;
-    }
-    (next..keys.len()).for_each(|_| get::encode_end(out));
+    };
     count_gets(keys.len() as u64, hits, desk);
     true
 }
@@ -256,21 +252,17 @@ fn many(
     desk: &mut Desk,
     out: &mut Vec<u8>,
 ) -> Result<bool, Error> {
-    let mut hits = 0;
-    let most = out.len() + TOGETHER * LONG;
-    let mut is_whole = true;
-    // Clients find a value by its key, so values need no order.
+    let mut answers = InOrder::behind(out, |_| {});
     desk.session.get_many(keys, &mut |i, value, meta| {
-        hits += 1;
-        is_whole &= out.len() + value.len() <= most;
-        if is_whole {
+        answers.add(out, i, value.len(), |out| {
             add(keys[i], value, meta, request.wants_version, out);
-        }
+        });
     })?;
-    if is_whole {
+    let hits = answers.finish(out, keys.len());
+    if let Some(hits) = hits {
         count_gets(keys.len() as u64, hits, desk);
     }
-    Ok(is_whole)
+    Ok(hits.is_some())
 }
 
 fn add(key: &[u8], value: &[u8], meta: Meta, wants_version: bool, out: &mut Vec<u8>) {

@@ -3,6 +3,7 @@
 mod delete;
 mod flush_all;
 mod get;
+mod in_order;
 mod incr;
 mod log_in;
 mod set;

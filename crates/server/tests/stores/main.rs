@@ -75,6 +75,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("cas_loses_no_update", races::cas),
     ("a_value_is_whole_whatever_its_bytes", values::bytes),
     ("a_value_at_the_limit_is_whole_and_one_beyond_is_refused", values::limits),
+    ("values_come_in_the_order_of_their_keys", values::order),
     ("an_entry_ends_at_its_time_and_no_other_does", values::ends),
 ];
 

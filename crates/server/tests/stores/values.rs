@@ -114,3 +114,34 @@ pub(crate) fn ends(served: &Served) {
         assert_eq!(client.get("later"), None);
     }
 }
+
+/// A client may find a value by its place.
+pub(crate) fn order(served: &Served) {
+    empty(served);
+    let mut client = served.client();
+    // Each third key is absent, and no two neighbours are neighbours in the order of bytes.
+    let keys: Vec<String> = (0..40).map(|i| format!("{}key{i}", i * 7 % 10)).collect();
+    let is_there = |i: &usize| i % 3 != 2;
+    for i in (0..keys.len()).filter(is_there) {
+        assert_eq!(client.set(&keys[i], i.to_string().as_bytes()), "STORED");
+    }
+    let there: Vec<String> = (0..keys.len()).filter(is_there).map(|i| i.to_string()).collect();
+    for verb in ["get", "gets", "gat 0"] {
+        client.send(format!("{verb} {}\r\n", keys.join(" ")).as_bytes());
+        let mut values = Vec::new();
+        while client.line() != "END" {
+            values.push(client.line());
+        }
+        assert_eq!(values, there, "{verb}");
+    }
+    // Requests that arrive together are answered in their order, too.
+    let requests: Vec<String> = keys.iter().map(|key| format!("get {key}\r\n")).collect();
+    client.send(requests.concat().as_bytes());
+    for (i, key) in keys.iter().enumerate() {
+        if is_there(&i) {
+            assert!(client.line().starts_with(&format!("VALUE {key} ")));
+            assert_eq!(client.line(), i.to_string());
+        }
+        assert_eq!(client.line(), "END");
+    }
+}
