@@ -5,7 +5,7 @@ use larder_protocol::binary::arithmetic::{self, Request};
 use larder_protocol::meta::arithmetic::Changed;
 use larder_store::{Counted, Delta, Error, Initial};
 
-use super::{BY_VERSION, refuse};
+use super::{BY_VERSION, NO_VERSION, refuse};
 use crate::context::{Desk, ttl_of};
 use crate::text::count;
 
@@ -15,6 +15,7 @@ pub(super) fn run(echo: Echo, request: &Request<'_>, desk: &mut Desk, out: &mut 
             count(counted.is_some(), request.change.is_down, desk);
             match counted {
                 Some(Counted { number, version }) => {
+                    let version = version.or(Some(NO_VERSION));
                     arithmetic::encode_reply(out, echo, Changed { number, version });
                 }
                 None => arithmetic::encode_miss(out, echo),

@@ -4,7 +4,7 @@ use larder_protocol::binary::Echo;
 use larder_protocol::binary::get::{self, Request, ValueHeader};
 use larder_store::{Error, Meta};
 
-use super::refuse;
+use super::{NO_VERSION, refuse};
 use crate::context::{Desk, ttl_of};
 use crate::counts::Count;
 
@@ -17,7 +17,7 @@ pub(super) fn run(echo: Echo, request: &Request<'_>, desk: &mut Desk, out: &mut 
         Ok(Some(meta)) => {
             count(request, true, desk);
             let len = out.len() - value_begin;
-            let version = meta.version.unwrap_or(0);
+            let version = meta.version.unwrap_or(NO_VERSION);
             let header = ValueHeader { flags: meta.flags, len, version };
             get::fill_header(&mut out[begin..value_begin], echo, request, &header);
         }

@@ -3,8 +3,10 @@
 use larder_protocol::binary::reply::encode_error;
 use larder_protocol::binary::set::{self, Request};
 use larder_protocol::binary::{Echo, Status};
+use larder_protocol::storage::StorageReply;
+use larder_store::SetOutcome;
 
-use super::{BY_VERSION, refuse};
+use super::{BY_VERSION, NO_VERSION, refuse};
 use crate::behind::{Behind, Done, Refusal, Value};
 use crate::context::Desk;
 use crate::counts::Count;
@@ -32,6 +34,10 @@ pub(super) fn run(
         Some(_) => Err(desk.unsupported(BY_VERSION)),
     };
     match outcome {
+        Ok(SetOutcome::Stored(version)) => {
+            let stored = StorageReply::Stored(version.or(Some(NO_VERSION)));
+            set::encode_reply(out, echo, header.mode, stored);
+        }
         Ok(outcome) => set::encode_reply(out, echo, header.mode, reply(outcome)),
         Err(error) => refuse(echo, &error, desk, out),
     }

@@ -4,7 +4,7 @@ use larder_protocol::binary::Echo;
 use larder_protocol::binary::touch::{self, Request};
 use larder_store::{Error, Facts};
 
-use super::refuse;
+use super::{NO_VERSION, refuse};
 use crate::context::{Desk, ttl_of};
 use crate::counts::Count;
 
@@ -15,7 +15,7 @@ pub(super) fn run(echo: Echo, request: &Request<'_>, desk: &mut Desk, out: &mut 
             desk.counts.add_found(found.is_some(), Count::TouchHits, Count::TouchMisses);
             match found {
                 Some(Facts { meta, .. }) => {
-                    touch::encode_reply(out, echo, meta.flags, meta.version.unwrap_or(0));
+                    touch::encode_reply(out, echo, meta.flags, meta.version.unwrap_or(NO_VERSION));
                 }
                 None => touch::encode_miss(out, echo),
             }

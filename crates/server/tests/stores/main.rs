@@ -66,6 +66,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("every_command", |served| commands::each_is_answered(served.address(), &served.able)),
     ("what_no_store_can_do_is_refused", |served| commands::others_are_refused(served.address())),
     ("every_binary_command", wire::each_is_answered),
+    ("a_binary_condition_is_kept_or_refused", wire::a_condition_is_kept_or_refused),
     ("incr_loses_no_count", races::incr),
     ("an_initial_number_is_made_once", races::initial),
     ("append_loses_no_part", races::append),

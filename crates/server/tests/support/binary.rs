@@ -44,8 +44,7 @@ pub struct Answer {
     pub extras_len: u8,
     pub status: u16,
     pub opaque: u32,
-    /// Servers count versions as they like.
-    pub has_version: bool,
+    pub version: u64,
     pub body: Vec<u8>,
 }
 
@@ -65,7 +64,7 @@ pub fn answer(client: &mut Client) -> Option<Answer> {
         extras_len: header[4],
         status: short(6),
         opaque: number(12),
-        has_version: number(16) | number(20) != 0,
+        version: u64::from(number(16)) << 32 | u64::from(number(20)),
         body,
     })
 }
@@ -153,7 +152,8 @@ pub fn conversation(address: SocketAddr, flags: u32) -> Conversation {
         loop {
             match answer(&mut client) {
                 Some(answer) if answer.opcode == NOOP => break,
-                Some(answer) => answers.push(answer),
+                // Servers count versions as they like.
+                Some(answer) => answers.push(Answer { version: answer.version.min(1), ..answer }),
                 None => {
                     client = Client::connect(address);
                     break;
