@@ -19,6 +19,8 @@ pub(crate) enum Done {
     Skip(usize),
     /// Its line is wrong.
     Refused(Fault),
+    /// It is left to an assistant.
+    Away,
     /// The connection is to end.
     End,
 }

@@ -222,13 +222,6 @@ impl Desk {
         self.turn_ends.is_some_and(|end| Instant::now() >= end)
     }
 
-    /// Whether the request that begins with these bytes is left to an assistant.
-    #[inline]
-    pub(crate) fn leaves(&self, request: &[u8], is_binary: bool) -> bool {
-        let needed = || Own::needed_for(request, is_binary, self.shared.abilities.leases);
-        self.portion.leaves_some() && self.portion.leaves(needed())
-    }
-
     /// Leaves all requests to assistants for a while where a turn with so many requests was a stall.
     #[inline]
     pub(crate) fn mark_stall(&mut self, time: Duration, n_requests: usize) {

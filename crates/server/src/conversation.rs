@@ -9,6 +9,7 @@ use crate::behind::{Behind, Done, VALUE_END};
 use crate::context::Desk;
 use crate::counts::Count;
 use crate::latency::Kind;
+use crate::own::Own;
 use crate::slow::log_if_slow;
 use crate::text::Pipelined;
 
@@ -113,13 +114,12 @@ impl Conversation {
             if desk.turn_is_over() {
                 break;
             }
-            // A client that has not logged in does not get at the store.
-            if self.login.is_known && desk.leaves(rest, self.is_binary) {
-                return (Progress { consumed: at, next: Next::Away }, n_requests);
-            }
             let together = self.pipelined(rest, most - n_requests, desk, out);
             let n = together.n;
             let answered = if n > 0 { Ok(together.len) } else { self.answer(rest, desk, out) };
+            if answered == Err(Next::Away) {
+                return (Progress { consumed: at, next: Next::Away }, n_requests);
+            }
             n_requests += n.max(1);
             if let Some(then) = began {
                 let is_shown = self.login.is_known && answered.is_ok();
@@ -150,7 +150,11 @@ impl Conversation {
             return Pipelined::default();
         }
         let most = if self.n_alone > 0 || desk.logs_slow() { 1 } else { most };
-        if input.first() == Some(&b's') {
+        let is_set = input.first() == Some(&b's');
+        if desk.portion.leaves(if is_set { Own::Writes } else { Own::Reads }) {
+            return Pipelined::default();
+        }
+        if is_set {
             return crate::text::pipelined_sets(input, most, desk, out);
         }
         let gets = crate::text::pipelined(input, most, desk, out);
@@ -219,6 +223,7 @@ impl Conversation {
             done
         } else {
             match text::parse_request(line) {
+                Ok(request) if desk.portion.leaves(Own::of_text(&request)) => Done::Away,
                 Ok(request) => crate::text::run(request, self.unanswered, &behind, desk, out),
                 // A command that does not exist has no `noreply`.
                 Err(fault) if fault != Fault::Unknown && text::is_quiet(line) => Done::Whole(0),
@@ -226,7 +231,7 @@ impl Conversation {
                 Err(fault) => Done::Refused(fault),
             }
         };
-        self.after(done, line_len, out)
+        self.after(done, &behind, out)
     }
 
     /// Answers a request of a client that has not logged in.
@@ -240,7 +245,7 @@ impl Conversation {
     ) -> Result<usize, Next> {
         let (done, is_known) = crate::text::log_in(line, behind, desk, out);
         self.login.is_known = is_known;
-        self.after(done, behind.line_len, out)
+        self.after(done, behind, out)
     }
 
     /// Answers the first request of a client that speaks the binary protocol, as [`Conversation::answer`] does.
@@ -265,13 +270,20 @@ impl Conversation {
             }
         };
         let behind = Behind { input, line_len: len, end: b"", is_cut_off };
-        let done = crate::binary::run(&request, &behind, &mut self.login, desk, out);
-        self.after(done, len, out)
+        // A client that has not logged in does not get at the store.
+        let is_left = self.login.is_known && desk.portion.leaves(Own::of_binary(&request.command));
+        let done = if is_left {
+            Done::Away
+        } else {
+            crate::binary::run(&request, &behind, &mut self.login, desk, out)
+        };
+        self.after(done, &behind, out)
     }
 
-    /// Makes the next step out of what a command did. `line_len` is the length of its line.
+    /// Makes the next step out of what a command did.
     #[inline]
-    fn after(&mut self, done: Done, line_len: usize, out: &mut Vec<u8>) -> Result<usize, Next> {
+    fn after(&mut self, done: Done, behind: &Behind<'_>, out: &mut Vec<u8>) -> Result<usize, Next> {
+        let line_len = behind.line_len;
         match done {
             Done::Whole(len) => {
                 self.unanswered = 0;
@@ -289,6 +301,10 @@ impl Conversation {
             Done::Refused(fault) => {
                 out.extend_from_slice(fault.line());
                 Ok(line_len)
+            }
+            Done::Away => {
+                self.is_cut_off = behind.is_cut_off;
+                Err(Next::Away)
             }
             Done::End => Err(Next::End),
         }
@@ -319,9 +335,15 @@ fn meta_request(
     desk: &mut Desk,
     out: &mut Vec<u8>,
 ) -> Option<Done> {
-    Some(match meta::parse_request(line) {
-        Ok(command) => crate::meta::run(command?, behind, desk, out),
-        Err(fault) => Done::Refused(fault),
+    let command = match meta::parse_request(line) {
+        Ok(command) => command?,
+        Err(fault) => return Some(Done::Refused(fault)),
+    };
+    let needed = Own::of_meta(&command, desk.shared.abilities.leases);
+    Some(if desk.portion.leaves(needed) {
+        Done::Away
+    } else {
+        crate::meta::run(command, behind, desk, out)
     })
 }
 

@@ -1,15 +1,14 @@
 //! The requests that a worker answers itself, and those that it leaves to assistants.
 //!
 //! A worker that answers by itself saves two hand-overs between threads. But while it waits for the store, all of its
-//! connections wait. So a worker answers the requests for which the store hardly waits. A request is judged by its verb,
-//! and where in doubt it counts as one that writes.
+//! connections wait. So a worker answers the requests for which the store hardly waits. A request is judged once it is
+//! read, and where in doubt it counts as one that writes. What is no request does not touch the store.
 
 use std::time::Duration;
 
-use larder_protocol::binary::opcode as op;
+use larder_protocol::binary;
 use larder_protocol::meta::Command;
 use larder_protocol::text::Request;
-use larder_protocol::{Parsed, meta, request, text};
 use larder_store::{Capabilities, Waits};
 
 /// The longest turn that is no stall, beside [`FOR_EACH`] of its requests.
@@ -46,34 +45,22 @@ impl Own {
         }
     }
 
-    /// The least that a thread must answer to answer the request that begins with these bytes. A request whose line is not
-    /// whole, or wrong, does not touch the store.
-    pub(crate) fn needed_for(input: &[u8], is_binary: bool, has_leases: bool) -> Self {
-        if is_binary {
-            return Self::needed_for_opcode(input);
-        }
-        // A line of thousands of keys is not searched for its end.
-        if input.starts_with(b"get ") {
-            return Self::Reads;
-        }
-        let Ok(Parsed::Complete(line, _)) = request::line(input, 0) else { return Self::Reads };
-        if line.starts_with(b"m")
-            && let Ok(Some(command)) = meta::parse_request(line)
-        {
-            return Self::needed_for_meta(&command, has_leases);
-        }
-        match text::parse_request(line) {
-            Ok(Request::Get(request)) if request.exptime.is_none() => Self::Reads,
-            Ok(Request::Verbosity(_) | Request::Version | Request::Quit | Request::Shutdown(_)) => {
+    /// The least that a thread must answer to answer a request of the text protocol.
+    #[inline]
+    pub(crate) fn of_text(request: &Request<'_>) -> Self {
+        match request {
+            Request::Get(request) if request.exptime.is_none() => Self::Reads,
+            Request::Verbosity(_) | Request::Version | Request::Quit | Request::Shutdown(_) => {
                 Self::Reads
             }
-            Ok(Request::FlushAll(_)) => Self::All,
-            Ok(_) => Self::Writes,
-            Err(_) => Self::Reads,
+            Request::FlushAll(_) => Self::All,
+            _ => Self::Writes,
         }
     }
 
-    fn needed_for_meta(command: &Command<'_>, has_leases: bool) -> Self {
+    /// The least that a thread must answer to answer a request of the meta protocol.
+    #[inline]
+    pub(crate) fn of_meta(command: &Command<'_>, has_leases: bool) -> Self {
         match command {
             Command::Noop | Command::Debug(_) => Self::Reads,
             // Even a plain read may take the lease of a stale entry.
@@ -87,15 +74,19 @@ impl Own {
         }
     }
 
-    #[expect(clippy::match_same_arms, reason = "a line for each group of names")]
-    fn needed_for_opcode(input: &[u8]) -> Self {
-        match input.get(1) {
-            None => Self::Reads,
-            Some(&(op::GET | op::GETQ | op::GETK | op::GETKQ)) => Self::Reads,
-            Some(&(op::NOOP | op::VERSION | op::QUIT | op::QUITQ)) => Self::Reads,
-            Some(&(op::SASL_LIST_MECHS | op::SASL_AUTH | op::SASL_STEP)) => Self::Reads,
-            Some(&(op::FLUSH | op::FLUSHQ)) => Self::All,
-            Some(_) => Self::Writes,
+    /// The least that a thread must answer to answer a request of the binary protocol.
+    #[inline]
+    pub(crate) fn of_binary(command: &binary::Command<'_>) -> Self {
+        match command {
+            binary::Command::Get(request) if request.exptime.is_none() => Self::Reads,
+            binary::Command::Noop
+            | binary::Command::Version
+            | binary::Command::Verbosity(_)
+            | binary::Command::Quit
+            | binary::Command::SaslList
+            | binary::Command::Sasl(_) => Self::Reads,
+            binary::Command::Flush(_) => Self::All,
+            _ => Self::Writes,
         }
     }
 }
@@ -125,12 +116,6 @@ impl Portion {
             _ => abilities.reads_wait.max(abilities.writes_wait),
         };
         Self { usual, now: usual, may_stall: slowest == Waits::Seldom, rests_until_ms: 0 }
-    }
-
-    /// Whether some requests are left to others.
-    #[inline]
-    pub(crate) fn leaves_some(&self) -> bool {
-        self.now != Own::All
     }
 
     /// Whether requests that need so much are left to others.
@@ -170,60 +155,86 @@ impl Portion {
 
 #[cfg(test)]
 mod tests {
+    use larder_protocol::binary::opcode as op;
+    use larder_protocol::{meta, text};
+
     use super::*;
 
-    fn needed(request: &str) -> Own {
-        Own::needed_for(request.as_bytes(), false, false)
+    fn needed(line: &str) -> Own {
+        match meta::parse_request(line.as_bytes()).unwrap() {
+            Some(command) => Own::of_meta(&command, false),
+            None => Own::of_text(&text::parse_request(line.as_bytes()).unwrap()),
+        }
     }
 
     #[test]
     fn a_request_is_a_read_only_where_it_changes_no_entry() {
         for request in [
-            "get a\r\n",
-            "gets a b\n",
-            "mg a v t f\r\n",
-            "mg a h l\r\n",
-            "me a\r\n",
-            "mn\r\n",
-            "version\r\n",
-            "quit\r\n",
-            "verbosity 1\r\n",
-            "nonsense\r\n",
-            "mg\r\n",
-            "set a\r\n",
-            "\r\n",
-            "gat 0 a",
-            "set a 0 0 1",
+            "get a",
+            "gets a b",
+            "mg a v t f",
+            "mg a h l",
+            "me a",
+            "mn",
+            "version",
+            "quit",
+            "verbosity 1",
         ] {
             assert_eq!(needed(request), Own::Reads, "{request}");
         }
         for request in [
-            "set a 0 0 1\r\n1\r\n",
-            "set a 0 0 9\r\n1",
-            "gat 0 a\r\n",
-            "gats 0 a\r\n",
-            "mg a v N30\r\n",
-            "mg a R30\r\n",
-            "mg a v T0\r\n",
-            "mg a E1\r\n",
-            "ms a 1\r\n1\r\n",
-            "md a\r\n",
-            "ma a\r\n",
-            "delete a\r\n",
-            "incr a 1\r\n",
-            "touch a 1\r\n",
-            " set a 0 0 1\r\n1\r\n",
-            "stats\r\n",
-            "cas a 0 0 1 1\r\n1\r\n",
+            "set a 0 0 1",
+            "gat 0 a",
+            "gats 0 a",
+            "mg a v N30",
+            "mg a R30",
+            "mg a v T0",
+            "mg a E1",
+            "ms a 1",
+            "md a",
+            "ma a",
+            "delete a",
+            "incr a 1",
+            "touch a 1",
+            " set a 0 0 1",
+            "stats",
+            "cas a 0 0 1 1",
         ] {
             assert_eq!(needed(request), Own::Writes, "{request}");
         }
-        assert_eq!(needed("flush_all\r\n"), Own::All);
-        assert_eq!(Own::needed_for(b"mg a v\r\n", false, true), Own::Writes);
-        let binary = |opcode| Own::needed_for(&[0x80, opcode], true, false);
-        assert_eq!([op::GETKQ, op::NOOP].map(binary), [Own::Reads; 2]);
-        assert_eq!([op::GAT, op::SETQ, op::DELETE, op::STAT, 0xff].map(binary), [Own::Writes; 5]);
-        assert_eq!(binary(op::FLUSHQ), Own::All);
+        assert_eq!(needed("flush_all"), Own::All);
+        let command = meta::parse_request(b"mg a v").unwrap().unwrap();
+        assert_eq!(Own::of_meta(&command, true), Own::Writes);
+    }
+
+    #[test]
+    fn a_binary_request_is_judged_alike() {
+        let needed = |opcode: u8, n_extras: u8, key: &[u8]| {
+            let mut request = [0; binary::HEADER_LEN].to_vec();
+            (request[0], request[1], request[4]) = (binary::REQUEST_MAGIC, opcode, n_extras);
+            let key_len = u8::try_from(key.len()).unwrap();
+            (request[3], request[11]) = (key_len, n_extras + key_len);
+            request.resize(request.len() + usize::from(n_extras), 0);
+            request.extend_from_slice(key);
+            match binary::parse_request(&request) {
+                Ok(binary::Arrived::Whole(request, _)) => Own::of_binary(&request.command),
+                other => panic!("{opcode}: {other:?}"),
+            }
+        };
+        for opcode in [op::GET, op::GETQ, op::GETK, op::GETKQ] {
+            assert_eq!(needed(opcode, 0, b"a"), Own::Reads);
+        }
+        for opcode in [op::NOOP, op::VERSION, op::QUIT, op::QUITQ, op::SASL_LIST_MECHS] {
+            assert_eq!(needed(opcode, 0, b""), Own::Reads);
+        }
+        for opcode in [op::GAT, op::GATKQ, op::TOUCH] {
+            assert_eq!(needed(opcode, 4, b"a"), Own::Writes);
+        }
+        for (opcode, n_extras) in [(op::SETQ, 8), (op::INCREMENT, 20), (op::DELETE, 0)] {
+            assert_eq!(needed(opcode, n_extras, b"a"), Own::Writes);
+        }
+        assert_eq!(needed(op::STAT, 0, b""), Own::Writes);
+        assert_eq!([op::FLUSH, op::FLUSHQ].map(|opcode| needed(opcode, 0, b"")), [Own::All; 2]);
     }
 
     #[test]
