@@ -5,6 +5,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
+#[path = "generated/stores.rs"]
+mod stores;
+
 use std::fmt::Write;
 use std::fs::{self, File};
 use std::io::Read;

@@ -66,7 +66,7 @@ impl Ignored {
             return Err(Usage("-B: a protocol is auto, ascii or binary".into()));
         }
         if self.disable_evictions {
-            let how = "take a store that does not evict, such as lmdb:, as the URL";
+            let how = "take a store that does not evict, such as bdb:, as the URL";
             return Err(Usage(format!("-M: whether a full store evicts is the store's; {how}")));
         }
         let ignored = [
