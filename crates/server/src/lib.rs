@@ -11,6 +11,7 @@
 mod assistant;
 mod behind;
 mod binary;
+mod conditional;
 mod connection;
 mod context;
 mod conversation;

@@ -109,6 +109,13 @@ pub fn encode_miss(out: &mut Vec<u8>, request: &Request<'_>) {
     out.extend_from_slice(b"\r\n");
 }
 
+/// Writes the answer where the entry has another version.
+pub fn encode_exists(out: &mut Vec<u8>, request: &Request<'_>) {
+    out.extend_from_slice(b"EX");
+    request.encode_own(out);
+    out.extend_from_slice(b"\r\n");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -69,13 +69,14 @@ pub fn parse_request(mut words: Words<'_>) -> Result<SetRequest<'_>, Fault> {
     Ok(SetRequest { request: Request::of(key, words), len })
 }
 
-/// The mode that the flags name.
+/// The mode that the flags name. Of modes other than set and replace, the version is a condition beside it.
 pub fn mode(flags: &RequestFlags) -> Result<StorageMode, Fault> {
     match (flags.mode, flags.version) {
-        (None | Some(b'S' | b's'), Some(version)) => Ok(StorageMode::Cas(version)),
+        // A replacement on condition of a version is a set on that condition: the entry must exist.
+        (None | Some(b'S' | b's' | b'R' | b'r'), Some(version)) => Ok(StorageMode::Cas(version)),
         (None | Some(b'S' | b's'), None) => Ok(StorageMode::Set),
         (Some(b'E' | b'e'), _) => Ok(StorageMode::Add),
-        (Some(b'R' | b'r'), _) => Ok(StorageMode::Replace),
+        (Some(b'R' | b'r'), None) => Ok(StorageMode::Replace),
         (Some(b'A' | b'a'), _) => Ok(StorageMode::Append),
         (Some(b'P' | b'p'), _) => Ok(StorageMode::Prepend),
         (Some(_), _) => Err(Fault::Mode),

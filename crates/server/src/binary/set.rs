@@ -3,11 +3,12 @@
 use larder_protocol::binary::reply::encode_error;
 use larder_protocol::binary::set::{self, Request};
 use larder_protocol::binary::{Echo, Status};
-use larder_protocol::storage::StorageReply;
-use larder_store::SetOutcome;
+use larder_protocol::storage::{StorageReply, StorageRequest};
+use larder_store::{Error, SetOutcome};
 
-use super::{BY_VERSION, NO_VERSION, refuse};
+use super::{NO_VERSION, refuse};
 use crate::behind::{Behind, Done, Refusal, Value};
+use crate::conditional;
 use crate::context::Desk;
 use crate::counts::Count;
 use crate::text::{mode, reply, store};
@@ -31,7 +32,7 @@ pub(super) fn run(
     desk.counts.add_one(Count::CmdSet);
     let outcome = match request.version {
         None => store(header, value, desk),
-        Some(_) => Err(desk.unsupported(BY_VERSION)),
+        Some(version) => joined(header, version, value, desk),
     };
     match outcome {
         Ok(SetOutcome::Stored(version)) => {
@@ -42,6 +43,19 @@ pub(super) fn run(
         Err(error) => refuse(echo, &error, desk, out),
     }
     Done::Whole(header.len)
+}
+
+fn joined(
+    header: &StorageRequest<'_>,
+    version: u64,
+    value: &[u8],
+    desk: &mut Desk,
+) -> Result<SetOutcome, Error> {
+    let outcome = conditional::join(header.key, value, mode(header.mode), version, desk)?;
+    if outcome.is_stored() {
+        desk.shared.recaches.forget(header.key);
+    }
+    Ok(outcome)
 }
 
 fn status(refusal: Refusal) -> Status {

@@ -2,9 +2,10 @@
 
 use larder_protocol::meta::arithmetic;
 use larder_protocol::meta::request::{Facts, Request};
-use larder_store::{Counted, Delta, Error, Initial};
+use larder_store::{Delta, Error, Initial};
 
 use crate::behind::Done;
+use crate::conditional::{self, Count, CountOutcome};
 use crate::context::{Desk, seconds_left, ttl_of};
 use crate::text::count;
 
@@ -15,7 +16,7 @@ pub(super) fn run(request: &Request<'_>, key: &[u8], desk: &mut Desk, out: &mut 
         Err(fault) => return Done::Refused(fault),
     };
     match changed(request, key, is_down, desk) {
-        Ok(Some((counted, ttl_s))) => {
+        Ok((CountOutcome::Counted(counted), ttl_s)) => {
             count(true, is_down, desk);
             if !flags.is_quiet {
                 let version = counted.version.unwrap_or(0);
@@ -23,7 +24,8 @@ pub(super) fn run(request: &Request<'_>, key: &[u8], desk: &mut Desk, out: &mut 
                 arithmetic::encode_reply(out, request, counted.number, &facts);
             }
         }
-        Ok(None) => {
+        Ok((CountOutcome::Exists, _)) => arithmetic::encode_exists(out, request),
+        Ok((CountOutcome::NotFound, _)) => {
             count(false, is_down, desk);
             arithmetic::encode_miss(out, request);
         }
@@ -32,29 +34,33 @@ pub(super) fn run(request: &Request<'_>, key: &[u8], desk: &mut Desk, out: &mut 
     Done::Whole(0)
 }
 
-/// The number, and the seconds that its entry has left.
+/// The outcome, and the seconds that the entry has left.
 fn changed(
     request: &Request<'_>,
     key: &[u8],
     is_down: bool,
     desk: &mut Desk,
-) -> Result<Option<(Counted, i64)>, Error> {
+) -> Result<(CountOutcome, i64), Error> {
     let flags = &request.flags;
-    if flags.version.is_some() || flags.new_version.is_some() {
-        return Err(desk.unsupported("a count on condition of a version"));
+    if flags.new_version.is_some() {
+        return Err(desk.unsupported("a version that the client chooses"));
     }
     let delta = flags.delta.unwrap_or(1);
     let delta = if is_down { Delta::Down(delta) } else { Delta::Up(delta) };
     let initial = |exptime| Initial { number: flags.initial.unwrap_or(0), ttl: ttl_of(exptime) };
-    let Some(counted) = desk.session.incr(key, delta, flags.vivify.map(initial))? else {
-        return Ok(None);
+    let (absent, exptime) = (flags.vivify.map(initial), flags.exptime);
+    let outcome = if let Some(version) = flags.version {
+        conditional::count(key, Count { delta, version, absent, exptime }, desk)?
+    } else {
+        let counted = desk.session.incr(key, delta, absent)?;
+        if let (Some(_), Some(exptime)) = (counted, exptime) {
+            desk.session.touch(key, ttl_of(exptime))?;
+        }
+        counted.map_or(CountOutcome::NotFound, CountOutcome::Counted)
     };
-    if let Some(exptime) = flags.exptime {
-        desk.session.touch(key, ttl_of(exptime))?;
-    }
     let ttl_s = match request.asks_for(b't').then(|| desk.session.look(key)).transpose()? {
         Some(Some(facts)) => seconds_left(facts.meta.ttl),
         _ => -1,
     };
-    Ok(Some((counted, ttl_s)))
+    Ok((outcome, ttl_s))
 }

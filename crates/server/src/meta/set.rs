@@ -6,6 +6,7 @@ use larder_protocol::meta::set::{self, SetRequest};
 use larder_store::{Error, SetMode, SetOptions, SetOutcome};
 
 use crate::behind::{Behind, Done, Value};
+use crate::conditional;
 use crate::context::{Desk, ttl_of};
 use crate::counts::Count;
 use crate::text::{check_join, count_cas, mode, reply};
@@ -69,10 +70,6 @@ fn store(
         let operation = "a version that the client chooses, or a stale value from an older one";
         return Err(desk.unsupported(operation));
     }
-    if flags.version.is_some() && !matches!(mode, SetMode::Cas(_)) {
-        let operation = "a version as the condition of another mode than set";
-        return Err(desk.unsupported(operation));
-    }
     let keeps = matches!(mode, SetMode::Append | SetMode::Prepend);
     let ttl = flags.exptime.filter(|_| !keeps).and_then(ttl_of);
     let client_flags = if keeps { 0 } else { flags.client_flags };
@@ -81,8 +78,15 @@ fn store(
         return Ok(outcome);
     }
     check_join(key, value.len(), mode, desk)?;
+    let store = |options: &SetOptions, desk: &mut Desk| match flags.version {
+        // Where an entry is there, an add is lost whatever its version.
+        Some(version) if matches!(options.mode, SetMode::Append | SetMode::Prepend) => {
+            conditional::join(key, value, mode, version, desk)
+        }
+        _ => desk.session.set(key, value, options),
+    };
     let Some(exptime) = flags.vivify.filter(|_| keeps) else {
-        return desk.session.set(key, value, &options);
+        return store(&options, desk);
     };
     // An absent entry is made by what was to stand behind or before its value. Where another client makes the entry in
     // between, or removes it, neither call stores anything, and the next turn finds what that client has left.
@@ -90,7 +94,7 @@ fn store(
     let made = SetOptions { mode: SetMode::Add, ttl, flags: flags.client_flags };
     loop {
         for options in [&options, &made] {
-            let outcome = desk.session.set(key, value, options)?;
+            let outcome = store(options, desk)?;
             if outcome != SetOutcome::NotStored {
                 return Ok(outcome);
             }

@@ -74,6 +74,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("add_is_won_by_one", races::add),
     ("delete_is_won_by_one", races::delete),
     ("cas_loses_no_update", races::cas),
+    ("a_change_of_a_version_loses_no_update", races::conditional),
     ("a_value_is_whole_whatever_its_bytes", values::bytes),
     ("a_value_at_the_limit_is_whole_and_one_beyond_is_refused", values::limits),
     ("values_come_in_the_order_of_their_keys", values::order),

@@ -9,7 +9,7 @@ use crate::{Served, empty};
 const CLIENTS: usize = 8;
 
 /// Changes by each of them.
-const CHANGES: usize = 25;
+const CHANGES: usize = 12;
 
 /// What each of the clients gets from `change`, which all begin together.
 fn together<T: Send>(served: &Served, change: impl Fn(Client, usize) -> T + Sync) -> Vec<T> {
@@ -147,6 +147,40 @@ pub(crate) fn cas(served: &Served) {
     });
     let number = served.client().get("number").unwrap();
     assert_eq!(String::from_utf8(number).unwrap(), (CLIENTS * CHANGES).to_string());
+}
+
+/// Each client changes the text and the number on condition of what it has read.
+pub(crate) fn conditional(served: &Served) {
+    if !served.able.version {
+        return;
+    }
+    together(served, |mut client, i| {
+        client.ask("add text 0 1000 0\r\n");
+        client.ask("add number 0 0 1\r\n0");
+        for n in 0..CHANGES {
+            let mode = if n % 2 == 0 { "MA" } else { "MP" };
+            again(&mut client, "text", &|version| format!("ms text 2 {mode} C{version}\r\n{i};"));
+            again(&mut client, "number", &|version| format!("ma number C{version}"));
+        }
+    });
+    assert_has_each_part(served);
+    let number = served.client().get("number").unwrap();
+    assert_eq!(String::from_utf8(number).unwrap(), (CLIENTS * CHANGES).to_string());
+    let left = served.client().ask("mg text t");
+    let left: i64 = left.strip_prefix("HD t").expect(&left).parse().unwrap();
+    assert!((900..=1000).contains(&left), "{left} s are left of 1000 s");
+}
+
+/// Sends a request on condition of the version of an entry, until the entry has it.
+fn again(client: &mut Client, key: &str, request: &dyn Fn(&str) -> String) {
+    loop {
+        let read = client.ask(&format!("mg {key} c"));
+        let told = client.ask(&request(read.strip_prefix("HD c").expect(&read)));
+        assert!(told == "HD" || told == "EX", "{told}");
+        if told == "HD" {
+            return;
+        }
+    }
 }
 
 /// Reads the number with its version, and stores the next on condition of it.

@@ -37,6 +37,12 @@ pub fn count(opcode: u8, key: &[u8], delta: u64, initial: u64, exptime: u32) -> 
     request(opcode, 0, &extras.concat(), key, b"")
 }
 
+/// The same request on condition of a version.
+fn of_version(mut request: Vec<u8>) -> Vec<u8> {
+    request[16..24].copy_from_slice(&77_777_777_u64.to_be_bytes());
+    request
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     pub opcode: u8,
@@ -112,6 +118,13 @@ pub fn conversation(address: SocketAddr, flags: u32) -> Conversation {
         ("count beyond", count(INCREMENT, b"number", u64::MAX, 5, 0)),
         ("count around", count(INCREMENT, b"number", 2, 5, 0)),
         ("count letters", count(DECREMENT, b"added", 1, 0, 0)),
+        ("append to another version", request(APPEND, 77_777_777, b"", b"added", b"-end")),
+        ("prepend to another version", request(PREPENDQ, 77_777_777, b"", b"added", b"-end")),
+        ("append to what is not there", request(APPEND, 5, b"", b"absent", b"-end")),
+        ("count another version", of_version(count(DECREMENT, b"number", 1, 0, 0))),
+        ("count quietly another version", of_version(count(INCREMENTQ, b"number", 1, 0, 0))),
+        ("count what is not there", of_version(count(INCREMENT, b"absent", 1, 0, u32::MAX))),
+        ("begin to count what is not there", of_version(count(INCREMENT, b"begun", 1, 3, 0))),
         ("touch", request(TOUCH, 0, &100_u32.to_be_bytes(), b"added", b"")),
         ("touch nothing", request(TOUCH, 0, &100_u32.to_be_bytes(), b"absent", b"")),
         ("an unknown group", request(STAT, 0, b"", b"nonsense", b"")),
