@@ -1,4 +1,4 @@
-//! `larder serve` over stores that processes share, files and databases: each command of memcached's protocols.
+//! `larder serve` over each kind of store: each command of memcached's protocols.
 //!
 //! A store has the commands that its capabilities tell, and answers them as memcached does. Any other command gets one
 //! line of refusal, and the connection goes on. The trials of a store share one server, one after the other.
@@ -20,13 +20,34 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use larder_engines::ENGINES;
 use larder_server::Settings;
 use larder_store::{Capabilities, Store, StoreUrl};
-use larder_testkit::{everything_is_required, has_program, trial_where};
+use larder_testkit::{everything_is_required, has_program, trial, trial_where};
 use libtest_mimic::{Arguments, Completion, Trial};
 use support::transcript::TRANSCRIPTS;
 use support::{Client, Serving, settings, store};
 
-const STORES: &[&str] =
-    &["lmdb:", "lmdb:?sync=group", "bdb:", "sqlite:", "file:", "postgresql:", "mysql:", "redis:"];
+const STORES: &[&str] = &[
+    "memory:",
+    "mmap:",
+    "moka:",
+    "lmdb:",
+    "lmdb:?sync=group",
+    "bdb:",
+    "sqlite:",
+    "file:",
+    "postgresql:",
+    "mysql:",
+    "redis:",
+];
+
+/// Stores whose largest value is below the limit of the server.
+const SMALL: &[&str] = &[
+    "memory:?size=8m",
+    "mmap:?size=8m",
+    "moka:?size=2m",
+    "lmdb:?size=4m",
+    "sqlite:?size=4m",
+    "file:?size=2m",
+];
 
 /// A server over one store.
 struct Served {
@@ -109,6 +130,20 @@ fn main() -> ExitCode {
             }));
         }
     }
+    for url in SMALL {
+        let name = format!("{url}::a_value_at_the_limit_of_the_store_is_whole");
+        trials.push(trial(&name, || {
+            let served = Served::start(url).unwrap();
+            assert!(served.able.max_value_len.unwrap() < values::ITEM_BYTES);
+            values::limits(&served);
+        }));
+    }
+    trials.push(trial_where(redis, "redis::a_server_of_others_is_not_flushed", || {
+        let own = store("redis:");
+        let others = Served::start(&format!("redis://{}", own.info().addresses[0])).unwrap();
+        assert!(!others.able.clear);
+        commands::each_is_answered(others.address(), &others.able);
+    }));
     trials.push(trial_where(memcached, "memcached::every_command", || {
         commands::memcached_agrees(address_of(&MEMCACHED));
     }));
@@ -141,6 +176,10 @@ fn empty(served: &Served) {
 
 fn memcached() -> Result<(), String> {
     has_program(&ENGINES.find("memcached").unwrap().recipes[0])
+}
+
+fn redis() -> Result<(), String> {
+    has_program(&ENGINES.find("redis").unwrap().recipes[0])
 }
 
 /// The real memcached, which judges what is expected.

@@ -39,7 +39,7 @@ pub fn count(opcode: u8, key: &[u8], delta: u64, initial: u64, exptime: u32) -> 
 
 /// The same request on condition of a version.
 fn of_version(mut request: Vec<u8>) -> Vec<u8> {
-    request[16..24].copy_from_slice(&77_777_777_u64.to_be_bytes());
+    request[16..24].copy_from_slice(&999_999_999_999_u64.to_be_bytes());
     request
 }
 
@@ -118,8 +118,8 @@ pub fn conversation(address: SocketAddr, flags: u32) -> Conversation {
         ("count beyond", count(INCREMENT, b"number", u64::MAX, 5, 0)),
         ("count around", count(INCREMENT, b"number", 2, 5, 0)),
         ("count letters", count(DECREMENT, b"added", 1, 0, 0)),
-        ("append to another version", request(APPEND, 77_777_777, b"", b"added", b"-end")),
-        ("prepend to another version", request(PREPENDQ, 77_777_777, b"", b"added", b"-end")),
+        ("append to another version", request(APPEND, 999_999_999_999, b"", b"added", b"-end")),
+        ("prepend to another version", request(PREPENDQ, 999_999_999_999, b"", b"added", b"-end")),
         ("append to what is not there", request(APPEND, 5, b"", b"absent", b"-end")),
         ("count another version", of_version(count(DECREMENT, b"number", 1, 0, 0))),
         ("count quietly another version", of_version(count(INCREMENTQ, b"number", 1, 0, 0))),
