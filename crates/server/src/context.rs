@@ -141,6 +141,10 @@ impl Shared {
     }
 }
 
+/// The version that is told of an entry in a store without versions, which refuses a set on condition of it. With 0 in its
+/// place the set of a client would have no condition: the binary protocol means that by 0, and libmemcached leaves a 0 out.
+pub(crate) const NO_VERSION: u64 = i64::MAX.cast_unsigned();
+
 /// The longest time of one connection at an assistant, before its answers are sent.
 const LONGEST_TURN: Duration = Duration::from_millis(5);
 

@@ -174,7 +174,7 @@ fn settings(shared: &Shared, stats: &Stats, stat: Stat<'_>) {
     stat("item_size_max", &settings.item_bytes);
     stat("maxconns_fast", &"yes");
     stat("idle_timeout", &settings.idle.map_or(0, |idle| idle.as_secs()));
-    stat("flush_enabled", &yes(settings.allows_flush));
+    stat("flush_enabled", &yes(settings.allows_flush && shared.abilities.clear));
     encryption(settings.tls.as_ref(), stat);
     stat("waiting_bytes_max", &settings.all_waiting_bytes());
     stat("assistants", &settings.assistants);

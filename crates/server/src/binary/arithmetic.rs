@@ -6,9 +6,9 @@ use larder_protocol::binary::{Echo, Status};
 use larder_protocol::meta::arithmetic::Changed;
 use larder_store::{Delta, Error, Initial};
 
-use super::{NO_VERSION, refuse};
+use super::refuse;
 use crate::conditional::{self, Count, CountOutcome};
-use crate::context::{Desk, ttl_of};
+use crate::context::{Desk, NO_VERSION, ttl_of};
 use crate::text;
 
 pub(super) fn run(echo: Echo, request: &Request<'_>, desk: &mut Desk, out: &mut Vec<u8>) {

@@ -4,8 +4,8 @@ use larder_protocol::binary::Echo;
 use larder_protocol::binary::get::{self, Request, ValueHeader};
 use larder_store::{Error, Meta};
 
-use super::{NO_VERSION, refuse};
-use crate::context::{Desk, ttl_of};
+use super::refuse;
+use crate::context::{Desk, NO_VERSION, ttl_of};
 use crate::counts::Count;
 
 pub(super) fn run(echo: Echo, request: &Request<'_>, desk: &mut Desk, out: &mut Vec<u8>) {

@@ -88,7 +88,3 @@ fn refuse(echo: Echo, error: &Error, desk: &Desk, out: &mut Vec<u8>) {
         _ => encode_error(out, echo, status),
     }
 }
-
-/// The version that is told of an entry in a store without versions. The store refuses a set on condition of it. With 0
-/// in its place the set of a client that compares and swaps would have no condition.
-const NO_VERSION: u64 = u64::MAX;

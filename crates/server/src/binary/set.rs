@@ -6,10 +6,10 @@ use larder_protocol::binary::{Echo, Status};
 use larder_protocol::storage::{StorageReply, StorageRequest};
 use larder_store::{Error, SetOutcome};
 
-use super::{NO_VERSION, refuse};
+use super::refuse;
 use crate::behind::{Behind, Done, Refusal, Value};
 use crate::conditional;
-use crate::context::Desk;
+use crate::context::{Desk, NO_VERSION};
 use crate::counts::Count;
 use crate::text::{mode, reply, store};
 

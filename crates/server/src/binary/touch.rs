@@ -4,8 +4,8 @@ use larder_protocol::binary::Echo;
 use larder_protocol::binary::touch::{self, Request};
 use larder_store::{Error, Facts};
 
-use super::{NO_VERSION, refuse};
-use crate::context::{Desk, ttl_of};
+use super::refuse;
+use crate::context::{Desk, NO_VERSION, ttl_of};
 use crate::counts::Count;
 
 pub(super) fn run(echo: Echo, request: &Request<'_>, desk: &mut Desk, out: &mut Vec<u8>) {

@@ -6,7 +6,7 @@ use larder_store::{Delta, Error, Initial};
 
 use crate::behind::Done;
 use crate::conditional::{self, Count, CountOutcome};
-use crate::context::{Desk, seconds_left, ttl_of};
+use crate::context::{Desk, NO_VERSION, seconds_left, ttl_of};
 use crate::text::count;
 
 pub(super) fn run(request: &Request<'_>, key: &[u8], desk: &mut Desk, out: &mut Vec<u8>) -> Done {
@@ -19,7 +19,7 @@ pub(super) fn run(request: &Request<'_>, key: &[u8], desk: &mut Desk, out: &mut 
         Ok((CountOutcome::Counted(counted), ttl_s)) => {
             count(true, is_down, desk);
             if !flags.is_quiet {
-                let version = counted.version.unwrap_or(0);
+                let version = counted.version.unwrap_or(NO_VERSION);
                 let facts = Facts { version, ttl_s, ..Facts::default() };
                 arithmetic::encode_reply(out, request, counted.number, &facts);
             }

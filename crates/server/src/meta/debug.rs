@@ -4,14 +4,14 @@ use larder_protocol::meta::debug;
 use larder_protocol::meta::request::{Facts, Request};
 
 use crate::behind::Done;
-use crate::context::{Desk, seconds_left};
+use crate::context::{Desk, NO_VERSION, seconds_left};
 
 pub(super) fn run(request: &Request<'_>, key: &[u8], desk: &mut Desk, out: &mut Vec<u8>) -> Done {
     match desk.session.look(key) {
         Ok(Some(found)) => {
             let facts = Facts {
                 client_flags: found.meta.flags,
-                version: found.meta.version.unwrap_or(0),
+                version: found.meta.version.unwrap_or(NO_VERSION),
                 ttl_s: seconds_left(found.meta.ttl),
                 len: found.value_len,
                 idle_s: found.idle.map_or(0, |idle| idle.as_secs()),

@@ -7,7 +7,7 @@ use larder_protocol::meta::request::{Facts, Request};
 use larder_store::{Error, Leased, Meta, Remaining};
 
 use crate::behind::Done;
-use crate::context::{Desk, seconds_left, ttl_of};
+use crate::context::{Desk, NO_VERSION, seconds_left, ttl_of};
 use crate::counts::Count;
 
 /// The time for which one client is told to load a value that is out of date, unless it says otherwise.
@@ -135,7 +135,7 @@ fn absent(time: Duration) -> Meta {
 fn facts(meta: Meta, len: usize) -> Facts {
     Facts {
         client_flags: meta.flags,
-        version: meta.version.unwrap_or(0),
+        version: meta.version.unwrap_or(NO_VERSION),
         ttl_s: seconds_left(meta.ttl),
         len,
         ..Facts::default()

@@ -7,7 +7,7 @@ use larder_store::{Error, SetMode, SetOptions, SetOutcome};
 
 use crate::behind::{Behind, Done, Value};
 use crate::conditional;
-use crate::context::{Desk, ttl_of};
+use crate::context::{Desk, NO_VERSION, ttl_of};
 use crate::counts::Count;
 use crate::text::{check_join, count_cas, mode, reply};
 
@@ -46,7 +46,7 @@ pub(super) fn run(
             }
             if !(request.flags.is_quiet && outcome.is_stored()) {
                 let version = match outcome {
-                    SetOutcome::Stored(version) => version.unwrap_or(0),
+                    SetOutcome::Stored(version) => version.unwrap_or(NO_VERSION),
                     _ => 0,
                 };
                 let facts = Facts { version, len: value.len(), ..Facts::default() };

@@ -9,7 +9,7 @@ use larder_store::{Error, Meta};
 
 use super::in_order::InOrder;
 use crate::behind::Done;
-use crate::context::{Desk, ttl_of};
+use crate::context::{Desk, NO_VERSION, ttl_of};
 use crate::conversation::ANSWER_BYTES;
 use crate::counts::Count;
 
@@ -232,7 +232,7 @@ fn straight(
     desk.value_len = len;
     let header = &mut desk.header;
     header.clear();
-    let version = wants_version.then_some(meta.version.unwrap_or(0));
+    let version = wants_version.then_some(meta.version.unwrap_or(NO_VERSION));
     get::encode_header(header, &ValueHeader { key, flags: meta.flags, len, version });
     if header.len() != guess {
         desk.header_len = header.len() - key.len();
@@ -266,7 +266,7 @@ fn many(
 }
 
 fn add(key: &[u8], value: &[u8], meta: Meta, wants_version: bool, out: &mut Vec<u8>) {
-    let version = wants_version.then_some(meta.version.unwrap_or(0));
+    let version = wants_version.then_some(meta.version.unwrap_or(NO_VERSION));
     let header = ValueHeader { key, flags: meta.flags, len: value.len(), version };
     get::encode_header(out, &header);
     out.extend_from_slice(value);

@@ -134,7 +134,7 @@ same('add with noreply', $quiet->add('quiet2', '2'), true);
 same('append with noreply', $quiet->append('quiet2', '3'), true);
 same('delete with noreply', $quiet->delete('quiet'), true);
 $quiet->quit();
-for ($i = 0; $i < 100 && $c->get('quiet2') !== '23'; ++$i) {
+for ($i = 0; $i < 100 && ($c->get('quiet2') !== '23' || $c->get('quiet') !== false); ++$i) {
     usleep(10000);
 }
 same('what noreply stored', [$c->get('quiet'), $c->get('quiet2')], [false, '23']);
