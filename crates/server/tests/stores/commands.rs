@@ -203,6 +203,19 @@ pub(crate) fn others_are_refused(address: SocketAddr) {
     }
 }
 
+/// Each group of statistics is whole.
+pub(crate) fn statistics(address: SocketAddr) {
+    let mut client = Client::connect(address);
+    for group in ["", " settings", " items", " slabs", " sizes", " conns", " latency"] {
+        client.send(format!("stats{group}\r\nmn\r\n").as_bytes());
+        let lines: Vec<String> =
+            std::iter::from_fn(|| Some(client.line()).filter(|line| line != "MN")).collect();
+        let (end, figures) = lines.split_last().unwrap();
+        let are_figures = figures.iter().all(|line| line.starts_with("STAT "));
+        assert!(end == "END" && are_figures, "stats{group}: {lines:?}");
+    }
+}
+
 /// The lines of the answer to a request, about keys of its own.
 fn prepared(client: &mut Client, request: &str, i: usize) -> Vec<String> {
     let request = named(request, i);

@@ -98,6 +98,8 @@ const CHECKS: &[(&str, Check)] = &[
     ("a_change_of_a_version_loses_no_update", races::conditional),
     ("a_value_is_whole_whatever_its_bytes", values::bytes),
     ("a_value_at_the_limit_is_whole_and_one_beyond_is_refused", values::limits),
+    ("each_key_is_another", values::keys),
+    ("every_group_of_statistics", |served| commands::statistics(served.address())),
     ("values_come_in_the_order_of_their_keys", values::order),
     ("an_entry_ends_at_its_time_and_no_other_does", values::ends),
 ];

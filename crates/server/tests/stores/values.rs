@@ -5,7 +5,7 @@ use larder_testkit::{PATIENCE, within};
 use crate::support::Client;
 use crate::support::binary::{answer, get, request, set};
 use crate::{Served, empty};
-use larder_protocol::binary::opcode::{APPEND, GET, SET};
+use larder_protocol::binary::opcode::{APPEND, DELETE, GET, SET};
 
 /// The limit of the server (`-I`), above that of some stores.
 pub(crate) const ITEM_BYTES: usize = 4 << 20;
@@ -143,5 +143,45 @@ pub(crate) fn order(served: &Served) {
             assert_eq!(client.line(), i.to_string());
         }
         assert_eq!(client.line(), "END");
+    }
+}
+
+/// Keys that a database may take for the same.
+pub(crate) fn keys(served: &Served) {
+    empty(served);
+    let longest = [b'k'; 250];
+    let keys: [&[u8]; 14] = [
+        b"key",
+        b"KEY",
+        b"Key",
+        b"key ",
+        b" key",
+        b"key\0",
+        b"\0",
+        b"key\xff",
+        b"\xc3\x28",
+        "k\u{e9}y".as_bytes(),
+        "ke\u{301}y".as_bytes(),
+        b"%_*'\"\\;--",
+        &longest,
+        &longest[1..],
+    ];
+    let mut client = served.client();
+    let mut ask = |bytes: &[u8]| {
+        client.send(bytes);
+        let answer = answer(&mut client).unwrap();
+        (answer.status, answer.body)
+    };
+    for (i, key) in keys.iter().enumerate() {
+        assert_eq!(ask(&set(SET, 0, 0, key, i.to_string().as_bytes())).0, 0, "{key:?}");
+    }
+    for (i, key) in keys.iter().enumerate() {
+        let value = [&[0; 4], i.to_string().as_bytes()].concat();
+        assert_eq!(ask(&get(GET, key)), (0, value), "{key:?}");
+    }
+    for (i, key) in keys.iter().enumerate() {
+        assert_eq!(ask(&request(DELETE, 0, b"", key, b"")).0, 0, "{key:?}");
+        let n_left = keys.iter().filter(|key| ask(&get(GET, key)).0 == 0).count();
+        assert_eq!(n_left, keys.len() - 1 - i, "after the removal of {key:?}");
     }
 }

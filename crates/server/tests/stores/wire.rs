@@ -75,6 +75,16 @@ pub(crate) fn a_condition_is_kept_or_refused(served: &Served) {
             break;
         }
     }
+    // The text protocol tells a version that its clients send back, too.
+    if !served.able.version {
+        let mut text = served.client();
+        let header = text.ask("gets key");
+        assert_eq!([text.line(), text.line()], ["6", "END"]);
+        let version = header.rsplit(' ').next().unwrap();
+        assert_ne!(version, "0");
+        let told = text.ask(&format!("cas key 0 0 1 {version}\r\n7"));
+        assert!(told.starts_with("SERVER_ERROR "), "{told}");
+    }
     let value = if served.able.version { "7" } else { "6" };
     assert_eq!(served.client().get("key").unwrap(), value.as_bytes());
 }
