@@ -1,4 +1,4 @@
-//! Changes on condition of a version, which stores have for a set and a delete alone.
+//! Changes that stores have no call for: a join or a count on condition of a version, and a count with a new end.
 //!
 //! The entry is read, and what becomes of it is set on condition of the version that was read. So the change is one step
 //! for all others. Its end is set again with it, and may move by a step of the store's clock.
@@ -23,11 +23,12 @@ pub(crate) enum CountOutcome {
     NotFound,
 }
 
-/// A count of an entry with this version.
+/// A count that stores have no call for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Count {
     pub(crate) delta: Delta,
-    pub(crate) version: u64,
+    /// The version that the entry must have.
+    pub(crate) version: Option<u64>,
     /// What an absent key gets, which has no version to compare.
     pub(crate) absent: Option<Initial>,
     /// The end that the entry gets, as on the wire; `None` where its end stays.
@@ -57,7 +58,7 @@ fn join_in(
     desk: &mut Desk,
 ) -> Result<SetOutcome, Error> {
     let Some(meta) = desk.session.get(key, joined)? else { return Ok(SetOutcome::NotStored) };
-    if !has_version(&meta, version, desk)? {
+    if version_of(&meta, desk)? != version {
         return Ok(SetOutcome::Exists);
     }
     let (len, limit) = (joined.len() + value.len(), desk.shared.settings.item_bytes);
@@ -74,21 +75,32 @@ fn join_in(
     })
 }
 
-/// Counts the number of an entry with a version.
+/// Counts the number of an entry.
 pub(crate) fn count(key: &[u8], count: Count, desk: &mut Desk) -> Result<CountOutcome, Error> {
+    loop {
+        let outcome = count_once(key, count, desk)?;
+        // A client that names no version takes what another has left in between.
+        if outcome != CountOutcome::Exists || count.version.is_some() {
+            return Ok(outcome);
+        }
+    }
+}
+
+fn count_once(key: &[u8], count: Count, desk: &mut Desk) -> Result<CountOutcome, Error> {
     let mut text = std::mem::take(&mut desk.value);
     let found = desk.session.get(key, &mut text);
     let number = number_in(&text);
     desk.keep_buffer(text);
-    let Some(meta) = found? else { return made(key, count.absent, desk) };
-    if !has_version(&meta, count.version, desk)? {
+    let Some(meta) = found? else { return made(key, count, desk) };
+    let there = version_of(&meta, desk)?;
+    if count.version.is_some_and(|version| version != there) {
         return Ok(CountOutcome::Exists);
     }
     let Some(number) = number else {
         return Err(Error::NotANumber { engine: desk.session.engine() });
     };
     let number = count.delta.applied_to(number);
-    let mut options = kept(&meta, count.version, desk)?;
+    let mut options = kept(&meta, there, desk)?;
     if let Some(exptime) = count.exptime {
         options.ttl = ttl_of(exptime);
     }
@@ -97,8 +109,9 @@ pub(crate) fn count(key: &[u8], count: Count, desk: &mut Desk) -> Result<CountOu
 }
 
 /// Makes the entry of an absent key.
-fn made(key: &[u8], absent: Option<Initial>, desk: &mut Desk) -> Result<CountOutcome, Error> {
-    let Some(Initial { number, ttl }) = absent else { return Ok(CountOutcome::NotFound) };
+fn made(key: &[u8], count: Count, desk: &mut Desk) -> Result<CountOutcome, Error> {
+    let Some(Initial { number, ttl }) = count.absent else { return Ok(CountOutcome::NotFound) };
+    let ttl = count.exptime.map_or(ttl, ttl_of);
     let options = SetOptions { mode: SetMode::Add, ttl, flags: 0 };
     let outcome = desk.session.set(key, number.to_string().as_bytes(), &options)?;
     Ok(counted(outcome, number))
@@ -120,11 +133,8 @@ fn number_in(value: &[u8]) -> Option<u64> {
     digits.then(|| str::from_utf8(value).ok()?.parse().ok())?
 }
 
-fn has_version(meta: &Meta, version: u64, desk: &Desk) -> Result<bool, Error> {
-    match meta.version {
-        Some(there) => Ok(there == version),
-        None => Err(desk.unsupported(BY_VERSION)),
-    }
+fn version_of(meta: &Meta, desk: &Desk) -> Result<u64, Error> {
+    meta.version.ok_or_else(|| desk.unsupported(BY_VERSION))
 }
 
 /// The options of a set that keeps the flags and the end of the entry with this version.

@@ -32,8 +32,8 @@ fn counted(request: &Request<'_>, desk: &mut Desk) -> Result<CountOutcome, Error
     let change = &request.change;
     let delta = if change.is_down { Delta::Down(change.delta) } else { Delta::Up(change.delta) };
     let absent = change.absent.map(|(number, exptime)| Initial { number, ttl: ttl_of(exptime) });
-    if let Some(version) = request.version {
-        let count = Count { delta, version, absent, exptime: None };
+    if request.version.is_some() {
+        let count = Count { delta, version: request.version, absent, exptime: None };
         return conditional::count(request.key, count, desk);
     }
     let counted = desk.session.incr(request.key, delta, absent)?;

@@ -49,8 +49,11 @@ fn changed(
     let delta = if is_down { Delta::Down(delta) } else { Delta::Up(delta) };
     let initial = |exptime| Initial { number: flags.initial.unwrap_or(0), ttl: ttl_of(exptime) };
     let (absent, exptime) = (flags.vivify.map(initial), flags.exptime);
-    let outcome = if let Some(version) = flags.version {
-        conditional::count(key, Count { delta, version, absent, exptime }, desk)?
+    let abilities = &desk.shared.abilities;
+    let may_change = abilities.version && abilities.ttl_left;
+    let outcome = if flags.version.is_some() || (exptime.is_some() && may_change) {
+        let count = Count { delta, version: flags.version, absent, exptime };
+        conditional::count(key, count, desk)?
     } else {
         let counted = desk.session.incr(key, delta, absent)?;
         if let (Some(_), Some(exptime)) = (counted, exptime) {

@@ -49,6 +49,9 @@ const SMALL: &[&str] = &[
     "file:?size=2m",
 ];
 
+/// The trials at a time. Many wait for a disk, for another process, or for an entry to end.
+const AT_ONCE: usize = 4;
+
 /// A server over one store.
 struct Served {
     store: Arc<dyn Store>,
@@ -110,28 +113,46 @@ type Opened = Mutex<Result<Served, String>>;
 
 fn main() -> ExitCode {
     larder_host::relay::serve_if_asked();
+    let stores: Vec<(&str, Shared)> = STORES
+        .iter()
+        .map(|url| {
+            let open: Box<dyn FnOnce() -> Opened + Send> =
+                Box::new(|| Mutex::new(Served::start(url)));
+            (*url, Arc::new(LazyLock::new(open)))
+        })
+        .collect();
     let mut trials = Vec::new();
-    for url in STORES {
-        let open: Box<dyn FnOnce() -> Opened + Send> = Box::new(|| Mutex::new(Served::start(url)));
-        let shared: Shared = Arc::new(LazyLock::new(open));
-        for (name, check) in CHECKS {
-            trials.push(on(&shared, format!("{url}::{name}"), move |served| {
+    // Trials that follow each other are of different stores, so that they run at the same time.
+    for (name, check) in CHECKS {
+        trials.extend(stores.iter().map(|(url, shared)| {
+            on(shared, format!("{url}::{name}"), move |served| {
                 check(served);
                 true
-            }));
-        }
-        for transcript in TRANSCRIPTS {
+            })
+        }));
+    }
+    for transcript in TRANSCRIPTS {
+        trials.extend(stores.iter().map(|(url, shared)| {
             let name = format!("{url}::transcript_{}", transcript.name);
-            trials.push(on(&shared, name, move |served| {
+            on(shared, name, move |served| {
                 let suits = (transcript.suits)(&served.able);
                 if suits {
                     empty(served);
                     transcript.follow(served.address());
                 }
                 suits
-            }));
-        }
+            })
+        }));
     }
+    trials.extend(others());
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert(AT_ONCE);
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// The trials with a store of their own.
+fn others() -> Vec<Trial> {
+    let mut trials = Vec::new();
     for url in SMALL {
         let name = format!("{url}::a_value_at_the_limit_of_the_store_is_whole");
         trials.push(trial(&name, || {
@@ -149,7 +170,7 @@ fn main() -> ExitCode {
     trials.push(trial_where(memcached, "memcached::every_command", || {
         commands::memcached_agrees(address_of(&MEMCACHED));
     }));
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    trials
 }
 
 /// A trial on a store, which is ignored where the store lacks what it needs.

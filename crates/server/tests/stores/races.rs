@@ -54,8 +54,9 @@ pub(crate) fn incr(served: &Served) {
 
 pub(crate) fn initial(served: &Served) {
     together(served, |mut client, _| {
-        for _ in 0..CHANGES {
+        for _ in 0..CHANGES / 2 {
             assert_eq!(client.ask("ma number N0 J1"), "HD");
+            assert_eq!(client.ask("ma number N0 J1 T1000"), "HD");
         }
     });
     let number = served.client().get("number").unwrap();
