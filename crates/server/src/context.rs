@@ -268,9 +268,10 @@ pub(crate) fn refuse(counts: &Counts, out: &mut Vec<u8>, error: &Error) {
             counts.add_one(Count::StoreTooLarge);
             out.extend_from_slice(b"SERVER_ERROR object too large for cache\r\n");
         }
-        Error::Full { .. } => {
+        // Clients know memcached's words; the operator needs to know if it is the disk.
+        Error::Full { what, .. } => {
             counts.add_one(Count::StoreNoMemory);
-            out.extend_from_slice(b"SERVER_ERROR out of memory storing object\r\n");
+            line(out, "SERVER_ERROR out of memory storing object:", what);
         }
         Error::NotANumber { .. } => out
             .extend_from_slice(b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"),

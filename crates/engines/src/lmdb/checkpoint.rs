@@ -11,7 +11,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
+use larder_store::tell_of_trouble;
+
 use super::map::Map;
+use super::message::in_words;
 use crate::upkeep::Ending;
 
 /// The last checkpoint.
@@ -26,6 +29,7 @@ const STEP: usize = 1 << 20;
 /// Makes checkpoints until the store ends.
 pub(super) fn work(map: &Map, folder: &Path, every: Duration, ending: &Ending) {
     let mut last_state = None;
+    let mut is_told = false;
     let mut pause = every;
     while !ending.within(pause) {
         let began = Instant::now();
@@ -33,12 +37,23 @@ pub(super) fn work(map: &Map, folder: &Path, every: Duration, ending: &Ending) {
         let is_due = age(&folder.join(CHECKPOINT_FILE)).is_none_or(|age| age >= every / 2);
         let state = map.last_transaction().ok();
         if is_due && (state.is_none() || last_state != state) {
+            let made = make(map, folder, &|| ending.within(Duration::ZERO));
             // After a failure, such as a full disk, the next one is made in time.
-            let is_made = make(map, folder, &|| ending.within(Duration::ZERO)).is_ok();
-            last_state = state.filter(|_| is_made);
+            last_state = state.filter(|_| made.is_ok());
+            let failed = made.err().filter(|error| !is_given_up(error));
+            let was_told = std::mem::replace(&mut is_told, failed.is_some());
+            if let Some(error) = failed.filter(|_| !was_told) {
+                let error = in_words(folder, Some(map), error);
+                tell_of_trouble(&format!("{error}; no checkpoint was made, the last one stays"));
+            }
         }
         pause = every.saturating_sub(began.elapsed());
     }
+}
+
+/// Whether a checkpoint ended early because it was in the way.
+fn is_given_up(error: &heed::Error) -> bool {
+    matches!(error, heed::Error::Io(error) if error.kind() == io::ErrorKind::Interrupted)
 }
 
 /// The time since a file was made.

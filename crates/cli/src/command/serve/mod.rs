@@ -135,6 +135,7 @@ fn serve(arguments: &Arguments) -> anyhow::Result<Exit> {
     let _ = larder_host::limits::raise_open_files();
     let (listeners, are_systems, handed_over) = listeners(arguments, handed_over)?;
     options::change_user(arguments.user.as_deref())?;
+    larder_store::hear_of_troubles(move |line| log.say(Level::Error, "store", line, &[]));
     let store = open(&url)?;
     let is_shared = store.capabilities().reach > Reach::Process;
     let durability = store.info().durability;

@@ -1,0 +1,41 @@
+//! `larder serve lmdb:…` as its operator meets it: other processes, a full disk, large values, a file that shrinks.
+
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+
+mod disk;
+mod neighbours;
+mod server;
+
+use std::process::{Command, ExitCode};
+
+use larder_testkit::trial_where;
+use libtest_mimic::{Arguments, Trial};
+
+/// The needs of a test, the sentence that it states, and the test with the options of the store.
+type Case = (fn() -> Result<(), String>, &'static str, fn(&str));
+
+const CASES: &[Case] = &[
+    (|| Ok(()), "a_server_goes_on_when_another_process_makes_the_map_larger", neighbours::larger),
+    (mounts, "a_full_disk_refuses_sets_until_there_is_room", disk::full),
+];
+
+/// The classes of durability.
+const CLASSES: [&str; 2] = ["sync=nosync&checkpoint=50ms", "sync=group"];
+
+fn main() -> ExitCode {
+    let trials = CASES.iter().flat_map(|(need, name, run)| {
+        CLASSES.map(|options| -> Trial {
+            trial_where(*need, &format!("{name}::{options}"), move || run(options))
+        })
+    });
+    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
+}
+
+/// Mounts that no other process sees.
+fn mounts() -> Result<(), String> {
+    let mount = ["--map-root-user", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"];
+    let tried = Command::new("unshare").args(mount).output();
+    let tried = tried.map_err(|error| format!("unshare: {error}"))?;
+    let said = String::from_utf8_lossy(&tried.stderr);
+    if tried.status.success() { Ok(()) } else { Err(format!("may not mount: {}", said.trim())) }
+}
