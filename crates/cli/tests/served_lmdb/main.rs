@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
 mod disk;
+mod large;
 mod neighbours;
 mod server;
 
@@ -16,6 +17,7 @@ type Case = (fn() -> Result<(), String>, &'static str, fn(&str));
 
 const CASES: &[Case] = &[
     (|| Ok(()), "a_server_goes_on_when_another_process_makes_the_map_larger", neighbours::larger),
+    (|| Ok(()), "values_to_64_mib_are_whole_and_take_no_lasting_memory", large::values),
     (mounts, "a_full_disk_refuses_sets_until_there_is_room", disk::full),
 ];
 

@@ -72,6 +72,14 @@ impl Server {
         root.join(path.strip_prefix("/").unwrap())
     }
 
+    /// The bytes of memory that the server has for itself, without the pages of files.
+    pub(crate) fn own_bytes(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+        let kilobytes: u64 = line.trim().strip_suffix(" kB").unwrap().parse().unwrap();
+        kilobytes << 10
+    }
+
     pub(crate) fn connect(&self) -> TcpStream {
         let socket = TcpStream::connect(&self.address).unwrap();
         socket.set_read_timeout(Some(PATIENCE)).unwrap();

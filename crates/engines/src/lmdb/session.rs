@@ -28,6 +28,9 @@ const TRIES_WHEN_FULL: u32 = 1000;
 /// map. Then the write frees reader slots and makes room.
 const TRIES_BEFORE_MAKING_ROOM: u32 = 100;
 
+/// The largest buffer for a value that a session keeps.
+const KEPT_BYTES: usize = 1 << 20;
+
 /// One thread's handle on an LMDB store.
 pub(super) struct LmdbSession {
     pub(super) shared: Arc<Shared>,
@@ -110,7 +113,7 @@ impl LmdbSession {
         let Self { shared, buffers, .. } = self;
         let Shared { environment, databases, usage_key, limits, used, clock, dropped, .. } =
             &**shared;
-        environment.write(|txn, space| {
+        let done = environment.write(|txn, space| {
             // Read under the lock: an entry may have expired during the wait for the lock.
             let now_ms = clock.now_ms();
             let mut writer = WriteTransaction::new(
@@ -118,7 +121,7 @@ impl LmdbSession {
                 *databases,
                 Bounded { usage_key, limits: *limits, used, space },
                 now_ms,
-                buffers,
+                &mut *buffers,
             )?;
             writer.expire()?;
             let done = work(&mut writer)?;
@@ -126,7 +129,11 @@ impl LmdbSession {
             writer.commit()?;
             dropped.count(evictions, expirations);
             Ok(done)
-        })
+        });
+        if buffers.value.capacity() > KEPT_BYTES {
+            buffers.value = Vec::new();
+        }
+        done
     }
 
     /// When an entry with this TTL expires; 0 is never.
