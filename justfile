@@ -56,6 +56,11 @@ kills number='1000':
 power number='200':
     LARDER_POWER={{ number }} cargo test -p larder-engines --test power
 
+# A week of a cache over LMDB, with ten million entries that live for seconds to days, on a clock that is told: the length of the
+# file each day, and the cost of reads beside a new store with the same entries
+week sets='10000000':
+    LARDER_WEEK={{ sets }} cargo test --release -p larder-engines --lib week -- --nocapture
+
 # Every article at its short length: as published it must fire the checks that its scenario names, and as corrected no
 # check of severity error; an hour and a half or more
 articles:

@@ -44,6 +44,27 @@ fn expired_entries_are_given_back() {
     embedded::expired_entries_are_given_back(SCHEME);
 }
 
+/// Nobody writes any more, and reads go on.
+#[test]
+fn expired_entries_are_given_back_without_writes() {
+    let directory = TestDir::create();
+    let store = open(&url(SCHEME, directory.path(), "")).unwrap();
+    let mut session = store.session().unwrap();
+    let short = SetOptions { ttl: Some(Duration::from_millis(1)), ..SetOptions::default() };
+    session.set(b"stays", b"value", &SetOptions::default()).unwrap();
+    for i in 0..500_u32 {
+        // A write gives back the entries before it, so the last ones stay for the thread.
+        session.set(&i.to_le_bytes(), &[1; 500], &short).unwrap();
+    }
+    let until = Instant::now() + Duration::from_mins(1);
+    while store.stats().unwrap().items > Some(1) {
+        assert!(Instant::now() < until, "{:?}", store.stats());
+        assert!(session.get(b"stays", &mut Vec::new()).unwrap().is_some());
+        sleep(Duration::from_millis(5));
+    }
+    assert_eq!(store.stats().unwrap().expirations, Some(500));
+}
+
 /// Every operation maintains the count of bytes, so after threads and evictions it must equal the sum of the entries.
 #[test]
 fn the_count_of_bytes_agrees_with_the_entries() {

@@ -180,6 +180,19 @@ impl Environment {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The same for work that is not pressing: `None` where another writes, and where this process has not written.
+    pub(super) fn write_if_free<T>(
+        &self,
+        work: impl FnOnce(RwTxn<'_>) -> heed::Result<T>,
+    ) -> heed::Result<Option<T>> {
+        let Ok(writer) = self.writer.try_lock() else { return Ok(None) };
+        if !writer.has_begun {
+            return Ok(None);
+        }
+        let Some(_held) = Held::take_free(&writer.file)? else { return Ok(None) };
+        self.map.write(work).map(Some)
+    }
+
     /// Makes what was written in another class, or in an earlier run, survive a loss of power.
     fn secure(&self) -> heed::Result<()> {
         if self.sync.is_synced() {

@@ -4,7 +4,7 @@
 //! another may wait for ever, because the wake-up call went to the dead process. The kernel manages a file lock and frees
 //! the lock of a dead process. The holder of the file lock finds LMDB's lock free.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io;
 
 /// The lock, held.
@@ -19,6 +19,15 @@ impl<'f> Held<'f> {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 taken => return taken.map(|()| Self(file)),
             }
+        }
+    }
+
+    /// Takes the lock; `None` where another has it.
+    pub(super) fn take_free(file: &'f File) -> io::Result<Option<Self>> {
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Self(file))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
         }
     }
 }

@@ -5,7 +5,7 @@
 //! neither expiry nor a limit of bytes, so this engine adds both:
 //!
 //! - Each entry's record begins with its deadline, version and flags. A second tree orders the entries with a
-//!   deadline by that deadline, so that writers remove expired entries without a scan.
+//!   deadline by that deadline, so that writers, and a thread while nobody writes, remove expired entries without a scan.
 //! - When there is no room, a hand that sweeps the keys looks at the next five entries and drops the oldest write among those
 //!   that were not read since the hand came by last (`used.rs`). This is sampling, as Redis does it, with neighbours for random
 //!   keys, because neighbours share a page.
@@ -24,6 +24,7 @@ mod class;
 mod config;
 mod databases;
 mod environment;
+mod expiry;
 mod folder_lock;
 mod gate;
 mod groups;
@@ -39,6 +40,8 @@ mod store;
 mod turns;
 mod usage;
 mod used;
+#[cfg(test)]
+mod week;
 mod writer;
 
 use larder_store::{Engine, Medium};

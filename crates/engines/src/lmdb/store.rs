@@ -14,12 +14,14 @@ use super::batch::Bounds;
 use super::config::{LmdbConfig, MAX_KEY_LEN, Sync};
 use super::databases::Databases;
 use super::environment::Environment;
+use super::expiry;
 use super::session::LmdbSession;
 use super::turns::Turns;
 use super::usage;
 use super::used::Used;
 use super::writer::NamespaceLimits;
 use crate::counters::{Counters, Dropped};
+use crate::upkeep::Upkeep;
 use larder_host::disk;
 use larder_host::scratch::Place;
 
@@ -29,6 +31,8 @@ pub(super) struct LmdbStore {
     url: String,
     config: LmdbConfig,
     shared: Arc<Shared>,
+    /// The thread that gives expired entries back.
+    _upkeep: Upkeep,
 }
 
 /// The state that the sessions of a store share.
@@ -55,7 +59,9 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     let config: LmdbConfig = url.options(SCHEME)?;
     config.check()?;
     let shared = Arc::new(Shared::open(Place::of(SCHEME, url)?, &config)?);
-    Ok(Arc::new(LmdbStore { url: url.to_string(), config, shared }))
+    let of_upkeep = Arc::clone(&shared);
+    let upkeep = Upkeep::start(SCHEME, move |ending| expiry::work(&of_upkeep, ending))?;
+    Ok(Arc::new(LmdbStore { url: url.to_string(), config, shared, _upkeep: upkeep }))
 }
 
 impl Shared {
