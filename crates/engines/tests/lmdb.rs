@@ -385,6 +385,11 @@ fn set_all(store: &dyn Store, keys: Range<u32>) {
     }
 }
 
+fn version_of(store: &dyn Store, key: u32) -> Option<u64> {
+    let mut session = store.session().unwrap();
+    session.get(&key.to_be_bytes(), &mut Vec::new()).unwrap()?.version
+}
+
 /// The number of keys that are there, in a folder that also takes new writes.
 fn n_there(directory: &TestDir, query: &str) -> usize {
     let store = open(&url(SCHEME, directory.path(), query)).unwrap();
@@ -416,9 +421,15 @@ fn a_loss_of_power_costs_an_unsynced_store_what_came_after_its_checkpoint() {
     }
     let lost = after_a_loss_of_power(&directory);
     set_all(&*store, 100..110);
+    let last = version_of(&*store, 109).unwrap();
     for _ in 0..2 {
         assert_eq!(n_there(&lost, query), 100);
     }
+    // No version repeats, not even one that was lost.
+    let again = open(&url(SCHEME, lost.path(), query)).unwrap();
+    set_all(&*again, 109..110);
+    assert!(version_of(&*again, 109) > Some(last));
+    drop(again);
     // At an orderly end all is synced, so nothing is lost.
     drop(store);
     assert_eq!(fs::metadata(folder(&directory).join("running")).unwrap().len(), 0);

@@ -6,6 +6,7 @@ mod disk;
 mod large;
 mod neighbours;
 mod server;
+mod shrinking;
 
 use std::process::{Command, ExitCode};
 
@@ -18,6 +19,7 @@ type Case = (fn() -> Result<(), String>, &'static str, fn(&str));
 const CASES: &[Case] = &[
     (|| Ok(()), "a_server_goes_on_when_another_process_makes_the_map_larger", neighbours::larger),
     (|| Ok(()), "values_to_64_mib_are_whole_and_take_no_lasting_memory", large::values),
+    (|| Ok(()), "a_file_of_mostly_free_pages_shrinks_at_a_restart", shrinking::at_a_restart),
     (mounts, "a_full_disk_refuses_sets_until_there_is_room", disk::full),
 ];
 

@@ -45,6 +45,9 @@ pub(super) struct LmdbConfig {
     /// plus 64 MiB. Address space costs nothing until it is used. Of processes that share a folder the largest map holds:
     /// the others take it over, without an end of their work.
     pub(super) map_size: Option<ByteSize>,
+    /// At the opening, replaces a file of which more than half is free by a smaller one, if no other process has the folder
+    /// open. The copy takes time, and room beside the file.
+    pub(super) compact: bool,
     /// Name of the databases inside the folder: stores of different namespaces share nothing but the file.
     pub(super) namespace: String,
     /// The largest number of living threads, of all processes, that have read from the folder. The process that opens
@@ -88,6 +91,7 @@ impl Default for LmdbConfig {
             checkpoint: Span(Duration::from_mins(5)),
             group_wait: Span(Duration::from_millis(2)),
             map_size: None,
+            compact: false,
             namespace: "cache".into(),
             readers: 1024,
         }

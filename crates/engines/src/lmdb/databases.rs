@@ -128,6 +128,11 @@ fn names(namespace: &str) -> [String; 3] {
     ["entries", "expiry", "tags"].map(|name| format!("{namespace}.{name}"))
 }
 
+/// Whether a name in LMDB's directory is that of a database, of any namespace.
+pub(super) fn is_database(name: &[u8]) -> bool {
+    [&b".entries"[..], b".expiry", b".tags"].iter().any(|end| name.ends_with(end))
+}
+
 /// The options of an index, in which a key may have many values.
 fn index<'e, 'n, K: 'static>(
     opener: &'n DatabaseOpener<'e, WithTls>,

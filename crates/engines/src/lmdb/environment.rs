@@ -9,14 +9,16 @@ use std::io;
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
 use std::time::Duration;
 
 use heed::{Env, RwTxn};
-use larder_store::{Error, PerProcess, Result};
+use larder_store::{Error, PerProcess, Result, tell_of_trouble};
 
 use super::SCHEME;
 use super::checkpoint::{self, CHECKPOINT_FILE};
 use super::class::{self, Class};
+use super::compact;
 use super::config::{LmdbConfig, Sync};
 use super::folder_lock::Held;
 use super::map::{Map, Read};
@@ -92,12 +94,23 @@ impl Environment {
         if place.is_kept() {
             class::recover(&folder).map_err(failed)?;
         }
-        let opened = opening::open(&folder, config, &file);
-        let (env, space) = opened.map_err(|error| in_words(&folder, None, error))?;
+        let open_map = || {
+            let opened = opening::open(&folder, config, &file);
+            let opened = opened.map(|(env, space)| (Map::new(env), space));
+            opened.map_err(|error| in_words(&folder, None, error))
+        };
+        let may_compact =
+            config.compact && place.is_kept() && compact::is_alone(&folder).map_err(failed)?;
+        let (mut map, mut space) = open_map()?;
+        if may_compact && compacts(&map, &folder) {
+            drop((map, space));
+            compact::put_in_place(&folder).map_err(failed)?;
+            (map, space) = open_map()?;
+        }
         drop(held);
         let class = place.is_kept().then(|| Class::new(&folder, config.sync.is_synced()));
         let environment = Arc::new(Self {
-            map: Arc::new(Map::new(env)),
+            map: Arc::new(map),
             writer: Mutex::new(Writer { file, class, upkeep: None, has_begun: false, space }),
             folder: folder.clone(),
             sync: config.sync,
@@ -248,6 +261,21 @@ impl Drop for Environment {
     fn drop(&mut self) {
         // Where it fails, the mark stays, and after a loss of power the last checkpoint counts.
         let _ = self.leave();
+    }
+}
+
+/// Whether a smaller file was made. Where that fails, as on a full disk, the file stays as it is.
+fn compacts(map: &Map, folder: &Path) -> bool {
+    // The slot of a reader is its thread's, and this thread may never read again.
+    let made = thread::scope(|scope| scope.spawn(|| compact::make(map, folder)).join());
+    match made {
+        Ok(Ok(is_made)) => is_made,
+        Ok(Err(error)) => {
+            let error = in_words(folder, Some(map), error);
+            tell_of_trouble(&format!("{error}; the file was not compacted"));
+            false
+        }
+        Err(_) => false,
     }
 }
 
