@@ -6,10 +6,10 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 
-/// Bytes of the head of a record, as in `cut.c`.
+/// Bytes of the head of a record, as in `notes.h`.
 const HEAD: usize = 32;
 
-/// The first number of the kinds that `cut.c` does not know.
+/// The first number of the kinds that `notes.h` does not know.
 const OWN: u32 = 16;
 
 /// One record.
