@@ -26,12 +26,16 @@ const NEXT_FILE: &str = "checkpoint.next";
 /// lost.
 const SKIPPED: u64 = 1 << 30;
 
+/// The pause before a checkpoint that was in the way of a larger map is begun anew.
+const SOON: Duration = Duration::from_secs(1);
+
 /// Makes checkpoints until the store ends.
 pub(super) fn work(map: &Map, folder: &Path, every: Duration, ending: &Ending) {
     let mut last_state = None;
     let mut is_told = false;
     let mut pause = every;
     while !ending.within(pause) {
+        pause = every;
         let began = Instant::now();
         // Another process may have made one.
         let is_due = age(&folder.join(CHECKPOINT_FILE)).is_none_or(|age| age >= every / 2);
@@ -40,6 +44,9 @@ pub(super) fn work(map: &Map, folder: &Path, every: Duration, ending: &Ending) {
             let made = make(map, folder, &|| ending.within(Duration::ZERO));
             // After a failure, such as a full disk, the next one is made in time.
             last_state = state.filter(|_| made.is_ok());
+            if made.as_ref().is_err_and(is_given_up) {
+                pause = every.min(SOON);
+            }
             let failed = made.err().filter(|error| !is_given_up(error));
             let was_told = std::mem::replace(&mut is_told, failed.is_some());
             if let Some(error) = failed.filter(|_| !was_told) {
@@ -47,7 +54,7 @@ pub(super) fn work(map: &Map, folder: &Path, every: Duration, ending: &Ending) {
                 tell_of_trouble(&format!("{error}; no checkpoint was made, the last one stays"));
             }
         }
-        pause = every.saturating_sub(began.elapsed());
+        pause = pause.saturating_sub(began.elapsed());
     }
 }
 
