@@ -16,8 +16,8 @@ use larder_testkit::PATIENCE;
 
 const SCHEME: &str = "lmdb";
 
-/// A map with less room than the entries of the other process need.
-const SMALL: &str = "size=1m&map_size=1m";
+/// A map with less room than the entries of the other process need, and checkpoints that are made all the time.
+const SMALL: &str = "size=1m&map_size=1m&checkpoint=20ms";
 const LARGE: &str = "size=64m";
 
 #[test]
