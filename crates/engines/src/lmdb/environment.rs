@@ -174,6 +174,29 @@ impl Environment {
             *upkeep = self.upkeep()?;
             *has_begun = true;
         }
+        self.write_in(space, work)
+    }
+
+    /// The same for work that is not pressing: `None` where another writes, and where this process has not written.
+    pub(super) fn write_if_free<T>(
+        &self,
+        work: impl FnOnce(RwTxn<'_>, &mut Space) -> heed::Result<T>,
+    ) -> heed::Result<Option<T>> {
+        let Ok(mut writer) = self.writer.try_lock() else { return Ok(None) };
+        let Writer { file, has_begun, space, .. } = &mut *writer;
+        if !*has_begun {
+            return Ok(None);
+        }
+        let Some(_held) = Held::take_free(file)? else { return Ok(None) };
+        self.write_in(space, work).map(Some)
+    }
+
+    /// Does `work` in a transaction, with the disk space that any transaction takes.
+    fn write_in<T>(
+        &self,
+        space: &mut Space,
+        work: impl FnOnce(RwTxn<'_>, &mut Space) -> heed::Result<T>,
+    ) -> heed::Result<T> {
         self.map.write(|txn| {
             space.begin(self.env())?;
             work(txn, space)
@@ -191,19 +214,6 @@ impl Environment {
     fn writer(&self) -> MutexGuard<'_, Writer> {
         // A panic elsewhere does not spoil what the lock guards.
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The same for work that is not pressing: `None` where another writes, and where this process has not written.
-    pub(super) fn write_if_free<T>(
-        &self,
-        work: impl FnOnce(RwTxn<'_>) -> heed::Result<T>,
-    ) -> heed::Result<Option<T>> {
-        let Ok(writer) = self.writer.try_lock() else { return Ok(None) };
-        if !writer.has_begun {
-            return Ok(None);
-        }
-        let Some(_held) = Held::take_free(&writer.file)? else { return Ok(None) };
-        self.map.write(work).map(Some)
     }
 
     /// Makes what was written in another class, or in an earlier run, survive a loss of power.

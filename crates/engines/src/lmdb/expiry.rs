@@ -38,8 +38,8 @@ pub(super) fn work(shared: &Shared, ending: &Ending) {
 /// Removes some expired entries, if nobody writes; whether there may be more of them.
 pub(super) fn give_back(shared: &Shared, buffers: &mut Buffers) -> heed::Result<bool> {
     let Shared { environment, databases, usage_key, limits, used, clock, dropped, .. } = shared;
-    let given_back = environment.write_if_free(|txn| {
-        let bounded = Bounded { usage_key, limits: *limits, used };
+    let given_back = environment.write_if_free(|txn, space| {
+        let bounded = Bounded { usage_key, limits: *limits, used, space };
         let mut writer = WriteTransaction::new(txn, *databases, bounded, clock.now_ms(), buffers)?;
         let mut n_steps = 0;
         while n_steps < STEPS && writer.expire()? == EXPIRED_PER_WRITE {
@@ -87,7 +87,7 @@ mod tests {
         clock.advance(Duration::from_secs(10));
         let mut buffers = Buffers::default();
         // Another writes: it is not waited for.
-        let is_more = shared.environment.write(|_| {
+        let is_more = shared.environment.write(|_, _| {
             let tried = thread::scope(|scope| {
                 scope.spawn(|| give_back(&shared, &mut buffers).unwrap()).join().unwrap()
             });
