@@ -15,7 +15,6 @@ use larder_store::{ByteSize, Clock, Groups, Remaining, Session, SetOptions, Span
 use larder_testkit::Random;
 
 use super::config::LmdbConfig;
-use super::environment::DATA_FILE;
 use super::expiry::give_back;
 use super::room::EXPIRED_PER_WRITE;
 use super::session::LmdbSession;
@@ -154,8 +153,10 @@ impl Store {
         usage.map_or(0, super::usage::bytes)
     }
 
+    /// The bytes of the file up to its last page, without the space that is reserved ahead.
     fn file_len(&self) -> u64 {
-        self.shared.environment.folder().join(DATA_FILE).metadata().unwrap().len()
+        let map = self.shared.environment.map();
+        (map.last_page().unwrap() as u64 + 1) * map.page_size() as u64
     }
 
     fn evictions(&self) -> u64 {
