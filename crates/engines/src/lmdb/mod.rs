@@ -24,6 +24,7 @@ mod class;
 mod compact;
 mod config;
 mod copying;
+mod cuts;
 mod databases;
 mod environment;
 mod expiry;

@@ -10,6 +10,7 @@ use std::time::Duration;
 use heed::{Env, EnvFlags, EnvOpenOptions};
 
 use super::config::LmdbConfig;
+use super::cuts::Cuts;
 use super::databases::DATABASES;
 use super::environment::{DATA_FILE, LOCK_FILE};
 use super::metadata;
@@ -52,8 +53,11 @@ pub(super) fn open(
     env.clear_stale_readers()?;
     settle(&env)?;
     let is_mapped = flags.contains(EnvFlags::WRITE_MAP);
-    let space =
-        if is_mapped { Space::of_map(&env, writer.try_clone()?)? } else { Space::of_calls() };
+    let space = if is_mapped {
+        Space::of_map(&env, Cuts::open(writer.try_clone()?)?)?
+    } else {
+        Space::of_calls()
+    };
     Ok((env, space))
 }
 

@@ -8,12 +8,12 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use heed::Env;
 use larder_host::disk;
 
+use super::cuts::Cuts;
 use super::map::Map;
 use super::turns::Weight;
 
@@ -54,8 +54,8 @@ pub(super) fn is_certain(folder: &Path, map_size: usize) -> io::Result<bool> {
 pub(super) struct Space {
     /// `None` where pages are written by calls, which fail by themselves.
     file: Option<File>,
-    /// Holds the number of times that a process has cut the file.
-    cuts: Option<File>,
+    /// The number of times that a process has cut the file.
+    cuts: Option<Cuts>,
     page_size: u64,
     /// Bytes from the file's begin on that have their space, after so many cuts.
     reserved: u64,
@@ -108,8 +108,8 @@ impl Space {
     }
 
     /// The space of an environment that is written through its map, under the lock to write. What has space already is not
-    /// known yet. `cuts` is a file for the number of times that a process has cut the environment's.
-    pub(super) fn of_map(env: &Env, cuts: File) -> heed::Result<Self> {
+    /// known yet.
+    pub(super) fn of_map(env: &Env, cuts: Cuts) -> heed::Result<Self> {
         let page_size = u64::from(env.unnamed_database_stat().page_size);
         let (file, cuts) = (Some(env.try_clone_inner_file()?), Some(cuts));
         let mut space = Self { file, cuts, page_size, ..Self::of_calls() };
@@ -122,18 +122,15 @@ impl Space {
     pub(super) fn give_back(&mut self, last_page: usize) -> io::Result<()> {
         let (Some(file), Some(cuts)) = (&self.file, &self.cuts) else { return Ok(()) };
         let len = (last_page as u64 + 1) * self.page_size;
-        let n_cuts = number(cuts)?.wrapping_add(1);
-        cuts.write_all_at(&n_cuts.to_ne_bytes(), 0)?;
         // This may be the first look after a cut by another process.
-        self.reserved = 0;
-        self.n_cuts = n_cuts;
+        (self.reserved, self.n_cuts) = (0, cuts.count()?);
         file.set_len(len)
     }
 
     /// Begins a transaction, with space for what it takes in any case.
     pub(super) fn begin(&mut self, env: &Env) -> io::Result<()> {
         let Some(cuts) = &self.cuts else { return Ok(()) };
-        let n_cuts = number(cuts)?;
+        let n_cuts = cuts.number();
         if n_cuts != self.n_cuts {
             (self.reserved, self.n_cuts) = (0, n_cuts);
         }
@@ -220,13 +217,6 @@ impl Space {
     }
 }
 
-/// The number that a file holds; 0 where it holds none.
-fn number(file: &File) -> io::Result<u64> {
-    let mut bytes = [0; 8];
-    let read = file.read_at(&mut bytes, 0)?;
-    Ok(if read == bytes.len() { u64::from_ne_bytes(bytes) } else { 0 })
-}
-
 /// Takes space on the disk for a range of a file, which becomes longer where it is too short.
 fn allocate(file: &File, start: u64, end: u64) -> io::Result<()> {
     let offset = |bytes: u64| libc::off_t::try_from(bytes).unwrap_or(libc::off_t::MAX);
@@ -250,9 +240,14 @@ mod tests {
 
     use super::*;
     use crate::lmdb::config::MAX_KEY_LEN;
+    use crate::lmdb::environment::Environment;
     use crate::lmdb::opening::open_lock_file;
     use crate::lmdb::writer::tests::{bounded, opened};
     use crate::lmdb::writer::{Buffers, NamespaceLimits, Tag, WriteTransaction};
+
+    fn cuts(environment: &Environment) -> Cuts {
+        Cuts::open(open_lock_file(&environment.folder().join("cuts")).unwrap()).unwrap()
+    }
 
     /// A change of entries with keys, values, deadlines and tags of all kinds.
     fn change(writer: &mut WriteTransaction<'_>, random: &mut Random) -> heed::Result<()> {
@@ -293,8 +288,7 @@ mod tests {
                 _ => {}
             }
             let written = environment.write(|txn, _| {
-                let cuts = open_lock_file(&environment.folder().join("cuts"))?;
-                let mut space = Space::of_map(env, cuts)?;
+                let mut space = Space::of_map(env, cuts(&environment))?;
                 space.begin(env)?;
                 let bounded = bounded(limits, &used, &mut space);
                 let mut writer =
@@ -320,9 +314,8 @@ mod tests {
         let env = environment.env();
         environment
             .write(|_, _| {
-                let cuts = open_lock_file(&environment.folder().join("cuts"))?;
-                let mut other = Space::of_map(env, cuts.try_clone()?)?;
-                let mut space = Space::of_map(env, cuts)?;
+                let mut other = Space::of_map(env, cuts(&environment))?;
+                let mut space = Space::of_map(env, cuts(&environment))?;
                 let len = || Ok::<_, heed::Error>(env.try_clone_inner_file()?.metadata()?.len());
                 for given_back in [false, true] {
                     if given_back {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use larder_store::{
@@ -82,7 +83,11 @@ impl Shared {
             Sync::Group => config.group_wait.0,
             Sync::Nosync | Sync::Each => Duration::ZERO,
         };
-        let turns = (config.sync != Sync::Each).then(|| Turns::new(bounds.most(), patience));
+        // One processor is the leader's.
+        let n_others = thread::available_parallelism().map_or(0, |n| n.get() - 1);
+        let n_awake = if config.sync.is_synced() { 0 } else { n_others };
+        let turns =
+            (config.sync != Sync::Each).then(|| Turns::new(bounds.most(), patience, n_awake));
         Ok(Self {
             environment,
             databases,

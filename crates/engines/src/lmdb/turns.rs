@@ -7,6 +7,7 @@
 
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
+use std::hint;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -51,6 +52,9 @@ pub(super) struct Turns {
     most: Weight,
     /// The longest time that a leader waits for as many writes as shared the last transaction.
     patience: Duration,
+    /// So many sessions that wait first do so awake for a while: a commit without a sync takes less time than a thread needs
+    /// to fall asleep and wake up.
+    n_awake: usize,
 }
 
 #[derive(Debug, Default)]
@@ -68,6 +72,9 @@ struct Slot<'w> {
     state: AtomicU8,
     work: UnsafeCell<&'w mut Work<'w>>,
 }
+
+/// The looks of a session that waits awake, which take some 20 microseconds.
+const LOOKS: usize = 1500;
 
 /// The states of a slot.
 const WAITS: u8 = 0;
@@ -98,8 +105,8 @@ impl Posted {
 }
 
 impl Turns {
-    pub(super) fn new(most: Weight, patience: Duration) -> Self {
-        Self { queue: Mutex::default(), posted: Condvar::new(), most, patience }
+    pub(super) fn new(most: Weight, patience: Duration, n_awake: usize) -> Self {
+        Self { queue: Mutex::default(), posted: Condvar::new(), most, patience, n_awake }
     }
 
     /// Has `work` done in a transaction that other sessions share. `commit` makes a transaction of this session, does works
@@ -118,12 +125,20 @@ impl Turns {
         queue.waiting.push_back(posted);
         let leads = !std::mem::replace(&mut queue.is_led, true);
         let is_awaited = queue.is_patient;
+        let stays_awake = queue.waiting.len() <= self.n_awake;
         drop(queue);
         // A notification costs a call of the system, even if no thread waits for it.
         if is_awaited {
             self.posted.notify_one();
         }
         if !leads {
+            let looks = if stays_awake { LOOKS } else { 0 };
+            for _ in 0..looks {
+                if slot.state.load(Ordering::Acquire) != WAITS {
+                    break;
+                }
+                hint::spin_loop();
+            }
             loop {
                 match slot.state.load(Ordering::Acquire) {
                     WAITS => thread::park(),
