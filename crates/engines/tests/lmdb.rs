@@ -377,15 +377,14 @@ fn more_readers_than_slots_are_told_and_the_slots_of_the_dead_come_back() {
     let slots: usize = store.info().settings["readers"].parse().unwrap();
     let (started, hold) = (std::sync::Barrier::new(slots + 1), std::sync::Barrier::new(slots + 1));
     std::thread::scope(|scope| {
-        for _ in 0..slots {
-            scope.spawn(|| {
-                let mut session = store.session().unwrap();
-                let found = session.get(b"key", &mut Vec::new()).map(|meta| meta.is_some());
-                started.wait();
-                hold.wait();
-                assert!(found.unwrap());
-            });
-        }
+        let reads = || {
+            let mut session = store.session().unwrap();
+            let found = session.get(b"key", &mut Vec::new()).map(|meta| meta.is_some());
+            started.wait();
+            hold.wait();
+            assert!(found.unwrap());
+        };
+        let readers: Vec<_> = (0..slots).map(|_| scope.spawn(reads)).collect();
         started.wait();
         let refused = session.get(b"key", &mut Vec::new()).unwrap_err();
         hold.wait();
@@ -394,6 +393,8 @@ fn more_readers_than_slots_are_told_and_the_slots_of_the_dead_come_back() {
             matches!(refused, Error::Busy { .. }) && text.contains("raise `readers`"),
             "{text}"
         );
+        // The end of the scope would wait for their work, and not for what gives their slots back.
+        readers.into_iter().for_each(|reader| reader.join().unwrap());
     });
     // The threads have ended, and their slots are free.
     assert!(session.get(b"key", &mut Vec::new()).unwrap().is_some());
