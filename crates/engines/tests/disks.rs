@@ -20,6 +20,7 @@ fn main() -> ExitCode {
         trial("lmdb", "a_store_cannot_be_made_on_a_full_disk", store_on_a_full_disk),
         trial("lmdb", "a_read_only_disk_is_named", a_read_only_disk_is_named),
         trial("lmdb", "entries_can_be_deleted_on_a_full_disk", deleting_on_a_full_disk),
+        trial("lmdb", "a_store_goes_on_where_a_checkpoint_has_no_room", without_a_checkpoint),
         trial("bdb", "a_full_disk_is_told", a_full_disk_is_told),
         trial("sqlite", "a_full_disk_costs_nothing_that_was_acknowledged", full_disk),
         trial("sqlite", "a_store_cannot_be_made_on_a_full_disk", store_on_a_full_disk),
@@ -95,6 +96,27 @@ fn deleting_on_a_full_disk(scheme: &str) {
         assert!(session.delete(&i.to_le_bytes()).unwrap(), "key {i} cannot be deleted");
     }
     session.set(b"room", &[7; 16 << 10], &SetOptions::default()).unwrap();
+}
+
+/// The first write after an orderly end makes a checkpoint, which is as large as the entries.
+fn without_a_checkpoint(scheme: &str) {
+    let disk = SmallDisk::mount("8m");
+    let url = url(scheme, disk.path(), "");
+    let mut session = open_session(&url);
+    for i in 0..250 {
+        session.set(&key(i), &[7; 16 << 10], &SetOptions::default()).unwrap();
+    }
+    drop(session);
+    disk.fill();
+    disk.grow("10m");
+    let file = disk.path().join("store/data.mdb");
+    let before = file.metadata().unwrap().len();
+    let mut session = open_session(&url);
+    for i in 0..100 {
+        assert!(session.delete(&key(i)).unwrap(), "key {i} cannot be deleted");
+    }
+    session.set(b"room", &[7; 16 << 10], &SetOptions::default()).unwrap();
+    assert!(file.metadata().unwrap().len() < before + (2 << 20), "the file takes the disk");
 }
 
 fn a_full_disk_is_told(scheme: &str) {

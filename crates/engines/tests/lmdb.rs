@@ -394,7 +394,9 @@ fn more_readers_than_slots_are_told_and_the_slots_of_the_dead_come_back() {
             "{text}"
         );
         // The end of the scope would wait for their work, and not for what gives their slots back.
-        readers.into_iter().for_each(|reader| reader.join().unwrap());
+        for reader in readers {
+            reader.join().unwrap();
+        }
     });
     // The threads have ended, and their slots are free.
     assert!(session.get(b"key", &mut Vec::new()).unwrap().is_some());

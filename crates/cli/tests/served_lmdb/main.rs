@@ -18,6 +18,11 @@ type Case = (fn() -> Result<(), String>, &'static str, fn(&str));
 
 const CASES: &[Case] = &[
     (|| Ok(()), "a_server_goes_on_when_another_process_makes_the_map_larger", neighbours::larger),
+    (
+        || Ok(()),
+        "servers_with_maps_of_three_sizes_go_on_and_end_in_order",
+        neighbours::of_three_sizes,
+    ),
     (|| Ok(()), "values_to_64_mib_are_whole_and_take_no_lasting_memory", large::values),
     (|| Ok(()), "a_file_of_mostly_free_pages_shrinks_at_a_restart", shrinking::at_a_restart),
     (mounts, "a_full_disk_refuses_sets_until_there_is_room", disk::full),

@@ -35,7 +35,7 @@ impl LmdbSession {
     ) -> Result<()> {
         let new = |put: &Put<'_>| (self.deadline_ms(put.options.ttl), put.options.flags);
         let terms: Vec<Terms> = entries.iter().map(new).collect();
-        let told = self.write(Weight { entries: entries.len(), bytes }, |writer| {
+        let told = self.write(Weight::of(entries.len(), bytes), |writer| {
             let mut told = Vec::with_capacity(entries.len());
             for (i, (Put { key, value, options }, terms)) in entries.iter().zip(&terms).enumerate()
             {
@@ -77,7 +77,7 @@ impl LmdbSession {
     /// Removes many entries, with one commit for as many as one transaction takes.
     pub(super) fn remove_many(&mut self, keys: &[&[u8]], done: &mut DeleteDone<'_>) -> Result<()> {
         for (n, part) in keys.chunks(VERSIONS_PER_TRANSACTION).enumerate() {
-            let told = self.write(Weight::ONE, |writer| {
+            let told = self.write(Weight::REMOVAL, |writer| {
                 let mut told = Vec::with_capacity(part.len());
                 for key in part {
                     told.push(match check_key(key) {
@@ -123,7 +123,7 @@ impl Bounds {
     pub(super) fn most(self) -> Weight {
         let entries = usize::try_from(self.pages / 2).unwrap_or(usize::MAX);
         let bytes = self.bytes.min(self.pages / 2 * self.page_size);
-        Weight { entries: entries.min(VERSIONS_PER_TRANSACTION), bytes }
+        Weight::of(entries.min(VERSIONS_PER_TRANSACTION), bytes)
     }
 
     /// The number of the first entries that one transaction stores, at least one, and their bytes.

@@ -32,7 +32,7 @@ pub(super) struct LmdbConfig {
     /// `each`: a sync of its own.
     pub(super) sync: Sync,
     /// With `sync=nosync`, the time between two checkpoints. A checkpoint is a whole copy of the entries beside the file, made
-    /// by a thread of its own while the work goes on. After a loss of power, and after a restart of the machine without an
+    /// by a thread of its own while the work goes on; but the first write after an orderly end waits for one. After a loss of power, and after a restart of the machine without an
     /// orderly end, the store begins with the last one, so it loses at most the writes of this time. A copy takes as much
     /// room again, and while it is made the file grows with each write. 0: no checkpoints; after a loss of power the store
     /// begins empty, or with the checkpoint that there is.

@@ -22,6 +22,8 @@ pub(super) struct Cuts {
 
 // SAFETY: the number is atomic, and its map is there until the end of `Cuts`.
 unsafe impl Send for Cuts {}
+// SAFETY: as above.
+unsafe impl Sync for Cuts {}
 
 impl Cuts {
     /// Opens the number in a file, which is 0 where the file has none.

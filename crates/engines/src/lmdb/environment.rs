@@ -24,7 +24,7 @@ use super::folder_lock::Held;
 use super::map::{Map, Read};
 use super::message::in_words;
 use super::opening;
-use super::space::Space;
+use super::space::{self, Space};
 use super::turns::Weight;
 use larder_host::disk;
 use larder_host::scratch::Place;
@@ -95,8 +95,7 @@ impl Environment {
             class::recover(&folder).map_err(failed)?;
         }
         let open_map = || {
-            let opened = opening::open(&folder, config, &file);
-            let opened = opened.map(|(env, space)| (Map::new(env), space));
+            let opened = opening::open(&folder, config, &folder.join(WRITER_FILE));
             opened.map_err(|error| in_words(&folder, None, error))
         };
         let may_compact =
@@ -168,6 +167,8 @@ impl Environment {
         let Writer { file, class, upkeep, has_begun, space } = &mut *writer;
         let _held = Held::take(file)?;
         if !*has_begun {
+            // Until the lock is free, no other process makes the file longer than the map.
+            self.map.follow()?;
             if let Some(class) = class {
                 class.take_part(|| self.secure())?;
             }
@@ -225,7 +226,14 @@ impl Environment {
         if is_empty || self.checkpoint.is_zero() {
             return Ok(());
         }
-        checkpoint::make(&self.map, &self.folder, &|| false)
+        match checkpoint::make(&self.map, &self.folder, &|| false) {
+            Err(error) if space::has_none(&error) => {
+                let error = self.error(error);
+                tell_of_trouble(&format!("{error}; no checkpoint was made, the last one stays"));
+                Ok(())
+            }
+            made => made,
+        }
     }
 
     /// Starts the thread that makes checkpoints, where they are needed.

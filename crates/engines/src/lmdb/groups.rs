@@ -45,7 +45,7 @@ impl Groups for LmdbSession {
 
     fn delete_tag(&mut self, tag: &[u8]) -> Result<u64> {
         check_tag(SCHEME, tag)?;
-        let deleted = self.write(Weight::ONE, |writer| writer.remove_tagged(tag))?;
+        let deleted = self.write(Weight::REMOVAL, |writer| writer.remove_tagged(tag))?;
         self.counters.deletes.add(deleted);
         Ok(deleted)
     }

@@ -12,7 +12,12 @@ use std::time::Duration;
 
 use heed::{CompactionOption, Env, MdbError, RoTxn, RwTxn, WithTls};
 
+use larder_store::ByteSize;
+
+use super::cuts::Cuts;
+use super::folder_lock::Held;
 use super::gate::{Gate, Pass};
+use super::{metadata, space};
 
 /// The longest wait for the other transactions of this process. They are short, but for reads whose caller takes long for
 /// each entry.
@@ -31,8 +36,26 @@ pub(super) struct Map {
     gate: Gate,
     size: AtomicUsize,
     page_size: usize,
+    /// What is needed to replace a map through which the file is written; `None` for others.
+    lengths: Option<Lengths>,
     /// Replacing the map failed after the old one was given up, so nothing can be read.
     is_gone: AtomicBool,
+}
+
+/// The length of a file that is written through its map. LMDB makes the file as long as each new map, which may cut off what
+/// another process has reserved. So a map is replaced under the folder's lock to write, and each time counts as a cut.
+#[derive(Debug)]
+pub(super) struct Lengths {
+    /// The file that processes lock to write, opened for this map alone: so reading threads can wait for writing ones.
+    pub(super) lock: File,
+    pub(super) cuts: Cuts,
+}
+
+/// Whether the caller has the folder's lock to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lock {
+    Held,
+    Free,
 }
 
 /// A read transaction.
@@ -58,10 +81,12 @@ impl<'m> Deref for Read<'m> {
 }
 
 impl Map {
-    pub(super) fn new(env: Env) -> Self {
+    /// `lengths` are given where the file is written through the map.
+    pub(super) fn new(env: Env, lengths: Option<Lengths>) -> Self {
         let size = AtomicUsize::new(env.info().map_size);
         let page_size = env.unnamed_database_stat().page_size as usize;
-        Self { env, gate: Gate::default(), size, page_size, is_gone: AtomicBool::new(false) }
+        let is_gone = AtomicBool::new(false);
+        Self { env, gate: Gate::default(), size, page_size, lengths, is_gone }
     }
 
     /// heed's handle. What reads the map needs a pass, which the methods here take.
@@ -81,6 +106,10 @@ impl Map {
     /// Begins a read. A read costs a few loads and stores in slots of this thread. The first read of a thread takes the slot;
     /// when all slots are taken, those of dead processes are freed.
     pub(super) fn read(&self) -> heed::Result<Read<'_>> {
+        self.read_with(Lock::Free)
+    }
+
+    fn read_with(&self, lock: Lock) -> heed::Result<Read<'_>> {
         loop {
             let pass = self.enter()?;
             let begun = match self.env.read_txn() {
@@ -90,7 +119,7 @@ impl Map {
                 begun => begun,
             };
             match begun {
-                Err(error) => self.grow_after(error, pass)?,
+                Err(error) => self.grow_after(error, pass, lock)?,
                 Ok(txn) => return Ok(Read { txn, pass }),
             }
         }
@@ -104,10 +133,15 @@ impl Map {
         loop {
             let pass = self.enter()?;
             match self.env.write_txn() {
-                Err(error) => self.grow_after(error, pass)?,
+                Err(error) => self.grow_after(error, pass, Lock::Held)?,
                 Ok(txn) => return work(txn),
             }
         }
+    }
+
+    /// Makes the map as large as the file says, under the folder's lock to write.
+    pub(super) fn follow(&self) -> heed::Result<()> {
+        self.read_with(Lock::Held).map(drop)
     }
 
     /// The number of the last transaction.
@@ -125,7 +159,8 @@ impl Map {
     /// Waits until all that was written is on the disk.
     pub(super) fn sync(&self) -> heed::Result<()> {
         let _pass = self.enter()?;
-        self.env.force_sync()
+        // LMDB would sync the map, and the file may be longer.
+        Ok(self.env.try_clone_inner_file()?.sync_all()?)
     }
 
     /// Writes a copy of the present state without its free pages.
@@ -144,12 +179,14 @@ impl Map {
     /// Makes the map at least so large. The next write tells other processes.
     pub(super) fn grow_to(&self, size: usize) -> heed::Result<()> {
         let before = self.size();
-        if size > before { self.replace(before, size) } else { Ok(()) }
+        if size > before { self.replace(before, size, Lock::Free) } else { Ok(()) }
     }
 
-    /// Makes the map so small, unless a transaction stays active for a moment; whether it is done.
-    pub(super) fn shrink_to(&self, size: usize) -> heed::Result<bool> {
-        self.replace_within(MOMENT, self.size(), size).map_or(Ok(false), |done| done.map(|()| true))
+    /// Gives the map this size, under the folder's lock to write, unless a transaction stays active for a moment; whether it is
+    /// done.
+    pub(super) fn resize(&self, size: usize) -> heed::Result<bool> {
+        let done = self.replace_within(MOMENT, self.size(), size, Lock::Held)?;
+        Ok(done.is_some())
     }
 
     fn enter(&self) -> heed::Result<Pass<'_>> {
@@ -162,20 +199,20 @@ impl Map {
     }
 
     /// Makes the map as large as the file says, where a transaction was refused for that; passes on every other error.
-    fn grow_after(&self, refused: heed::Error, pass: Pass<'_>) -> heed::Result<()> {
+    fn grow_after(&self, refused: heed::Error, pass: Pass<'_>, lock: Lock) -> heed::Result<()> {
         if !matches!(refused, heed::Error::Mdb(MdbError::MapResized)) {
             return Err(refused);
         }
         let before = self.size();
         drop(pass);
-        self.replace(before, AS_THE_FILE)
+        self.replace(before, AS_THE_FILE, lock)
     }
 
     /// Replaces the map, unless another thread has done it since it had the size of `before`.
-    fn replace(&self, before: usize, size: usize) -> heed::Result<()> {
-        self.replace_within(PATIENCE, before, size).unwrap_or_else(|| {
+    fn replace(&self, before: usize, size: usize, lock: Lock) -> heed::Result<()> {
+        self.replace_within(PATIENCE, before, size, lock)?.ok_or_else(|| {
             let reason = "a long read of this process keeps the map from growing";
-            Err(io::Error::new(io::ErrorKind::ResourceBusy, reason).into())
+            io::Error::new(io::ErrorKind::ResourceBusy, reason).into()
         })
     }
 
@@ -185,11 +222,19 @@ impl Map {
         patience: Duration,
         before: usize,
         size: usize,
-    ) -> Option<heed::Result<()>> {
-        self.gate.alone(patience, || {
+        lock: Lock,
+    ) -> heed::Result<Option<()>> {
+        let lengths = self.lengths.as_ref();
+        let lengths_lock = lengths.filter(|_| lock == Lock::Free).map(|lengths| &lengths.lock);
+        let _held = lengths_lock.map(Held::take).transpose()?;
+        let replaced = self.gate.alone(patience, || {
             if self.size() != before || self.is_gone.load(Ordering::Relaxed) {
                 return Ok(());
             }
+            let size = match lengths {
+                Some(lengths) => self.prepare(lengths, size)?,
+                None => size,
+            };
             // SAFETY: no transaction is active in this process, because each has a pass.
             let resized = unsafe { self.env.resize(size) };
             match &resized {
@@ -197,6 +242,21 @@ impl Map {
                 Err(_) => self.is_gone.store(true, Ordering::Relaxed),
             }
             resized
-        })
+        });
+        replaced.transpose()
+    }
+
+    /// Prepares a new length of the file, which is the map's; returns the size that is meant.
+    fn prepare(&self, lengths: &Lengths, size: usize) -> heed::Result<usize> {
+        let size = match size {
+            AS_THE_FILE => metadata::map_size(&self.env.try_clone_inner_file()?)?,
+            size => size,
+        };
+        if size as u64 > space::longest_file()? {
+            let reason = format!("a file of {} is longer than `ulimit -f`", ByteSize(size as u64));
+            return Err(io::Error::new(io::ErrorKind::ResourceBusy, reason).into());
+        }
+        lengths.cuts.count()?;
+        Ok(size)
     }
 }

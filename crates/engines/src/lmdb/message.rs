@@ -33,6 +33,11 @@ pub(super) fn in_words(folder: &Path, map: Option<&Map>, error: heed::Error) -> 
         heed::Error::Io(source) if source.kind() == io::ErrorKind::ResourceBusy => {
             busy(source.to_string())
         }
+        heed::Error::Io(source) if source.kind() == io::ErrorKind::OutOfMemory => {
+            let reason =
+                format!("no address space for the map of {shown}; lower `size` or `map_size`");
+            Error::InvalidOptions { engine: SCHEME, reason }
+        }
         heed::Error::Io(source) => other(source),
         heed::Error::Decoding(reason) => corrupted(&format!("holds {reason}; delete it")),
         heed::Error::EnvAlreadyOpened => {

@@ -65,9 +65,8 @@ pub(super) fn prepare(data: &Path) -> heed::Result<usize> {
         fs::remove_file(data)?;
         return Ok(0);
     }
-    let mut len = file.metadata()?.len();
-    let found = pages.iter().filter_map(|page| Metadata::read(page));
-    let Some(newest) = found.max_by_key(|found| found.transaction) else { return Ok(0) };
+    let len = file.metadata()?.len();
+    let Some(newest) = newest(&pages) else { return Ok(0) };
     let wanted = (newest.last_page + 1).saturating_mul(newest.page_size);
     if len.saturating_add(MAX_UNWRITTEN * newest.page_size) < wanted {
         let reason = format!("{len} bytes of {wanted}: it was cut off");
@@ -75,12 +74,24 @@ pub(super) fn prepare(data: &Path) -> heed::Result<usize> {
     }
     if len < wanted {
         file.set_len(wanted)?;
-        len = wanted;
     }
-    // A map that is larger than wanted stays. Another process may have written that far, and a file as long as its map would
-    // be cut otherwise.
-    let size = newest.map_size.max(len).checked_next_multiple_of(MAP_STEP);
+    Ok(map_size(&file)?)
+}
+
+/// The size of the largest map that a process had, as far as the file says; 0 for a file in which nothing was stored.
+///
+/// Another process may have written that far. A file that is longer is not cut.
+pub(super) fn map_size(file: &File) -> io::Result<usize> {
+    // A map that found no address space may stand in a new file.
+    let newest = newest(&first_pages(file)?).filter(|newest| newest.transaction > 0);
+    let most = newest.map_or(0, |newest| newest.map_size).max(file.metadata()?.len());
+    let size = most.checked_next_multiple_of(MAP_STEP);
     Ok(size.and_then(|size| usize::try_from(size).ok()).unwrap_or_default())
+}
+
+fn newest(pages: &[Vec<u8>; 2]) -> Option<Metadata> {
+    let found = pages.iter().filter_map(|page| Metadata::read(page));
+    found.max_by_key(|found| found.transaction)
 }
 
 /// Whether a file has lost one of its first two pages before anything was stored in it, as a loss of power may leave it. LMDB

@@ -13,6 +13,7 @@ use super::config::LmdbConfig;
 use super::cuts::Cuts;
 use super::databases::DATABASES;
 use super::environment::{DATA_FILE, LOCK_FILE};
+use super::map::{Lengths, Map};
 use super::metadata;
 use super::space::{self, Space};
 
@@ -21,12 +22,12 @@ const LOCK_HEADER: u64 = 4096;
 /// Bytes of one reader's slot.
 const LOCK_SLOT: u64 = 64;
 
-/// Opens LMDB in a folder, under the folder's lock to write, which is the lock of `writer`.
+/// Opens LMDB in a folder, under the folder's lock to write, which is that of the file `writer`.
 pub(super) fn open(
     folder: &Path,
     config: &LmdbConfig,
-    writer: &File,
-) -> heed::Result<(Env, Space)> {
+    writer: &Path,
+) -> heed::Result<(Map, Space)> {
     let map_size = config.map_bytes().max(metadata::prepare(&folder.join(DATA_FILE))?);
     let mut options = EnvOpenOptions::new();
     options.max_readers(config.readers).max_dbs(DATABASES).map_size(map_size);
@@ -52,13 +53,13 @@ pub(super) fn open(
     let env = unsafe { options.open(folder) }?;
     env.clear_stale_readers()?;
     settle(&env)?;
-    let is_mapped = flags.contains(EnvFlags::WRITE_MAP);
-    let space = if is_mapped {
-        Space::of_map(&env, Cuts::open(writer.try_clone()?)?)?
-    } else {
-        Space::of_calls()
-    };
-    Ok((env, space))
+    if !flags.contains(EnvFlags::WRITE_MAP) {
+        return Ok((Map::new(env, None), Space::of_calls()));
+    }
+    let cuts = || Ok::<_, heed::Error>(Cuts::open(open_lock_file(writer)?)?);
+    let space = Space::of_map(&env, cuts()?)?;
+    let lengths = Lengths { lock: open_lock_file(writer)?, cuts: cuts()? };
+    Ok((Map::new(env, Some(lengths)), space))
 }
 
 /// Finishes what a writer that was killed has left: its last transaction counts at once, or not at all. Otherwise it would

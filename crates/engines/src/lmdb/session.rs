@@ -1,6 +1,5 @@
 //! One thread's handle: a reader slot that LMDB ties to the thread, and buffers for writing.
 
-use std::io;
 use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
@@ -15,6 +14,7 @@ use super::SCHEME;
 use super::change::NewEntry;
 use super::config::MAX_KEY_LEN;
 use super::record::{Record, RecordHeader, entry_bytes};
+use super::space;
 use super::store::Shared;
 use super::turns::Weight;
 use super::writer::{Bounded, Buffers, WriteTransaction};
@@ -58,7 +58,7 @@ impl LmdbSession {
         let room = weight.bytes.max(self.shared.limits.bytes / 32);
         for n in 1..=TRIES_WHEN_FULL {
             match self.transaction(&mut work) {
-                Err(refused) if has_no_space(&refused) => {
+                Err(refused) if space::has_none(&refused) => {
                     let found = environment.find_space(refused, weight);
                     if !found.map_err(|error| environment.error(error))? {
                         sleep(Duration::from_millis(1));
@@ -160,7 +160,7 @@ impl LmdbSession {
         let terms = (self.deadline_ms(options.ttl), options.flags);
         let new = NewEntry { key, value, mode: options.mode, terms, tag };
         let bytes = entry_bytes(key.len(), tag.len() + value.len());
-        let outcome = self.write(Weight { entries: 1, bytes }, |writer| writer.set(&new))??;
+        let outcome = self.write(Weight::of(1, bytes), |writer| writer.set(&new))??;
         if outcome.is_stored() {
             self.counters.sets.add_one();
         }
@@ -258,7 +258,7 @@ impl Session for LmdbSession {
 
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
         check_key(key)?;
-        let deleted = self.write(Weight::ONE, |writer| writer.delete(key))?;
+        let deleted = self.write(Weight::REMOVAL, |writer| writer.delete(key))?;
         if deleted {
             self.counters.deletes.add_one();
         }
@@ -271,7 +271,7 @@ impl Session for LmdbSession {
 
     fn delete_if(&mut self, key: &[u8], version: u64) -> Result<DeleteOutcome> {
         check_key(key)?;
-        let outcome = self.write(Weight::ONE, |writer| writer.delete_if(key, version))?;
+        let outcome = self.write(Weight::REMOVAL, |writer| writer.delete_if(key, version))?;
         if outcome == DeleteOutcome::Deleted {
             self.counters.deletes.add_one();
         }
@@ -300,22 +300,11 @@ impl Session for LmdbSession {
             clippy::redundant_closure_for_method_calls,
             reason = "the method alone is for one lifetime, and any is wanted"
         )]
-        self.write(Weight::ONE, |writer| writer.clear())
+        self.write(Weight::REMOVAL, |writer| writer.clear())
     }
 
     fn groups(&mut self) -> Option<&mut dyn Groups> {
         Some(self)
-    }
-}
-
-/// Whether a transaction found no place for a page.
-fn has_no_space(error: &heed::Error) -> bool {
-    match error {
-        heed::Error::Mdb(error) => *error == MdbError::MapFull,
-        heed::Error::Io(error) => {
-            matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
-        }
-        _ => false,
     }
 }
 

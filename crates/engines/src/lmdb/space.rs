@@ -4,22 +4,25 @@
 //! longer than the file, and a page behind the end of the file, or without a place on the disk, would end the process with a
 //! signal. So a transaction reserves disk space for the pages that it may take before it takes them, and fails where there is
 //! none.
+//!
+//! Two calls change the length of the file so that reserved space may be lost: `set_len` here, and LMDB's own whenever it
+//! opens or replaces a map. All of them happen under the folder's lock to write, and are counted first; see [`Cuts`].
 
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
-use heed::Env;
+use heed::{Env, MdbError};
 use larder_host::disk;
 
 use super::cuts::Cuts;
 use super::map::Map;
 use super::turns::Weight;
 
-/// The file systems on which reserved space is certain to hold what is written to it. Those that write every change to a new
-/// place, such as btrfs, need space again.
-const CERTAIN: [&str; 3] = ["ext4", "xfs", "tmpfs"];
+/// The file systems on which reserved space is certain to hold what is written to it. Those that write a change to a new
+/// place need space again: btrfs always, XFS where a copy shares its space with the file.
+const CERTAIN: [&str; 2] = ["ext4", "tmpfs"];
 
 /// The space that is reserved beyond what is needed is an eighth of the file, within these bounds: so few transactions
 /// reserve any.
@@ -32,21 +35,38 @@ const LISTED: u64 = 500;
 /// Pages for the ways to LMDB's directory and to its list of free pages.
 const ANY: u64 = 64;
 
-/// Pages that are kept for the removal of entries.
+/// Pages that are kept for the removal of entries, and those by which a small map becomes larger for one.
 const SPARE: u64 = 256;
+const REMOVAL: u64 = 16;
 
 /// The largest file that may be as long as its map. The file systems have larger ones.
 const LONGEST: u64 = 8 << 40;
 
+/// Whether a transaction found no place for a page.
+pub(super) fn has_none(error: &heed::Error) -> bool {
+    match error {
+        heed::Error::Mdb(error) => *error == MdbError::MapFull,
+        heed::Error::Io(error) => {
+            matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+        }
+        _ => false,
+    }
+}
+
 /// Whether a file in this folder may be written through a map of this size.
 pub(super) fn is_certain(folder: &Path, map_size: usize) -> io::Result<bool> {
+    let is_allowed = map_size as u64 <= longest_file()?;
+    Ok(is_allowed && CERTAIN.contains(&disk::file_system(folder)?.kind.as_str()))
+}
+
+/// The longest file that this process may have, on the file systems above.
+pub(super) fn longest_file() -> io::Result<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the one structure is written.
     if unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    let is_allowed = map_size as u64 <= LONGEST.min(limit.rlim_cur);
-    Ok(is_allowed && CERTAIN.contains(&disk::file_system(folder)?.kind.as_str()))
+    Ok(LONGEST.min(limit.rlim_cur))
 }
 
 /// The disk space of a file. Its users hold the lock to write.
@@ -72,24 +92,29 @@ struct Pages {
     all: u64,
     /// The pages of the file before the transaction.
     old: u64,
-    /// Copies of old pages, and branches that are split.
+    /// Copies of old pages, and new pages of branches that are split.
     copied: u64,
     /// Pages for new bytes.
     new: u64,
 }
 
 impl Pages {
+    /// The pages before its end that are not of LMDB's own lists.
+    fn of_entries(self) -> u64 {
+        // Each old page is copied once. Of the old pages a fourth at most are branches, and each is split once.
+        let copied = self.copied.min(self.old + self.old / 4);
+        self.old + copied + self.new
+    }
+
     /// Pages that any transaction may take: those for its way to LMDB's directory, and the list of free pages, written anew
     /// and once more with the pages that become free.
     fn any(self) -> u64 {
-        ANY + 2 * self.old / LISTED
+        ANY + 2 * self.of_entries() / LISTED
     }
 
     /// The page before which all of them lie.
     fn end(self) -> u64 {
-        // A transaction copies a page once. Few of the old pages are branches.
-        let copied = self.copied.min(self.old + self.old / 4);
-        (self.old + copied + self.new).min(self.all)
+        (self.of_entries() + self.any()).min(self.all)
     }
 }
 
@@ -136,8 +161,7 @@ impl Space {
         }
         let info = env.info();
         let [all, old] = [info.map_size as u64 / self.page_size, info.last_page_number as u64 + 1];
-        let pages = Pages { all, old, ..Pages::default() };
-        self.transaction = Pages { new: pages.any(), ..pages };
+        self.transaction = Pages { all, old, ..Pages::default() };
         self.reserve(0)
     }
 
@@ -164,7 +188,7 @@ impl Space {
     ///
     /// What a transaction may take is more than it takes: it uses pages again that have become free. So on a full disk the map
     /// becomes as small as the pages that there are. LMDB then takes free ones, and refuses a transaction by itself. The map
-    /// gets its size back once the disk has space, and a little more before that to remove entries.
+    /// gets its size back once the disk has space. A removal may make the map a little larger before that.
     ///
     /// # Errors
     ///
@@ -179,24 +203,38 @@ impl Space {
         let (Some(file), size) = (&self.file, map.size()) else {
             return if is_of_map { Ok(false) } else { Err(refused) };
         };
-        let Some(whole) = self.whole.filter(|whole| size < *whole) else {
-            if is_of_map {
-                return Ok(false);
+        let whole = self.whole.filter(|whole| size < *whole);
+        let wanted = match (whole, is_of_map) {
+            // The map is full, and not the disk.
+            (None, true) => return Ok(false),
+            // Not even a small map has its space.
+            (Some(_), false) => return Err(refused),
+            (None, false) => {
+                self.whole = Some(size);
+                (map.last_page()? + 2) * map.page_size()
             }
-            let last_page = map.last_page()?;
-            self.whole = Some(size);
-            if !map.shrink_to((last_page + 2) * map.page_size())? {
-                return Err(refused);
+            (Some(whole), true) => {
+                let more = self.more(weight) * self.page_size;
+                allocate(file, size as u64, size as u64 + more)?;
+                let larger = size + usize::try_from(more).unwrap_or_default();
+                if weight.removes { larger } else { whole }
             }
-            self.give_back(last_page)?;
-            return Ok(true);
         };
-        let removes = weight.bytes == 0;
-        let more = ANY + 2 * self.transaction.any() + 2 * weight.bytes / self.page_size;
-        let more = (more + if removes { 0 } else { SPARE }) * self.page_size;
-        allocate(file, size as u64, size as u64 + more)?;
-        map.grow_to(if removes { size + usize::try_from(more).unwrap_or(0) } else { whole })?;
+        if !map.resize(wanted)? {
+            return Err(refused);
+        }
+        if whole.is_none() {
+            self.give_back(map.last_page()?)?;
+        }
         Ok(true)
+    }
+
+    /// The pages by which a small map must become larger for a write.
+    fn more(&self, weight: Weight) -> u64 {
+        if weight.removes {
+            return REMOVAL;
+        }
+        ANY + SPARE + 2 * self.transaction.any() + 2 * weight.bytes / self.page_size
     }
 
     /// Reserves space for the transaction and so many pages more.

@@ -27,14 +27,28 @@ pub(super) struct Weight {
     pub(super) entries: usize,
     /// Bytes of these entries.
     pub(super) bytes: u64,
+    /// Whether it stores none, and removes some.
+    pub(super) removes: bool,
 }
 
 impl Weight {
-    /// A write that stores no entry, or one of unknown length.
-    pub(super) const ONE: Self = Self { entries: 1, bytes: 0 };
+    /// A write that changes an entry of unknown length.
+    pub(super) const ONE: Self = Self::of(1, 0);
+
+    /// A write that removes entries.
+    pub(super) const REMOVAL: Self = Self { removes: true, ..Self::ONE };
+
+    /// A write that stores entries.
+    pub(super) const fn of(entries: usize, bytes: u64) -> Self {
+        Self { entries, bytes, removes: false }
+    }
 
     fn plus(self, other: Self) -> Self {
-        Self { entries: self.entries + other.entries, bytes: self.bytes + other.bytes }
+        Self {
+            entries: self.entries + other.entries,
+            bytes: self.bytes + other.bytes,
+            removes: self.removes && other.removes,
+        }
     }
 
     fn is_within(self, most: Self) -> bool {
@@ -194,7 +208,7 @@ impl Turns {
             queue.is_patient = false;
         }
         let mut taken: Vec<Posted> = Vec::new();
-        let mut sum = Weight { entries: 0, bytes: 0 };
+        let mut sum = Weight::of(0, 0);
         while let Some(next) = queue.waiting.front() {
             sum = sum.plus(next.weight);
             if !taken.is_empty() && !sum.is_within(self.most) {
