@@ -24,6 +24,8 @@ fn while_served() {
         (0..500).map(|key| format!("set key{key} 7 0 5\r\nvalue\r\n")).collect();
     assert_eq!(server.ask(&sets.concat()), "STORED\r\n".repeat(500));
     assert_eq!(server.ask("set short 0 3600 5\r\nvalue\r\n"), "STORED\r\n");
+    let large = format!("set large 0 0 60000\r\n{}\r\n", "v".repeat(60_000));
+    assert_eq!(server.ask(&large), "STORED\r\n");
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         let writer = scope.spawn(|| {
@@ -51,6 +53,10 @@ fn while_served() {
     assert!(server.ask("get later\r\n").starts_with("VALUE"));
     scene.larder(&["restore", "--clear", file, &url]).ends_with(0);
     assert_eq!(server.ask("get later key1 key2\r\n"), there);
+    // Into a store without room for all of it.
+    let small = format!("lmdb:{}?size=64k", scene.path("small").display());
+    let out = scene.larder(&["restore", file, &small]);
+    assert_contains(&out.ends_with(0).err, &["were stored in", "entries of the store made room"]);
     // Into a store of another kind.
     let database = format!("sqlite:{}", scene.path("database").display());
     scene.larder(&["restore", file, &database]).ends_with(0);

@@ -88,6 +88,8 @@ pub(crate) fn restore(arguments: &Restore) -> anyhow::Result<Exit> {
     if arguments.clear {
         session.clear()?;
     }
+    let evictions = || store.stats().ok().and_then(|stats| stats.evictions).unwrap_or(0);
+    let evicted_before = evictions();
     let clock = Clock::system();
     let (mut n_stored, mut n_expired, mut bytes) = (0, 0, 0);
     let mut entries = Vec::new();
@@ -107,10 +109,15 @@ pub(crate) fn restore(arguments: &Restore) -> anyhow::Result<Exit> {
     .with_context(failed)?;
     n_stored += put(&mut *session, &entries, clock.now_ms())?;
     drop(session);
+    let n_evicted = evictions().saturating_sub(evicted_before);
     store.close()?;
-    let expired =
-        if n_expired == 0 { String::new() } else { format!("; {n_expired} have expired") };
-    anstream::eprintln!("larder: {n_stored} entries are in {}{expired}", store.info().url);
+    let told = |n: u64, what: &str| if n == 0 { String::new() } else { format!("; {n} {what}") };
+    anstream::eprintln!(
+        "larder: {n_stored} entries were stored in {}{}{}",
+        store.info().url,
+        told(n_expired, "had expired"),
+        told(n_evicted, "entries of the store made room"),
+    );
     Ok(Exit::Done)
 }
 
