@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use heed::{CompactionOption, Env, MdbError, RoTxn, RwTxn, WithTls};
@@ -141,7 +142,10 @@ impl Map {
 
     /// Makes the map as large as the file says, under the folder's lock to write.
     pub(super) fn follow(&self) -> heed::Result<()> {
-        self.read_with(Lock::Held).map(drop)
+        // The slot of a reader is its thread's, and this thread may never read.
+        let read = || self.read_with(Lock::Held).map(drop);
+        let read = thread::scope(|scope| scope.spawn(read).join());
+        read.map_err(|_| io::Error::other("reading the file panicked"))?
     }
 
     /// The number of the last transaction.
