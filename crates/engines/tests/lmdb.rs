@@ -386,8 +386,9 @@ fn more_readers_than_slots_are_told_and_the_slots_of_the_dead_come_back() {
         };
         let readers: Vec<_> = (0..slots).map(|_| scope.spawn(reads)).collect();
         started.wait();
-        let refused = session.get(b"key", &mut Vec::new()).unwrap_err();
+        let refused = session.get(b"key", &mut Vec::new());
         hold.wait();
+        let refused = refused.unwrap_err();
         let text = refused.to_string();
         assert!(
             matches!(refused, Error::Busy { .. }) && text.contains("raise `readers`"),
