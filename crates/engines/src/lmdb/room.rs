@@ -139,23 +139,16 @@ impl WriteTransaction<'_> {
 #[cfg(test)]
 mod tests {
     use crate::lmdb::space::Space;
-    use crate::lmdb::writer::tests::{bounded, opened};
-    use crate::lmdb::writer::{Buffers, NamespaceLimits, Tag, WriteTransaction};
+    use crate::lmdb::writer::tests::{begun, bounded, opened};
+    use crate::lmdb::writer::{Buffers, NamespaceLimits, Tag};
 
     #[test]
     fn a_transaction_evicts_its_earlier_entries_but_never_the_one_that_it_just_wrote() {
         let (environment, databases, used) = opened();
         let limits = NamespaceLimits { bytes: 3 * 100, pages: 1 << 10, value_len: 1 << 10 };
         let (mut buffers, mut space) = (Buffers::default(), Space::of_calls());
-        let txn = environment.env().write_txn().unwrap();
-        let mut writer = WriteTransaction::new(
-            txn,
-            databases,
-            bounded(limits, &used, &mut space),
-            10,
-            &mut buffers,
-        )
-        .unwrap();
+        let mut writer =
+            begun(&environment, databases, bounded(limits, &used, &mut space), &mut buffers);
         for i in 0..50_u8 {
             // Together with its overhead, an entry has between 50 and 100 bytes.
             let key = [i.wrapping_mul(37)];

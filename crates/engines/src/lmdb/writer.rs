@@ -361,23 +361,27 @@ pub(super) mod tests {
         Bounded { usage_key: "test.usage", limits, used, space }
     }
 
+    /// A transaction at the time 10.
+    pub(in crate::lmdb) fn begun<'s>(
+        environment: &'s Environment,
+        databases: Databases,
+        bounded: Bounded<'s>,
+        buffers: &'s mut Buffers,
+    ) -> WriteTransaction<'s> {
+        let txn = environment.env().write_txn().unwrap();
+        WriteTransaction::new(txn, databases, bounded, 10, buffers).unwrap()
+    }
+
     /// The same as the test below, for tags.
     #[test]
     fn the_index_of_tags_lists_an_entry_once_or_not_at_all() {
         let (environment, databases, used) = opened();
         let mut buffers = Buffers::default();
         let write = |buffers: &mut Buffers, work: &mut dyn FnMut(&mut WriteTransaction<'_>)| {
-            let txn = environment.env().write_txn().unwrap();
             let mut space = Space::of_calls();
             let limits = NamespaceLimits { bytes: 1 << 20, pages: 1 << 10, value_len: 1 << 10 };
-            let mut writer = WriteTransaction::new(
-                txn,
-                databases,
-                bounded(limits, &used, &mut space),
-                10,
-                buffers,
-            )
-            .unwrap();
+            let mut writer =
+                begun(&environment, databases, bounded(limits, &used, &mut space), buffers);
             work(&mut writer);
             let pairs: Vec<_> = writer.databases.tags.iter(&writer.txn).unwrap().collect();
             let pairs = pairs.into_iter().map(|pair| pair.map(|(tag, _)| tag.to_vec()));
@@ -435,15 +439,8 @@ pub(super) mod tests {
         // Each step: a deadline (0 is never) to store under the key, or the end of the entry.
         let steps = [Some(0), Some(50), Some(50), Some(70), Some(0), Some(60), None, Some(80)];
         for step in steps {
-            let txn = environment.env().write_txn().unwrap();
-            let mut writer = WriteTransaction::new(
-                txn,
-                databases,
-                bounded(limits, &used, &mut space),
-                10,
-                &mut buffers,
-            )
-            .unwrap();
+            let mut writer =
+                begun(&environment, databases, bounded(limits, &used, &mut space), &mut buffers);
             let old = writer.find(b"key").unwrap();
             match (step, old) {
                 (Some(deadline_ms), old) => {
