@@ -50,12 +50,17 @@ pub(super) fn work(map: &Map, folder: &Path, every: Duration, ending: &Ending) {
             let failed = made.err().filter(|error| !is_given_up(error));
             let was_told = std::mem::replace(&mut is_told, failed.is_some());
             if let Some(error) = failed.filter(|_| !was_told) {
-                let error = in_words(folder, Some(map), error);
-                tell_of_trouble(&format!("{error}; no checkpoint was made, the last one stays"));
+                tell_of_failure(map, folder, error);
             }
         }
         pause = pause.saturating_sub(began.elapsed());
     }
+}
+
+/// Tells the operator that a checkpoint could not be made.
+pub(super) fn tell_of_failure(map: &Map, folder: &Path, error: heed::Error) {
+    let error = in_words(folder, Some(map), error);
+    tell_of_trouble(&format!("{error}; no checkpoint was made, the last one stays"));
 }
 
 /// Whether a checkpoint ended early because it was in the way.

@@ -228,8 +228,7 @@ impl Environment {
         }
         match checkpoint::make(&self.map, &self.folder, &|| false) {
             Err(error) if space::has_none(&error) => {
-                let error = self.error(error);
-                tell_of_trouble(&format!("{error}; no checkpoint was made, the last one stays"));
+                checkpoint::tell_of_failure(&self.map, &self.folder, error);
                 Ok(())
             }
             made => made,

@@ -7,6 +7,7 @@
 use std::fs::File;
 use std::io;
 use std::ops::Deref;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -49,7 +50,7 @@ pub(super) struct Map {
 pub(super) struct Lengths {
     /// The file that processes lock to write, opened for this map alone: so reading threads can wait for writing ones.
     pub(super) lock: File,
-    pub(super) cuts: Cuts,
+    pub(super) cuts: Arc<Cuts>,
 }
 
 /// Whether the caller has the folder's lock to write.

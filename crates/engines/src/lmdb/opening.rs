@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use heed::{Env, EnvFlags, EnvOpenOptions};
@@ -56,9 +57,9 @@ pub(super) fn open(
     if !flags.contains(EnvFlags::WRITE_MAP) {
         return Ok((Map::new(env, None), Space::of_calls()));
     }
-    let cuts = || Ok::<_, heed::Error>(Cuts::open(open_lock_file(writer)?)?);
-    let space = Space::of_map(&env, cuts()?)?;
-    let lengths = Lengths { lock: open_lock_file(writer)?, cuts: cuts()? };
+    let cuts = Arc::new(Cuts::open(open_lock_file(writer)?)?);
+    let space = Space::of_map(&env, Arc::clone(&cuts))?;
+    let lengths = Lengths { lock: open_lock_file(writer)?, cuts };
     Ok((Map::new(env, Some(lengths)), space))
 }
 

@@ -12,6 +12,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::Path;
+use std::sync::Arc;
 
 use heed::{Env, MdbError};
 use larder_host::disk;
@@ -75,7 +76,7 @@ pub(super) struct Space {
     /// `None` where pages are written by calls, which fail by themselves.
     file: Option<File>,
     /// The number of times that a process has cut the file.
-    cuts: Option<Cuts>,
+    cuts: Option<Arc<Cuts>>,
     page_size: u64,
     /// Bytes from the file's begin on that have their space, after so many cuts.
     reserved: u64,
@@ -134,7 +135,7 @@ impl Space {
 
     /// The space of an environment that is written through its map, under the lock to write. What has space already is not
     /// known yet.
-    pub(super) fn of_map(env: &Env, cuts: Cuts) -> heed::Result<Self> {
+    pub(super) fn of_map(env: &Env, cuts: Arc<Cuts>) -> heed::Result<Self> {
         let page_size = u64::from(env.unnamed_database_stat().page_size);
         let (file, cuts) = (Some(env.try_clone_inner_file()?), Some(cuts));
         let mut space = Self { file, cuts, page_size, ..Self::of_calls() };
@@ -283,8 +284,9 @@ mod tests {
     use crate::lmdb::writer::tests::{bounded, opened};
     use crate::lmdb::writer::{Buffers, NamespaceLimits, Tag, WriteTransaction};
 
-    fn cuts(environment: &Environment) -> Cuts {
-        Cuts::open(open_lock_file(&environment.folder().join("cuts")).unwrap()).unwrap()
+    fn cuts(environment: &Environment) -> Arc<Cuts> {
+        let file = open_lock_file(&environment.folder().join("cuts")).unwrap();
+        Arc::new(Cuts::open(file).unwrap())
     }
 
     /// A change of entries with keys, values, deadlines and tags of all kinds.
