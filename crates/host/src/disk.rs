@@ -74,12 +74,15 @@ pub fn flush(path: &Path) -> io::Result<()> {
 /// An I/O error on `path` in plain words; a full disk is [`Error::Full`].
 pub fn io_error(engine: &'static str, what: &str, path: &Path, source: io::Error) -> Error {
     let what = format!("{what} {}", path.display());
-    match source.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            Error::Full { engine, what: format!("{what}: no room left on the device") }
-        }
-        _ => Error::Io { engine, what, source },
+    if is_full(&source) {
+        return Error::Full { engine, what: format!("{what}: no room left on the device") };
     }
+    Error::Io { engine, what, source }
+}
+
+/// Whether an error says that the disk, or this user's part of it, is full.
+pub fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -80,15 +79,11 @@ pub(super) fn open_lock_file(path: &Path) -> io::Result<File> {
 fn reserve_lock_file(path: &Path, readers: u32) -> io::Result<bool> {
     let file = open_lock_file(path)?;
     let len = LOCK_HEADER + u64::from(readers) * LOCK_SLOT;
-    let len = libc::off_t::try_from(len).unwrap_or(libc::off_t::MAX);
     // The length stays unchanged, because it tells LMDB the number of slots.
-    // SAFETY: the descriptor is open, and no memory is passed.
-    if unsafe { libc::fallocate(file.as_raw_fd(), libc::FALLOC_FL_KEEP_SIZE, 0, len) } == 0 {
-        return Ok(true);
-    }
-    match io::Error::last_os_error() {
+    match space::take(&file, libc::FALLOC_FL_KEEP_SIZE, 0, len) {
+        Ok(()) => Ok(true),
         // The file system cannot reserve space, so the file stays sparse.
-        error if error.kind() == io::ErrorKind::Unsupported => Ok(false),
-        error => Err(error),
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(false),
+        Err(error) => Err(error),
     }
 }

@@ -47,9 +47,7 @@ const LONGEST: u64 = 8 << 40;
 pub(super) fn has_none(error: &heed::Error) -> bool {
     match error {
         heed::Error::Mdb(error) => *error == MdbError::MapFull,
-        heed::Error::Io(error) => {
-            matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
-        }
+        heed::Error::Io(error) => disk::is_full(error),
         _ => false,
     }
 }
@@ -258,11 +256,16 @@ impl Space {
 
 /// Takes space on the disk for a range of a file, which becomes longer where it is too short.
 fn allocate(file: &File, start: u64, end: u64) -> io::Result<()> {
+    take(file, 0, start, end)
+}
+
+/// Takes space on the disk for a range of a file, in a mode of `fallocate`.
+pub(super) fn take(file: &File, mode: libc::c_int, start: u64, end: u64) -> io::Result<()> {
     let offset = |bytes: u64| libc::off_t::try_from(bytes).unwrap_or(libc::off_t::MAX);
+    let (start, len) = (offset(start), offset(end - start));
     loop {
         // SAFETY: the descriptor is open, and no memory is passed.
-        if unsafe { libc::fallocate(file.as_raw_fd(), 0, offset(start), offset(end - start)) } == 0
-        {
+        if unsafe { libc::fallocate(file.as_raw_fd(), mode, start, len) } == 0 {
             return Ok(());
         }
         let error = io::Error::last_os_error();
