@@ -8,6 +8,7 @@ mod support;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -246,25 +247,39 @@ fn mounted() {
     assert!(!mounts.contains("filecache"), "{mounts}");
 }
 
-/// The number of times that this thread has waited so far.
-fn waits() -> u64 {
-    let status = fs::read_to_string("/proc/thread-self/status").unwrap();
-    let count = |line: &str| line.strip_prefix("voluntary_ctxt_switches:")?.trim().parse().ok();
-    status.lines().find_map(count).unwrap()
+/// The one process that has a file below this folder in memory.
+fn user_of(folder: &str) -> String {
+    let processes = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path());
+    let uses = |process: &PathBuf| {
+        fs::read_to_string(process.join("maps")).is_ok_and(|maps| maps.contains(folder))
+    };
+    let users: Vec<PathBuf> = processes.filter(uses).collect();
+    let [user] = &users[..] else { panic!("{users:?}") };
+    user.to_str().unwrap().to_owned()
 }
 
-/// A file system cannot be unmounted while a program has it open: the unmount would be tried 20 times, with a wait after
-/// each attempt.
+/// A file system cannot be unmounted while a program has it open: it would stay until the last attempt, and then be gone
+/// before the program.
 fn ends_first() {
+    let mounts = || fs::read_to_string("/proc/self/mountinfo").unwrap();
     let url = StoreUrl::parse("perl+fastmmap:?size=4m&mount=tmpfs:64m").unwrap();
     let store = CATALOG.open(&url).unwrap();
     let mut session = store.session().unwrap();
     session.set(b"key", b"value", &SetOptions::default()).unwrap();
     drop(store);
-    let before = waits();
-    drop(session);
-    let waited = waits() - before;
-    assert!(waited < 20, "waited {waited} times");
+    let is_ours = |path: &&str| path.contains("-perl+fastmmap-");
+    let folder = mounts().split(' ').find(is_ours).unwrap().to_owned();
+    let program = user_of(&folder);
+    thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            while mounts().contains(&folder) {
+                thread::yield_now();
+            }
+            fs::exists(&program).unwrap()
+        });
+        drop(session);
+        assert!(!watcher.join().unwrap(), "{program} ends after {folder} is gone");
+    });
 }
 
 fn ways() {
