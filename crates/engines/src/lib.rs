@@ -1,9 +1,9 @@
 //! The caches that Larder can open, one folder and one feature each.
 //!
 //! A folder holds `mod.rs` (the [`Engine`](larder_store::Engine) constant), `config.rs` (its options), `store.rs` and
-//! `session.rs`, and knows no other engine; `tiered` opens its parts with the catalog that its caller passes. Modules
+//! `session.rs`, and knows no other engine. `tiered:` is the crate `larder-tiers`, which has no engine. Modules
 //! that several engines share stand beside the folders. These are built whichever engines are: [`network`] finds
-//! servers, [`counters`] counts, [`decimal`] spells numbers, [`header`] reads and writes the header before a value.
+//! servers, [`decimal`] spells numbers, [`header`] reads and writes the header before a value.
 //! `socket` is a connection, plain or encrypted, and `pipelined` sends requests on several of them without waiting: both
 //! are of `memcached:` and `redis:`.
 //! `sql` is the shared part of the engines that speak SQL: all but their drivers. `segment` is the shared part of
@@ -11,7 +11,6 @@
 //! through `larder-host`.
 
 mod absent;
-pub mod counters;
 pub mod decimal;
 pub mod header;
 pub mod network;
@@ -66,10 +65,10 @@ mod segment;
 pub mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
-#[cfg(feature = "tiered")]
-mod tiered;
 
 use larder_store::Catalog;
+#[cfg(feature = "tiered")]
+use larder_tiers as tiered;
 
 /// Lists engines by module, scheme and aliases; an engine whose feature is off is [`absent`].
 macro_rules! engines {

@@ -11,6 +11,7 @@
 mod capabilities;
 mod catalog;
 mod clock;
+pub mod counters;
 mod entry;
 mod error;
 mod fork;

@@ -14,8 +14,8 @@ use super::change::ChangeTransaction;
 use super::config::MAX_KEY_LEN;
 use super::shim::{Database, Fault, Outcome};
 use super::store::{Core, Shared};
-use crate::counters::SessionCounters;
 use crate::header::{HEADER_LEN, Header};
+use larder_store::counters::SessionCounters;
 
 /// The number of attempts of a transaction that loses deadlocks. The loser is the transaction that has done least, so
 /// some transaction always commits. A transaction that loses this often has tried for a second.

@@ -17,9 +17,9 @@ use super::config::{BdbConfig, MAX_KEY_LEN, Sync};
 use super::environment::Environment;
 use super::session::BdbSession;
 use super::upkeep;
-use crate::counters::{Counters, Dropped};
 use crate::header::HEADER_LEN;
 use crate::upkeep::Upkeep;
+use larder_store::counters::{Counters, Dropped};
 
 /// The largest value: BerkeleyDB counts the bytes of a record in 32 bits.
 pub(super) const MAX_VALUE_LEN: usize = u32::MAX as usize - HEADER_LEN;

@@ -18,8 +18,8 @@ use super::name::Name;
 use super::store::{MAX_KEY_LEN, Shared};
 use super::walk::walk;
 use super::writer::{EntryWriter, NewMetadata, live, new_version, remove};
-use crate::counters::SessionCounters;
 use crate::decimal;
+use larder_store::counters::SessionCounters;
 
 /// One thread's handle. Its buffers grow to the largest key and value so far and are then used again.
 #[derive(Debug)]

@@ -15,9 +15,9 @@ use super::config::FileConfig;
 use super::folder::Folder;
 use super::format::TRAILER_LEN;
 use super::session::FileSession;
-use crate::counters::Counters;
 use larder_host::disk;
 use larder_host::scratch::Place;
+use larder_store::counters::Counters;
 
 /// Longest key, in bytes: long enough for anything that was ever a key, short enough to be read in one piece.
 pub(super) const MAX_KEY_LEN: usize = 64 << 10;

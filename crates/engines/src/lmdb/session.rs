@@ -18,7 +18,7 @@ use super::space;
 use super::store::Shared;
 use super::turns::Weight;
 use super::writer::{Bounded, Buffers, WriteTransaction};
-use crate::counters::SessionCounters;
+use larder_store::counters::SessionCounters;
 
 /// The number of attempts of a write that finds no free pages, a millisecond apart. Usually a descheduled reader
 /// still holds old pages, and other writers take the pages that it frees.

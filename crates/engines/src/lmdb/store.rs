@@ -21,10 +21,10 @@ use super::turns::Turns;
 use super::usage;
 use super::used::Used;
 use super::writer::NamespaceLimits;
-use crate::counters::{Counters, Dropped};
 use crate::upkeep::Upkeep;
 use larder_host::disk;
 use larder_host::scratch::Place;
+use larder_store::counters::{Counters, Dropped};
 
 /// An open LMDB store.
 #[derive(Debug)]

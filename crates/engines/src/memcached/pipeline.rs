@@ -12,8 +12,8 @@ use super::keys::Cursor;
 use super::outstanding::{Asked, NodePeer};
 use super::request::{LONGEST_SENT, able};
 use super::store::Shared;
-use crate::counters::Requests;
 use crate::pipelined::{Link, Links};
+use larder_store::counters::Requests;
 
 /// The longest line of a request for several keys. A server keeps a line in memory until it has all of it.
 const LINE_LEN: usize = 32 * 1024;

@@ -16,8 +16,8 @@ use super::pipeline::MemcachedPipeline;
 use super::request::{LONGEST_SENT, able};
 use super::store::Shared;
 use super::write_many::tell;
-use crate::counters::Requests;
 use crate::decimal::Digits;
+use larder_store::counters::Requests;
 
 /// A connection to each node, opened when it is first needed and again after an error.
 #[derive(Debug)]

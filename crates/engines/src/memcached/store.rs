@@ -19,12 +19,12 @@ use super::managed::Started;
 use super::session::MemcachedSession;
 use super::survey::{self, Survey};
 use super::{SCHEME, innodb, managed};
-use crate::counters::{Counters, Requests};
 use crate::network::{self, agreed};
 use larder_host::disk;
 use larder_host::managed::{Server, end_all};
 use larder_host::relay::{Destination, Relay};
 use larder_host::scratch::Place;
+use larder_store::counters::{Counters, Requests};
 
 /// Settings that are read from the servers, by memcached's own names and those of `larder serve`.
 const READ_BACK: [&str; 11] = [

@@ -10,8 +10,8 @@ use larder_store::{
 
 use super::SCHEME;
 use super::store::{Entry, Shared};
-use crate::counters::SessionCounters;
 use crate::decimal::{self, Digits};
+use larder_store::counters::SessionCounters;
 
 /// One thread's handle.
 #[derive(Debug)]

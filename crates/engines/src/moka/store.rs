@@ -16,7 +16,7 @@ use super::SCHEME;
 use super::config::{MokaConfig, Policy};
 use super::held::Held;
 use super::session::MokaSession;
-use crate::counters::Counters;
+use larder_store::counters::Counters;
 
 /// The version of moka; the crate does not report it.
 const VERSION: &str = "0.12.16";

@@ -15,7 +15,7 @@ use tokio::runtime::{Builder, Runtime};
 use super::address::Target;
 use super::survey::number;
 use super::{SCHEME, refusal};
-use crate::counters::Requests;
+use larder_store::counters::Requests;
 
 /// One thread's way to the servers. It opens its connections when they are first needed, and again after an error.
 pub(super) struct Link {

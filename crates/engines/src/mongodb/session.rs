@@ -20,8 +20,8 @@ use super::link::Link;
 use super::store::{Shared, too_long};
 use super::unacknowledged::Outbox;
 use super::{SCHEME, refusal};
-use crate::counters::SessionCounters;
 use crate::decimal::{self, Digits};
+use larder_store::counters::SessionCounters;
 
 /// One thread's handle on a collection.
 pub(super) struct MongodbSession {

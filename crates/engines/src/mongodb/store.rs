@@ -22,8 +22,8 @@ use super::link::Link;
 use super::session::MongodbSession;
 use super::survey::{self, Indexes, ServerKind, Survey};
 use super::{SCHEME, managed, unacknowledged};
-use crate::counters::{Counters, Requests};
 use crate::network;
+use larder_store::counters::{Counters, Requests};
 
 /// The note on a server that only speaks like MongoDB.
 const NO_FIGURE: &str = "a stand-in: says nothing of MongoDB's speed";

@@ -15,9 +15,9 @@ use super::scripts;
 use super::session::{Doubt, whole_millis};
 use super::store::Shared;
 use super::write_many::SetTail;
-use crate::counters::Requests;
 use crate::decimal::Digits;
 use crate::pipelined::{Link, Links};
+use larder_store::counters::Requests;
 
 /// The links of a session to its nodes.
 #[derive(Debug)]

@@ -20,8 +20,8 @@ use super::scripts::{self, Script};
 use super::store::Shared;
 use super::write_many::{Deletes, Sets, WritePart, add_set};
 use super::{SCHEME, refusal};
-use crate::counters::Requests;
 use crate::decimal::Digits;
+use larder_store::counters::Requests;
 
 /// The most times that a cluster may redirect a request to another node.
 const REDIRECTS: usize = 5;

@@ -17,11 +17,11 @@ use super::layout::Layout;
 use super::session::{Doubt, RedisSession};
 use super::survey::{self, Survey};
 use super::{SCHEME, managed, refusal};
-use crate::counters::{Counters, Requests};
 use crate::network::{self, agreed};
 use larder_host::disk;
 use larder_host::managed::{Server, end_all};
 use larder_host::relay::Relay;
+use larder_store::counters::{Counters, Requests};
 
 /// The longest key or value where a server does not report its `proto-max-bulk-len`: the default.
 const LONGEST_STRING: usize = 512 << 20;

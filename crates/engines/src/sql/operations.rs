@@ -9,7 +9,7 @@ use super::connection::{Connection, Row, Statement, Value};
 use super::statements::Statements;
 use super::table::Table;
 use super::versions::Versions;
-use crate::counters::Requests;
+use larder_store::counters::Requests;
 
 /// The state that the operations of a session need beside a connection.
 #[derive(Debug)]

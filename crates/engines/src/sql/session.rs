@@ -11,8 +11,8 @@ use larder_store::{
 use super::connection::{Transactions, Value};
 use super::operations::{Operations, deadline_ms, meta, only};
 use super::table::Table;
-use crate::counters::SessionCounters;
 use crate::decimal::{self, Digits};
+use larder_store::counters::SessionCounters;
 
 /// One thread's handle on a table.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use larder_store::{Capabilities, Clock, Error, Result, Stats};
 
 use super::connection::Connection;
 use super::statements::Statements;
-use crate::counters::{Counters, Dropped, Requests};
+use larder_store::counters::{Counters, Dropped, Requests};
 
 /// The table of a store, and its counters.
 #[derive(Debug)]

@@ -12,15 +12,15 @@ use larder_store::{
     SetOptions, SetOutcome,
 };
 
-use super::SCHEME;
-use super::fence::Right;
-use super::read::told;
-use super::session::Stack;
-use super::tier::{Life, TierSession};
-use super::tokens::Tokens;
+use crate::SCHEME;
+use crate::fence::Right;
+use crate::read::told;
+use crate::session::Stack;
+use crate::tier::{Life, TierSession};
+use crate::tokens::Tokens;
 
 /// Stores a value.
-pub(super) fn set(
+pub(crate) fn set(
     stack: &mut Stack,
     key: &[u8],
     value: &[u8],
@@ -31,7 +31,7 @@ pub(super) fn set(
 }
 
 /// Stores a value by an operation on the lowest tier, and then above.
-pub(super) fn store(
+pub(crate) fn store(
     stack: &mut Stack,
     put: &Put<'_>,
     operation: impl FnOnce(&mut TierSession) -> Result<SetOutcome>,
@@ -67,7 +67,7 @@ fn follow(
 }
 
 /// Stores many values. The lowest tier gets those that the stack can keep, in one batch.
-pub(super) fn set_many(
+pub(crate) fn set_many(
     stack: &mut Stack,
     entries: &[Put<'_>],
     done: &mut SetDone<'_>,
@@ -99,7 +99,7 @@ pub(super) fn set_many(
 }
 
 /// Removes many keys everywhere.
-pub(super) fn delete_many(
+pub(crate) fn delete_many(
     stack: &mut Stack,
     keys: &[&[u8]],
     done: &mut DeleteDone<'_>,
@@ -118,7 +118,7 @@ pub(super) fn delete_many(
 }
 
 /// Reads a key with a new TTL from the lowest tier. The upper tiers drop it, as for [`touch`].
-pub(super) fn get_and_touch(
+pub(crate) fn get_and_touch(
     stack: &mut Stack,
     (key, ttl): (&[u8], Option<Duration>),
     value: &mut Vec<u8>,
@@ -129,18 +129,18 @@ pub(super) fn get_and_touch(
 }
 
 /// Removes a key everywhere; `true` if it was anywhere.
-pub(super) fn delete(stack: &mut Stack, key: &[u8]) -> Result<bool> {
+pub(crate) fn delete(stack: &mut Stack, key: &[u8]) -> Result<bool> {
     lowest_then_drop(stack, key, |lowest| lowest.session.delete(key))
         .map(|(was_below, was_above)| was_below | was_above)
 }
 
 /// Gives a key a new TTL. The upper tiers drop the key: a value there may be old, and would be kept for longer.
-pub(super) fn touch(stack: &mut Stack, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
+pub(crate) fn touch(stack: &mut Stack, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
     lowest_then_drop(stack, key, |lowest| lowest.session.touch(key, ttl)).map(|(found, _)| found)
 }
 
 /// Adds to a number. The upper tiers drop the key: the sum is known, its flags and its TTL are not.
-pub(super) fn incr(
+pub(crate) fn incr(
     stack: &mut Stack,
     key: &[u8],
     delta: Delta,
@@ -155,7 +155,7 @@ pub(super) fn incr(
 }
 
 /// Removes every entry of every tier. An upper tier that fails to do so loses trust; the first error is the stack's.
-pub(super) fn clear(stack: &mut Stack) -> Result<()> {
+pub(crate) fn clear(stack: &mut Stack) -> Result<()> {
     if !stack.capabilities.clear {
         let operation = "clear of a stack with a tier that has no clear";
         return Err(Error::Unsupported { engine: SCHEME, operation });
@@ -182,7 +182,7 @@ fn check(capabilities: &Capabilities, options: &SetOptions) -> Result<()> {
 
 /// Runs an operation on the lowest tier and drops the key in the tiers above, whatever the result: after an error too,
 /// the state below is unknown.
-pub(super) fn lowest_then_drop<T>(
+pub(crate) fn lowest_then_drop<T>(
     stack: &mut Stack,
     key: &[u8],
     operation: impl FnOnce(&mut TierSession) -> Result<T>,

@@ -8,8 +8,8 @@ use larder_store::{
     SetOutcome, Store, Token,
 };
 
-use super::trust::Trust;
-use crate::counters::{Count, Counters, Tally};
+use crate::trust::Trust;
+use larder_store::counters::{Count, Counters, Tally};
 
 /// The longest time to store a value in an upper tier. The value's TTL is shorter by this, so that no value
 /// outlives itself. A value that takes longer and is too late is removed again.
@@ -17,12 +17,12 @@ const LATEST: Duration = Duration::from_millis(10);
 
 /// One tier, shared by all sessions.
 #[derive(Debug)]
-pub(super) struct Tier {
+pub(crate) struct Tier {
     /// The tier's level and its name: `L1 moka:`.
-    pub(super) name: String,
-    pub(super) store: Arc<dyn Store>,
-    pub(super) capabilities: Capabilities,
-    pub(super) counters: Counters<TierCounters>,
+    pub(crate) name: String,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) counters: Counters<TierCounters>,
     /// The longest time for which the tier keeps a value; `None` for the lowest tier, or without a bound.
     cap: Option<Duration>,
     /// Whether the tier is behind connections.
@@ -35,12 +35,12 @@ pub(super) struct Tier {
 /// The counters of one session for one tier.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub(super) struct TierCounters {
+pub(crate) struct TierCounters {
     /// As in `TierStats`.
-    pub(super) hits: Count,
-    pub(super) misses: Count,
-    pub(super) errors: Count,
-    pub(super) not_asked: Count,
+    pub(crate) hits: Count,
+    pub(crate) misses: Count,
+    pub(crate) errors: Count,
+    pub(crate) not_asked: Count,
     fills: Count,
     puts: Count,
     refused: Count,
@@ -54,7 +54,7 @@ impl Tally<7> for TierCounters {
 }
 
 impl Tier {
-    pub(super) fn new(
+    pub(crate) fn new(
         name: String,
         store: Arc<dyn Store>,
         cap: Option<Duration>,
@@ -73,29 +73,29 @@ impl Tier {
     }
 
     /// A namespace of the tier, with counters of its own.
-    pub(super) fn in_namespace(&self, name: &str) -> Result<Self> {
+    pub(crate) fn in_namespace(&self, name: &str) -> Result<Self> {
         let store = self.store.namespace(name)?;
         let is_nearest = self.has_tokens;
         Ok(Self::new(self.name.clone(), store, self.cap, is_nearest))
     }
 
     /// A count of connections or requests, as far as it is known: 0 for a tier without servers.
-    pub(super) fn on_the_wire(&self, told: Option<u64>) -> Option<u64> {
+    pub(crate) fn on_the_wire(&self, told: Option<u64>) -> Option<u64> {
         told.or((!self.has_servers).then_some(0))
     }
 
     /// Whether the tier is behind connections.
-    pub(super) fn has_servers(&self) -> bool {
+    pub(crate) fn has_servers(&self) -> bool {
         self.has_servers
     }
 
     /// Whether the tier may be asked: it has dropped every key that it was asked to drop.
-    pub(super) fn is_believed(&self) -> bool {
+    pub(crate) fn is_believed(&self) -> bool {
         self.trust.is_whole()
     }
 
     /// Whether the tier can hold this key at all. One key that is too long makes a whole batch an error.
-    pub(super) fn takes(&self, key: &[u8]) -> bool {
+    pub(crate) fn takes(&self, key: &[u8]) -> bool {
         self.capabilities.max_key_len.is_none_or(|limit| key.len() <= limit)
     }
 
@@ -123,17 +123,17 @@ impl Tier {
 
 /// The life of a value below: for a duration from a moment on, or for ever.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Life(Option<(Duration, Instant)>);
+pub(crate) struct Life(Option<(Duration, Instant)>);
 
 impl Life {
     /// The life of a value that is stored below now.
-    pub(super) fn begin(ttl: Option<Duration>) -> Self {
+    pub(crate) fn begin(ttl: Option<Duration>) -> Self {
         Self(ttl.map(|ttl| (ttl, Instant::now())))
     }
 
     /// The life of a value that a lower tier reported, counted from before the request: the age of the answer is
     /// unknown.
-    pub(super) fn told(meta: Meta, from: &Tier, asked: Instant) -> Self {
+    pub(crate) fn told(meta: Meta, from: &Tier, asked: Instant) -> Self {
         match meta.ttl {
             Remaining::For(left) => Self(Some((left, asked))).less(from),
             // Unknown counts as for ever: `capabilities::check` makes sure that there is a bound above.
@@ -153,26 +153,26 @@ impl Life {
 }
 
 /// One session of one tier.
-pub(super) struct TierSession {
-    pub(super) tier: Arc<Tier>,
-    pub(super) session: Box<dyn Session>,
-    pub(super) counters: Arc<TierCounters>,
+pub(crate) struct TierSession {
+    pub(crate) tier: Arc<Tier>,
+    pub(crate) session: Box<dyn Session>,
+    pub(crate) counters: Arc<TierCounters>,
 }
 
 impl TierSession {
-    pub(super) fn open(tier: &Arc<Tier>) -> larder_store::Result<Self> {
+    pub(crate) fn open(tier: &Arc<Tier>) -> larder_store::Result<Self> {
         let session = tier.store.session()?;
         Ok(Self { tier: Arc::clone(tier), session, counters: tier.counters.session() })
     }
 
     /// Whether the tier has tokens of its own, and is the nearest.
-    pub(super) fn has_tokens(&self) -> bool {
+    pub(crate) fn has_tokens(&self) -> bool {
         self.tier.has_tokens
     }
 
     /// Offers a value from the answer of a lower tier. A tier with tokens stores it only by a token that is valid. A tier with
     /// `add` stores it only if no other has been put here since: the other value is newer.
-    pub(super) fn offer(
+    pub(crate) fn offer(
         &mut self,
         key: &[u8],
         value: &[u8],
@@ -202,7 +202,7 @@ impl TierSession {
 
     /// Stores a value that the lowest tier has acknowledged, or at least drops the older value. With a token only as long as
     /// that is valid.
-    pub(super) fn put(
+    pub(crate) fn put(
         &mut self,
         key: &[u8],
         value: &[u8],
@@ -277,7 +277,7 @@ impl TierSession {
     ///
     /// A tier without trust gets no request: it gets no new values, so when trust returns, all its present values have
     /// expired. Otherwise every write would wait for a server that hangs.
-    pub(super) fn drop_key(&mut self, key: &[u8]) -> bool {
+    pub(crate) fn drop_key(&mut self, key: &[u8]) -> bool {
         // A tier does not hold a key that it refuses.
         if !self.tier.is_believed() || !self.tier.takes(key) {
             return false;
@@ -297,7 +297,7 @@ impl TierSession {
     }
 
     /// Removes every entry. An upper tier that fails to do so loses trust.
-    pub(super) fn clear(&mut self) -> larder_store::Result<()> {
+    pub(crate) fn clear(&mut self) -> larder_store::Result<()> {
         let before = self.tier.trust.standing();
         let cleared = self.session.clear();
         match &cleared {

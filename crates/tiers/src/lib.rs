@@ -1,4 +1,7 @@
-//! `tiered:` — a stack of other stores, the nearest first: `tiered:moka:?size=64m|memcached://h1,h2`.
+//! A stack of stores, the nearest first: a cache in memory before a cache on the network.
+//!
+//! [`Tiers::new`] makes a stack of open stores, and [`ENGINE`] opens one by its URL: `tiered:moka:?size=64m|memcached://h1,h2`.
+//! Either is a [`Store`](larder_store::Store). This crate knows no engine, and does no input or output of its own.
 //!
 //! Look-aside and write-through. A get asks the nearest tier first, and the answer of a lower tier is filled into the
 //! tiers above it (`read.rs`). A write goes to the lowest tier first, which decides, and then upwards (`write.rs`). The
@@ -19,31 +22,20 @@
 
 mod capabilities;
 mod config;
+mod engine;
 mod fence;
 mod leases;
 mod read;
 mod session;
-mod store;
 mod tier;
+mod tiers;
 mod tokens;
 mod trust;
 mod write;
 
-use larder_store::{Engine, Medium};
+pub use config::{Cap, Config};
+pub use engine::ENGINE;
+pub use tiers::Tiers;
 
 /// The scheme, and the name in messages.
 const SCHEME: &str = "tiered";
-
-/// The engine as the catalog lists it.
-pub(crate) const ENGINE: Engine = Engine {
-    scheme: SCHEME,
-    aliases: &[],
-    summary: "A stack of other stores, the nearest first: look-aside reads, write-through",
-    example: "tiered:moka:?size=64m|memcached:|?l1_ttl=10s",
-    medium: Medium::Tiers,
-    capacity_option: Some("room"),
-    connections_option: None,
-    recipes: &[],
-    options: config::schema,
-    open: store::open,
-};

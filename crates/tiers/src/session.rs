@@ -9,27 +9,27 @@ use larder_store::{
     SetOptions, SetOutcome,
 };
 
-use super::read::Batch;
-use super::tier::{Tier, TierSession};
-use super::tokens::Tokens;
-use super::{SCHEME, read, write};
+use crate::read::Batch;
+use crate::tier::{Tier, TierSession};
+use crate::tokens::Tokens;
+use crate::{SCHEME, read, write};
 
 /// A session of each tier, and the state that connects them.
-pub(super) struct Stack {
+pub(crate) struct Stack {
     /// The sessions, the nearest tier first.
-    pub(super) tiers: Vec<TierSession>,
-    pub(super) tokens: Arc<Tokens>,
-    pub(super) capabilities: Capabilities,
+    pub(crate) tiers: Vec<TierSession>,
+    pub(crate) tokens: Arc<Tokens>,
+    pub(crate) capabilities: Capabilities,
 }
 
 /// One thread's handle.
-pub(super) struct TieredSession {
-    pub(super) stack: Stack,
+pub(crate) struct TiersSession {
+    pub(crate) stack: Stack,
     batch: Batch,
 }
 
-impl TieredSession {
-    pub(super) fn open(
+impl TiersSession {
+    pub(crate) fn open(
         tiers: &[Arc<Tier>],
         tokens: &Arc<Tokens>,
         capabilities: Capabilities,
@@ -40,14 +40,14 @@ impl TieredSession {
     }
 }
 
-impl fmt::Debug for TieredSession {
+impl fmt::Debug for TiersSession {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = self.stack.tiers.iter().map(|tier| &tier.tier.name);
         f.debug_list().entries(names).finish()
     }
 }
 
-impl Session for TieredSession {
+impl Session for TiersSession {
     fn engine(&self) -> &'static str {
         SCHEME
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use larder_store::{Capabilities, Error, Result};
 
-use super::SCHEME;
+use crate::SCHEME;
 
 /// The capabilities that the stack can keep, from those of its tiers, the nearest first.
 ///
@@ -13,7 +13,7 @@ use super::SCHEME;
 /// L1's own and not the lowest tier's. The rest of a TTL is known only where `cap`, each tier's share of the bound,
 /// does not shorten it. Above a tier that does not report the rest of a TTL, an entry may outlive its TTL by `cap`. So
 /// no finer step than that is honoured.
-pub(super) fn combined(tiers: &[Capabilities], cap: Option<Duration>) -> Capabilities {
+pub(crate) fn combined(tiers: &[Capabilities], cap: Option<Duration>) -> Capabilities {
     let all = |can: fn(&Capabilities) -> bool| tiers.iter().all(can);
     let lowest = tiers.last().copied().unwrap_or_default();
     let steps = tiers.iter().map(|tier| tier.ttl_resolution).max().unwrap_or_default();
@@ -48,15 +48,18 @@ pub(super) fn combined(tiers: &[Capabilities], cap: Option<Duration>) -> Capabil
 ///
 /// Above a tier that does not report the age of its entries, the time begins again. An entry of a middle tier that has
 /// almost expired is kept above for the whole time. So the tiers between which that happens share the bound.
-pub(super) fn share(tiers: &[Capabilities], bound: Option<Duration>) -> Option<Duration> {
+pub(crate) fn share(tiers: &[Capabilities], bound: Option<Duration>) -> Option<Duration> {
     let between = tiers.get(1..tiers.len().saturating_sub(1)).unwrap_or_default();
     let mute = between.iter().filter(|tier| hides_ttl(tier)).count();
     Some(bound? / u32::try_from(1 + mute).ok()?)
 }
 
 /// Refuses a stack in which an entry could outlive its TTL or the bound, or with a tier that keeps nothing.
-pub(super) fn check(tiers: &[(&str, Capabilities)], cap: Option<Duration>) -> Result<()> {
+pub(crate) fn check(tiers: &[(&str, Capabilities)], cap: Option<Duration>) -> Result<()> {
     let refuse = |reason: String| Err(Error::InvalidOptions { engine: SCHEME, reason });
+    if tiers.len() < 2 {
+        return refuse("a stack has at least two tiers".into());
+    }
     if let Some((name, _)) = tiers.iter().find(|(_, tier)| !tier.stores) {
         return refuse(format!("{name} keeps nothing and cannot be a tier; leave it out"));
     }

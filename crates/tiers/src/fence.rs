@@ -5,12 +5,12 @@
 
 use larder_store::{Put, Result};
 
-use super::tier::{Life, TierSession};
-use super::tokens::{Token, Tokens};
+use crate::tier::{Life, TierSession};
+use crate::tokens::{Token, Tokens};
 
 /// The right to store a key above, as of the moment when it was taken.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Right {
+pub(crate) struct Right {
     /// For the tiers without tokens of their own; `None` where there is no such tier.
     own: Option<Token>,
     /// For the nearest tier, if it has tokens; `None` also where the right is lost.
@@ -19,7 +19,7 @@ pub(super) struct Right {
 
 impl Right {
     /// The right of a reader that has not asked below yet.
-    pub(super) fn of_reader(above: &mut [TierSession], tokens: &Tokens, key: &[u8]) -> Self {
+    pub(crate) fn of_reader(above: &mut [TierSession], tokens: &Tokens, key: &[u8]) -> Self {
         Self {
             own: above.iter().any(|tier| !tier.has_tokens()).then(|| tokens.of(key)),
             nearest: ask_nearest(above, key, |leases| leases.token(key).map(Some)),
@@ -27,7 +27,7 @@ impl Right {
     }
 
     /// The right of a writer that has not begun yet. All other rights to this key are lost.
-    pub(super) fn of_writer(above: &mut [TierSession], tokens: &Tokens, key: &[u8]) -> Self {
+    pub(crate) fn of_writer(above: &mut [TierSession], tokens: &Tokens, key: &[u8]) -> Self {
         Self {
             own: above.iter().any(|tier| !tier.has_tokens()).then(|| tokens.begin(key)),
             nearest: ask_nearest(above, key, |leases| leases.renew(key, None)),
@@ -35,7 +35,7 @@ impl Right {
     }
 
     /// Fills a tier with the answer of one below, unless the key has been written meanwhile. `false` where it has.
-    pub(super) fn fill(
+    pub(crate) fn fill(
         self,
         tier: &mut TierSession,
         tokens: &Tokens,
@@ -54,7 +54,7 @@ impl Right {
 
     /// Stores a value in a tier that all tiers below have stored. Another writer of this key may have done the same: then the
     /// key is dropped, because it is not known whose value won below.
-    pub(super) fn put(
+    pub(crate) fn put(
         &mut self,
         tier: &mut TierSession,
         tokens: &Tokens,
@@ -84,7 +84,7 @@ impl Right {
     }
 
     /// Removes a key from a tier; `true` if it was there.
-    pub(super) fn drop_key(&mut self, tier: &mut TierSession, tokens: &Tokens, key: &[u8]) -> bool {
+    pub(crate) fn drop_key(&mut self, tier: &mut TierSession, tokens: &Tokens, key: &[u8]) -> bool {
         // A delete makes the tier's own tokens void.
         if let Some(own) = self.own.as_mut().filter(|_| !tier.has_tokens()) {
             tokens.go_on(own);

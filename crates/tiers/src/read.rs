@@ -7,19 +7,19 @@ use std::time::Instant;
 
 use larder_store::{Capabilities, Meta, Remaining, Result};
 
-use super::fence::Right;
-use super::session::Stack;
-use super::tier::{Life, TierSession};
-use super::tokens::Tokens;
+use crate::fence::Right;
+use crate::session::Stack;
+use crate::tier::{Life, TierSession};
+use crate::tokens::Tokens;
 
 /// Looks a key up. An error of a tier above the lowest is a miss of that tier; an error of the lowest is the stack's.
-pub(super) fn get(stack: &mut Stack, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
+pub(crate) fn get(stack: &mut Stack, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
     let all = stack.tiers.len();
     get_from(stack, all, key, value)
 }
 
 /// The same without the lowest tier.
-pub(super) fn get_above(
+pub(crate) fn get_above(
     stack: &mut Stack,
     key: &[u8],
     value: &mut Vec<u8>,
@@ -75,7 +75,7 @@ fn get_from(
 
 /// The buffers of a batch, kept to reuse their memory.
 #[derive(Debug, Default)]
-pub(super) struct Batch {
+pub(crate) struct Batch {
     /// Whether each key has an answer from some tier.
     answered: Vec<bool>,
     /// The places of the keys that the tier is asked for.
@@ -85,7 +85,7 @@ pub(super) struct Batch {
 }
 
 /// Looks many keys up: each tier is asked once, for the keys that the tiers above it did not answer.
-pub(super) fn get_many(
+pub(crate) fn get_many(
     stack: &mut Stack,
     batch: &mut Batch,
     keys: &[&[u8]],
@@ -153,7 +153,7 @@ fn chosen<'a, 'b>(keys: &'a [&'b [u8]], places: &[usize]) -> Cow<'a, [&'b [u8]]>
 }
 
 /// Fills the tiers above the tier that answered, the lowest of them first, unless the key has been written meanwhile.
-pub(super) fn fill(
+pub(crate) fn fill(
     above: &mut [TierSession],
     tokens: &Tokens,
     right: Right,
@@ -167,7 +167,7 @@ pub(super) fn fill(
 }
 
 /// The metadata of an entry, as far as every tier can report it.
-pub(super) fn told(meta: Meta, capabilities: &Capabilities) -> Meta {
+pub(crate) fn told(meta: Meta, capabilities: &Capabilities) -> Meta {
     Meta {
         flags: if capabilities.flags { meta.flags } else { 0 },
         version: None,

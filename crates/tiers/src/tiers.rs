@@ -1,89 +1,77 @@
-//! The open stack: its tiers, opened with the caller's catalog, and their combined properties.
+//! The open stack: its tiers and their combined properties.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use larder_store::{
-    Capabilities, Catalog, Error, Ownership, Result, Session, Stats, Store, StoreInfo, StoreUrl,
-    TierStats,
-};
+use larder_store::{Capabilities, Ownership, Result, Session, Stats, Store, StoreInfo, TierStats};
 
-use super::SCHEME;
-use super::capabilities::{check, combined, share};
-use super::config::{Cap, TieredConfig};
-use super::session::TieredSession;
-use super::tier::Tier;
-use super::tokens::Tokens;
+use crate::SCHEME;
+use crate::capabilities::{check, combined, share};
+use crate::config::{Cap, Config};
+use crate::session::TiersSession;
+use crate::tier::Tier;
+use crate::tokens::Tokens;
 
-pub(super) fn open(url: &StoreUrl, catalog: &Catalog) -> Result<Arc<dyn Store>> {
-    let config = TieredConfig::from_url(url)?;
-    let urls = url.tiers();
-    if urls.len() < 2 {
-        let reason = "a stack has at least two tiers; write `tiered:moka:|memcached:`";
-        return Err(Error::InvalidUrl { url: url.to_string(), reason: reason.into() });
-    }
-    let natives = |tier: &&StoreUrl| catalog.natives().any(|engine| engine.means(tier.scheme()));
-    if let Some(guest) =
-        urls.iter().find(|tier| catalog.find(tier.scheme()).is_ok() && !natives(tier))
-    {
-        let (language, _) = guest.scheme().split_once('+').unwrap_or((guest.scheme(), ""));
-        let reason = format!(
-            "`{}:` lives in another language and would be reached over a pipe; write `{language}+tiered:` for a \
-             stack in that language",
-            guest.scheme()
-        );
-        return Err(Error::InvalidUrl { url: url.to_string(), reason });
-    }
-    let mut stores = Vec::with_capacity(urls.len());
-    for (tier, level) in urls.iter().zip(1..) {
-        let store = catalog.open(&with_room(tier, config, catalog)?)?;
-        let label = tier.name().map_or_else(|| format!("{}:", tier.scheme()), str::to_owned);
-        stores.push((format!("L{level} {label}"), store));
-    }
-    let each: Vec<Capabilities> = stores.iter().map(|(_, store)| store.capabilities()).collect();
-    let names = stores.iter().map(|(name, _)| name.as_str());
-    check(&names.zip(each.iter().copied()).collect::<Vec<_>>(), config.l1_ttl.0)?;
-    let cap = share(&each, config.l1_ttl.0);
-    let capabilities = combined(&each, cap);
-    let n_above = stores.len() - 1;
-    let tier =
-        |(i, (name, store))| Arc::new(Tier::new(name, store, cap.filter(|_| i < n_above), i == 0));
-    Ok(Arc::new(TieredStore {
-        url: url.to_string(),
-        l1_ttl: config.l1_ttl,
-        capabilities,
-        tiers: stores.into_iter().enumerate().map(tier).collect(),
-        tokens: Arc::default(),
-        namespaces: Mutex::default(),
-    }))
-}
-
-/// The URL of a tier with the stack's room for it, where the tier has such a limit and is not external.
-fn with_room(tier: &StoreUrl, config: TieredConfig, catalog: &Catalog) -> Result<StoreUrl> {
-    let option =
-        catalog.find(tier.scheme())?.capacity_option.filter(|_| !catalog.is_external(tier));
-    Ok(match (option, config.room) {
-        (Some(option), Some(room)) => tier.clone().or_option(option, &room.0.to_string()),
-        _ => tier.clone(),
-    })
-}
-
-/// An open stack.
+/// An open stack. It is a [`Store`] like its tiers.
 #[derive(Debug)]
-struct TieredStore {
+pub struct Tiers {
     url: String,
     l1_ttl: Cap,
     capabilities: Capabilities,
     /// The tiers, the nearest first.
-    tiers: Vec<Arc<Tier>>,
+    levels: Vec<Arc<Tier>>,
     tokens: Arc<Tokens>,
     /// The open namespaces, because all stores of one share its tokens.
     namespaces: Mutex<BTreeMap<String, Weak<Self>>>,
 }
 
-impl Store for TieredStore {
+impl Tiers {
+    /// A stack of these open stores, the nearest first. The lowest has every entry.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidOptions`] for fewer than two stores, for a store that keeps nothing, and for a stack in which an
+    /// entry could outlive its TTL.
+    pub fn new(stores: Vec<Arc<dyn Store>>, config: &Config) -> Result<Self> {
+        let infos: Vec<StoreInfo> = stores.iter().map(|store| store.info()).collect();
+        let urls: Vec<&str> = infos.iter().map(|info| info.url.as_str()).collect();
+        let labels = infos.iter().map(|info| format!("{}:", info.scheme));
+        Self::labelled(labels.zip(stores).collect(), config, format!("{SCHEME}:{}", urls.join("|")))
+    }
+
+    /// The same with a name for each tier and the stack's own URL.
+    pub(crate) fn labelled(
+        stores: Vec<(String, Arc<dyn Store>)>,
+        config: &Config,
+        url: String,
+    ) -> Result<Self> {
+        config.check()?;
+        let level = |(level, (label, store))| (format!("L{level} {label}"), store);
+        let stores: Vec<(String, Arc<dyn Store>)> = (1..).zip(stores).map(level).collect();
+        let each: Vec<Capabilities> =
+            stores.iter().map(|(_, store)| store.capabilities()).collect();
+        let names = stores.iter().map(|(name, _)| name.as_str());
+        check(&names.zip(each.iter().copied()).collect::<Vec<_>>(), config.l1_ttl.0)?;
+        let cap = share(&each, config.l1_ttl.0);
+        let capabilities = combined(&each, cap);
+        let n_above = stores.len() - 1;
+        let tier = |(i, (name, store))| {
+            Arc::new(Tier::new(name, store, cap.filter(|_| i < n_above), i == 0))
+        };
+        Ok(Self {
+            url,
+            l1_ttl: config.l1_ttl,
+            capabilities,
+            levels: stores.into_iter().enumerate().map(tier).collect(),
+            tokens: Arc::default(),
+            namespaces: Mutex::default(),
+        })
+    }
+}
+
+impl Store for Tiers {
     fn info(&self) -> StoreInfo {
-        let infos: Vec<StoreInfo> = self.tiers.iter().map(|tier| tier.store.info()).collect();
+        let infos: Vec<StoreInfo> = self.levels.iter().map(|tier| tier.store.info()).collect();
         let mut settings = BTreeMap::from([("l1_ttl".to_owned(), self.l1_ttl.to_string())]);
         for (info, level) in infos.iter().zip(1..) {
             let own = info.settings.iter();
@@ -112,7 +100,7 @@ impl Store for TieredStore {
     }
 
     fn session(&self) -> Result<Box<dyn Session>> {
-        Ok(Box::new(TieredSession::open(&self.tiers, &self.tokens, self.capabilities)?))
+        Ok(Box::new(TiersSession::open(&self.levels, &self.tokens, self.capabilities)?))
     }
 
     fn namespace(&self, name: &str) -> Result<Arc<dyn Store>> {
@@ -120,13 +108,13 @@ impl Store for TieredStore {
         if let Some(open) = namespaces.get(name).and_then(Weak::upgrade) {
             return Ok(open);
         }
-        let tiers: Result<Vec<Arc<Tier>>> =
-            self.tiers.iter().map(|tier| tier.in_namespace(name).map(Arc::new)).collect();
+        let levels: Result<Vec<Arc<Tier>>> =
+            self.levels.iter().map(|tier| tier.in_namespace(name).map(Arc::new)).collect();
         let opened = Arc::new(Self {
             url: self.url.clone(),
             l1_ttl: self.l1_ttl,
             capabilities: Capabilities { namespaces: false, ..self.capabilities },
-            tiers: tiers?,
+            levels: levels?,
             tokens: Arc::default(),
             namespaces: Mutex::default(),
         });
@@ -138,32 +126,32 @@ impl Store for TieredStore {
     /// The lowest tier first, because the tiers above would be filled from it again.
     fn remove_namespace(&self, name: &str) -> Result<bool> {
         let removed: Vec<Result<bool>> =
-            self.tiers.iter().rev().map(|tier| tier.store.remove_namespace(name)).collect();
+            self.levels.iter().rev().map(|tier| tier.store.remove_namespace(name)).collect();
         removed.into_iter().try_fold(false, |any, removed| Ok(any | removed?))
     }
 
     fn close(&self) -> Result<()> {
         // The lowest first, because it has every entry.
         let closed: Vec<Result<()>> =
-            self.tiers.iter().rev().map(|tier| tier.store.close()).collect();
+            self.levels.iter().rev().map(|tier| tier.store.close()).collect();
         closed.into_iter().collect()
     }
 
     /// The stack counts its reads: a hit is a hit of any tier, a miss is a miss of the lowest. Connections and requests
     /// are those of all tiers. The other figures are the lowest tier's, which has every entry.
     fn stats(&self) -> Result<Stats> {
-        let Some((lowest, above)) = self.tiers.split_last() else { return Ok(Stats::default()) };
+        let Some((lowest, above)) = self.levels.split_last() else { return Ok(Stats::default()) };
         let mut stats = lowest.store.stats()?;
         let told = self.tiers();
         stats.hits = Some(told.iter().map(|tier| tier.hits).sum());
         stats.misses = told.last().map(|tier| tier.misses);
-        if self.tiers.iter().any(|tier| tier.has_servers()) {
+        if self.levels.iter().any(|tier| tier.has_servers()) {
             // A tier that does not report its count makes the sum unknown.
             let above: Vec<Stats> =
                 above.iter().map(|tier| tier.store.stats().unwrap_or_default()).collect();
             let sum = |of: fn(&Stats) -> Option<u64>| -> Option<u64> {
                 let told = above.iter().chain([&stats]).map(of);
-                self.tiers.iter().zip(told).map(|(tier, told)| tier.on_the_wire(told)).sum()
+                self.levels.iter().zip(told).map(|(tier, told)| tier.on_the_wire(told)).sum()
             };
             (stats.connections, stats.requests_sent) =
                 (sum(|stats| stats.connections), sum(|stats| stats.requests_sent));
@@ -173,7 +161,7 @@ impl Store for TieredStore {
 
     fn external_stats(&self) -> Result<Vec<Stats>> {
         let of_tiers: Result<Vec<_>> =
-            self.tiers.iter().map(|tier| tier.store.external_stats()).collect();
+            self.levels.iter().map(|tier| tier.store.external_stats()).collect();
         Ok(of_tiers?.into_iter().flatten().collect())
     }
 
@@ -183,7 +171,7 @@ impl Store for TieredStore {
             let name = tier.name.clone();
             TierStats { name, hits, misses, dropped: 0, errors, not_asked, fills, puts, refused }
         };
-        self.tiers.iter().map(told).collect()
+        self.levels.iter().map(told).collect()
     }
 }
 

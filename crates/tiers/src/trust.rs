@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// A tier that could not drop a key may hold a value that should be gone. No session asks the tier until everything
 /// that it holds now has passed its longest time; without such a time, until the tier is cleared.
 #[derive(Debug)]
-pub(super) struct Trust {
+pub(crate) struct Trust {
     opened: Instant,
     /// Milliseconds after `opened` until which the tier is not trusted; 0 while it is trusted.
     lost_until_ms: AtomicU64,
@@ -16,7 +16,7 @@ pub(super) struct Trust {
 
 /// The state of trust at a moment.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Standing(u64);
+pub(crate) struct Standing(u64);
 
 impl Default for Trust {
     fn default() -> Self {
@@ -25,7 +25,7 @@ impl Default for Trust {
 }
 
 impl Trust {
-    pub(super) fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.is_whole_at(|| self.now_ms())
     }
 
@@ -35,7 +35,7 @@ impl Trust {
     }
 
     /// Loses trust for this time, or for good.
-    pub(super) fn lose(&self, time: Option<Duration>) {
+    pub(crate) fn lose(&self, time: Option<Duration>) {
         self.lose_at(self.now_ms(), time);
     }
 
@@ -45,12 +45,12 @@ impl Trust {
     }
 
     /// The present state, for a session that is about to clear the tier.
-    pub(super) fn standing(&self) -> Standing {
+    pub(crate) fn standing(&self) -> Standing {
         Standing(self.lost_until_ms.load(Ordering::Acquire))
     }
 
     /// Restores the trust that was lost before the clear began.
-    pub(super) fn restore(&self, before: Standing) {
+    pub(crate) fn restore(&self, before: Standing) {
         let lost = &self.lost_until_ms;
         // A different state means that a key could not be dropped meanwhile.
         let _ = lost.compare_exchange(before.0, 0, Ordering::AcqRel, Ordering::Relaxed);

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use larder_store::Stats;
+use crate::Stats;
 
 /// A number that one session writes and any thread may read.
 #[derive(Debug, Default)]

@@ -15,6 +15,7 @@ use larder_store::{
     Delta, Error, Meta, Ownership, Remaining, Session, SetMode, SetOptions, SetOutcome, Store,
     StoreUrl, TierStats,
 };
+use larder_tiers::{Config, Tiers};
 use spy::{Spy, catalog, spy};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -54,6 +55,21 @@ fn ttl(spy: &Spy, key: &str) -> Duration {
 fn counts(store: &dyn Store) -> Vec<(u64, u64, u64, u64)> {
     let told = |tier: &TierStats| (tier.hits, tier.misses, tier.fills, tier.refused);
     store.tiers().iter().map(told).collect()
+}
+
+#[test]
+fn a_stack_is_made_of_open_stores() {
+    let [near, far] = ["spy:/made/1", "spy:/made/2"].map(open);
+    let store = Tiers::new(vec![near, far], &Config::default()).unwrap();
+    set(&mut *store.session().unwrap(), "k", b"v", None);
+    assert_eq!(value(&spy("/made/1"), "k").as_deref(), Some(&b"v"[..]));
+    assert_eq!(value(&spy("/made/2"), "k").as_deref(), Some(&b"v"[..]));
+    assert_eq!(
+        store.tiers().iter().map(|tier| &*tier.name).collect::<Vec<_>>(),
+        ["L1 spy:", "L2 spy:"]
+    );
+    let one = Tiers::new(vec![open("spy:/made/1")], &Config::default()).unwrap_err().to_string();
+    assert!(one.contains("at least two tiers"), "{one}");
 }
 
 #[test]

@@ -9,46 +9,52 @@ use larder_store::{ByteSize, Error, Result, Span, StoreUrl};
 use schemars::{JsonSchema, Schema, SchemaGenerator, schema_for};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::SCHEME;
+use crate::SCHEME;
 
-/// The settings of a stack.
+/// The settings of a stack: the options of its URL.
 #[derive(Debug, Clone, Copy, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct TieredConfig {
+pub struct Config {
     /// The longest time for which the tiers above the lowest keep a value, or `off`. It bounds how long this process
     /// still sees a value that another process has overwritten or deleted below. It also bounds how long an entry may
     /// outlive its TTL above a tier that does not tell the remaining TTL. `off` is for a stack below which no other
     /// process ever writes. A tier above that once could not drop a key is then left out for good, and the contents of
     /// a persistent tier at its opening are taken as they are.
-    pub(super) l1_ttl: Cap,
+    pub l1_ttl: Cap,
     /// Byte limit of each tier that has such a limit and whose own URL does not set it. External servers are left as
     /// they are.
-    pub(super) room: Option<ByteSize>,
+    pub room: Option<ByteSize>,
 }
 
 /// A time, or `off`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Cap(pub(super) Option<Duration>);
+pub struct Cap(pub Option<Duration>);
 
-impl Default for TieredConfig {
+impl Default for Config {
     fn default() -> Self {
         Self { l1_ttl: Cap(Some(Duration::from_secs(10))), room: None }
     }
 }
 
-pub(super) fn schema() -> Schema {
-    schema_for!(TieredConfig)
+pub(crate) fn schema() -> Schema {
+    schema_for!(Config)
 }
 
-impl TieredConfig {
+impl Config {
     /// The options of a stack.
-    pub(super) fn from_url(url: &StoreUrl) -> Result<Self> {
+    pub(crate) fn from_url(url: &StoreUrl) -> Result<Self> {
         let config: Self = url.options(SCHEME)?;
-        if config.l1_ttl.0.is_some_and(|ttl| ttl.is_zero()) {
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Refuses settings that mean nothing.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.l1_ttl.0.is_some_and(|ttl| ttl.is_zero()) {
             let reason = "option `l1_ttl`: 0s keeps nothing above; write 10s, or off for no bound";
             return Err(Error::InvalidOptions { engine: SCHEME, reason: reason.into() });
         }
-        Ok(config)
+        Ok(())
     }
 }
 
@@ -103,8 +109,8 @@ impl JsonSchema for Cap {
 mod tests {
     use super::*;
 
-    fn read(options: &str) -> Result<TieredConfig> {
-        TieredConfig::from_url(&StoreUrl::parse(&format!("tiered:a:|b:|?{options}")).unwrap())
+    fn read(options: &str) -> Result<Config> {
+        Config::from_url(&StoreUrl::parse(&format!("tiered:a:|b:|?{options}")).unwrap())
     }
 
     #[test]

@@ -25,7 +25,7 @@ const N_STRIPES: usize = 1 << 13;
 
 /// The tokens of a stack, which all of its sessions share.
 #[derive(Debug)]
-pub(super) struct Tokens {
+pub(crate) struct Tokens {
     stripes: Box<[Stripe]>,
 }
 
@@ -41,13 +41,13 @@ struct Stripe {
 
 /// The state of a key's writes at a moment.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Token {
+pub(crate) struct Token {
     stripe: usize,
     count: u64,
 }
 
 /// While this lives, the token holds.
-pub(super) type Held<'a> = RwLockReadGuard<'a, ()>;
+pub(crate) type Held<'a> = RwLockReadGuard<'a, ()>;
 
 impl Default for Tokens {
     fn default() -> Self {
@@ -57,20 +57,20 @@ impl Default for Tokens {
 
 impl Tokens {
     /// The token of a key, for a reader that has not asked below yet.
-    pub(super) fn of(&self, key: &[u8]) -> Token {
+    pub(crate) fn of(&self, key: &[u8]) -> Token {
         let stripe = stripe_of(key);
         Token { stripe, count: self.stripes[stripe].count.load(Ordering::SeqCst) }
     }
 
     /// The token of a key, for a writer that has not begun yet. All other tokens of this key become void.
-    pub(super) fn begin(&self, key: &[u8]) -> Token {
+    pub(crate) fn begin(&self, key: &[u8]) -> Token {
         let stripe = stripe_of(key);
         Token { stripe, count: self.stripes[stripe].invalidate() }
     }
 
     /// Makes all other tokens of the key void again, between one tier and the next. This token stays if no other
     /// session has written meanwhile.
-    pub(super) fn go_on(&self, token: &mut Token) {
+    pub(crate) fn go_on(&self, token: &mut Token) {
         let count = self.stripes[token.stripe].invalidate();
         if count == token.count + 1 {
             token.count = count;
@@ -78,7 +78,7 @@ impl Tokens {
     }
 
     /// Keeps a token from becoming void; `None` where the token is void, or is about to be.
-    pub(super) fn hold(&self, token: Token) -> Option<Held<'_>> {
+    pub(crate) fn hold(&self, token: Token) -> Option<Held<'_>> {
         let stripe = &self.stripes[token.stripe];
         let held = match stripe.moves.try_read() {
             Ok(held) => held,
@@ -89,7 +89,7 @@ impl Tokens {
     }
 
     /// Makes the tokens of all keys void.
-    pub(super) fn invalidate_all(&self) {
+    pub(crate) fn invalidate_all(&self) {
         for stripe in &self.stripes {
             stripe.invalidate();
         }

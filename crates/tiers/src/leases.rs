@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use larder_store::{Error, Leased, Leases, Put, Result, SetOptions, SetOutcome, Token, check_fill};
 
-use super::SCHEME;
-use super::fence::Right;
-use super::read::{self, told};
-use super::session::{Stack, TieredSession};
-use super::tier::{Life, TierSession};
-use super::write;
+use crate::SCHEME;
+use crate::fence::Right;
+use crate::read::{self, told};
+use crate::session::{Stack, TiersSession};
+use crate::tier::{Life, TierSession};
+use crate::write;
 
-impl Leases for TieredSession {
+impl Leases for TiersSession {
     /// A fresh value of an upper tier is a hit. Otherwise the lowest tier answers, and its hit is filled in above.
     fn get_or_lease(&mut self, key: &[u8], value: &mut Vec<u8>, time: Duration) -> Result<Leased> {
         if let Some(meta) = read::get_above(&mut self.stack, key, value)? {

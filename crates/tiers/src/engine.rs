@@ -1,0 +1,62 @@
+//! `tiered:` as the catalog lists it: a stack that is opened by its URL.
+
+use std::sync::Arc;
+
+use larder_store::{Catalog, Engine, Error, Medium, Result, Store, StoreUrl};
+
+use crate::SCHEME;
+use crate::config::{self, Config};
+use crate::tiers::Tiers;
+
+/// The engine as the catalog lists it.
+pub const ENGINE: Engine = Engine {
+    scheme: SCHEME,
+    aliases: &[],
+    summary: "A stack of other stores, the nearest first: look-aside reads, write-through",
+    example: "tiered:moka:?size=64m|memcached:|?l1_ttl=10s",
+    medium: Medium::Tiers,
+    capacity_option: Some("room"),
+    connections_option: None,
+    recipes: &[],
+    options: config::schema,
+    open,
+};
+
+/// Opens each tier with the caller's catalog.
+fn open(url: &StoreUrl, catalog: &Catalog) -> Result<Arc<dyn Store>> {
+    let config = Config::from_url(url)?;
+    let urls = url.tiers();
+    if urls.len() < 2 {
+        let reason = "a stack has at least two tiers; write `tiered:moka:|memcached:`";
+        return Err(Error::InvalidUrl { url: url.to_string(), reason: reason.into() });
+    }
+    let natives = |tier: &&StoreUrl| catalog.natives().any(|engine| engine.means(tier.scheme()));
+    if let Some(guest) =
+        urls.iter().find(|tier| catalog.find(tier.scheme()).is_ok() && !natives(tier))
+    {
+        let (language, _) = guest.scheme().split_once('+').unwrap_or((guest.scheme(), ""));
+        let reason = format!(
+            "`{}:` lives in another language and would be reached over a pipe; write `{language}+tiered:` for a \
+             stack in that language",
+            guest.scheme()
+        );
+        return Err(Error::InvalidUrl { url: url.to_string(), reason });
+    }
+    let mut stores = Vec::with_capacity(urls.len());
+    for tier in urls {
+        let store = catalog.open(&with_room(tier, &config, catalog)?)?;
+        let label = tier.name().map_or_else(|| format!("{}:", tier.scheme()), str::to_owned);
+        stores.push((label, store));
+    }
+    Ok(Arc::new(Tiers::labelled(stores, &config, url.to_string())?))
+}
+
+/// The URL of a tier with the stack's room for it, where the tier has such a limit and is not external.
+fn with_room(tier: &StoreUrl, config: &Config, catalog: &Catalog) -> Result<StoreUrl> {
+    let option =
+        catalog.find(tier.scheme())?.capacity_option.filter(|_| !catalog.is_external(tier));
+    Ok(match (option, config.room) {
+        (Some(option), Some(room)) => tier.clone().or_option(option, &room.0.to_string()),
+        _ => tier.clone(),
+    })
+}
