@@ -30,7 +30,7 @@ impl Tiers {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidOptions`] for fewer than two stores, for a store that keeps nothing, and for a stack in which an
+    /// [`InvalidOptions`](larder_store::Error::InvalidOptions) for fewer than two stores, for a store that keeps nothing, and for a stack in which an
     /// entry could outlive its TTL.
     pub fn new(stores: Vec<Arc<dyn Store>>, config: &Config) -> Result<Self> {
         let infos: Vec<StoreInfo> = stores.iter().map(|store| store.info()).collect();
