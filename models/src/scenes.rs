@@ -249,7 +249,7 @@ pub(crate) fn one_who_fills_and_dies_and_one_who_deletes() {
 
 /// The answer to one who asks for a lease, with any time.
 fn ask(session: &mut Session) -> Result<Leased, Failed> {
-    session.get_or_lease(KEY, &mut Vec::new(), Duration::from_hours(1))
+    session.get_or_lease(KEY, &mut Vec::new(), Duration::from_hours(1), Duration::ZERO)
 }
 
 /// A lease of the key, which nobody has.

@@ -165,7 +165,8 @@ impl<'c> Leases<'c> {
 
 impl Session {
     /// Copies the value of a key to `value`, which is cleared first. If the key is absent or stale, one of all sessions of the
-    /// region's processes is told to load it. The others are told to wait.
+    /// region's processes is told to load it. The others are told to wait. An entry with no more than `early` of its time to
+    /// live left counts as stale here.
     ///
     /// The token is for [`Condition::Unchanged`](crate::Condition::Unchanged). The lease is over once its time has passed,
     /// or once the key is filled, stored, deleted or expired. A clear of the region or the namespace ends it too. From then on the
@@ -177,9 +178,10 @@ impl Session {
         key: &[u8],
         value: &mut Vec<u8>,
         time: Duration,
+        early: Duration,
     ) -> Result<Leased, Failed> {
         let hash = self.key(key)?;
-        let leased = self.hit_or_lease((hash, key), value, time);
+        let leased = self.hit_or_lease((hash, key), value, (time, early));
         if !matches!(
             leased,
             Ok(Leased::Hit(_)
@@ -201,15 +203,20 @@ impl Session {
         &self,
         (hash, key): (u64, &[u8]),
         value: &mut Vec<u8>,
-        time: Duration,
+        (time, early): (Duration, Duration),
     ) -> Result<Leased, Failed> {
+        let is_fresh = |entry: &Entry| {
+            let is_early = !early.is_zero() && entry.ttl.is_some_and(|left| left <= early);
+            !entry.stale && !is_early
+        };
         for _ in 0..LOOKS {
             value.clear();
             let entry = self.look(hash, key, value);
-            if let Some(entry) = entry.filter(|entry| !entry.stale) {
+            if let Some(entry) = entry.filter(is_fresh) {
                 return Ok(Leased::Hit(entry));
             }
-            if let Some(leased) = self.lease((hash, key), entry, time)? {
+            let stale = entry.map(|entry| Entry { stale: true, ..entry });
+            if let Some(leased) = self.lease((hash, key), stale, time)? {
                 return Ok(leased);
             }
         }
@@ -278,7 +285,8 @@ mod tests {
     use crate::{Cache, Condition, Options, Outcome, Set};
 
     fn load(session: &mut Session) -> Token {
-        let asked = session.get_or_lease(b"key", &mut Vec::new(), Duration::from_hours(1));
+        let asked =
+            session.get_or_lease(b"key", &mut Vec::new(), Duration::from_hours(1), Duration::ZERO);
         let Ok(Leased::Load { token, .. }) = asked else { panic!("{asked:?}") };
         token
     }

@@ -46,8 +46,9 @@ impl Session {
         key: &[u8],
         value: &mut Vec<u8>,
         time: Duration,
+        early: Duration,
     ) -> Result<Leased, Failed> {
-        self.at_once(|session| session.get_or_lease(key, value, time))
+        self.at_once(|session| session.get_or_lease(key, value, time, early))
     }
 
     /// [`incr`](Self::incr) without waiting.

@@ -12,7 +12,7 @@ const SMALL: Options = Options { item: 512, ..Options::of_size(1 << 20) };
 const LONG: Duration = Duration::from_hours(1);
 
 fn ask(session: &mut Session, key: &[u8]) -> Leased {
-    session.get_or_lease(key, &mut Vec::new(), LONG).expect("room for a lease")
+    session.get_or_lease(key, &mut Vec::new(), LONG, Duration::ZERO).expect("room for a lease")
 }
 
 fn load(session: &mut Session, key: &[u8]) -> Token {
@@ -45,7 +45,7 @@ fn a_full_table_refuses_more_leases_and_keeps_those_it_gave() {
     let mut refused = None;
     for number in 0..1000_u64 {
         let key = number.to_le_bytes();
-        match session.get_or_lease(&key, &mut Vec::new(), LONG) {
+        match session.get_or_lease(&key, &mut Vec::new(), LONG, Duration::ZERO) {
             Ok(Leased::Load { token, .. }) => _ = given.insert(number, token),
             Err(Failed::Leases) => {
                 assert!(given.len() > 300, "the first is refused after {}", given.len());
@@ -127,7 +127,7 @@ fn a_session_of_a_removed_namespace_gets_no_lease() {
     let mut session = cache.namespace("app").expect("a namespace").session();
     let token = load(&mut session, b"key");
     assert!(cache.remove_namespace("app").expect("no wait"));
-    let refused = session.get_or_lease(b"key", &mut Vec::new(), LONG);
+    let refused = session.get_or_lease(b"key", &mut Vec::new(), LONG, Duration::ZERO);
     assert_eq!(refused, Err(Failed::Removed));
     let set = Set { condition: Condition::Unchanged(token), ..Set::default() };
     assert_eq!(session.set(b"key", b"filled", &set), Err(Failed::Removed));

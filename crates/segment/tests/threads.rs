@@ -81,7 +81,12 @@ fn of_threads_that_ask_at_once_one_loads_each_key() {
         for key in 0..LOADED {
             let name = key.to_ne_bytes();
             loop {
-                match session.get_or_lease(&name, &mut found, Duration::from_hours(1)) {
+                match session.get_or_lease(
+                    &name,
+                    &mut found,
+                    Duration::from_hours(1),
+                    Duration::ZERO,
+                ) {
                     Ok(Leased::Hit(_)) => break,
                     Ok(Leased::Load { token, .. }) => {
                         loads[usize::try_from(key).unwrap()].fetch_add(1, Ordering::Relaxed);

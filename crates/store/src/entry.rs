@@ -72,6 +72,13 @@ pub enum Remaining {
     For(Duration),
 }
 
+impl Remaining {
+    /// Whether the entry is known to end within this time. It never does within no time.
+    pub fn ends_within(self, time: Duration) -> bool {
+        !time.is_zero() && matches!(self, Self::For(left) if left <= time)
+    }
+}
+
 /// The options of a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SetOptions {

@@ -280,8 +280,14 @@ impl Groups for GuardedSession {
 }
 
 impl Leases for GuardedSession {
-    fn get_or_lease(&mut self, key: &[u8], value: &mut Vec<u8>, time: Duration) -> Result<Leased> {
-        self.inner_leases()?.get_or_lease(key, value, time)
+    fn get_or_lease_early(
+        &mut self,
+        key: &[u8],
+        value: &mut Vec<u8>,
+        time: Duration,
+        early: Duration,
+    ) -> Result<Leased> {
+        self.inner_leases()?.get_or_lease_early(key, value, time, early)
     }
 
     fn fill(

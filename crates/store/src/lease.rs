@@ -75,7 +75,21 @@ pub trait Leases: Session {
     ///
     /// Where there is no room for another lease, the answer is [`Error::Busy`] or [`Error::Full`]. The caller may load then
     /// without one.
-    fn get_or_lease(&mut self, key: &[u8], value: &mut Vec<u8>, time: Duration) -> Result<Leased>;
+    fn get_or_lease(&mut self, key: &[u8], value: &mut Vec<u8>, time: Duration) -> Result<Leased> {
+        self.get_or_lease_early(key, value, time, Duration::ZERO)
+    }
+
+    /// The same, but an entry that has no more than `early` of its TTL left counts as stale. So one caller loads it anew while
+    /// the others still have a value. Other reads do not find it stale; some engines mark it once a lease of it is given.
+    ///
+    /// An engine that does not tell the rest of a TTL on a hit may know it here all the same.
+    fn get_or_lease_early(
+        &mut self,
+        key: &[u8],
+        value: &mut Vec<u8>,
+        time: Duration,
+        early: Duration,
+    ) -> Result<Leased>;
 
     /// Stores a value that was loaded under `token`; [`SetOutcome::NotStored`] where the token is void.
     ///

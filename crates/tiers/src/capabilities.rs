@@ -5,6 +5,7 @@ use std::time::Duration;
 use larder_store::{Capabilities, Error, Result};
 
 use crate::SCHEME;
+use crate::config::Config;
 
 /// The capabilities that the stack can keep, from those of its tiers, the nearest first.
 ///
@@ -55,7 +56,8 @@ pub(crate) fn share(tiers: &[Capabilities], bound: Option<Duration>) -> Option<D
 }
 
 /// Refuses a stack in which an entry could outlive its TTL or the bound, or with a tier that keeps nothing.
-pub(crate) fn check(tiers: &[(&str, Capabilities)], cap: Option<Duration>) -> Result<()> {
+pub(crate) fn check(tiers: &[(&str, Capabilities)], config: &Config) -> Result<()> {
+    let cap = config.l1_ttl.0;
     let refuse = |reason: String| Err(Error::InvalidOptions { engine: SCHEME, reason });
     if tiers.len() < 2 {
         return refuse("a stack has at least two tiers".into());
@@ -69,6 +71,14 @@ pub(crate) fn check(tiers: &[(&str, Capabilities)], cap: Option<Duration>) -> Re
     {
         return refuse(format!(
             "{name} has no TTL, so it cannot keep to `l1_ttl`; write `|?l1_ttl=off` if no other process writes below"
+        ));
+    }
+    let tells_end = |tier: &Capabilities| tier.ttl && tier.ttl_left;
+    if !config.grace.0.is_zero()
+        && let Some((name, _)) = tiers.iter().find(|(_, tier)| !tells_end(tier))
+    {
+        return refuse(format!(
+            "{name} does not tell how long an entry lives, so `grace` cannot tell when its TTL is over; leave `grace` out"
         ));
     }
     if cap.is_none()
@@ -91,6 +101,7 @@ mod tests {
     use larder_store::Waits;
 
     use super::*;
+    use crate::config::Cap;
 
     const FULL: Capabilities = Capabilities {
         stores: true,
@@ -191,7 +202,8 @@ mod tests {
             ([FULL, timeless], None, None),
             ([FULL, Capabilities::default()], CAP, Some("b: keeps nothing")),
         ] {
-            let checked = check(&[("a:", tiers[0]), ("b:", tiers[1])], cap);
+            let config = Config { l1_ttl: Cap(cap), ..Config::default() };
+            let checked = check(&[("a:", tiers[0]), ("b:", tiers[1])], &config);
             let text = checked.err().map(|error| error.to_string());
             assert_eq!(text.is_some(), needle.is_some(), "{text:?}");
             assert!(text.unwrap_or_default().contains(needle.unwrap_or_default()));

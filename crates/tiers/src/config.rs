@@ -1,6 +1,7 @@
 //! Options of `tiered:`, which stand behind its last `|`.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -21,9 +22,29 @@ pub struct Config {
     /// process ever writes. A tier above that once could not drop a key is then left out for good, and the contents of
     /// a persistent tier at its opening are taken as they are.
     pub l1_ttl: Cap,
+    /// The share of `l1_ttl`, in percent, by which it is shortened at random for each entry. So entries that were read at
+    /// the same moment do not end at the same moment.
+    pub jitter: u8,
+    /// The time for which an entry is kept after its TTL. A plain read then misses it. But a caller that loads it anew
+    /// has it, while another caller loads, and where the load or the lowest tier fails.
+    pub grace: Span,
+    /// The answer to a read that the lowest tier fails, where no tier above answers: `miss` or `error`. Either way the
+    /// failure is counted.
+    pub on_error: OnError,
     /// Byte limit of each tier that has such a limit and whose own URL does not set it. External servers are left as
     /// they are.
     pub room: Option<ByteSize>,
+}
+
+/// The answer to a read that the lowest tier fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnError {
+    /// A miss: the caller loads the value elsewhere.
+    #[default]
+    Miss,
+    /// The error.
+    Error,
 }
 
 /// A time, or `off`.
@@ -32,7 +53,13 @@ pub struct Cap(pub Option<Duration>);
 
 impl Default for Config {
     fn default() -> Self {
-        Self { l1_ttl: Cap(Some(Duration::from_secs(10))), room: None }
+        Self {
+            l1_ttl: Cap(Some(Duration::from_secs(10))),
+            jitter: 10,
+            grace: Span(Duration::ZERO),
+            on_error: OnError::default(),
+            room: None,
+        }
     }
 }
 
@@ -48,11 +75,30 @@ impl Config {
         Ok(config)
     }
 
+    /// The settings as text, by their names.
+    pub(crate) fn settings(&self) -> BTreeMap<String, String> {
+        let on_error = match self.on_error {
+            OnError::Miss => "miss",
+            OnError::Error => "error",
+        };
+        let settings = [
+            ("l1_ttl", self.l1_ttl.to_string()),
+            ("jitter", format!("{} %", self.jitter)),
+            ("grace", self.grace.to_string()),
+            ("on_error", on_error.to_owned()),
+        ];
+        settings.map(|(name, text)| (name.to_owned(), text)).into()
+    }
+
     /// Refuses settings that mean nothing.
     pub(crate) fn check(&self) -> Result<()> {
         if self.l1_ttl.0.is_some_and(|ttl| ttl.is_zero()) {
             let reason = "option `l1_ttl`: 0s keeps nothing above; write 10s, or off for no bound";
             return Err(Error::InvalidOptions { engine: SCHEME, reason: reason.into() });
+        }
+        if self.jitter > 100 {
+            let reason = format!("option `jitter`: {} % > 100 %, the whole time", self.jitter);
+            return Err(Error::InvalidOptions { engine: SCHEME, reason });
         }
         Ok(())
     }
@@ -120,8 +166,9 @@ mod tests {
         }
         for (text, needle) in [
             ("l1_ttl=0", "write 10s, or off"),
+            ("jitter=101", "101 % > 100 %"),
             ("l1_ttl=never", "`never` is not a time; write 250ms, 30s, 10m or 1h, or off"),
-            ("size=1m", "unknown option `size`; known: l1_ttl, room"),
+            ("size=1m", "unknown option `size`; known: l1_ttl, jitter, grace, on_error, room"),
         ] {
             let error = read(text).unwrap_err().to_string();
             assert!(error.contains(needle), "{text}: {error}");

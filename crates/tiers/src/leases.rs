@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use larder_store::{Error, Leased, Leases, Put, Result, SetOptions, SetOutcome, Token, check_fill};
+use larder_store::{
+    Error, Leased, Leases, Put, Remaining, Result, SetOptions, SetOutcome, Token, check_fill,
+};
 
 use crate::SCHEME;
 use crate::fence::Right;
@@ -14,21 +16,30 @@ use crate::write;
 
 impl Leases for TiersSession {
     /// A fresh value of an upper tier is a hit. Otherwise the lowest tier answers, and its hit is filled in above.
-    fn get_or_lease(&mut self, key: &[u8], value: &mut Vec<u8>, time: Duration) -> Result<Leased> {
-        if let Some(meta) = read::get_above(&mut self.stack, key, value)? {
-            return Ok(Leased::Hit(meta));
+    fn get_or_lease_early(
+        &mut self,
+        key: &[u8],
+        value: &mut Vec<u8>,
+        time: Duration,
+        early: Duration,
+    ) -> Result<Leased> {
+        let early = early.saturating_add(self.stack.rules.grace);
+        let n_above = self.stack.tiers.len() - 1;
+        let seen = read::look(&mut self.stack, n_above, key, value, early)?;
+        let Stack { tiers, tokens, capabilities, rules, .. } = &mut self.stack;
+        let shown = |meta| told(meta, false, rules, capabilities);
+        if let Some(found) = seen.found {
+            return Ok(Leased::Hit(shown(found.meta)));
         }
-        let Stack { tiers, tokens, capabilities } = &mut self.stack;
         let Some((lowest, above)) = tiers.split_last_mut() else { return Err(none()) };
         let (right, asked) = (Right::of_reader(above, tokens, key), Instant::now());
         let counters = Arc::clone(&lowest.counters);
-        let leased = of(lowest)?.get_or_lease(key, value, time);
+        let leased = of(lowest)?.get_or_lease_early(key, value, time, early);
         match &leased {
             Ok(Leased::Hit(_)) => counters.hits.add(1),
             Ok(_) => counters.misses.add(1),
             Err(_) => counters.errors.add(1),
         }
-        let shown = |meta| told(meta, capabilities);
         Ok(match leased? {
             Leased::Hit(meta) => {
                 let life = Life::told(meta, &lowest.tier, asked);
@@ -48,8 +59,9 @@ impl Leases for TiersSession {
         token: &Token,
     ) -> Result<SetOutcome> {
         check_fill(SCHEME, options)?;
-        let put = Put { key, value, options: *options };
-        write::store(&mut self.stack, &put, |lowest| of(lowest)?.fill(key, value, options, token))
+        let put = Put { key, value, options: self.stack.rules.kept_options(options) };
+        let fill = |lowest: &mut TierSession| of(lowest)?.fill(key, value, &put.options, token);
+        write::store(&mut self.stack, &put, fill)
     }
 
     fn release(&mut self, key: &[u8], token: &Token) -> Result<bool> {
@@ -58,6 +70,7 @@ impl Leases for TiersSession {
 
     /// The upper tiers drop the key: what is stale is read in the lowest tier.
     fn expire(&mut self, key: &[u8], keep: Option<Duration>) -> Result<bool> {
+        let keep = self.time_to_keep(key, keep)?;
         let expire = |lowest: &mut TierSession| of(lowest)?.expire(key, keep);
         write::lowest_then_drop(&mut self.stack, key, expire).map(|(was_there, _)| was_there)
     }
@@ -68,6 +81,23 @@ impl Leases for TiersSession {
 
     fn renew(&mut self, key: &[u8], held: Option<&Token>) -> Result<Option<Token>> {
         of(lowest(&mut self.stack)?)?.renew(key, held)
+    }
+}
+
+impl TiersSession {
+    /// The time for which an entry is kept as stale: no longer than its TTL, without the time of grace. An entry that is over
+    /// is removed, because nobody finds it any more.
+    fn time_to_keep(&mut self, key: &[u8], keep: Option<Duration>) -> Result<Option<Duration>> {
+        let rules = self.stack.rules;
+        if rules.grace.is_zero() {
+            return Ok(keep);
+        }
+        write::remove_over(&mut self.stack, key);
+        let facts = lowest(&mut self.stack)?.session.look(key)?;
+        Ok(match facts.map(|facts| rules.ttl_of(facts.meta.ttl)) {
+            Some(Remaining::For(left)) => Some(keep.map_or(left, |keep| keep.min(left))),
+            _ => keep,
+        })
     }
 }
 

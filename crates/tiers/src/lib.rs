@@ -24,8 +24,11 @@ mod capabilities;
 mod config;
 mod engine;
 mod fence;
+mod jitter;
 mod leases;
+mod lookup;
 mod read;
+mod rules;
 mod session;
 mod tier;
 mod tiers;
@@ -33,8 +36,10 @@ mod tokens;
 mod trust;
 mod write;
 
-pub use config::{Cap, Config};
+pub use config::{Cap, Config, OnError};
 pub use engine::ENGINE;
+pub use lookup::{Found, Lookup};
+pub use session::TiersSession;
 pub use tiers::Tiers;
 
 /// The scheme, and the name in messages.

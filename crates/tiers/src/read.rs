@@ -1,76 +1,117 @@
 //! The order of reads and fills: reads begin at the nearest tier, and the answer of a tier is filled into those above
 //! it.
+//!
+//! With a time of grace, tiers keep entries after their TTL. An entry that is over in an upper tier is a miss there, and is
+//! set aside: it is the answer only where the lowest tier fails. An entry that is over in the lowest tier is told to be
+//! stale.
 
 use std::borrow::Cow;
-use std::mem::replace;
-use std::time::Instant;
+use std::mem::{replace, swap};
+use std::time::{Duration, Instant};
 
 use larder_store::{Capabilities, Meta, Remaining, Result};
 
 use crate::fence::Right;
+use crate::lookup::{Found, Lookup};
+use crate::rules::{Rules, is_over};
 use crate::session::Stack;
 use crate::tier::{Life, TierSession};
 use crate::tokens::Tokens;
 
-/// Looks a key up. An error of a tier above the lowest is a miss of that tier; an error of the lowest is the stack's.
+/// The result of a read of some tiers.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    /// The entry that was copied, with its metadata as its tier told it.
+    pub(crate) found: Option<Found>,
+    /// The entry is over: its TTL has passed, and it is kept for the time of grace.
+    pub(crate) is_over: bool,
+    /// An entry of an upper tier that is over. Its value is in `Stack::aside`.
+    pub(crate) aside: Option<Found>,
+    /// The lowest tier failed.
+    pub(crate) failed: bool,
+}
+
+/// Looks a key up, for a caller that only wants values whose TTL is not over. Where the lowest tier fails, an older value
+/// is the answer, and is told to be stale.
 pub(crate) fn get(stack: &mut Stack, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
     let all = stack.tiers.len();
-    get_from(stack, all, key, value)
+    let seen = look(stack, all, key, value, stack.rules.grace)?;
+    if seen.is_over {
+        value.clear();
+        return Ok(None);
+    }
+    Ok(answer(stack, &seen, value).map(|found| found.meta))
 }
 
-/// The same without the lowest tier.
-pub(crate) fn get_above(
-    stack: &mut Stack,
-    key: &[u8],
-    value: &mut Vec<u8>,
-) -> Result<Option<Meta>> {
-    let above = stack.tiers.len() - 1;
-    get_from(stack, above, key, value)
+/// Looks a key up, and tells which tier answered. An entry that is over is an answer, and is stale.
+pub(crate) fn lookup(stack: &mut Stack, key: &[u8], value: &mut Vec<u8>) -> Result<Lookup> {
+    let all = stack.tiers.len();
+    let seen = look(stack, all, key, value, stack.rules.grace)?;
+    Ok(Lookup { found: answer(stack, &seen, value), failed: seen.failed })
 }
 
-/// Looks a key up in the nearest tiers, so many of them. A stale value of an upper tier is a miss there.
-fn get_from(
+/// The answer of a read of all tiers. Where the lowest has failed, that is the entry that was set aside.
+fn answer(stack: &mut Stack, seen: &Seen, value: &mut Vec<u8>) -> Option<Found> {
+    let (found, is_over) = match (seen.found, seen.aside) {
+        (None, Some(aside)) if seen.failed => {
+            swap(value, &mut stack.aside);
+            (aside, true)
+        }
+        (found, _) => (found?, seen.is_over),
+    };
+    Some(Found { meta: told(found.meta, is_over, &stack.rules, &stack.capabilities), ..found })
+}
+
+/// Looks a key up in the nearest tiers, so many of them. An entry with no more than `early` left is over; so is a stale
+/// value of an upper tier.
+pub(crate) fn look(
     stack: &mut Stack,
     levels: usize,
     key: &[u8],
     value: &mut Vec<u8>,
-) -> Result<Option<Meta>> {
-    let Stack { tiers, tokens, capabilities } = stack;
+    early: Duration,
+) -> Result<Seen> {
+    let Stack { tiers, tokens, rules, aside, .. } = stack;
+    let mut seen = Seen::default();
     for level in 0..levels {
         let (above, from_here) = tiers.split_at_mut(level);
         let [asked, below @ ..] = from_here else { break };
-        if !below.is_empty() {
-            if !asked.tier.is_believed() {
-                asked.counters.not_asked.add(1);
-                continue;
-            }
-            if !asked.tier.takes(key) {
-                asked.counters.misses.add(1);
-                continue;
-            }
+        let is_lowest = below.is_empty();
+        if !is_lowest && !asked.may_be_asked(key) {
+            continue;
         }
         // The nearest tier has no tier above it to fill.
         let before = (level > 0).then(|| (Right::of_reader(above, tokens, key), Instant::now()));
         match asked.session.get(key, value) {
-            Ok(Some(meta)) if !meta.stale || below.is_empty() => {
+            Ok(Some(meta)) if is_lowest || !(meta.stale || is_over(&meta, early)) => {
                 asked.counters.hits.add(1);
-                if let Some((right, at)) = before.filter(|_| !meta.stale) {
+                seen.is_over = !meta.stale && meta.ttl.ends_within(early);
+                if let Some((right, at)) = before.filter(|_| !meta.stale && !seen.is_over) {
                     let life = Life::told(meta, &asked.tier, at);
                     fill(above, tokens, right, (key, value, meta.flags, life));
                 }
-                return Ok(Some(told(meta, capabilities)));
+                seen.found = Some(Found { meta, tier: level + 1 });
+                return Ok(seen);
             }
-            Ok(_) => asked.counters.misses.add(1),
+            Ok(Some(meta)) => {
+                asked.counters.misses.add(1);
+                if !rules.grace.is_zero() && !meta.stale && seen.aside.is_none() {
+                    swap(value, aside);
+                    seen.aside = Some(Found { meta, tier: level + 1 });
+                }
+            }
+            Ok(None) => asked.counters.misses.add(1),
             Err(error) => {
                 asked.counters.errors.add(1);
-                if below.is_empty() {
+                seen.failed |= is_lowest;
+                if is_lowest && !rules.is_miss(&error) {
                     return Err(error);
                 }
             }
         }
     }
     value.clear();
-    Ok(None)
+    Ok(seen)
 }
 
 /// The buffers of a batch, kept to reuse their memory.
@@ -82,33 +123,58 @@ pub(crate) struct Batch {
     asked: Vec<usize>,
     /// The rights to fill these keys above.
     rights: Vec<Right>,
+    /// The entries of upper tiers that are over: the places of their keys, and their values.
+    aside: Vec<(usize, Found, Vec<u8>)>,
 }
 
-/// Looks many keys up: each tier is asked once, for the keys that the tiers above it did not answer.
+/// The callback for each key that a batch has found: its place, its value, the entry as the stack tells it, and whether the
+/// entry is over.
+pub(crate) type Hit<'a> = dyn FnMut(usize, &[u8], Found, bool) + 'a;
+
+/// Looks many keys up, for a caller that only wants values whose TTL is not over.
 pub(crate) fn get_many(
     stack: &mut Stack,
     batch: &mut Batch,
     keys: &[&[u8]],
     hit: &mut dyn FnMut(usize, &[u8], Meta),
 ) -> Result<()> {
-    let Stack { tiers, tokens, capabilities } = stack;
-    let Batch { answered, asked: places, rights: before } = batch;
+    let mut fresh = |i, value: &[u8], found: Found, is_over: bool| {
+        if !is_over {
+            hit(i, value, found.meta);
+        }
+    };
+    look_many(stack, batch, keys, &mut fresh).map(drop)
+}
+
+/// Looks many keys up: each tier is asked once, for the keys that the tiers above it did not answer. `true` where the
+/// lowest tier failed.
+pub(crate) fn look_many(
+    stack: &mut Stack,
+    batch: &mut Batch,
+    keys: &[&[u8]],
+    hit: &mut Hit<'_>,
+) -> Result<bool> {
+    let Stack { tiers, tokens, capabilities, rules, .. } = stack;
+    let Batch { answered, asked: places, rights: before, aside } = batch;
     answered.clear();
     answered.resize(keys.len(), false);
+    aside.clear();
     let mut missing = keys.len();
+    let mut failed = false;
     for level in 0..tiers.len() {
         if missing == 0 {
             break;
         }
         let (above, from_here) = tiers.split_at_mut(level);
         let [asked, below @ ..] = from_here else { break };
-        let TierSession { tier, counters, session } = asked;
-        if !below.is_empty() && !tier.is_believed() {
+        let is_lowest = below.is_empty();
+        let TierSession { tier, counters, session, .. } = asked;
+        if !is_lowest && !tier.is_believed() {
             counters.not_asked.add(missing as u64);
             continue;
         }
         // A key that a tier above cannot take would make the whole batch an error there.
-        let is_asked = |i: &usize| !answered[*i] && (below.is_empty() || tier.takes(keys[*i]));
+        let is_asked = |i: &usize| !answered[*i] && (is_lowest || tier.takes(keys[*i]));
         places.clear();
         places.extend((0..keys.len()).filter(is_asked));
         counters.misses.add((missing - places.len()) as u64);
@@ -123,25 +189,44 @@ pub(crate) fn get_many(
         let mut found = 0;
         let result = session.get_many(&chosen(keys, places), &mut |place, value, meta| {
             let i = places[place];
+            let entry = Found { meta, tier: level + 1 };
+            if !is_lowest && (meta.stale || is_over(&meta, rules.grace)) {
+                if !rules.grace.is_zero() && !meta.stale {
+                    aside.push((i, entry, value.to_vec()));
+                }
+                return;
+            }
             if replace(&mut answered[i], true) {
                 return;
             }
             found += 1;
-            if let Some(right) = before.get(place).filter(|_| !meta.stale) {
+            let is_over = !meta.stale && meta.ttl.ends_within(rules.grace);
+            if let Some(right) = before.get(place).filter(|_| !meta.stale && !is_over) {
                 let life = Life::told(meta, tier, at);
                 fill(above, tokens, *right, (keys[i], value, meta.flags, life));
             }
-            hit(i, value, told(meta, capabilities));
+            let meta = told(meta, is_over, rules, capabilities);
+            hit(i, value, Found { meta, ..entry }, is_over);
         });
         missing -= found;
         counters.hits.add(found as u64);
         let unanswered = if result.is_ok() { &counters.misses } else { &counters.errors };
         unanswered.add((places.len() - found) as u64);
-        if below.is_empty() {
-            result?;
+        match result {
+            Err(error) if is_lowest && !rules.is_miss(&error) => return Err(error),
+            Err(_) if is_lowest => failed = true,
+            _ => {}
         }
     }
-    Ok(())
+    if failed {
+        for (i, entry, value) in aside.drain(..) {
+            if !replace(&mut answered[i], true) {
+                let meta = told(entry.meta, true, rules, capabilities);
+                hit(i, &value, Found { meta, ..entry }, false);
+            }
+        }
+    }
+    Ok(failed)
 }
 
 /// The keys at these places: all of them, as they were given, or a list of some.
@@ -167,11 +252,11 @@ pub(crate) fn fill(
 }
 
 /// The metadata of an entry, as far as every tier can report it.
-pub(crate) fn told(meta: Meta, capabilities: &Capabilities) -> Meta {
+pub(crate) fn told(meta: Meta, is_over: bool, rules: &Rules, capabilities: &Capabilities) -> Meta {
     Meta {
         flags: if capabilities.flags { meta.flags } else { 0 },
         version: None,
-        ttl: if capabilities.ttl_left { meta.ttl } else { Remaining::Unknown },
-        stale: meta.stale,
+        ttl: if capabilities.ttl_left { rules.ttl_of(meta.ttl) } else { Remaining::Unknown },
+        stale: meta.stale || is_over,
     }
 }

@@ -9,7 +9,9 @@ use larder_store::{
     SetOptions, SetOutcome,
 };
 
+use crate::lookup::Lookup;
 use crate::read::Batch;
+use crate::rules::Rules;
 use crate::tier::{Tier, TierSession};
 use crate::tokens::Tokens;
 use crate::{SCHEME, read, write};
@@ -20,10 +22,13 @@ pub(crate) struct Stack {
     pub(crate) tiers: Vec<TierSession>,
     pub(crate) tokens: Arc<Tokens>,
     pub(crate) capabilities: Capabilities,
+    pub(crate) rules: Rules,
+    /// The value of an upper tier that is over, for the case that the lowest tier fails.
+    pub(crate) aside: Vec<u8>,
 }
 
-/// One thread's handle.
-pub(crate) struct TiersSession {
+/// One thread's handle on a stack: a [`Session`], which can also tell the tier that answered.
+pub struct TiersSession {
     pub(crate) stack: Stack,
     batch: Batch,
 }
@@ -33,10 +38,20 @@ impl TiersSession {
         tiers: &[Arc<Tier>],
         tokens: &Arc<Tokens>,
         capabilities: Capabilities,
+        rules: Rules,
     ) -> Result<Self> {
         let tiers = tiers.iter().map(TierSession::open).collect::<Result<_>>()?;
-        let stack = Stack { tiers, tokens: Arc::clone(tokens), capabilities };
+        let aside = Vec::new();
+        let stack = Stack { tiers, tokens: Arc::clone(tokens), capabilities, rules, aside };
         Ok(Self { stack, batch: Batch::default() })
+    }
+}
+
+impl TiersSession {
+    /// Copies the value under `key` into `value`, as [`Session::get`] does, and tells which tier answered. An entry that is
+    /// kept for the time of grace is an answer here, and is told to be stale.
+    pub fn lookup(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Lookup> {
+        read::lookup(&mut self.stack, key, value)
     }
 }
 

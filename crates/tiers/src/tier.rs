@@ -8,6 +8,8 @@ use larder_store::{
     SetOutcome, Store, Token,
 };
 
+use crate::config::Config;
+use crate::jitter::{Jitter, Share};
 use crate::trust::Trust;
 use larder_store::counters::{Count, Counters, Tally};
 
@@ -25,6 +27,10 @@ pub(crate) struct Tier {
     pub(crate) counters: Counters<TierCounters>,
     /// The longest time for which the tier keeps a value; `None` for the lowest tier, or without a bound.
     cap: Option<Duration>,
+    /// The time for which the tier keeps a value after its TTL.
+    grace: Duration,
+    /// The share of `cap` that is taken away at random.
+    jitter: Share,
     /// Whether the tier is behind connections.
     has_servers: bool,
     /// Whether its own tokens guard it: it is the nearest tier and has some.
@@ -59,6 +65,7 @@ impl Tier {
         store: Arc<dyn Store>,
         cap: Option<Duration>,
         is_nearest: bool,
+        config: &Config,
     ) -> Self {
         Self {
             has_tokens: is_nearest && store.capabilities().tokens,
@@ -66,6 +73,8 @@ impl Tier {
             capabilities: store.capabilities(),
             counters: Counters::default(),
             cap,
+            grace: config.grace.0,
+            jitter: Share(config.jitter),
             has_servers: store.info().ownership != Ownership::Embedded,
             trust: Trust::default(),
             store,
@@ -73,10 +82,10 @@ impl Tier {
     }
 
     /// A namespace of the tier, with counters of its own.
-    pub(crate) fn in_namespace(&self, name: &str) -> Result<Self> {
+    pub(crate) fn in_namespace(&self, name: &str, config: &Config) -> Result<Self> {
         let store = self.store.namespace(name)?;
         let is_nearest = self.has_tokens;
-        Ok(Self::new(self.name.clone(), store, self.cap, is_nearest))
+        Ok(Self::new(self.name.clone(), store, self.cap, is_nearest, config))
     }
 
     /// A count of connections or requests, as far as it is known: 0 for a tier without servers.
@@ -103,21 +112,30 @@ impl Tier {
         self.capabilities.max_value_len.is_none_or(|limit| value.len() <= limit)
     }
 
-    /// The options for a value that lives below for `left`, or for ever; `None` where `left` is zero, or the tier has
+    /// The options for a value that is kept below for `left`, or for ever; `None` where its TTL is over, or the tier has
     /// no TTL.
-    fn options(&self, left: Option<Duration>, flags: u32) -> Option<SetOptions> {
-        let ttl = match left {
-            Some(left) if left.is_zero() || !self.capabilities.ttl => return None,
-            Some(left) => Some(self.cap.map_or(left, |cap| cap.min(left))),
-            None => self.cap,
+    fn options(
+        &self,
+        left: Option<Duration>,
+        flags: u32,
+        jitter: &mut Jitter,
+    ) -> Option<SetOptions> {
+        let fresh = left.map(|left| left.saturating_sub(self.grace));
+        let cap = self.cap.map(|cap| jitter.shorten(cap, self.jitter));
+        let ttl = match fresh {
+            Some(fresh) if fresh.is_zero() || !self.capabilities.ttl => return None,
+            Some(fresh) => Some(cap.map_or(fresh, |cap| cap.min(fresh))),
+            None => cap,
         };
+        let ttl = ttl.map(|ttl| ttl + self.grace);
         let flags = if self.capabilities.flags { flags } else { 0 };
         Some(SetOptions { ttl, flags, ..SetOptions::default() })
     }
 
     /// The tier may hold a value that should be gone: no session asks it until that value has expired.
     fn lose_trust(&self) {
-        self.trust.lose(self.cap.map(|cap| cap + self.capabilities.ttl_resolution));
+        let longest = |cap| cap + self.grace + self.capabilities.ttl_resolution;
+        self.trust.lose(self.cap.map(longest));
     }
 }
 
@@ -157,12 +175,30 @@ pub(crate) struct TierSession {
     pub(crate) tier: Arc<Tier>,
     pub(crate) session: Box<dyn Session>,
     pub(crate) counters: Arc<TierCounters>,
+    jitter: Jitter,
 }
 
 impl TierSession {
     pub(crate) fn open(tier: &Arc<Tier>) -> larder_store::Result<Self> {
         let session = tier.store.session()?;
-        Ok(Self { tier: Arc::clone(tier), session, counters: tier.counters.session() })
+        Ok(Self {
+            tier: Arc::clone(tier),
+            session,
+            counters: tier.counters.session(),
+            jitter: Jitter::default(),
+        })
+    }
+
+    /// Whether this upper tier may be asked for a key, and counts the read if not. A tier does not hold a key that it refuses.
+    pub(crate) fn may_be_asked(&self, key: &[u8]) -> bool {
+        let is_believed = self.tier.is_believed();
+        let may_have_it = is_believed && self.tier.takes(key);
+        if !is_believed {
+            self.counters.not_asked.add(1);
+        } else if !may_have_it {
+            self.counters.misses.add(1);
+        }
+        may_have_it
     }
 
     /// Whether the tier has tokens of its own, and is the nearest.
@@ -230,8 +266,9 @@ impl TierSession {
         }
     }
 
-    fn options(&self, life: Life, flags: u32) -> Option<SetOptions> {
-        self.tier.options(life.left().map(|left| left.saturating_sub(LATEST)), flags)
+    fn options(&mut self, life: Life, flags: u32) -> Option<SetOptions> {
+        let left = life.left().map(|left| left.saturating_sub(LATEST));
+        self.tier.options(left, flags, &mut self.jitter)
     }
 
     /// Stores a value here, and makes sure that no value stays that should be gone. `true` where the tier stored the

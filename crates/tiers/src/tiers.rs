@@ -7,7 +7,8 @@ use larder_store::{Capabilities, Ownership, Result, Session, Stats, Store, Store
 
 use crate::SCHEME;
 use crate::capabilities::{check, combined, share};
-use crate::config::{Cap, Config};
+use crate::config::Config;
+use crate::rules::Rules;
 use crate::session::TiersSession;
 use crate::tier::Tier;
 use crate::tokens::Tokens;
@@ -16,7 +17,7 @@ use crate::tokens::Tokens;
 #[derive(Debug)]
 pub struct Tiers {
     url: String,
-    l1_ttl: Cap,
+    config: Config,
     capabilities: Capabilities,
     /// The tiers, the nearest first.
     levels: Vec<Arc<Tier>>,
@@ -51,28 +52,34 @@ impl Tiers {
         let each: Vec<Capabilities> =
             stores.iter().map(|(_, store)| store.capabilities()).collect();
         let names = stores.iter().map(|(name, _)| name.as_str());
-        check(&names.zip(each.iter().copied()).collect::<Vec<_>>(), config.l1_ttl.0)?;
+        check(&names.zip(each.iter().copied()).collect::<Vec<_>>(), config)?;
         let cap = share(&each, config.l1_ttl.0);
         let capabilities = combined(&each, cap);
         let n_above = stores.len() - 1;
         let tier = |(i, (name, store))| {
-            Arc::new(Tier::new(name, store, cap.filter(|_| i < n_above), i == 0))
+            Arc::new(Tier::new(name, store, cap.filter(|_| i < n_above), i == 0, config))
         };
         Ok(Self {
             url,
-            l1_ttl: config.l1_ttl,
+            config: *config,
             capabilities,
             levels: stores.into_iter().enumerate().map(tier).collect(),
             tokens: Arc::default(),
             namespaces: Mutex::default(),
         })
     }
+
+    /// A handle for one thread, with all that a stack can do.
+    pub fn open_session(&self) -> Result<TiersSession> {
+        let rules = Rules::new(&self.config);
+        TiersSession::open(&self.levels, &self.tokens, self.capabilities, rules)
+    }
 }
 
 impl Store for Tiers {
     fn info(&self) -> StoreInfo {
         let infos: Vec<StoreInfo> = self.levels.iter().map(|tier| tier.store.info()).collect();
-        let mut settings = BTreeMap::from([("l1_ttl".to_owned(), self.l1_ttl.to_string())]);
+        let mut settings = self.config.settings();
         for (info, level) in infos.iter().zip(1..) {
             let own = info.settings.iter();
             settings.extend(own.map(|(name, text)| (format!("l{level}.{name}"), text.clone())));
@@ -100,7 +107,7 @@ impl Store for Tiers {
     }
 
     fn session(&self) -> Result<Box<dyn Session>> {
-        Ok(Box::new(TiersSession::open(&self.levels, &self.tokens, self.capabilities)?))
+        Ok(Box::new(self.open_session()?))
     }
 
     fn namespace(&self, name: &str) -> Result<Arc<dyn Store>> {
@@ -108,11 +115,14 @@ impl Store for Tiers {
         if let Some(open) = namespaces.get(name).and_then(Weak::upgrade) {
             return Ok(open);
         }
-        let levels: Result<Vec<Arc<Tier>>> =
-            self.levels.iter().map(|tier| tier.in_namespace(name).map(Arc::new)).collect();
+        let levels: Result<Vec<Arc<Tier>>> = self
+            .levels
+            .iter()
+            .map(|tier| tier.in_namespace(name, &self.config).map(Arc::new))
+            .collect();
         let opened = Arc::new(Self {
             url: self.url.clone(),
-            l1_ttl: self.l1_ttl,
+            config: self.config,
             capabilities: Capabilities { namespaces: false, ..self.capabilities },
             levels: levels?,
             tokens: Arc::default(),

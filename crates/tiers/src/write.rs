@@ -8,8 +8,8 @@
 use std::time::Duration;
 
 use larder_store::{
-    Capabilities, Counted, DeleteDone, Delta, Error, Initial, Meta, Put, Result, SetDone, SetMode,
-    SetOptions, SetOutcome,
+    Capabilities, Counted, DeleteDone, Delta, Error, Facts, Initial, Meta, Put, Result, SetDone,
+    SetMode, SetOptions, SetOutcome,
 };
 
 use crate::SCHEME;
@@ -26,8 +26,34 @@ pub(crate) fn set(
     value: &[u8],
     options: &SetOptions,
 ) -> Result<SetOutcome> {
-    let put = Put { key, value, options: *options };
-    store(stack, &put, |lowest| lowest.session.set(key, value, options))
+    if options.mode != SetMode::Set {
+        remove_over(stack, key);
+    }
+    let put = Put { key, value, options: stack.rules.kept_options(options) };
+    store(stack, &put, |lowest| lowest.session.set(key, value, &put.options))
+}
+
+/// Removes an entry of the lowest tier that is over, before an operation that depends on whether the key is there. The
+/// entry is kept for its loaders only.
+///
+/// If that fails, so does the operation that follows.
+pub(crate) fn remove_over(stack: &mut Stack, key: &[u8]) {
+    let Some(facts) = find_over(stack, key) else { return };
+    let (lowest, ..) = apart(stack);
+    let _ = match facts.meta.version {
+        Some(version) => lowest.session.delete_if(key, version).map(drop),
+        None => lowest.session.delete(key).map(drop),
+    };
+}
+
+/// The entry of the lowest tier, if it is over.
+fn find_over(stack: &mut Stack, key: &[u8]) -> Option<Facts> {
+    let grace = stack.rules.grace;
+    if grace.is_zero() {
+        return None;
+    }
+    let facts = apart(stack).0.session.look(key).ok().flatten();
+    facts.filter(|facts| !facts.meta.stale && facts.meta.ttl.ends_within(grace))
 }
 
 /// Stores a value by an operation on the lowest tier, and then above.
@@ -75,7 +101,13 @@ pub(crate) fn set_many(
     let refused = entries.iter().map(|put| check(&stack.capabilities, &put.options).err());
     let mut refused: Vec<_> = refused.collect();
     let kept: Vec<_> = (0..entries.len()).filter(|i| refused[*i].is_none()).collect();
-    let batch: Vec<_> = kept.iter().map(|i| entries[*i]).collect();
+    let mut batch: Vec<_> = kept.iter().map(|i| entries[*i]).collect();
+    for put in &mut batch {
+        if put.options.mode != SetMode::Set {
+            remove_over(stack, put.key);
+        }
+        put.options = stack.rules.kept_options(&put.options);
+    }
     let (lowest, above, tokens) = apart(stack);
     let of_writer = |put: &Put<'_>| Right::of_writer(above, tokens, put.key);
     let rights: Vec<_> = batch.iter().map(of_writer).collect();
@@ -104,17 +136,34 @@ pub(crate) fn delete_many(
     keys: &[&[u8]],
     done: &mut DeleteDone<'_>,
 ) -> Result<()> {
+    let over = find_many_over(stack, keys);
+    let has_grace = !stack.rules.grace.is_zero();
     let (lowest, above, tokens) = apart(stack);
     let rights: Vec<_> = keys.iter().map(|key| Right::of_writer(above, tokens, key)).collect();
     let mut outcomes: Vec<_> = keys.iter().map(|_| None).collect();
     let result = lowest.session.delete_many(keys, &mut |i, outcome| outcomes[i] = Some(outcome));
     for (i, ((key, right), outcome)) in keys.iter().zip(rights).zip(outcomes).enumerate() {
         let was_above = drop_above(above, (tokens, right), key);
+        let was_there = |was_below| was_below && !over.contains(&i) || was_above && !has_grace;
         if let Some(outcome) = outcome {
-            done(i, outcome.map(|was_below| was_below | was_above));
+            done(i, outcome.map(was_there));
         }
     }
     result
+}
+
+/// The places of the keys whose entries in the lowest tier are over.
+fn find_many_over(stack: &mut Stack, keys: &[&[u8]]) -> Vec<usize> {
+    let (grace, mut over) = (stack.rules.grace, Vec::new());
+    if !grace.is_zero() {
+        // A key that the tier refuses spoils the batch; then an entry that is over counts as one that was there.
+        let _ = apart(stack).0.session.get_many(keys, &mut |i, _, meta| {
+            if !meta.stale && meta.ttl.ends_within(grace) {
+                over.push(i);
+            }
+        });
+    }
+    over
 }
 
 /// Reads a key with a new TTL from the lowest tier. The upper tiers drop it, as for [`touch`].
@@ -123,19 +172,26 @@ pub(crate) fn get_and_touch(
     (key, ttl): (&[u8], Option<Duration>),
     value: &mut Vec<u8>,
 ) -> Result<Option<Meta>> {
+    remove_over(stack, key);
+    let ttl = stack.rules.kept(ttl);
     let (found, _) =
         lowest_then_drop(stack, key, |lowest| lowest.session.get_and_touch(key, ttl, value))?;
-    Ok(found.map(|meta| told(meta, &stack.capabilities)))
+    Ok(found.map(|meta| told(meta, false, &stack.rules, &stack.capabilities)))
 }
 
-/// Removes a key everywhere; `true` if it was anywhere.
+/// Removes a key everywhere; `true` if it was anywhere. With a time of grace, an upper tier may hold an entry that is over,
+/// and only the lowest tells whether the key was there.
 pub(crate) fn delete(stack: &mut Stack, key: &[u8]) -> Result<bool> {
+    let is_over = find_over(stack, key).is_some();
+    let has_grace = !stack.rules.grace.is_zero();
     lowest_then_drop(stack, key, |lowest| lowest.session.delete(key))
-        .map(|(was_below, was_above)| was_below | was_above)
+        .map(|(was_below, was_above)| was_below && !is_over || was_above && !has_grace)
 }
 
 /// Gives a key a new TTL. The upper tiers drop the key: a value there may be old, and would be kept for longer.
 pub(crate) fn touch(stack: &mut Stack, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
+    remove_over(stack, key);
+    let ttl = stack.rules.kept(ttl);
     lowest_then_drop(stack, key, |lowest| lowest.session.touch(key, ttl)).map(|(found, _)| found)
 }
 
@@ -148,6 +204,8 @@ pub(crate) fn incr(
 ) -> Result<Option<Counted>> {
     let ttl = absent.and_then(|absent| absent.ttl);
     check(&stack.capabilities, &SetOptions { ttl, ..SetOptions::default() })?;
+    remove_over(stack, key);
+    let absent = absent.map(|absent| Initial { ttl: stack.rules.kept(absent.ttl), ..absent });
     let (counted, _) =
         lowest_then_drop(stack, key, |lowest| lowest.session.incr(key, delta, absent))?;
     // A version is the lowest tier's, and a hit in L1 has another one.

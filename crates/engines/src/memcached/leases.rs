@@ -198,15 +198,24 @@ impl MemcachedSession {
 }
 
 impl Leases for MemcachedSession {
-    fn get_or_lease(&mut self, key: &[u8], value: &mut Vec<u8>, time: Duration) -> Result<Leased> {
+    fn get_or_lease_early(
+        &mut self,
+        key: &[u8],
+        value: &mut Vec<u8>,
+        time: Duration,
+        early: Duration,
+    ) -> Result<Leased> {
         let exptime = self.shared.exptime(Some(time.max(STEP)))?;
         for _ in 0..TRIES {
             value.clear();
             let answer =
                 self.on_node_of(key, |connection| connection.get_or_lease(key, exptime, value))?;
             match answer {
-                Answer::Value(meta) if !meta.stale => return Ok(Leased::Hit(meta)),
+                Answer::Value(meta) if !meta.stale && !meta.ttl.ends_within(early) => {
+                    return Ok(Leased::Hit(meta));
+                }
                 Answer::Value(meta) => {
+                    let meta = Meta { stale: true, ..meta };
                     if let Some(leased) = self.lease_of_stale(key, meta, exptime)? {
                         return Ok(leased);
                     }

@@ -1,10 +1,17 @@
--- Gives the lease ARGV[1] for ARGV[2] milliseconds where KEYS[1] is absent or stale and no lease is in force. The
--- answer begins with 0 for a value that is fresh, 1 for the lease, or 2 for the lease of another; the value comes
--- second.
+-- Gives the lease ARGV[1] for ARGV[2] milliseconds where KEYS[1] is absent or stale and no lease is in force. A value
+-- that ends within ARGV[3] milliseconds becomes stale. The answer begins with 0 for a value that is fresh, 1 for the
+-- lease, or 2 for the lease of another; the value comes second.
 local value = redis.pcall('GET', KEYS[1])
-if type(value) == 'string' then return {0, value} end
 local found = {value = false, over = -1}
-if value then
+if type(value) == 'string' then
+  local left = ARGV[3] == '0' and -1 or redis.call('PTTL', KEYS[1])
+  if left < 0 or left > tonumber(ARGV[3]) then return {0, value} end
+  redis.call('DEL', KEYS[1])
+  redis.call('HSET', KEYS[1], 'larder', '1', 'v', value)
+  -- A TTL of 0 would remove the value before it is answered.
+  redis.call('PEXPIRE', KEYS[1], string.format('%.0f', math.max(left, 1)))
+  found.value = value
+elseif value then
   found = kept()
   if not found then return value end
 end

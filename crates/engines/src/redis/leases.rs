@@ -73,12 +73,20 @@ impl RedisSession {
 }
 
 impl Leases for RedisSession {
-    fn get_or_lease(&mut self, key: &[u8], value: &mut Vec<u8>, time: Duration) -> Result<Leased> {
+    fn get_or_lease_early(
+        &mut self,
+        key: &[u8],
+        value: &mut Vec<u8>,
+        time: Duration,
+        early: Duration,
+    ) -> Result<Leased> {
         value.clear();
         self.shared.check(key)?;
         let id = self.ids.next();
         let time = Digits::new(whole_millis(time).clamp(1, LONGEST_LEASE_MS));
-        let answer = self.run(&scripts::GET_OR_LEASE, key, &[&id, time.as_bytes()])?;
+        let early = Digits::new(whole_millis(early));
+        let arguments: [&[u8]; 3] = [&id, time.as_bytes(), early.as_bytes()];
+        let answer = self.run(&scripts::GET_OR_LEASE, key, &arguments)?;
         let (told, found) = match pair(answer) {
             Ok((Value::Int(told), found)) => (told, found),
             Ok((other, _)) | Err(other) => return Err(self.unexpected("EVALSHA", &other)),

@@ -8,9 +8,15 @@ use larder_store::{Leased, Leases, Meta, Result, SetOptions, SetOutcome, Token, 
 use super::session::{SegmentSession, failed, meta};
 
 impl Leases for SegmentSession {
-    fn get_or_lease(&mut self, key: &[u8], value: &mut Vec<u8>, time: Duration) -> Result<Leased> {
+    fn get_or_lease_early(
+        &mut self,
+        key: &[u8],
+        value: &mut Vec<u8>,
+        time: Duration,
+        early: Duration,
+    ) -> Result<Leased> {
         self.check(key)?;
-        let leased = self.inside(|inner| inner.get_or_lease(key, value, time))?;
+        let leased = self.inside(|inner| inner.get_or_lease(key, value, time, early))?;
         let told = |entry: Option<Entry>| -> Option<Meta> { entry.as_ref().map(meta) };
         Ok(match leased {
             larder_segment::Leased::Hit(entry) => Leased::Hit(meta(&entry)),

@@ -19,8 +19,12 @@ impl Worker {
         let (oldest, changes) = (self.ledger.oldest(key), self.ledger.changes(key));
         let time = 1 << (self.any() % 10);
         let end = now() / 1_000_000 + time;
-        let leased =
-            self.session.get_or_lease(&name(key), &mut self.value, Duration::from_millis(time));
+        let leased = self.session.get_or_lease(
+            &name(key),
+            &mut self.value,
+            Duration::from_millis(time),
+            Duration::ZERO,
+        );
         match leased? {
             Leased::Hit(_) | Leased::Wait { stale: Some(_) } => self.check(key, oldest),
             Leased::Wait { stale: None } => {}

@@ -25,6 +25,7 @@ faulty!(LAGS, "lags", "Reads without the new TTL", Lags);
 faulty!(CROWDS, "crowds", "Tells everyone to load", Crowds);
 faulty!(REVIVES, "revives", "Fills whatever the token", Revives);
 faulty!(FRESHENS, "freshens", "Expires nothing", Freshens);
+faulty!(DAWDLES, "dawdles", "Gives no lease of an entry before its end", Dawdles);
 faulty!(HOARDS, "hoards", "Keeps leases too long", Hoards);
 faulty!(OVERTAKES, "overtakes", "Carries out pipelined requests before their turn", Overtakes);
 faulty!(MIXES, "mixes", "Exchanges pipelined answers", Mixes);

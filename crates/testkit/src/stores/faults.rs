@@ -42,6 +42,7 @@ pub(super) enum Fault {
     Crowds,
     Revives,
     Freshens,
+    Dawdles,
     Hoards,
     Overtakes,
     Mixes,
@@ -205,6 +206,11 @@ impl Fault {
     /// Whether an entry that is expired is marked as stale.
     pub(super) fn marks(self) -> bool {
         !matches!(self, Self::Freshens)
+    }
+
+    /// Whether an entry that ends soon is leased before its end.
+    pub(super) fn leases_early(self) -> bool {
+        !matches!(self, Self::Dawdles)
     }
 
     /// The time that a lease really gets.

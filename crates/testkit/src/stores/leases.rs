@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use larder_store::{Leased, Leases, Result, SetOptions, SetOutcome, Token, check_fill};
+use larder_store::{Leased, Leases, Meta, Result, SetOptions, SetOutcome, Token, check_fill};
 
 use super::map::{Map, MapSession};
 
@@ -47,7 +47,13 @@ impl Map {
 }
 
 impl Leases for MapSession {
-    fn get_or_lease(&mut self, key: &[u8], value: &mut Vec<u8>, time: Duration) -> Result<Leased> {
+    fn get_or_lease_early(
+        &mut self,
+        key: &[u8],
+        value: &mut Vec<u8>,
+        time: Duration,
+        early: Duration,
+    ) -> Result<Leased> {
         let shared = std::sync::Arc::clone(&self.shared);
         let mut map = shared.begin(key)?;
         value.clear();
@@ -56,10 +62,11 @@ impl Leases for MapSession {
             Some(entry) => {
                 value.extend_from_slice(&entry.value);
                 let meta = entry.meta(now);
-                if !meta.stale {
+                let is_early = shared.fault.leases_early() && meta.ttl.ends_within(early);
+                if !meta.stale && !is_early {
                     return Ok(Leased::Hit(meta));
                 }
-                Some(meta)
+                Some(Meta { stale: true, ..meta })
             }
             None => None,
         };

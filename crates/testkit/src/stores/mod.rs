@@ -33,6 +33,7 @@
 //! | `crowds:` | tells everyone to load an absent key |
 //! | `revives:` | fills a key whatever happened to it meanwhile |
 //! | `freshens:` | acknowledges an expire, and answers the value as fresh |
+//! | `dawdles:` | gives no lease of an entry that ends soon |
 //! | `hoards:` | keeps a lease an hour too long |
 //! | `overtakes:` | carries out each tenth pipelined request before the request ahead of it |
 //! | `mixes:` | exchanges the answers of each tenth pipelined request and the request ahead of it |
@@ -88,6 +89,7 @@ pub const LIST: &[Engine] = &[
     answers::CROWDS,
     answers::REVIVES,
     answers::FRESHENS,
+    answers::DAWDLES,
     answers::HOARDS,
     answers::OVERTAKES,
     answers::MIXES,

@@ -64,6 +64,7 @@ fn the_contract_finds_each_fault_of_one_operation_and_no_other() {
         ("revives:", "a_change_of_the_key_makes_its_token_void"),
         ("revives:", "expire_makes_older_tokens_void"),
         ("freshens:", "an_expired_entry_is_stale_for_every_read"),
+        ("dawdles:", "one_caller_loads_an_entry_that_ends_soon"),
         ("hoards:", "a_lease_ends_with_its_time_and_another_caller_loads"),
     ];
     std::thread::scope(|scope| {

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
+mod grace;
 mod meanwhile;
 mod model;
 mod shared;
@@ -92,7 +93,7 @@ fn a_hit_of_a_tier_below_is_filled_in_above_and_counted() {
 
 #[test]
 fn above_a_ttl_is_capped_and_never_extended() {
-    let store = open("tiered:spy:/ttl/1|spy:/ttl/2|?l1_ttl=10m");
+    let store = open("tiered:spy:/ttl/1|spy:/ttl/2|?l1_ttl=10m&jitter=0");
     let [l1, l2] = [1, 2].map(|level| spy(&format!("/ttl/{level}")));
     let mut session = store.session().unwrap();
     // First, values that are written through.
@@ -219,7 +220,8 @@ fn mode(mode: SetMode) -> SetOptions {
 
 #[test]
 fn a_read_fails_only_where_no_tier_above_answered() {
-    let (store, _, l2) = stack("read-fails");
+    let store = open("tiered:spy:/read-fails/1|spy:/read-fails/2|?on_error=error");
+    let l2 = spy("/read-fails/2");
     let mut session = store.session().unwrap();
     set(&mut *session, "k", b"value", None);
     l2.fail(true);
@@ -227,6 +229,38 @@ fn a_read_fails_only_where_no_tier_above_answered() {
     session.get_many(&[b"k", b"k"], &mut |_, _, _| {}).unwrap();
     assert!(session.get(b"absent", &mut Vec::new()).is_err());
     assert!(session.get_many(&[b"k", b"absent"], &mut |_, _, _| {}).is_err());
+}
+
+#[test]
+fn a_dead_lowest_tier_is_a_miss_that_is_counted() {
+    let (store, _, l2) = stack("dead");
+    let mut session = store.session().unwrap();
+    set(&mut *session, "k", b"value", None);
+    l2.fail(true);
+    assert_eq!(get(&mut *session, "absent"), None);
+    let mut hits = Vec::new();
+    session.get_many(&[b"k", b"absent"], &mut |i, _, _| hits.push(i)).unwrap();
+    assert_eq!(hits, [0]);
+    assert_eq!(store.tiers()[1].errors, 2);
+    assert!(session.set(b"k", b"new", &SetOptions::default()).is_err(), "a write is no miss");
+}
+
+#[test]
+fn the_tier_that_answered_is_told() {
+    let [near, far] = ["spy:/told/1", "spy:/told/2"].map(open);
+    let store = Tiers::new(vec![near, far], &Config::default()).unwrap();
+    let mut session = store.open_session().unwrap();
+    let mut tier_of = |key: &str| {
+        let lookup = session.lookup(key.as_bytes(), &mut Vec::new()).unwrap();
+        (lookup.found.map(|found| found.tier), lookup.failed)
+    };
+    spy("/told/2").put("k", b"value", None);
+    assert_eq!(
+        ["k", "k", "absent"].map(&mut tier_of),
+        [(Some(2), false), (Some(1), false), (None, false)]
+    );
+    spy("/told/2").fail(true);
+    assert_eq!(["k", "absent"].map(tier_of), [(Some(1), false), (None, true)]);
 }
 
 #[test]
@@ -358,7 +392,10 @@ fn tiers_that_do_not_fit_together_are_refused_in_one_line() {
         ("tiered:moka:|spy:/r2?ttl_left=off&name=x|?l1_ttl=off", "write `|?l1_ttl=10s`"),
         ("tiered:moka:|nosuch:", "unknown engine `nosuch:`"),
         ("tiered:moka:?sise=1m|moka:", "moka: unknown option `sise`"),
-        ("tiered:moka:|moka:|?l1_tll=1s", "tiered: unknown option `l1_tll`; known: l1_ttl, room"),
+        (
+            "tiered:moka:|moka:|?l1_tll=1s",
+            "tiered: unknown option `l1_tll`; known: l1_ttl, jitter, grace, on_error, room",
+        ),
     ] {
         let opened = StoreUrl::parse(url).and_then(|url| catalog().open(&url));
         let error = opened.expect_err(url).to_string();

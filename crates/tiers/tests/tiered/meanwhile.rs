@@ -175,7 +175,7 @@ fn a_ttl_is_counted_from_before_the_answer_was_under_way() {
 
 #[test]
 fn a_value_stored_so_slowly_that_it_would_outlive_itself_is_taken_back() {
-    let store = open("tiered:spy:/slow-fill/1|spy:/slow-fill/2|?l1_ttl=5s");
+    let store = open("tiered:spy:/slow-fill/1|spy:/slow-fill/2|?l1_ttl=5s&jitter=0");
     let [l1, l2] = [1, 2].map(|level| spy(&format!("/slow-fill/{level}")));
     let mut session = store.session().unwrap();
     // The bound is below the remaining TTL, and above it when the fill is done.

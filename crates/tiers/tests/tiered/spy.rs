@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use larder_engines::ENGINES;
 use larder_store::{
-    Capabilities, Catalog, Counted, Delta, Engine, Error, Initial, Medium, Meta, Ownership, Result,
-    Session, SetMode, SetOptions, SetOutcome, Stats, Store, StoreInfo, StoreUrl,
+    Capabilities, Catalog, Counted, DeleteOutcome, Delta, Engine, Error, Initial, Medium, Meta,
+    Ownership, Result, Session, SetMode, SetOptions, SetOutcome, Stats, Store, StoreInfo, StoreUrl,
 };
 use larder_testkit::stores;
 use schemars::{JsonSchema, Schema, schema_for};
@@ -312,6 +312,11 @@ impl Session for SpySession {
         let was_there = self.map.delete(key);
         self.spy.end();
         was_there
+    }
+
+    fn delete_if(&mut self, key: &[u8], version: u64) -> Result<DeleteOutcome> {
+        self.spy.note("delete_if", key)?;
+        self.map.delete_if(key, version)
     }
 
     fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {

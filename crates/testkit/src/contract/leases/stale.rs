@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use larder_store::{Remaining, SetOptions};
+use larder_store::{Leased, Remaining, Session, SetOptions};
 use libtest_mimic::Failed;
 
 use super::super::case::{Case, case};
 use super::super::expect::{ensure, holds, lacks, put, put_with, same};
 use super::super::fixture::Fixture;
 use super::super::ttl::{expires, outlive, short_ttl, with_ttl};
-use super::{LONG, ask_for_stale, expire, fill, is_void, loads};
+use super::{LONG, ask_for_stale, expire, fill, is_void, leases, loads};
 
 pub(in super::super) const CASES: &[Case] = &[
     case!(an_expired_entry_is_stale_for_every_read, LEASES),
@@ -20,7 +20,36 @@ pub(in super::super) const CASES: &[Case] = &[
     case!(expire_of_an_absent_key_makes_its_tokens_void, LEASES),
     case!(a_set_or_fill_makes_a_stale_entry_fresh, LEASES),
     case!(a_delete_takes_a_stale_entry_away, LEASES),
+    case!(one_caller_loads_an_entry_that_ends_soon, LEASES, TTL),
 ];
+
+fn one_caller_loads_an_entry_that_ends_soon(fixture: &Fixture) -> Result<(), Failed> {
+    let (mut session, mut other) = (fixture.session()?, fixture.session()?);
+    let (key, lasting) = (fixture.key("ends"), fixture.key("lasts"));
+    put_with(&mut *session, &key, b"old", &with_ttl(LONG))?;
+    put(&mut *session, &lasting, b"old")?;
+    let mut value = Vec::new();
+    let mut early = |session: &mut dyn Session, key: &[u8], left: Duration| {
+        let leased = leases(session)?.get_or_lease_early(key, &mut value, LONG, left)?;
+        same(key, &value, b"old")?;
+        Ok::<_, Failed>(leased)
+    };
+    let hits = |leased| matches!(leased, Leased::Hit(meta) if !meta.stale);
+    ensure!(hits(early(&mut *session, &key, LONG / 2)?), "it ends too soon");
+    ensure!(hits(early(&mut *session, &lasting, 2 * LONG)?), "an entry without a TTL ends");
+    let leased = early(&mut *session, &key, 2 * LONG)?;
+    let Leased::Load { token, stale: Some(meta) } = leased else {
+        return Err(format!("of an entry that ends soon the answer is {leased:?}").into());
+    };
+    ensure!(meta.stale, "the value is not told to be stale");
+    let leased = early(&mut *other, &key, 2 * LONG)?;
+    ensure!(matches!(leased, Leased::Wait { stale: Some(_) }), "the second is told {leased:?}");
+    holds(&mut *other, &key, b"old")?;
+    let outcome = leases(&mut *session)?.fill(&key, b"new", &with_ttl(4 * LONG), &token)?;
+    ensure!(outcome.is_stored(), "the fill is {outcome:?}");
+    ensure!(!holds(&mut *other, &key, b"new")?.stale, "it is stale after the fill");
+    Ok(())
+}
 
 fn an_expired_entry_is_stale_for_every_read(fixture: &Fixture) -> Result<(), Failed> {
     let (mut session, mut other) = (fixture.session()?, fixture.session()?);

@@ -1,0 +1,69 @@
+//! The rules of a stack for its reads and writes, as its configuration sets them.
+
+use std::time::Duration;
+
+use larder_store::{Error, Meta, Remaining, SetOptions};
+
+use crate::config::{Config, OnError};
+
+/// The rules of a stack.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rules {
+    /// The time for which an entry is kept after its TTL. A tier keeps an entry for its TTL and this, so an entry with no
+    /// more than this left is over.
+    pub(crate) grace: Duration,
+    on_error: OnError,
+}
+
+impl Rules {
+    pub(crate) fn new(config: &Config) -> Self {
+        Self { grace: config.grace.0, on_error: config.on_error }
+    }
+
+    /// The time for which the tiers keep an entry with this TTL. A TTL of zero has passed at once, and leaves nothing.
+    pub(crate) fn kept(&self, ttl: Option<Duration>) -> Option<Duration> {
+        ttl.map(|ttl| if ttl.is_zero() { ttl } else { ttl.saturating_add(self.grace) })
+    }
+
+    /// The options with which the tiers keep an entry.
+    pub(crate) fn kept_options(&self, options: &SetOptions) -> SetOptions {
+        SetOptions { ttl: self.kept(options.ttl), ..*options }
+    }
+
+    /// The rest of an entry's TTL, of the time for which a tier still keeps it.
+    pub(crate) fn ttl_of(&self, kept: Remaining) -> Remaining {
+        match kept {
+            Remaining::For(left) => Remaining::For(left.saturating_sub(self.grace)),
+            other => other,
+        }
+    }
+
+    /// Whether a failed read of the lowest tier is a miss, and no error.
+    pub(crate) fn is_miss(&self, error: &Error) -> bool {
+        self.on_error == OnError::Miss && is_fault(error)
+    }
+}
+
+/// Whether an upper tier's copy of an entry is too near its end to be an answer. The copy ends no later than the entry
+/// below, so the rest of its time is the least that the entry has left.
+pub(crate) fn is_over(meta: &Meta, early: Duration) -> bool {
+    match meta.ttl {
+        Remaining::For(left) => !early.is_zero() && left <= early,
+        Remaining::Forever => false,
+        Remaining::Unknown => !early.is_zero(),
+    }
+}
+
+/// Whether an error is the fault of the store, and not of the request.
+pub(crate) fn is_fault(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Timeout { .. }
+            | Error::Unavailable { .. }
+            | Error::Io { .. }
+            | Error::Protocol { .. }
+            | Error::Corrupted { .. }
+            | Error::Busy { .. }
+            | Error::Full { .. }
+    )
+}
