@@ -9,7 +9,7 @@ use crate::tier::{Life, TierSession};
 use crate::tokens::{Token, Tokens};
 
 /// The right to store a key above, as of the moment when it was taken.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Right {
     /// For the tiers without tokens of their own; `None` where there is no such tier.
     own: Option<Token>,
@@ -32,6 +32,31 @@ impl Right {
             own: above.iter().any(|tier| !tier.has_tokens()).then(|| tokens.begin(key)),
             nearest: ask_nearest(above, key, |leases| leases.renew(key, None)),
         }
+    }
+
+    /// Whether this is the same right, so that nobody has written the key between the two moments when they were taken.
+    pub(crate) fn is_same(&self, other: Self) -> bool {
+        *self == other && (self.own.is_some() || self.nearest.is_some())
+    }
+
+    /// The right of a writer in place of a reader's, if there is one and it still holds. All other rights to this key are lost.
+    pub(crate) fn confirm(
+        self,
+        above: &mut [TierSession],
+        tokens: &Tokens,
+        key: &[u8],
+    ) -> Option<Self> {
+        let own = match self.own {
+            Some(own) => Some(tokens.begin_if(own)?),
+            None => None,
+        };
+        let nearest = match self.nearest {
+            Some(held) => Some(ask_nearest(above, key, |leases| leases.renew(key, Some(&held)))?),
+            None => None,
+        };
+        let right = Self { own, nearest };
+        // Without any right nobody knows whether the key has been written.
+        right.is_same(right).then_some(right)
     }
 
     /// Fills a tier with the answer of one below, unless the key has been written meanwhile. `false` where it has.

@@ -1,6 +1,5 @@
 //! The leases of a stack: those of its lowest tier, which all processes share.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use larder_store::{
@@ -26,26 +25,14 @@ impl Leases for TiersSession {
         let early = early.saturating_add(self.stack.rules.grace);
         let n_above = self.stack.tiers.len() - 1;
         let seen = read::look(&mut self.stack, n_above, key, value, early)?;
-        let Stack { tiers, tokens, capabilities, rules, .. } = &mut self.stack;
-        let shown = |meta| told(meta, false, rules, capabilities);
+        let Stack { capabilities, rules, .. } = &self.stack;
+        let (capabilities, rules) = (*capabilities, *rules);
+        let shown = |meta| told(meta, false, &rules, &capabilities);
         if let Some(found) = seen.found {
             return Ok(Leased::Hit(shown(found.meta)));
         }
-        let Some((lowest, above)) = tiers.split_last_mut() else { return Err(none()) };
-        let (right, asked) = (Right::of_reader(above, tokens, key), Instant::now());
-        let counters = Arc::clone(&lowest.counters);
-        let leased = of(lowest)?.get_or_lease_early(key, value, time, early);
-        match &leased {
-            Ok(Leased::Hit(_)) => counters.hits.add(1),
-            Ok(_) => counters.misses.add(1),
-            Err(_) => counters.errors.add(1),
-        }
-        Ok(match leased? {
-            Leased::Hit(meta) => {
-                let life = Life::told(meta, &lowest.tier, asked);
-                read::fill(above, tokens, right, (key, value, meta.flags, life));
-                Leased::Hit(shown(meta))
-            }
+        Ok(match self.lease_lowest(key, value, time, early)? {
+            Leased::Hit(meta) => Leased::Hit(shown(meta)),
             Leased::Load { token, stale } => Leased::Load { token, stale: stale.map(shown) },
             Leased::Wait { stale } => Leased::Wait { stale: stale.map(shown) },
         })
@@ -85,6 +72,40 @@ impl Leases for TiersSession {
 }
 
 impl TiersSession {
+    /// Asks the lowest tier for a value or for a lease, and fills its hit in above. The metadata are as that tier tells them.
+    pub(crate) fn lease_lowest(
+        &mut self,
+        key: &[u8],
+        value: &mut Vec<u8>,
+        time: Duration,
+        early: Duration,
+    ) -> Result<Leased> {
+        let (lowest, above, tokens) = write::apart(&mut self.stack);
+        let (right, asked) = (Right::of_reader(above, tokens, key), Instant::now());
+        let leased = of(lowest)?.get_or_lease_early(key, value, time, early);
+        count(lowest, &leased);
+        if let Ok(Leased::Hit(meta)) = leased {
+            let life = Life::told(meta, &lowest.tier, asked);
+            read::fill(above, tokens, right, (key, value, meta.flags, life));
+        }
+        leased
+    }
+
+    /// The same for many keys: for each its value, and the answer.
+    pub(crate) fn lease_lowest_many(
+        &mut self,
+        keys: &[&[u8]],
+        time: Duration,
+        early: Duration,
+    ) -> Vec<(Vec<u8>, Result<Leased>)> {
+        let mut ask = |key: &&[u8]| {
+            let mut value = Vec::new();
+            let leased = self.lease_lowest(key, &mut value, time, early);
+            (value, leased)
+        };
+        keys.iter().map(&mut ask).collect()
+    }
+
     /// The time for which an entry is kept as stale: no longer than its TTL, without the time of grace. An entry that is over
     /// is removed, because nobody finds it any more.
     fn time_to_keep(&mut self, key: &[u8], keep: Option<Duration>) -> Result<Option<Duration>> {
@@ -103,6 +124,15 @@ impl TiersSession {
 
 fn lowest(stack: &mut Stack) -> Result<&mut TierSession> {
     stack.tiers.last_mut().ok_or_else(none)
+}
+
+fn count(lowest: &TierSession, leased: &Result<Leased>) {
+    let counters = &lowest.counters;
+    match leased {
+        Ok(Leased::Hit(_)) => counters.hits.add(1),
+        Ok(_) => counters.misses.add(1),
+        Err(_) => counters.errors.add(1),
+    }
 }
 
 /// The leases of a tier, which its capabilities promise.

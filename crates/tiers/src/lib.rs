@@ -26,6 +26,7 @@ mod engine;
 mod fence;
 mod jitter;
 mod leases;
+mod load;
 mod lookup;
 mod read;
 mod rules;
@@ -38,6 +39,7 @@ mod write;
 
 pub use config::{Cap, Config, OnError};
 pub use engine::ENGINE;
+pub use load::{Answer, Answered, Give, LoadOptions, Loaded, LoaderOfMany, Origin};
 pub use lookup::{Found, Lookup};
 pub use session::TiersSession;
 pub use tiers::Tiers;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use larder_store::{Error, Meta, Remaining, SetOptions};
 
 use crate::config::{Config, OnError};
+use crate::jitter::Share;
 
 /// The rules of a stack.
 #[derive(Debug, Clone, Copy)]
@@ -12,12 +13,14 @@ pub(crate) struct Rules {
     /// The time for which an entry is kept after its TTL. A tier keeps an entry for its TTL and this, so an entry with no
     /// more than this left is over.
     pub(crate) grace: Duration,
+    /// The share of a TTL that is taken away at random.
+    pub(crate) jitter: Share,
     on_error: OnError,
 }
 
 impl Rules {
     pub(crate) fn new(config: &Config) -> Self {
-        Self { grace: config.grace.0, on_error: config.on_error }
+        Self { grace: config.grace.0, jitter: Share(config.jitter), on_error: config.on_error }
     }
 
     /// The time for which the tiers keep an entry with this TTL. A TTL of zero has passed at once, and leaves nothing.

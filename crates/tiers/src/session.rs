@@ -9,6 +9,8 @@ use larder_store::{
     SetOptions, SetOutcome,
 };
 
+use crate::jitter::Jitter;
+use crate::load::Loads;
 use crate::lookup::Lookup;
 use crate::read::Batch;
 use crate::rules::Rules;
@@ -30,7 +32,9 @@ pub(crate) struct Stack {
 /// One thread's handle on a stack: a [`Session`], which can also tell the tier that answered.
 pub struct TiersSession {
     pub(crate) stack: Stack,
-    batch: Batch,
+    pub(crate) batch: Batch,
+    pub(crate) loads: Arc<Loads>,
+    pub(crate) jitter: Jitter,
 }
 
 impl TiersSession {
@@ -39,11 +43,13 @@ impl TiersSession {
         tokens: &Arc<Tokens>,
         capabilities: Capabilities,
         rules: Rules,
+        loads: &Arc<Loads>,
     ) -> Result<Self> {
         let tiers = tiers.iter().map(TierSession::open).collect::<Result<_>>()?;
         let aside = Vec::new();
         let stack = Stack { tiers, tokens: Arc::clone(tokens), capabilities, rules, aside };
-        Ok(Self { stack, batch: Batch::default() })
+        let (loads, jitter) = (Arc::clone(loads), Jitter::default());
+        Ok(Self { stack, batch: Batch::default(), loads, jitter })
     }
 }
 

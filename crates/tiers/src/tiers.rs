@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use larder_store::{Capabilities, Ownership, Result, Session, Stats, Store, StoreInfo, TierStats};
+use larder_store::{
+    Capabilities, Counter, Ownership, Result, Session, Stats, Store, StoreInfo, TierStats,
+};
 
 use crate::SCHEME;
 use crate::capabilities::{check, combined, share};
 use crate::config::Config;
+use crate::load::Loads;
 use crate::rules::Rules;
 use crate::session::TiersSession;
 use crate::tier::Tier;
@@ -22,6 +25,7 @@ pub struct Tiers {
     /// The tiers, the nearest first.
     levels: Vec<Arc<Tier>>,
     tokens: Arc<Tokens>,
+    loads: Arc<Loads>,
     /// The open namespaces, because all stores of one share its tokens.
     namespaces: Mutex<BTreeMap<String, Weak<Self>>>,
 }
@@ -65,6 +69,7 @@ impl Tiers {
             capabilities,
             levels: stores.into_iter().enumerate().map(tier).collect(),
             tokens: Arc::default(),
+            loads: Arc::default(),
             namespaces: Mutex::default(),
         })
     }
@@ -72,7 +77,7 @@ impl Tiers {
     /// A handle for one thread, with all that a stack can do.
     pub fn open_session(&self) -> Result<TiersSession> {
         let rules = Rules::new(&self.config);
-        TiersSession::open(&self.levels, &self.tokens, self.capabilities, rules)
+        TiersSession::open(&self.levels, &self.tokens, self.capabilities, rules, &self.loads)
     }
 }
 
@@ -126,6 +131,7 @@ impl Store for Tiers {
             capabilities: Capabilities { namespaces: false, ..self.capabilities },
             levels: levels?,
             tokens: Arc::default(),
+            loads: Arc::default(),
             namespaces: Mutex::default(),
         });
         namespaces.retain(|_, open| open.strong_count() > 0);
@@ -167,6 +173,10 @@ impl Store for Tiers {
                 (sum(|stats| stats.connections), sum(|stats| stats.requests_sent));
         }
         Ok(stats)
+    }
+
+    fn counters(&self) -> Result<Vec<Counter>> {
+        Ok(self.loads.counters())
     }
 
     fn external_stats(&self) -> Result<Vec<Stats>> {

@@ -40,7 +40,7 @@ struct Stripe {
 }
 
 /// The state of a key's writes at a moment.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Token {
     stripe: usize,
     count: u64,
@@ -66,6 +66,12 @@ impl Tokens {
     pub(crate) fn begin(&self, key: &[u8]) -> Token {
         let stripe = stripe_of(key);
         Token { stripe, count: self.stripes[stripe].invalidate() }
+    }
+
+    /// The token of a writer in place of a reader's, if that still holds. All other tokens of this key become void.
+    pub(crate) fn begin_if(&self, reader: Token) -> Option<Token> {
+        let count = self.stripes[reader.stripe].invalidate();
+        (count == reader.count + 1).then_some(Token { count, ..reader })
     }
 
     /// Makes all other tokens of the key void again, between one tier and the next. This token stays if no other
@@ -124,6 +130,9 @@ mod tests {
         let during = tokens.of(b"k");
         tokens.go_on(&mut writer);
         assert!(tokens.hold(during).is_none() && tokens.hold(writer).is_some());
+        assert!(tokens.begin_if(during).is_none(), "no writer begins under a void token");
+        let reader = tokens.of(b"k");
+        assert!(tokens.begin_if(reader).is_some_and(|writer| tokens.hold(writer).is_some()));
         let after = tokens.of(b"k");
         tokens.invalidate_all();
         assert!(tokens.hold(after).is_none());

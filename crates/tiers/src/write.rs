@@ -63,8 +63,31 @@ pub(crate) fn store(
     operation: impl FnOnce(&mut TierSession) -> Result<SetOutcome>,
 ) -> Result<SetOutcome> {
     check(&stack.capabilities, &put.options)?;
-    let (lowest, above, tokens) = apart(stack);
+    let (_, above, tokens) = apart(stack);
     let right = Right::of_writer(above, tokens, put.key);
+    store_as(stack, put, right, operation)
+}
+
+/// Stores a value that was loaded under a reader's right, unless the key has been changed since.
+///
+/// Between this look and the write a change of another process may come. Leases of the lowest tier have no such gap.
+pub(crate) fn store_under(stack: &mut Stack, put: &Put<'_>, right: Right) -> Result<SetOutcome> {
+    check(&stack.capabilities, &put.options)?;
+    let (_, above, tokens) = apart(stack);
+    let Some(right) = right.confirm(above, tokens, put.key) else {
+        return Ok(SetOutcome::NotStored);
+    };
+    let set = |lowest: &mut TierSession| lowest.session.set(put.key, put.value, &put.options);
+    store_as(stack, put, right, set)
+}
+
+fn store_as(
+    stack: &mut Stack,
+    put: &Put<'_>,
+    right: Right,
+    operation: impl FnOnce(&mut TierSession) -> Result<SetOutcome>,
+) -> Result<SetOutcome> {
+    let (lowest, above, tokens) = apart(stack);
     // The life begins before the write to the lowest tier, so that the time of that write counts.
     let life = Life::begin(put.options.ttl);
     let outcome = operation(lowest);
@@ -253,7 +276,7 @@ pub(crate) fn lowest_then_drop<T>(
 }
 
 /// The lowest tier, those above it, and the tokens.
-fn apart(stack: &mut Stack) -> (&mut TierSession, &mut [TierSession], &Tokens) {
+pub(crate) fn apart(stack: &mut Stack) -> (&mut TierSession, &mut [TierSession], &Tokens) {
     let (lowest, above) = stack.tiers.split_last_mut().expect("a stack has at least two tiers");
     (lowest, above, &stack.tokens)
 }

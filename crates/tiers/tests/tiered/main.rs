@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
 mod grace;
+mod load;
 mod meanwhile;
 mod model;
 mod shared;

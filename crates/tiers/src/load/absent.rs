@@ -1,0 +1,51 @@
+//! Keys for which a loader has found that there is no value.
+//!
+//! They have a room of their own, so that they take no entry's place. Each is remembered for a time, and only while nobody
+//! has changed the key: the table keeps the right to store the key as of the moment before it was loaded.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::fence::Right;
+
+/// The most keys that are remembered at once.
+const ROOM: usize = 1 << 14;
+
+/// The absent keys of a stack, by their hashes. The hash has a secret, so nobody can choose keys that share one.
+#[derive(Debug, Default)]
+pub(crate) struct Absent {
+    keys: Mutex<HashMap<u64, (Instant, Right)>>,
+    hasher: RandomState,
+}
+
+impl Absent {
+    /// Remembers that a key is absent, as of the moment when `right` was taken.
+    pub(crate) fn note(&self, key: &[u8], time: Duration, right: Right) {
+        if time.is_zero() {
+            return;
+        }
+        let now = Instant::now();
+        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        if keys.len() >= ROOM {
+            keys.retain(|_, (end, _)| *end > now);
+        }
+        if keys.len() >= ROOM {
+            keys.clear();
+        }
+        keys.insert(self.hasher.hash_one(key), (now + time, right));
+    }
+
+    /// Whether a key is known to be absent. `right` is taken now.
+    pub(crate) fn has(&self, key: &[u8], right: Right) -> bool {
+        let keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let noted = keys.get(&self.hasher.hash_one(key));
+        noted.is_some_and(|(end, then)| then.is_same(right) && *end > Instant::now())
+    }
+
+    /// Whether any key is remembered: if not, a reader need not ask for its right.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+}

@@ -1,0 +1,380 @@
+//! Reads that load what is absent: of all who miss a key at once, one loads it.
+//!
+//! Within a process one caller leads ([`flight`]). Over processes and hosts the lowest tier's leases choose one loader. So a
+//! loaded value is stored only if nobody has changed the key since its load began. Where the lowest tier has no leases, the
+//! tokens of the stack fence its fills, within this process and for the processes that share the nearest tier.
+//!
+//! A value whose TTL is over, and that is kept for the time of grace, is loaded anew by one caller. The others get the
+//! older value meanwhile; so does the caller whose loader fails.
+
+mod absent;
+mod counts;
+mod flight;
+mod many;
+
+pub use self::many::{Answered, Give, LoaderOfMany};
+
+use std::mem::swap;
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use larder_store::{Error, Leased, Leases, Meta, Put, SetOptions, SetOutcome, Token};
+
+pub(crate) use self::absent::Absent;
+pub(crate) use self::counts::{Loads, Of};
+pub(crate) use self::flight::Flights;
+use self::flight::{End, Lead, Place};
+use crate::fence::Right;
+use crate::read::{self, Seen, told};
+use crate::rules::is_fault;
+use crate::session::TiersSession;
+use crate::tier::Life;
+use crate::write;
+
+/// The first pause between two looks at a key that another host loads, and the longest.
+const PAUSES: [Duration; 2] = [Duration::from_micros(500), Duration::from_millis(50)];
+
+/// The settings of a read that loads what is absent.
+#[derive(Debug, Clone, Copy)]
+pub struct LoadOptions {
+    /// The TTL of a loaded value; `None` is for ever. The stack's jitter shortens it at random.
+    pub ttl: Option<Duration>,
+    /// The flags of a loaded value.
+    pub flags: u32,
+    /// The longest time to wait while another caller loads the key. After that this caller loads it too, and stores
+    /// nothing.
+    pub wait: Duration,
+    /// The time after which another host or process is told to load, if this one has not ended.
+    pub lease: Duration,
+    /// Loads a value before its TTL is over, at random, and the sooner the longer loads take: the factor of the mean time of
+    /// a load. 0 is never, 1 is usual. (Vattani and others, "Optimal Probabilistic Cache Stampede Prevention", 2015.)
+    pub early: f64,
+    /// The time for which this stack remembers that there is no value; zero remembers nothing.
+    pub absent: Duration,
+}
+
+impl Default for LoadOptions {
+    fn default() -> Self {
+        Self {
+            ttl: None,
+            flags: 0,
+            wait: Duration::from_secs(5),
+            lease: Duration::from_secs(10),
+            early: 0.0,
+            absent: Duration::ZERO,
+        }
+    }
+}
+
+/// The result of a loader that has not failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loaded {
+    /// The value is in the buffer.
+    Value,
+    /// The value is in the buffer, with a TTL of its own.
+    ValueFor(Option<Duration>),
+    /// The value is in the buffer, and must not be stored.
+    Uncached,
+    /// There is no value.
+    Absent,
+}
+
+/// The answer to a read that loads what is absent, beside the value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answer {
+    /// From where the value is.
+    pub origin: Origin,
+    /// The value is out of date: another caller loads it now, or loading it has failed.
+    pub stale: bool,
+    /// The value's flags.
+    pub flags: u32,
+}
+
+/// The origin of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// The tier of this number: 1 is the nearest.
+    Tier(usize),
+    /// This caller's loader.
+    Loader,
+}
+
+/// One read that may load.
+struct Ask<'a> {
+    key: &'a [u8],
+    options: &'a LoadOptions,
+    /// An entry with no more than this left is loaded anew.
+    early: Duration,
+    deadline: Instant,
+}
+
+/// The right under which a value is loaded.
+enum Under {
+    /// A lease of the lowest tier.
+    Lease(Token),
+    /// No lease: the lowest tier has none.
+    Right,
+    /// The lowest tier fails: only the tiers above can be filled.
+    AboveOnly,
+    /// Nothing is stored.
+    Nothing,
+}
+
+impl TiersSession {
+    /// Copies the value under `key` into `value`, and has `loader` make it where it is absent or over. `None` where the loader
+    /// says that there is none.
+    ///
+    /// Of all callers in all processes and hosts that share the lowest tier, one loads. The others wait for it, at most for
+    /// [`LoadOptions::wait`], or get an older value. The loader runs in this thread, and gets an empty buffer.
+    ///
+    /// # Errors
+    ///
+    /// The loader's error, where there is no older value. An error of the stack only where the request cannot be carried
+    /// out, as with a key that is too long. Where a tier fails, the value is loaded.
+    pub fn get_or_load<E: From<Error>>(
+        &mut self,
+        key: &[u8],
+        value: &mut Vec<u8>,
+        options: &LoadOptions,
+        loader: impl FnOnce(&mut Vec<u8>) -> Result<Loaded, E>,
+    ) -> Result<Option<Answer>, E> {
+        let begun = Instant::now();
+        let early = self.stack.rules.grace + self.draw_early(options);
+        let ask = Ask { key, options, early, deadline: begun + options.wait };
+        let loads = Arc::clone(&self.loads);
+        let mut has_followed = false;
+        loop {
+            let seen = self.look_before_loading(&ask, value)?;
+            if let Some(found) = seen.found {
+                return Ok(Some(self.of_tier(found.tier, found.meta, false)));
+            }
+            if self.is_absent(key) {
+                loads.count(Of::AbsentHits);
+                return Ok(None);
+            }
+            // A caller with an older value does not wait.
+            let has_older = seen.failed && seen.aside.is_some();
+            let until = if has_older { begun } else { ask.deadline };
+            let lead = match loads.flights.board(key, until) {
+                Place::Leads(lead) => Some(lead),
+                Place::Followed(end) => {
+                    loads.count(Of::Waits);
+                    match end {
+                        // A value that is not found then was too large, or was dropped: this caller goes on alone.
+                        End::Stored if has_followed => None,
+                        End::Stored | End::Failed if Instant::now() < ask.deadline => {
+                            has_followed |= end == End::Stored;
+                            continue;
+                        }
+                        _ => None,
+                    }
+                }
+                Place::Refreshing | Place::Late if has_older => {
+                    loads.count(Of::StaleHits);
+                    return Ok(self.take_aside(&seen, value));
+                }
+                Place::Refreshing | Place::Late => None,
+            };
+            return self.ask_lowest(&ask, value, &seen, lead, loader);
+        }
+    }
+
+    /// Looks in the tiers that are asked before a lease is: all but the lowest, or all where that has no leases.
+    fn look_before_loading(&mut self, ask: &Ask<'_>, value: &mut Vec<u8>) -> Result<Seen, Error> {
+        let all = self.stack.tiers.len();
+        let levels = if self.stack.capabilities.leases { all - 1 } else { all };
+        let mut seen = read::look(&mut self.stack, levels, ask.key, value, ask.early)?;
+        if let Some(found) = seen.found.filter(|found| seen.is_over || found.meta.stale) {
+            // The lowest tier has an older value: it is set aside.
+            swap(value, &mut self.stack.aside);
+            value.clear();
+            seen = Seen { found: None, aside: Some(found), failed: true, ..seen };
+        }
+        Ok(seen)
+    }
+
+    /// Asks the lowest tier for the value or for a lease, until there is either.
+    fn ask_lowest<E: From<Error>>(
+        &mut self,
+        ask: &Ask<'_>,
+        value: &mut Vec<u8>,
+        seen: &Seen,
+        lead: Option<Lead<'_>>,
+        loader: impl FnOnce(&mut Vec<u8>) -> Result<Loaded, E>,
+    ) -> Result<Option<Answer>, E> {
+        let lowest = self.stack.tiers.len();
+        if !self.stack.capabilities.leases {
+            let aside = self.take_aside(seen, value);
+            return self.load(ask, value, (Under::Right, aside), lead, loader);
+        }
+        let [mut pause, longest] = PAUSES;
+        loop {
+            match self.lease_lowest(ask.key, value, ask.options.lease, ask.early) {
+                Ok(Leased::Hit(meta)) => {
+                    if let Some(lead) = lead {
+                        lead.end(End::Stored);
+                    }
+                    return Ok(Some(self.of_tier(lowest, meta, false)));
+                }
+                Ok(Leased::Load { token, stale }) => {
+                    if let Some(lead) = lead.as_ref().filter(|_| stale.is_some()) {
+                        lead.refreshes();
+                    }
+                    let answer = stale.map(|meta| self.of_tier(lowest, meta, true));
+                    return self.load(ask, value, (Under::Lease(token), answer), lead, loader);
+                }
+                Ok(Leased::Wait { stale: Some(meta) }) => {
+                    if let Some(lead) = &lead {
+                        lead.refreshes();
+                    }
+                    self.loads.count(Of::StaleHits);
+                    return Ok(Some(self.of_tier(lowest, meta, true)));
+                }
+                Ok(Leased::Wait { stale: None }) => {
+                    self.loads.count(Of::Waits);
+                    let left = ask.deadline.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        return self.load(ask, value, (Under::Nothing, None), lead, loader);
+                    }
+                    sleep(pause.min(left));
+                    pause = longest.min(2 * pause);
+                }
+                Err(error) if is_fault(&error) => {
+                    let failed = Seen { failed: true, aside: seen.aside, ..Seen::default() };
+                    let aside = self.take_aside(&failed, value);
+                    return self.load(ask, value, (Under::AboveOnly, aside), lead, loader);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Loads the value and stores it. The buffer has an older value where `older` tells of one.
+    fn load<E: From<Error>>(
+        &mut self,
+        ask: &Ask<'_>,
+        value: &mut Vec<u8>,
+        (under, older): (Under, Option<Answer>),
+        lead: Option<Lead<'_>>,
+        loader: impl FnOnce(&mut Vec<u8>) -> Result<Loaded, E>,
+    ) -> Result<Option<Answer>, E> {
+        let (mut loaded, begun) = (Vec::new(), Instant::now());
+        let right = self.right(ask.key);
+        self.loads.count(Of::Loads);
+        let made = loader(&mut loaded);
+        self.loads.took(begun.elapsed());
+        let end = match &made {
+            Ok(Loaded::Value) => self.keep(ask, &loaded, ask.options.ttl, &under, right),
+            Ok(Loaded::ValueFor(ttl)) => self.keep(ask, &loaded, *ttl, &under, right),
+            Ok(Loaded::Absent) if !ask.options.absent.is_zero() => {
+                self.loads.absent.note(ask.key, ask.options.absent, right);
+                End::Stored
+            }
+            Ok(_) => End::NotStored,
+            Err(_) => End::Failed,
+        };
+        if let Under::Lease(token) = &under
+            && !matches!(made, Ok(Loaded::Value | Loaded::ValueFor(_)))
+        {
+            // If this fails, the lease ends with its time.
+            let _ = self.release(ask.key, token);
+        }
+        if let Some(lead) = lead {
+            lead.end(end);
+        }
+        match made {
+            Ok(Loaded::Absent) => {
+                value.clear();
+                Ok(None)
+            }
+            Ok(_) => {
+                swap(value, &mut loaded);
+                let flags = ask.options.flags;
+                Ok(Some(Answer { origin: Origin::Loader, stale: false, flags }))
+            }
+            Err(error) => {
+                self.loads.count(Of::LoadErrors);
+                let Some(older) = older else { return Err(error) };
+                self.loads.count(Of::StaleHits);
+                Ok(Some(older))
+            }
+        }
+    }
+
+    /// Stores a loaded value, unless the key has been changed since its load began.
+    fn keep(
+        &mut self,
+        ask: &Ask<'_>,
+        loaded: &[u8],
+        ttl: Option<Duration>,
+        under: &Under,
+        right: Right,
+    ) -> End {
+        let options = self.load_options(ask.options, ttl);
+        let stored = match under {
+            Under::Lease(token) => self.fill(ask.key, loaded, &options, token),
+            Under::Right => {
+                let options = self.stack.rules.kept_options(&options);
+                let put = Put { key: ask.key, value: loaded, options };
+                write::store_under(&mut self.stack, &put, right)
+            }
+            Under::AboveOnly => {
+                let kept = self.stack.rules.kept(options.ttl);
+                let entry = (ask.key, loaded, options.flags, Life::begin(kept));
+                let (_, above, tokens) = write::apart(&mut self.stack);
+                read::fill(above, tokens, right, entry);
+                return End::Stored;
+            }
+            Under::Nothing => return End::NotStored,
+        };
+        if stored.is_ok_and(SetOutcome::is_stored) {
+            return End::Stored;
+        }
+        self.loads.count(Of::RefusedFills);
+        End::NotStored
+    }
+
+    /// The options of a loaded value: its TTL is shortened at random.
+    fn load_options(&mut self, options: &LoadOptions, ttl: Option<Duration>) -> SetOptions {
+        let share = self.stack.rules.jitter;
+        let ttl = ttl.map(|ttl| self.jitter.shorten(ttl, share));
+        SetOptions { ttl, flags: options.flags, ..SetOptions::default() }
+    }
+
+    /// The older value of an upper tier, which is copied to the buffer, where the lowest tier fails or has no leases.
+    fn take_aside(&mut self, seen: &Seen, value: &mut Vec<u8>) -> Option<Answer> {
+        let aside = seen.aside.filter(|_| seen.failed)?;
+        swap(value, &mut self.stack.aside);
+        Some(self.of_tier(aside.tier, aside.meta, true))
+    }
+
+    fn of_tier(&self, tier: usize, meta: Meta, is_over: bool) -> Answer {
+        let shown = told(meta, is_over, &self.stack.rules, &self.stack.capabilities);
+        Answer { origin: Origin::Tier(tier), stale: shown.stale, flags: shown.flags }
+    }
+
+    /// The right to store a key, as of now.
+    fn right(&mut self, key: &[u8]) -> Right {
+        let (_, above, tokens) = write::apart(&mut self.stack);
+        Right::of_reader(above, tokens, key)
+    }
+
+    fn is_absent(&mut self, key: &[u8]) -> bool {
+        !self.loads.absent.is_empty() && {
+            let right = self.right(key);
+            self.loads.absent.has(key, right)
+        }
+    }
+
+    /// The time before the end of a TTL from which on this read loads.
+    fn draw_early(&mut self, options: &LoadOptions) -> Duration {
+        if options.early <= 0.0 {
+            return Duration::ZERO;
+        }
+        // The draw is not 0, whose logarithm is infinite.
+        let spread = -(1.0 - self.jitter.draw()).ln();
+        let early = self.loads.mean().as_secs_f64() * options.early * spread;
+        Duration::try_from_secs_f64(early).unwrap_or_default()
+    }
+}

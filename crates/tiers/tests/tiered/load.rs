@@ -1,0 +1,375 @@
+//! Reads that load what is absent.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use larder_store::{Error, Result, Session, Span, Store};
+use larder_tiers::{Answer, Config, LoadOptions, Loaded, Origin, Tiers, TiersSession};
+
+use super::spy::spy;
+use super::{get, open, set, value};
+
+const HOUR: Duration = Duration::from_hours(1);
+
+/// A stack of these stores with an hour of grace.
+fn stack(urls: &[&str]) -> Tiers {
+    let config = Config { grace: Span(HOUR), ..Config::default() };
+    Tiers::new(urls.iter().map(|url| open(url)).collect(), &config).unwrap()
+}
+
+/// One that lasts longer than a test.
+fn options() -> LoadOptions {
+    LoadOptions { ttl: Some(HOUR), wait: HOUR, lease: HOUR, ..LoadOptions::default() }
+}
+
+fn load(
+    session: &mut TiersSession,
+    options: &LoadOptions,
+    loader: impl FnOnce(&mut Vec<u8>) -> Result<Loaded>,
+) -> Result<Option<(Vec<u8>, Answer)>> {
+    let mut value = b"left from before".to_vec();
+    let answer = session.get_or_load(b"k", &mut value, options, loader)?;
+    assert!(answer.is_some() || value.is_empty(), "an absent key leaves {value:?}");
+    Ok(answer.map(|answer| (value, answer)))
+}
+
+/// A loader of a value.
+fn gives(bytes: &'static [u8]) -> impl FnOnce(&mut Vec<u8>) -> Result<Loaded> {
+    move |value| {
+        assert!(value.is_empty(), "a loader gets an empty buffer");
+        value.extend_from_slice(bytes);
+        Ok(Loaded::Value)
+    }
+}
+
+/// A loader that must not run.
+fn never(_: &mut Vec<u8>) -> Result<Loaded> {
+    panic!("the value is loaded once more")
+}
+
+fn fails(_: &mut Vec<u8>) -> Result<Loaded> {
+    Err(failure())
+}
+
+fn failure() -> Error {
+    Error::Unavailable { engine: "loader", what: "the origin is down".into(), source: None }
+}
+
+fn origin(loaded: Option<(Vec<u8>, Answer)>) -> (Vec<u8>, Origin, bool) {
+    let (value, answer) = loaded.unwrap();
+    (value, answer.origin, answer.stale)
+}
+
+fn counter(store: &Tiers, name: &str) -> u64 {
+    store.counters().unwrap().iter().find(|counter| counter.name == name).unwrap().value
+}
+
+/// Stacks whose lowest tier has leases, and one whose lowest has none.
+fn stacks(test: &str) -> [(Tiers, bool); 3] {
+    let [near, spied] = [1, 2].map(|level| format!("spy:/load-{test}/{level}"));
+    [
+        (stack(&["memory:", "memory:"]), true),
+        (stack(&[&near, "memory:"]), true),
+        (stack(&["memory:", &spied]), false),
+    ]
+}
+
+#[test]
+fn an_absent_key_is_loaded_once_and_the_tier_that_answers_is_told() {
+    for (store, _) in stacks("once") {
+        let mut session = store.open_session().unwrap();
+        session.delete(b"k").unwrap();
+        let first = load(&mut session, &options(), gives(b"value")).unwrap();
+        assert_eq!(origin(first), (b"value".to_vec(), Origin::Loader, false));
+        let next = load(&mut session, &options(), never).unwrap();
+        assert_eq!(origin(next), (b"value".to_vec(), Origin::Tier(1), false));
+        assert_eq!(get(&mut session, "k"), Some(b"value".to_vec()));
+        assert_eq!((counter(&store, "loads"), counter(&store, "refused_loads")), (1, 0));
+    }
+}
+
+#[test]
+fn of_many_threads_one_loads() {
+    for (store, _) in stacks("threads") {
+        store.session().unwrap().delete(b"k").unwrap();
+        let (loads, start) = (AtomicUsize::new(0), Barrier::new(16));
+        thread::scope(|scope| {
+            for _ in 0..16 {
+                scope.spawn(|| {
+                    let mut session = store.open_session().unwrap();
+                    start.wait();
+                    let loaded = load(&mut session, &options(), |value| {
+                        loads.fetch_add(1, Ordering::SeqCst);
+                        // The others come meanwhile.
+                        thread::sleep(Duration::from_millis(30));
+                        value.extend_from_slice(b"value");
+                        Ok(Loaded::Value)
+                    });
+                    assert_eq!(loaded.unwrap().unwrap().0, b"value");
+                });
+            }
+        });
+        assert_eq!(loads.into_inner(), 1);
+    }
+}
+
+#[test]
+fn of_two_stacks_over_one_lowest_tier_one_loads() {
+    let lowest = open("memory:");
+    let stack = || Tiers::new(vec![open("memory:"), Arc::clone(&lowest)], &Config::default());
+    let (one, two) = (stack().unwrap(), stack().unwrap());
+    let (begun, wait) = mpsc::channel();
+    thread::scope(|scope| {
+        let one = &one;
+        scope.spawn(move || {
+            let loaded = load(&mut one.open_session().unwrap(), &options(), |value| {
+                begun.send(()).unwrap();
+                thread::sleep(Duration::from_millis(30));
+                value.extend_from_slice(b"value");
+                Ok(Loaded::Value)
+            });
+            assert_eq!(loaded.unwrap().unwrap().1.origin, Origin::Loader);
+        });
+        wait.recv().unwrap();
+        let loaded = load(&mut two.open_session().unwrap(), &options(), never).unwrap();
+        assert_eq!(origin(loaded), (b"value".to_vec(), Origin::Tier(2), false));
+    });
+}
+
+#[test]
+fn while_one_loads_a_value_that_is_over_the_others_get_the_older_one() {
+    for (store, _) in stacks("older") {
+        let mut session = store.open_session().unwrap();
+        make_over(&store);
+        let loaded = load(&mut session, &options(), |value| {
+            thread::scope(|scope| {
+                let other =
+                    scope.spawn(|| load(&mut store.open_session().unwrap(), &options(), never));
+                let (older, answer) = other.join().unwrap().unwrap().unwrap();
+                assert!(answer.stale && older == b"old", "{answer:?}");
+            });
+            value.extend_from_slice(b"new");
+            Ok(Loaded::Value)
+        });
+        assert_eq!(origin(loaded.unwrap()), (b"new".to_vec(), Origin::Loader, false));
+        assert_eq!(get(&mut session, "k"), Some(b"new".to_vec()));
+    }
+}
+
+/// Leaves an entry in the lowest tier whose TTL is over.
+fn make_over(store: &Tiers) {
+    let mut session = store.open_session().unwrap();
+    session.delete(b"k").unwrap();
+    // The time of grace is an hour: an entry with a TTL of a moment is over soon.
+    set(&mut session, "k", b"old", Some(Duration::from_millis(1)));
+    while get(&mut session, "k").is_some() {
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn a_failed_load_is_its_error_or_the_older_value_and_the_next_caller_loads() {
+    for (store, _) in stacks("fails") {
+        let mut session = store.open_session().unwrap();
+        session.delete(b"k").unwrap();
+        assert!(load(&mut session, &options(), fails).is_err());
+        let next = load(&mut session, &options(), gives(b"value")).unwrap();
+        assert_eq!(origin(next).1, Origin::Loader);
+        make_over(&store);
+        let (older, from, stale) = origin(load(&mut session, &options(), fails).unwrap());
+        assert!(stale && older == b"old" && from != Origin::Loader);
+        let next = load(&mut session, &options(), gives(b"new")).unwrap();
+        assert_eq!(origin(next), (b"new".to_vec(), Origin::Loader, false));
+        assert_eq!(counter(&store, "load_errors"), 2);
+    }
+}
+
+#[test]
+fn a_value_that_was_loaded_before_a_delete_or_a_set_is_not_stored_after_it() {
+    for (store, _) in stacks("fenced") {
+        let mut other = store.session().unwrap();
+        let mut session = store.open_session().unwrap();
+        for write in ["delete", "set"] {
+            other.delete(b"k").unwrap();
+            let loaded = load(&mut session, &options(), |value| {
+                value.extend_from_slice(b"old");
+                match write {
+                    "delete" => drop(other.delete(b"k").unwrap()),
+                    _ => set(&mut *other, "k", b"new", None),
+                }
+                Ok(Loaded::Value)
+            });
+            assert_eq!(loaded.unwrap().unwrap().0, b"old");
+            let left = (write == "set").then(|| b"new".to_vec());
+            assert_eq!(get(&mut *store.session().unwrap(), "k"), left, "after a {write}");
+        }
+        assert_eq!(counter(&store, "refused_loads"), 2);
+    }
+}
+
+#[test]
+fn a_loader_may_decline_to_store_or_say_that_there_is_no_value() {
+    let remembers = LoadOptions { absent: HOUR, ..options() };
+    for (store, _) in stacks("declines") {
+        let mut session = store.open_session().unwrap();
+        session.delete(b"k").unwrap();
+        let uncached = |value: &mut Vec<u8>| {
+            value.extend_from_slice(b"for you");
+            Ok(Loaded::Uncached)
+        };
+        for _ in 0..2 {
+            let loaded = load(&mut session, &options(), uncached).unwrap();
+            assert_eq!(origin(loaded).0, b"for you");
+        }
+        for _ in 0..2 {
+            assert!(load(&mut session, &options(), |_| Ok(Loaded::Absent)).unwrap().is_none());
+        }
+        assert_eq!(counter(&store, "loads"), 4);
+        assert!(load(&mut session, &remembers, |_| Ok(Loaded::Absent)).unwrap().is_none());
+        let mut other = store.open_session().unwrap();
+        assert!(load(&mut other, &remembers, never).unwrap().is_none());
+        assert_eq!(counter(&store, "absent_hits"), 1);
+        // Any write of the key ends it.
+        set(&mut other, "k", b"new", None);
+        let loaded = load(&mut session, &remembers, never).unwrap();
+        assert_eq!(origin(loaded).0, b"new");
+        other.delete(b"k").unwrap();
+        let loaded = load(&mut session, &remembers, gives(b"value")).unwrap();
+        assert_eq!(origin(loaded).1, Origin::Loader);
+    }
+}
+
+#[test]
+fn where_the_lowest_tier_fails_values_are_loaded_and_kept_above() {
+    let store = stack(&["memory:", "spy:/load-dead/2"]);
+    let (mut session, lowest) = (store.open_session().unwrap(), spy("/load-dead/2"));
+    lowest.fail(true);
+    let loaded = load(&mut session, &options(), gives(b"value")).unwrap();
+    assert_eq!(origin(loaded).1, Origin::Loader);
+    lowest.fail(false);
+    assert_eq!(value(&lowest, "k"), None);
+}
+
+#[test]
+fn a_caller_that_has_waited_long_enough_loads_too_and_stores_nothing() {
+    let impatient = LoadOptions { wait: Duration::from_millis(20), ..options() };
+    for (store, has_leases) in stacks("late") {
+        let mut session = store.open_session().unwrap();
+        session.delete(b"k").unwrap();
+        let loaded = load(&mut session, &options(), |value| {
+            let mut other = store.open_session().unwrap();
+            let late = load(&mut other, &impatient, gives(b"late")).unwrap();
+            assert_eq!(origin(late), (b"late".to_vec(), Origin::Loader, false));
+            if has_leases {
+                assert_eq!(get(&mut other, "k"), None, "it is not stored");
+            }
+            value.extend_from_slice(b"value");
+            Ok(Loaded::Value)
+        });
+        assert_eq!(loaded.unwrap().unwrap().0, b"value");
+    }
+}
+
+#[test]
+fn of_many_keys_the_missing_ones_are_loaded_in_one_call() {
+    for (store, _) in stacks("many") {
+        let mut session = store.open_session().unwrap();
+        for key in ["a", "b", "c", "d"] {
+            session.delete(key.as_bytes()).unwrap();
+        }
+        set(&mut session, "b", b"B", None);
+        let keys: [&[u8]; 4] = [b"a", b"b", b"c", b"d"];
+        let (mut hits, mut calls) = (Vec::new(), Vec::new());
+        session
+            .get_or_load_many::<Error>(
+                &keys,
+                &options(),
+                &mut |i, value, answer| hits.push((i, value.to_vec(), answer.origin)),
+                &mut |places, give| {
+                    calls.push(places.to_vec());
+                    for place in places {
+                        let loaded = if *place == 3 { Loaded::Absent } else { Loaded::Value };
+                        give(*place, &keys[*place].to_ascii_uppercase(), loaded);
+                    }
+                    Ok(())
+                },
+            )
+            .unwrap();
+        hits.sort_by_key(|hit| hit.0);
+        assert_eq!(calls, [vec![0, 2, 3]]);
+        let [a, b, c] = ["A", "B", "C"].map(|value| value.as_bytes().to_vec());
+        let from_b = hits[1].2;
+        assert_eq!(hits, [(0, a, Origin::Loader), (1, b, from_b), (2, c, Origin::Loader)]);
+        assert!(matches!(from_b, Origin::Tier(1)));
+        assert_eq!(get(&mut session, "c"), Some(b"C".to_vec()));
+        // All of them are there now, but the one that has no value.
+        let mut calls = Vec::new();
+        let mut found = 0;
+        let ask = session.get_or_load_many::<Error>(
+            &keys,
+            &options(),
+            &mut |_, _, _| found += 1,
+            &mut |places, _| {
+                calls.push(places.to_vec());
+                Ok(())
+            },
+        );
+        ask.unwrap();
+        assert_eq!((found, calls), (3, vec![vec![3]]));
+    }
+}
+
+#[test]
+fn of_many_keys_those_that_another_caller_loads_are_waited_for() {
+    let store = stack(&["memory:", "memory:"]);
+    let (begun, wait) = mpsc::channel();
+    thread::scope(|scope| {
+        let store = &store;
+        scope.spawn(move || {
+            load(&mut store.open_session().unwrap(), &options(), |value| {
+                begun.send(()).unwrap();
+                thread::sleep(Duration::from_millis(30));
+                value.extend_from_slice(b"value");
+                Ok(Loaded::Value)
+            })
+        });
+        wait.recv().unwrap();
+        let (mut hits, mut session) = (Vec::new(), store.open_session().unwrap());
+        session
+            .get_or_load_many::<Error>(
+                &[b"k", b"mine"],
+                &options(),
+                &mut |i, value, _| hits.push((i, value.to_vec())),
+                &mut |places, give| {
+                    assert_eq!(places, [1], "the other caller loads the first key");
+                    give(1, b"my own", Loaded::Value);
+                    Ok(())
+                },
+            )
+            .unwrap();
+        hits.sort();
+        assert_eq!(hits, [(0, b"value".to_vec()), (1, b"my own".to_vec())]);
+    });
+}
+
+#[test]
+fn a_failed_load_of_many_keys_answers_those_with_an_older_value() {
+    for (store, _) in stacks("many-fail") {
+        make_over(&store);
+        let mut session = store.open_session().unwrap();
+        session.delete(b"none").unwrap();
+        let mut hits = Vec::new();
+        let loaded = session.get_or_load_many::<Error>(
+            &[b"k", b"none"],
+            &options(),
+            &mut |i, value, answer| hits.push((i, value.to_vec(), answer.stale)),
+            &mut |_, _| Err(failure()),
+        );
+        assert!(loaded.is_err());
+        assert_eq!(hits, [(0, b"old".to_vec(), true)]);
+        let next = load(&mut session, &options(), gives(b"new")).unwrap();
+        assert_eq!(origin(next).1, Origin::Loader, "the leases are given back");
+    }
+}
