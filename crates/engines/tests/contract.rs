@@ -77,6 +77,8 @@ const URLS: &[&str] = &[
     "tiered:moka:|memory:",
     "tiered:mmap:|lmdb:",
     "tiered:memory:|memory:|?grace=1h",
+    "tiered:memory:|memory:|?write=behind",
+    "tiered:mmap:|memcached:|?write=around",
     "tiered:mmap:|memcached:|?grace=1h",
     "tiered:memcached:|memcached:?nodes=2",
     "tiered:file:|moka:|redis:|?l1_ttl=1s",

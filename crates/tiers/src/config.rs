@@ -31,6 +31,15 @@ pub struct Config {
     /// The answer to a read that the lowest tier fails, where no tier above answers: `miss` or `error`. Either way the
     /// failure is counted.
     pub on_error: OnError,
+    /// What follows a write that the lowest tier fails: `invalidate` removes the key there as soon as that tier answers
+    /// again, because nobody knows which value it has; `keep` leaves it as it is.
+    pub on_write_error: OnWriteError,
+    /// The order of sets: `through` to the lowest tier and then above it; `around` the tiers above, which only drop the key;
+    /// `behind`: above at once, and to the lowest tier a little later. What a killed process has not written behind is
+    /// lost.
+    pub write: WriteOrder,
+    /// The most bytes of writes that wait for the lowest tier.
+    pub queue: ByteSize,
     /// Byte limit of each tier that has such a limit and whose own URL does not set it. External servers are left as
     /// they are.
     pub room: Option<ByteSize>,
@@ -47,6 +56,30 @@ pub enum OnError {
     Error,
 }
 
+/// What follows a write that the lowest tier fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnWriteError {
+    /// The removal of the key, tried until it succeeds.
+    #[default]
+    Invalidate,
+    /// Nothing.
+    Keep,
+}
+
+/// The order of sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WriteOrder {
+    /// The lowest tier first, and then those above it.
+    #[default]
+    Through,
+    /// The lowest tier alone; those above drop the key.
+    Around,
+    /// The tiers above at once, and the lowest a little later.
+    Behind,
+}
+
 /// A time, or `off`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cap(pub Option<Duration>);
@@ -58,6 +91,9 @@ impl Default for Config {
             jitter: 10,
             grace: Span(Duration::ZERO),
             on_error: OnError::default(),
+            on_write_error: OnWriteError::default(),
+            write: WriteOrder::default(),
+            queue: ByteSize(16 << 20),
             room: None,
         }
     }
@@ -81,11 +117,23 @@ impl Config {
             OnError::Miss => "miss",
             OnError::Error => "error",
         };
+        let on_write_error = match self.on_write_error {
+            OnWriteError::Invalidate => "invalidate",
+            OnWriteError::Keep => "keep",
+        };
+        let write = match self.write {
+            WriteOrder::Through => "through",
+            WriteOrder::Around => "around",
+            WriteOrder::Behind => "behind",
+        };
         let settings = [
             ("l1_ttl", self.l1_ttl.to_string()),
             ("jitter", format!("{} %", self.jitter)),
             ("grace", self.grace.to_string()),
             ("on_error", on_error.to_owned()),
+            ("on_write_error", on_write_error.to_owned()),
+            ("write", write.to_owned()),
+            ("queue", self.queue.to_string()),
         ];
         settings.map(|(name, text)| (name.to_owned(), text)).into()
     }
@@ -168,7 +216,10 @@ mod tests {
             ("l1_ttl=0", "write 10s, or off"),
             ("jitter=101", "101 % > 100 %"),
             ("l1_ttl=never", "`never` is not a time; write 250ms, 30s, 10m or 1h, or off"),
-            ("size=1m", "unknown option `size`; known: l1_ttl, jitter, grace, on_error, room"),
+            (
+                "size=1m",
+                "unknown option `size`; known: l1_ttl, jitter, grace, on_error, on_write_error, write, queue, room",
+            ),
         ] {
             let error = read(text).unwrap_err().to_string();
             assert!(error.contains(needle), "{text}: {error}");

@@ -46,12 +46,14 @@ impl Leases for TiersSession {
         token: &Token,
     ) -> Result<SetOutcome> {
         check_fill(SCHEME, options)?;
+        self.stack.late.settle(key)?;
         let put = Put { key, value, options: self.stack.rules.kept_options(options) };
         let fill = |lowest: &mut TierSession| of(lowest)?.fill(key, value, &put.options, token);
         write::store(&mut self.stack, &put, fill)
     }
 
     fn release(&mut self, key: &[u8], token: &Token) -> Result<bool> {
+        self.stack.late.settle(key)?;
         of(lowest(&mut self.stack)?)?.release(key, token)
     }
 
@@ -59,14 +61,16 @@ impl Leases for TiersSession {
     fn expire(&mut self, key: &[u8], keep: Option<Duration>) -> Result<bool> {
         let keep = self.time_to_keep(key, keep)?;
         let expire = |lowest: &mut TierSession| of(lowest)?.expire(key, keep);
-        write::lowest_then_drop(&mut self.stack, key, expire).map(|(was_there, _)| was_there)
+        write::lowest_then_drop(&mut self.stack, key, true, expire).map(|(was_there, _)| was_there)
     }
 
     fn token(&mut self, key: &[u8]) -> Result<Token> {
+        self.stack.late.settle(key)?;
         of(lowest(&mut self.stack)?)?.token(key)
     }
 
     fn renew(&mut self, key: &[u8], held: Option<&Token>) -> Result<Option<Token>> {
+        self.stack.late.settle(key)?;
         of(lowest(&mut self.stack)?)?.renew(key, held)
     }
 }
@@ -80,6 +84,7 @@ impl TiersSession {
         time: Duration,
         early: Duration,
     ) -> Result<Leased> {
+        self.stack.late.settle(key)?;
         let (lowest, above, tokens) = write::apart(&mut self.stack);
         let (right, asked) = (Right::of_reader(above, tokens, key), Instant::now());
         let leased = of(lowest)?.get_or_lease_early(key, value, time, early);

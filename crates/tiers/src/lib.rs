@@ -25,6 +25,7 @@ mod config;
 mod engine;
 mod fence;
 mod jitter;
+mod late;
 mod leases;
 mod load;
 mod lookup;
@@ -37,7 +38,7 @@ mod tokens;
 mod trust;
 mod write;
 
-pub use config::{Cap, Config, OnError};
+pub use config::{Cap, Config, OnError, OnWriteError, WriteOrder};
 pub use engine::ENGINE;
 pub use load::{Answer, Answered, Give, LoadOptions, Loaded, LoaderOfMany, Origin};
 pub use lookup::{Found, Lookup};

@@ -71,7 +71,7 @@ pub(crate) fn look(
     value: &mut Vec<u8>,
     early: Duration,
 ) -> Result<Seen> {
-    let Stack { tiers, tokens, rules, aside, .. } = stack;
+    let Stack { tiers, tokens, rules, aside, late, .. } = stack;
     let mut seen = Seen::default();
     for level in 0..levels {
         let (above, from_here) = tiers.split_at_mut(level);
@@ -79,6 +79,13 @@ pub(crate) fn look(
         let is_lowest = below.is_empty();
         if !is_lowest && !asked.may_be_asked(key) {
             continue;
+        }
+        if is_lowest && let Some(meta) = late.get(key, value) {
+            // The lowest tier gets this value soon.
+            asked.counters.hits.add(1);
+            seen.is_over = meta.ttl.ends_within(early);
+            seen.found = Some(Found { meta, tier: level + 1 });
+            return Ok(seen);
         }
         // The nearest tier has no tier above it to fill.
         let before = (level > 0).then(|| (Right::of_reader(above, tokens, key), Instant::now()));
@@ -154,7 +161,7 @@ pub(crate) fn look_many(
     keys: &[&[u8]],
     hit: &mut Hit<'_>,
 ) -> Result<bool> {
-    let Stack { tiers, tokens, capabilities, rules, .. } = stack;
+    let Stack { tiers, tokens, capabilities, rules, late, .. } = stack;
     let Batch { answered, asked: places, rights: before, aside } = batch;
     answered.clear();
     answered.resize(keys.len(), false);
@@ -172,6 +179,18 @@ pub(crate) fn look_many(
         if !is_lowest && !tier.is_believed() {
             counters.not_asked.add(missing as u64);
             continue;
+        }
+        if is_lowest && !late.is_empty() {
+            let mut value = Vec::new();
+            for i in (0..keys.len()).filter(|i| !answered[*i]).collect::<Vec<_>>() {
+                let Some(meta) = late.get(keys[i], &mut value) else { continue };
+                answered[i] = true;
+                missing -= 1;
+                counters.hits.add(1);
+                let is_over = meta.ttl.ends_within(rules.grace);
+                let meta = told(meta, is_over, rules, capabilities);
+                hit(i, &value, Found { meta, tier: level + 1 }, is_over);
+            }
         }
         // A key that a tier above cannot take would make the whole batch an error there.
         let is_asked = |i: &usize| !answered[*i] && (is_lowest || tier.takes(keys[*i]));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use larder_store::{Error, Meta, Remaining, SetOptions};
 
-use crate::config::{Config, OnError};
+use crate::config::{Config, OnError, OnWriteError, WriteOrder};
 use crate::jitter::Share;
 
 /// The rules of a stack.
@@ -16,11 +16,19 @@ pub(crate) struct Rules {
     /// The share of a TTL that is taken away at random.
     pub(crate) jitter: Share,
     on_error: OnError,
+    on_write_error: OnWriteError,
+    pub(crate) write: WriteOrder,
 }
 
 impl Rules {
     pub(crate) fn new(config: &Config) -> Self {
-        Self { grace: config.grace.0, jitter: Share(config.jitter), on_error: config.on_error }
+        Self {
+            grace: config.grace.0,
+            jitter: Share(config.jitter),
+            on_error: config.on_error,
+            on_write_error: config.on_write_error,
+            write: config.write,
+        }
     }
 
     /// The time for which the tiers keep an entry with this TTL. A TTL of zero has passed at once, and leaves nothing.
@@ -39,6 +47,11 @@ impl Rules {
             Remaining::For(left) => Remaining::For(left.saturating_sub(self.grace)),
             other => other,
         }
+    }
+
+    /// Whether a key is removed below once a write of it has failed so.
+    pub(crate) fn invalidates(&self, error: &Error) -> bool {
+        self.on_write_error == OnWriteError::Invalidate && is_fault(error)
     }
 
     /// Whether a failed read of the lowest tier is a miss, and no error.

@@ -10,6 +10,7 @@ use larder_store::{
 };
 
 use crate::jitter::Jitter;
+use crate::late::LateWrites;
 use crate::load::Loads;
 use crate::lookup::Lookup;
 use crate::read::Batch;
@@ -27,6 +28,7 @@ pub(crate) struct Stack {
     pub(crate) rules: Rules,
     /// The value of an upper tier that is over, for the case that the lowest tier fails.
     pub(crate) aside: Vec<u8>,
+    pub(crate) late: Arc<LateWrites>,
 }
 
 /// One thread's handle on a stack: a [`Session`], which can also tell the tier that answered.
@@ -44,10 +46,12 @@ impl TiersSession {
         capabilities: Capabilities,
         rules: Rules,
         loads: &Arc<Loads>,
+        late: &Arc<LateWrites>,
     ) -> Result<Self> {
         let tiers = tiers.iter().map(TierSession::open).collect::<Result<_>>()?;
         let aside = Vec::new();
-        let stack = Stack { tiers, tokens: Arc::clone(tokens), capabilities, rules, aside };
+        let (tokens, late) = (Arc::clone(tokens), Arc::clone(late));
+        let stack = Stack { tiers, tokens, capabilities, rules, aside, late };
         let (loads, jitter) = (Arc::clone(loads), Jitter::default());
         Ok(Self { stack, batch: Batch::default(), loads, jitter })
     }
@@ -128,6 +132,7 @@ impl Session for TiersSession {
     }
 
     fn settle(&mut self) -> Result<()> {
+        self.stack.late.settle_all()?;
         self.stack.tiers.iter_mut().try_for_each(|tier| tier.session.settle())
     }
 }

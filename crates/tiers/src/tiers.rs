@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use larder_store::{
-    Capabilities, Counter, Ownership, Result, Session, Stats, Store, StoreInfo, TierStats,
+    Capabilities, Counter, Durability, Ownership, Result, Session, Stats, Store, StoreInfo,
+    TierStats,
 };
 
 use crate::SCHEME;
 use crate::capabilities::{check, combined, share};
-use crate::config::Config;
+use crate::config::{Config, WriteOrder};
+use crate::late::LateWrites;
 use crate::load::Loads;
 use crate::rules::Rules;
 use crate::session::TiersSession;
@@ -26,6 +28,7 @@ pub struct Tiers {
     levels: Vec<Arc<Tier>>,
     tokens: Arc<Tokens>,
     loads: Arc<Loads>,
+    late: Arc<LateWrites>,
     /// The open namespaces, because all stores of one share its tokens.
     namespaces: Mutex<BTreeMap<String, Weak<Self>>>,
 }
@@ -63,21 +66,37 @@ impl Tiers {
         let tier = |(i, (name, store))| {
             Arc::new(Tier::new(name, store, cap.filter(|_| i < n_above), i == 0, config))
         };
-        Ok(Self {
+        let levels = stores.into_iter().enumerate().map(tier).collect();
+        Ok(Self::of(url, *config, capabilities, levels))
+    }
+
+    fn of(url: String, config: Config, capabilities: Capabilities, levels: Vec<Arc<Tier>>) -> Self {
+        let tokens = Arc::default();
+        let room = usize::try_from(config.queue.0).unwrap_or(usize::MAX);
+        let late = Arc::new(LateWrites::new(room, &levels, &tokens));
+        Self {
             url,
-            config: *config,
+            config,
             capabilities,
-            levels: stores.into_iter().enumerate().map(tier).collect(),
-            tokens: Arc::default(),
+            levels,
+            tokens,
             loads: Arc::default(),
+            late,
             namespaces: Mutex::default(),
-        })
+        }
     }
 
     /// A handle for one thread, with all that a stack can do.
     pub fn open_session(&self) -> Result<TiersSession> {
         let rules = Rules::new(&self.config);
-        TiersSession::open(&self.levels, &self.tokens, self.capabilities, rules, &self.loads)
+        TiersSession::open(
+            &self.levels,
+            &self.tokens,
+            self.capabilities,
+            rules,
+            &self.loads,
+            &self.late,
+        )
     }
 }
 
@@ -98,7 +117,10 @@ impl Store for Tiers {
             url: self.url.clone(),
             version: Some(infos.iter().map(version).collect::<Vec<_>>().join(" | ")),
             settings,
-            durability: infos.last().map(|info| info.durability).unwrap_or_default(),
+            durability: match self.config.write {
+                WriteOrder::Behind => Durability::Unacknowledged,
+                _ => infos.last().map(|info| info.durability).unwrap_or_default(),
+            },
             ownership: most_foreign(&infos),
             server_pids: once_each(&infos),
             data_paths: infos.iter().flat_map(|info| info.data_paths.clone()).collect(),
@@ -125,15 +147,8 @@ impl Store for Tiers {
             .iter()
             .map(|tier| tier.in_namespace(name, &self.config).map(Arc::new))
             .collect();
-        let opened = Arc::new(Self {
-            url: self.url.clone(),
-            config: self.config,
-            capabilities: Capabilities { namespaces: false, ..self.capabilities },
-            levels: levels?,
-            tokens: Arc::default(),
-            loads: Arc::default(),
-            namespaces: Mutex::default(),
-        });
+        let capabilities = Capabilities { namespaces: false, ..self.capabilities };
+        let opened = Arc::new(Self::of(self.url.clone(), self.config, capabilities, levels?));
         namespaces.retain(|_, open| open.strong_count() > 0);
         namespaces.insert(name.to_owned(), Arc::downgrade(&opened));
         Ok(opened)
@@ -147,15 +162,23 @@ impl Store for Tiers {
     }
 
     fn close(&self) -> Result<()> {
+        let namespaces = self.namespaces.lock().unwrap_or_else(PoisonError::into_inner);
+        let open: Vec<Arc<Self>> = namespaces.values().filter_map(Weak::upgrade).collect();
+        drop(namespaces);
+        let of_namespaces = open.iter().map(|namespace| namespace.late.settle_all());
+        let settled = of_namespaces.fold(self.late.settle_all(), Result::and);
         // The lowest first, because it has every entry.
         let closed: Vec<Result<()>> =
             self.levels.iter().rev().map(|tier| tier.store.close()).collect();
-        closed.into_iter().collect()
+        closed.into_iter().fold(settled, Result::and)
     }
 
     /// The stack counts its reads: a hit is a hit of any tier, a miss is a miss of the lowest. Connections and requests
-    /// are those of all tiers. The other figures are the lowest tier's, which has every entry.
+    /// are those of all tiers. The other figures are the lowest tier's, which has every entry once it has the late sets.
     fn stats(&self) -> Result<Stats> {
+        if self.config.write == WriteOrder::Behind {
+            self.late.settle_all()?;
+        }
         let Some((lowest, above)) = self.levels.split_last() else { return Ok(Stats::default()) };
         let mut stats = lowest.store.stats()?;
         let told = self.tiers();
@@ -176,7 +199,9 @@ impl Store for Tiers {
     }
 
     fn counters(&self) -> Result<Vec<Counter>> {
-        Ok(self.loads.counters())
+        let mut counters = self.loads.counters();
+        counters.extend(self.late.counters());
+        Ok(counters)
     }
 
     fn external_stats(&self) -> Result<Vec<Stats>> {

@@ -5,6 +5,7 @@
 //! So no reader brings the replaced value back, and no concurrent writer stores a value above that lost below
 //! (`tokens.rs`).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use larder_store::{
@@ -13,6 +14,7 @@ use larder_store::{
 };
 
 use crate::SCHEME;
+use crate::config::WriteOrder;
 use crate::fence::Right;
 use crate::read::told;
 use crate::session::Stack;
@@ -30,7 +32,50 @@ pub(crate) fn set(
         remove_over(stack, key);
     }
     let put = Put { key, value, options: stack.rules.kept_options(options) };
+    if stack.rules.write == WriteOrder::Behind && options.mode == SetMode::Set && fits(stack, &put)
+    {
+        return set_behind(stack, &put);
+    }
     store(stack, &put, |lowest| lowest.session.set(key, value, &put.options))
+}
+
+/// Whether the lowest tier can hold an entry, as far as it tells its limits.
+fn fits(stack: &Stack, put: &Put<'_>) -> bool {
+    let Capabilities { max_key_len, max_value_len, .. } = stack.capabilities;
+    max_key_len.is_none_or(|most| put.key.len() <= most)
+        && max_value_len.is_none_or(|most| put.value.len() <= most)
+        && !put.options.ttl.is_some_and(|ttl| ttl.is_zero())
+}
+
+/// Stores a value in the upper tiers, and in the lowest a little later.
+fn set_behind(stack: &mut Stack, put: &Put<'_>) -> Result<SetOutcome> {
+    check(&stack.capabilities, &put.options)?;
+    let late = Arc::clone(&stack.late);
+    let (_, above, tokens) = apart(stack);
+    let right = Right::of_writer(above, tokens, put.key);
+    let life = Life::begin(put.options.ttl);
+    // First the queue, so that no reader misses the value that an upper tier has dropped.
+    if let Err(error) = late.set(put) {
+        drop_above(above, (tokens, right), put.key);
+        return Err(error);
+    }
+    put_above(above, (tokens, right), (put, life));
+    Ok(SetOutcome::Stored(None))
+}
+
+/// Lets no late write of a key come after this operation, which is carried out at once. If the operation depends on the
+/// entry, the late write comes before it.
+fn overtake(stack: &Stack, key: &[u8], depends: bool) -> Result<()> {
+    if depends { stack.late.settle(key) } else { stack.late.forget(key) }
+}
+
+/// Has a key removed below, if a write of it has failed so that its value is not known.
+fn invalidate_after<T>(stack: &Stack, key: &[u8], result: &Result<T>) {
+    if let Err(error) = result
+        && stack.rules.invalidates(error)
+    {
+        stack.late.invalidate(key);
+    }
 }
 
 /// Removes an entry of the lowest tier that is over, before an operation that depends on whether the key is there. The
@@ -87,24 +132,28 @@ fn store_as(
     right: Right,
     operation: impl FnOnce(&mut TierSession) -> Result<SetOutcome>,
 ) -> Result<SetOutcome> {
+    overtake(stack, put.key, put.options.mode != SetMode::Set)?;
+    let order = stack.rules.write;
     let (lowest, above, tokens) = apart(stack);
     // The life begins before the write to the lowest tier, so that the time of that write counts.
     let life = Life::begin(put.options.ttl);
     let outcome = operation(lowest);
-    follow(above, (tokens, right), (put, life), outcome)
+    let outcome = follow(above, (tokens, right), (put, life, order), outcome);
+    invalidate_after(stack, put.key, &outcome);
+    outcome
 }
 
 /// Lets the tiers above follow a set of the lowest tier, and returns the stack's outcome.
 fn follow(
     above: &mut [TierSession],
     (tokens, right): (&Tokens, Right),
-    (put, life): (&Put<'_>, Life),
+    (put, life, order): (&Put<'_>, Life, WriteOrder),
     outcome: Result<SetOutcome>,
 ) -> Result<SetOutcome> {
     let Put { key, options, .. } = put;
     let joins = matches!(options.mode, SetMode::Append | SetMode::Prepend);
     match outcome {
-        Ok(SetOutcome::Stored(_)) if !joins => {
+        Ok(SetOutcome::Stored(_)) if !joins && order != WriteOrder::Around => {
             put_above(above, (tokens, right), (put, life));
         }
         // The key exists, and this write has not changed it.
@@ -121,6 +170,12 @@ pub(crate) fn set_many(
     entries: &[Put<'_>],
     done: &mut SetDone<'_>,
 ) -> Result<()> {
+    if stack.rules.write == WriteOrder::Behind {
+        for (i, Put { key, value, options }) in entries.iter().enumerate() {
+            done(i, set(stack, key, value, options));
+        }
+        return Ok(());
+    }
     let refused = entries.iter().map(|put| check(&stack.capabilities, &put.options).err());
     let mut refused: Vec<_> = refused.collect();
     let kept: Vec<_> = (0..entries.len()).filter(|i| refused[*i].is_none()).collect();
@@ -129,8 +184,11 @@ pub(crate) fn set_many(
         if put.options.mode != SetMode::Set {
             remove_over(stack, put.key);
         }
+        overtake(stack, put.key, put.options.mode != SetMode::Set)?;
         put.options = stack.rules.kept_options(&put.options);
     }
+    let (rules, late) = (stack.rules, Arc::clone(&stack.late));
+    let order = rules.write;
     let (lowest, above, tokens) = apart(stack);
     let of_writer = |put: &Put<'_>| Right::of_writer(above, tokens, put.key);
     let rights: Vec<_> = batch.iter().map(of_writer).collect();
@@ -143,10 +201,17 @@ pub(crate) fn set_many(
         if let Some(error) = refusal.take() {
             done(i, Err(error));
         } else if let Some((((put, right), life), outcome)) = written.next() {
-            match outcome {
-                Some(outcome) => done(i, follow(above, (tokens, right), (put, life), outcome)),
+            if let Some(outcome) = outcome {
+                if outcome.as_ref().is_err_and(|error| rules.invalidates(error)) {
+                    late.invalidate(put.key);
+                }
+                done(i, follow(above, (tokens, right), (put, life, order), outcome));
+            } else {
                 // It is not known whether this one is stored.
-                None => drop(drop_above(above, (tokens, right), put.key)),
+                drop_above(above, (tokens, right), put.key);
+                if result.as_ref().is_err_and(|error| rules.invalidates(error)) {
+                    late.invalidate(put.key);
+                }
             }
         }
     }
@@ -159,8 +224,12 @@ pub(crate) fn delete_many(
     keys: &[&[u8]],
     done: &mut DeleteDone<'_>,
 ) -> Result<()> {
+    for key in keys {
+        overtake(stack, key, false)?;
+    }
     let over = find_many_over(stack, keys);
-    let has_grace = !stack.rules.grace.is_zero();
+    let (rules, late) = (stack.rules, Arc::clone(&stack.late));
+    let has_grace = !rules.grace.is_zero();
     let (lowest, above, tokens) = apart(stack);
     let rights: Vec<_> = keys.iter().map(|key| Right::of_writer(above, tokens, key)).collect();
     let mut outcomes: Vec<_> = keys.iter().map(|_| None).collect();
@@ -168,6 +237,11 @@ pub(crate) fn delete_many(
     for (i, ((key, right), outcome)) in keys.iter().zip(rights).zip(outcomes).enumerate() {
         let was_above = drop_above(above, (tokens, right), key);
         let was_there = |was_below| was_below && !over.contains(&i) || was_above && !has_grace;
+        let error =
+            outcome.as_ref().map_or(result.as_ref().err(), |outcome| outcome.as_ref().err());
+        if error.is_some_and(|error| rules.invalidates(error)) {
+            late.invalidate(key);
+        }
         if let Some(outcome) = outcome {
             done(i, outcome.map(was_there));
         }
@@ -198,7 +272,7 @@ pub(crate) fn get_and_touch(
     remove_over(stack, key);
     let ttl = stack.rules.kept(ttl);
     let (found, _) =
-        lowest_then_drop(stack, key, |lowest| lowest.session.get_and_touch(key, ttl, value))?;
+        lowest_then_drop(stack, key, true, |lowest| lowest.session.get_and_touch(key, ttl, value))?;
     Ok(found.map(|meta| told(meta, false, &stack.rules, &stack.capabilities)))
 }
 
@@ -207,7 +281,7 @@ pub(crate) fn get_and_touch(
 pub(crate) fn delete(stack: &mut Stack, key: &[u8]) -> Result<bool> {
     let is_over = find_over(stack, key).is_some();
     let has_grace = !stack.rules.grace.is_zero();
-    lowest_then_drop(stack, key, |lowest| lowest.session.delete(key))
+    lowest_then_drop(stack, key, false, |lowest| lowest.session.delete(key))
         .map(|(was_below, was_above)| was_below && !is_over || was_above && !has_grace)
 }
 
@@ -215,7 +289,8 @@ pub(crate) fn delete(stack: &mut Stack, key: &[u8]) -> Result<bool> {
 pub(crate) fn touch(stack: &mut Stack, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
     remove_over(stack, key);
     let ttl = stack.rules.kept(ttl);
-    lowest_then_drop(stack, key, |lowest| lowest.session.touch(key, ttl)).map(|(found, _)| found)
+    lowest_then_drop(stack, key, true, |lowest| lowest.session.touch(key, ttl))
+        .map(|(found, _)| found)
 }
 
 /// Adds to a number. The upper tiers drop the key: the sum is known, its flags and its TTL are not.
@@ -230,7 +305,7 @@ pub(crate) fn incr(
     remove_over(stack, key);
     let absent = absent.map(|absent| Initial { ttl: stack.rules.kept(absent.ttl), ..absent });
     let (counted, _) =
-        lowest_then_drop(stack, key, |lowest| lowest.session.incr(key, delta, absent))?;
+        lowest_then_drop(stack, key, true, |lowest| lowest.session.incr(key, delta, absent))?;
     // A version is the lowest tier's, and a hit in L1 has another one.
     Ok(counted.map(|counted| Counted { version: None, ..counted }))
 }
@@ -241,6 +316,7 @@ pub(crate) fn clear(stack: &mut Stack) -> Result<()> {
         let operation = "clear of a stack with a tier that has no clear";
         return Err(Error::Unsupported { engine: SCHEME, operation });
     }
+    stack.late.forget_all()?;
     let (lowest, above, tokens) = apart(stack);
     let mut result = lowest.session.clear();
     for tier in above.iter_mut().rev() {
@@ -266,12 +342,15 @@ fn check(capabilities: &Capabilities, options: &SetOptions) -> Result<()> {
 pub(crate) fn lowest_then_drop<T>(
     stack: &mut Stack,
     key: &[u8],
+    depends: bool,
     operation: impl FnOnce(&mut TierSession) -> Result<T>,
 ) -> Result<(T, bool)> {
+    overtake(stack, key, depends)?;
     let (lowest, above, tokens) = apart(stack);
     let right = Right::of_writer(above, tokens, key);
     let result = operation(lowest);
     let was_above = drop_above(above, (tokens, right), key);
+    invalidate_after(stack, key, &result);
     Ok((result?, was_above))
 }
 

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
 mod grace;
+mod late;
 mod load;
 mod meanwhile;
 mod model;
@@ -193,7 +194,8 @@ fn delete_removes_from_every_tier_and_is_true_if_any_had_it() {
 
 #[test]
 fn a_write_that_fails_below_drops_the_key_above_and_is_the_error() {
-    let (store, l1, l2) = stack("l2-fails");
+    let store = open("tiered:spy:/l2-fails/1|spy:/l2-fails/2|?on_write_error=keep");
+    let [l1, l2] = [1, 2].map(|level| spy(&format!("/l2-fails/{level}")));
     let mut session = store.session().unwrap();
     let writes: [Write; 5] = [
         |session| session.set(b"k", b"new", &SetOptions::default()).is_err(),
@@ -395,7 +397,7 @@ fn tiers_that_do_not_fit_together_are_refused_in_one_line() {
         ("tiered:moka:?sise=1m|moka:", "moka: unknown option `sise`"),
         (
             "tiered:moka:|moka:|?l1_tll=1s",
-            "tiered: unknown option `l1_tll`; known: l1_ttl, jitter, grace, on_error, room",
+            "tiered: unknown option `l1_tll`; known: l1_ttl, jitter, grace, on_error, on_write_error, write, queue, room",
         ),
     ] {
         let opened = StoreUrl::parse(url).and_then(|url| catalog().open(&url));

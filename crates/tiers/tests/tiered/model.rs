@@ -64,7 +64,7 @@ proptest! {
     ) {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let name = format!("/model/{}", NUMBER.fetch_add(1, Ordering::Relaxed));
-        let store = open(&format!("tiered:spy:{name}/1?max={max}|spy:{name}/2|?l1_ttl=4ms&on_error=error"));
+        let store = open(&format!("tiered:spy:{name}/1?max={max}|spy:{name}/2|?l1_ttl=4ms&on_error=error&on_write_error=keep"));
         let tiers = [1, 2].map(|level| spy(&format!("{name}/{level}")));
         let mut sessions = [store.session().unwrap(), store.session().unwrap()];
         let mut model: HashMap<&str, Vec<u8>> = HashMap::new();

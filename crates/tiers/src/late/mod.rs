@@ -1,0 +1,231 @@
+//! Writes that reach the lowest tier later than their caller goes on: a thread of their own carries them out.
+//!
+//! With `write=behind` these are sets. In every stack they are removals of keys whose last write failed, because nobody
+//! knows whether it took effect. What waits is lost when the process is killed.
+
+mod pending;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use larder_store::{Counter, Error, Meta, Put, Remaining, Result, SetMode, SetOptions};
+
+use self::pending::{Done, Late, Pending, Write};
+use crate::SCHEME;
+use crate::fence::Right;
+use crate::rules::is_fault;
+use crate::tier::{Tier, TierSession};
+use crate::tokens::Tokens;
+
+/// The shortest pause after a failure, and the longest.
+const PAUSES: [Duration; 2] = [Duration::from_millis(10), Duration::from_secs(1)];
+
+/// The late writes of a stack. Dropping it carries out what still waits, unless the lowest tier fails.
+#[derive(Debug)]
+pub(crate) struct LateWrites {
+    pending: Arc<Pending>,
+    tiers: Vec<Arc<Tier>>,
+    tokens: Arc<Tokens>,
+    /// Started with the first write.
+    worker: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl LateWrites {
+    pub(crate) fn new(room: usize, tiers: &[Arc<Tier>], tokens: &Arc<Tokens>) -> Self {
+        Self {
+            pending: Arc::new(Pending::new(room)),
+            tiers: tiers.to_vec(),
+            tokens: Arc::clone(tokens),
+            worker: Mutex::default(),
+        }
+    }
+
+    /// Has a value written later.
+    pub(crate) fn set(&self, put: &Put<'_>) -> Result<()> {
+        self.start()?;
+        let Put { key, value, options } = *put;
+        let end = options.ttl.map(|ttl| Instant::now() + ttl);
+        self.pending.put(key, Write::Set { value: value.into(), flags: options.flags, end })
+    }
+
+    /// Has a key removed later, whose last write may have failed or not.
+    pub(crate) fn invalidate(&self, key: &[u8]) {
+        if self.start().is_ok() {
+            self.pending.invalidate(key);
+        }
+    }
+
+    /// Copies a value that the lowest tier has not got yet, and tells its metadata.
+    pub(crate) fn get(&self, key: &[u8], value: &mut Vec<u8>) -> Option<Meta> {
+        if self.is_empty() {
+            return None;
+        }
+        let Some(Write::Set { value: late, flags, end }) = self.pending.get(key) else {
+            return None;
+        };
+        let left = |end: Instant| Remaining::For(end.saturating_duration_since(Instant::now()));
+        value.clear();
+        value.extend_from_slice(&late);
+        let ttl = end.map_or(Remaining::Forever, left);
+        Some(Meta { flags, ttl, ..Meta::default() })
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    /// Takes a late write back, before one that is carried out at once.
+    pub(crate) fn forget(&self, key: &[u8]) -> Result<()> {
+        if self.is_empty() { Ok(()) } else { self.pending.forget(key) }
+    }
+
+    pub(crate) fn forget_all(&self) -> Result<()> {
+        self.pending.forget_all()
+    }
+
+    /// Waits until the lowest tier has the write of a key, before an operation that depends on it.
+    pub(crate) fn settle(&self, key: &[u8]) -> Result<()> {
+        if self.is_empty() { Ok(()) } else { self.pending.settle(key) }
+    }
+
+    /// Waits until the lowest tier has all writes.
+    pub(crate) fn settle_all(&self) -> Result<()> {
+        self.pending.settle_all()
+    }
+
+    pub(crate) fn counters(&self) -> [Counter; 1] {
+        let [_, lost] = self.pending.counts();
+        [Counter { name: "late_writes_lost", value: lost }]
+    }
+
+    fn start(&self) -> Result<()> {
+        let mut worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
+        if worker.is_none() {
+            let (pending, tiers) = (Arc::clone(&self.pending), self.tiers.clone());
+            let tokens = Arc::clone(&self.tokens);
+            let named = thread::Builder::new().name("larder-late".into());
+            let started = named.spawn(move || work(&pending, &tiers, &tokens));
+            let what = "starting the thread of late writes".to_owned();
+            *worker = Some(started.map_err(|source| Error::Io { engine: SCHEME, what, source })?);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for LateWrites {
+    fn drop(&mut self) {
+        self.pending.end();
+        let worker = self.worker.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(worker) = worker.take() {
+            let _ = worker.join();
+        }
+    }
+}
+
+/// Carries out writes until the end. At the end one failure is enough to give up.
+fn work(pending: &Pending, tiers: &[Arc<Tier>], tokens: &Tokens) {
+    let [shortest, longest] = PAUSES;
+    let (mut sessions, mut pause) = (Vec::new(), shortest);
+    while let Some(batch) = pending.next() {
+        let opened = open(&mut sessions, tiers);
+        let results = match opened {
+            Ok(()) => write(&mut sessions, pending, tokens, &batch),
+            Err(_) => vec![Done::Again; batch.len()],
+        };
+        pending.done(&batch, &results);
+        if !results.contains(&Done::Again) {
+            pause = shortest;
+        } else if pending.rest(pause) {
+            return;
+        } else {
+            pause = longest.min(2 * pause);
+        }
+    }
+}
+
+fn open(sessions: &mut Vec<TierSession>, tiers: &[Arc<Tier>]) -> Result<()> {
+    if sessions.is_empty() {
+        *sessions = tiers.iter().map(TierSession::open).collect::<Result<_>>()?;
+    }
+    Ok(())
+}
+
+/// Writes a batch to the lowest tier: all sets in one request, and all removals in another.
+fn write(
+    sessions: &mut [TierSession],
+    pending: &Pending,
+    tokens: &Tokens,
+    batch: &[Late],
+) -> Vec<Done> {
+    let Some((lowest, above)) = sessions.split_last_mut() else { return Vec::new() };
+    let now = Instant::now();
+    let mut results = vec![Done::Again; batch.len()];
+    let (mut puts, mut put_places) = (Vec::new(), Vec::new());
+    let (mut keys, mut key_places) = (Vec::<&[u8]>::new(), Vec::new());
+    for (i, late) in batch.iter().enumerate() {
+        match &late.write {
+            Write::Set { value, flags, end } => {
+                let ttl = end.map(|end| end.saturating_duration_since(now));
+                let options = SetOptions { ttl, flags: *flags, mode: SetMode::Set };
+                puts.push(Put { key: &late.key, value, options });
+                put_places.push(i);
+            }
+            Write::Invalidate => {
+                keys.push(&late.key);
+                key_places.push(i);
+            }
+        }
+    }
+    if !puts.is_empty() {
+        let _ = lowest.session.set_many(&puts, &mut |i, outcome| {
+            results[put_places[i]] = done(outcome.map(drop));
+        });
+    }
+    if !keys.is_empty() {
+        let _ = lowest.session.delete_many(&keys, &mut |i, outcome| {
+            results[key_places[i]] = done(outcome.map(drop));
+        });
+    }
+    for (late, result) in batch.iter().zip(&results) {
+        if *result != Done::Again {
+            agree(above, pending, tokens, (late, *result));
+        }
+    }
+    results
+}
+
+fn done(outcome: Result<()>) -> Done {
+    match outcome {
+        Ok(()) => Done::Written,
+        Err(error) if is_fault(&error) => Done::Again,
+        Err(_) => Done::Lost,
+    }
+}
+
+/// Makes the tiers above agree with a write that has left. Other processes that share them may have filled in the value of
+/// before, which the lowest tier had until now.
+fn agree(
+    above: &mut [TierSession],
+    pending: &Pending,
+    tokens: &Tokens,
+    (late, done): (&Late, Done),
+) {
+    if !pending.is_newest(late) {
+        return;
+    }
+    let mut right = Right::of_writer(above, tokens, &late.key);
+    let mut held = Vec::new();
+    for tier in above.iter_mut().rev() {
+        let is_same = match (&late.write, done) {
+            (Write::Set { value, .. }, Done::Written) => {
+                let found = tier.session.get(&late.key, &mut held);
+                matches!(found, Ok(None)) || found.is_ok() && *held == **value
+            }
+            _ => false,
+        };
+        if !is_same {
+            right.drop_key(tier, tokens, &late.key);
+        }
+    }
+}
