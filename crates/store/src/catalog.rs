@@ -5,6 +5,7 @@ use std::sync::Arc;
 use schemars::Schema;
 
 use crate::guarded::guarded;
+use crate::layer::{StoreLayer, take_layers};
 use crate::{Error, Guest, Result, Store, StoreUrl};
 
 /// From this similarity on, by Jaro and Winkler, a wrong scheme is taken for a mistyped one.
@@ -64,9 +65,23 @@ impl Engine {
         }
     }
 
-    /// Opens a store of this engine, which refuses in a forked child unless it can work there.
+    /// Opens a store of this engine with the layers around it that the URL asks for. It refuses in a forked child unless it
+    /// can work there.
     pub fn open_store(&self, url: &StoreUrl, catalog: &Catalog) -> Result<Arc<dyn Store>> {
-        Ok(guarded((self.open)(url, catalog)?, self.scheme))
+        let layers = catalog.layers;
+        if catalog.guest(self.scheme).is_some()
+            && let Some(layer) = layers.iter().find(|layer| url.option(layer.option).is_some())
+        {
+            let reason = format!(
+                "option `{}` is for stores of this process, and this cache is in another program; leave it out",
+                layer.option
+            );
+            return Err(Error::InvalidOptions { engine: self.scheme, reason });
+        }
+        let (url, wraps) = take_layers(self.scheme, url, layers)?;
+        let store = (self.open)(&url, catalog)?;
+        let layered = wraps.into_iter().fold(store, |store, wrap| wrap.wrap(store));
+        Ok(guarded(layered, self.scheme))
     }
 
     /// The options of the engine, for help and documentation.
@@ -203,18 +218,31 @@ pub fn option_docs(schema: &Schema) -> Vec<OptionDoc> {
 pub struct Catalog {
     engines: &'static [Engine],
     guests: &'static [Guest],
+    layers: &'static [StoreLayer],
 }
 
 impl Catalog {
     /// A catalog of these engines. Their schemes and aliases must differ.
     pub const fn new(engines: &'static [Engine]) -> Self {
-        Self { engines, guests: &[] }
+        Self { engines, guests: &[], layers: &[] }
     }
 
     /// The same catalog with these guests. Their schemes must differ from all others.
     #[must_use]
     pub const fn with_guests(self, guests: &'static [Guest]) -> Self {
-        Self { engines: self.engines, guests }
+        Self { guests, ..self }
+    }
+
+    /// The same catalog, whose native stores can have these layers around them: the innermost first, whatever the order of
+    /// the options in a URL. No engine may have an option of the same name.
+    #[must_use]
+    pub const fn with_layers(self, layers: &'static [StoreLayer]) -> Self {
+        Self { layers, ..self }
+    }
+
+    /// The layers that a native store can have around it, the innermost first.
+    pub fn layers(&self) -> &'static [StoreLayer] {
+        self.layers
     }
 
     /// The engines and then the guests, in the order of the documentation.

@@ -20,7 +20,8 @@ impl Count {
         self.0.store(self.get() + n, Ordering::Relaxed);
     }
 
-    fn get(&self) -> u64 {
+    /// The number.
+    pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }

@@ -183,6 +183,25 @@ impl Error {
         matches!(self, Self::Busy { .. } | Self::Timeout { .. } | Self::Unavailable { .. })
     }
 
+    /// Whether the store is at fault, and not the caller's key, value or timing: there is no answer, no store, or the system
+    /// refuses. Other calls will fail too. A call that was [not made](Self::is_not_made) tells nothing of the store.
+    pub fn is_fault(&self) -> bool {
+        let is_fault =
+            matches!(self, Self::Timeout { .. } | Self::Unavailable { .. } | Self::Io { .. });
+        is_fault && !self.is_not_made()
+    }
+
+    /// The error of a call that a layer refused, so that the store was not asked.
+    pub fn not_made(engine: &'static str, what: String) -> Self {
+        Self::Unavailable { engine, what, source: Some(io::Error::other(NotMade)) }
+    }
+
+    /// Whether a layer refused the call, so that the store was not asked: [`Error::not_made`].
+    pub fn is_not_made(&self) -> bool {
+        let Self::Unavailable { source: Some(source), .. } = self else { return false };
+        matches!(source.get_ref(), Some(cause) if cause.is::<NotMade>())
+    }
+
     /// Whether the person who typed the URL can fix the error by typing the URL differently.
     pub fn is_usage(&self) -> bool {
         matches!(
@@ -218,6 +237,11 @@ impl Error {
     }
 }
 
+/// The cause of [`Error::not_made`].
+#[derive(Debug, thiserror::Error)]
+#[error("the store was not asked")]
+struct NotMade;
+
 /// `4 KiB < 1 MiB`; in bytes where the two look the same otherwise.
 fn below(size: ByteSize, least: ByteSize) -> String {
     let (shown, limit) = (size.to_string(), least.to_string());
@@ -237,6 +261,31 @@ mod tests {
         let error =
             Error::ValueTooLarge { engine: "memcached", len: 2170 * 1024, limit: 1024 * 1024 };
         assert_eq!(error.to_string(), "memcached: value 2.1 MiB > item limit 1 MiB");
+    }
+
+    #[test]
+    fn only_what_the_store_failed_to_do_is_its_fault() {
+        let (engine, what) = ("memcached", String::new);
+        let source = || io::Error::other("reset");
+        for fault in [
+            Error::Timeout { engine, peer: what(), after: Duration::ZERO },
+            Error::Unavailable { engine, what: what(), source: None },
+            Error::Unavailable { engine, what: what(), source: Some(source()) },
+            Error::Io { engine, what: what(), source: source() },
+        ] {
+            assert!(fault.is_fault() && !fault.is_not_made(), "{fault:?}");
+        }
+        for other in [
+            Error::not_made(engine, what()),
+            Error::ValueTooLarge { engine, len: 2, limit: 1 },
+            Error::Busy { engine, what: what() },
+            Error::Full { engine, what: what() },
+            Error::Unsupported { engine, operation: "incr" },
+        ] {
+            assert!(!other.is_fault(), "{other:?}");
+        }
+        assert!(Error::not_made(engine, what()).is_not_made());
+        assert_eq!(Error::not_made(engine, "open".into()).to_string(), "memcached: open");
     }
 
     #[test]

@@ -243,6 +243,14 @@ impl StoreUrl {
         Self { scheme: scheme.into(), query, masked, ..self.clone() }
     }
 
+    /// The same URL without these options; a stack loses options of its own, its tiers keep theirs. `Display` still shows
+    /// the text that was typed.
+    #[must_use]
+    pub fn without_options(&self, leaves_out: impl Fn(&str) -> bool) -> Self {
+        let query = self.query.iter().filter(|(name, _)| !leaves_out(name)).cloned().collect();
+        Self { query, ..self.clone() }
+    }
+
     /// The engine's own options as its struct. Unknown names and values out of range are errors that name them.
     pub fn options<T: DeserializeOwned>(&self, engine: &'static str) -> Result<T> {
         let own = self

@@ -1,0 +1,257 @@
+//! The optional parts of a session with a layer around it: groups, leases, and requests that are sent without waiting.
+
+use std::time::Duration;
+
+use super::codec::decoded;
+use super::{Around, Call, CallKind, Codec, LayeredSession};
+use crate::{
+    Answered, Error, FoundEntry, Groups, Leased, Leases, Meta, Pipeline, Put, Result, Session,
+    SetOptions, SetOutcome, Token, Watch,
+};
+
+impl<A: Around, C: Codec> LayeredSession<A, C> {
+    /// Finds entries by `find`, and passes them on decoded.
+    fn find(
+        &mut self,
+        found: &mut FoundEntry<'_>,
+        mut find: impl FnMut(&mut dyn Groups, &mut FoundEntry<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let call = Call::repeatable(CallKind::ReadMany);
+        let Self { around, codec, value, engine, .. } = self;
+        if C::IS_PLAIN && !A::WATCHES_ENTRIES {
+            return around.call(&call, |session| find(groups(session, engine)?, found));
+        }
+        let mut damage = None;
+        let mut pass = |key: &[u8], stored: &[u8], meta: Meta| {
+            call.answer();
+            if C::IS_PLAIN {
+                return found(key, stored, meta);
+            }
+            value.clear();
+            match decoded(codec, stored, Some(meta), value) {
+                Ok(Some(meta)) => found(key, value, meta),
+                Ok(None) => {}
+                Err(error) => damage = Some(error),
+            }
+        };
+        let asked = around.call(&call, |session| find(groups(session, engine)?, &mut pass));
+        self.give_back();
+        asked?;
+        damage.map_or(Ok(()), Err)
+    }
+
+    /// Asks for a value or a lease, where the values are encoded. The value of an unknown form is removed: it could never
+    /// be replaced under a lease otherwise.
+    fn lease_decoded(
+        &mut self,
+        key: &[u8],
+        value: &mut Vec<u8>,
+        (time, early): (Duration, Duration),
+    ) -> Result<Leased> {
+        let call = Call::once(CallKind::Lease);
+        value.clear();
+        for _ in 0..2 {
+            let Self { around, codec, stored, engine, .. } = self;
+            let leased = around.call(&call, |session| {
+                leases(session, engine)?.get_or_lease_early(key, stored, time, early)
+            })?;
+            match leased {
+                Leased::Hit(meta) => match decoded(codec, stored, Some(meta), value)? {
+                    Some(meta) => return Ok(Leased::Hit(meta)),
+                    None => drop(Session::delete(self, key)?),
+                },
+                Leased::Load { token, stale } => {
+                    let stale = decoded(codec, stored, stale, value).unwrap_or_default();
+                    return Ok(Leased::Load { token, stale });
+                }
+                Leased::Wait { stale } => {
+                    let stale = decoded(codec, stored, stale, value).unwrap_or_default();
+                    return Ok(Leased::Wait { stale });
+                }
+            }
+        }
+        let what = "the value under this key has an unknown form, also after its removal".into();
+        Err(Error::Corrupted { engine: self.engine, what })
+    }
+
+    /// A call of the session's pipeline.
+    #[inline]
+    fn pipe<T>(&mut self, mut run: impl FnMut(&mut dyn Pipeline) -> Result<T>) -> Result<T> {
+        let engine = self.engine;
+        self.around.call(&Call::once(CallKind::Other), |session| match session.pipeline() {
+            Some(pipeline) => run(pipeline),
+            None => Err(Error::Unsupported { engine, operation: "pipeline" }),
+        })
+    }
+
+    fn lease<T>(&mut self, mut run: impl FnMut(&mut dyn Leases) -> Result<T>) -> Result<T> {
+        let engine = self.engine;
+        self.around.call(&Call::once(CallKind::Lease), |session| run(leases(session, engine)?))
+    }
+}
+
+fn groups<'s>(session: &'s mut dyn Session, engine: &'static str) -> Result<&'s mut dyn Groups> {
+    session.groups().ok_or(Error::Unsupported { engine, operation: "groups" })
+}
+
+fn leases<'s>(session: &'s mut dyn Session, engine: &'static str) -> Result<&'s mut dyn Leases> {
+    session.leases().ok_or(Error::Unsupported { engine, operation: "leases" })
+}
+
+impl<A: Around, C: Codec> Groups for LayeredSession<A, C> {
+    fn get_prefix(&mut self, prefix: &[u8], found: &mut FoundEntry<'_>) -> Result<()> {
+        self.find(found, |groups, found| groups.get_prefix(prefix, found))
+    }
+
+    fn get_tag(&mut self, tag: &[u8], found: &mut FoundEntry<'_>) -> Result<()> {
+        self.find(found, |groups, found| groups.get_tag(tag, found))
+    }
+
+    fn set_tagged(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        options: &SetOptions,
+        tag: &[u8],
+    ) -> Result<SetOutcome> {
+        let (call, engine) = (Call::set(options), self.engine);
+        let set = |around: &mut A, value: &[u8]| {
+            around.call(&call, |session| {
+                groups(session, engine)?.set_tagged(key, value, options, tag)
+            })
+        };
+        if C::IS_PLAIN { set(&mut self.around, value) } else { self.encoded(value, options, set) }
+    }
+
+    fn delete_tag(&mut self, tag: &[u8]) -> Result<u64> {
+        let engine = self.engine;
+        self.around
+            .call(&Call::once(CallKind::Delete), |session| groups(session, engine)?.delete_tag(tag))
+    }
+}
+
+impl<A: Around, C: Codec> Leases for LayeredSession<A, C> {
+    fn get_or_lease_early(
+        &mut self,
+        key: &[u8],
+        value: &mut Vec<u8>,
+        time: Duration,
+        early: Duration,
+    ) -> Result<Leased> {
+        if C::IS_PLAIN {
+            return self.lease(|leases| leases.get_or_lease_early(key, value, time, early));
+        }
+        self.lease_decoded(key, value, (time, early))
+    }
+
+    fn fill(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        options: &SetOptions,
+        token: &Token,
+    ) -> Result<SetOutcome> {
+        if C::IS_PLAIN {
+            return self.lease(|leases| leases.fill(key, value, options, token));
+        }
+        let engine = self.engine;
+        crate::check_fill(engine, options)?;
+        self.encoded(value, options, |around, stored| {
+            around.call(&Call::once(CallKind::Lease), |session| {
+                leases(session, engine)?.fill(key, stored, options, token)
+            })
+        })
+    }
+
+    fn release(&mut self, key: &[u8], token: &Token) -> Result<bool> {
+        self.lease(|leases| leases.release(key, token))
+    }
+
+    fn expire(&mut self, key: &[u8], keep: Option<Duration>) -> Result<bool> {
+        self.lease(|leases| leases.expire(key, keep))
+    }
+
+    fn token(&mut self, key: &[u8]) -> Result<Token> {
+        self.lease(|leases| leases.token(key))
+    }
+
+    fn renew(&mut self, key: &[u8], held: Option<&Token>) -> Result<Option<Token>> {
+        self.lease(|leases| leases.renew(key, held))
+    }
+}
+
+/// A caller that is refused has no requests that are outstanding, and no answers.
+impl<A: Around, C: Codec> Pipeline for LayeredSession<A, C> {
+    fn watch_with(&mut self, watch: Box<dyn Watch>) -> Result<()> {
+        let mut watch = Some(watch);
+        self.pipe(|pipeline| watch.take().map_or(Ok(()), |watch| pipeline.watch_with(watch)))
+    }
+
+    fn connect(&mut self) -> Result<()> {
+        self.pipe(|pipeline| pipeline.connect())
+    }
+
+    fn get(&mut self, id: usize, key: &[u8]) -> Result<()> {
+        self.pipe(|pipeline| pipeline.get(id, key))
+    }
+
+    fn get_many(&mut self, id: usize, keys: &[&[u8]]) -> Result<()> {
+        self.pipe(|pipeline| pipeline.get_many(id, keys))
+    }
+
+    fn set(&mut self, id: usize, key: &[u8], value: &[u8], options: &SetOptions) -> Result<()> {
+        self.pipe(|pipeline| pipeline.set(id, key, value, options))
+    }
+
+    fn set_many(&mut self, id: usize, entries: &[Put<'_>]) -> Result<()> {
+        self.pipe(|pipeline| pipeline.set_many(id, entries))
+    }
+
+    fn delete(&mut self, id: usize, key: &[u8]) -> Result<()> {
+        self.pipe(|pipeline| pipeline.delete(id, key))
+    }
+
+    fn touch(&mut self, id: usize, key: &[u8], ttl: Option<Duration>) -> Result<()> {
+        self.pipe(|pipeline| pipeline.touch(id, key, ttl))
+    }
+
+    fn flush(&mut self) {
+        let _ = self.pipe(|pipeline| {
+            pipeline.flush();
+            Ok(())
+        });
+    }
+
+    fn unsent_bytes(&mut self) -> usize {
+        self.pipe(|pipeline| Ok(pipeline.unsent_bytes())).unwrap_or_default()
+    }
+
+    fn n_outstanding(&mut self) -> usize {
+        self.pipe(|pipeline| Ok(pipeline.n_outstanding())).unwrap_or_default()
+    }
+
+    fn is_ready(&mut self) -> bool {
+        self.pipe(|pipeline| Ok(pipeline.is_ready())).unwrap_or_default()
+    }
+
+    fn receive(&mut self, link: usize, room: &mut [u8], answered: &mut Answered<'_>) {
+        let _ = self.pipe(|pipeline| {
+            pipeline.receive(link, room, answered);
+            Ok(())
+        });
+    }
+
+    fn wait(&mut self, room: &mut [u8], answered: &mut Answered<'_>) {
+        let _ = self.pipe(|pipeline| {
+            pipeline.wait(room, answered);
+            Ok(())
+        });
+    }
+
+    fn expire(&mut self, answered: &mut Answered<'_>) {
+        let _ = self.pipe(|pipeline| {
+            pipeline.expire(answered);
+            Ok(())
+        });
+    }
+}
