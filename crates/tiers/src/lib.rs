@@ -26,6 +26,7 @@ mod engine;
 mod fence;
 mod jitter;
 mod late;
+pub mod layer;
 mod leases;
 mod load;
 mod lookup;

@@ -25,13 +25,16 @@ pub enum CallKind {
     Count,
     /// Every call of [`Leases`](crate::Leases).
     Lease,
-    /// `clear`, `settle` and `set_patience`; and every call of [`Pipeline`](crate::Pipeline).
-    Other,
+    /// `clear`.
+    Clear,
+    /// `settle` and `set_patience`, and every call of [`Pipeline`](crate::Pipeline): these may end without an answer of the
+    /// store.
+    Local,
 }
 
 impl CallKind {
     /// Every kind.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Read,
         Self::ReadMany,
         Self::Set,
@@ -41,7 +44,8 @@ impl CallKind {
         Self::Touch,
         Self::Count,
         Self::Lease,
-        Self::Other,
+        Self::Clear,
+        Self::Local,
     ];
 }
 

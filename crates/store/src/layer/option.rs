@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use schemars::Schema;
 
-use crate::{Error, OptionDoc, Result, Store, StoreUrl, option_docs};
+use crate::{Error, OptionDoc, Result, Store, StoreUrl};
 
 /// A layer as a catalog lists it: an option that the URL of every native store takes.
 #[derive(Debug, Clone, Copy)]
 pub struct StoreLayer {
     /// The name of the option.
     pub option: &'static str,
-    /// The schema of a struct whose only field is the option, from which documentation is made.
+    /// The schema of its settings, whose description is the documentation of the option.
     pub schema: fn() -> Schema,
     /// Reads the text of the option; `None` where it says that there is to be no layer. The error is one line for the
     /// person who typed the text.
@@ -44,8 +44,10 @@ impl fmt::Debug for Wrap {
 
 impl StoreLayer {
     /// The option, for help and documentation.
-    pub fn docs(&self) -> Vec<OptionDoc> {
-        option_docs(&(self.schema)())
+    pub fn docs(&self) -> OptionDoc {
+        let schema = (self.schema)();
+        let text = schema.get("description").and_then(|text| text.as_str()).unwrap_or_default();
+        OptionDoc { name: self.option.into(), text: text.replace('\n', " "), default: "off".into() }
     }
 }
 

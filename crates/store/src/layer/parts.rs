@@ -78,7 +78,7 @@ impl<A: Around, C: Codec> LayeredSession<A, C> {
     #[inline]
     fn pipe<T>(&mut self, mut run: impl FnMut(&mut dyn Pipeline) -> Result<T>) -> Result<T> {
         let engine = self.engine;
-        self.around.call(&Call::once(CallKind::Other), |session| match session.pipeline() {
+        self.around.call(&Call::once(CallKind::Local), |session| match session.pipeline() {
             Some(pipeline) => run(pipeline),
             None => Err(Error::Unsupported { engine, operation: "pipeline" }),
         })

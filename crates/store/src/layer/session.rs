@@ -286,15 +286,15 @@ impl<A: Around, C: Codec> Session for LayeredSession<A, C> {
     }
 
     fn clear(&mut self) -> Result<()> {
-        self.around.call(&Call::once(CallKind::Other), |session| session.clear())
+        self.around.call(&Call::repeatable(CallKind::Clear), |session| session.clear())
     }
 
     fn settle(&mut self) -> Result<()> {
-        self.around.call(&Call::once(CallKind::Other), |session| session.settle())
+        self.around.call(&Call::once(CallKind::Local), |session| session.settle())
     }
 
     fn set_patience(&mut self, patience: Duration) -> Result<()> {
-        self.around.call(&Call::once(CallKind::Other), |session| session.set_patience(patience))
+        self.around.call(&Call::once(CallKind::Local), |session| session.set_patience(patience))
     }
 
     fn groups(&mut self) -> Option<&mut dyn Groups> {

@@ -4,6 +4,7 @@
 
 mod grace;
 mod late;
+mod layers;
 mod load;
 mod meanwhile;
 mod model;

@@ -1,0 +1,29 @@
+//! Layers that any store can have around it, one file each. [`LAYERS`] lists them as options of a URL:
+//! `memcached://h?retry=2&breaker=5`. Each module's `layer` puts the layer around an open store.
+//!
+//! The order is fixed, whatever the order in a URL. From the store outwards:
+//!
+//! 1. `compress`: the other layers see values as the caller does.
+//! 2. `breaker`: it counts every call that reaches the store, repeated ones too. So it opens early, and a probe is one
+//!    call and never several.
+//! 3. `retry`: it repeats what the breaker let through, and never a call that the breaker refused.
+//! 4. `metrics`: it counts and times what the caller sees.
+//!
+//! A layered store sends no requests ahead of their answers ([`Capabilities::pipeline`]): such a request has no call that a
+//! layer could repeat, refuse or time.
+//!
+//! [`Capabilities::pipeline`]: larder_store::Capabilities::pipeline
+
+pub mod breaker;
+pub mod compress;
+pub mod metrics;
+mod parts;
+pub mod retry;
+mod timer;
+
+use larder_store::StoreLayer;
+
+pub use timer::{SystemTimer, Timer};
+
+/// Every layer, the innermost first.
+pub const LAYERS: &[StoreLayer] = &[compress::LAYER, breaker::LAYER, retry::LAYER, metrics::LAYER];
