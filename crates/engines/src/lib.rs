@@ -1,11 +1,13 @@
 //! The caches that Larder can open, one folder and one feature each.
 //!
 //! A folder holds `mod.rs` (the [`Engine`](larder_store::Engine) constant), `config.rs` (its options), `store.rs` and
-//! `session.rs`, and knows no other engine. `tiered:` is the crate `larder-tiers`, which has no engine. Modules
-//! that several engines share stand beside the folders. These are built whichever engines are: [`network`] finds
-//! servers, [`decimal`] spells numbers, [`header`] reads and writes the header before a value.
-//! `socket` is a connection, plain or encrypted, and `pipelined` sends requests on several of them without waiting: both
-//! are of `memcached:` and `redis:`.
+//! `session.rs`, and knows no other engine. `tiered:` is the crate `larder-tiers`, which has no engine. The layers that
+//! every store can have are there too, and [`ENGINES`] lists them.
+//!
+//! Modules that several engines share stand beside the folders. These are built whichever engines are: [`network`] finds
+//! servers, [`decimal`] spells numbers, [`header`] reads and writes the header before a value. `socket` is a connection,
+//! plain or encrypted, and `pipelined` sends requests on several of them without waiting: both are of `memcached:` and
+//! `redis:`.
 //! `sql` is the shared part of the engines that speak SQL: all but their drivers. `segment` is the shared part of
 //! `memory:` and `mmap:`: all but the place of the region. An engine takes a server or a directory of the machine
 //! through `larder-host`.
@@ -79,7 +81,8 @@ macro_rules! engines {
             $module::ENGINE,
             #[cfg(not(feature = $scheme))]
             absent::engine($scheme, &[$($($alias),+)?], &[absent::needs($scheme)]),
-        )*]);
+        )*])
+        .with_layers(larder_tiers::layer::LAYERS);
 
         /// Every scheme with its aliases, for a test that each engine has the same aliases.
         #[cfg(test)]
@@ -118,6 +121,15 @@ mod tests {
             assert!(found.scheme == name || found.aliases.contains(&name), "{name}:");
         }
         assert!(ENGINES.find("no-such-engine").is_err());
+    }
+
+    #[test]
+    fn no_engine_has_an_option_of_a_layer() {
+        let layers = ENGINES.layers().iter().map(|layer| layer.option);
+        for (layer, engine) in layers.flat_map(|layer| ENGINES.iter().map(move |it| (layer, it))) {
+            let mut options = engine.option_docs().into_iter();
+            assert!(!options.any(|option| option.name == layer), "{}: {layer}", engine.scheme);
+        }
     }
 
     #[test]

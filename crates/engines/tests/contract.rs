@@ -82,6 +82,12 @@ const URLS: &[&str] = &[
     "tiered:mmap:|memcached:|?grace=1h",
     "tiered:memcached:|memcached:?nodes=2",
     "tiered:file:|moka:|redis:|?l1_ttl=1s",
+    "memory:?compress=zstd:16&retry=2&breaker=5&metrics=on",
+    "mmap:?retry=2&compress=lz4:1k",
+    "lmdb:?compress=lz4:16",
+    "memcached:?breaker=5&retry=1",
+    "memcached:?compress=zstd:16&metrics=on",
+    "tiered:moka:|memcached:?breaker=5&compress=zstd:1k",
 ];
 
 fn main() -> ExitCode {
