@@ -19,7 +19,7 @@ use larder_bench::guest;
 use larder_bench::{BUILT_IN, BUILT_IN_SETS, MADE, Made};
 use larder_engines::ENGINES;
 use larder_report::{Run, digest};
-use larder_store::{Catalog, Engine, Medium, Recipe, Source};
+use larder_store::{Catalog, Engine, Medium, OptionDoc, Recipe, Source};
 use larder_workload::WorkloadSpec;
 use larder_workload::trace::FORMATS;
 use liblzma::read::XzDecoder;
@@ -46,6 +46,17 @@ An engine of files without a path makes a temporary store. An engine of servers 
 names no host, and stops it again. The last column names the Debian package that an engine needs, or `--with NAME`: the
 software that `./setup.sh --with NAME` puts into the user's data folder. `larder engines` lists the engines that can run
 on this machine, with their versions.
+";
+
+const LAYERS_HEAD: &str = "
+## Options of every store
+
+These options put layers around a store: `memcached://h1?retry=2&breaker=5&compress=zstd:1k&metrics=on`. Every engine
+takes them but the guests, and so does each tier of a stack. `off` leaves a layer out. The order of the options does not
+matter. From the store outwards the layers are `compress`, `breaker`, `retry`, `metrics`. So the breaker counts each
+repeated call, and no call that it refuses is repeated. The metrics are those of the caller's calls. A store with layers
+has no pipeline: `--connections` of a comparison refuses it. `larder stats` shows the counters of the layers.
+
 ";
 
 const CHECKS_HEAD: &str = "\
@@ -81,6 +92,11 @@ fn the_page_on_engines_is_up_to_date() {
         let anchor = scheme.replace('+', "");
         let place = place(engine);
         writeln!(page, "| [`{scheme}:`](#{anchor}) | {summary} | {place} | {package} |").unwrap();
+    }
+    page += LAYERS_HEAD;
+    for layer in CATALOG.layers() {
+        let OptionDoc { name, text, .. } = layer.docs();
+        writeln!(page, "- `{name}`: {text}").unwrap();
     }
     page.extend(CATALOG.iter().map(engine_section));
     compare("docs/engines.md", &page);

@@ -158,6 +158,11 @@ fn options(engine: &Engine) -> String {
         };
         format!("  {:14} {}{default}\n", option.name, option.text)
     };
-    let options: Vec<String> = engine.option_docs().into_iter().map(option).collect();
-    format!("\nexample: {}\n{}", engine.example, options.concat())
+    let own: String = engine.option_docs().into_iter().map(option).collect();
+    let layers: String = match CATALOG.guest(engine.scheme) {
+        Some(_) => String::new(),
+        None => CATALOG.layers().iter().map(|layer| option(layer.docs())).collect(),
+    };
+    let every = if layers.is_empty() { "" } else { "options of every store:\n" };
+    format!("\nexample: {}\n{own}{every}{layers}", engine.example)
 }
