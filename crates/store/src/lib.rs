@@ -10,6 +10,7 @@
 
 mod capabilities;
 mod catalog;
+mod channel;
 mod clock;
 pub mod counters;
 mod entry;
@@ -35,6 +36,7 @@ mod via;
 
 pub use capabilities::{Capabilities, Reach, Waits};
 pub use catalog::{Catalog, Engine, Medium, OptionDoc, Recipe, Role, Source, option_docs};
+pub use channel::{Change, Channel, ChannelKind, Event, Id, Message, Origin, Subscription};
 pub use clock::Clock;
 pub use entry::{DeleteOutcome, Facts, Meta, Put, Remaining, SetMode, SetOptions, SetOutcome};
 pub use error::{Error, Result};

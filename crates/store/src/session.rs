@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{
-    Capabilities, Counted, Counter, DeleteOutcome, Delta, Error, Facts, Groups, Initial, Leases,
-    Meta, Ownership, Pipeline, Put, Result, SetOptions, SetOutcome, Stats, StoreInfo, TierStats,
+    Capabilities, Channel, ChannelKind, Counted, Counter, DeleteOutcome, Delta, Error, Facts,
+    Groups, Initial, Leases, Meta, Ownership, Pipeline, Put, Result, SetOptions, SetOutcome, Stats,
+    StoreInfo, TierStats,
 };
 
 /// An open cache. Shared by all threads; hands out one session to each.
@@ -75,6 +76,16 @@ pub trait Store: fmt::Debug + Send + Sync {
     fn remove_namespace(&self, name: &str) -> Result<bool> {
         let _ = name;
         Err(Error::Unsupported { engine: self.info().scheme, operation: "remove_namespace" })
+    }
+
+    /// A channel on which processes tell each other of changed keys. A store has the kinds that it supports.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unsupported`] where the store has no channel of this kind.
+    fn channel(&self, kind: ChannelKind<'_>) -> Result<Arc<dyn Channel>> {
+        let _ = kind;
+        Err(Error::Unsupported { engine: self.info().scheme, operation: "channel" })
     }
 
     /// The counters of each tier since the store was opened, the nearest first; empty where the store is no stack.

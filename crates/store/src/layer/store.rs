@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use super::{Layer, LayeredSession};
-use crate::{Capabilities, Counter, Result, Session, Stats, Store, StoreInfo, TierStats};
+use crate::{
+    Capabilities, Channel, ChannelKind, Counter, Result, Session, Stats, Store, StoreInfo,
+    TierStats,
+};
 
 /// A store with a layer around it.
 #[derive(Debug)]
@@ -59,6 +62,10 @@ impl<L: Layer> Store for Layered<L> {
 
     fn remove_namespace(&self, name: &str) -> Result<bool> {
         self.0.store()?.remove_namespace(name)
+    }
+
+    fn channel(&self, kind: ChannelKind<'_>) -> Result<Arc<dyn Channel>> {
+        self.0.store()?.channel(kind)
     }
 
     fn tiers(&self) -> Vec<TierStats> {
