@@ -11,6 +11,7 @@
 //! copies once.
 
 mod address;
+mod channel;
 mod cluster;
 mod config;
 mod connection;

@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use larder_store::{
-    Capabilities, Catalog, Durability, Error, Ownership, Reach, Result, Session, Stats, Store,
-    StoreInfo, StoreUrl, Waits,
+    Capabilities, Catalog, Channel, ChannelKind, Durability, Error, Ownership, Reach, Result,
+    Session, Stats, Store, StoreInfo, StoreUrl, Waits,
 };
 
 use super::address::{Greeting, Node};
+use super::channel::RedisChannel;
 use super::config::{Connect, RedisConfig};
 use super::connection::Terms;
 use super::layout::Layout;
@@ -323,6 +324,10 @@ impl Store for RedisStore {
 
     fn session(&self) -> Result<Box<dyn Session>> {
         Ok(Box::new(RedisSession::new(Arc::clone(&self.shared))))
+    }
+
+    fn channel(&self, kind: ChannelKind<'_>) -> Result<Arc<dyn Channel>> {
+        Ok(Arc::new(RedisChannel::new(&self.shared, kind)?))
     }
 
     fn close(&self) -> Result<()> {
