@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use crate::SCHEME;
 
 /// The settings of a stack: the options of its URL.
-#[derive(Debug, Clone, Copy, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// The longest time for which the tiers above the lowest keep a value, or `off`. It bounds how long this process
@@ -43,6 +43,13 @@ pub struct Config {
     /// Byte limit of each tier that has such a limit and whose own URL does not set it. External servers are left as
     /// they are.
     pub room: Option<ByteSize>,
+    /// The URL of the store on which hosts tell each other of changed keys, such as `redis://h1`, with each `|` and `&`
+    /// in it written `%7C` and `%26`. Or `tracking`: the lowest tier, a Redis or Valkey, tells of each changed key
+    /// itself. With a channel, `l1_ttl` may be minutes. While the channel is broken, no value stays above for more than
+    /// 10s.
+    pub channel: Option<String>,
+    /// The name of the channel, where `channel` is a URL. All stacks above one lowest tier use one name.
+    pub channel_name: String,
 }
 
 /// The answer to a read that the lowest tier fails.
@@ -95,6 +102,8 @@ impl Default for Config {
             write: WriteOrder::default(),
             queue: ByteSize(16 << 20),
             room: None,
+            channel: None,
+            channel_name: "tiers".into(),
         }
     }
 }
@@ -148,8 +157,21 @@ impl Config {
             let reason = format!("option `jitter`: {} % > 100 %, the whole time", self.jitter);
             return Err(Error::InvalidOptions { engine: SCHEME, reason });
         }
+        if self.channel.is_some() && self.l1_ttl.0.is_none() {
+            return Err(no_bound());
+        }
+        if !(1..=128).contains(&self.channel_name.len()) {
+            let reason = "option `channel_name`: a name has 1 to 128 bytes";
+            return Err(Error::InvalidOptions { engine: SCHEME, reason: reason.into() });
+        }
         Ok(())
     }
+}
+
+/// The error of a channel in a stack without a bound.
+pub(crate) fn no_bound() -> Error {
+    let reason = "option `l1_ttl`: a channel may break, so a stack with one has a bound; write 5m";
+    Error::InvalidOptions { engine: SCHEME, reason: reason.into() }
 }
 
 impl fmt::Display for Cap {
@@ -215,10 +237,12 @@ mod tests {
         for (text, needle) in [
             ("l1_ttl=0", "write 10s, or off"),
             ("jitter=101", "101 % > 100 %"),
+            ("l1_ttl=off&channel=tracking", "a stack with one has a bound; write 5m"),
+            ("channel_name=", "a name has 1 to 128 bytes"),
             ("l1_ttl=never", "`never` is not a time; write 250ms, 30s, 10m or 1h, or off"),
             (
                 "size=1m",
-                "unknown option `size`; known: l1_ttl, jitter, grace, on_error, on_write_error, write, queue, room",
+                "unknown option `size`; known: l1_ttl, jitter, grace, on_error, on_write_error, write, queue, room, channel",
             ),
         ] {
             let error = read(text).unwrap_err().to_string();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use larder_store::{Catalog, Engine, Error, Medium, Result, Store, StoreUrl};
+use larder_store::{Catalog, Channel, ChannelKind, Engine, Error, Medium, Result, Store, StoreUrl};
 
 use crate::SCHEME;
 use crate::config::{self, Config};
@@ -48,7 +48,8 @@ fn open(url: &StoreUrl, catalog: &Catalog) -> Result<Arc<dyn Store>> {
         let label = tier.name().map_or_else(|| format!("{}:", tier.scheme()), str::to_owned);
         stores.push((label, store));
     }
-    Ok(Arc::new(Tiers::labelled(stores, &config, url.to_string())?))
+    let channel = channel(&stores, &config, catalog)?;
+    Ok(Arc::new(Tiers::labelled(stores, &config, url.to_string(), channel)?))
 }
 
 /// The URL of a tier with the stack's room for it, where the tier has such a limit and is not external.
@@ -59,4 +60,38 @@ fn with_room(tier: &StoreUrl, config: &Config, catalog: &Catalog) -> Result<Stor
         (Some(option), Some(room)) => tier.clone().or_option(option, &room.0.to_string()),
         _ => tier.clone(),
     })
+}
+
+/// The channel that the options name.
+fn channel(
+    stores: &[(String, Arc<dyn Store>)],
+    config: &Config,
+    catalog: &Catalog,
+) -> Result<Option<Arc<dyn Channel>>> {
+    let Some(text) = &config.channel else { return Ok(None) };
+    let refuse = |reason: String| Error::InvalidOptions { engine: SCHEME, reason };
+    let (name, store, kind) = if let ("tracking", Some((name, lowest))) =
+        (text.as_str(), stores.last())
+    {
+        (name.clone(), Arc::clone(lowest), ChannelKind::OwnWrites)
+    } else {
+        let url = StoreUrl::parse(text)?;
+        let engine = catalog.find(url.scheme())?;
+        if engine.has_servers() && !catalog.is_external(&url) {
+            return Err(refuse(format!(
+                "option `channel`: `{url}` names no server, and other hosts could not reach one that is started here; \
+                 write {}://h1",
+                url.scheme()
+            )));
+        }
+        (url.to_string(), catalog.open(&url)?, ChannelKind::Named(&config.channel_name))
+    };
+    match store.channel(kind) {
+        Ok(channel) => Ok(Some(channel)),
+        Err(Error::Unsupported { .. }) => Err(refuse(format!(
+            "option `channel`: {name} has no channel; write redis://h1, or leave it out: then l1_ttl bounds how old a \
+             value above is"
+        ))),
+        Err(error) => Err(error),
+    }
 }

@@ -24,6 +24,7 @@ mod capabilities;
 mod config;
 mod engine;
 mod fence;
+mod invalidation;
 mod jitter;
 mod late;
 pub mod layer;

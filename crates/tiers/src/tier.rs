@@ -9,6 +9,7 @@ use larder_store::{
 };
 
 use crate::config::Config;
+use crate::invalidation::Cover;
 use crate::jitter::{Jitter, Share};
 use crate::trust::Trust;
 use larder_store::counters::{Count, Counters, Tally};
@@ -31,6 +32,8 @@ pub(crate) struct Tier {
     grace: Duration,
     /// The share of `cap` that is taken away at random.
     jitter: Share,
+    /// Shortens `cap` while no subscriber of a channel is connected; `None` without a channel.
+    cover: Option<Arc<Cover>>,
     /// Whether the tier is behind connections.
     has_servers: bool,
     /// Whether its own tokens guard it: it is the nearest tier and has some.
@@ -75,10 +78,21 @@ impl Tier {
             cap,
             grace: config.grace.0,
             jitter: Share(config.jitter),
+            cover: None,
             has_servers: store.info().ownership != Ownership::Embedded,
             trust: Trust::default(),
             store,
         }
+    }
+
+    /// The same tier, which keeps values for long only under this cover.
+    pub(crate) fn under(self, cover: Option<Arc<Cover>>) -> Self {
+        Self { cover, ..self }
+    }
+
+    /// The longest time for which the tier keeps a value that it gets now.
+    fn cap(&self) -> Option<Duration> {
+        self.cover.as_ref().map_or(self.cap, |cover| cover.cap(self.cap))
     }
 
     /// A namespace of the tier, with counters of its own.
@@ -121,7 +135,7 @@ impl Tier {
         jitter: &mut Jitter,
     ) -> Option<SetOptions> {
         let fresh = left.map(|left| left.saturating_sub(self.grace));
-        let cap = self.cap.map(|cap| jitter.shorten(cap, self.jitter));
+        let cap = self.cap().map(|cap| jitter.shorten(cap, self.jitter));
         let ttl = match fresh {
             Some(fresh) if fresh.is_zero() || !self.capabilities.ttl => return None,
             Some(fresh) => Some(cap.map_or(fresh, |cap| cap.min(fresh))),
@@ -133,7 +147,7 @@ impl Tier {
     }
 
     /// The tier may hold a value that should be gone: no session asks it until that value has expired.
-    fn lose_trust(&self) {
+    pub(crate) fn lose_trust(&self) {
         let longest = |cap| cap + self.grace + self.capabilities.ttl_resolution;
         self.trust.lose(self.cap.map(longest));
     }

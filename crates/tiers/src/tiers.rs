@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use larder_store::{
-    Capabilities, Counter, Durability, Ownership, Result, Session, Stats, Store, StoreInfo,
-    TierStats,
+    Capabilities, Channel, Counter, Durability, Error, Ownership, Result, Session, Stats, Store,
+    StoreInfo, TierStats,
 };
 
 use crate::SCHEME;
 use crate::capabilities::{check, combined, share};
 use crate::config::{Config, WriteOrder};
+use crate::invalidation;
 use crate::late::LateWrites;
 use crate::load::Loads;
 use crate::rules::Rules;
@@ -29,6 +30,7 @@ pub struct Tiers {
     tokens: Arc<Tokens>,
     loads: Arc<Loads>,
     late: Arc<LateWrites>,
+    channel: Option<Arc<invalidation::Shared>>,
     /// The open namespaces, because all stores of one share its tokens.
     namespaces: Mutex<BTreeMap<String, Weak<Self>>>,
 }
@@ -44,16 +46,44 @@ impl Tiers {
         let infos: Vec<StoreInfo> = stores.iter().map(|store| store.info()).collect();
         let urls: Vec<&str> = infos.iter().map(|info| info.url.as_str()).collect();
         let labels = infos.iter().map(|info| format!("{}:", info.scheme));
-        Self::labelled(labels.zip(stores).collect(), config, format!("{SCHEME}:{}", urls.join("|")))
+        let url = format!("{SCHEME}:{}", urls.join("|"));
+        Self::labelled(labels.zip(stores).collect(), config, url, None)
+    }
+
+    /// The same with a channel, on which stacks of other hosts hear of the writes of this one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tiers::new`]; also for a stack without a bound, because a channel may break.
+    pub fn with_channel(
+        stores: Vec<Arc<dyn Store>>,
+        config: &Config,
+        channel: Arc<dyn Channel>,
+    ) -> Result<Self> {
+        let infos: Vec<StoreInfo> = stores.iter().map(|store| store.info()).collect();
+        let urls: Vec<&str> = infos.iter().map(|info| info.url.as_str()).collect();
+        let labels = infos.iter().map(|info| format!("{}:", info.scheme));
+        let url = format!("{SCHEME}:{}", urls.join("|"));
+        Self::labelled(labels.zip(stores).collect(), config, url, Some(channel))
     }
 
     /// The same with a name for each tier and the stack's own URL.
     pub(crate) fn labelled(
-        stores: Vec<(String, Arc<dyn Store>)>,
+        mut stores: Vec<(String, Arc<dyn Store>)>,
         config: &Config,
         url: String,
+        channel: Option<Arc<dyn Channel>>,
     ) -> Result<Self> {
         config.check()?;
+        if config.channel.is_some() && channel.is_none() {
+            let reason = "option `channel`: a stack of open stores gets its channel by `Tiers::with_channel`";
+            return Err(Error::InvalidOptions { engine: SCHEME, reason: reason.into() });
+        }
+        let invalidation =
+            channel.map(|channel| invalidation::checked(channel, config)).transpose()?;
+        if let (Some(invalidation), Some((_, lowest))) = (&invalidation, stores.last_mut()) {
+            *lowest = invalidation.announcing(Arc::clone(lowest));
+        }
         let level = |(level, (label, store))| (format!("L{level} {label}"), store);
         let stores: Vec<(String, Arc<dyn Store>)> = (1..).zip(stores).map(level).collect();
         let each: Vec<Capabilities> =
@@ -64,10 +94,20 @@ impl Tiers {
         let capabilities = combined(&each, cap);
         let n_above = stores.len() - 1;
         let tier = |(i, (name, store))| {
-            Arc::new(Tier::new(name, store, cap.filter(|_| i < n_above), i == 0, config))
+            let cap = cap.filter(|_| i < n_above);
+            let (cap, cover) = match &invalidation {
+                Some(invalidation) if i < n_above => invalidation.cap(&each[..n_above], i, cap),
+                _ => (cap, None),
+            };
+            Arc::new(Tier::new(name, store, cap, i == 0, config).under(cover))
         };
         let levels = stores.into_iter().enumerate().map(tier).collect();
-        Ok(Self::of(url, *config, capabilities, levels))
+        let mut stack = Self::of(url, config.clone(), capabilities, levels);
+        if let Some(invalidation) = &invalidation {
+            invalidation.start(&stack.levels[..n_above], &stack.tokens)?;
+            stack.channel = Some(Arc::clone(invalidation.shared()));
+        }
+        Ok(stack)
     }
 
     fn of(url: String, config: Config, capabilities: Capabilities, levels: Vec<Arc<Tier>>) -> Self {
@@ -82,6 +122,7 @@ impl Tiers {
             tokens,
             loads: Arc::default(),
             late,
+            channel: None,
             namespaces: Mutex::default(),
         }
     }
@@ -138,6 +179,9 @@ impl Store for Tiers {
     }
 
     fn namespace(&self, name: &str) -> Result<Arc<dyn Store>> {
+        if !self.capabilities.namespaces {
+            return Err(Error::Unsupported { engine: SCHEME, operation: "namespace" });
+        }
         let mut namespaces = self.namespaces.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(open) = namespaces.get(name).and_then(Weak::upgrade) {
             return Ok(open);
@@ -148,7 +192,8 @@ impl Store for Tiers {
             .map(|tier| tier.in_namespace(name, &self.config).map(Arc::new))
             .collect();
         let capabilities = Capabilities { namespaces: false, ..self.capabilities };
-        let opened = Arc::new(Self::of(self.url.clone(), self.config, capabilities, levels?));
+        let config = self.config.clone();
+        let opened = Arc::new(Self::of(self.url.clone(), config, capabilities, levels?));
         namespaces.retain(|_, open| open.strong_count() > 0);
         namespaces.insert(name.to_owned(), Arc::downgrade(&opened));
         Ok(opened)
@@ -201,6 +246,7 @@ impl Store for Tiers {
     fn counters(&self) -> Result<Vec<Counter>> {
         let mut counters = self.loads.counters();
         counters.extend(self.late.counters());
+        counters.extend(self.channel.iter().flat_map(|channel| channel.counts.all()));
         Ok(counters)
     }
 

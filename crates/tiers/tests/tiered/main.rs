@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
+mod bus;
+mod channel;
 mod grace;
 mod late;
 mod layers;

@@ -1,0 +1,252 @@
+//! The thread that hears of changes, and ends what has changed above the lowest tier.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use larder_store::{Change, Channel, Event, Message, Result, Subscription};
+
+use super::election::{Election, HOLD, Holder};
+use super::numbers::Numbers;
+use super::{Shared, count};
+use crate::fence::Right;
+use crate::tier::{Tier, TierSession};
+use crate::tokens::Tokens;
+
+/// The time between two beats.
+const BEAT: Duration = Duration::from_millis(250);
+
+/// The pause before another attempt to connect.
+const RETRY: Duration = Duration::from_millis(500);
+
+/// The longest wait for an event, after which the thread looks whether it is to end.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// The keys that are dropped between two looks at the clock.
+const AT_ONCE: usize = 1024;
+
+/// The state of the thread.
+pub(super) struct Hearing {
+    channel: Arc<dyn Channel>,
+    shared: Arc<Shared>,
+    above: Vec<TierSession>,
+    tokens: Arc<Tokens>,
+    /// `None` where every process subscribes for itself.
+    election: Option<Election>,
+    /// This process is to subscribe.
+    is_chosen: bool,
+    subscription: Option<Box<dyn Subscription>>,
+    numbers: Numbers,
+    beat_at: Instant,
+    connect_at: Instant,
+    /// When everything is to end once more; see [`Hearing::uncover`].
+    again_at: Option<Instant>,
+}
+
+impl Hearing {
+    /// Takes part in the choice of the subscriber, and ends everything above if this process is chosen.
+    pub(super) fn open(
+        channel: Arc<dyn Channel>,
+        shared: Arc<Shared>,
+        above: &[Arc<Tier>],
+        tokens: &Arc<Tokens>,
+    ) -> Result<Self> {
+        let capabilities: Vec<_> = above.iter().map(|tier| tier.capabilities).collect();
+        let election = Election::is_possible(&capabilities).then(|| Election::new(shared.id));
+        let now = Instant::now();
+        let mut this = Self {
+            channel,
+            shared,
+            above: above.iter().map(TierSession::open).collect::<Result<_>>()?,
+            tokens: Arc::clone(tokens),
+            is_chosen: false,
+            election,
+            subscription: None,
+            numbers: Numbers::default(),
+            beat_at: now,
+            connect_at: now,
+            again_at: None,
+        };
+        if this.election.is_some() {
+            this.beat();
+        } else {
+            this.is_chosen = true;
+            this.uncover();
+        }
+        Ok(this)
+    }
+
+    pub(super) fn run(mut self) {
+        while !self.shared.is_ended() {
+            self.step();
+        }
+        if let (Some(election), [l1, ..]) = (&mut self.election, &mut self.above[..]) {
+            election.resign(&mut *l1.session);
+        }
+    }
+
+    fn step(&mut self) {
+        let now = Instant::now();
+        if now >= self.beat_at {
+            self.beat();
+        }
+        let is_doubted =
+            |tier: &TierSession| tier.tier.capabilities.clear && !tier.tier.is_believed();
+        if self.again_at.is_some_and(|at| now >= at) || self.above.iter().any(is_doubted) {
+            self.again_at = self.again_at.filter(|at| now < *at);
+            self.end_everything();
+        }
+        let to_beat = self.beat_at.saturating_duration_since(now).min(PATIENCE);
+        if !self.is_chosen {
+            self.shared.wait(to_beat);
+            return;
+        }
+        match &mut self.subscription {
+            None if now >= self.connect_at => self.connect(),
+            None => self.shared.wait(to_beat),
+            Some(subscription) => match subscription.next(to_beat) {
+                Ok(event) => self.hear(event),
+                Err(_) => self.lose(),
+            },
+        }
+    }
+
+    /// Tells the other processes that this one hears, or looks which one does. Renews the cover.
+    fn beat(&mut self) {
+        let now = Instant::now();
+        self.beat_at = now + BEAT;
+        let is_connected = self.subscription.is_some();
+        let (Some(election), [l1, ..]) = (&mut self.election, &mut self.above[..]) else {
+            if is_connected {
+                self.shared.cover.extend(now + HOLD);
+            }
+            return;
+        };
+        match election.beat(&mut *l1.session, is_connected) {
+            Holder::Own(until) => {
+                self.shared.set_group(self.shared.id);
+                if let Some(until) = until {
+                    self.shared.cover.extend(until);
+                }
+                if !self.is_chosen {
+                    self.is_chosen = true;
+                    self.connect_at = now;
+                    self.uncover();
+                    count(&self.shared.counts.takeovers, 1);
+                }
+            }
+            Holder::Other(id, until) => {
+                self.step_down();
+                self.shared.set_group(id);
+                if let Some(until) = until {
+                    self.shared.cover.extend(until);
+                }
+            }
+            // The cover ends by itself. The next beat tells who the subscriber is.
+            Holder::Unknown => {}
+        }
+    }
+
+    fn step_down(&mut self) {
+        self.is_chosen = false;
+        self.subscription = None;
+        self.again_at = None;
+    }
+
+    /// Subscribes. Changes from before are lost, so everything ends then. Only after that there is cover.
+    fn connect(&mut self) {
+        let subscribed = self.channel.subscribe();
+        self.connect_at = Instant::now() + RETRY;
+        if let Ok(subscription) = subscribed
+            && self.end_everything()
+        {
+            self.subscription = Some(subscription);
+            self.numbers = Numbers::default();
+            self.again_at = None;
+            self.beat();
+        }
+    }
+
+    /// The connection is lost.
+    fn lose(&mut self) {
+        self.subscription = None;
+        self.connect_at = Instant::now();
+        self.uncover();
+        count(&self.shared.counts.gaps, 1);
+        self.beat();
+    }
+
+    /// Ends the cover, and everything that was stored under it.
+    ///
+    /// Other processes may have seen a beat that said that the subscriber is connected. They may go on to store values for
+    /// long until that beat has expired. So everything ends once more afterwards, unless a new connection ends it earlier.
+    fn uncover(&mut self) {
+        self.shared.cover.end();
+        self.end_everything();
+        self.again_at = self.election.as_ref().map(|_| Instant::now() + HOLD);
+    }
+
+    fn hear(&mut self, event: Event) {
+        let change = match event {
+            Event::Silence => return,
+            Event::Changed(change) => change,
+            Event::Message(Message { origin, change }) => {
+                if origin.group == self.shared.id {
+                    // The sender has dropped its keys in these same tiers.
+                    count(&self.shared.counts.own, 1);
+                    return;
+                }
+                if self.numbers.is_gap(&origin) {
+                    count(&self.shared.counts.gaps, 1);
+                    Change::Everything
+                } else {
+                    change
+                }
+            }
+        };
+        count(&self.shared.counts.received, 1);
+        match change {
+            Change::Everything => {
+                if !self.end_everything() {
+                    self.lose();
+                }
+            }
+            Change::Keys(keys) => {
+                for keys in keys.chunks(AT_ONCE) {
+                    for key in keys {
+                        self.end_key(key);
+                    }
+                    if Instant::now() >= self.beat_at {
+                        self.beat();
+                    }
+                }
+            }
+        }
+    }
+
+    /// Drops a key above the lowest tier, and makes void what readers and writers of it have begun. A tier that fails to
+    /// do so loses trust, and everything in it ends in the next step.
+    fn end_key(&mut self, key: &[u8]) {
+        let mut right = Right::of_writer(&mut self.above, &self.tokens, key);
+        for tier in self.above.iter_mut().rev() {
+            right.drop_key(tier, &self.tokens, key);
+        }
+    }
+
+    /// Ends everything above the lowest tier; `false` where a tier failed. A tier without a clear is not asked until all
+    /// that it holds has expired.
+    fn end_everything(&mut self) -> bool {
+        let mut is_done = true;
+        for tier in self.above.iter_mut().rev() {
+            // Between one tier and the next, because a reader may carry a value upwards.
+            self.tokens.invalidate_all();
+            if tier.tier.capabilities.clear {
+                is_done &= tier.clear().is_ok();
+            } else {
+                tier.tier.lose_trust();
+            }
+        }
+        // The beat has gone with everything else.
+        self.beat_at = Instant::now();
+        is_done
+    }
+}
