@@ -414,6 +414,18 @@ mod tests {
         assert_eq!(url.tiers()[1].password(), Some("sec|ret"));
         let url = StoreUrl::parse("tiered:x:?token=a%7Cb|moka:|redis://h?password=c|?x=1").unwrap();
         assert_eq!(url.to_string(), "tiered:x:?token=***|moka:|redis://h?password=***|?x=1");
+        for (text, shown) in [
+            ("x:?channel=redis://me:pass@db", "x:?channel=redis://me:***@db"),
+            ("x:?a=redis%3A%2F%2Fme%3Apass@db%26y", "x:?a=redis://me:***@db%26y"),
+            ("x:?a=redis://me:pa%252Fss@db?b=1", "x:?a=redis://me:***@db?b=1"),
+            ("x:?a=redis://h1%26b=%252F", "x:?a=redis://h1%26b=%252F"),
+            (
+                "tiered:moka:|redis:|?l1_ttl=1h&channel=redis://me:pass@db",
+                "tiered:moka:|redis:|?l1_ttl=1h&channel=redis://me:***@db",
+            ),
+        ] {
+            assert_eq!(StoreUrl::mask(text), shown);
+        }
         assert_eq!((url.tiers().len(), url.tiers()[0].option("token")), (3, Some("a|b")));
         // A `|` in a password cuts it in two; neither half is shown.
         for (text, shown) in [

@@ -43,8 +43,8 @@ pub struct Config {
     /// Byte limit of each tier that has such a limit and whose own URL does not set it. External servers are left as
     /// they are.
     pub room: Option<ByteSize>,
-    /// The URL of the store on which hosts tell each other of changed keys, such as `redis://h1`, with each `|` and `&`
-    /// in it written `%7C` and `%26`. Or `tracking`: the lowest tier, a Redis or Valkey, tells of each changed key
+    /// The URL of the store on which hosts tell each other of changed keys, such as `redis://h1`, with each `%`, `|`
+    /// and `&` in it written `%25`, `%7C` and `%26`. Or `tracking`: the lowest tier, a Redis or Valkey, tells of each changed key
     /// itself. With a channel, `l1_ttl` may be minutes. While the channel is broken, no value stays above for more than
     /// 10s.
     pub channel: Option<String>,

@@ -1,6 +1,9 @@
 //! URLs as they may be shown: without their passwords, even where a URL is wrong.
 
+use std::borrow::Cow;
 use std::ops::Range;
+
+use percent_encoding::percent_decode_str;
 
 use super::stack;
 
@@ -44,10 +47,27 @@ fn mask_options(text: &str) -> String {
                 masked.push_str(name);
                 masked.push_str("=***");
             }
-            _ => masked.push_str(pair),
+            Some((name, value)) => {
+                masked.push_str(name);
+                masked.push('=');
+                masked.push_str(&mask_value(value));
+            }
+            None => masked.push_str(pair),
         }
     }
     masked
+}
+
+/// The value of an option, which may be a whole URL. One with a secret is shown decoded, but for the characters that end a
+/// value.
+fn mask_value(value: &str) -> Cow<'_, str> {
+    let decoded = percent_decode_str(value).decode_utf8_lossy();
+    let is_url = decoded.split_once("://").is_some_and(|(scheme, _)| stack::is_scheme(scheme));
+    let shown = if is_url { mask_one(&decoded) } else { decoded.to_string() };
+    if shown == decoded {
+        return Cow::Borrowed(value);
+    }
+    Cow::Owned(shown.replace('%', "%25").replace('&', "%26").replace('|', "%7C"))
 }
 
 /// The range of the user and the password of a URL: between `//` and `@`. A wrong URL is masked all the same: where an
