@@ -21,9 +21,10 @@ use setup::{Client, Hosts, get, until};
 type Test = (&'static str, fn(&Hosts));
 
 /// The tests, each for a channel by messages (`false`) and for the server's own report of changed keys (`true`).
-const TESTS: [Test; 5] = [
+const TESTS: [Test; 6] = [
     ("a_write_on_one_host_ends_the_copy_of_the_other", writes),
     ("a_host_goes_on_with_another_connection_and_an_empty_l1", is_cut),
+    ("a_server_that_is_silent_counts_as_lost", is_silent),
     ("another_process_takes_over_from_a_killed_subscriber", is_killed),
     ("a_write_that_is_no_stacks_ends_the_copies", foreign_write),
     ("a_password_is_in_no_text", password),
@@ -85,6 +86,18 @@ fn is_cut(hosts: &Hosts) {
     hosts.warm(1, &mut *session, "k");
     set(&mut *hosts.stack(0).session().unwrap(), "k", "new");
     until("the new value is read", || get(&mut *session, "k").as_deref() == Some("new"));
+}
+
+fn is_silent(hosts: &Hosts) {
+    let stack = hosts.stack(1);
+    let mut session = stack.session().unwrap();
+    set(&mut *session, "k", "old");
+    hosts.warm(1, &mut *session, "k");
+    let stopped = hosts.stopped();
+    until("L1 is empty", || hosts.above(1, "k").is_none());
+    drop(stopped);
+    set(&mut *session, "k", "new");
+    hosts.warm(1, &mut *session, "k");
 }
 
 fn is_killed(hosts: &Hosts) {

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
+use std::process::Command;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,7 +22,7 @@ pub(super) const PASSWORD: &str = "open%2Fsesame";
 pub(super) struct Hosts {
     folder: ScratchDir,
     /// The Redis, and where it is.
-    _redis: Arc<dyn Store>,
+    redis: Arc<dyn Store>,
     redis_at: String,
     /// The lowest tier, if that is another server, and where it is.
     memcached: Option<(Arc<dyn Store>, String)>,
@@ -41,7 +42,7 @@ impl Hosts {
             folder: ScratchDir::create("hosts")?,
             redis_at: at(&redis),
             memcached: memcached.map(|store| (Arc::clone(&store), at(&store))),
-            _redis: redis,
+            redis,
         };
         let password = "open/sesame";
         hosts.client().ask(&format!("ACL SETUSER larder on >{password} allkeys allchannels +@all"));
@@ -109,12 +110,33 @@ impl Hosts {
         });
     }
 
+    /// Stops the Redis, without an end of its connections, for as long as the answer lives.
+    pub(super) fn stopped(&self) -> Stopped {
+        let pid = self.redis.info().server_pids[0];
+        signal(pid, "STOP");
+        Stopped(pid)
+    }
+
     /// A client of the Redis.
     pub(super) fn client(&self) -> Client {
         let stream = TcpStream::connect(&self.redis_at).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         Client(BufReader::new(stream))
     }
+}
+
+/// While this lives, a process is stopped.
+pub(super) struct Stopped(u32);
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        signal(self.0, "CONT");
+    }
+}
+
+fn signal(pid: u32, name: &str) {
+    let sent = Command::new("kill").args([format!("-{name}"), pid.to_string()]).status();
+    assert!(sent.unwrap().success());
 }
 
 /// A client that knows nothing of stacks.

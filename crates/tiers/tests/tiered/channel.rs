@@ -102,9 +102,13 @@ impl Host {
     }
 
     fn count(&self, name: &str) -> u64 {
-        let counters = self.stack.counters().unwrap();
-        counters.iter().find(|counter| counter.name == name).unwrap().value
+        counted(&*self.stack, name)
     }
+}
+
+fn counted(stack: &dyn Store, name: &str) -> u64 {
+    let counters = stack.counters().unwrap();
+    counters.iter().find(|counter| counter.name == name).unwrap().value
 }
 
 type Write = fn(&mut dyn Session);
@@ -176,7 +180,7 @@ fn a_message_ends_no_other_key_and_a_host_does_not_heed_its_own() {
 
 #[test]
 fn a_value_that_was_read_before_a_message_is_not_stored_after_it() {
-    for scheme in ["mmap", "memory"] {
+    for scheme in ["mmap", "memory", "moka"] {
         let hosts = hosts(&format!("fenced/{scheme}"), scheme);
         hosts.l2.put("k", b"old", None);
         let mut session = hosts.each[1].stack.session().unwrap();
@@ -184,10 +188,7 @@ fn a_value_that_was_read_before_a_message_is_not_stored_after_it() {
         let heard = Arc::clone(&hosts.each[1].stack);
         hosts.l2.when_done(move || {
             set(&mut *writer.session().unwrap(), "k", b"new", None);
-            let n_received = || {
-                let counters = heard.counters().unwrap();
-                counters.iter().find(|one| one.name == "channel_received").unwrap().value
-            };
+            let n_received = || counted(&*heard, "channel_received");
             // The next message is heard only after the first is done.
             set(&mut *writer.session().unwrap(), "next", b"1", None);
             let end = Instant::now() + PATIENCE;
@@ -203,6 +204,70 @@ fn a_value_that_was_read_before_a_message_is_not_stored_after_it() {
         assert_eq!(hosts.each[1].above("k"), None, "{scheme}: the old value is stored");
         assert_eq!(get(&mut *session, "k"), Some(b"new".to_vec()));
     }
+}
+
+#[test]
+fn a_value_that_was_read_before_a_gap_is_not_stored_after_it() {
+    for scheme in ["mmap", "memory", "moka"] {
+        let hosts = hosts(&format!("gap/{scheme}"), scheme);
+        hosts.l2.put("k", b"old", None);
+        let mut session = hosts.each[1].stack.session().unwrap();
+        let (bus, l2) = (Arc::clone(&hosts.bus), Arc::clone(&hosts.l2));
+        let cut = Arc::clone(&hosts.each[1].stack);
+        hosts.l2.when_done(move || {
+            l2.put("k", b"new", None);
+            bus.cut();
+            let end = Instant::now() + PATIENCE;
+            while counted(&*cut, "channel_gaps") == 0 && Instant::now() < end {
+                thread::yield_now();
+            }
+        });
+        assert_eq!(get(&mut *session, "k"), Some(b"old".to_vec()), "it began before the write");
+        assert_eq!(hosts.each[1].above("k"), None, "{scheme}: the old value is stored");
+    }
+}
+
+#[test]
+fn what_was_stored_without_a_subscriber_is_ended_before_there_is_cover() {
+    for scheme in ["mmap", "memory"] {
+        let hosts = hosts(&format!("cover/{scheme}"), scheme);
+        let other = &hosts.each[1];
+        hosts.bus.set_down(true);
+        hosts.until("a gap", || other.count("channel_gaps") > 0);
+        hosts.l2.put("k", b"old", None);
+        let mut session = other.stack.session().unwrap();
+        hosts.until("L1 has it", || {
+            get(&mut *session, "k");
+            other.above("k").is_some()
+        });
+        // The message of this change is lost.
+        hosts.l2.put("k", b"new", None);
+        hosts.bus.set_down(false);
+        hosts.l2.put("any", b"1", None);
+        hosts.warm(1, "any");
+        assert_eq!(other.above("k"), None, "{scheme}");
+    }
+}
+
+#[test]
+fn what_another_process_stores_for_long_after_a_gap_is_ended_too() {
+    let hosts = hosts("again", "mmap");
+    let second = stack(&hosts.each[1].l1, "again", &hosts.bus);
+    hosts.l2.put("k", b"old", None);
+    hosts.warm(1, "k");
+    let mut session = second.session().unwrap();
+    hosts.until("the second process has cover", || {
+        hosts.each[1].l1.session().unwrap().delete(b"k").unwrap();
+        get(&mut *session, "k");
+        hosts.each[1].ttl("k").is_some_and(|ttl| ttl > SHORT)
+    });
+    hosts.bus.set_down(true);
+    hosts.until("a gap", || hosts.each[1].count("channel_gaps") > 0);
+    // The second process may not know yet.
+    get(&mut *session, "k");
+    hosts.until("it is not there for long", || {
+        hosts.each[1].ttl("k").is_none_or(|ttl| ttl <= SHORT)
+    });
 }
 
 #[test]
@@ -285,10 +350,7 @@ fn too_many_writes_while_the_channel_is_down_become_one_message() {
 fn stacks_of_one_host_have_one_subscriber_and_another_takes_over_when_it_ends() {
     let mut hosts = hosts("takeover", "mmap");
     let second = stack(&hosts.each[1].l1, "takeover", &hosts.bus);
-    let n_takeovers = |stack: &dyn Store| {
-        let counters = stack.counters().unwrap();
-        counters.iter().find(|one| one.name == "channel_takeovers").unwrap().value
-    };
+    let n_takeovers = |stack: &dyn Store| counted(stack, "channel_takeovers");
     hosts.l2.put("k", b"old", None);
     hosts.warm(1, "k");
     assert_eq!((n_takeovers(&*second), hosts.bus.n_subscribers()), (0, 2));
