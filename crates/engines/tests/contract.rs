@@ -88,6 +88,7 @@ const URLS: &[&str] = &[
     "memcached:?breaker=5&retry=1",
     "memcached:?compress=zstd:16&metrics=on",
     "tiered:moka:|memcached:?breaker=5&compress=zstd:1k",
+    "tiered:mmap:|redis:|?channel=tracking",
 ];
 
 fn main() -> ExitCode {

@@ -11,8 +11,9 @@
 //!
 //! Within a process no value that a write has replaced or deleted comes back, whatever sessions read or write at the
 //! same moment (`fence.rs`). If the nearest tier has tokens of its own, as `mmap:` has, that holds for all processes that
-//! share it. Otherwise the L1 of one process does not see the writes of another process: `l1_ttl` bounds for how long. It
-//! bounds four more cases, and with `l1_ttl=off` they have no bound:
+//! share it. Otherwise the L1 of one process does not see the writes of another process: `l1_ttl` bounds for how long. With
+//! a channel, processes and hosts hear of each other's writes (`invalidation/`), and `l1_ttl` may be minutes. It bounds four
+//! more cases, and with `l1_ttl=off` they have no bound:
 //!
 //! - An L1 without tokens that other processes use too, or any L1 that existed before, may hold values that have changed
 //!   below meanwhile. Trust in a tier is known to one process only.

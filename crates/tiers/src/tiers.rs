@@ -43,11 +43,7 @@ impl Tiers {
     /// [`InvalidOptions`](larder_store::Error::InvalidOptions) for fewer than two stores, for a store that keeps nothing, and for a stack in which an
     /// entry could outlive its TTL.
     pub fn new(stores: Vec<Arc<dyn Store>>, config: &Config) -> Result<Self> {
-        let infos: Vec<StoreInfo> = stores.iter().map(|store| store.info()).collect();
-        let urls: Vec<&str> = infos.iter().map(|info| info.url.as_str()).collect();
-        let labels = infos.iter().map(|info| format!("{}:", info.scheme));
-        let url = format!("{SCHEME}:{}", urls.join("|"));
-        Self::labelled(labels.zip(stores).collect(), config, url, None)
+        Self::of_open(stores, config, None)
     }
 
     /// The same with a channel, on which stacks of other hosts hear of the writes of this one.
@@ -60,11 +56,23 @@ impl Tiers {
         config: &Config,
         channel: Arc<dyn Channel>,
     ) -> Result<Self> {
+        Self::of_open(stores, config, Some(channel))
+    }
+
+    fn of_open(
+        stores: Vec<Arc<dyn Store>>,
+        config: &Config,
+        channel: Option<Arc<dyn Channel>>,
+    ) -> Result<Self> {
+        if config.channel.is_some() {
+            let reason = "option `channel`: a stack of open stores gets its channel by `Tiers::with_channel`";
+            return Err(Error::InvalidOptions { engine: SCHEME, reason: reason.into() });
+        }
         let infos: Vec<StoreInfo> = stores.iter().map(|store| store.info()).collect();
         let urls: Vec<&str> = infos.iter().map(|info| info.url.as_str()).collect();
         let labels = infos.iter().map(|info| format!("{}:", info.scheme));
         let url = format!("{SCHEME}:{}", urls.join("|"));
-        Self::labelled(labels.zip(stores).collect(), config, url, Some(channel))
+        Self::labelled(labels.zip(stores).collect(), config, url, channel)
     }
 
     /// The same with a name for each tier and the stack's own URL.
@@ -75,10 +83,6 @@ impl Tiers {
         channel: Option<Arc<dyn Channel>>,
     ) -> Result<Self> {
         config.check()?;
-        if config.channel.is_some() && channel.is_none() {
-            let reason = "option `channel`: a stack of open stores gets its channel by `Tiers::with_channel`";
-            return Err(Error::InvalidOptions { engine: SCHEME, reason: reason.into() });
-        }
         let invalidation =
             channel.map(|channel| invalidation::checked(channel, config)).transpose()?;
         if let (Some(invalidation), Some((_, lowest))) = (&invalidation, stores.last_mut()) {
@@ -179,7 +183,7 @@ impl Store for Tiers {
     }
 
     fn namespace(&self, name: &str) -> Result<Arc<dyn Store>> {
-        if !self.capabilities.namespaces {
+        if self.channel.is_some() {
             return Err(Error::Unsupported { engine: SCHEME, operation: "namespace" });
         }
         let mut namespaces = self.namespaces.lock().unwrap_or_else(PoisonError::into_inner);
@@ -201,6 +205,9 @@ impl Store for Tiers {
 
     /// The lowest tier first, because the tiers above would be filled from it again.
     fn remove_namespace(&self, name: &str) -> Result<bool> {
+        if self.channel.is_some() {
+            return Err(Error::Unsupported { engine: SCHEME, operation: "remove_namespace" });
+        }
         let removed: Vec<Result<bool>> =
             self.levels.iter().rev().map(|tier| tier.store.remove_namespace(name)).collect();
         removed.into_iter().try_fold(false, |any, removed| Ok(any | removed?))

@@ -12,8 +12,9 @@ use larder_host::scratch::ScratchDir;
 use larder_store::{Remaining, Result, Session, Store, StoreUrl};
 use larder_testkit::PATIENCE;
 
-/// The longest time for which a value stays in L1 without a subscriber.
-const SHORT: Duration = Duration::from_secs(10);
+/// More than the 10 s for which a value stays in L1 without a subscriber, and less than the hour of a value that stays for
+/// long: L1 rounds a TTL up.
+const SHORT: Duration = Duration::from_mins(1);
 
 /// The password of a user of the Redis.
 pub(super) const PASSWORD: &str = "open%2Fsesame";

@@ -8,7 +8,11 @@ use larder_store::{Change, Channel, Error, Event, Message, Result, Subscription}
 
 /// The channel, and a test's handle on it.
 #[derive(Debug, Default)]
-pub(crate) struct Bus(Mutex<State>);
+pub(crate) struct Bus {
+    state: Mutex<State>,
+    /// Locked while a message is sent.
+    sending: Mutex<()>,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -25,7 +29,12 @@ impl Bus {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap()
+        self.state.lock().unwrap()
+    }
+
+    /// As long as the answer lives, to send a message takes.
+    pub(crate) fn held(&self) -> MutexGuard<'_, ()> {
+        self.sending.lock().unwrap()
     }
 
     /// Breaks the channel with all of its connections, or mends it.
@@ -68,6 +77,7 @@ fn broken() -> Error {
 
 impl Channel for Bus {
     fn publish(&self, message: &Message) -> Result<()> {
+        let _sending = self.sending.lock().unwrap();
         let mut state = self.state();
         if state.is_down {
             return Err(broken());
