@@ -3,6 +3,8 @@
 //! The pauses grow exponentially with full jitter: a pause is any time from 0 to the backoff, which doubles (Brooker,
 //! "Exponential Backoff and Jitter", 2015). So clients that failed together do not come back together.
 //!
+//! A lock that is taken is no reason to repeat a call: the engine has waited for it as long as the session's patience allows.
+//!
 //! A budget bounds all repetitions of a store. Each call earns a share of a repetition, 10 % by default, and at most
 //! [`BURST`] are saved. So a dead server gets 10 % more calls, however many repetitions each call may have.
 
@@ -15,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use larder_store::layer::{Around, Call, Layer, Layered, Open, PlainValues, Wrap};
 use larder_store::{
-    Capabilities, Counter, Error, Result, Session, Span, Store, StoreInfo, StoreLayer, Waits,
+    Capabilities, Counter, Result, Session, Span, Store, StoreInfo, StoreLayer, Waits,
 };
 use schemars::{JsonSchema, schema_for};
 
@@ -269,22 +271,23 @@ impl Around for RetrySession {
             return run(&mut *self.session);
         }
         let since = self.retry.timer.now();
-        let mut n = 0;
+        let (mut n, mut fault) = (0, None);
         loop {
             let result = run(&mut *self.session);
-            let again = matches!(&result, Err(error) if is_repeatable(error)) && call.may_repeat();
-            if !again || !self.waits(n, since) {
-                return result;
+            let error = match result {
+                Err(error) if call.may_repeat() => error,
+                result => return result,
+            };
+            if error.is_not_made() {
+                // The breaker has opened meanwhile. The fault tells more than its refusal.
+                return Err(fault.unwrap_or(error));
             }
-            n += 1;
+            if !error.is_fault() || !self.waits(n, since) {
+                return Err(error);
+            }
+            (n, fault) = (n + 1, Some(error));
         }
     }
-}
-
-/// Whether another attempt may help. A lock that is taken is none of these: the engine has waited for it as long as the
-/// session's patience allows. A call that a breaker refused is none either.
-fn is_repeatable(error: &Error) -> bool {
-    error.is_fault()
 }
 
 /// Marsaglia's xorshift64*, 2003.

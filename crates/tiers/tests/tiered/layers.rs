@@ -332,7 +332,8 @@ fn a_call_that_the_breaker_refused_is_not_repeated() {
     let store = retry::layer_with(store, &settings, Arc::clone(&timer) as Arc<dyn Timer>);
     let session = &mut *store.session().unwrap();
     spy.fail_with(Fault::Passing, u32::MAX);
-    assert!(read(session).unwrap_err().is_not_made());
+    // The caller learns of the fault, and not only of the refusal that ended its repetitions.
+    assert!(read(session).unwrap_err().is_fault());
     assert_eq!(spy.asked().len(), 3);
     timer.pauses.lock().unwrap().clear();
     assert!(read(session).unwrap_err().is_not_made());
