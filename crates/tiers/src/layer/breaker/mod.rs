@@ -2,7 +2,7 @@
 //!
 //! It is closed until a number of calls in a row fail by a fault of the store. Then it is open: calls are refused at once.
 //! Once a while a single call of all sessions is let through, a probe. If that succeeds, more and more calls may be on their
-//! way at once, and the others are still refused. After [`RAMP`](machine::RAMP) successes in a row all calls go through again.
+//! way at once, and the others are still refused. After 16 successes in a row all calls go through again.
 //!
 //! A session may be opened while the breaker is open: some stores connect then, and others with the first call.
 
