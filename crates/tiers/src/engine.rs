@@ -22,6 +22,9 @@ pub const ENGINE: Engine = Engine {
     open,
 };
 
+/// The failures in a row after which a tier behind a network is left alone.
+const BREAKER: &str = "5";
+
 /// Opens each tier with the caller's catalog.
 fn open(url: &StoreUrl, catalog: &Catalog) -> Result<Arc<dyn Store>> {
     let config = Config::from_url(url)?;
@@ -44,7 +47,7 @@ fn open(url: &StoreUrl, catalog: &Catalog) -> Result<Arc<dyn Store>> {
     }
     let mut stores = Vec::with_capacity(urls.len());
     for tier in urls {
-        let store = catalog.open(&with_room(tier, &config, catalog)?)?;
+        let store = catalog.open(&with_breaker(with_room(tier, &config, catalog)?, catalog)?)?;
         let label = tier.name().map_or_else(|| format!("{}:", tier.scheme()), str::to_owned);
         stores.push((label, store));
     }
@@ -60,6 +63,12 @@ fn with_room(tier: &StoreUrl, config: &Config, catalog: &Catalog) -> Result<Stor
         (Some(option), Some(room)) => tier.clone().or_option(option, &room.0.to_string()),
         _ => tier.clone(),
     })
+}
+
+/// The URL of a tier with a breaker, unless it says otherwise, where the tier may wait for servers.
+fn with_breaker(tier: StoreUrl, catalog: &Catalog) -> Result<StoreUrl> {
+    let has_servers = catalog.find(tier.scheme())?.has_servers();
+    Ok(if has_servers { tier.or_option("breaker", BREAKER) } else { tier })
 }
 
 /// The channel that the options name.

@@ -51,12 +51,13 @@ impl Rules {
 
     /// Whether a key is removed below once a write of it has failed so.
     pub(crate) fn invalidates(&self, error: &Error) -> bool {
-        self.on_write_error == OnWriteError::Invalidate && is_fault(error)
+        let is_unknown = is_unanswered(error) && !error.is_not_made();
+        self.on_write_error == OnWriteError::Invalidate && is_unknown
     }
 
     /// Whether a failed read of the lowest tier is a miss, and no error.
     pub(crate) fn is_miss(&self, error: &Error) -> bool {
-        self.on_error == OnError::Miss && is_fault(error)
+        self.on_error == OnError::Miss && is_unanswered(error)
     }
 }
 
@@ -70,8 +71,8 @@ pub(crate) fn is_over(meta: &Meta, early: Duration) -> bool {
     }
 }
 
-/// Whether an error is the fault of the store, and not of the request.
-pub(crate) fn is_fault(error: &Error) -> bool {
+/// Whether a store has no answer for now, whatever the request. A breaker's refusal is one of these errors.
+pub(crate) fn is_unanswered(error: &Error) -> bool {
     matches!(
         error,
         Error::Timeout { .. }

@@ -14,7 +14,7 @@ use larder_store::{Counter, Error, Meta, Put, Remaining, Result, SetMode, SetOpt
 use self::pending::{Done, Late, Pending, Write};
 use crate::SCHEME;
 use crate::fence::Right;
-use crate::rules::is_fault;
+use crate::rules::is_unanswered;
 use crate::tier::{Tier, TierSession};
 use crate::tokens::Tokens;
 
@@ -198,7 +198,7 @@ fn write(
 fn done(outcome: Result<()>) -> Done {
     match outcome {
         Ok(()) => Done::Written,
-        Err(error) if is_fault(&error) => Done::Again,
+        Err(error) if is_unanswered(&error) => Done::Again,
         Err(_) => Done::Lost,
     }
 }

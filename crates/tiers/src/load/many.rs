@@ -10,7 +10,7 @@ use larder_store::{Error, Leased, Leases, Put, SetOptions, SetOutcome, Token};
 use super::{Answer, LoadOptions, Loaded, Of, Origin, PAUSES};
 use crate::fence::Right;
 use crate::read;
-use crate::rules::is_fault;
+use crate::rules::is_unanswered;
 use crate::session::TiersSession;
 use crate::write;
 
@@ -146,7 +146,7 @@ impl TiersSession {
                     self.loads.count(Of::Waits);
                     waiting.push(key.place);
                 }
-                Err(error) if !is_fault(&error) => return Err(error),
+                Err(error) if !is_unanswered(&error) => return Err(error),
                 // Without a lease the value is loaded, and only the tiers above keep it.
                 Err(_) => missing.push(key),
             }

@@ -27,7 +27,7 @@ pub(crate) use self::flight::Flights;
 use self::flight::{End, Lead, Place};
 use crate::fence::Right;
 use crate::read::{self, Seen, told};
-use crate::rules::is_fault;
+use crate::rules::is_unanswered;
 use crate::session::TiersSession;
 use crate::tier::Life;
 use crate::write;
@@ -240,7 +240,7 @@ impl TiersSession {
                     sleep(pause.min(left));
                     pause = longest.min(2 * pause);
                 }
-                Err(error) if is_fault(&error) => {
+                Err(error) if is_unanswered(&error) => {
                     let failed = Seen { failed: true, aside: seen.aside, ..Seen::default() };
                     let aside = self.take_aside(&failed, value);
                     return self.load(ask, value, (Under::AboveOnly, aside), lead, loader);

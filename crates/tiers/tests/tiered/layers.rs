@@ -420,7 +420,8 @@ fn a_url_asks_for_layers_in_any_order() {
 
 #[test]
 fn a_tier_of_a_stack_has_layers_of_its_own() {
-    let store = open_layered("tiered:spy:/of-stack/1|spy:/of-stack/2?breaker=2").unwrap();
+    let store =
+        open_layered("tiered:spy:/of-stack/1|spy:/of-stack/2?breaker=2|?on_error=error").unwrap();
     let (l1, l2) = (spy("/of-stack/1"), spy("/of-stack/2"));
     let session = &mut *store.session().unwrap();
     set(session, "k", b"v", None);
