@@ -3,6 +3,24 @@
 //! [`Tiers::new`] makes a stack of open stores, and [`ENGINE`] opens one by its URL: `tiered:moka:?size=64m|memcached://h1,h2`.
 //! Either is a [`Store`](larder_store::Store). This crate knows no engine, and does no input or output of its own.
 //!
+//! ```
+//! # use larder_engines::ENGINES;
+//! # use larder_store::{Error, StoreUrl};
+//! use larder_tiers::{Config, LoadOptions, Loaded, Tiers};
+//!
+//! # fn open(url: &str) -> Result<std::sync::Arc<dyn larder_store::Store>, Error> {
+//! #     ENGINES.open(&StoreUrl::parse(url)?)
+//! # }
+//! let stack = Tiers::new(vec![open("memory:?size=1m")?, open("memory:")?], &Config::default())?;
+//! let (mut session, mut value) = (stack.open_session()?, Vec::new());
+//! session.get_or_load(b"user:7", &mut value, &LoadOptions::default(), |value| {
+//!     value.extend_from_slice(b"read from the database");
+//!     Ok::<_, Error>(Loaded::Value)
+//! })?;
+//! assert_eq!(value, b"read from the database");
+//! # Ok::<_, Error>(())
+//! ```
+//!
 //! Look-aside and write-through. A get asks the nearest tier first, and the answer of a lower tier is filled into the
 //! tiers above it (`read.rs`). A write goes to the lowest tier first, which decides, and then upwards (`write.rs`). The
 //! lowest tier is the truth: the stack keeps the promises of that tier, as far as the tiers above can keep them
