@@ -1,12 +1,11 @@
 //! A steady load on a memcached, whose own count a test compares with the figures of the view.
 
+use larder_testkit::Memcached;
 use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, sleep, spawn};
 use std::time::{Duration, Instant};
-
-use crate::server::Memcached;
 
 /// One round of requests: ten reads of which eight find an entry, two writes, and two other commands.
 const ROUND: &[u8] = b"set k 0 0 1\r\nx\r\nset k 0 0 1\r\ny\r\n\

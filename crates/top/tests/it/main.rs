@@ -26,7 +26,7 @@ type Case = (Need, &'static str, fn());
 const NOTHING: Need = || Ok(());
 
 /// A memcached that can be started.
-const MEMCACHED: Need = || has_program(&server::MEMCACHED);
+const MEMCACHED: Need = || has_program(&larder_testkit::MEMCACHED);
 
 fn main() -> ExitCode {
     if let Some(exit) = process::run_if_asked() {

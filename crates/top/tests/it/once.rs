@@ -3,11 +3,11 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use larder_testkit::Peer;
+use larder_testkit::{Memcached, Peer};
 
 use crate::load::Load;
 use crate::process::{cell, piped, table};
-use crate::server::{Memcached, until_connected};
+use crate::server::until_connected;
 use crate::{Case, MEMCACHED, NOTHING};
 
 pub(crate) const CASES: &[Case] = &[

@@ -8,13 +8,12 @@ use std::process::Child;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use larder_testkit::{PATIENCE, Peer, within};
+use larder_testkit::{Memcached, PATIENCE, Peer, within};
 use pty_process::Size;
 use pty_process::blocking::{Command, Pty, open};
 
 use crate::load::Load;
 use crate::process::environment;
-use crate::server::Memcached;
 use crate::{Case, MEMCACHED, NOTHING};
 
 pub(crate) const CASES: &[Case] = &[
