@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use larder_store::Stats;
+use larder_store::{Counter, Stats, TierStats};
 
 use crate::context::Shared;
 use crate::counts::Count;
@@ -207,6 +207,12 @@ fn metrics(shared: &Shared, stats: &Stats) -> String {
             page.counter(name, help, &[("", number)]);
         }
     }
+    page.tiers(&shared.store.tiers());
+    // A store that does not tell its own counters now tells its others.
+    for Counter { name, value } in shared.store.counters().unwrap_or_default() {
+        let help = "A counter of this kind of store";
+        page.counter(&format!("larder_store_{name}_total"), help, &[("", value)]);
+    }
     page.latencies(shared);
     page.0
 }
@@ -239,6 +245,40 @@ impl Page {
         for (labels, value) in values {
             let labels = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
             self.line(format_args!("{name}{labels} {value}"));
+        }
+    }
+
+    /// The reads and the values of each tier of a stack.
+    fn tiers(&mut self, tiers: &[TierStats]) {
+        if tiers.is_empty() {
+            return;
+        }
+        let labelled = |of: fn(&TierStats) -> Vec<(&'static str, u64)>| -> Vec<(String, u64)> {
+            let labels = |tier: &TierStats, outcome| {
+                // A name in a URL may have any character.
+                let name = tier.name.replace('\\', "\\\\").replace('"', "\\\"");
+                format!("tier=\"{name}\",outcome=\"{outcome}\"")
+            };
+            let lines = |tier| of(tier).into_iter().map(move |(name, n)| (labels(tier, name), n));
+            tiers.iter().flat_map(lines).collect()
+        };
+        let reads = labelled(|tier| {
+            vec![
+                ("hit", tier.hits),
+                ("miss", tier.misses),
+                ("error", tier.errors),
+                ("not_asked", tier.not_asked),
+            ]
+        });
+        let values = labelled(|tier| {
+            vec![("filled", tier.fills), ("stored", tier.puts), ("refused", tier.refused)]
+        });
+        for (name, help, lines) in [
+            ("larder_tier_reads_total", "Reads of a tier by outcome", reads),
+            ("larder_tier_values_total", "Values offered to a tier by outcome", values),
+        ] {
+            let lines: Vec<_> = lines.iter().map(|(labels, n)| (labels.as_str(), *n)).collect();
+            self.counter(name, help, &lines);
         }
     }
 

@@ -5,7 +5,7 @@ use std::process;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use larder_store::{Error, Stats};
+use larder_store::{Error, Stats, TierStats};
 
 use crate::context::{Desk, Shared};
 use crate::counts::Count;
@@ -46,6 +46,14 @@ pub(crate) fn tell(group: Option<&[u8]>, desk: &Desk, stat: Stat<'_>) -> Result<
         }
         Some(b"latency") => {
             latencies(shared, stat);
+            return Ok(Told::Group);
+        }
+        Some(b"tiers") => {
+            tiers(&shared.store.tiers(), stat);
+            return Ok(Told::Group);
+        }
+        Some(b"store") => {
+            shared.store.counters()?.iter().for_each(|counter| stat(counter.name, &counter.value));
             return Ok(Told::Group);
         }
         Some(b"reset") => {
@@ -194,6 +202,24 @@ fn encryption(tls: Option<&TlsSettings>, stat: Stat<'_>) {
         &authorities.map_or_else(|| "NULL".into(), |path| path.display().to_string()),
     );
     stat("ssl_min_version", &if tls.is_newest_only { "tlsv1.3" } else { "tlsv1.2" });
+}
+
+/// The tiers of a stack, the nearest first.
+fn tiers(tiers: &[TierStats], stat: Stat<'_>) {
+    for (number, tier) in (1..).zip(tiers) {
+        stat(&format!("{number}:name"), &tier.name);
+        for (name, value) in [
+            ("get_hits", tier.hits),
+            ("get_misses", tier.misses),
+            ("get_errors", tier.errors),
+            ("not_asked", tier.not_asked),
+            ("filled", tier.fills),
+            ("stored", tier.puts),
+            ("refused", tier.refused),
+        ] {
+            stat(&format!("{number}:{name}"), &value);
+        }
+    }
 }
 
 /// Entries are not kept in classes of size, so there is one class.

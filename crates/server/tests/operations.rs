@@ -74,6 +74,52 @@ fn metrics_tell_what_was_served() {
 }
 
 #[test]
+fn each_tier_of_a_stack_is_told() {
+    let metrics = Some((Ipv4Addr::LOCALHOST, 0).into());
+    let settings = Settings { metrics, ..settings() };
+    let address = Address::Tcp((Ipv4Addr::LOCALHOST, 0).into());
+    let listeners = Listeners::bind(&[address], 16, Vec::new()).unwrap();
+    let stack = store("tiered:memory:?size=1m&name=near|memory:");
+    let server = Server::start(stack, listeners, settings).unwrap();
+    let (metrics, remote) = (server.metrics().unwrap(), server.remote());
+    let served = server.addresses()[0].socket_address().unwrap();
+    let thread = std::thread::spawn(move || server.run());
+    let mut client = support::Client::connect(served);
+    assert_eq!(client.set("key", b"value"), "STORED");
+    for key in ["key", "key", "absent"] {
+        client.get(key);
+    }
+    client.send(b"stats tiers\r\nstats store\r\n");
+    let mut group = || {
+        let mut lines = Vec::new();
+        loop {
+            match client.line().as_str() {
+                "END" => return lines,
+                line => lines.push(line.to_owned()),
+            }
+        }
+    };
+    let tiers = group();
+    for line in
+        ["STAT 1:name L1 near", "STAT 1:get_hits 2", "STAT 1:stored 1", "STAT 2:get_misses 1"]
+    {
+        assert!(tiers.iter().any(|told| told == line), "{line} is not in {tiers:?}");
+    }
+    assert!(group().iter().any(|line| line == "STAT loads 0"));
+    let (_, page) = ask(metrics, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    for (metric, expected) in [
+        ("larder_tier_reads_total{tier=\"L1 near\",outcome=\"hit\"}", 2.0),
+        ("larder_tier_reads_total{tier=\"L2 memory:\",outcome=\"miss\"}", 1.0),
+        ("larder_tier_values_total{tier=\"L1 near\",outcome=\"stored\"}", 1.0),
+        ("larder_store_loads_total", 0.0),
+    ] {
+        assert!((number(&page, metric) - expected).abs() < 0.1, "{metric} in {page}");
+    }
+    remote.give(Order::End);
+    thread.join().unwrap().unwrap();
+}
+
+#[test]
 fn percentiles_are_in_the_statistics() {
     let folder = tempfile::tempdir().unwrap();
     // Of requests of a turn, those over assistants are timed all, and the first alone otherwise.
