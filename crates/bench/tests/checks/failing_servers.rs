@@ -27,6 +27,11 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// The label of the server in a run.
 const NAME: &str = "postgresql";
 
+/// The number of connections whose last statement was a get, a moment ago.
+const GETS: &str = "SELECT count(*) FROM pg_stat_activity \
+    WHERE query ILIKE 'select%larder%' AND pid <> pg_backend_pid() \
+    AND state_change > clock_timestamp() - interval '100 ms'";
+
 /// Signals the beginning of the first target's second round.
 struct SecondRound(Mutex<Option<Sender<()>>>);
 
@@ -42,14 +47,17 @@ impl Observer for SecondRound {
 /// server's gets and sets.
 fn run(server: &mut Postgres, happens: impl FnOnce(&mut Postgres) + Send) -> [Cell; 2] {
     let target = format!("{}?table=logged&name={NAME}", server.url());
-    let workload = "rounds = 2\nthreads = 2\nkeys = 50\nratio = '1:1'\nduration = '3s'";
+    let workload = "rounds = 2\nthreads = 2\nkeys = 50\nratio = '1:1'\nduration = '8s'";
     let (begun, is_begun): (Sender<()>, Receiver<()>) = channel();
     let observer = SecondRound(Mutex::new(Some(begun)));
     let run = scope(|scope| {
         scope.spawn(move || {
             // No message ever comes: the end of the sender is the signal.
             is_begun.recv().unwrap_err();
-            sleep(Duration::from_secs(1));
+            // The turn begins with sets of all keys; the measured operations have gets too.
+            while server.ask(GETS) != "2" {
+                sleep(Duration::from_millis(20));
+            }
             happens(server);
         });
         observed(&ENGINES, &[&target, "moka:"], workload, &observer).run
