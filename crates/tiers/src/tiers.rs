@@ -205,6 +205,11 @@ impl Store for Tiers {
 
     /// The lowest tier first, because the tiers above would be filled from it again.
     fn remove_namespace(&self, name: &str) -> Result<bool> {
+        let namespaces = self.namespaces.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = namespaces.get(name).and_then(Weak::upgrade);
+        drop(namespaces);
+        // No late set of it may make the namespace anew.
+        open.map_or(Ok(()), |open| open.late.forget_all())?;
         if self.channel.is_some() {
             return Err(Error::Unsupported { engine: SCHEME, operation: "remove_namespace" });
         }
@@ -233,6 +238,10 @@ impl Store for Tiers {
         }
         let Some((lowest, above)) = self.levels.split_last() else { return Ok(Stats::default()) };
         let mut stats = lowest.store.stats()?;
+        if self.config.write == WriteOrder::Behind {
+            // Several late sets of a key are one below.
+            stats.sets = None;
+        }
         let told = self.tiers();
         stats.hits = Some(told.iter().map(|tier| tier.hits).sum());
         stats.misses = told.last().map(|tier| tier.misses);
