@@ -95,7 +95,9 @@ impl Tiers {
         let names = stores.iter().map(|(name, _)| name.as_str());
         check(&names.zip(each.iter().copied()).collect::<Vec<_>>(), config)?;
         let cap = share(&each, config.l1_ttl.0);
-        let capabilities = combined(&each, cap);
+        let mut capabilities = combined(&each, cap);
+        // A late set could make a namespace anew that has been removed.
+        capabilities.namespaces &= config.write != WriteOrder::Behind;
         let n_above = stores.len() - 1;
         let tier = |(i, (name, store))| {
             let cap = cap.filter(|_| i < n_above);
@@ -183,7 +185,7 @@ impl Store for Tiers {
     }
 
     fn namespace(&self, name: &str) -> Result<Arc<dyn Store>> {
-        if self.channel.is_some() {
+        if !self.capabilities.namespaces {
             return Err(Error::Unsupported { engine: SCHEME, operation: "namespace" });
         }
         let mut namespaces = self.namespaces.lock().unwrap_or_else(PoisonError::into_inner);
@@ -205,12 +207,7 @@ impl Store for Tiers {
 
     /// The lowest tier first, because the tiers above would be filled from it again.
     fn remove_namespace(&self, name: &str) -> Result<bool> {
-        let namespaces = self.namespaces.lock().unwrap_or_else(PoisonError::into_inner);
-        let open = namespaces.get(name).and_then(Weak::upgrade);
-        drop(namespaces);
-        // No late set of it may make the namespace anew.
-        open.map_or(Ok(()), |open| open.late.forget_all())?;
-        if self.channel.is_some() {
+        if !self.capabilities.namespaces {
             return Err(Error::Unsupported { engine: SCHEME, operation: "remove_namespace" });
         }
         let removed: Vec<Result<bool>> =
