@@ -22,9 +22,9 @@ use history::{Event, Fault, faults};
 use larder_engines::ENGINES;
 use larder_host::scratch::ScratchDir;
 use larder_store::{Store, StoreUrl};
-use larder_testkit::{MEMCACHED, Memcached, has_program, trial_where};
+use larder_testkit::{MEMCACHED, Memcached, Random, has_program, trial_where};
 use libtest_mimic::{Arguments, Trial};
-use worker::{Draw, Worker};
+use worker::Worker;
 
 const HOSTS: usize = 2;
 const PER_HOST: usize = 2;
@@ -61,7 +61,7 @@ fn seconds() -> Duration {
 }
 
 /// A disturbance. It gets the number of the step and a source of randomness.
-type Disturb<'a> = dyn FnMut(&mut Crew, &mut Draw) + 'a;
+type Disturb<'a> = dyn FnMut(&mut Crew, &mut Random) + 'a;
 
 /// The processes of all hosts, and their histories.
 struct Crew {
@@ -94,8 +94,8 @@ impl Crew {
     }
 
     /// Kills one process, and starts another of its host.
-    fn kill_one(&mut self, draw: &mut Draw) {
-        let number = usize::try_from(draw.below(self.workers.len() as u64)).unwrap();
+    fn kill_one(&mut self, draw: &mut Random) {
+        let number = draw.below(self.workers.len());
         self.workers[number] = self.worker(number % HOSTS);
     }
 
@@ -112,9 +112,9 @@ impl Crew {
 /// Lets the processes work, with a disturbance every now and then, and returns their history.
 fn run(below: String, disturb: &mut Disturb<'_>) -> Vec<Event> {
     let mut crew = Crew::start(below);
-    let (begun, mut draw) = (Instant::now(), Draw(u64::from(std::process::id()) | 1));
+    let (begun, mut draw) = (Instant::now(), Random::new(std::process::id().into()));
     while begun.elapsed() < seconds() {
-        sleep(Duration::from_millis(300 + draw.below(700)));
+        sleep(Duration::from_millis(300) + drawn(&mut draw, 700));
         disturb(&mut crew, &mut draw);
     }
     let have_ended = crew.workers.iter_mut().filter_map(|worker| (!worker.works()).then_some(()));
@@ -132,6 +132,11 @@ fn judge(events: &[Event], bound: Duration) {
     let found = faults(events, nanos(bound + SLACK));
     let shown: Vec<&Fault> = found.iter().take(5).collect();
     assert!(found.is_empty(), "{} faults of {} events: {shown:?}", found.len(), events.len());
+}
+
+/// A time below so many milliseconds.
+fn drawn(draw: &mut Random, millis: u64) -> Duration {
+    Duration::from_millis(draw.next_u64() % millis)
 }
 
 fn nanos(time: Duration) -> u64 {
@@ -152,12 +157,12 @@ fn memcached_run(options: &str) -> Vec<Event> {
         0 => {
             let pid = server.as_ref().unwrap().pid();
             signal(pid, "STOP");
-            sleep(Duration::from_millis(draw.below(1500)));
+            sleep(drawn(draw, 1500));
             signal(pid, "CONT");
         }
         1 => {
             drop(server.take());
-            sleep(Duration::from_millis(draw.below(500)));
+            sleep(drawn(draw, 500));
             server = Some(Memcached::start_on(&port.to_string()));
         }
         _ => crew.kill_one(draw),

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use larder_engines::ENGINES;
 use larder_store::{Result, Session, SetOptions, StoreUrl};
+use larder_testkit::Random;
 
 use super::history::Event;
 
@@ -16,7 +17,7 @@ use super::history::Event;
 const WORK: [&str; 2] = ["LARDER_CONSISTENCY_URL", "LARDER_CONSISTENCY_HISTORY"];
 
 /// Few keys, so that processes meet.
-const KEYS: u64 = 4;
+const KEYS: usize = 4;
 
 /// The pause after each operation: the history of an hour has to fit into memory.
 const PAUSE: Duration = Duration::from_micros(500);
@@ -30,7 +31,7 @@ pub(crate) fn work_if_asked() -> Option<ExitCode> {
     let (url, mut history) = (url?, File::create(history?).unwrap());
     let store = ENGINES.open(&StoreUrl::parse(&url).unwrap()).unwrap();
     let mut session = store.session().unwrap();
-    let mut draw = Draw(u64::from(std::process::id()) << 20 | 1);
+    let mut draw = Random::new(std::process::id().into());
     let begun = Instant::now();
     for n in 0.. {
         if begun.elapsed() > LONGEST {
@@ -53,7 +54,7 @@ fn tell(history: &mut File, event: &Event) {
 /// One operation, and what it tells at its end.
 fn operate(
     session: &mut dyn Session,
-    draw: &mut Draw,
+    draw: &mut Random,
     write: u64,
     history: &mut File,
 ) -> Vec<Event> {
@@ -121,18 +122,6 @@ fn now() -> u64 {
     // SAFETY: writes a time to a place for one.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
     now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
-}
-
-/// Random numbers: xorshift.
-pub(crate) struct Draw(pub(crate) u64);
-
-impl Draw {
-    pub(crate) fn below(&mut self, most: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 20) % most
-    }
 }
 
 /// Another process at work. Dropping it kills it.
