@@ -13,7 +13,7 @@ use larder_store::{Capabilities, Meta, Remaining, Result};
 
 use crate::fence::Right;
 use crate::lookup::{Found, Lookup};
-use crate::rules::{Rules, is_over};
+use crate::rules::{Rules, ends_early, is_over};
 use crate::session::Stack;
 use crate::tier::{Life, TierSession};
 use crate::tokens::Tokens;
@@ -83,7 +83,7 @@ pub(crate) fn look(
         if is_lowest && let Some(meta) = late.get(key, value) {
             // The lowest tier gets this value soon.
             asked.counters.hits.add(1);
-            seen.is_over = meta.ttl.ends_within(early);
+            seen.is_over = ends_early(&meta, early);
             seen.found = Some(Found { meta, tier: level + 1 });
             return Ok(seen);
         }
@@ -92,7 +92,7 @@ pub(crate) fn look(
         match asked.session.get(key, value) {
             Ok(Some(meta)) if is_lowest || !(meta.stale || is_over(&meta, early)) => {
                 asked.counters.hits.add(1);
-                seen.is_over = !meta.stale && meta.ttl.ends_within(early);
+                seen.is_over = ends_early(&meta, early);
                 if let Some((right, at)) = before.filter(|_| !meta.stale && !seen.is_over) {
                     let life = Life::told(meta, &asked.tier, at);
                     fill(above, tokens, right, (key, value, meta.flags, life));
@@ -187,7 +187,7 @@ pub(crate) fn look_many(
                 answered[i] = true;
                 missing -= 1;
                 counters.hits.add(1);
-                let is_over = meta.ttl.ends_within(rules.grace);
+                let is_over = ends_early(&meta, rules.grace);
                 let meta = told(meta, is_over, rules, capabilities);
                 hit(i, &value, Found { meta, tier: level + 1 }, is_over);
             }
@@ -219,7 +219,7 @@ pub(crate) fn look_many(
                 return;
             }
             found += 1;
-            let is_over = !meta.stale && meta.ttl.ends_within(rules.grace);
+            let is_over = ends_early(&meta, rules.grace);
             if let Some(right) = before.get(place).filter(|_| !meta.stale && !is_over) {
                 let life = Life::told(meta, tier, at);
                 fill(above, tokens, *right, (keys[i], value, meta.flags, life));

@@ -61,6 +61,11 @@ impl Rules {
     }
 }
 
+/// Whether an entry that a tier still keeps has no more than `early` left. A stale entry is told to be stale instead.
+pub(crate) fn ends_early(meta: &Meta, early: Duration) -> bool {
+    !meta.stale && meta.ttl.ends_within(early)
+}
+
 /// Whether an upper tier's copy of an entry is too near its end to be an answer. The copy ends no later than the entry
 /// below, so the rest of its time is the least that the entry has left.
 pub(crate) fn is_over(meta: &Meta, early: Duration) -> bool {

@@ -16,7 +16,9 @@ use larder_store::{
 use crate::SCHEME;
 use crate::config::WriteOrder;
 use crate::fence::Right;
+use crate::late::LateWrites;
 use crate::read::told;
+use crate::rules::{Rules, ends_early};
 use crate::session::Stack;
 use crate::tier::{Life, TierSession};
 use crate::tokens::Tokens;
@@ -70,11 +72,9 @@ fn overtake(stack: &Stack, key: &[u8], depends: bool) -> Result<()> {
 }
 
 /// Has a key removed below, if a write of it has failed so that its value is not known.
-fn invalidate_after<T>(stack: &Stack, key: &[u8], result: &Result<T>) {
-    if let Err(error) = result
-        && stack.rules.invalidates(error)
-    {
-        stack.late.invalidate(key);
+fn invalidate_after(late: &LateWrites, rules: &Rules, key: &[u8], error: Option<&Error>) {
+    if error.is_some_and(|error| rules.invalidates(error)) {
+        late.invalidate(key);
     }
 }
 
@@ -98,7 +98,7 @@ fn find_over(stack: &mut Stack, key: &[u8]) -> Option<Facts> {
         return None;
     }
     let facts = apart(stack).0.session.look(key).ok().flatten();
-    facts.filter(|facts| !facts.meta.stale && facts.meta.ttl.ends_within(grace))
+    facts.filter(|facts| ends_early(&facts.meta, grace))
 }
 
 /// Stores a value by an operation on the lowest tier, and then above.
@@ -139,7 +139,7 @@ fn store_as(
     let life = Life::begin(put.options.ttl);
     let outcome = operation(lowest);
     let outcome = follow(above, (tokens, right), (put, life, order), outcome);
-    invalidate_after(stack, put.key, &outcome);
+    invalidate_after(&stack.late, &stack.rules, put.key, outcome.as_ref().err());
     outcome
 }
 
@@ -201,21 +201,22 @@ pub(crate) fn set_many(
         if let Some(error) = refusal.take() {
             done(i, Err(error));
         } else if let Some((((put, right), life), outcome)) = written.next() {
-            if let Some(outcome) = outcome {
-                if outcome.as_ref().is_err_and(|error| rules.invalidates(error)) {
-                    late.invalidate(put.key);
+            invalidate_after(&late, &rules, put.key, failure(outcome.as_ref(), &result));
+            match outcome {
+                Some(outcome) => {
+                    done(i, follow(above, (tokens, right), (put, life, order), outcome));
                 }
-                done(i, follow(above, (tokens, right), (put, life, order), outcome));
-            } else {
                 // It is not known whether this one is stored.
-                drop_above(above, (tokens, right), put.key);
-                if result.as_ref().is_err_and(|error| rules.invalidates(error)) {
-                    late.invalidate(put.key);
-                }
+                None => drop(drop_above(above, (tokens, right), put.key)),
             }
         }
     }
     result
+}
+
+/// The error of one entry of a batch: its own, or the batch's where the entry has no outcome.
+fn failure<'a, T>(outcome: Option<&'a Result<T>>, batch: &'a Result<()>) -> Option<&'a Error> {
+    outcome.map_or(batch.as_ref().err(), |outcome| outcome.as_ref().err())
 }
 
 /// Removes many keys everywhere.
@@ -237,11 +238,7 @@ pub(crate) fn delete_many(
     for (i, ((key, right), outcome)) in keys.iter().zip(rights).zip(outcomes).enumerate() {
         let was_above = drop_above(above, (tokens, right), key);
         let was_there = |was_below| was_below && !over.contains(&i) || was_above && !has_grace;
-        let error =
-            outcome.as_ref().map_or(result.as_ref().err(), |outcome| outcome.as_ref().err());
-        if error.is_some_and(|error| rules.invalidates(error)) {
-            late.invalidate(key);
-        }
+        invalidate_after(&late, &rules, key, failure(outcome.as_ref(), &result));
         if let Some(outcome) = outcome {
             done(i, outcome.map(was_there));
         }
@@ -255,7 +252,7 @@ fn find_many_over(stack: &mut Stack, keys: &[&[u8]]) -> Vec<usize> {
     if !grace.is_zero() {
         // A key that the tier refuses spoils the batch; then an entry that is over counts as one that was there.
         let _ = apart(stack).0.session.get_many(keys, &mut |i, _, meta| {
-            if !meta.stale && meta.ttl.ends_within(grace) {
+            if ends_early(&meta, grace) {
                 over.push(i);
             }
         });
@@ -350,7 +347,7 @@ pub(crate) fn lowest_then_drop<T>(
     let right = Right::of_writer(above, tokens, key);
     let result = operation(lowest);
     let was_above = drop_above(above, (tokens, right), key);
-    invalidate_after(stack, key, &result);
+    invalidate_after(&stack.late, &stack.rules, key, result.as_ref().err());
     Ok((result?, was_above))
 }
 

@@ -61,14 +61,15 @@ impl LateWrites {
         if self.is_empty() {
             return None;
         }
-        let Some(Write::Set { value: late, flags, end }) = self.pending.get(key) else {
-            return None;
+        let copy = |write: &Write| {
+            let Write::Set { value: late, flags, end } = write else { return None };
+            value.clear();
+            value.extend_from_slice(late);
+            let left = |end: Instant| Remaining::For(end.saturating_duration_since(Instant::now()));
+            let ttl = end.map_or(Remaining::Forever, left);
+            Some(Meta { flags: *flags, ttl, ..Meta::default() })
         };
-        let left = |end: Instant| Remaining::For(end.saturating_duration_since(Instant::now()));
-        value.clear();
-        value.extend_from_slice(&late);
-        let ttl = end.map_or(Remaining::Forever, left);
-        Some(Meta { flags, ttl, ..Meta::default() })
+        self.pending.look(key, copy).flatten()
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -102,9 +102,9 @@ impl Pending {
         self.came.notify_one();
     }
 
-    /// The write of a key that waits or is being written.
-    pub(crate) fn get(&self, key: &[u8]) -> Option<Write> {
-        self.lock().writes.get(key).map(|(write, _)| write.clone())
+    /// Looks at the write of a key that waits or is being written.
+    pub(crate) fn look<T>(&self, key: &[u8], with: impl FnOnce(&Write) -> T) -> Option<T> {
+        self.lock().writes.get(key).map(|(write, _)| with(write))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -213,9 +213,7 @@ impl Pending {
 
     /// Waits for a while, or until the queue ends. `true` where it ends.
     pub(crate) fn rest(&self, time: Duration) -> bool {
-        let (state, deadline) = (self.lock(), Instant::now() + time);
-        let left = deadline.saturating_duration_since(Instant::now());
-        let rested = self.came.wait_timeout_while(state, left, |state| !state.ends);
+        let rested = self.came.wait_timeout_while(self.lock(), time, |state| !state.ends);
         rested.unwrap_or_else(PoisonError::into_inner).0.ends
     }
 
@@ -328,13 +326,13 @@ mod tests {
             pending.put(b"k", set(value)).unwrap();
         }
         pending.invalidate(b"k");
-        assert_eq!((pending.get(b"k"), pending.counts()), (Some(set(b"2")), [1, 0]));
+        assert_eq!((pending.look(b"k", Write::clone), pending.counts()), (Some(set(b"2")), [1, 0]));
         let batch = pending.next().unwrap();
         assert_eq!(batch.iter().map(|late| &late.write).collect::<Vec<_>>(), [&set(b"2")]);
         // A newer write comes while that one is written.
         pending.put(b"k", set(b"3")).unwrap();
         pending.done(&batch, &[Done::Written]);
-        assert_eq!(pending.get(b"k"), Some(set(b"3")));
+        assert_eq!(pending.look(b"k", Write::clone), Some(set(b"3")));
         let batch = pending.next().unwrap();
         pending.done(&batch, &[Done::Again]);
         let batch = pending.next().unwrap();

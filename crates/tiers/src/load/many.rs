@@ -83,23 +83,15 @@ impl TiersSession {
     ) -> Result<Vec<Missing>, Error> {
         let mut older = HashMap::new();
         let mut fresh = vec![false; keys.len()];
-        let mut batch = std::mem::take(&mut self.batch);
-        let looked =
-            read::look_many(&mut self.stack, &mut batch, keys, &mut |i, value, found, over| {
-                let answer = Answer {
-                    origin: Origin::Tier(found.tier),
-                    stale: found.meta.stale || over,
-                    flags: found.meta.flags,
-                };
-                if answer.stale {
-                    older.insert(i, (value.to_vec(), answer));
-                } else {
-                    fresh[i] = true;
-                    hit(i, value, answer);
-                }
-            });
-        self.batch = batch;
-        looked?;
+        read::look_many(&mut self.stack, &mut self.batch, keys, &mut |i, value, found, _| {
+            let answer = Answer::of(found);
+            if answer.stale {
+                older.insert(i, (value.to_vec(), answer));
+            } else {
+                fresh[i] = true;
+                hit(i, value, answer);
+            }
+        })?;
         let absent: Vec<usize> = (0..keys.len()).filter(|i| !fresh[*i]).collect();
         let mut missing = Vec::with_capacity(absent.len());
         for place in absent {
@@ -236,20 +228,11 @@ impl TiersSession {
         hit: &mut Answered<'_>,
     ) -> Result<(), Error> {
         let asked: Vec<&[u8]> = waiting.iter().map(|place| keys[*place]).collect();
-        let mut batch = std::mem::take(&mut self.batch);
         let mut found = vec![false; asked.len()];
-        let looked =
-            read::look_many(&mut self.stack, &mut batch, &asked, &mut |i, value, entry, over| {
-                found[i] = true;
-                let answer = Answer {
-                    origin: Origin::Tier(entry.tier),
-                    stale: entry.meta.stale || over,
-                    flags: entry.meta.flags,
-                };
-                hit(waiting[i], value, answer);
-            });
-        self.batch = batch;
-        looked?;
+        read::look_many(&mut self.stack, &mut self.batch, &asked, &mut |i, value, entry, _| {
+            found[i] = true;
+            hit(waiting[i], value, Answer::of(entry));
+        })?;
         let mut is_found = found.into_iter();
         waiting.retain(|_| !is_found.next().unwrap_or_default());
         Ok(())

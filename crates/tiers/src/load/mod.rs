@@ -26,6 +26,7 @@ pub(crate) use self::counts::{Loads, Of};
 pub(crate) use self::flight::Flights;
 use self::flight::{End, Lead, Place};
 use crate::fence::Right;
+use crate::lookup::Found;
 use crate::read::{self, Seen, told};
 use crate::rules::is_unanswered;
 use crate::session::TiersSession;
@@ -91,6 +92,14 @@ pub struct Answer {
     pub flags: u32,
 }
 
+impl Answer {
+    /// The answer of a tier, as the stack tells it.
+    fn of(found: Found) -> Self {
+        let Meta { stale, flags, .. } = found.meta;
+        Self { origin: Origin::Tier(found.tier), stale, flags }
+    }
+}
+
 /// The origin of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
@@ -142,7 +151,6 @@ impl TiersSession {
         let begun = Instant::now();
         let early = self.stack.rules.grace + self.draw_early(options);
         let ask = Ask { key, options, early, deadline: begun + options.wait };
-        let loads = Arc::clone(&self.loads);
         let mut has_followed = false;
         loop {
             let seen = self.look_before_loading(&ask, value)?;
@@ -150,9 +158,10 @@ impl TiersSession {
                 return Ok(Some(self.of_tier(found.tier, found.meta, false)));
             }
             if self.is_absent(key) {
-                loads.count(Of::AbsentHits);
+                self.loads.count(Of::AbsentHits);
                 return Ok(None);
             }
+            let loads = Arc::clone(&self.loads);
             // A caller with an older value does not wait.
             let has_older = seen.failed && seen.aside.is_some();
             let until = if has_older { begun } else { ask.deadline };
@@ -350,8 +359,8 @@ impl TiersSession {
     }
 
     fn of_tier(&self, tier: usize, meta: Meta, is_over: bool) -> Answer {
-        let shown = told(meta, is_over, &self.stack.rules, &self.stack.capabilities);
-        Answer { origin: Origin::Tier(tier), stale: shown.stale, flags: shown.flags }
+        let meta = told(meta, is_over, &self.stack.rules, &self.stack.capabilities);
+        Answer::of(Found { meta, tier })
     }
 
     /// The right to store a key, as of now.
