@@ -237,8 +237,9 @@ fn killed() {
     let server = Server::start();
     let run = meddled_with(&server, |_| server.signal(libc::SIGKILL));
     let counts = exact(&run, &server.url);
-    // Every connection had requests outstanding, and lost them once.
-    assert!((1..=12 * 8).contains(&counts.lost), "{counts:?}");
+    // Every connection had requests outstanding, and lost them. The listening socket of a killed process may be closed
+    // last, so a connection may be made again, and lose as many once more.
+    assert!((1..=2 * 12 * 8).contains(&counts.lost), "{counts:?}");
 }
 
 fn stopped() {

@@ -14,7 +14,7 @@ pub(crate) const CASES: &[Case] = &[
         trips: || frozen::run("duration = '4s'"),
         words: &[
             "time lost in stalls of more than 100 ms: ",
-            "; p99.9 ",
+            "; p99",
             " for requests that arrive at the same mean rate whatever the target does; a closed loop counts a stall \
              once",
         ],
