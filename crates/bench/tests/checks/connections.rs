@@ -1,7 +1,10 @@
 //! Connections: starved ones, a client that cannot serve more of them, and answers that never came.
 
-use std::fs;
-use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use std::{fs, io, ptr};
 
 use larder_engines::ENGINES;
 use larder_report::{COMERS_FAILED, Comers, Driven, Run, Severity, Spread};
@@ -14,7 +17,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         id: "UNFAIR",
         severity: Severity::Warn,
-        fires_on: "a memcached of which one thread hardly gets a processor",
+        fires_on: "a memcached of which one thread stands still for most of the time",
         trips: || of_threads(true),
         words: &[" of 40 connections got less than a third of the median's answers: the least "],
         silent_on: "a memcached whose threads share the processors",
@@ -82,62 +85,63 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// A run on a memcached with four threads, each with a quarter of the connections. The first of them may have to share
-/// a processor with programs that it makes way for.
+/// A run on a memcached with four threads, each with a quarter of the connections. The first of them may stand still for
+/// most of the time.
 fn of_threads(is_first_slow: bool) -> Run {
     let server = ENGINES.open(&StoreUrl::parse("memcached:?server_threads=4").unwrap()).unwrap();
     let info = server.info();
-    let neighbours = is_first_slow.then(|| Neighbours::of(info.server_pids[0]));
-    let target = format!("memcached://{}", info.addresses[0]);
+    let stopper = is_first_slow.then(|| Stopper::of_a_worker(info.server_pids[0]));
+    let target = format!("memcached://{}?timeout=60s", info.addresses[0]);
     let workload = "rounds = 2\nkeys = 200\nconnections = 40\noperations = 'get'\nduration = '1s'";
     let run = support::run(&ENGINES, &[&target], workload);
-    drop(neighbours);
+    drop(stopper);
     run
 }
 
-/// Programs that do nothing but work, on one processor with the first thread of a memcached that answers.
-struct Neighbours(Vec<Child>);
+/// Stops the first worker of a memcached again and again, so that it seldom works. On a machine whose processors are all
+/// busy, a lower priority is not enough: the client, too, is slow then.
+struct Stopper {
+    ends: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
 
-impl Neighbours {
-    fn of(memcached: u32) -> Self {
+impl Stopper {
+    fn of_a_worker(memcached: u32) -> Self {
         let name = |task: &str| fs::read_to_string(format!("/proc/{memcached}/task/{task}/comm"));
         let tasks = fs::read_dir(format!("/proc/{memcached}/task")).unwrap().flatten();
         let mut tasks = tasks.map(|task| task.file_name().into_string().unwrap());
         let worker = tasks.find(|task| name(task).is_ok_and(|name| name.trim() == "mc-worker"));
-        let worker = worker.expect("a memcached has workers");
-        let done = |command: &mut Command| {
-            assert!(command.stdout(Stdio::null()).status().unwrap().success(), "{command:?}");
-        };
-        let processor = a_processor();
-        done(Command::new("taskset").args(["-p", "-c", &processor, &worker]));
-        done(Command::new("chrt").args(["--idle", "--pid", "0", &worker]));
-        let one = |_| {
-            let mut busy = Command::new("taskset");
-            let work = ["timeout", "60", "sh", "-c", "while :; do :; done"];
-            busy.args(["-c", &processor]).args(work);
-            busy.spawn().unwrap()
-        };
-        // So many that the worker stays far behind on a machine whose client, too, waits for a processor.
-        Self((0..6).map(one).collect())
+        let worker = worker.expect("a memcached has workers").parse().unwrap();
+        let ends = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&ends);
+        let thread = Some(thread::spawn(move || stop_often(worker, &told)));
+        Self { ends, thread }
     }
 }
 
-/// The first of the processors that this process may use.
-fn a_processor() -> String {
-    let status = fs::read_to_string("/proc/self/status").unwrap();
-    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
-    list.trim().split(['-', ',']).next().unwrap().to_owned()
-}
-
-impl Drop for Neighbours {
+impl Drop for Stopper {
     fn drop(&mut self) {
-        for child in &mut self.0 {
-            // `timeout` passes the signal on.
-            let ended = Command::new("kill").arg(child.id().to_string()).status();
-            assert!(ended.is_ok_and(|ended| ended.success()));
-            child.wait().unwrap();
+        self.ends.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            assert!(thread.join().is_ok() || thread::panicking());
         }
     }
+}
+
+/// Traces a thread of another process, which alone can be stopped so.
+fn stop_often(task: libc::pid_t, ends: &AtomicBool) {
+    // SAFETY: these requests take numbers only.
+    let ask = |request| unsafe { libc::ptrace(request, task, 0, 0) };
+    assert_eq!(ask(libc::PTRACE_SEIZE), 0, "{}", io::Error::last_os_error());
+    while !ends.load(Ordering::Relaxed) {
+        assert_eq!(ask(libc::PTRACE_INTERRUPT), 0, "{}", io::Error::last_os_error());
+        // SAFETY: the call takes numbers only, and the status may be left out.
+        assert_eq!(unsafe { libc::waitpid(task, ptr::null_mut(), libc::__WALL) }, task);
+        thread::sleep(Duration::from_millis(400));
+        assert_eq!(ask(libc::PTRACE_CONT), 0, "{}", io::Error::last_os_error());
+        thread::sleep(Duration::from_millis(5));
+    }
+    // A thread is let go while it stands still, or with its tracer.
 }
 
 /// Connections of which so many are starved, and the least got so many answers a second.
