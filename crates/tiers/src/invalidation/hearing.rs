@@ -15,7 +15,7 @@ use crate::tokens::Tokens;
 /// The time between two beats.
 const BEAT: Duration = Duration::from_millis(250);
 
-/// The pause before another attempt to connect.
+/// The least time between two attempts to connect, and between two attempts to empty a tier that has failed to.
 const RETRY: Duration = Duration::from_millis(500);
 
 /// The longest wait for an event, after which the thread looks whether it is to end.
@@ -40,6 +40,8 @@ pub(super) struct Hearing {
     connect_at: Instant,
     /// When everything is to end once more; see [`Hearing::uncover`].
     again_at: Option<Instant>,
+    /// From when on a tier without trust is emptied again.
+    empty_at: Instant,
 }
 
 impl Hearing {
@@ -65,6 +67,7 @@ impl Hearing {
             beat_at: now,
             connect_at: now,
             again_at: None,
+            empty_at: now,
         };
         if this.election.is_some() {
             this.beat();
@@ -91,8 +94,10 @@ impl Hearing {
         }
         let is_doubted =
             |tier: &TierSession| tier.tier.capabilities.clear && !tier.tier.is_believed();
-        if self.again_at.is_some_and(|at| now >= at) || self.above.iter().any(is_doubted) {
+        let is_any_doubted = now >= self.empty_at && self.above.iter().any(is_doubted);
+        if self.again_at.is_some_and(|at| now >= at) || is_any_doubted {
             self.again_at = self.again_at.filter(|at| now < *at);
+            self.empty_at = now + RETRY;
             self.end_everything();
         }
         let to_beat = self.beat_at.saturating_duration_since(now).min(PATIENCE);
@@ -166,10 +171,9 @@ impl Hearing {
         }
     }
 
-    /// The connection is lost.
+    /// The connection is lost. Another is made at once, unless this one has not lasted.
     fn lose(&mut self) {
         self.subscription = None;
-        self.connect_at = Instant::now();
         self.uncover();
         count(&self.shared.counts.gaps, 1);
         self.beat();
