@@ -6,12 +6,12 @@
 use larder_store::{Put, Result};
 
 use crate::tier::{Life, TierSession};
-use crate::tokens::{Token, Tokens};
+use crate::tokens::{Held, Token, Tokens};
 
 /// The right to store a key above, as of the moment when it was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Right {
-    /// For the tiers without tokens of their own; `None` where there is no such tier.
+    /// For the tiers without tokens of their own, and for a lowest tier without leases; `None` where there is none of these.
     own: Option<Token>,
     /// For the nearest tier, if it has tokens; `None` also where the right is lost.
     nearest: Option<larder_store::Token>,
@@ -21,7 +21,7 @@ impl Right {
     /// The right of a reader that has not asked below yet.
     pub(crate) fn of_reader(above: &mut [TierSession], tokens: &Tokens, key: &[u8]) -> Self {
         Self {
-            own: above.iter().any(|tier| !tier.has_tokens()).then(|| tokens.of(key)),
+            own: needs_own(above, tokens).then(|| tokens.of(key)),
             nearest: ask_nearest(above, key, |leases| leases.token(key).map(Some)),
         }
     }
@@ -29,7 +29,7 @@ impl Right {
     /// The right of a writer that has not begun yet. All other rights to this key are lost.
     pub(crate) fn of_writer(above: &mut [TierSession], tokens: &Tokens, key: &[u8]) -> Self {
         Self {
-            own: above.iter().any(|tier| !tier.has_tokens()).then(|| tokens.begin(key)),
+            own: needs_own(above, tokens).then(|| tokens.begin(key)),
             nearest: ask_nearest(above, key, |leases| leases.renew(key, None)),
         }
     }
@@ -57,6 +57,12 @@ impl Right {
         let right = Self { own, nearest };
         // Without any right nobody knows whether the key has been written.
         right.is_same(right).then_some(right)
+    }
+
+    /// Keeps other sessions of this process from a write of the key; `None` where one has begun. Only for a stack whose lowest
+    /// tier has no leases.
+    pub(crate) fn hold(self, tokens: &Tokens) -> Option<Held<'_>> {
+        tokens.hold(self.own?)
     }
 
     /// Fills a tier with the answer of one below, unless the key has been written meanwhile. `false` where it has.
@@ -116,6 +122,11 @@ impl Right {
         }
         tier.drop_key(key)
     }
+}
+
+/// Whether the stack's own tokens guard anything.
+fn needs_own(above: &[TierSession], tokens: &Tokens) -> bool {
+    tokens.guard_loads() || above.iter().any(|tier| !tier.has_tokens())
 }
 
 /// A token of the nearest tier, if it has tokens. If it does not answer, nothing is stored there.

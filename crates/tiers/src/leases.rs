@@ -8,7 +8,9 @@ use larder_store::{
 
 use crate::SCHEME;
 use crate::fence::Right;
+use crate::lookup::Found;
 use crate::read::{self, told};
+use crate::rules::ends_early;
 use crate::session::{Stack, TiersSession};
 use crate::tier::{Life, TierSession};
 use crate::write;
@@ -31,7 +33,7 @@ impl Leases for TiersSession {
         if let Some(found) = seen.found {
             return Ok(Leased::Hit(shown(found.meta)));
         }
-        Ok(match self.lease_lowest(key, value, time, early)? {
+        Ok(match self.lease_lowest((key, seen.aside), value, time, early)? {
             Leased::Hit(meta) => Leased::Hit(shown(meta)),
             Leased::Load { token, stale } => Leased::Load { token, stale: stale.map(shown) },
             Leased::Wait { stale } => Leased::Wait { stale: stale.map(shown) },
@@ -46,10 +48,9 @@ impl Leases for TiersSession {
         token: &Token,
     ) -> Result<SetOutcome> {
         check_fill(SCHEME, options)?;
-        self.stack.late.settle(key)?;
         let put = Put { key, value, options: self.stack.rules.kept_options(options) };
         let fill = |lowest: &mut TierSession| of(lowest)?.fill(key, value, &put.options, token);
-        write::store(&mut self.stack, &put, fill)
+        write::fill(&mut self.stack, &put, fill)
     }
 
     fn release(&mut self, key: &[u8], token: &Token) -> Result<bool> {
@@ -77,42 +78,39 @@ impl Leases for TiersSession {
 
 impl TiersSession {
     /// Asks the lowest tier for a value or for a lease, and fills its hit in above. The metadata are as that tier tells them.
+    /// Where that tier has no value, the value that was set `aside` is removed.
     pub(crate) fn lease_lowest(
         &mut self,
-        key: &[u8],
+        (key, aside): (&[u8], Option<Found>),
         value: &mut Vec<u8>,
         time: Duration,
         early: Duration,
     ) -> Result<Leased> {
+        let late = self.stack.late.get(key, value);
+        if let Some(meta) = late.filter(|meta| !ends_early(meta, early)) {
+            write::apart(&mut self.stack).0.counters.hits.add(1);
+            return Ok(Leased::Hit(meta));
+        }
         self.stack.late.settle(key)?;
         let (lowest, above, tokens) = write::apart(&mut self.stack);
         let (right, asked) = (Right::of_reader(above, tokens, key), Instant::now());
         let leased = of(lowest)?.get_or_lease_early(key, value, time, early);
         count(lowest, &leased);
-        if let Ok(Leased::Hit(meta)) = leased {
-            let life = Life::told(meta, &lowest.tier, asked);
-            read::fill(above, tokens, right, (key, value, meta.flags, life));
+        match (&leased, aside) {
+            (Ok(Leased::Hit(meta)), _) => {
+                let life = Life::told(*meta, &lowest.tier, asked);
+                read::fill(above, tokens, right, (key, value, meta.flags, life));
+            }
+            (Ok(Leased::Load { stale: None, .. } | Leased::Wait { stale: None }), Some(aside)) => {
+                read::drop_aside(above, tokens, key, &aside);
+            }
+            _ => {}
         }
         leased
     }
 
-    /// The same for many keys: for each its value, and the answer.
-    pub(crate) fn lease_lowest_many(
-        &mut self,
-        keys: &[&[u8]],
-        time: Duration,
-        early: Duration,
-    ) -> Vec<(Vec<u8>, Result<Leased>)> {
-        let mut ask = |key: &&[u8]| {
-            let mut value = Vec::new();
-            let leased = self.lease_lowest(key, &mut value, time, early);
-            (value, leased)
-        };
-        keys.iter().map(&mut ask).collect()
-    }
-
-    /// The time for which an entry is kept as stale: no longer than its TTL, without the time of grace. An entry that is over
-    /// is removed, because nobody finds it any more.
+    /// The time for which the lowest tier keeps an entry as stale: no longer than its TTL, and the time of grace. An entry that
+    /// is over is removed, because nobody finds it any more.
     fn time_to_keep(&mut self, key: &[u8], keep: Option<Duration>) -> Result<Option<Duration>> {
         let rules = self.stack.rules;
         if rules.grace.is_zero() {
@@ -121,8 +119,10 @@ impl TiersSession {
         write::remove_over(&mut self.stack, key);
         let facts = lowest(&mut self.stack)?.session.look(key)?;
         Ok(match facts.map(|facts| rules.ttl_of(facts.meta.ttl)) {
-            Some(Remaining::For(left)) => Some(keep.map_or(left, |keep| keep.min(left))),
-            _ => keep,
+            Some(Remaining::For(left)) => {
+                rules.kept(Some(keep.map_or(left, |keep| keep.min(left))))
+            }
+            _ => rules.kept(keep),
         })
     }
 }

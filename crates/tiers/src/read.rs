@@ -9,11 +9,11 @@ use std::borrow::Cow;
 use std::mem::{replace, swap};
 use std::time::{Duration, Instant};
 
-use larder_store::{Capabilities, Meta, Remaining, Result};
+use larder_store::{Capabilities, Error, Meta, Remaining, Result};
 
 use crate::fence::Right;
 use crate::lookup::{Found, Lookup};
-use crate::rules::{Rules, ends_early, is_over};
+use crate::rules::{Rules, ends_early, is_over, is_unanswered};
 use crate::session::Stack;
 use crate::tier::{Life, TierSession};
 use crate::tokens::Tokens;
@@ -27,43 +27,48 @@ pub(crate) struct Seen {
     pub(crate) is_over: bool,
     /// An entry of an upper tier that is over. Its value is in `Stack::aside`.
     pub(crate) aside: Option<Found>,
-    /// The lowest tier failed.
-    pub(crate) failed: bool,
+    /// The failure of the lowest tier.
+    pub(crate) failed: Option<Error>,
 }
 
 /// Looks a key up, for a caller that only wants values whose TTL is not over. Where the lowest tier fails, an older value
 /// is the answer, and is told to be stale.
 pub(crate) fn get(stack: &mut Stack, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
     let all = stack.tiers.len();
-    let seen = look(stack, all, key, value, stack.rules.grace)?;
+    let mut seen = look(stack, all, key, value, stack.rules.grace)?;
     if seen.is_over {
         value.clear();
         return Ok(None);
     }
-    Ok(answer(stack, &seen, value).map(|found| found.meta))
+    Ok(answer(stack, &mut seen, value)?.map(|found| found.meta))
 }
 
 /// Looks a key up, and tells which tier answered. An entry that is over is an answer, and is stale.
 pub(crate) fn lookup(stack: &mut Stack, key: &[u8], value: &mut Vec<u8>) -> Result<Lookup> {
     let all = stack.tiers.len();
-    let seen = look(stack, all, key, value, stack.rules.grace)?;
-    Ok(Lookup { found: answer(stack, &seen, value), failed: seen.failed })
+    let mut seen = look(stack, all, key, value, stack.rules.grace)?;
+    let failed = seen.failed.is_some();
+    Ok(Lookup { found: answer(stack, &mut seen, value)?, failed })
 }
 
-/// The answer of a read of all tiers. Where the lowest has failed, that is the entry that was set aside.
-fn answer(stack: &mut Stack, seen: &Seen, value: &mut Vec<u8>) -> Option<Found> {
-    let (found, is_over) = match (seen.found, seen.aside) {
-        (None, Some(aside)) if seen.failed => {
+/// The answer of a read of all tiers. Where the lowest has failed, that is the entry that was set aside, or else a miss or an
+/// error, as the rules say.
+fn answer(stack: &mut Stack, seen: &mut Seen, value: &mut Vec<u8>) -> Result<Option<Found>> {
+    let (found, is_over) = match (seen.found, seen.aside, seen.failed.take()) {
+        (None, Some(aside), Some(_)) => {
             swap(value, &mut stack.aside);
             (aside, true)
         }
-        (found, _) => (found?, seen.is_over),
+        (None, None, Some(error)) if !stack.rules.fails_are_misses() => return Err(error),
+        (None, ..) => return Ok(None),
+        (Some(found), ..) => (found, seen.is_over),
     };
-    Some(Found { meta: told(found.meta, is_over, &stack.rules, &stack.capabilities), ..found })
+    let meta = told(found.meta, is_over, &stack.rules, &stack.capabilities);
+    Ok(Some(Found { meta, ..found }))
 }
 
 /// Looks a key up in the nearest tiers, so many of them. An entry with no more than `early` left is over; so is a stale
-/// value of an upper tier.
+/// value of an upper tier. It is an error only where the lowest tier refuses the request; a failure is told in [`Seen`].
 pub(crate) fn look(
     stack: &mut Stack,
     levels: usize,
@@ -80,6 +85,8 @@ pub(crate) fn look(
         if !is_lowest && !asked.may_be_asked(key) {
             continue;
         }
+        // The nearest tier has no tier above it to fill. A late set that comes after this moment ends the right.
+        let before = (level > 0).then(|| (Right::of_reader(above, tokens, key), Instant::now()));
         if is_lowest && let Some(meta) = late.get(key, value) {
             // The lowest tier gets this value soon.
             asked.counters.hits.add(1);
@@ -87,8 +94,6 @@ pub(crate) fn look(
             seen.found = Some(Found { meta, tier: level + 1 });
             return Ok(seen);
         }
-        // The nearest tier has no tier above it to fill.
-        let before = (level > 0).then(|| (Right::of_reader(above, tokens, key), Instant::now()));
         match asked.session.get(key, value) {
             Ok(Some(meta)) if is_lowest || !(meta.stale || is_over(&meta, early)) => {
                 asked.counters.hits.add(1);
@@ -107,18 +112,34 @@ pub(crate) fn look(
                     seen.aside = Some(Found { meta, tier: level + 1 });
                 }
             }
-            Ok(None) => asked.counters.misses.add(1),
+            Ok(None) => {
+                asked.counters.misses.add(1);
+                if is_lowest && let Some(aside) = seen.aside.take() {
+                    drop_aside(above, tokens, key, &aside);
+                }
+            }
             Err(error) => {
                 asked.counters.errors.add(1);
-                seen.failed |= is_lowest;
-                if is_lowest && !rules.is_miss(&error) {
-                    return Err(error);
+                if is_lowest {
+                    if !is_unanswered(&error) {
+                        return Err(error);
+                    }
+                    seen.failed = Some(error);
                 }
             }
         }
     }
     value.clear();
     Ok(seen)
+}
+
+/// Removes an entry above that is over, because the lowest tier has the key no more: it may have been deleted there. The entry
+/// must not be an answer when that tier fails.
+pub(crate) fn drop_aside(above: &mut [TierSession], tokens: &Tokens, key: &[u8], aside: &Found) {
+    let mut right = Right::of_reader(above, tokens, key);
+    if let Some(tier) = above.get_mut(aside.tier - 1) {
+        right.drop_key(tier, tokens, key);
+    }
 }
 
 /// The buffers of a batch, kept to reuse their memory.
@@ -150,24 +171,27 @@ pub(crate) fn get_many(
             hit(i, value, found.meta);
         }
     };
-    look_many(stack, batch, keys, &mut fresh).map(drop)
+    match look_many(stack, batch, keys, &mut fresh)? {
+        Some(error) if !stack.rules.fails_are_misses() => Err(error),
+        _ => Ok(()),
+    }
 }
 
-/// Looks many keys up: each tier is asked once, for the keys that the tiers above it did not answer. `true` where the
-/// lowest tier failed.
+/// Looks many keys up: each tier is asked once, for the keys that the tiers above it did not answer. Returns the failure of
+/// the lowest tier.
 pub(crate) fn look_many(
     stack: &mut Stack,
     batch: &mut Batch,
     keys: &[&[u8]],
     hit: &mut Hit<'_>,
-) -> Result<bool> {
+) -> Result<Option<Error>> {
     let Stack { tiers, tokens, capabilities, rules, late, .. } = stack;
     let Batch { answered, asked: places, rights: before, aside } = batch;
     answered.clear();
     answered.resize(keys.len(), false);
     aside.clear();
     let mut missing = keys.len();
-    let mut failed = false;
+    let mut failed = None;
     for level in 0..tiers.len() {
         if missing == 0 {
             break;
@@ -180,10 +204,25 @@ pub(crate) fn look_many(
             counters.not_asked.add(missing as u64);
             continue;
         }
+        // A key that a tier above cannot take would make the whole batch an error there.
+        let is_asked = |i: &usize| !answered[*i] && (is_lowest || tier.takes(keys[*i]));
+        places.clear();
+        places.extend((0..keys.len()).filter(is_asked));
+        counters.misses.add((missing - places.len()) as u64);
+        before.clear();
+        if level > 0 {
+            before.extend(places.iter().map(|i| Right::of_reader(above, tokens, keys[*i])));
+        }
         if is_lowest && !late.is_empty() {
+            // A late set that comes after these rights ends them.
             let mut value = Vec::new();
-            for i in (0..keys.len()).filter(|i| !answered[*i]).collect::<Vec<_>>() {
-                let Some(meta) = late.get(keys[i], &mut value) else { continue };
+            let all: Vec<_> = places.drain(..).zip(before.drain(..)).collect();
+            for (i, right) in all {
+                let Some(meta) = late.get(keys[i], &mut value) else {
+                    places.push(i);
+                    before.push(right);
+                    continue;
+                };
                 answered[i] = true;
                 missing -= 1;
                 counters.hits.add(1);
@@ -192,17 +231,8 @@ pub(crate) fn look_many(
                 hit(i, &value, Found { meta, tier: level + 1 }, is_over);
             }
         }
-        // A key that a tier above cannot take would make the whole batch an error there.
-        let is_asked = |i: &usize| !answered[*i] && (is_lowest || tier.takes(keys[*i]));
-        places.clear();
-        places.extend((0..keys.len()).filter(is_asked));
-        counters.misses.add((missing - places.len()) as u64);
         if places.is_empty() {
             continue;
-        }
-        before.clear();
-        if level > 0 {
-            before.extend(places.iter().map(|i| Right::of_reader(above, tokens, keys[*i])));
         }
         let at = Instant::now();
         let mut found = 0;
@@ -232,17 +262,21 @@ pub(crate) fn look_many(
         let unanswered = if result.is_ok() { &counters.misses } else { &counters.errors };
         unanswered.add((places.len() - found) as u64);
         match result {
-            Err(error) if is_lowest && !rules.is_miss(&error) => return Err(error),
-            Err(_) if is_lowest => failed = true,
+            Err(error) if is_lowest && !is_unanswered(&error) => return Err(error),
+            Err(error) if is_lowest => failed = Some(error),
             _ => {}
         }
     }
-    if failed {
-        for (i, entry, value) in aside.drain(..) {
-            if !replace(&mut answered[i], true) {
-                let meta = told(entry.meta, true, rules, capabilities);
-                hit(i, &value, Found { meta, ..entry }, false);
-            }
+    let n_above = tiers.len() - 1;
+    for (i, entry, value) in aside.drain(..) {
+        if replace(&mut answered[i], true) {
+            continue;
+        }
+        if failed.is_some() {
+            let meta = told(entry.meta, true, rules, capabilities);
+            hit(i, &value, Found { meta, ..entry }, false);
+        } else {
+            drop_aside(&mut tiers[..n_above], tokens, keys[i], &entry);
         }
     }
     Ok(failed)

@@ -1,6 +1,6 @@
 //! The rules of a stack for its reads and writes, as its configuration sets them.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use larder_store::{Error, Meta, Remaining, SetOptions};
 
@@ -56,14 +56,20 @@ impl Rules {
     }
 
     /// Whether a failed read of the lowest tier is a miss, and no error.
-    pub(crate) fn is_miss(&self, error: &Error) -> bool {
-        self.on_error == OnError::Miss && is_unanswered(error)
+    pub(crate) fn fails_are_misses(&self) -> bool {
+        self.on_error == OnError::Miss
     }
 }
 
-/// Whether an entry that a tier still keeps has no more than `early` left. A stale entry is told to be stale instead.
+/// The moment after so much time from now. A time that no clock reaches is a year.
+pub(crate) fn in_time(time: Duration) -> Instant {
+    let now = Instant::now();
+    now.checked_add(time).unwrap_or_else(|| now + Duration::from_hours(365 * 24))
+}
+
+/// Whether an entry that a tier still keeps has no more than `early` left.
 pub(crate) fn ends_early(meta: &Meta, early: Duration) -> bool {
-    !meta.stale && meta.ttl.ends_within(early)
+    meta.ttl.ends_within(early)
 }
 
 /// Whether an upper tier's copy of an entry is too near its end to be an answer. The copy ends no later than the entry

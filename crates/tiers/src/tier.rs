@@ -11,6 +11,7 @@ use larder_store::{
 use crate::config::Config;
 use crate::invalidation::Cover;
 use crate::jitter::{Jitter, Share};
+use crate::rules::is_over;
 use crate::trust::Trust;
 use larder_store::counters::{Count, Counters, Tally};
 
@@ -141,15 +142,15 @@ impl Tier {
             Some(fresh) => Some(cap.map_or(fresh, |cap| cap.min(fresh))),
             None => cap,
         };
-        let ttl = ttl.map(|ttl| ttl + self.grace);
+        let ttl = ttl.map(|ttl| ttl.saturating_add(self.grace));
         let flags = if self.capabilities.flags { flags } else { 0 };
         Some(SetOptions { ttl, flags, ..SetOptions::default() })
     }
 
     /// The tier may hold a value that should be gone: no session asks it until that value has expired.
     pub(crate) fn lose_trust(&self) {
-        let longest = |cap| cap + self.grace + self.capabilities.ttl_resolution;
-        self.trust.lose(self.cap.map(longest));
+        let after = self.grace.saturating_add(self.capabilities.ttl_resolution);
+        self.trust.lose(self.cap.map(|cap| cap.saturating_add(after)));
     }
 }
 
@@ -245,9 +246,23 @@ impl TierSession {
         }
         let adds = self.tier.capabilities.add && token.is_none();
         let mode = if adds { SetMode::Add } else { SetMode::Set };
-        if self.store(key, value, (SetOptions { mode, ..options }, token), life) {
+        let options = SetOptions { mode, ..options };
+        let is_stored = self.store(key, value, (options, token), life)
+            || adds && self.drop_over(key) && self.store(key, value, (options, token), life);
+        if is_stored {
             self.counters.fills.add(1);
         }
+    }
+
+    /// Removes an entry that is over and is kept for the time of grace: it would refuse the value in its place. `true` where
+    /// there was one.
+    fn drop_over(&mut self, key: &[u8]) -> bool {
+        let grace = self.tier.grace;
+        if grace.is_zero() {
+            return false;
+        }
+        let found = self.session.look(key).ok().flatten();
+        found.is_some_and(|facts| is_over(&facts.meta, grace)) && self.drop_key(key)
     }
 
     /// Stores a value that the lowest tier has acknowledged, or at least drops the older value. With a token only as long as

@@ -117,7 +117,7 @@ impl Tiers {
     }
 
     fn of(url: String, config: Config, capabilities: Capabilities, levels: Vec<Arc<Tier>>) -> Self {
-        let tokens = Arc::default();
+        let tokens = Arc::new(Tokens::new(!capabilities.leases));
         let room = usize::try_from(config.queue.0).unwrap_or(usize::MAX);
         let late = Arc::new(LateWrites::new(room, &levels, &tokens));
         Self {

@@ -27,6 +27,7 @@ const N_STRIPES: usize = 1 << 13;
 #[derive(Debug)]
 pub(crate) struct Tokens {
     stripes: Box<[Stripe]>,
+    guards_loads: bool,
 }
 
 /// The state that the keys of one hash share.
@@ -49,13 +50,17 @@ pub(crate) struct Token {
 /// While this lives, the token holds.
 pub(crate) type Held<'a> = RwLockReadGuard<'a, ()>;
 
-impl Default for Tokens {
-    fn default() -> Self {
-        Self { stripes: (0..N_STRIPES).map(|_| Stripe::default()).collect() }
-    }
-}
-
 impl Tokens {
+    /// With `guards_loads` they also guard what is loaded into the lowest tier, because that has no leases.
+    pub(crate) fn new(guards_loads: bool) -> Self {
+        let stripes = (0..N_STRIPES).map(|_| Stripe::default()).collect();
+        Self { stripes, guards_loads }
+    }
+
+    pub(crate) fn guard_loads(&self) -> bool {
+        self.guards_loads
+    }
+
     /// The token of a key, for a reader that has not asked below yet.
     pub(crate) fn of(&self, key: &[u8]) -> Token {
         let stripe = stripe_of(key);
@@ -122,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_token_holds_until_the_key_is_written() {
-        let tokens = Tokens::default();
+        let tokens = Tokens::new(false);
         let reader = tokens.of(b"k");
         assert!(tokens.hold(reader).is_some());
         let mut writer = tokens.begin(b"k");
@@ -140,7 +145,7 @@ mod tests {
 
     #[test]
     fn of_two_writers_at_once_at_most_the_later_keeps_its_token() {
-        let tokens = Tokens::default();
+        let tokens = Tokens::new(false);
         let (mut one, mut two) = (tokens.begin(b"k"), tokens.begin(b"k"));
         assert!(tokens.hold(one).is_none());
         tokens.go_on(&mut one);
@@ -151,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_writer_waits_while_a_token_is_held() {
-        let tokens = Tokens::default();
+        let tokens = Tokens::new(false);
         let token = tokens.of(b"k");
         let held = tokens.hold(token).unwrap();
         std::thread::scope(|scope| {

@@ -16,7 +16,7 @@ use larder_store::{
 use crate::SCHEME;
 use crate::config::WriteOrder;
 use crate::fence::Right;
-use crate::late::LateWrites;
+use crate::late::{LateWrites, Write};
 use crate::read::told;
 use crate::rules::{Rules, ends_early};
 use crate::session::Stack;
@@ -66,15 +66,58 @@ fn set_behind(stack: &mut Stack, put: &Put<'_>) -> Result<SetOutcome> {
 }
 
 /// Lets no late write of a key come after this operation, which is carried out at once. If the operation depends on the
-/// entry, the late write comes before it.
-fn overtake(stack: &Stack, key: &[u8], depends: bool) -> Result<()> {
-    if depends { stack.late.settle(key) } else { stack.late.forget(key) }
+/// entry, the late write comes before it. Returns a late write that was taken back, for [`after`].
+fn overtake(stack: &mut Stack, key: &[u8], depends: bool) -> Result<Option<Write>> {
+    if !depends {
+        return stack.late.take(key);
+    }
+    stack.late.settle(key)?;
+    if stack.late.take_removal(key)? {
+        let removed = apart(stack).0.session.delete(key);
+        if let Err(error) = removed {
+            stack.late.put_back(key, Write::Invalidate);
+            return Err(error);
+        }
+    }
+    Ok(None)
 }
 
-/// Has a key removed below, if a write of it has failed so that its value is not known.
-fn invalidate_after(late: &LateWrites, rules: &Rules, key: &[u8], error: Option<&Error>) {
-    if error.is_some_and(|error| rules.invalidates(error)) {
-        late.invalidate(key);
+/// As [`overtake`] for many keys. If it fails, all late writes that were taken back wait again.
+fn overtake_many<'a>(
+    stack: &mut Stack,
+    keys: impl Iterator<Item = (&'a [u8], bool)>,
+) -> Result<Vec<Option<Write>>> {
+    let mut all = Vec::new();
+    for (key, depends) in keys {
+        match overtake(stack, key, depends) {
+            Ok(taken) => all.push((key, taken)),
+            Err(error) => {
+                for (key, taken) in all {
+                    if let Some(taken) = taken {
+                        stack.late.put_back(key, taken);
+                    }
+                }
+                return Err(error);
+            }
+        }
+    }
+    Ok(all.into_iter().map(|(_, taken)| taken).collect())
+}
+
+/// After a write that failed, lets a late write wait again that this one has taken back. If the value below is not known,
+/// has the key removed there.
+fn after(
+    late: &LateWrites,
+    rules: &Rules,
+    key: &[u8],
+    (taken, error): (Option<Write>, Option<&Error>),
+) {
+    let Some(error) = error else { return };
+    match taken {
+        Some(taken) if error.is_not_made() => late.put_back(key, taken),
+        Some(_) => late.put_back(key, Write::Invalidate),
+        None if rules.invalidates(error) => late.invalidate(key),
+        None => {}
     }
 }
 
@@ -102,45 +145,75 @@ fn find_over(stack: &mut Stack, key: &[u8]) -> Option<Facts> {
 }
 
 /// Stores a value by an operation on the lowest tier, and then above.
-pub(crate) fn store(
+fn store(
     stack: &mut Stack,
     put: &Put<'_>,
     operation: impl FnOnce(&mut TierSession) -> Result<SetOutcome>,
 ) -> Result<SetOutcome> {
     check(&stack.capabilities, &put.options)?;
-    let (_, above, tokens) = apart(stack);
+    let taken = overtake(stack, put.key, put.options.mode != SetMode::Set)?;
+    store_over(stack, put, taken, operation)
+}
+
+/// Stores a value by a fill of the lowest tier, and then above. A late set comes before it, and a late removal after it: the
+/// value may have been loaded before the write that failed.
+pub(crate) fn fill(
+    stack: &mut Stack,
+    put: &Put<'_>,
+    operation: impl FnOnce(&mut TierSession) -> Result<SetOutcome>,
+) -> Result<SetOutcome> {
+    check(&stack.capabilities, &put.options)?;
+    stack.late.settle(put.key)?;
+    store_over(stack, put, None, operation)
+}
+
+/// Stores a value in place of a late write that was taken back, if there was one.
+fn store_over(
+    stack: &mut Stack,
+    put: &Put<'_>,
+    taken: Option<Write>,
+    operation: impl FnOnce(&mut TierSession) -> Result<SetOutcome>,
+) -> Result<SetOutcome> {
+    let order = stack.rules.write;
+    let (lowest, above, tokens) = apart(stack);
     let right = Right::of_writer(above, tokens, put.key);
-    store_as(stack, put, right, operation)
+    // The life begins before the write to the lowest tier, so that the time of that write counts.
+    let life = Life::begin(put.options.ttl);
+    let outcome = operation(lowest);
+    after(&stack.late, &stack.rules, put.key, (taken, outcome.as_ref().err()));
+    let (_, above, tokens) = apart(stack);
+    follow(above, (tokens, right), (put, life, order), outcome)
 }
 
 /// Stores a value that was loaded under a reader's right, unless the key has been changed since.
 ///
-/// Between this look and the write a change of another process may come. Leases of the lowest tier have no such gap.
-pub(crate) fn store_under(stack: &mut Stack, put: &Put<'_>, right: Right) -> Result<SetOutcome> {
-    check(&stack.capabilities, &put.options)?;
-    let (_, above, tokens) = apart(stack);
-    let Some(right) = right.confirm(above, tokens, put.key) else {
-        return Ok(SetOutcome::NotStored);
-    };
-    let set = |lowest: &mut TierSession| lowest.session.set(put.key, put.value, &put.options);
-    store_as(stack, put, right, set)
-}
-
-fn store_as(
+/// Until the lowest tier has the value, no other session of this process begins to write the key. Another process may: its
+/// value stays, unless this one `replaces` an older value. Leases of the lowest tier have no such gap.
+pub(crate) fn store_under(
     stack: &mut Stack,
-    put: &Put<'_>,
+    (key, value, options): (&[u8], &[u8], SetOptions),
     right: Right,
-    operation: impl FnOnce(&mut TierSession) -> Result<SetOutcome>,
+    replaces: bool,
 ) -> Result<SetOutcome> {
-    overtake(stack, put.key, put.options.mode != SetMode::Set)?;
+    let adds = !replaces && stack.tiers.last().is_some_and(|lowest| lowest.tier.capabilities.add);
+    let mode = if adds { SetMode::Add } else { SetMode::Set };
+    let put = &Put { key, value, options: SetOptions { mode, ..options } };
+    check(&stack.capabilities, &put.options)?;
+    if stack.late.has(put.key) {
+        return Ok(SetOutcome::NotStored);
+    }
     let order = stack.rules.write;
     let (lowest, above, tokens) = apart(stack);
-    // The life begins before the write to the lowest tier, so that the time of that write counts.
+    let right = right.confirm(above, tokens, put.key);
+    let Some((right, held)) = right.and_then(|right| Some((right, right.hold(tokens)?))) else {
+        return Ok(SetOutcome::NotStored);
+    };
     let life = Life::begin(put.options.ttl);
-    let outcome = operation(lowest);
-    let outcome = follow(above, (tokens, right), (put, life, order), outcome);
-    invalidate_after(&stack.late, &stack.rules, put.key, outcome.as_ref().err());
-    outcome
+    let outcome = lowest.session.set(put.key, put.value, &put.options);
+    drop(held);
+    after(&stack.late, &stack.rules, put.key, (None, outcome.as_ref().err()));
+    let (_, above, tokens) = apart(stack);
+    follow(above, (tokens, right), (put, life, order), outcome)
 }
 
 /// Lets the tiers above follow a set of the lowest tier, and returns the stack's outcome.
@@ -180,11 +253,12 @@ pub(crate) fn set_many(
     let mut refused: Vec<_> = refused.collect();
     let kept: Vec<_> = (0..entries.len()).filter(|i| refused[*i].is_none()).collect();
     let mut batch: Vec<_> = kept.iter().map(|i| entries[*i]).collect();
+    let taken =
+        overtake_many(stack, batch.iter().map(|put| (put.key, put.options.mode != SetMode::Set)))?;
     for put in &mut batch {
         if put.options.mode != SetMode::Set {
             remove_over(stack, put.key);
         }
-        overtake(stack, put.key, put.options.mode != SetMode::Set)?;
         put.options = stack.rules.kept_options(&put.options);
     }
     let (rules, late) = (stack.rules, Arc::clone(&stack.late));
@@ -196,12 +270,12 @@ pub(crate) fn set_many(
     // A batch that ends early may tell of later entries and not of earlier ones.
     let mut outcomes: Vec<_> = batch.iter().map(|_| None).collect();
     let result = lowest.session.set_many(&batch, &mut |i, outcome| outcomes[i] = Some(outcome));
-    let mut written = batch.iter().zip(rights).zip(lives).zip(outcomes);
+    let mut written = batch.iter().zip(rights.into_iter().zip(taken)).zip(lives).zip(outcomes);
     for (i, refusal) in refused.iter_mut().enumerate() {
         if let Some(error) = refusal.take() {
             done(i, Err(error));
-        } else if let Some((((put, right), life), outcome)) = written.next() {
-            invalidate_after(&late, &rules, put.key, failure(outcome.as_ref(), &result));
+        } else if let Some((((put, (right, taken)), life), outcome)) = written.next() {
+            after(&late, &rules, put.key, (taken, failure(outcome.as_ref(), &result)));
             match outcome {
                 Some(outcome) => {
                     done(i, follow(above, (tokens, right), (put, life, order), outcome));
@@ -225,9 +299,7 @@ pub(crate) fn delete_many(
     keys: &[&[u8]],
     done: &mut DeleteDone<'_>,
 ) -> Result<()> {
-    for key in keys {
-        overtake(stack, key, false)?;
-    }
+    let taken = overtake_many(stack, keys.iter().map(|key| (*key, false)))?;
     let over = find_many_over(stack, keys);
     let (rules, late) = (stack.rules, Arc::clone(&stack.late));
     let has_grace = !rules.grace.is_zero();
@@ -235,10 +307,11 @@ pub(crate) fn delete_many(
     let rights: Vec<_> = keys.iter().map(|key| Right::of_writer(above, tokens, key)).collect();
     let mut outcomes: Vec<_> = keys.iter().map(|_| None).collect();
     let result = lowest.session.delete_many(keys, &mut |i, outcome| outcomes[i] = Some(outcome));
-    for (i, ((key, right), outcome)) in keys.iter().zip(rights).zip(outcomes).enumerate() {
+    let held = rights.into_iter().zip(taken);
+    for (i, ((key, (right, taken)), outcome)) in keys.iter().zip(held).zip(outcomes).enumerate() {
+        after(&late, &rules, key, (taken, failure(outcome.as_ref(), &result)));
         let was_above = drop_above(above, (tokens, right), key);
         let was_there = |was_below| was_below && !over.contains(&i) || was_above && !has_grace;
-        invalidate_after(&late, &rules, key, failure(outcome.as_ref(), &result));
         if let Some(outcome) = outcome {
             done(i, outcome.map(was_there));
         }
@@ -342,12 +415,13 @@ pub(crate) fn lowest_then_drop<T>(
     depends: bool,
     operation: impl FnOnce(&mut TierSession) -> Result<T>,
 ) -> Result<(T, bool)> {
-    overtake(stack, key, depends)?;
+    let taken = overtake(stack, key, depends)?;
     let (lowest, above, tokens) = apart(stack);
     let right = Right::of_writer(above, tokens, key);
     let result = operation(lowest);
+    after(&stack.late, &stack.rules, key, (taken, result.as_ref().err()));
+    let (_, above, tokens) = apart(stack);
     let was_above = drop_above(above, (tokens, right), key);
-    invalidate_after(&stack.late, &stack.rules, key, result.as_ref().err());
     Ok((result?, was_above))
 }
 

@@ -11,17 +11,20 @@ use std::time::{Duration, Instant};
 
 use larder_store::{Counter, Error, Meta, Put, Remaining, Result, SetMode, SetOptions};
 
-use self::pending::{Done, Late, Pending, Write};
+pub(crate) use self::pending::Write;
+use self::pending::{Done, Late, Pending};
 use crate::SCHEME;
 use crate::fence::Right;
-use crate::rules::is_unanswered;
+use crate::rules::{in_time, is_unanswered};
 use crate::tier::{Tier, TierSession};
 use crate::tokens::Tokens;
 
 /// The shortest pause after a failure, and the longest.
 const PAUSES: [Duration; 2] = [Duration::from_millis(10), Duration::from_secs(1)];
+/// The time for which failed writes are tried again after the end of their stack.
+const LAST: Duration = Duration::from_secs(1);
 
-/// The late writes of a stack. Dropping it carries out what still waits, unless the lowest tier fails.
+/// The late writes of a stack. Dropping it carries out what still waits, unless the lowest tier fails for a second.
 #[derive(Debug)]
 pub(crate) struct LateWrites {
     pending: Arc<Pending>,
@@ -45,7 +48,7 @@ impl LateWrites {
     pub(crate) fn set(&self, put: &Put<'_>) -> Result<()> {
         self.start()?;
         let Put { key, value, options } = *put;
-        let end = options.ttl.map(|ttl| Instant::now() + ttl);
+        let end = options.ttl.map(in_time);
         self.pending.put(key, Write::Set { value: value.into(), flags: options.flags, end })
     }
 
@@ -76,16 +79,34 @@ impl LateWrites {
         self.pending.is_empty()
     }
 
+    /// Whether a write of a key waits.
+    pub(crate) fn has(&self, key: &[u8]) -> bool {
+        !self.is_empty() && self.pending.look(key, |_| ()).is_some()
+    }
+
     /// Takes a late write back, before one that is carried out at once.
-    pub(crate) fn forget(&self, key: &[u8]) -> Result<()> {
-        if self.is_empty() { Ok(()) } else { self.pending.forget(key) }
+    pub(crate) fn take(&self, key: &[u8]) -> Result<Option<Write>> {
+        if self.is_empty() { Ok(None) } else { self.pending.take(key, |_| true) }
+    }
+
+    /// Takes the removal of a key back, for a caller that carries it out itself. `true` where there is one.
+    pub(crate) fn take_removal(&self, key: &[u8]) -> Result<bool> {
+        if self.is_empty() {
+            return Ok(false);
+        }
+        self.pending.take(key, |write| *write == Write::Invalidate).map(|taken| taken.is_some())
+    }
+
+    /// Lets a write wait again that was taken, unless a newer one waits.
+    pub(crate) fn put_back(&self, key: &[u8], taken: Write) {
+        self.pending.put_back(key, taken);
     }
 
     pub(crate) fn forget_all(&self) -> Result<()> {
         self.pending.forget_all()
     }
 
-    /// Waits until the lowest tier has the write of a key, before an operation that depends on it.
+    /// Waits until the lowest tier has the late set of a key, before an operation that depends on it.
     pub(crate) fn settle(&self, key: &[u8]) -> Result<()> {
         if self.is_empty() { Ok(()) } else { self.pending.settle(key) }
     }
@@ -124,10 +145,10 @@ impl Drop for LateWrites {
     }
 }
 
-/// Carries out writes until the end. At the end one failure is enough to give up.
+/// Carries out writes until the end, and a little longer where the last ones fail.
 fn work(pending: &Pending, tiers: &[Arc<Tier>], tokens: &Tokens) {
     let [shortest, longest] = PAUSES;
-    let (mut sessions, mut pause) = (Vec::new(), shortest);
+    let (mut sessions, mut pause, mut last) = (Vec::new(), shortest, None);
     while let Some(batch) = pending.next() {
         let opened = open(&mut sessions, tiers);
         let results = match opened {
@@ -137,10 +158,13 @@ fn work(pending: &Pending, tiers: &[Arc<Tier>], tokens: &Tokens) {
         pending.done(&batch, &results);
         if !results.contains(&Done::Again) {
             pause = shortest;
-        } else if pending.rest(pause) {
-            return;
-        } else {
+        } else if !pending.rest(pause) {
             pause = longest.min(2 * pause);
+        } else if *last.get_or_insert_with(|| in_time(LAST)) > Instant::now() {
+            thread::sleep(shortest);
+        } else {
+            pending.give_up();
+            return;
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The writes that wait for the lowest tier: the newest of each key, oldest keys first.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -42,6 +43,8 @@ pub(crate) struct Pending {
     /// Writes have left.
     left: Condvar,
     room: usize,
+    /// The number of writes, which every operation of the stack looks at.
+    n: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -61,7 +64,8 @@ struct State {
 impl Pending {
     /// An empty queue with room for so many bytes.
     pub(crate) fn new(room: usize) -> Self {
-        Self { state: Mutex::default(), came: Condvar::new(), left: Condvar::new(), room }
+        let (came, left) = (Condvar::new(), Condvar::new());
+        Self { state: Mutex::default(), came, left, room, n: AtomicUsize::new(0) }
     }
 
     /// Puts a write in the place of an older one of its key. Waits for room.
@@ -83,8 +87,7 @@ impl Pending {
             };
             state = woken;
         }
-        state.put(key, write);
-        self.came.notify_one();
+        self.add(state, key, write);
         Ok(())
     }
 
@@ -98,7 +101,20 @@ impl Pending {
             state.lost += 1;
             return;
         }
-        state.put(key, Write::Invalidate);
+        self.add(state, key, Write::Invalidate);
+    }
+
+    /// Puts a write back that was taken, unless a newer one waits. Its room may have been given away meanwhile.
+    pub(crate) fn put_back(&self, key: &[u8], write: Write) {
+        let state = self.lock();
+        if !state.writes.contains_key(key) {
+            self.add(state, key, write);
+        }
+    }
+
+    fn add(&self, mut state: MutexGuard<'_, State>, key: &[u8], write: Write) {
+        state.put(key, write);
+        self.count(&state);
         self.came.notify_one();
     }
 
@@ -108,39 +124,46 @@ impl Pending {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.lock().writes.is_empty()
+        self.n.load(Ordering::Acquire) == 0
     }
 
-    /// Takes back the write of a key that waits, and waits for the end of a set that is being written. A removal that is
-    /// being carried out may come later: then the key is absent.
+    /// Takes the write of a key out of the queue, if `is_wanted` says so. First it waits for the end of one that is being
+    /// carried out.
     ///
     /// # Errors
     ///
     /// [`Error::Busy`] where that does not end in time.
-    pub(crate) fn forget(&self, key: &[u8]) -> Result<()> {
+    pub(crate) fn take(
+        &self,
+        key: &[u8],
+        is_wanted: impl Fn(&Write) -> bool,
+    ) -> Result<Option<Write>> {
+        let mut taken = None;
         self.wait_until(|state| {
-            let is_set = matches!(state.writes.get(key), Some((Write::Set { .. }, _)));
-            if is_set && state.flying.iter().any(|flying| **flying == *key) {
+            let is_wanted = state.writes.get(key).is_some_and(|(write, _)| is_wanted(write));
+            if is_wanted && state.flying.iter().any(|flying| **flying == *key) {
                 return false;
             }
-            state.remove(key);
+            taken = if is_wanted { state.remove(key) } else { None };
             true
-        })
+        })?;
+        Ok(taken)
     }
 
-    /// Waits until the write of a key has left, which is the next.
+    /// Waits until the late set of a key has left, which is the next. A removal is not waited for.
     ///
     /// # Errors
     ///
     /// [`Error::Busy`] where it does not leave in time.
     pub(crate) fn settle(&self, key: &[u8]) -> Result<()> {
         let mut state = self.lock();
-        if state.writes.contains_key(key) {
+        let waits = |state: &State| matches!(state.writes.get(key), Some((Write::Set { .. }, _)));
+        if waits(&state) {
             state.order.push_front(key.into());
             self.came.notify_one();
         }
         drop(state);
-        self.wait_until(|state| !state.writes.contains_key(key))
+        self.wait_until(|state| !waits(state))
     }
 
     /// Waits until all writes have left.
@@ -156,7 +179,7 @@ impl Pending {
     ///
     /// # Errors
     ///
-    /// As [`Self::forget`].
+    /// As [`Self::take`].
     pub(crate) fn forget_all(&self) -> Result<()> {
         self.wait_until(|state| {
             let State { writes, flying, .. } = state;
@@ -195,13 +218,25 @@ impl Pending {
                     }
                 }
                 Done::Again => state.order.push_back(late.key.clone()),
-                Done::Written => state.remove(&late.key),
+                Done::Written => drop(state.remove(&late.key)),
                 Done::Lost => {
                     state.lost += 1;
                     state.remove(&late.key);
                 }
             }
         }
+        self.count(&state);
+        self.left.notify_all();
+    }
+
+    /// Gives up what still waits, and counts it as lost.
+    pub(crate) fn give_up(&self) {
+        let mut state = self.lock();
+        let State { writes, lost, .. } = &mut *state;
+        *lost += writes.len() as u64;
+        writes.clear();
+        state.bytes = 0;
+        self.count(&state);
         self.left.notify_all();
     }
 
@@ -237,7 +272,12 @@ impl Pending {
             let woken = self.wait(state, deadline);
             state = woken.ok_or(Error::Busy { engine: SCHEME, what })?;
         }
+        self.count(&state);
         Ok(())
+    }
+
+    fn count(&self, state: &State) {
+        self.n.store(state.writes.len(), Ordering::Release);
     }
 
     /// Waits until writes have left; `None` once the time is over.
@@ -280,10 +320,10 @@ impl State {
         }
     }
 
-    fn remove(&mut self, key: &[u8]) {
-        if let Some((write, _)) = self.writes.remove(key) {
-            self.bytes -= size(key, &write);
-        }
+    fn remove(&mut self, key: &[u8]) -> Option<Write> {
+        let (write, _) = self.writes.remove(key)?;
+        self.bytes -= size(key, &write);
+        Some(write)
     }
 
     /// The next writes, which are being written from now on.
@@ -358,14 +398,25 @@ mod tests {
         pending.put(b"k", set(b"1")).unwrap();
         let batch = pending.next().unwrap();
         std::thread::scope(|scope| {
-            let forgets = scope.spawn(|| pending.forget(b"k"));
+            let takes = scope.spawn(|| pending.take(b"k", |_| true));
             std::thread::sleep(Duration::from_millis(20));
-            assert!(!forgets.is_finished());
+            assert!(!takes.is_finished());
             pending.done(&batch, &[Done::Written]);
-            forgets.join().unwrap().unwrap();
+            assert_eq!(takes.join().unwrap().unwrap(), None);
         });
         pending.put(b"k", set(b"2")).unwrap();
-        pending.forget(b"k").unwrap();
+        assert_eq!(pending.take(b"k", |write| *write == Write::Invalidate).unwrap(), None);
+        assert_eq!(pending.take(b"k", |_| true).unwrap(), Some(set(b"2")));
         assert!(pending.is_empty());
+    }
+
+    #[test]
+    fn a_write_that_is_put_back_takes_no_newer_ones_place() {
+        let pending = Pending::new(0);
+        pending.put_back(b"k", set(b"1"));
+        pending.put_back(b"k", Write::Invalidate);
+        assert_eq!(pending.look(b"k", Write::clone), Some(set(b"1")));
+        pending.give_up();
+        assert_eq!((pending.counts(), pending.is_empty()), ([0, 1], true));
     }
 }

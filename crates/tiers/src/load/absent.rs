@@ -5,10 +5,12 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::fence::Right;
+use crate::rules::in_time;
 
 /// The most keys that are remembered at once.
 const ROOM: usize = 1 << 14;
@@ -17,6 +19,8 @@ const ROOM: usize = 1 << 14;
 #[derive(Debug, Default)]
 pub(crate) struct Absent {
     keys: Mutex<HashMap<u64, (Instant, Right)>>,
+    /// A key has been remembered.
+    any: AtomicBool,
     hasher: RandomState,
 }
 
@@ -34,7 +38,8 @@ impl Absent {
         if keys.len() >= ROOM {
             keys.clear();
         }
-        keys.insert(self.hasher.hash_one(key), (now + time, right));
+        keys.insert(self.hasher.hash_one(key), (in_time(time), right));
+        self.any.store(true, Ordering::Release);
     }
 
     /// Whether a key is known to be absent. `right` is taken now.
@@ -44,8 +49,8 @@ impl Absent {
         noted.is_some_and(|(end, then)| then.is_same(right) && *end > Instant::now())
     }
 
-    /// Whether any key is remembered: if not, a reader need not ask for its right.
+    /// Whether no key has ever been remembered: then a reader need not ask for its right.
     pub(crate) fn is_empty(&self) -> bool {
-        self.keys.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        !self.any.load(Ordering::Acquire)
     }
 }

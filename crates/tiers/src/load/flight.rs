@@ -34,7 +34,7 @@ enum State {
     /// The leader asks the tiers, or loads.
     #[default]
     Begun,
-    /// The leader loads, and an older value is there for the others.
+    /// The leader loads, or has failed to, and an older value is there for the others.
     Refreshing,
     Ended(End),
 }
@@ -103,6 +103,14 @@ impl Flights {
         }
     }
 
+    /// Leads the load of a key; `None` where another caller does.
+    pub(crate) fn lead(&self, key: &[u8]) -> Option<Lead<'_>> {
+        match self.board(key, Instant::now()) {
+            Place::Leads(lead) => Some(lead),
+            _ => None,
+        }
+    }
+
     #[expect(clippy::cast_possible_truncation, reason = "the rest is below the number of parts")]
     fn part(&self, key: &[u8]) -> MutexGuard<'_, Open> {
         lock(&self.parts[(self.hasher.hash_one(key) % PARTS as u64) as usize])
@@ -118,17 +126,24 @@ impl Lead<'_> {
 
     /// Ends the load.
     pub(crate) fn end(self, end: End) {
-        *lock(&self.flight.state) = State::Ended(end);
+        self.note(end);
+    }
+
+    /// Notes the first end. A failure is none for those to whom an older value was told.
+    fn note(&self, end: End) {
+        let mut state = lock(&self.flight.state);
+        match *state {
+            State::Ended(_) => {}
+            State::Refreshing if end == End::Failed => {}
+            _ => *state = State::Ended(end),
+        }
     }
 }
 
 impl Drop for Lead<'_> {
     fn drop(&mut self) {
         self.flights.part(&self.key).remove(&self.key);
-        let mut state = lock(&self.flight.state);
-        if !matches!(*state, State::Ended(_)) {
-            *state = State::Ended(End::Failed);
-        }
+        self.note(End::Failed);
         self.flight.changed.notify_all();
     }
 }

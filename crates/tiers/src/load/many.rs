@@ -1,18 +1,20 @@
 //! Reads of many keys that load what is absent: one pass over the tiers, and one call of the loader for the rest.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Instant;
 
-use larder_store::{Error, Leased, Leases, Put, SetOptions, SetOutcome, Token};
+use larder_store::{Error, Leased};
 
-use super::{Answer, LoadOptions, Loaded, Of, Origin, PAUSES};
+use super::flight::{End, Flights, Lead};
+use super::{Answer, LoadOptions, Loaded, Of, Origin, PAUSES, Under};
 use crate::fence::Right;
 use crate::read;
-use crate::rules::is_unanswered;
+use crate::rules::{in_time, is_unanswered};
 use crate::session::TiersSession;
-use crate::write;
 
 /// The callback for each key that has an answer: its place, its value, and the rest of the answer.
 pub type Answered<'a> = dyn FnMut(usize, &[u8], Answer) + 'a;
@@ -25,23 +27,35 @@ pub type LoaderOfMany<'a, E> = dyn FnMut(&[usize], &mut Give<'_>) -> Result<(), 
 
 /// A key that no tier has fresh.
 #[derive(Debug)]
-struct Missing {
-    place: usize,
+struct Missing<'a> {
+    /// The places at which the caller names the key. The loader gets the first.
+    places: Vec<usize>,
     /// The right to store it, as of before its load.
     right: Right,
-    /// The lease under which it is loaded.
-    token: Option<Token>,
+    under: Under,
+    lead: Option<Lead<'a>>,
     /// An older value.
     older: Option<(Vec<u8>, Answer)>,
+}
+
+impl Missing<'_> {
+    fn key<'b>(&self, keys: &[&'b [u8]]) -> &'b [u8] {
+        keys[self.places[0]]
+    }
+
+    fn answer(&self, hit: &mut Answered<'_>, value: &[u8], answer: Answer) {
+        self.places.iter().for_each(|place| hit(*place, value, answer));
+    }
 }
 
 impl TiersSession {
     /// Looks up many keys, has `loader` make those that are absent or over, and calls `hit` for each key that has an answer,
     /// in any order.
     ///
-    /// Each tier is asked once. The loader is called once with the places of all keys that this caller is to load. Keys that
-    /// another caller loads are waited for; the loader is called once more for those that are late, and nothing of that is
-    /// stored.
+    /// The tiers are asked for all keys at once, and the lowest for a lease of each key that is missing. The loader is called
+    /// once with the places of all keys that this caller is to load; of a key that is named twice, the first place. Keys that
+    /// another caller loads are waited for. The loader is called again for those that the other caller gives up, and for those
+    /// that are late; nothing is stored of the late ones. [`LoadOptions::early`] has no effect.
     ///
     /// # Errors
     ///
@@ -53,37 +67,32 @@ impl TiersSession {
         hit: &mut Answered<'_>,
         loader: &mut LoaderOfMany<'_, E>,
     ) -> Result<(), E> {
-        let deadline = Instant::now() + options.wait;
-        let mut missing = self.look_for_missing(keys, hit)?;
-        let mut waiting = self.lease_many(keys, options, &mut missing, hit)?;
-        self.load_many(keys, options, missing, hit, loader)?;
+        let (deadline, loads) = (in_time(options.wait), Arc::clone(&self.loads));
         let [mut pause, longest] = PAUSES;
-        while !waiting.is_empty() {
+        let mut missing = self.look_for_missing(keys, hit)?;
+        loop {
+            let waiting = self.choose(keys, options, &mut missing, &loads.flights, hit)?;
+            self.load_many(keys, options, missing, hit, loader)?;
             let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                let late = waiting.into_iter().map(|place| self.missing(keys, place)).collect();
-                return self.load_many(keys, options, late, hit, loader);
+            if left.is_zero() || waiting.is_empty() {
+                return self.load_many(keys, options, waiting, hit, loader);
             }
             sleep(pause.min(left));
             pause = longest.min(2 * pause);
-            self.find_loaded(keys, &mut waiting, hit)?;
+            missing = self.look_again(keys, waiting, hit)?;
         }
-        Ok(())
-    }
-
-    fn missing(&mut self, keys: &[&[u8]], place: usize) -> Missing {
-        Missing { place, right: self.right(keys[place]), token: None, older: None }
     }
 
     /// Looks in all tiers, and returns the keys that none has fresh.
-    fn look_for_missing(
+    fn look_for_missing<'a>(
         &mut self,
         keys: &[&[u8]],
         hit: &mut Answered<'_>,
-    ) -> Result<Vec<Missing>, Error> {
+    ) -> Result<Vec<Missing<'a>>, Error> {
         let mut older = HashMap::new();
         let mut fresh = vec![false; keys.len()];
-        read::look_many(&mut self.stack, &mut self.batch, keys, &mut |i, value, found, _| {
+        let (stack, batch) = (&mut self.stack, &mut self.batch);
+        let failed = read::look_many(stack, batch, keys, &mut |i, value, found, _| {
             let answer = Answer::of(found);
             if answer.stale {
                 older.insert(i, (value.to_vec(), answer));
@@ -92,58 +101,127 @@ impl TiersSession {
                 hit(i, value, answer);
             }
         })?;
-        let absent: Vec<usize> = (0..keys.len()).filter(|i| !fresh[*i]).collect();
-        let mut missing = Vec::with_capacity(absent.len());
-        for place in absent {
-            if self.is_absent(keys[place]) {
-                self.loads.count(Of::AbsentHits);
+        let mut missing = Vec::<Missing<'_>>::new();
+        let mut of_key = HashMap::new();
+        for place in (0..keys.len()).filter(|i| !fresh[*i]) {
+            let first = match of_key.entry(keys[place]) {
+                Entry::Occupied(first) => *first.get(),
+                Entry::Vacant(none) => *none.insert(missing.len()),
+            };
+            if let Some(first) = missing.get_mut(first) {
+                first.places.push(place);
                 continue;
             }
-            let older = older.remove(&place);
-            missing.push(Missing { older, ..self.missing(keys, place) });
+            let under = if failed.is_some() { Under::AboveOnly } else { Under::Nothing };
+            let (right, older) = (self.right(keys[place]), older.remove(&place));
+            missing.push(Missing { places: vec![place], right, under, lead: None, older });
+        }
+        missing.retain(|missing| !self.is_known_absent(missing.key(keys)));
+        Ok(missing)
+    }
+
+    /// Looks once more for keys that other callers load, and returns those that are still missing.
+    fn look_again<'a>(
+        &mut self,
+        keys: &[&[u8]],
+        waiting: Vec<Missing<'a>>,
+        hit: &mut Answered<'_>,
+    ) -> Result<Vec<Missing<'a>>, Error> {
+        let asked: Vec<&[u8]> = waiting.iter().map(|missing| missing.key(keys)).collect();
+        let mut found = vec![false; asked.len()];
+        read::look_many(&mut self.stack, &mut self.batch, &asked, &mut |i, value, entry, _| {
+            found[i] = true;
+            waiting[i].answer(hit, value, Answer::of(entry));
+        })?;
+        let still = waiting.into_iter().zip(found).filter(|(_, found)| !found);
+        let mut missing = Vec::new();
+        for (key, _) in still {
+            let (bytes, right) = (key.key(keys), self.right(key.key(keys)));
+            if !self.is_known_absent(bytes) {
+                missing.push(Missing { right, ..key });
+            }
         }
         Ok(missing)
     }
 
-    /// Asks for the leases of the missing keys. Those with an older value that another caller loads are answered. Returns the
-    /// places of the keys that another caller loads and that have no value.
-    fn lease_many(
+    fn is_known_absent(&mut self, key: &[u8]) -> bool {
+        let is_absent = self.is_absent(key);
+        if is_absent {
+            self.loads.count(Of::AbsentHits);
+        }
+        is_absent
+    }
+
+    /// Leaves in `missing` the keys that this caller loads, and returns those that another caller loads and that have no value.
+    /// A key with an older value that another caller loads is answered.
+    fn choose<'a>(
         &mut self,
         keys: &[&[u8]],
         options: &LoadOptions,
-        missing: &mut Vec<Missing>,
+        missing: &mut Vec<Missing<'a>>,
+        flights: &'a Flights,
         hit: &mut Answered<'_>,
-    ) -> Result<Vec<usize>, Error> {
+    ) -> Result<Vec<Missing<'a>>, Error> {
         let mut waiting = Vec::new();
-        if !self.stack.capabilities.leases || missing.is_empty() {
-            return Ok(waiting);
-        }
-        let (lowest, grace) = (self.stack.tiers.len(), self.stack.rules.grace);
-        let asked: Vec<&[u8]> = missing.iter().map(|missing| keys[missing.place]).collect();
-        let answers = self.lease_lowest_many(&asked, options.lease, grace);
-        for (mut key, (value, leased)) in std::mem::take(missing).into_iter().zip(answers) {
-            match leased {
-                Ok(Leased::Hit(meta)) => {
-                    hit(key.place, &value, self.of_tier(lowest, meta, false));
+        for mut key in std::mem::take(missing) {
+            if self.stack.capabilities.leases {
+                let (value, leased) = self.lease(key.key(keys), options)?;
+                match leased {
+                    Turn::Hit(answer) => {
+                        key.answer(hit, &value, answer);
+                        continue;
+                    }
+                    Turn::Load(under, older) => {
+                        key.under = under;
+                        key.older = older.map(|answer| (value, answer));
+                    }
+                    Turn::Fails => key.under = Under::AboveOnly,
+                    Turn::Wait => {
+                        waiting.push(key);
+                        continue;
+                    }
                 }
-                Ok(Leased::Load { token, .. }) => {
-                    key.token = Some(token);
-                    missing.push(key);
+            } else if let Some(lead) = flights.lead(key.key(keys)) {
+                key.lead = Some(lead);
+                if !matches!(key.under, Under::AboveOnly) {
+                    key.under = Under::Lead;
                 }
-                Ok(Leased::Wait { stale: Some(meta) }) => {
-                    self.loads.count(Of::StaleHits);
-                    hit(key.place, &value, self.of_tier(lowest, meta, true));
-                }
-                Ok(Leased::Wait { stale: None }) => {
-                    self.loads.count(Of::Waits);
-                    waiting.push(key.place);
-                }
-                Err(error) if !is_unanswered(&error) => return Err(error),
-                // Without a lease the value is loaded, and only the tiers above keep it.
-                Err(_) => missing.push(key),
+            } else if let Some((value, answer)) = &key.older {
+                self.loads.count(Of::StaleHits);
+                key.answer(hit, value, *answer);
+                continue;
+            } else {
+                self.loads.count(Of::Waits);
+                waiting.push(key);
+                continue;
             }
+            missing.push(key);
         }
         Ok(waiting)
+    }
+
+    /// Asks the lowest tier for the lease of a key.
+    fn lease(&mut self, key: &[u8], options: &LoadOptions) -> Result<(Vec<u8>, Turn), Error> {
+        let (lowest, grace) = (self.stack.tiers.len(), self.stack.rules.grace);
+        let mut value = Vec::new();
+        let turn = match self.lease_lowest((key, None), &mut value, options.lease, grace) {
+            Ok(Leased::Hit(meta)) => Turn::Hit(self.of_tier(lowest, meta, false)),
+            Ok(Leased::Load { token, stale }) => {
+                let older = stale.map(|meta| self.of_tier(lowest, meta, true));
+                Turn::Load(Under::Lease(token), older)
+            }
+            Ok(Leased::Wait { stale: Some(meta) }) => {
+                self.loads.count(Of::StaleHits);
+                Turn::Hit(self.of_tier(lowest, meta, true))
+            }
+            Ok(Leased::Wait { stale: None }) => {
+                self.loads.count(Of::Waits);
+                Turn::Wait
+            }
+            Err(error) if is_unanswered(&error) => Turn::Fails,
+            Err(error) => return Err(error),
+        };
+        Ok((value, turn))
     }
 
     /// Calls the loader once for all these keys, and stores what it gives.
@@ -151,7 +229,7 @@ impl TiersSession {
         &mut self,
         keys: &[&[u8]],
         options: &LoadOptions,
-        missing: Vec<Missing>,
+        missing: Vec<Missing<'_>>,
         hit: &mut Answered<'_>,
         loader: &mut LoaderOfMany<'_, E>,
     ) -> Result<(), E> {
@@ -159,85 +237,87 @@ impl TiersSession {
             return Ok(());
         }
         let loads = Arc::clone(&self.loads);
-        let places: Vec<usize> = missing.iter().map(|missing| missing.place).collect();
+        let places: Vec<usize> = missing.iter().map(|missing| missing.places[0]).collect();
         let mut given: HashMap<usize, (Vec<u8>, Loaded)> = HashMap::new();
         loads.count(Of::Loads);
         let begun = Instant::now();
-        let made = loader(&places, &mut |place, value, loaded| {
+        let mut give = |place: usize, value: &[u8], loaded: Loaded| {
+            let Ok(i) = places.binary_search(&place) else { return };
             if loaded != Loaded::Absent {
                 let answer = Answer { origin: Origin::Loader, stale: false, flags: options.flags };
-                hit(place, value, answer);
+                missing[i].answer(hit, value, answer);
             }
             given.insert(place, (value.to_vec(), loaded));
-        });
+        };
+        let made = catch_unwind(AssertUnwindSafe(|| loader(&places, &mut give)));
         loads.took(begun.elapsed());
+        let made = made.unwrap_or_else(|panic| {
+            for key in &missing {
+                self.give_back(key.key(keys), &key.under);
+            }
+            resume_unwind(panic)
+        });
         if made.is_err() {
             loads.count(Of::LoadErrors);
         }
-        let mut fills = Vec::new();
-        for key in missing {
-            let (value, ttl) = match given.remove(&key.place) {
-                Some((value, Loaded::Value)) => (value, options.ttl),
-                Some((value, Loaded::ValueFor(ttl))) => (value, ttl),
-                other => {
-                    let is_absent = !matches!(other, Some((_, Loaded::Uncached)));
-                    if made.is_ok() && is_absent {
-                        loads.absent.note(keys[key.place], options.absent, key.right);
-                    }
-                    if let Some((value, answer)) =
-                        key.older.filter(|_| made.is_err() && other.is_none())
-                    {
-                        loads.count(Of::StaleHits);
-                        hit(key.place, &value, answer);
-                    }
-                    if let Some(token) = key.token {
-                        // If this fails, the lease ends with its time.
-                        let _ = self.release(keys[key.place], &token);
-                    }
-                    continue;
-                }
-            };
-            let kept = self.load_options(options, ttl);
-            fills.push((key.place, value, kept, key.token, key.right));
+        for mut key in missing {
+            let lead = key.lead.take();
+            let given = given.remove(&key.places[0]);
+            let end = self.finish(keys, options, &key, (given, made.is_err()), hit);
+            if let Some(lead) = lead {
+                lead.end(end);
+            }
         }
-        self.keep_many(keys, &fills);
         made
     }
 
-    /// Stores loaded values, unless their keys have been changed since the load began.
-    fn keep_many(&mut self, keys: &[&[u8]], fills: &[Fill]) {
-        for (place, value, options, token, right) in fills {
-            let key = keys[*place];
-            let stored = if let Some(token) = token {
-                self.fill(key, value, options, token)
-            } else {
-                let options = self.stack.rules.kept_options(options);
-                write::store_under(&mut self.stack, &Put { key, value, options }, *right)
-            };
-            if !stored.is_ok_and(SetOutcome::is_stored) {
-                self.loads.count(Of::RefusedFills);
+    /// Stores what a loader gave for a key, or does without.
+    fn finish(
+        &mut self,
+        keys: &[&[u8]],
+        options: &LoadOptions,
+        key: &Missing<'_>,
+        (given, failed): (Option<(Vec<u8>, Loaded)>, bool),
+        hit: &mut Answered<'_>,
+    ) -> End {
+        let bytes = key.key(keys);
+        let ttl = match &given {
+            Some((_, Loaded::Value)) => Some(options.ttl),
+            Some((_, Loaded::ValueFor(ttl))) => Some(*ttl),
+            _ => None,
+        };
+        if let (Some((value, _)), Some(ttl)) = (&given, ttl) {
+            let replaces = key.older.is_some();
+            return self.keep((bytes, value), (options, ttl), &key.under, key.right, replaces);
+        }
+        self.give_back(bytes, &key.under);
+        match given {
+            Some((_, Loaded::Uncached)) => End::NotStored,
+            None if failed => {
+                if let Some((value, answer)) = &key.older {
+                    self.loads.count(Of::StaleHits);
+                    key.answer(hit, value, *answer);
+                }
+                End::Failed
+            }
+            _ if options.absent.is_zero() => End::NotStored,
+            _ => {
+                self.loads.absent.note(bytes, options.absent, key.right);
+                End::Stored
             }
         }
     }
-
-    /// Looks once more for the keys that other callers load.
-    fn find_loaded(
-        &mut self,
-        keys: &[&[u8]],
-        waiting: &mut Vec<usize>,
-        hit: &mut Answered<'_>,
-    ) -> Result<(), Error> {
-        let asked: Vec<&[u8]> = waiting.iter().map(|place| keys[*place]).collect();
-        let mut found = vec![false; asked.len()];
-        read::look_many(&mut self.stack, &mut self.batch, &asked, &mut |i, value, entry, _| {
-            found[i] = true;
-            hit(waiting[i], value, Answer::of(entry));
-        })?;
-        let mut is_found = found.into_iter();
-        waiting.retain(|_| !is_found.next().unwrap_or_default());
-        Ok(())
-    }
 }
 
-/// A loaded value: its key's place, its bytes, its options, its lease, and the right to store it.
-type Fill = (usize, Vec<u8>, SetOptions, Option<Token>, Right);
+/// The answer to a caller that asks for a lease.
+#[derive(Debug)]
+enum Turn {
+    /// A value.
+    Hit(Answer),
+    /// This caller loads; an older value may be there.
+    Load(Under, Option<Answer>),
+    /// Another caller loads.
+    Wait,
+    /// The lowest tier fails.
+    Fails,
+}

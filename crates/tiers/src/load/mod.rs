@@ -6,6 +6,9 @@
 //!
 //! A value whose TTL is over, and that is kept for the time of grace, is loaded anew by one caller. The others get the
 //! older value meanwhile; so does the caller whose loader fails.
+//!
+//! The failure of a load is also that of the callers that waited for it in the same process. Otherwise each of them would load
+//! in its place.
 
 mod absent;
 mod counts;
@@ -15,11 +18,12 @@ mod many;
 pub use self::many::{Answered, Give, LoaderOfMany};
 
 use std::mem::swap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use larder_store::{Error, Leased, Leases, Meta, Put, SetOptions, SetOutcome, Token};
+use larder_store::{Error, Leased, Leases, Meta, SetOptions, SetOutcome, Token};
 
 pub(crate) use self::absent::Absent;
 pub(crate) use self::counts::{Loads, Of};
@@ -28,10 +32,10 @@ use self::flight::{End, Lead, Place};
 use crate::fence::Right;
 use crate::lookup::Found;
 use crate::read::{self, Seen, told};
-use crate::rules::is_unanswered;
+use crate::rules::{in_time, is_unanswered};
 use crate::session::TiersSession;
 use crate::tier::Life;
-use crate::write;
+use crate::{SCHEME, write};
 
 /// The first pause between two looks at a key that another host loads, and the longest.
 const PAUSES: [Duration; 2] = [Duration::from_micros(500), Duration::from_millis(50)];
@@ -119,11 +123,12 @@ struct Ask<'a> {
 }
 
 /// The right under which a value is loaded.
+#[derive(Debug)]
 enum Under {
     /// A lease of the lowest tier.
     Lease(Token),
-    /// No lease: the lowest tier has none.
-    Right,
+    /// The lead within this process: the lowest tier has no leases.
+    Lead,
     /// The lowest tier fails: only the tiers above can be filled.
     AboveOnly,
     /// Nothing is stored.
@@ -139,8 +144,9 @@ impl TiersSession {
     ///
     /// # Errors
     ///
-    /// The loader's error, where there is no older value. An error of the stack only where the request cannot be carried
-    /// out, as with a key that is too long. Where a tier fails, the value is loaded.
+    /// The loader's error, where there is no older value; [`Error::Unavailable`] where this caller waited for the load of another,
+    /// which has failed. Another error of the stack only where the request cannot be carried out, as with a key that is too
+    /// long. Where a tier fails, the value is loaded.
     pub fn get_or_load<E: From<Error>>(
         &mut self,
         key: &[u8],
@@ -149,8 +155,8 @@ impl TiersSession {
         loader: impl FnOnce(&mut Vec<u8>) -> Result<Loaded, E>,
     ) -> Result<Option<Answer>, E> {
         let begun = Instant::now();
-        let early = self.stack.rules.grace + self.draw_early(options);
-        let ask = Ask { key, options, early, deadline: begun + options.wait };
+        let early = self.stack.rules.grace.saturating_add(self.draw_early(options));
+        let ask = Ask { key, options, early, deadline: in_time(options.wait) };
         let mut has_followed = false;
         loop {
             let seen = self.look_before_loading(&ask, value)?;
@@ -163,7 +169,7 @@ impl TiersSession {
             }
             let loads = Arc::clone(&self.loads);
             // A caller with an older value does not wait.
-            let has_older = seen.failed && seen.aside.is_some();
+            let has_older = self.is_usable(&seen);
             let until = if has_older { begun } else { ask.deadline };
             let lead = match loads.flights.board(key, until) {
                 Place::Leads(lead) => Some(lead),
@@ -172,9 +178,15 @@ impl TiersSession {
                     match end {
                         // A value that is not found then was too large, or was dropped: this caller goes on alone.
                         End::Stored if has_followed => None,
-                        End::Stored | End::Failed if Instant::now() < ask.deadline => {
-                            has_followed |= end == End::Stored;
+                        End::Stored if Instant::now() < ask.deadline => {
+                            has_followed = true;
                             continue;
+                        }
+                        End::Failed => {
+                            let what = "the load of another caller has failed".to_owned();
+                            return Err(
+                                Error::Unavailable { engine: SCHEME, what, source: None }.into()
+                            );
                         }
                         _ => None,
                     }
@@ -198,9 +210,15 @@ impl TiersSession {
             // The lowest tier has an older value: it is set aside.
             swap(value, &mut self.stack.aside);
             value.clear();
-            seen = Seen { found: None, aside: Some(found), failed: true, ..seen };
+            seen = Seen { found: None, aside: Some(found), ..seen };
         }
         Ok(seen)
+    }
+
+    /// Whether the value that was set aside may be an answer: it is the lowest tier's, or that tier fails.
+    fn is_usable(&self, seen: &Seen) -> bool {
+        let lowest = self.stack.tiers.len();
+        seen.aside.is_some_and(|aside| seen.failed.is_some() || aside.tier == lowest)
     }
 
     /// Asks the lowest tier for the value or for a lease, until there is either.
@@ -214,12 +232,17 @@ impl TiersSession {
     ) -> Result<Option<Answer>, E> {
         let lowest = self.stack.tiers.len();
         if !self.stack.capabilities.leases {
+            let under = match (&seen.failed, &lead) {
+                (Some(_), _) => Under::AboveOnly,
+                (None, Some(_)) => Under::Lead,
+                (None, None) => Under::Nothing,
+            };
             let aside = self.take_aside(seen, value);
-            return self.load(ask, value, (Under::Right, aside), lead, loader);
+            return self.load(ask, value, (under, aside), lead, loader);
         }
         let [mut pause, longest] = PAUSES;
         loop {
-            match self.lease_lowest(ask.key, value, ask.options.lease, ask.early) {
+            match self.lease_lowest((ask.key, seen.aside), value, ask.options.lease, ask.early) {
                 Ok(Leased::Hit(meta)) => {
                     if let Some(lead) = lead {
                         lead.end(End::Stored);
@@ -234,8 +257,8 @@ impl TiersSession {
                     return self.load(ask, value, (Under::Lease(token), answer), lead, loader);
                 }
                 Ok(Leased::Wait { stale: Some(meta) }) => {
-                    if let Some(lead) = &lead {
-                        lead.refreshes();
+                    if let Some(lead) = lead {
+                        lead.end(End::Stored);
                     }
                     self.loads.count(Of::StaleHits);
                     return Ok(Some(self.of_tier(lowest, meta, true)));
@@ -250,7 +273,7 @@ impl TiersSession {
                     pause = longest.min(2 * pause);
                 }
                 Err(error) if is_unanswered(&error) => {
-                    let failed = Seen { failed: true, aside: seen.aside, ..Seen::default() };
+                    let failed = Seen { failed: Some(error), aside: seen.aside, ..Seen::default() };
                     let aside = self.take_aside(&failed, value);
                     return self.load(ask, value, (Under::AboveOnly, aside), lead, loader);
                 }
@@ -271,11 +294,18 @@ impl TiersSession {
         let (mut loaded, begun) = (Vec::new(), Instant::now());
         let right = self.right(ask.key);
         self.loads.count(Of::Loads);
-        let made = loader(&mut loaded);
+        let made = catch_unwind(AssertUnwindSafe(|| loader(&mut loaded)));
         self.loads.took(begun.elapsed());
+        let made = made.unwrap_or_else(|panic| {
+            self.give_back(ask.key, &under);
+            resume_unwind(panic)
+        });
+        let has_older = older.is_some();
+        let mut keep =
+            |ttl| self.keep((ask.key, &loaded), (ask.options, ttl), &under, right, has_older);
         let end = match &made {
-            Ok(Loaded::Value) => self.keep(ask, &loaded, ask.options.ttl, &under, right),
-            Ok(Loaded::ValueFor(ttl)) => self.keep(ask, &loaded, *ttl, &under, right),
+            Ok(Loaded::Value) => keep(ask.options.ttl),
+            Ok(Loaded::ValueFor(ttl)) => keep(*ttl),
             Ok(Loaded::Absent) if !ask.options.absent.is_zero() => {
                 self.loads.absent.note(ask.key, ask.options.absent, right);
                 End::Stored
@@ -283,11 +313,8 @@ impl TiersSession {
             Ok(_) => End::NotStored,
             Err(_) => End::Failed,
         };
-        if let Under::Lease(token) = &under
-            && !matches!(made, Ok(Loaded::Value | Loaded::ValueFor(_)))
-        {
-            // If this fails, the lease ends with its time.
-            let _ = self.release(ask.key, token);
+        if !matches!(made, Ok(Loaded::Value | Loaded::ValueFor(_))) {
+            self.give_back(ask.key, &under);
         }
         if let Some(lead) = lead {
             lead.end(end);
@@ -311,26 +338,33 @@ impl TiersSession {
         }
     }
 
-    /// Stores a loaded value, unless the key has been changed since its load began.
+    /// Gives back a lease under which nothing is stored. If that fails, the lease ends with its time.
+    fn give_back(&mut self, key: &[u8], under: &Under) {
+        if let Under::Lease(token) = under {
+            let _ = self.release(key, token);
+        }
+    }
+
+    /// Stores a loaded value, unless the key has been changed since its load began. `replaces` tells that the lowest tier has an
+    /// older value.
     fn keep(
         &mut self,
-        ask: &Ask<'_>,
-        loaded: &[u8],
-        ttl: Option<Duration>,
+        (key, loaded): (&[u8], &[u8]),
+        (options, ttl): (&LoadOptions, Option<Duration>),
         under: &Under,
         right: Right,
+        replaces: bool,
     ) -> End {
-        let options = self.load_options(ask.options, ttl);
+        let options = self.load_options(options, ttl);
         let stored = match under {
-            Under::Lease(token) => self.fill(ask.key, loaded, &options, token),
-            Under::Right => {
+            Under::Lease(token) => self.fill(key, loaded, &options, token),
+            Under::Lead => {
                 let options = self.stack.rules.kept_options(&options);
-                let put = Put { key: ask.key, value: loaded, options };
-                write::store_under(&mut self.stack, &put, right)
+                write::store_under(&mut self.stack, (key, loaded, options), right, replaces)
             }
             Under::AboveOnly => {
                 let kept = self.stack.rules.kept(options.ttl);
-                let entry = (ask.key, loaded, options.flags, Life::begin(kept));
+                let entry = (key, loaded, options.flags, Life::begin(kept));
                 let (_, above, tokens) = write::apart(&mut self.stack);
                 read::fill(above, tokens, right, entry);
                 return End::Stored;
@@ -351,9 +385,9 @@ impl TiersSession {
         SetOptions { ttl, flags: options.flags, ..SetOptions::default() }
     }
 
-    /// The older value of an upper tier, which is copied to the buffer, where the lowest tier fails or has no leases.
+    /// The older value, which is copied to the buffer, where it may be an answer.
     fn take_aside(&mut self, seen: &Seen, value: &mut Vec<u8>) -> Option<Answer> {
-        let aside = seen.aside.filter(|_| seen.failed)?;
+        let aside = seen.aside.filter(|_| self.is_usable(seen))?;
         swap(value, &mut self.stack.aside);
         Some(self.of_tier(aside.tier, aside.meta, true))
     }

@@ -70,6 +70,49 @@ fn where_the_lowest_tier_fails_an_old_value_is_the_answer_but_not_where_it_is_go
     l2.fail(false);
     assert_eq!(get(&mut session, "k"), None, "the lowest tier says that it is gone");
     assert!(look(&mut session, "k").is_none());
+    // From then on it is gone for good.
+    l2.fail(true);
+    assert_eq!(get(&mut session, "k"), None);
+    l1.put("k", b"old", Some(OVER));
+    l2.fail(false);
+    session.get_many(&[b"k", b"other"], &mut |_, _, _| panic!("it is gone")).unwrap();
+    assert_eq!(value(&l1, "k"), None);
+}
+
+#[test]
+fn a_fresh_value_takes_the_place_of_one_above_that_is_over() {
+    let (store, l1, l2) = stack("replaced");
+    let mut session = store.open_session().unwrap();
+    for by_batch in [false, true] {
+        l1.put("k", b"old", Some(OVER));
+        l2.put("k", b"new", Some(GRACE + MINUTE));
+        if by_batch {
+            session.get_many(&[b"k"], &mut |_, value, _| assert_eq!(value, b"new")).unwrap();
+        } else {
+            assert_eq!(get(&mut session, "k"), Some(b"new".to_vec()));
+        }
+        assert_eq!(value(&l1, "k"), Some(b"new".to_vec()));
+    }
+}
+
+#[test]
+fn an_expired_entry_is_found_by_plain_reads_for_the_time_that_was_asked_for() {
+    let paths = ["spy:/grace-expired/1", "spy:/grace-expired/2?leases=true"];
+    let config = Config { grace: larder_store::Span(GRACE), jitter: 0, ..Config::default() };
+    let store = Tiers::new(paths.map(open).into(), &config).unwrap();
+    let (mut session, l2) = (store.open_session().unwrap(), spy("/grace-expired/2"));
+    for life in [Some(2 * MINUTE), None] {
+        set(&mut session, "k", b"old", life);
+        assert!(session.leases().unwrap().expire(b"k", Some(MINUTE)).unwrap());
+        assert!(ttl(&l2, "k") > GRACE && ttl(&l2, "k") <= GRACE + MINUTE);
+    }
+    let mut old = Vec::new();
+    assert!(session.get(b"k", &mut old).unwrap().unwrap().stale && old == b"old");
+    // That time passes.
+    set(&mut session, "k", b"old", Some(Duration::from_millis(1)));
+    session.leases().unwrap().expire(b"k", Some(MINUTE)).unwrap();
+    std::thread::sleep(Duration::from_millis(2));
+    assert_eq!(get(&mut session, "k"), None);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use larder_store::{Delta, Durability, Error, SetMode, Store};
+use larder_store::{Delta, Durability, Error, Leased, SetMode, Store};
 
 use super::spy::{Fault, Spy, spy};
 use super::{get, mode, open, set, ttl, value};
@@ -165,4 +165,62 @@ fn a_key_whose_write_failed_below_is_removed_once_that_tier_answers() {
     set(&mut *session, "k", b"kept", None);
     session.settle().unwrap();
     assert_eq!(value(&l2, "k"), Some(b"kept".to_vec()));
+}
+
+#[test]
+fn a_write_that_is_not_made_leaves_the_late_one_in_the_queue() {
+    let (store, _, l2) = stack("refused", "");
+    let mut session = store.session().unwrap();
+    set(&mut *session, "k", b"old", None);
+    l2.fail_with(Fault::Passing, u32::MAX);
+    assert!(session.set(b"k", b"new", &mode(SetMode::Set)).is_err());
+    l2.fail_with(Fault::Refused, u32::MAX);
+    assert!(session.set(b"k", b"new", &mode(SetMode::Set)).unwrap_err().is_not_made());
+    assert!(session.delete(b"k").unwrap_err().is_not_made());
+    assert!(session.incr(b"k", Delta::Up(1), None).unwrap_err().is_not_made());
+    l2.fail(false);
+    wait_until("the removal", || value(&l2, "k").is_none());
+
+    let (store, l1, l2) = stack("refused-behind", "write=behind");
+    let mut session = store.session().unwrap();
+    l2.put("k", b"old", None);
+    l2.fail_with(Fault::Refused, u32::MAX);
+    set(&mut *session, "k", b"new", None);
+    assert!(session.delete(b"k").unwrap_err().is_not_made());
+    assert_eq!(value(&l1, "k"), None);
+    assert_eq!(get(&mut *session, "k"), Some(b"new".to_vec()));
+    l2.fail(false);
+    session.settle().unwrap();
+    assert_eq!(value(&l2, "k"), Some(b"new".to_vec()));
+}
+
+#[test]
+fn a_fill_takes_no_removal_back() {
+    let store = open("tiered:spy:/late-fill/1|spy:/late-fill/2?leases=true");
+    let l2 = spy("/late-fill/2");
+    let (mut session, mut other) = (store.session().unwrap(), store.session().unwrap());
+    let mut held = Vec::new();
+    let leases = session.leases().unwrap();
+    let Leased::Load { token, .. } = leases.get_or_lease(b"k", &mut held, MINUTE).unwrap() else {
+        panic!("no lease")
+    };
+    // Nobody knows whether the new value is there, so the one that was loaded before it must not stay.
+    l2.fail_with(Fault::Passing, u32::MAX);
+    assert!(other.set(b"k", b"new", &mode(SetMode::Set)).is_err());
+    l2.fail_each("delete");
+    l2.fail(false);
+    assert!(leases.fill(b"k", b"old", &mode(SetMode::Set), &token).unwrap().is_stored());
+    l2.fail_each("none");
+    wait_until("the removal", || value(&l2, "k").is_none());
+}
+
+#[test]
+fn the_last_writes_of_a_stack_are_tried_again_for_a_moment() {
+    let (store, _, l2) = stack("last", "write=behind");
+    let mut session = store.session().unwrap();
+    l2.fail_with(Fault::Passing, 3);
+    set(&mut *session, "k", b"value", None);
+    drop(session);
+    drop(store);
+    assert_eq!(value(&l2, "k"), Some(b"value".to_vec()));
 }

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use larder_store::{Error, Result, Session, Span, Store};
-use larder_tiers::{Answer, Config, LoadOptions, Loaded, Origin, Tiers, TiersSession};
+use larder_tiers::{Answer, Config, LoadOptions, Loaded, OnError, Origin, Tiers, TiersSession};
 
 use super::spy::spy;
 use super::{get, open, set, value};
@@ -243,28 +243,165 @@ fn a_loader_may_decline_to_store_or_say_that_there_is_no_value() {
 
 #[test]
 fn where_the_lowest_tier_fails_values_are_loaded_and_kept_above() {
-    let store = stack(&["memory:", "spy:/load-dead/2"]);
-    let (mut session, lowest) = (store.open_session().unwrap(), spy("/load-dead/2"));
-    lowest.fail(true);
-    let loaded = load(&mut session, &options(), gives(b"value")).unwrap();
-    assert_eq!(origin(loaded).1, Origin::Loader);
-    lowest.fail(false);
-    assert_eq!(value(&lowest, "k"), None);
+    for (test, leases) in [("dead", "?leases=true"), ("dead-plain", "")] {
+        let below = open(&format!("spy:/load-{test}/2{leases}"));
+        for on_error in [OnError::Miss, OnError::Error] {
+            let config = Config { grace: Span(HOUR), on_error, ..Config::default() };
+            let store = Tiers::new(vec![open("memory:"), Arc::clone(&below)], &config).unwrap();
+            let mut session = store.open_session().unwrap();
+            let lowest = spy(&format!("/load-{test}/2"));
+            lowest.fail(true);
+            let mut buffer = Vec::new();
+            let read = session.get(b"k", &mut buffer);
+            assert_eq!(read.is_err(), on_error == OnError::Error, "{read:?}");
+            let loaded = load(&mut session, &options(), gives(b"value")).unwrap();
+            assert_eq!(origin(loaded).1, Origin::Loader);
+            let again = load(&mut session, &options(), never).unwrap();
+            assert_eq!(origin(again), (b"value".to_vec(), Origin::Tier(1), false));
+            session
+                .get_or_load_many::<Error>(
+                    &[b"k", b"m"],
+                    &options(),
+                    &mut |_, _, _| (),
+                    &mut |places, give| {
+                        assert_eq!(places, [1]);
+                        give(1, b"many", Loaded::Value);
+                        Ok(())
+                    },
+                )
+                .unwrap();
+            assert_eq!(get(&mut session, "m"), Some(b"many".to_vec()));
+            lowest.fail(false);
+            assert_eq!((value(&lowest, "k"), value(&lowest, "m")), (None, None));
+        }
+    }
+}
+
+#[test]
+fn a_value_that_is_loaded_without_a_lease_comes_before_a_write_that_meets_it() {
+    for (near, is_over) in [("memory:", false), ("spy:/load-met/1", false), ("memory:", true)] {
+        let store = Arc::new(stack(&[near, "spy:/load-met/2"]));
+        let mut session = store.open_session().unwrap();
+        make_over(&store);
+        if !is_over {
+            session.delete(b"k").unwrap();
+        }
+        let lowest = spy("/load-met/2");
+        let (writes, writer) = mpsc::channel();
+        let (meets, stores) = (Arc::clone(&lowest), Arc::clone(&store));
+        let loaded = load(&mut session, &options(), |value| {
+            // The next request is the one that stores the loaded value.
+            meets.when_begun(move || {
+                let write = move || set(&mut *stores.session().unwrap(), "k", b"new", None);
+                writes.send(thread::spawn(write)).unwrap();
+                thread::sleep(Duration::from_millis(20));
+            });
+            value.extend_from_slice(b"old");
+            Ok(Loaded::Value)
+        });
+        assert!(loaded.unwrap().is_some());
+        writer.recv().unwrap().join().unwrap();
+        assert_eq!(value(&lowest, "k"), Some(b"new".to_vec()));
+        assert_eq!(get(&mut session, "k"), Some(b"new".to_vec()));
+    }
+}
+
+#[test]
+fn those_who_wait_for_a_load_that_fails_do_not_load_in_its_place() {
+    for (store, _) in stacks("herd-fails") {
+        store.session().unwrap().delete(b"k").unwrap();
+        let (loads, start) = (AtomicUsize::new(0), Barrier::new(16));
+        let failed = thread::scope(|scope| {
+            let load = || {
+                let mut session = store.open_session().unwrap();
+                start.wait();
+                load(&mut session, &options(), |_| {
+                    loads.fetch_add(1, Ordering::SeqCst);
+                    thread::sleep(Duration::from_millis(100));
+                    Err(failure())
+                })
+            };
+            let threads: Vec<_> = (0..16).map(|_| scope.spawn(load)).collect();
+            let results = threads.into_iter().map(|thread| thread.join().unwrap());
+            results.filter(|result| {
+                matches!(result, Err(Error::Unavailable { what, .. }) if what.contains("another"))
+            })
+            .count()
+        });
+        // A thread that comes after the end of a load leads the next.
+        assert_eq!(loads.into_inner() + failed, 16);
+        assert!(failed > 0);
+    }
+}
+
+#[test]
+fn a_loader_that_panics_gives_its_lease_back() {
+    for (store, _) in stacks("panics") {
+        let mut session = store.open_session().unwrap();
+        session.delete(b"k").unwrap();
+        for by_batch in [false, true] {
+            let panics = thread::scope(|scope| {
+                let load = || {
+                    let mut session = store.open_session().unwrap();
+                    if by_batch {
+                        let ask = session.get_or_load_many::<Error>(
+                            &[b"k"],
+                            &options(),
+                            &mut |_, _, _| (),
+                            &mut |_, _| panic!("a fault of the loader"),
+                        );
+                        return ask.map(|()| None);
+                    }
+                    load(&mut session, &options(), |_| panic!("a fault of the loader"))
+                };
+                scope.spawn(load).join()
+            });
+            assert!(panics.is_err());
+            let uncached = |_: &mut Vec<u8>| Ok(Loaded::Uncached);
+            let next = load(&mut session, &options(), uncached).unwrap();
+            assert_eq!(origin(next).1, Origin::Loader);
+        }
+    }
+}
+
+#[test]
+fn no_time_is_too_long() {
+    let most = Duration::MAX;
+    let longest = LoadOptions { ttl: Some(most), wait: most, absent: most, ..options() };
+    for (store, _) in stacks("longest") {
+        let mut session = store.open_session().unwrap();
+        session.delete(b"k").unwrap();
+        assert!(load(&mut session, &longest, |_| Ok(Loaded::Absent)).unwrap().is_none());
+        assert!(load(&mut session, &longest, never).unwrap().is_none());
+        session.delete(b"k").unwrap();
+        load(&mut session, &longest, gives(b"value")).unwrap();
+        load(&mut session, &longest, never).unwrap();
+    }
 }
 
 #[test]
 fn a_caller_that_has_waited_long_enough_loads_too_and_stores_nothing() {
     let impatient = LoadOptions { wait: Duration::from_millis(20), ..options() };
-    for (store, has_leases) in stacks("late") {
+    for (store, _) in stacks("late") {
         let mut session = store.open_session().unwrap();
         session.delete(b"k").unwrap();
         let loaded = load(&mut session, &options(), |value| {
             let mut other = store.open_session().unwrap();
             let late = load(&mut other, &impatient, gives(b"late")).unwrap();
             assert_eq!(origin(late), (b"late".to_vec(), Origin::Loader, false));
-            if has_leases {
-                assert_eq!(get(&mut other, "k"), None, "it is not stored");
-            }
+            assert_eq!(get(&mut other, "k"), None, "it is not stored");
+            let mut late = Vec::new();
+            let ask = other.get_or_load_many::<Error>(
+                &[b"k"],
+                &impatient,
+                &mut |_, value, _| late = value.to_vec(),
+                &mut |_, give| {
+                    give(0, b"late", Loaded::Value);
+                    Ok(())
+                },
+            );
+            ask.unwrap();
+            assert_eq!((&*late, get(&mut other, "k")), (&b"late"[..], None));
             value.extend_from_slice(b"value");
             Ok(Loaded::Value)
         });
@@ -352,6 +489,64 @@ fn of_many_keys_those_that_another_caller_loads_are_waited_for() {
         hits.sort();
         assert_eq!(hits, [(0, b"value".to_vec()), (1, b"my own".to_vec())]);
     });
+}
+
+#[test]
+fn of_many_keys_those_that_another_caller_gives_up_are_loaded() {
+    for (store, _) in stacks("given-up") {
+        let (begun, wait) = mpsc::channel();
+        store.session().unwrap().delete(b"k").unwrap();
+        thread::scope(|scope| {
+            let store = &store;
+            scope.spawn(move || {
+                load(&mut store.open_session().unwrap(), &options(), |_| {
+                    begun.send(()).unwrap();
+                    thread::sleep(Duration::from_millis(30));
+                    Ok(Loaded::Uncached)
+                })
+            });
+            wait.recv().unwrap();
+            let (mut hits, mut session) = (Vec::new(), store.open_session().unwrap());
+            let ask = session.get_or_load_many::<Error>(
+                &[b"k"],
+                &options(),
+                &mut |_, value, _| hits.push(value.to_vec()),
+                &mut |_, give| {
+                    give(0, b"mine", Loaded::Value);
+                    Ok(())
+                },
+            );
+            ask.unwrap();
+            assert_eq!(hits, [b"mine"]);
+            assert_eq!(get(&mut session, "k"), Some(b"mine".to_vec()));
+        });
+    }
+}
+
+#[test]
+fn a_key_that_is_named_twice_is_loaded_once() {
+    for (store, _) in stacks("twice") {
+        let mut session = store.open_session().unwrap();
+        for key in ["a", "b"] {
+            session.delete(key.as_bytes()).unwrap();
+        }
+        let mut hits = Vec::new();
+        let ask = session.get_or_load_many::<Error>(
+            &[b"a", b"b", b"a"],
+            &options(),
+            &mut |i, value, _| hits.push((i, value.to_vec())),
+            &mut |places, give| {
+                assert_eq!(places, [0, 1]);
+                give(0, b"A", Loaded::Value);
+                give(1, b"B", Loaded::Uncached);
+                Ok(())
+            },
+        );
+        ask.unwrap();
+        hits.sort();
+        let hits: Vec<_> = hits.iter().map(|(i, value)| (*i, &**value)).collect();
+        assert_eq!(hits, [(0, &b"A"[..]), (1, b"B"), (2, b"A")]);
+    }
 }
 
 #[test]

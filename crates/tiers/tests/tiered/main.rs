@@ -11,6 +11,7 @@ mod load;
 mod meanwhile;
 mod model;
 mod shared;
+mod spied_leases;
 mod spy;
 mod trust;
 

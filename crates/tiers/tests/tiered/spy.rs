@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use larder_engines::ENGINES;
 use larder_store::{
-    Capabilities, Catalog, Counted, DeleteOutcome, Delta, Engine, Error, Initial, Medium, Meta,
-    Ownership, Result, Session, SetMode, SetOptions, SetOutcome, Stats, Store, StoreInfo, StoreUrl,
+    Capabilities, Catalog, Counted, DeleteOutcome, Delta, Engine, Error, Initial, Leases, Medium,
+    Meta, Ownership, Result, Session, SetMode, SetOptions, SetOutcome, Stats, Store, StoreInfo,
+    StoreUrl,
 };
 use larder_testkit::stores;
 use schemars::{JsonSchema, Schema, schema_for};
@@ -40,6 +41,7 @@ const ENGINE: Engine = Engine {
     open,
 };
 
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of the URL")]
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct SpyOptions {
@@ -49,6 +51,7 @@ struct SpyOptions {
     max_key: usize,
     ttl: bool,
     ttl_left: bool,
+    leases: bool,
     /// It is a server, number 77, which tells of so many connections, or of none.
     server: bool,
     connections: Option<u64>,
@@ -61,6 +64,7 @@ impl Default for SpyOptions {
             max_key: 0,
             ttl: true,
             ttl_left: true,
+            leases: false,
             server: false,
             connections: None,
         }
@@ -74,6 +78,8 @@ pub(crate) struct Spy {
     log: Mutex<Vec<String>>,
     /// The fault of the next operations, and their number.
     fault: Mutex<(Fault, u32)>,
+    /// Operations of this name fail, too.
+    failing: Mutex<&'static str>,
     failures: AtomicU64,
     max: AtomicU64,
     meanwhile: Mutex<Meanwhile>,
@@ -86,6 +92,8 @@ pub(crate) enum Fault {
     Lasting,
     /// The operation may succeed on another attempt.
     Passing,
+    /// The operation is refused, as by a layer, and is not made.
+    Refused,
 }
 
 /// The functions that run when the next operation has begun, and before it returns.
@@ -112,6 +120,7 @@ pub(crate) fn spy(path: &str) -> Arc<Spy> {
             map: stores::ENGINES.open(&StoreUrl::parse("map:").unwrap()).unwrap(),
             log: Mutex::default(),
             fault: Mutex::new((Fault::Lasting, 0)),
+            failing: Mutex::new("none"),
             failures: AtomicU64::new(0),
             max: AtomicU64::new(u64::MAX),
             meanwhile: Mutex::default(),
@@ -153,6 +162,11 @@ impl Spy {
         *self.fault.lock().unwrap() = (fault, times);
     }
 
+    /// Makes every operation of this name fail from now on.
+    pub(crate) fn fail_each(&self, operation: &'static str) {
+        *self.failing.lock().unwrap() = operation;
+    }
+
     /// The number of operations that failed on demand.
     pub(crate) fn failures(&self) -> u64 {
         self.failures.load(Ordering::SeqCst)
@@ -168,7 +182,7 @@ impl Spy {
         self.meanwhile.lock().unwrap().done = Some(Box::new(deed));
     }
 
-    fn end(&self) {
+    pub(crate) fn end(&self) {
         let deed = self.meanwhile.lock().unwrap().done.take();
         if let Some(deed) = deed {
             deed();
@@ -181,22 +195,25 @@ impl Spy {
         self.log.lock().unwrap()
     }
 
-    fn note(&self, operation: &str, key: &[u8]) -> Result<()> {
+    pub(crate) fn note(&self, operation: &str, key: &[u8]) -> Result<()> {
         self.log().push(format!("{operation} {}", String::from_utf8_lossy(key)));
         let deed = self.meanwhile.lock().unwrap().begun.take();
         if let Some(deed) = deed {
             deed();
         }
         let mut fault = self.fault.lock().unwrap();
-        if fault.1 == 0 {
+        let is_failing = *self.failing.lock().unwrap() == operation;
+        if fault.1 == 0 && !is_failing {
             return Ok(());
         }
+        fault.1 = fault.1.max(1);
         fault.1 -= u32::from(fault.1 < u32::MAX);
         self.failures.fetch_add(1, Ordering::SeqCst);
         let what = "told to fail".to_owned();
         Err(match fault.0 {
             Fault::Lasting => Error::Corrupted { engine: SCHEME, what },
             Fault::Passing => Error::Unavailable { engine: SCHEME, what, source: None },
+            Fault::Refused => Error::not_made(SCHEME, what),
         })
     }
 }
@@ -225,17 +242,18 @@ impl Store for SpyStore {
     }
 
     fn capabilities(&self) -> Capabilities {
-        let SpyOptions { ttl, ttl_left, max_key, .. } = self.options;
+        let SpyOptions { ttl, ttl_left, max_key, leases, .. } = self.options;
         let max_key_len = Some(max_key).filter(|len| *len > 0);
-        // The spy's sessions pass no leases on.
-        let (leases, tokens) = (false, false);
+        // The nearest tier has no tokens, so that the stack's own are tested.
+        let tokens = false;
         let map = self.spy.map.capabilities();
         Capabilities { ttl, ttl_left, max_key_len, leases, tokens, ..map }
     }
 
     fn session(&self) -> Result<Box<dyn Session>> {
         let map = self.spy.map.session()?;
-        Ok(Box::new(SpySession { spy: Arc::clone(&self.spy), map, max_key: self.options.max_key }))
+        let SpyOptions { max_key, leases, .. } = self.options;
+        Ok(Box::new(SpySession { spy: Arc::clone(&self.spy), map, max_key, leases }))
     }
 
     fn stats(&self) -> Result<Stats> {
@@ -246,10 +264,11 @@ impl Store for SpyStore {
     }
 }
 
-struct SpySession {
-    spy: Arc<Spy>,
-    map: Box<dyn Session>,
+pub(crate) struct SpySession {
+    pub(crate) spy: Arc<Spy>,
+    pub(crate) map: Box<dyn Session>,
     max_key: usize,
+    leases: bool,
 }
 
 impl SpySession {
@@ -332,6 +351,10 @@ impl Session for SpySession {
     ) -> Result<Option<Counted>> {
         self.spy.note("incr", key)?;
         self.map.incr(key, delta, absent)
+    }
+
+    fn leases(&mut self) -> Option<&mut dyn Leases> {
+        if self.leases { Some(self) } else { None }
     }
 
     fn clear(&mut self) -> Result<()> {
