@@ -52,6 +52,8 @@ const URLS: &[&str] = &[
     INNODB,
     "redis:",
     "redis:?socket=on",
+    "redis:?ttl_left=on",
+    "redis:?nodes=2&ttl_left=on",
     "redis:?via=delay:200us",
     "redis:?policy=noeviction",
     "redis:?appendonly=everysec",
@@ -89,6 +91,7 @@ const URLS: &[&str] = &[
     "memcached:?compress=zstd:16&metrics=on",
     "tiered:moka:|memcached:?breaker=5&compress=zstd:1k",
     "tiered:mmap:|redis:|?channel=tracking",
+    "tiered:mmap:|redis:?ttl_left=on|?grace=1h",
 ];
 
 fn main() -> ExitCode {

@@ -78,7 +78,8 @@ pub(crate) fn check(tiers: &[(&str, Capabilities)], config: &Config) -> Result<(
         && let Some((name, _)) = tiers.iter().find(|(_, tier)| !tells_end(tier))
     {
         return refuse(format!(
-            "{name} does not tell how long an entry lives, so `grace` cannot tell when its TTL is over; leave `grace` out"
+            "{name} does not tell how long an entry lives, so `grace` cannot tell when its TTL is over; leave `grace` out, or write \
+             `redis:?ttl_left=on` for a Redis"
         ));
     }
     if cap.is_none()

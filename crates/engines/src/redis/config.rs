@@ -59,6 +59,9 @@ pub(super) struct RedisConfig {
     pub(super) connect: Connect,
     /// The longest silence of a server before the operation fails.
     pub(super) timeout: Span,
+    /// Tell the rest of each TTL with its value: a script reads both in one step, which costs the server more than a `GET`. Tiers
+    /// above then keep no entry for longer than the server does, and may have a time of `grace`. There are no pipelined reads.
+    pub(super) ttl_left: bool,
     /// The link between the client and the servers. With `delay:2ms` a relay makes every round trip 2 ms longer, as if
     /// the servers were that far away. A new connection takes one delay more. With `delay:2ms,rate:20m` answers also
     /// come at no more than 20 MiB a second on a connection.
@@ -141,6 +144,7 @@ impl Default for RedisConfig {
             db: 0,
             connect: Connect::Session,
             timeout: Span(Duration::from_secs(5)),
+            ttl_left: false,
             via: None,
         }
     }

@@ -15,6 +15,7 @@ use redis::{ServerError, Value};
 use super::SCHEME;
 use super::scripts::{self, HIT, LOAD, WAIT};
 use super::session::{RedisSession, millis, whole_millis};
+use super::store::Shared;
 use crate::decimal::Digits;
 
 /// The longest lease, in milliseconds: Lua adds it to the time exactly.
@@ -59,16 +60,41 @@ impl RedisSession {
         if refusal.code() != "WRONGTYPE" {
             return Err(self.refused(refusal));
         }
-        match self.run(&scripts::READ, key, renewal)? {
-            Value::Nil => Ok(None),
-            answer => match pair(answer) {
-                Ok((Value::BulkString(found), Value::Int(stale))) => {
-                    *value = found;
-                    Ok(Some(Meta { stale: stale != 0, ..Meta::default() }))
-                }
-                Ok((_, other)) | Err(other) => Err(self.unexpected("EVALSHA", &other)),
-            },
+        self.read_whole(key, renewal, value)
+    }
+
+    /// Reads a value, fresh or stale, and its TTL.
+    pub(super) fn read_whole(
+        &mut self,
+        key: &[u8],
+        renewal: &[&[u8]],
+        value: &mut Vec<u8>,
+    ) -> Result<Option<Meta>> {
+        let arguments = [&[self.shared.asks_ttl()], renewal].concat();
+        let answer = self.run(&scripts::READ, key, &arguments)?;
+        let read =
+            whole(answer, &self.shared).map_err(|other| self.unexpected("EVALSHA", &other))?;
+        Ok(read.map(|(found, meta)| {
+            *value = found;
+            meta
+        }))
+    }
+}
+
+/// The value and the metadata in an answer to [`scripts::READ`], or the answer where it is another.
+pub(super) fn whole(
+    answer: Value,
+    shared: &Shared,
+) -> std::result::Result<Option<(Vec<u8>, Meta)>, Value> {
+    if answer == Value::Nil {
+        return Ok(None);
+    }
+    match three(answer)? {
+        [Value::BulkString(found), Value::Int(stale), Value::Int(left)] => {
+            let (stale, ttl) = (stale != 0, shared.remaining(left));
+            Ok(Some((found, Meta { stale, ttl, ..Meta::default() })))
         }
+        other => Err(Value::Array(other.into())),
     }
 }
 
@@ -85,12 +111,14 @@ impl Leases for RedisSession {
         let id = self.ids.next();
         let time = Digits::new(whole_millis(time).clamp(1, LONGEST_LEASE_MS));
         let early = Digits::new(whole_millis(early));
-        let arguments: [&[u8]; 3] = [&id, time.as_bytes(), early.as_bytes()];
+        let asks_ttl = self.shared.asks_ttl();
+        let arguments: [&[u8]; 4] = [&id, time.as_bytes(), early.as_bytes(), asks_ttl];
         let answer = self.run(&scripts::GET_OR_LEASE, key, &arguments)?;
-        let (told, found) = match pair(answer) {
-            Ok((Value::Int(told), found)) => (told, found),
-            Ok((other, _)) | Err(other) => return Err(self.unexpected("EVALSHA", &other)),
+        let (told, found, left) = match three(answer) {
+            Ok([Value::Int(told), found, Value::Int(left)]) => (told, found, left),
+            Ok([other, ..]) | Err(other) => return Err(self.unexpected("EVALSHA", &other)),
         };
+        let meta = Meta { ttl: self.shared.remaining(left), ..Meta::default() };
         let is_found = match found {
             Value::BulkString(found) => {
                 *value = found;
@@ -99,9 +127,9 @@ impl Leases for RedisSession {
             Value::Nil => false,
             other => return Err(self.unexpected("EVALSHA", &other)),
         };
-        let stale = is_found.then(|| Meta { stale: true, ..Meta::default() });
+        let stale = is_found.then_some(Meta { stale: true, ..meta });
         match told {
-            HIT if is_found => Ok(Leased::Hit(Meta::default())),
+            HIT if is_found => Ok(Leased::Hit(meta)),
             LOAD => Ok(Leased::Load { token: token(&id), stale }),
             WAIT => Ok(Leased::Wait { stale }),
             _ => Err(self.unexpected("EVALSHA", &Value::Int(told))),
@@ -154,13 +182,10 @@ impl Leases for RedisSession {
     }
 }
 
-/// The two parts of an answer, or the answer where it has not two.
-fn pair(answer: Value) -> std::result::Result<(Value, Value), Value> {
+/// The three parts of an answer, or the answer where it has not three.
+fn three(answer: Value) -> std::result::Result<[Value; 3], Value> {
     let Value::Array(parts) = answer else { return Err(answer) };
-    match <[Value; 2]>::try_from(parts) {
-        Ok([first, second]) => Ok((first, second)),
-        Err(parts) => Err(Value::Array(parts)),
-    }
+    <[Value; 3]>::try_from(parts).map_err(Value::Array)
 }
 
 /// The token of a lease: a mark, its bytes, and zeros.

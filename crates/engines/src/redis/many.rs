@@ -4,8 +4,10 @@ use larder_store::{Error, Meta, Result};
 use redis::{ServerErrorKind, Value};
 
 use super::address::Node;
+use super::leases::whole;
 use super::refusal;
 use super::request::Request;
+use super::scripts;
 use super::session::{Doubt, Redirect, RedisSession};
 
 /// The part of a batch for one node.
@@ -22,10 +24,15 @@ impl Part {
         self.request.clear();
     }
 
-    /// Packs a command for the keys of each slot, one behind the other.
-    fn pack(&mut self, keys: &[&[u8]]) {
+    /// Packs a command for the keys of each slot, one behind the other; one for each key where the rest of its TTL is told.
+    fn pack(&mut self, keys: &[&[u8]], tells_ttl: bool) {
         self.places.sort_unstable();
-        for group in self.places.chunk_by(|a, b| a.0 == b.0) {
+        for group in self.places.chunk_by(|a, b| a.0 == b.0 && !tells_ttl) {
+            if let ([(_, i)], true) = (group, tells_ttl) {
+                let hash = scripts::READ.hash().as_bytes();
+                self.request.add(&[b"EVALSHA", hash, b"1", keys[*i], b"1"]);
+                continue;
+            }
             self.request.begin(1 + group.len());
             self.request.argument(b"MGET");
             for (_, i) in group {
@@ -63,7 +70,7 @@ impl RedisSession {
     fn send_parts(&mut self, keys: &[&[u8]]) -> Result<()> {
         for (node, part) in asked_parts(&mut self.parts) {
             let connection = &mut self.connections[node];
-            part.pack(keys);
+            part.pack(keys, self.shared.tells_ttl());
             let sent = connection.begin().and_then(|is_new| {
                 if is_new {
                     self.shared.count_connection();
@@ -86,13 +93,23 @@ impl RedisSession {
         moved: &mut Vec<usize>,
     ) -> Result<()> {
         let mut first_error: Option<Error> = None;
+        let tells_ttl = self.shared.tells_ttl();
         for (node, part) in asked_parts(&mut self.parts) {
             let connection = &mut self.connections[node];
-            for group in part.places.chunk_by(|a, b| a.0 == b.0) {
+            for group in part.places.chunk_by(|a, b| a.0 == b.0 && !tells_ttl) {
                 let answer = connection.receive().inspect_err(|_| {
                     self.doubt = Some(Doubt::lost(node));
                 })?;
                 let error = match answer {
+                    Value::Array(_) | Value::Nil if tells_ttl => {
+                        let read = whole(answer, &self.shared).map_err(|other| {
+                            refusal::unexpected(connection.node(), "EVALSHA", &other)
+                        })?;
+                        if let ([(_, i)], Some((value, meta))) = (group, read) {
+                            hit(*i, &value, meta);
+                        }
+                        continue;
+                    }
                     Value::Array(values) if values.len() == group.len() => {
                         give(group, &values, connection.node(), hit)?;
                         continue;
@@ -100,8 +117,12 @@ impl RedisSession {
                     Value::ServerError(error) => {
                         self.doubt = self.doubt.or(Doubt::by(&error, node));
                         // While a slot moves, its keys are on two nodes, and each key needs a request of its own.
-                        let is_moving = error.kind() == Some(ServerErrorKind::TryAgain);
-                        if is_moving || Redirect::of(&error).is_some() {
+                        // A server that does not know the script yet gets it with the first of these requests.
+                        let is_alone = matches!(
+                            error.kind(),
+                            Some(ServerErrorKind::TryAgain | ServerErrorKind::NoScript)
+                        );
+                        if is_alone || Redirect::of(&error).is_some() {
                             moved.extend(group.iter().map(|(_, i)| *i));
                             continue;
                         }

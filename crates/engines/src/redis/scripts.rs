@@ -53,12 +53,12 @@ pub(super) static LOOK: Script = script!(kept, "look.lua");
 /// Ends the TTL of an existing entry; 0 where there is none.
 pub(super) static PERSIST: Script = script!(kept, "persist.lua");
 
-/// A value, which may be stale, and 1 if it is; nil where there is none. It also runs a command for the TTL, if one is
-/// given.
+/// A value, which may be stale, 1 if it is, and its TTL in milliseconds, -1 for none; nil where there is no value. It also runs
+/// a command for the TTL, if one is given.
 pub(super) static READ: Script = script!(kept, "read.lua");
 
-/// What came of a request for a lease, given as its bytes and its time in milliseconds, and the value: fresh where the
-/// answer is [`HIT`], stale otherwise.
+/// What came of a request for a lease, given as its bytes and its time in milliseconds, the value, and its TTL: fresh where
+/// the answer is [`HIT`], stale otherwise.
 pub(super) static GET_OR_LEASE: Script = script!(kept, "get_or_lease.lua");
 
 /// The first part of an answer to [`GET_OR_LEASE`].

@@ -234,6 +234,9 @@ impl Session for RedisSession {
     fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
         value.clear();
         self.shared.check(key)?;
+        if self.shared.tells_ttl() {
+            return self.read_whole(key, &[], value);
+        }
         self.command(&[b"GET", key]);
         match self.routed(key, b"")? {
             // The library has copied the value out of its receive buffer, so a second copy would be in vain.
@@ -351,7 +354,12 @@ impl Session for RedisSession {
             }
             other => return Err(self.unexpected("GETEX", &other)),
         }
-        Ok(Some(Meta::default()))
+        let ttl = match ttl {
+            _ if !self.shared.tells_ttl() => Remaining::Unknown,
+            Some(ttl) => Remaining::For(ttl),
+            None => Remaining::Forever,
+        };
+        Ok(Some(Meta { ttl, ..Meta::default() }))
     }
 
     fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {

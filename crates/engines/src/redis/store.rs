@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use larder_store::{
-    Capabilities, Catalog, Channel, ChannelKind, Durability, Error, Ownership, Reach, Result,
-    Session, Stats, Store, StoreInfo, StoreUrl, Waits,
+    Capabilities, Catalog, Channel, ChannelKind, Durability, Error, Ownership, Reach, Remaining,
+    Result, Session, Stats, Store, StoreInfo, StoreUrl, Waits,
 };
 
 use super::address::{Greeting, Node};
@@ -62,6 +62,7 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     let shared = Shared {
         terms: Terms { timeout, keep: config.connect == Connect::Session },
         longest_string: longest_string(&surveys),
+        tells_ttl: config.ttl_left,
         layout: Mutex::new(Arc::new(layout)),
         seeds,
         greeting,
@@ -143,6 +144,8 @@ pub(super) struct Shared {
     greeting: Greeting,
     terms: Terms,
     longest_string: usize,
+    /// Whether a read tells the rest of the TTL.
+    tells_ttl: bool,
     n_connections: AtomicU64,
     pub(super) requests: Counters<Requests>,
     relay: Option<Relay>,
@@ -211,7 +214,26 @@ impl Shared {
 
     /// Whether requests are sent without waiting for the answers to those before.
     pub(super) fn has_pipeline(&self) -> bool {
-        self.terms.keep
+        self.terms.keep && !self.tells_ttl
+    }
+
+    /// Whether a read tells the rest of the TTL.
+    pub(super) fn tells_ttl(&self) -> bool {
+        self.tells_ttl
+    }
+
+    /// The argument of a script that tells it whether to tell the TTL.
+    pub(super) fn asks_ttl(&self) -> &'static [u8] {
+        if self.tells_ttl { b"1" } else { b"0" }
+    }
+
+    /// A server's TTL in milliseconds, which is negative for none.
+    pub(super) fn remaining(&self, left: i64) -> Remaining {
+        match u64::try_from(left) {
+            _ if !self.tells_ttl => Remaining::Unknown,
+            Ok(left) => Remaining::For(Duration::from_millis(left)),
+            Err(_) => Remaining::Forever,
+        }
     }
 
     /// The longest key or value that every node takes.
@@ -292,8 +314,7 @@ impl Store for RedisStore {
             ttl: true,
             ttl_resolution: Duration::from_millis(1),
             ttl_restarts: 0,
-            // The remaining TTL would take a second command for each get.
-            ttl_left: false,
+            ttl_left: shared.tells_ttl(),
             flags: false,
             add: true,
             // Redis keeps no versions; its transactions notice changes by other connections, not by a number.
@@ -349,7 +370,8 @@ impl Store for RedisStore {
         let fact = |name: &'static str| sum(&|node| node.get(name)?.parse().ok());
         let db = format!("db{}", shared.greeting.db());
         let mut stats = Stats::default();
-        stats.hits = fact("keyspace_hits");
+        // A server counts the look at a TTL as one more hit.
+        stats.hits = fact("keyspace_hits").filter(|_| !shared.tells_ttl());
         stats.misses = fact("keyspace_misses");
         stats.evictions = fact("evicted_keys");
         stats.expirations = fact("expired_keys");
