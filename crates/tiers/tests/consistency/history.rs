@@ -1,32 +1,55 @@
 //! Histories of operations on keys, and their check: no read is older than the last acknowledged write plus a bound.
 //!
-//! A history is the lines that processes write down. Each write has a value of its own. A write whose end is not known, or
-//! which failed, may take effect at any time after its begin. So a read of its value is never too old.
+//! A history is the lines that processes write down. The value of a write is the write's own number. A write whose end is
+//! not known, or which failed, may take effect at any time after its begin. So a read of its value is never too old.
+//!
+//! The bounds of docs/tiers.md are those of processes that get to run. Each process writes down the pauses in which it did
+//! not run, and a read may be older by all pauses between the write and the read.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 /// One line of a history: the times are nanoseconds of one clock for all processes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// A write has begun. Without a value it removes what is there, or makes it stale.
-    Begun { write: u64, key: String, value: Option<String>, at: u64 },
+    /// A write has begun.
+    Begun { write: u64, key: u32, leaves: Leaves, at: u64 },
     /// A write was acknowledged, or failed.
     Ended { write: u64, is_done: bool, at: u64 },
-    /// A read of a fresh value.
-    Read { key: String, value: String, begun: u64, ended: u64 },
+    /// A read of the value of this write.
+    Read { key: u32, write: u64, is_stale: bool, begun: u64, ended: u64 },
+    /// A process did not run.
+    Paused { begun: u64, ended: u64 },
+}
+
+/// The entry after a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Leaves {
+    /// None, or a stale one.
+    Nothing,
+    /// The value of this write.
+    Value,
+    /// The same, with a TTL in nanoseconds.
+    ValueFor(u64),
 }
 
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Begun { write, key, value, at } => {
-                write!(f, "begun {write} {key} {} {at}", value.as_deref().unwrap_or("-"))
+            Self::Begun { write, key, leaves, at } => {
+                write!(f, "begun {write} {key} ")?;
+                match leaves {
+                    Leaves::Nothing => f.write_str("nothing")?,
+                    Leaves::Value => f.write_str("value")?,
+                    Leaves::ValueFor(ttl) => write!(f, "{ttl}")?,
+                }
+                write!(f, " {at}")
             }
             Self::Ended { write, is_done, at } => write!(f, "ended {write} {is_done} {at}"),
-            Self::Read { key, value, begun, ended } => {
-                write!(f, "read {key} {value} {begun} {ended}")
+            Self::Read { key, write, is_stale, begun, ended } => {
+                write!(f, "read {key} {write} {is_stale} {begun} {ended}")
             }
+            Self::Paused { begun, ended } => write!(f, "paused {begun} {ended}"),
         }
     }
 }
@@ -35,128 +58,172 @@ impl Event {
     /// The event of a line; `None` for a line that was cut off when its process was killed.
     pub(crate) fn parse(line: &str) -> Option<Self> {
         let words: Vec<&str> = line.split(' ').collect();
+        let number = |word: &str| word.parse().ok();
         Some(match words[..] {
-            ["begun", write, key, value, at] => Self::Begun {
-                write: write.parse().ok()?,
-                key: key.into(),
-                value: (value != "-").then(|| value.into()),
-                at: at.parse().ok()?,
+            ["begun", write, key, leaves, at] => Self::Begun {
+                write: number(write)?,
+                key: key.parse().ok()?,
+                leaves: match leaves {
+                    "nothing" => Leaves::Nothing,
+                    "value" => Leaves::Value,
+                    ttl => Leaves::ValueFor(number(ttl)?),
+                },
+                at: number(at)?,
             },
             ["ended", write, is_done, at] => Self::Ended {
-                write: write.parse().ok()?,
+                write: number(write)?,
                 is_done: is_done.parse().ok()?,
-                at: at.parse().ok()?,
+                at: number(at)?,
             },
-            ["read", key, value, begun, ended] => Self::Read {
-                key: key.into(),
-                value: value.into(),
-                begun: begun.parse().ok()?,
-                ended: ended.parse().ok()?,
+            ["read", key, write, is_stale, begun, ended] => Self::Read {
+                key: key.parse().ok()?,
+                write: number(write)?,
+                is_stale: is_stale.parse().ok()?,
+                begun: number(begun)?,
+                ended: number(ended)?,
             },
+            ["paused", begun, ended] => {
+                Self::Paused { begun: number(begun)?, ended: number(ended)? }
+            }
             _ => return None,
         })
     }
 }
 
-/// What is wrong with a read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// How old a read may be, in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    /// After the acknowledgement of a newer write.
+    pub(crate) replaced: u64,
+    /// After the end of the value's TTL; `None` where nothing is promised.
+    pub(crate) over: Option<u64>,
+}
+
+/// What is wrong with a read. `by` is the time in nanoseconds by which it is beyond its bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// No write of this key had this value before the end of the read.
-    Invented { key: String, value: String },
-    /// A write that began after the end of the write of this value was acknowledged so long before the read, in
-    /// nanoseconds.
-    TooOld { key: String, value: String, by: u64 },
+    Invented { key: u32, write: u64 },
+    /// A write that began after the end of the write of this value was acknowledged too long before the read.
+    TooOld { key: u32, write: u64, by: u64 },
+    /// The TTL of the value was over too long before the read, which did not tell that the value is stale.
+    Outlived { key: u32, write: u64, by: u64 },
+}
+
+/// All that is wrong with a history, and what was judged.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Verdict {
+    pub(crate) faults: Vec<Fault>,
+    /// The reads that would have been too old, had they found the value before the key's last write.
+    pub(crate) n_telling: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Write {
+    key: u32,
     begun: u64,
     /// When it was acknowledged; `None` where it may still take effect.
     done: Option<u64>,
+    ttl: Option<u64>,
 }
 
-/// All that is wrong with a history, where a read may be older than the last acknowledged write by `bound` nanoseconds.
-pub(crate) fn faults(events: &[Event], bound: u64) -> Vec<Fault> {
-    let mut ends = HashMap::new();
-    for event in events {
-        if let Event::Ended { write, is_done: true, at } = event {
-            ends.insert(*write, *at);
+/// The history by its parts.
+struct History {
+    writes: HashMap<u64, Write>,
+    /// The acknowledged writes of each key by their begins, and of those that began then or later the earliest end.
+    by_key: HashMap<u32, Vec<(u64, u64)>>,
+    pauses: Vec<(u64, u64)>,
+}
+
+impl History {
+    fn new(events: &[Event]) -> Self {
+        let mut this = Self { writes: HashMap::new(), by_key: HashMap::new(), pauses: Vec::new() };
+        let mut ends = HashMap::new();
+        for event in events {
+            match *event {
+                Event::Ended { write, is_done: true, at } => drop(ends.insert(write, at)),
+                Event::Paused { begun, ended } => this.pauses.push((begun, ended)),
+                _ => {}
+            }
         }
+        for event in events {
+            let Event::Begun { write, key, leaves, at: begun } = *event else { continue };
+            let done = ends.get(&write).copied();
+            let ttl = if let Leaves::ValueFor(ttl) = leaves { Some(ttl) } else { None };
+            if leaves != Leaves::Nothing {
+                this.writes.insert(write, Write { key, begun, done, ttl });
+            }
+            if let Some(done) = done {
+                this.by_key.entry(key).or_default().push((begun, done));
+            }
+        }
+        for writes in this.by_key.values_mut() {
+            writes.sort_unstable();
+            for i in (1..writes.len()).rev() {
+                writes[i - 1].1 = writes[i - 1].1.min(writes[i].1);
+            }
+        }
+        this
     }
-    let mut by_value = HashMap::new();
-    let mut by_key: HashMap<&str, Vec<(u64, u64)>> = HashMap::new();
-    for event in events {
-        let Event::Begun { write, key, value, at } = event else { continue };
-        let done = ends.get(write).copied();
-        if let Some(value) = value {
-            by_value.insert((key.as_str(), value.as_str()), Write { begun: *at, done });
-        }
-        if let Some(done) = done {
-            by_key.entry(key).or_default().push((*at, done));
-        }
-    }
-    // Of the writes that began at some time or later, the earliest end.
-    for writes in by_key.values_mut() {
-        writes.sort_unstable();
-        for i in (1..writes.len()).rev() {
-            writes[i - 1].1 = writes[i - 1].1.min(writes[i].1);
-        }
-    }
-    let fault = |event: &Event| {
-        let Event::Read { key, value, begun, ended } = event else { return None };
-        let write = by_value.get(&(key.as_str(), value.as_str()));
-        let Some(write) = write.filter(|write| write.begun <= *ended) else {
-            return Some(Fault::Invented { key: key.clone(), value: value.clone() });
-        };
-        let later = by_key.get(key.as_str())?;
+
+    /// When the value of a write was replaced for sure.
+    fn replaced(&self, write: &Write) -> Option<u64> {
+        let later = self.by_key.get(&write.key)?;
         let first = later.partition_point(|(begun, _)| *begun <= write.done.unwrap_or(u64::MAX));
-        let (_, replaced) = later.get(first)?;
-        let by = begun.checked_sub(replaced.saturating_add(bound))?;
-        (by > 0).then(|| Fault::TooOld { key: key.clone(), value: value.clone(), by })
-    };
-    events.iter().filter_map(fault).collect()
+        later.get(first).map(|(_, replaced)| *replaced)
+    }
+
+    /// The time by which a read is beyond a bound, without the pauses in between.
+    fn beyond(&self, since: u64, bound: u64, read: u64) -> Option<u64> {
+        let by = read.checked_sub(since.saturating_add(bound)).filter(|by| *by > 0)?;
+        let pause =
+            |(begun, ended): &(u64, u64)| (*ended).min(read).saturating_sub((*begun).max(since));
+        by.checked_sub(self.pauses.iter().map(pause).sum()).filter(|by| *by > 0)
+    }
+
+    /// Whether this read would be too old with the value before the last acknowledged write of its key.
+    fn is_telling(&self, key: u32, read: u64, bounds: Bounds) -> bool {
+        let Some(writes) = self.by_key.get(&key) else { return false };
+        let last = writes.partition_point(|(begun, _)| *begun <= read);
+        let Some((_, done)) = last.checked_sub(1).and_then(|last| writes.get(last)) else {
+            return false;
+        };
+        read > done.saturating_add(bounds.replaced)
+    }
 }
 
-/// The check finds each way in which a history can break the promise, and nothing else.
-pub(crate) fn the_check_finds_what_breaks_the_promise() {
-    let begun = |write, value: &str, at| Event::Begun {
-        write,
-        key: "k".into(),
-        value: (value != "-").then(|| value.into()),
-        at,
-    };
-    let ended = |write, is_done, at| Event::Ended { write, is_done, at };
-    let read = |value: &str, begun, ended| Event::Read {
-        key: "k".into(),
-        value: value.into(),
-        begun,
-        ended,
-    };
-    let too_old = |value: &str, by| Fault::TooOld { key: "k".into(), value: value.into(), by };
-    let invented = |value: &str| Fault::Invented { key: "k".into(), value: value.into() };
-    let two = [begun(1, "a", 10), ended(1, true, 20), begun(2, "b", 30), ended(2, true, 40)];
-    let deleted = [begun(1, "a", 10), ended(1, true, 20), begun(2, "-", 30), ended(2, true, 40)];
-    let failed = [begun(1, "a", 10), ended(1, false, 20), begun(2, "b", 30), ended(2, true, 40)];
-    let at_once = [begun(1, "a", 10), begun(2, "b", 15), ended(1, true, 20), ended(2, true, 40)];
-    for (writes, reads, wanted) in [
-        (&two[..], read("b", 50, 60), None),
-        (&two, read("a", 40, 60), None),
-        (&two, read("a", 45, 60), None),
-        (&two, read("a", 46, 60), Some(too_old("a", 1))),
-        (&deleted, read("a", 100, 110), Some(too_old("a", 55))),
-        // What failed, or whose end nobody knows, may take effect later.
-        (&failed, read("a", 100, 110), None),
-        (&failed[2..], read("a", 100, 110), Some(invented("a"))),
-        // Of two writes at once either may be the last.
-        (&at_once, read("a", 100, 110), None),
-        (&two, read("c", 100, 110), Some(invented("c"))),
-        // A read that ends before a write begins.
-        (&two, read("b", 5, 25), Some(invented("b"))),
-    ] {
-        let history = [writes, &[reads]].concat();
-        assert_eq!(faults(&history, 5), wanted.into_iter().collect::<Vec<_>>(), "{history:?}");
-        let lines = history.iter().map(|event| Event::parse(&event.to_string()).unwrap());
-        assert_eq!(lines.collect::<Vec<_>>(), history);
+/// Judges a history.
+pub(crate) fn judge(events: &[Event], bounds: Bounds) -> Verdict {
+    let history = History::new(events);
+    let mut verdict = Verdict::default();
+    for event in events {
+        let Event::Read { key, write, is_stale, begun, ended } = *event else { continue };
+        verdict.n_telling += usize::from(history.is_telling(key, begun, bounds));
+        let found = history.writes.get(&write);
+        let Some(found) = found.filter(|found| found.key == key && found.begun <= ended) else {
+            verdict.faults.push(Fault::Invented { key, write });
+            continue;
+        };
+        // A stale value tells itself that it is old.
+        if is_stale {
+            continue;
+        }
+        let replaced = history.replaced(found);
+        if let Some(by) = replaced.and_then(|at| history.beyond(at, bounds.replaced, begun)) {
+            verdict.faults.push(Fault::TooOld { key, write, by });
+        }
+        let over = found.done.zip(found.ttl).map(|(done, ttl)| done.saturating_add(ttl));
+        let by = over.zip(bounds.over).and_then(|(at, bound)| history.beyond(at, bound, begun));
+        verdict.faults.extend(by.map(|by| Fault::Outlived { key, write, by }));
     }
-    assert_eq!(Event::parse("read k a 1"), None);
+    verdict
+}
+
+/// The keys with a read that was too old.
+pub(crate) fn keys_too_old(faults: &[Fault]) -> HashSet<u32> {
+    let key = |fault: &Fault| match fault {
+        Fault::TooOld { key, .. } => Some(*key),
+        _ => None,
+    };
+    faults.iter().filter_map(key).collect()
 }

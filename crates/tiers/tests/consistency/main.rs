@@ -1,57 +1,170 @@
-//! Processes of two hosts read and write the same keys, while processes are killed, the lowest tier stops, goes away and
-//! comes back, and connections of the channel are cut. No read is older than the last acknowledged write plus the bound of
-//! docs/tiers.md.
+//! Processes of two hosts read and write the same keys, while processes are killed, the lowest tier stops, is killed and
+//! starts anew, the wires of a host are cut for a while, and connections of the channel are lost. No read is older than
+//! the last acknowledged write plus the bound of docs/tiers.md.
 //!
-//! Each run takes some seconds; `LARDER_CONSISTENCY=3600` makes each as long as that.
+//! Every wire between a host and a server is a relay. The wires to the channel's server are slow, so messages come late.
+//!
+//! The same work without a channel, and with values that may stay in L1 for an hour, breaks the promise. Each such control
+//! must be found by the same judge with the same bound: so a run without a fault means something.
+//!
+//! Each run takes some seconds; `LARDER_CONSISTENCY=3600` makes each as long as that. The controls stay short.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+#![expect(clippy::print_stdout, reason = "the counts of a run")]
 
+mod broken;
+mod crew;
 mod history;
+mod servers;
+mod work;
 mod worker;
 
-use std::fs;
-use std::io::{Read, Write};
-use std::net::TcpStream;
-use std::path::PathBuf;
-use std::process::{Command, ExitCode};
-use std::sync::Arc;
+use std::process::ExitCode;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use history::{Event, Fault, faults};
-use larder_engines::ENGINES;
-use larder_host::scratch::ScratchDir;
-use larder_store::{Store, StoreUrl};
-use larder_testkit::{MEMCACHED, Memcached, Random, has_program, trial_where};
+use crew::{Crew, N_WRITERS};
+use history::{Bounds, Event, Fault, Verdict, judge, keys_too_old};
+use larder_testkit::{MEMCACHED, Random, has_program, trial, trial_where};
 use libtest_mimic::{Arguments, Trial};
-use worker::Worker;
-
-const HOSTS: usize = 2;
-const PER_HOST: usize = 2;
+use servers::{Kind, redis_recipe};
+use worker::{Work, is_shared, now};
 
 /// The time of a run.
 const SECONDS: u64 = 8;
 
-/// What the machine may add to a bound: processes that wait for a processor.
-const SLACK: Duration = Duration::from_secs(4);
+/// The longest time until a control has found that the promise is broken.
+const CONTROL: Duration = Duration::from_mins(2);
+
+/// The longest time for which a wire is cut or a server is stopped.
+const LONGEST_CUT: u64 = 1500;
+
+/// What the machine may add to a bound, beside the pauses that the processes see.
+const SLACK: Duration = Duration::from_secs(1);
+
+/// A time of docs/tiers.md by which a message is late at most, with the cut that delays it: where a subscriber is killed
+/// and another takes over.
+const TAKEOVER: Duration = Duration::from_millis(2000 + LONGEST_CUT);
+
+/// The step in which memcached counts a TTL.
+const STEP: Duration = Duration::from_secs(1);
+
+/// The way in which hosts hear of each other's writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Channel {
+    None,
+    /// By messages over a Redis beside the lowest tier.
+    Messages,
+    /// By the report of the lowest tier, a Redis.
+    Tracking,
+}
+
+/// A kind of run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mode {
+    name: &'static str,
+    pub(crate) work: Work,
+    pub(crate) lowest: Kind,
+    pub(crate) channel: Channel,
+    /// More options of the stack.
+    pub(crate) options: &'static str,
+    /// How old a read may be, and how long after its TTL.
+    replaced: Duration,
+    over: Option<Duration>,
+}
+
+/// The time for which a value stays in L1 where hosts do not hear of each other's writes.
+const CAP: Duration = Duration::from_millis(500);
+
+const MODES: [Mode; 5] = [
+    Mode {
+        name: "without_a_channel_l1_ttl_is_the_bound",
+        work: Work::Sets,
+        lowest: Kind::Memcached,
+        channel: Channel::None,
+        options: "l1_ttl=500ms&grace=4s",
+        replaced: CAP,
+        over: Some(STEP),
+    },
+    Mode {
+        name: "a_set_behind_is_seen_by_all_once_it_is_below",
+        work: Work::Behind,
+        lowest: Kind::Memcached,
+        channel: Channel::None,
+        options: "l1_ttl=500ms&write=behind",
+        replaced: CAP,
+        over: Some(STEP),
+    },
+    Mode {
+        name: "with_messages_a_write_ends_the_copies_of_the_other_host",
+        work: Work::Sets,
+        lowest: Kind::Memcached,
+        channel: Channel::Messages,
+        options: "l1_ttl=1h",
+        replaced: TAKEOVER,
+        over: Some(STEP),
+    },
+    Mode {
+        name: "with_messages_a_load_is_as_new_as_the_last_removal",
+        work: Work::Loads,
+        lowest: Kind::Memcached,
+        channel: Channel::Messages,
+        options: "l1_ttl=1h&grace=4s",
+        replaced: TAKEOVER,
+        over: None,
+    },
+    Mode {
+        name: "with_tracking_a_write_ends_the_copies_of_the_other_host",
+        work: Work::Sets,
+        lowest: Kind::Redis,
+        channel: Channel::Tracking,
+        options: "l1_ttl=1h",
+        replaced: TAKEOVER,
+        // The server reports the end of a TTL at some time.
+        over: None,
+    },
+];
+
+/// The same work without what keeps the promise.
+fn control(mode: Mode) -> Mode {
+    let options = match mode.work {
+        Work::Behind => "l1_ttl=1h&write=behind",
+        Work::Loads => "l1_ttl=1h&grace=4s",
+        Work::Sets => "l1_ttl=1h",
+    };
+    // A Redis does not tell the rest of a TTL, so there an entry above outlives its own.
+    let over = if mode.lowest == Kind::Redis { Some(STEP) } else { mode.over };
+    Mode { channel: Channel::None, options, over, ..mode }
+}
+
+impl Mode {
+    fn bounds(&self) -> Bounds {
+        let nanos = |time: Duration| u64::try_from((time + SLACK).as_nanos()).unwrap();
+        Bounds { replaced: nanos(self.replaced), over: self.over.map(nanos) }
+    }
+}
 
 fn main() -> ExitCode {
     larder_host::relay::serve_if_asked();
     if let Some(code) = worker::work_if_asked() {
         return code;
     }
-    let memcached = || has_program(&MEMCACHED);
-    let redis = || has_program(&ENGINES.find("redis").unwrap().recipes[0]);
-    let trials = vec![
-        Trial::test("the_check_finds_what_breaks_the_promise", || {
-            history::the_check_finds_what_breaks_the_promise();
-            Ok(())
+    let need = || has_program(&MEMCACHED).and_then(|()| has_program(redis_recipe()));
+    let mut trials = vec![
+        trial("the_check_finds_what_breaks_the_promise", || {
+            broken::the_check_finds_what_breaks_the_promise();
         }),
-        trial_where(memcached, "without_a_channel_l1_ttl_is_the_bound", without_a_channel),
-        trial_where(memcached, "a_bound_that_is_not_kept_is_found", without_a_bound),
-        trial_where(redis, "with_messages_a_cut_of_the_channel_is_in_the_bound", with_messages),
-        trial_where(redis, "with_tracking_a_killed_process_is_in_the_bound", with_tracking),
+        trial("a_pause_of_a_process_lengthens_the_bound", || {
+            broken::a_pause_of_a_process_lengthens_the_bound();
+        }),
     ];
+    trials.extend(MODES.into_iter().flat_map(|mode| -> [Trial; 2] {
+        let broken = format!("the_promise_is_found_broken_where_it_is::{}", mode.name);
+        [
+            trial_where(need, mode.name, move || keeps(mode)),
+            trial_where(need, &broken, move || breaks(mode)),
+        ]
+    }));
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
@@ -60,78 +173,49 @@ fn seconds() -> Duration {
     Duration::from_secs(asked.unwrap_or(SECONDS))
 }
 
-/// A disturbance. It gets the number of the step and a source of randomness.
-type Disturb<'a> = dyn FnMut(&mut Crew, &mut Random) + 'a;
-
-/// The processes of all hosts, and their histories.
-struct Crew {
-    folder: ScratchDir,
-    /// Below L1: the lowest tier and the options of the stack.
-    below: String,
-    workers: Vec<Worker>,
-    histories: Vec<PathBuf>,
-}
-
-impl Crew {
-    fn start(below: String) -> Self {
-        let folder = ScratchDir::create("consistency").unwrap();
-        let mut crew = Self { folder, below, workers: Vec::new(), histories: Vec::new() };
-        for number in 0..HOSTS * PER_HOST {
-            let worker = crew.worker(number % HOSTS);
-            crew.workers.push(worker);
-        }
-        crew
-    }
-
-    fn worker(&mut self, host: usize) -> Worker {
-        let path = |name: String| self.folder.path().join(name);
-        let history = path(format!("history-{}", self.histories.len()));
-        let l1 = path(format!("l1-{host}"));
-        let url = format!("tiered:mmap:{}?size=1m|{}", l1.display(), self.below);
-        let worker = Worker::start(&url, &history);
-        self.histories.push(history);
-        worker
-    }
-
-    /// Kills one process, and starts another of its host.
-    fn kill_one(&mut self, draw: &mut Random) {
-        let number = draw.below(self.workers.len());
-        self.workers[number] = self.worker(number % HOSTS);
-    }
-
-    /// What all processes have written down.
-    fn events(&self) -> Vec<Event> {
-        let lines = |path: &PathBuf| {
-            let text = fs::read_to_string(path).unwrap_or_default();
-            text.lines().filter_map(Event::parse).collect::<Vec<_>>()
-        };
-        self.histories.iter().flat_map(lines).collect()
-    }
-}
-
-/// Lets the processes work, with a disturbance every now and then, and returns their history.
-fn run(below: String, disturb: &mut Disturb<'_>) -> Vec<Event> {
-    let mut crew = Crew::start(below);
-    let (begun, mut draw) = (Instant::now(), Random::new(std::process::id().into()));
+/// The promise is kept in a run with disturbances.
+fn keeps(mode: Mode) {
+    let mut crew = Crew::start(mode);
+    let begun = Instant::now();
+    let mut draw = Random::new(now());
     while begun.elapsed() < seconds() {
         sleep(Duration::from_millis(300) + drawn(&mut draw, 700));
-        disturb(&mut crew, &mut draw);
+        disturb(mode, &mut crew, &mut draw);
     }
-    let have_ended = crew.workers.iter_mut().filter_map(|worker| (!worker.works()).then_some(()));
-    assert_eq!(have_ended.count(), 0, "a process has failed");
-    crew.workers.clear();
+    crew.end();
     let events = crew.events();
-    let reads = events.iter().filter(|event| matches!(event, Event::Read { .. })).count();
-    let done = |event: &&Event| matches!(event, Event::Ended { is_done: true, .. });
-    let writes = events.iter().filter(done).count();
-    assert!(reads > 1000 && writes > 100, "only {reads} reads and {writes} writes");
-    events
+    let verdict = judge(&events, mode.bounds());
+    report(mode, &crew, &events, &verdict);
+    let shown: Vec<&Fault> = verdict.faults.iter().take(5).collect();
+    assert!(verdict.faults.is_empty(), "{} faults: {shown:?}", verdict.faults.len());
+    assert!(verdict.n_telling > 0, "no read could have told");
 }
 
-fn judge(events: &[Event], bound: Duration) {
-    let found = faults(events, nanos(bound + SLACK));
-    let shown: Vec<&Fault> = found.iter().take(5).collect();
-    assert!(found.is_empty(), "{} faults of {} events: {shown:?}", found.len(), events.len());
+/// The promise is found to be broken without what keeps it, by many reads of keys that one host writes.
+fn breaks(mode: Mode) {
+    let mode = control(mode);
+    let mut crew = Crew::start(mode);
+    let begun = Instant::now();
+    let mut draw = Random::new(now());
+    let mut next = Duration::from_secs(SECONDS);
+    loop {
+        sleep(Duration::from_millis(300) + drawn(&mut draw, 700));
+        disturb(mode, &mut crew, &mut draw);
+        if begun.elapsed() < next {
+            continue;
+        }
+        let events = crew.events();
+        let Verdict { faults, .. } = judge(&events, mode.bounds());
+        let keys = keys_too_old(&faults);
+        let n_keys = keys.iter().filter(|key| !is_shared(**key, N_WRITERS)).count();
+        let outlived = faults.iter().any(|fault| matches!(fault, Fault::Outlived { .. }));
+        if n_keys >= 5 && (outlived || mode.lowest != Kind::Redis) {
+            crew.end();
+            return;
+        }
+        assert!(begun.elapsed() < CONTROL, "too old: {n_keys} keys; outlived: {outlived}");
+        next = 2 * next;
+    }
 }
 
 /// A time below so many milliseconds.
@@ -139,79 +223,35 @@ fn drawn(draw: &mut Random, millis: u64) -> Duration {
     Duration::from_millis(draw.next_u64() % millis)
 }
 
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap()
+/// One disturbance of those that the bound of the mode allows.
+fn disturb(mode: Mode, crew: &mut Crew, draw: &mut Random) {
+    let time = drawn(draw, LONGEST_CUT);
+    if crew.is_restart_due() {
+        return crew.restart_lowest(time / 3);
+    }
+    match draw.below(if mode.channel == Channel::None { 6 } else { 9 }) {
+        0..=3 => crew.kill_one(draw),
+        4 => crew.freeze_lowest(time),
+        5 => crew.part_from_lowest(draw, time),
+        6 | 7 => crew.part_from_channel(draw, time),
+        _ => crew.cut_subscribers(),
+    }
 }
 
-fn signal(pid: u32, name: &str) {
-    let sent = Command::new("kill").args([format!("-{name}"), pid.to_string()]).status();
-    assert!(sent.unwrap().success());
-}
-
-/// Over a memcached that stops for a while, and that is killed and started anew.
-fn memcached_run(options: &str) -> Vec<Event> {
-    let mut server = Some(Memcached::start());
-    let port = server.as_ref().unwrap().port;
-    let below = format!("memcached://127.0.0.1:{port}?timeout=500ms|?{options}");
-    run(below, &mut |crew, draw| match draw.below(4) {
-        0 => {
-            let pid = server.as_ref().unwrap().pid();
-            signal(pid, "STOP");
-            sleep(drawn(draw, 1500));
-            signal(pid, "CONT");
-        }
-        1 => {
-            drop(server.take());
-            sleep(drawn(draw, 500));
-            server = Some(Memcached::start_on(&port.to_string()));
-        }
-        _ => crew.kill_one(draw),
-    })
-}
-
-fn without_a_channel() {
-    let bound = Duration::from_millis(500);
-    judge(&memcached_run("l1_ttl=500ms"), bound);
-}
-
-/// The same work with a longer time in L1 breaks the bound, and the check finds it: the processes of one host do not see
-/// what the other writes.
-fn without_a_bound() {
-    let events = memcached_run("l1_ttl=1h");
-    let found = faults(&events, nanos(Duration::from_millis(500)));
-    assert!(found.iter().any(|fault| matches!(fault, Fault::TooOld { .. })), "no read is too old");
-    assert!(!found.iter().any(|fault| matches!(fault, Fault::Invented { .. })), "{found:?}");
-}
-
-fn open(url: &str) -> Arc<dyn Store> {
-    ENGINES.open(&StoreUrl::parse(url).unwrap()).unwrap()
-}
-
-/// Cuts the connections of all subscribers.
-fn cut(redis: &str) {
-    let mut client = TcpStream::connect(redis).unwrap();
-    client.write_all(b"CLIENT KILL TYPE pubsub\r\n").unwrap();
-    let mut answer = [0; 64];
-    let len = client.read(&mut answer).unwrap();
-    assert!(answer[..len].starts_with(b":"), "{answer:?}");
-}
-
-fn with_messages() {
-    let (redis, server) = (open("redis:"), Memcached::start());
-    let at = redis.info().settings["nodes"].clone();
-    let below = format!("memcached://{}|?l1_ttl=1h&channel=redis://{at}", server.address());
-    // No process is killed: what it had acknowledged and not yet published would be in the bound of an hour.
-    let events = run(below, &mut |_, _| cut(&at));
-    judge(&events, Duration::from_secs(2));
-}
-
-fn with_tracking() {
-    let redis = open("redis:");
-    let at = redis.info().settings["nodes"].clone();
-    let below = format!("redis://{at}|?l1_ttl=1h&channel=tracking");
-    let events = run(below, &mut |crew, draw| match draw.below(3) {
-        0 => cut(&at),
-        _ => crew.kill_one(draw),
-    });
-    judge(&events, Duration::from_secs(2));
+/// The counts of a run.
+fn report(mode: Mode, crew: &Crew, events: &[Event], verdict: &Verdict) {
+    let count = |is: fn(&Event) -> bool| events.iter().filter(|event| is(event)).count();
+    let n_reads = count(|event| matches!(event, Event::Read { .. }));
+    let n_done = count(|event| matches!(event, Event::Ended { is_done: true, .. }));
+    let n_failed = count(|event| matches!(event, Event::Ended { is_done: false, .. }));
+    let n_pauses = count(|event| matches!(event, Event::Paused { .. }));
+    println!(
+        "{}: {n_reads} reads, of which {} could tell; {n_done} writes acknowledged, {n_failed} failed; {n_pauses} \
+         pauses; {:?}; {} faults",
+        mode.name,
+        verdict.n_telling,
+        crew.deeds,
+        verdict.faults.len()
+    );
+    assert!(n_reads > 500 && n_done > 100, "only {n_reads} reads and {n_done} writes");
 }

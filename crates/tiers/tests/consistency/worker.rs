@@ -1,123 +1,318 @@
-//! A process of a host: it reads and writes a few keys of its stack, and writes down each operation.
+//! A process of a host: it reads all keys, writes its own ones now and then, and writes down each operation.
+//!
+//! A key of its own is written once in each [`PERIOD`], and is only read for the rest of it. So a process of another host
+//! that missed the write goes on to read the old value, until long after the bound. A few keys are written by all.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::Write;
-use std::path::Path;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, Stdio};
-use std::thread::sleep;
+use std::thread;
 use std::time::{Duration, Instant};
 
-use larder_engines::ENGINES;
-use larder_store::{Result, Session, SetOptions, StoreUrl};
 use larder_testkit::Random;
 
-use super::history::Event;
+use super::history::{Event, Leaves};
+use super::work::{Operations, Reads};
 
-/// The URL of the stack, and the file for the history.
-const WORK: [&str; 2] = ["LARDER_CONSISTENCY_URL", "LARDER_CONSISTENCY_HISTORY"];
+/// The job of a process, one line for each part.
+const JOB: &str = "LARDER_CONSISTENCY_JOB";
 
-/// Few keys, so that processes meet.
-const KEYS: usize = 4;
+/// The time from one write of a key to the next: longer than each bound that is judged.
+const PERIOD: Duration = Duration::from_secs(7);
+
+/// The time at the begin in which all hosts read the first values.
+const WARM: Duration = Duration::from_secs(1);
+
+/// The keys of one writing process.
+const OWN: u32 = 40;
+
+/// The keys that all processes write, often, so that their writes meet.
+const SHARED: u32 = 4;
 
 /// The pause after each operation: the history of an hour has to fit into memory.
-const PAUSE: Duration = Duration::from_micros(500);
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// The longest time of a process that nobody kills.
 const LONGEST: Duration = Duration::from_hours(2);
 
+/// How often a process looks whether it runs, and the least time that counts as a pause.
+const TICK: Duration = Duration::from_millis(20);
+const PAUSED: Duration = Duration::from_millis(40);
+
+/// The TTL of every fourth key, where values have TTLs.
+pub(crate) const TTL: Duration = Duration::from_secs(2);
+
+/// How writes are acknowledged, and how values come to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// Values are set.
+    Sets,
+    /// Values are set behind: a set is acknowledged once it is below.
+    Behind,
+    /// Values are loaded from a file. A write changes that file, and then removes the key.
+    Loads,
+}
+
+impl Work {
+    const ALL: [(Self, &str); 3] =
+        [(Self::Sets, "sets"), (Self::Behind, "behind"), (Self::Loads, "loads")];
+}
+
+/// The job of a process.
+#[derive(Debug, Clone)]
+pub(crate) struct Job {
+    pub(crate) url: String,
+    pub(crate) history: PathBuf,
+    /// Of loaded values: the number of the newest write of each key.
+    pub(crate) origin: PathBuf,
+    pub(crate) work: Work,
+    /// The number of this writer and of all; a process without a number only reads.
+    pub(crate) writer: Option<u32>,
+    pub(crate) n_writers: u32,
+    /// It writes all of its keys at once in the beginning.
+    pub(crate) is_first: bool,
+    /// When the run began.
+    pub(crate) begun: u64,
+}
+
+impl Job {
+    fn to_text(&self) -> String {
+        let name = Work::ALL.iter().find(|(work, _)| *work == self.work).unwrap().1;
+        let writer = self.writer.map_or_else(|| "-".to_owned(), |writer| writer.to_string());
+        let Self { url, history, origin, n_writers, is_first, begun, .. } = self;
+        let [history, origin] = [history, origin].map(|path| path.to_str().unwrap());
+        format!("{url}\n{history}\n{origin}\n{name} {writer} {n_writers} {is_first} {begun}")
+    }
+
+    fn of_text(text: &str) -> Option<Self> {
+        let lines: Vec<&str> = text.lines().collect();
+        let [url, history, origin, rest] = lines[..] else { return None };
+        let words: Vec<&str> = rest.split(' ').collect();
+        let [name, writer, n_writers, is_first, begun] = words[..] else { return None };
+        Some(Self {
+            url: url.into(),
+            history: history.into(),
+            origin: origin.into(),
+            work: Work::ALL.iter().find(|(_, known)| *known == name)?.0,
+            writer: writer.parse().ok(),
+            n_writers: n_writers.parse().ok()?,
+            is_first: is_first.parse().ok()?,
+            begun: begun.parse().ok()?,
+        })
+    }
+
+    /// The keys that this process alone writes.
+    fn own(&self) -> std::ops::Range<u32> {
+        self.writer.map_or(0..0, |writer| writer * OWN..(writer + 1) * OWN)
+    }
+
+    /// All keys. With sets behind, one process alone may write a key.
+    fn keys(&self) -> u32 {
+        let shared = if self.work == Work::Behind { 0 } else { SHARED };
+        self.n_writers * OWN + shared
+    }
+
+    /// The number of the period of a key, which is written at the begin of each.
+    fn period(&self, key: u32) -> i64 {
+        let nanos = |time: Duration| i64::try_from(time.as_nanos()).unwrap();
+        let since = now().cast_signed() - self.begun.cast_signed() - nanos(WARM);
+        let offset = nanos(PERIOD) / i64::from(OWN) * i64::from(key % OWN);
+        (since - offset).div_euclid(nanos(PERIOD))
+    }
+}
+
+/// Whether more than one process writes this key.
+pub(crate) fn is_shared(key: u32, n_writers: u32) -> bool {
+    key >= n_writers * OWN
+}
+
 /// Does the work of another process, if this is one.
 pub(crate) fn work_if_asked() -> Option<ExitCode> {
-    let [url, history] = WORK.map(|name| std::env::var(name).ok());
-    let (url, mut history) = (url?, File::create(history?).unwrap());
-    let store = ENGINES.open(&StoreUrl::parse(&url).unwrap()).unwrap();
-    let mut session = store.session().unwrap();
-    let mut draw = Random::new(std::process::id().into());
-    let begun = Instant::now();
-    for n in 0.. {
-        if begun.elapsed() > LONGEST {
-            break;
-        }
-        let write = u64::from(std::process::id()) << 32 | n;
-        for event in operate(&mut *session, &mut draw, write, &mut history) {
-            tell(&mut history, &event);
-        }
-        sleep(PAUSE);
-    }
+    let job = Job::of_text(&std::env::var(JOB).ok()?).unwrap();
+    let history = File::create(&job.history).unwrap();
+    let of_pauses = history.try_clone().unwrap();
+    thread::spawn(move || watch(&of_pauses));
+    Worker::new(&job, history).work();
     Some(ExitCode::SUCCESS)
 }
 
+/// Writes down the times in which this process did not run.
+fn watch(history: &File) {
+    loop {
+        let begun = now();
+        thread::sleep(TICK);
+        let ended = now();
+        if ended - begun > u64::try_from(PAUSED.as_nanos()).unwrap() {
+            tell(history, Event::Paused { begun, ended });
+        }
+    }
+}
+
 /// One line in one call of the system, which a kill cannot take back.
-fn tell(history: &mut File, event: &Event) {
+fn tell(mut history: &File, event: Event) {
     history.write_all(format!("{event}\n").as_bytes()).unwrap();
 }
 
-/// One operation, and what it tells at its end.
-fn operate(
-    session: &mut dyn Session,
-    draw: &mut Random,
-    write: u64,
-    history: &mut File,
-) -> Vec<Event> {
-    let key = format!("k{}", draw.below(KEYS));
-    let bytes = key.as_bytes();
-    let kind = draw.below(20);
-    let begun = now();
-    let value = format!("v{write}");
-    let begins = |value: Option<&String>| Event::Begun {
-        write,
-        key: key.clone(),
-        value: value.cloned(),
-        at: begun,
-    };
-    let is_done = match kind {
-        0 => {
-            tell(history, &begins(Some(&value)));
-            is_done(&session.set(bytes, value.as_bytes(), &SetOptions::default()))
-        }
-        1 => {
-            tell(history, &begins(None));
-            is_done(&session.delete(bytes))
-        }
-        2 => {
-            tell(history, &begins(None));
-            let leases = session.leases().expect("the lowest tier has leases");
-            is_done(&leases.expire(bytes, Some(Duration::from_mins(1))))
-        }
-        3..6 => {
-            let keys: Vec<String> = (0..KEYS).map(|key| format!("k{key}")).collect();
-            let asked: Vec<&[u8]> = keys.iter().map(String::as_bytes).collect();
-            let mut found = Vec::new();
-            // A read that fails tells nothing.
-            let _ = session.get_many(&asked, &mut |i, value, meta| {
-                if !meta.stale {
-                    found.push((keys[i].clone(), String::from_utf8_lossy(value).into_owned()));
-                }
-            });
-            let ended = now();
-            let read = |(key, value)| Event::Read { key, value, begun, ended };
-            return found.into_iter().map(read).collect();
-        }
-        _ => {
-            let mut value = Vec::new();
-            let found = session.get(bytes, &mut value);
-            let ended = now();
-            let is_fresh = found.ok().flatten().is_some_and(|meta| !meta.stale);
-            let value = String::from_utf8_lossy(&value).into_owned();
-            return is_fresh
-                .then_some(Event::Read { key, value, begun, ended })
-                .into_iter()
-                .collect();
-        }
-    };
-    vec![Event::Ended { write, is_done, at: now() }]
+/// The process at work.
+struct Worker<'a> {
+    job: &'a Job,
+    history: File,
+    origin: File,
+    draw: Random,
+    operations: Operations,
+    n_writes: u64,
+    /// The period in which each own key was written.
+    written: Vec<i64>,
+    /// The sets that are not known to be below, and their keys.
+    late: Vec<(u64, u32)>,
 }
 
-fn is_done<T>(result: &Result<T>) -> bool {
-    result.is_ok()
+impl<'a> Worker<'a> {
+    fn new(job: &'a Job, history: File) -> Self {
+        let origin = OpenOptions::new().read(true).write(true).open(&job.origin).unwrap();
+        let period = |key| if job.is_first { i64::MIN } else { job.period(key) };
+        Self {
+            history,
+            origin,
+            draw: Random::new(std::process::id().into()),
+            operations: Operations::open(job),
+            n_writes: 0,
+            written: job.own().map(period).collect(),
+            late: Vec::new(),
+            job,
+        }
+    }
+
+    fn work(mut self) {
+        let begun = Instant::now();
+        for n in 0_u64.. {
+            if begun.elapsed() > LONGEST {
+                return;
+            }
+            if let Some(key) = self.due() {
+                self.write(key);
+            } else if self.job.writer.is_some() && self.draw.below(20) == 0 {
+                self.write_shared();
+            } else {
+                self.read();
+            }
+            if n % 64 == 0 && !self.late.is_empty() {
+                self.settle();
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+
+    /// An own key that is to be written now.
+    fn due(&mut self) -> Option<u32> {
+        let job = self.job;
+        job.own().zip(&mut self.written).find_map(|(key, written)| {
+            let period = job.period(key);
+            let is_due = *written < period;
+            *written = period;
+            is_due.then_some(key)
+        })
+    }
+
+    fn write_shared(&mut self) {
+        let first = self.job.n_writers * OWN;
+        let n_shared = usize::try_from(self.job.keys() - first).unwrap();
+        if n_shared > 0 {
+            let key = first + u32::try_from(self.draw.below(n_shared)).unwrap();
+            self.write(key);
+        }
+    }
+
+    /// Writes a key in one of the ways, and writes down what that leaves.
+    fn write(&mut self, key: u32) {
+        self.n_writes += 1;
+        let write = u64::from(std::process::id()) << 32 | self.n_writes;
+        let way = self.draw.below(10);
+        let is_loaded = self.job.work == Work::Loads;
+        let leaves = match way {
+            _ if is_loaded => Leaves::Value,
+            0 | 1 => Leaves::Nothing,
+            _ if key % 4 == 3 => Leaves::ValueFor(u64::try_from(TTL.as_nanos()).unwrap()),
+            _ => Leaves::Value,
+        };
+        let begun = now();
+        tell(&self.history, Event::Begun { write, key, leaves, at: begun });
+        if is_loaded {
+            self.origin.write_all_at(&write.to_le_bytes(), u64::from(key) * 8).unwrap();
+        }
+        let ttl = matches!(leaves, Leaves::ValueFor(_)).then_some(TTL);
+        let is_done = match way {
+            0 | 2 | 4 | 6 | 8 if is_loaded => self.operations.delete(key),
+            _ if is_loaded => self.operations.expire(key),
+            0 => self.operations.delete(key),
+            1 => self.operations.expire(key),
+            _ => self.operations.set(key, write, ttl),
+        };
+        if is_done && self.job.work == Work::Behind {
+            // A late set of this key has been taken back, or was below before this write began.
+            let late = self.late.extract_if(.., |(_, other)| *other == key);
+            for (write, _) in late.filter(|_| leaves == Leaves::Nothing) {
+                tell(&self.history, Event::Ended { write, is_done, at: begun - 1 });
+            }
+            if leaves != Leaves::Nothing {
+                self.late.push((write, key));
+                return;
+            }
+        }
+        tell(&self.history, Event::Ended { write, is_done, at: now() });
+    }
+
+    /// Waits until the late sets are below, which acknowledges them.
+    fn settle(&mut self) {
+        if self.operations.settle() {
+            for (write, _) in self.late.drain(..) {
+                tell(&self.history, Event::Ended { write, is_done: true, at: now() });
+            }
+        }
+    }
+
+    /// Reads a key, or many, in one of the ways.
+    fn read(&mut self) {
+        let n_keys = usize::try_from(self.job.keys()).unwrap();
+        let key = u32::try_from(self.draw.below(n_keys)).unwrap();
+        let begun = now();
+        let found: Reads = match self.draw.below(20) {
+            _ if self.job.work == Work::Loads => {
+                let (origin, draw) = (&self.origin, &mut self.draw);
+                self.operations.load(key, || loads(origin, draw, key))
+            }
+            0 => {
+                let keys: Vec<u32> = (0..self.job.keys()).filter(|it| it % 8 == key % 8).collect();
+                self.operations.get_many(&keys)
+            }
+            1 => self.operations.lease(key),
+            _ => self.operations.get(key),
+        };
+        let ended = now();
+        for (key, write, is_stale) in found {
+            tell(&self.history, Event::Read { key, write, is_stale, begun, ended });
+        }
+    }
+}
+
+/// The newest write of a key in the file of the origin. It fails now and then, and often takes a while.
+fn loads(origin: &File, draw: &mut Random, key: u32) -> Option<u64> {
+    if draw.below(20) == 0 {
+        return None;
+    }
+    let mut bytes = [0; 8];
+    // The file is as long as the keys that were written.
+    let _ = origin.read_exact_at(&mut bytes, u64::from(key) * 8);
+    if draw.below(4) == 0 {
+        thread::sleep(Duration::from_millis(draw.next_u64() % 20));
+    }
+    Some(u64::from_le_bytes(bytes))
 }
 
 /// Nanoseconds of a clock that all processes share.
-fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: writes a time to a place for one.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
@@ -125,13 +320,12 @@ fn now() -> u64 {
 }
 
 /// Another process at work. Dropping it kills it.
-pub(crate) struct Worker(Child);
+pub(crate) struct Process(Child);
 
-impl Worker {
-    pub(crate) fn start(url: &str, history: &Path) -> Self {
+impl Process {
+    pub(crate) fn start(job: &Job) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.env(WORK[0], url).env(WORK[1], history).stdin(Stdio::null());
-        Self(command.spawn().unwrap())
+        Self(command.env(JOB, job.to_text()).stdin(Stdio::null()).spawn().unwrap())
     }
 
     /// Whether it still works.
@@ -140,7 +334,7 @@ impl Worker {
     }
 }
 
-impl Drop for Worker {
+impl Drop for Process {
     fn drop(&mut self) {
         // One that has ended is not killed.
         let _ = self.0.kill();
