@@ -13,6 +13,7 @@ mod model;
 mod shared;
 mod spied_leases;
 mod spy;
+mod traps;
 mod trust;
 
 use std::sync::Arc;

@@ -1,0 +1,142 @@
+//! The ways in which caches of several tiers are known to go wrong, the guard against each, and the tests that fail where
+//! the guard is taken out. Files are those of `src/`; tests are those of this folder, unless they have a path.
+//!
+//! | trap | guard | tests |
+//! |---|---|---|
+//! | a reader stores an old value after a delete | tokens: `fence.rs`, `tokens.rs`; of a shared L1: `tier.rs` | `meanwhile`: a value that is overwritten while it is read …; `shared`: a value that another process changes while it is read … |
+//! | an old L1 on other hosts | `l1_ttl`: `tier.rs`; the channel: `invalidation/announce.rs` | above a ttl is capped …; `channel`: each write of one host …; `tests/consistency` |
+//! | lost messages | numbers and an end of everything: `invalidation/numbers.rs`, `invalidation/hearing.rs` | `channel`: a lost message …, a cut connection … |
+//! | the order of a write | the lowest tier first: `write.rs` | here: a value is above only once …, a read between the steps of a delete … |
+//! | two writers in opposite orders | the tokens of writers: `fence.rs` | `meanwhile`: of two values written at once …; `shared`: of two values that two processes write … |
+//! | a TTL that grows by a fill | the rest of the TTL below: `tier.rs` | above a ttl is capped …; `meanwhile`: a ttl is counted from before … |
+//! | a soft and a hard delete are one | `expire` beside `delete`, and no fill of stale values: `leases.rs`, `read.rs` | `shared`: the lowest tier gives the leases …; here: a deleted key has no older value … |
+//! | tags by clocks | does not apply: a stack has no tags (`Capabilities::groups` is off) | |
+//! | a load that began before a delete | the lease, or the right of before the load: `load/mod.rs` | `load`: a value that was loaded before a delete … |
+//! | a refused set leaves the old value | the key is dropped: `tier.rs` | a value that is known to be too large …, a value that l1 does not take … |
+//! | an absent key hides a new value | a right and a time: `load/absent.rs` | `load`: a loader may decline …; here: an absent key is asked for again … |
+//! | a write with an unknown outcome | a late removal: `write.rs`, `late/` | `late`: a key whose write failed below … |
+//! | a deleted value comes back where something fails | older values only where the lowest tier fails: `read.rs` | `grace`: where the lowest tier fails …; here: a deleted key has no older value … |
+//! | storms of messages | each key once, and not to the own host: `invalidation/outbox.rs`, `invalidation/hearing.rs` | here: a key that is written often …; `channel`: a message ends no other key … |
+//! | the only subscriber of a host dies | a beat that ends: `invalidation/election.rs` | `tests/hosts`: another process takes over … |
+//! | a file or a message of another version | of the file: `larder-segment`, `src/region.rs` | `crates/segment/tests`, the file's format |
+//! | steps of the clock | durations of `Instant` here; of the file: `larder-segment` | `crates/segment/tests/clock.rs` |
+//! | a write that leaves a tier out | that tier drops the key: `write.rs` | `late`: a set around drops the key above; conditions are decided below |
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use larder_store::{Change, Error, Session, Span, Store};
+use larder_tiers::{Config, LoadOptions, Loaded, Tiers};
+
+use super::bus::Bus;
+use super::spy::spy;
+use super::{get, open, set, stack, value};
+
+#[test]
+fn a_value_is_above_only_once_the_lowest_tier_has_it() {
+    let (store, l1, l2) = stack("traps-order");
+    let mut session = store.session().unwrap();
+    set(&mut *session, "k", b"old", None);
+    let above = Arc::clone(&l1);
+    l2.when_begun(move || assert_ne!(value(&above, "k"), Some(b"new".to_vec())));
+    set(&mut *session, "k", b"new", None);
+    assert_eq!(value(&l1, "k"), Some(b"new".to_vec()));
+}
+
+#[test]
+fn a_read_between_the_steps_of_a_delete_leaves_nothing_above() {
+    let (store, l1, l2) = stack("traps-steps");
+    let mut session = store.session().unwrap();
+    set(&mut *session, "k", b"old", None);
+    // The delete has reached the lowest tier, which still has the value, and a reader fills it in.
+    let (other, forgetful) = (Arc::clone(&store), Arc::clone(&l1));
+    l2.when_begun(move || {
+        forgetful.lose("k");
+        let read = move || get(&mut *other.session().unwrap(), "k");
+        assert_eq!(thread::spawn(read).join().unwrap(), Some(b"old".to_vec()));
+    });
+    assert!(session.delete(b"k").unwrap());
+    assert!(l1.held("k").is_none() && l2.held("k").is_none());
+    assert_eq!(get(&mut *session, "k"), None);
+}
+
+/// A stack with an hour of grace, over two spies or with leases below.
+fn with_grace(near: &str, far: &str) -> Tiers {
+    let config = Config { grace: Span(Duration::from_hours(1)), ..Config::default() };
+    Tiers::new(vec![open(near), open(far)], &config).unwrap()
+}
+
+#[test]
+fn a_deleted_key_has_no_older_value_for_readers_or_loaders() {
+    let over = Some(Duration::from_mins(59));
+    for (near, far) in [("spy:/traps-gone/1", "spy:/traps-gone/2"), ("memory:", "memory:")] {
+        let store = with_grace(near, far);
+        let mut session = store.open_session().unwrap();
+        set(&mut session, "k", b"old", Some(Duration::from_nanos(1)));
+        let spies =
+            near.starts_with("spy").then(|| [1, 2].map(|n| spy(&format!("/traps-gone/{n}"))));
+        for spy in spies.iter().flatten() {
+            spy.put("k", b"old", over);
+        }
+        let load = |session: &mut larder_tiers::TiersSession| {
+            let (mut value, options) = (Vec::new(), LoadOptions::default());
+            let what = "the origin is down".to_owned();
+            let failure = Error::Unavailable { engine: "loader", what, source: None };
+            let loaded = session.get_or_load(b"k", &mut value, &options, |_| Err(failure));
+            loaded.ok().flatten().map(|answer| (value, answer.stale))
+        };
+        // As long as it is only over, a loader that fails has it.
+        assert_eq!(load(&mut session), Some((b"old".to_vec(), true)), "{far}");
+        session.delete(b"k").unwrap();
+        assert_eq!(load(&mut session), None, "{far}");
+        if let Some([_, lowest]) = &spies {
+            lowest.fail(true);
+        }
+        assert_eq!(load(&mut session), None, "{far}");
+        assert_eq!(get(&mut session, "k"), None, "{far}");
+    }
+}
+
+#[test]
+fn an_absent_key_is_asked_for_again_after_its_time() {
+    let store = with_grace("memory:", "memory:");
+    let mut session = store.open_session().unwrap();
+    let options = LoadOptions { absent: Duration::from_millis(50), ..LoadOptions::default() };
+    let mut n_loads = 0;
+    let begun = Instant::now();
+    while n_loads < 3 {
+        let loaded = session.get_or_load::<Error>(b"k", &mut Vec::new(), &options, |_| {
+            n_loads += 1;
+            Ok(Loaded::Absent)
+        });
+        assert!(loaded.unwrap().is_none());
+        thread::sleep(Duration::from_millis(1));
+        assert!(begun.elapsed() < Duration::from_mins(1), "it is absent for good");
+    }
+    assert!(begun.elapsed() >= 2 * options.absent, "it is not remembered");
+}
+
+#[test]
+fn a_key_that_is_written_often_is_published_once() {
+    let bus = Bus::new();
+    let channel: Arc<Bus> = Arc::clone(&bus);
+    let stores = vec![open("memory:"), open("spy:/traps-often")];
+    let store = Tiers::with_channel(stores, &Config::default(), channel).unwrap();
+    let mut session = store.session().unwrap();
+    let held = bus.held();
+    for _ in 0..1000 {
+        set(&mut *session, "k", b"value", None);
+    }
+    drop(held);
+    // The end publishes what waits.
+    drop(session);
+    drop(store);
+    let keys = |change: Change| match change {
+        Change::Keys(keys) => keys.len(),
+        Change::Everything => 1000,
+    };
+    let n_keys: usize = bus.sent().into_iter().map(keys).sum();
+    // One was on its way while the others were written.
+    assert!((1..=2).contains(&n_keys), "{n_keys}");
+}
