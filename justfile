@@ -56,6 +56,11 @@ kills number='1000':
 power number='200':
     LARDER_POWER={{ number }} cargo test -p larder-engines --test power
 
+# An hour of processes on two hosts over each kind of stack, while processes, servers and wires fail: no read is older than
+# docs/tiers.md promises. The counts are printed
+consistency seconds='3600':
+    LARDER_CONSISTENCY={{ seconds }} cargo test --release -p larder-tiers --test consistency
+
 # A week of a cache over LMDB, with ten million entries that live for seconds to days, on a clock that is told: the length of the
 # file each day, and the cost of reads beside a new store with the same entries
 week sets='10000000':

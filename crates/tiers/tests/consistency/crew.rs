@@ -9,8 +9,9 @@ use larder_host::scratch::ScratchDir;
 use larder_testkit::Random;
 
 use super::history::Event;
+use super::job::{Job, now};
 use super::servers::{Kind, Restarted, Wire};
-use super::worker::{Job, Process, now};
+use super::worker::Process;
 use super::{Channel, Mode};
 
 const HOSTS: usize = 2;

@@ -15,6 +15,7 @@
 mod broken;
 mod crew;
 mod history;
+mod job;
 mod servers;
 mod work;
 mod worker;
@@ -25,10 +26,10 @@ use std::time::{Duration, Instant};
 
 use crew::{Crew, N_WRITERS};
 use history::{Bounds, Event, Fault, Verdict, judge, keys_too_old};
+use job::{Work, is_shared, now};
 use larder_testkit::{MEMCACHED, Random, has_program, trial, trial_where};
 use libtest_mimic::{Arguments, Trial};
 use servers::{Kind, redis_recipe};
-use worker::{Work, is_shared, now};
 
 /// The time of a run.
 const SECONDS: u64 = 8;

@@ -10,7 +10,7 @@ use larder_store::{
 };
 use larder_tiers::{Config, LoadOptions, Loaded, Tiers, TiersSession};
 
-use super::worker::{Job, TTL, Work};
+use super::job::{Job, TTL, Work};
 
 /// The keys that a read has found, the writes of their values, and whether they are stale.
 pub(crate) type Reads = Vec<(u32, u64, bool)>;

@@ -1,12 +1,8 @@
 //! A process of a host: it reads all keys, writes its own ones now and then, and writes down each operation.
-//!
-//! A key of its own is written once in each [`PERIOD`], and is only read for the rest of it. So a process of another host
-//! that missed the write goes on to read the old value, until long after the bound. A few keys are written by all.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,22 +10,11 @@ use std::time::{Duration, Instant};
 use larder_testkit::Random;
 
 use super::history::{Event, Leaves};
+use super::job::{Job, TTL, Work, now};
 use super::work::{Operations, Reads};
 
-/// The job of a process, one line for each part.
+/// The variable with the job of a process.
 const JOB: &str = "LARDER_CONSISTENCY_JOB";
-
-/// The time from one write of a key to the next: longer than each bound that is judged.
-const PERIOD: Duration = Duration::from_secs(7);
-
-/// The time at the begin in which all hosts read the first values.
-const WARM: Duration = Duration::from_secs(1);
-
-/// The keys of one writing process.
-const OWN: u32 = 40;
-
-/// The keys that all processes write, often, so that their writes meet.
-const SHARED: u32 = 4;
 
 /// The pause after each operation: the history of an hour has to fit into memory.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -40,93 +25,6 @@ const LONGEST: Duration = Duration::from_hours(2);
 /// How often a process looks whether it runs, and the least time that counts as a pause.
 const TICK: Duration = Duration::from_millis(20);
 const PAUSED: Duration = Duration::from_millis(40);
-
-/// The TTL of every fourth key, where values have TTLs.
-pub(crate) const TTL: Duration = Duration::from_secs(2);
-
-/// How writes are acknowledged, and how values come to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Work {
-    /// Values are set.
-    Sets,
-    /// Values are set behind: a set is acknowledged once it is below.
-    Behind,
-    /// Values are loaded from a file. A write changes that file, and then removes the key.
-    Loads,
-}
-
-impl Work {
-    const ALL: [(Self, &str); 3] =
-        [(Self::Sets, "sets"), (Self::Behind, "behind"), (Self::Loads, "loads")];
-}
-
-/// The job of a process.
-#[derive(Debug, Clone)]
-pub(crate) struct Job {
-    pub(crate) url: String,
-    pub(crate) history: PathBuf,
-    /// Of loaded values: the number of the newest write of each key.
-    pub(crate) origin: PathBuf,
-    pub(crate) work: Work,
-    /// The number of this writer and of all; a process without a number only reads.
-    pub(crate) writer: Option<u32>,
-    pub(crate) n_writers: u32,
-    /// It writes all of its keys at once in the beginning.
-    pub(crate) is_first: bool,
-    /// When the run began.
-    pub(crate) begun: u64,
-}
-
-impl Job {
-    fn to_text(&self) -> String {
-        let name = Work::ALL.iter().find(|(work, _)| *work == self.work).unwrap().1;
-        let writer = self.writer.map_or_else(|| "-".to_owned(), |writer| writer.to_string());
-        let Self { url, history, origin, n_writers, is_first, begun, .. } = self;
-        let [history, origin] = [history, origin].map(|path| path.to_str().unwrap());
-        format!("{url}\n{history}\n{origin}\n{name} {writer} {n_writers} {is_first} {begun}")
-    }
-
-    fn of_text(text: &str) -> Option<Self> {
-        let lines: Vec<&str> = text.lines().collect();
-        let [url, history, origin, rest] = lines[..] else { return None };
-        let words: Vec<&str> = rest.split(' ').collect();
-        let [name, writer, n_writers, is_first, begun] = words[..] else { return None };
-        Some(Self {
-            url: url.into(),
-            history: history.into(),
-            origin: origin.into(),
-            work: Work::ALL.iter().find(|(_, known)| *known == name)?.0,
-            writer: writer.parse().ok(),
-            n_writers: n_writers.parse().ok()?,
-            is_first: is_first.parse().ok()?,
-            begun: begun.parse().ok()?,
-        })
-    }
-
-    /// The keys that this process alone writes.
-    fn own(&self) -> std::ops::Range<u32> {
-        self.writer.map_or(0..0, |writer| writer * OWN..(writer + 1) * OWN)
-    }
-
-    /// All keys. With sets behind, one process alone may write a key.
-    fn keys(&self) -> u32 {
-        let shared = if self.work == Work::Behind { 0 } else { SHARED };
-        self.n_writers * OWN + shared
-    }
-
-    /// The number of the period of a key, which is written at the begin of each.
-    fn period(&self, key: u32) -> i64 {
-        let nanos = |time: Duration| i64::try_from(time.as_nanos()).unwrap();
-        let since = now().cast_signed() - self.begun.cast_signed() - nanos(WARM);
-        let offset = nanos(PERIOD) / i64::from(OWN) * i64::from(key % OWN);
-        (since - offset).div_euclid(nanos(PERIOD))
-    }
-}
-
-/// Whether more than one process writes this key.
-pub(crate) fn is_shared(key: u32, n_writers: u32) -> bool {
-    key >= n_writers * OWN
-}
 
 /// Does the work of another process, if this is one.
 pub(crate) fn work_if_asked() -> Option<ExitCode> {
@@ -217,10 +115,9 @@ impl<'a> Worker<'a> {
     }
 
     fn write_shared(&mut self) {
-        let first = self.job.n_writers * OWN;
-        let n_shared = usize::try_from(self.job.keys() - first).unwrap();
-        if n_shared > 0 {
-            let key = first + u32::try_from(self.draw.below(n_shared)).unwrap();
+        let shared: Vec<u32> = self.job.shared().collect();
+        if !shared.is_empty() {
+            let key = shared[self.draw.below(shared.len())];
             self.write(key);
         }
     }
@@ -309,14 +206,6 @@ fn loads(origin: &File, draw: &mut Random, key: u32) -> Option<u64> {
         thread::sleep(Duration::from_millis(draw.next_u64() % 20));
     }
     Some(u64::from_le_bytes(bytes))
-}
-
-/// Nanoseconds of a clock that all processes share.
-pub(crate) fn now() -> u64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: writes a time to a place for one.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
-    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }
 
 /// Another process at work. Dropping it kills it.

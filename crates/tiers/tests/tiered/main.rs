@@ -17,7 +17,7 @@ mod traps;
 mod trust;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use larder_store::{
     Delta, Error, Meta, Ownership, Remaining, Session, SetMode, SetOptions, SetOutcome, Store,
@@ -106,11 +106,13 @@ fn above_a_ttl_is_capped_and_never_extended() {
     // First, values that are written through.
     for (given, most) in [(None, 10), (Some(60), 10), (Some(5), 5)] {
         // Where the set above takes long, the entry could outlive the one below, and is taken back.
+        let begun = Instant::now();
         loop {
             set(&mut *session, "k", b"value", given.map(Duration::from_mins));
             if l1.held("k").is_some() {
                 break;
             }
+            assert!(begun.elapsed() < MINUTE, "{given:?}: it is always taken back");
         }
         let kept = ttl(&l1, "k");
         assert!(kept <= most * MINUTE && kept > (most - 1) * MINUTE, "{given:?}: {kept:?}");
@@ -120,6 +122,7 @@ fn above_a_ttl_is_capped_and_never_extended() {
     // Then values that are filled in.
     for (left, most) in [(None, 10), (Some(60), 10), (Some(3), 3)] {
         // The same holds for a fill.
+        let begun = Instant::now();
         loop {
             l2.put("k", b"value", left.map(Duration::from_mins));
             l1.lose("k");
@@ -127,6 +130,7 @@ fn above_a_ttl_is_capped_and_never_extended() {
             if l1.held("k").is_some() {
                 break;
             }
+            assert!(begun.elapsed() < MINUTE, "{left:?}: it is always taken back");
         }
         let kept = ttl(&l1, "k");
         assert!(kept <= most * MINUTE && kept > (most - 1) * MINUTE, "{left:?}: {kept:?}");
