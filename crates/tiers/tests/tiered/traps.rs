@@ -9,7 +9,7 @@
 //! | the order of a write | the lowest tier first: `write.rs` | here: a value is above only once …, a read between the steps of a delete … |
 //! | two writers in opposite orders | the tokens of writers: `fence.rs` | `meanwhile`: of two values written at once …; `shared`: of two values that two processes write … |
 //! | a TTL that grows by a fill | the rest of the TTL below: `tier.rs` | above a ttl is capped …; `meanwhile`: a ttl is counted from before … |
-//! | a soft and a hard delete are one | `expire` beside `delete`, and no fill of stale values: `leases.rs`, `read.rs` | `shared`: the lowest tier gives the leases …; here: a deleted key has no older value … |
+//! | a soft and a hard delete are one | `expire` beside `delete`, and no fill of stale values: `leases.rs`, `read.rs` | `shared`: the lowest tier gives the leases …; here: a batch fills no stale value in, a deleted key has no older value … |
 //! | tags by clocks | does not apply: a stack has no tags (`Capabilities::groups` is off) | |
 //! | a load that began before a delete | the lease, or the right of before the load: `load/mod.rs` | `load`: a value that was loaded before a delete … |
 //! | a refused set leaves the old value | the key is dropped: `tier.rs` | a value that is known to be too large …, a value that l1 does not take … |
@@ -18,15 +18,15 @@
 //! | a deleted value comes back where something fails | older values only where the lowest tier fails: `read.rs` | `grace`: where the lowest tier fails …; here: a deleted key has no older value … |
 //! | storms of messages | each key once, and not to the own host: `invalidation/outbox.rs`, `invalidation/hearing.rs` | here: a key that is written often …; `channel`: a message ends no other key … |
 //! | the only subscriber of a host dies | a beat that ends: `invalidation/election.rs` | `tests/hosts`: another process takes over … |
-//! | a file or a message of another version | of the file: `larder-segment`, `src/region.rs` | `crates/segment/tests`, the file's format |
-//! | steps of the clock | durations of `Instant` here; of the file: `larder-segment` | `crates/segment/tests/clock.rs` |
+//! | a file or a message of another version | of the file: `crates/segment/src/superblock.rs` | `crates/segment/tests/file.rs`: what is no cache …; `tests/hosts`: a write that is no stacks … |
+//! | steps of the clock | durations of `Instant` here; of the file: `crates/segment/src/clock.rs` | `crates/segment/tests/clock.rs`: steps of the clock … |
 //! | a write that leaves a tier out | that tier drops the key: `write.rs` | `late`: a set around drops the key above; conditions are decided below |
 
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use larder_store::{Change, Error, Session, Span, Store};
+use larder_store::{Change, Error, Put, Session, SetOptions, Span, Store};
 use larder_tiers::{Config, LoadOptions, Loaded, Tiers};
 
 use super::bus::Bus;
@@ -35,30 +35,54 @@ use super::{get, open, set, stack, value};
 
 #[test]
 fn a_value_is_above_only_once_the_lowest_tier_has_it() {
-    let (store, l1, l2) = stack("traps-order");
-    let mut session = store.session().unwrap();
-    set(&mut *session, "k", b"old", None);
-    let above = Arc::clone(&l1);
-    l2.when_begun(move || assert_ne!(value(&above, "k"), Some(b"new".to_vec())));
-    set(&mut *session, "k", b"new", None);
-    assert_eq!(value(&l1, "k"), Some(b"new".to_vec()));
+    let many = |session: &mut dyn Session| {
+        let put = Put { key: b"k", value: b"new", options: SetOptions::default() };
+        session.set_many(&[put], &mut |_, outcome| assert!(outcome.is_ok())).unwrap();
+    };
+    let one = |session: &mut dyn Session| set(session, "k", b"new", None);
+    for (name, write) in [("one", one as fn(&mut dyn Session)), ("many", many)] {
+        let (store, l1, l2) = stack(&format!("traps-order/{name}"));
+        let mut session = store.session().unwrap();
+        set(&mut *session, "k", b"old", None);
+        let above = Arc::clone(&l1);
+        l2.when_begun(move || assert_ne!(value(&above, "k"), Some(b"new".to_vec()), "{name}"));
+        write(&mut *session);
+        assert_eq!(value(&l1, "k"), Some(b"new".to_vec()), "{name}");
+    }
 }
 
 #[test]
 fn a_read_between_the_steps_of_a_delete_leaves_nothing_above() {
-    let (store, l1, l2) = stack("traps-steps");
+    let many = |session: &mut dyn Session| {
+        session.delete_many(&[b"k"], &mut |_, was_there| assert!(was_there.unwrap())).unwrap();
+    };
+    let one = |session: &mut dyn Session| assert!(session.delete(b"k").unwrap());
+    for (name, delete) in [("one", one as fn(&mut dyn Session)), ("many", many)] {
+        let (store, l1, l2) = stack(&format!("traps-steps/{name}"));
+        let mut session = store.session().unwrap();
+        set(&mut *session, "k", b"old", None);
+        // The delete has reached the lowest tier, which still has the value, and a reader fills it in.
+        let (other, forgetful) = (Arc::clone(&store), Arc::clone(&l1));
+        l2.when_begun(move || {
+            forgetful.lose("k");
+            let read = move || get(&mut *other.session().unwrap(), "k");
+            assert_eq!(thread::spawn(read).join().unwrap(), Some(b"old".to_vec()));
+        });
+        delete(&mut *session);
+        assert!(l1.held("k").is_none() && l2.held("k").is_none(), "{name}");
+        assert_eq!(get(&mut *session, "k"), None, "{name}");
+    }
+}
+
+#[test]
+fn a_batch_fills_no_stale_value_in() {
+    let store = open("tiered:memory:|memory:");
     let mut session = store.session().unwrap();
     set(&mut *session, "k", b"old", None);
-    // The delete has reached the lowest tier, which still has the value, and a reader fills it in.
-    let (other, forgetful) = (Arc::clone(&store), Arc::clone(&l1));
-    l2.when_begun(move || {
-        forgetful.lose("k");
-        let read = move || get(&mut *other.session().unwrap(), "k");
-        assert_eq!(thread::spawn(read).join().unwrap(), Some(b"old".to_vec()));
-    });
-    assert!(session.delete(b"k").unwrap());
-    assert!(l1.held("k").is_none() && l2.held("k").is_none());
-    assert_eq!(get(&mut *session, "k"), None);
+    assert!(session.leases().unwrap().expire(b"k", None).unwrap());
+    session.get_many(&[b"k", b"absent"], &mut |_, _, meta| assert!(meta.stale)).unwrap();
+    let found = session.get(b"k", &mut Vec::new()).unwrap();
+    assert!(found.is_none_or(|meta| meta.stale), "the stale value is fresh above");
 }
 
 /// A stack with an hour of grace, over two spies or with leases below.
