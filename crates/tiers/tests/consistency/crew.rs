@@ -93,6 +93,7 @@ impl Crew {
             writer: Self::writer(number),
             n_writers: N_WRITERS,
             is_first,
+            period: self.mode.period,
             begun: self.begun,
         };
         self.histories.push(history);

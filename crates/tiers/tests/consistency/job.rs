@@ -1,14 +1,11 @@
 //! The job of a process: its keys, and when it writes them.
 //!
-//! A key of its own is written once in each [`PERIOD`], and is only read for the rest of it. So a process of another host
+//! A key of its own is written once in each period, and is only read for the rest of it. So a process of another host
 //! that missed the write goes on to read the old value, until long after the bound. A few keys are written by all.
 
 use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
-
-/// The time from one write of a key to the next: longer than each bound that is judged.
-const PERIOD: Duration = Duration::from_secs(7);
 
 /// The time at the begin in which all hosts read the first values.
 const WARM: Duration = Duration::from_secs(1);
@@ -51,6 +48,8 @@ pub(crate) struct Job {
     pub(crate) n_writers: u32,
     /// It writes all of its keys at once in the beginning.
     pub(crate) is_first: bool,
+    /// The time from one write of a key to the next.
+    pub(crate) period: Duration,
     /// When the run began.
     pub(crate) begun: u64,
 }
@@ -60,15 +59,18 @@ impl Job {
         let name = Work::ALL.iter().find(|(work, _)| *work == self.work).unwrap().1;
         let writer = self.writer.map_or_else(|| "-".to_owned(), |writer| writer.to_string());
         let Self { url, history, origin, n_writers, is_first, begun, .. } = self;
+        let period = self.period.as_millis();
         let [history, origin] = [history, origin].map(|path| path.to_str().unwrap());
-        format!("{url}\n{history}\n{origin}\n{name} {writer} {n_writers} {is_first} {begun}")
+        format!(
+            "{url}\n{history}\n{origin}\n{name} {writer} {n_writers} {is_first} {period} {begun}"
+        )
     }
 
     pub(crate) fn of_text(text: &str) -> Option<Self> {
         let lines: Vec<&str> = text.lines().collect();
         let [url, history, origin, rest] = lines[..] else { return None };
         let words: Vec<&str> = rest.split(' ').collect();
-        let [name, writer, n_writers, is_first, begun] = words[..] else { return None };
+        let [name, writer, n_writers, is_first, period, begun] = words[..] else { return None };
         Some(Self {
             url: url.into(),
             history: history.into(),
@@ -77,6 +79,7 @@ impl Job {
             writer: writer.parse().ok(),
             n_writers: n_writers.parse().ok()?,
             is_first: is_first.parse().ok()?,
+            period: Duration::from_millis(period.parse().ok()?),
             begun: begun.parse().ok()?,
         })
     }
@@ -98,11 +101,11 @@ impl Job {
     }
 
     /// The number of the period of a key, which is written at the begin of each.
-    pub(crate) fn period(&self, key: u32) -> i64 {
+    pub(crate) fn number_of_period(&self, key: u32) -> i64 {
         let nanos = |time: Duration| i64::try_from(time.as_nanos()).unwrap();
         let since = now().cast_signed() - self.begun.cast_signed() - nanos(WARM);
-        let offset = nanos(PERIOD) / i64::from(OWN) * i64::from(key % OWN);
-        (since - offset).div_euclid(nanos(PERIOD))
+        let offset = nanos(self.period) / i64::from(OWN) * i64::from(key % OWN);
+        (since - offset).div_euclid(nanos(self.period))
     }
 }
 

@@ -37,15 +37,24 @@ const SECONDS: u64 = 8;
 /// The longest time until a control has found that the promise is broken.
 const CONTROL: Duration = Duration::from_mins(2);
 
-/// The longest time for which a wire is cut or a server is stopped.
-const LONGEST_CUT: u64 = 1500;
+/// The longest time for which a server is stopped, and a wire is cut in most runs.
+const CUT: Duration = Duration::from_millis(1500);
+
+/// The time from one write of a key to the next: longer than the bound that is judged.
+const PERIOD: Duration = Duration::from_secs(7);
+
+/// The shortest time between two disturbances.
+const LEAST_PAUSE: Duration = Duration::from_millis(300);
 
 /// What the machine may add to a bound, beside the pauses that the processes see.
 const SLACK: Duration = Duration::from_secs(1);
 
 /// A time of docs/tiers.md by which a message is late at most, with the cut that delays it: where a subscriber is killed
 /// and another takes over.
-const TAKEOVER: Duration = Duration::from_millis(2000 + LONGEST_CUT);
+const TAKEOVER: Duration = CUT.saturating_add(Duration::from_secs(2));
+
+/// The time of docs/tiers.md after which no old value is left while the channel's server is silent.
+const SILENT: Duration = Duration::from_secs(10);
 
 /// The step in which memcached counts a TTL.
 const STEP: Duration = Duration::from_secs(1);
@@ -72,6 +81,9 @@ pub(crate) struct Mode {
     /// How old a read may be, and how long after its TTL.
     replaced: Duration,
     over: Option<Duration>,
+    /// The longest time for which a wire to the channel's server is cut.
+    cut: Duration,
+    pub(crate) period: Duration,
 }
 
 /// The time for which a value stays in L1 where hosts do not hear of each other's writes.
@@ -86,6 +98,8 @@ const MODES: [Mode; 5] = [
         options: "l1_ttl=500ms&grace=4s",
         replaced: CAP,
         over: Some(STEP),
+        cut: CUT,
+        period: PERIOD,
     },
     Mode {
         name: "a_set_behind_is_seen_by_all_once_it_is_below",
@@ -95,6 +109,8 @@ const MODES: [Mode; 5] = [
         options: "l1_ttl=500ms&write=behind",
         replaced: CAP,
         over: Some(STEP),
+        cut: CUT,
+        period: PERIOD,
     },
     Mode {
         name: "with_messages_a_write_ends_the_copies_of_the_other_host",
@@ -104,6 +120,8 @@ const MODES: [Mode; 5] = [
         options: "l1_ttl=1h",
         replaced: TAKEOVER,
         over: Some(STEP),
+        cut: CUT,
+        period: PERIOD,
     },
     Mode {
         name: "with_messages_a_load_is_as_new_as_the_last_removal",
@@ -113,6 +131,8 @@ const MODES: [Mode; 5] = [
         options: "l1_ttl=1h&grace=4s",
         replaced: TAKEOVER,
         over: None,
+        cut: CUT,
+        period: PERIOD,
     },
     Mode {
         name: "with_tracking_a_write_ends_the_copies_of_the_other_host",
@@ -123,8 +143,19 @@ const MODES: [Mode; 5] = [
         replaced: TAKEOVER,
         // The server reports the end of a TTL at some time.
         over: None,
+        cut: CUT,
+        period: PERIOD,
     },
 ];
+
+/// For runs of a minute or more: a host does not reach the channel's server for so long that it counts as silent.
+const SILENT_MODE: Mode = Mode {
+    name: "with_messages_a_silent_channel_is_in_the_bound",
+    cut: Duration::from_secs(8),
+    replaced: SILENT,
+    period: Duration::from_secs(16),
+    ..MODES[2]
+};
 
 /// The same work without what keeps the promise.
 fn control(mode: Mode) -> Mode {
@@ -159,7 +190,8 @@ fn main() -> ExitCode {
             broken::a_pause_of_a_process_lengthens_the_bound();
         }),
     ];
-    trials.extend(MODES.into_iter().flat_map(|mode| -> [Trial; 2] {
+    let silent = (seconds() >= Duration::from_mins(1)).then_some(SILENT_MODE);
+    trials.extend(MODES.into_iter().chain(silent).flat_map(|mode| -> [Trial; 2] {
         let broken = format!("the_promise_is_found_broken_where_it_is::{}", mode.name);
         [
             trial_where(need, mode.name, move || keeps(mode)),
@@ -180,7 +212,7 @@ fn keeps(mode: Mode) {
     let begun = Instant::now();
     let mut draw = Random::new(now());
     while begun.elapsed() < seconds() {
-        sleep(Duration::from_millis(300) + drawn(&mut draw, 700));
+        sleep(LEAST_PAUSE + drawn(&mut draw, 2 * LEAST_PAUSE));
         disturb(mode, &mut crew, &mut draw);
     }
     crew.end();
@@ -200,7 +232,7 @@ fn breaks(mode: Mode) {
     let mut draw = Random::new(now());
     let mut next = Duration::from_secs(SECONDS);
     loop {
-        sleep(Duration::from_millis(300) + drawn(&mut draw, 700));
+        sleep(LEAST_PAUSE + drawn(&mut draw, 2 * LEAST_PAUSE));
         disturb(mode, &mut crew, &mut draw);
         if begun.elapsed() < next {
             continue;
@@ -219,14 +251,15 @@ fn breaks(mode: Mode) {
     }
 }
 
-/// A time below so many milliseconds.
-fn drawn(draw: &mut Random, millis: u64) -> Duration {
-    Duration::from_millis(draw.next_u64() % millis)
+/// A time shorter than this.
+fn drawn(draw: &mut Random, longest: Duration) -> Duration {
+    let millis = usize::try_from(longest.as_millis()).unwrap();
+    Duration::from_millis(draw.below(millis) as u64)
 }
 
 /// One disturbance of those that the bound of the mode allows.
 fn disturb(mode: Mode, crew: &mut Crew, draw: &mut Random) {
-    let time = drawn(draw, LONGEST_CUT);
+    let time = drawn(draw, CUT);
     if crew.is_restart_due() {
         return crew.restart_lowest(time / 3);
     }
@@ -234,7 +267,10 @@ fn disturb(mode: Mode, crew: &mut Crew, draw: &mut Random) {
         0..=3 => crew.kill_one(draw),
         4 => crew.freeze_lowest(time),
         5 => crew.part_from_lowest(draw, time),
-        6 | 7 => crew.part_from_channel(draw, time),
+        6 | 7 => {
+            let time = drawn(draw, mode.cut);
+            crew.part_from_channel(draw, time);
+        }
         _ => crew.cut_subscribers(),
     }
 }

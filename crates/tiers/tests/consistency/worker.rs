@@ -70,7 +70,7 @@ struct Worker<'a> {
 impl<'a> Worker<'a> {
     fn new(job: &'a Job, history: File) -> Self {
         let origin = OpenOptions::new().read(true).write(true).open(&job.origin).unwrap();
-        let period = |key| if job.is_first { i64::MIN } else { job.period(key) };
+        let period = |key| if job.is_first { i64::MIN } else { job.number_of_period(key) };
         Self {
             history,
             origin,
@@ -107,7 +107,7 @@ impl<'a> Worker<'a> {
     fn due(&mut self) -> Option<u32> {
         let job = self.job;
         job.own().zip(&mut self.written).find_map(|(key, written)| {
-            let period = job.period(key);
+            let period = job.number_of_period(key);
             let is_due = *written < period;
             *written = period;
             is_due.then_some(key)
