@@ -5,20 +5,20 @@
 //! |---|---|---|
 //! | a reader stores an old value after a delete | tokens: `fence.rs`, `tokens.rs`; of a shared L1: `tier.rs` | `meanwhile`: a value that is overwritten while it is read …; `shared`: a value that another process changes while it is read … |
 //! | an old L1 on other hosts | `l1_ttl`: `tier.rs`; the channel: `invalidation/announce.rs` | above a ttl is capped …; `channel`: each write of one host …; `tests/consistency` |
-//! | lost messages | numbers and an end of everything: `invalidation/numbers.rs`, `invalidation/hearing.rs` | `channel`: a lost message …, a cut connection … |
+//! | lost messages | numbers and an end of everything: `invalidation/numbers.rs`, `invalidation/hearing.rs` | `channel`: a lost message …, what was stored without a subscriber …, while the channel is down … |
 //! | the order of a write | the lowest tier first: `write.rs` | here: a value is above only once …, a read between the steps of a delete … |
 //! | two writers in opposite orders | the tokens of writers: `fence.rs` | `meanwhile`: of two values written at once …; `shared`: of two values that two processes write … |
 //! | a TTL that grows by a fill | the rest of the TTL below: `tier.rs` | above a ttl is capped …; `meanwhile`: a ttl is counted from before … |
 //! | a soft and a hard delete are one | `expire` beside `delete`, and no fill of stale values: `leases.rs`, `read.rs` | `shared`: the lowest tier gives the leases …; here: a batch fills no stale value in, a deleted key has no older value … |
 //! | tags by clocks | does not apply: a stack has no tags (`Capabilities::groups` is off) | |
 //! | a load that began before a delete | the lease, or the right of before the load: `load/mod.rs` | `load`: a value that was loaded before a delete … |
-//! | a refused set leaves the old value | the key is dropped: `tier.rs` | a value that is known to be too large …, a value that l1 does not take … |
+//! | a refused set leaves the old value | the key is dropped: `tier.rs`, `write.rs` | a value that is known to be too large …, a write that fails below … |
 //! | an absent key hides a new value | a right and a time: `load/absent.rs` | `load`: a loader may decline …; here: an absent key is asked for again … |
 //! | a write with an unknown outcome | a late removal: `write.rs`, `late/` | `late`: a key whose write failed below … |
 //! | a deleted value comes back where something fails | older values only where the lowest tier fails: `read.rs` | `grace`: where the lowest tier fails …; here: a deleted key has no older value … |
 //! | storms of messages | each key once, and not to the own host: `invalidation/outbox.rs`, `invalidation/hearing.rs` | here: a key that is written often …; `channel`: a message ends no other key … |
 //! | the only subscriber of a host dies | a beat that ends: `invalidation/election.rs` | `tests/hosts`: another process takes over … |
-//! | a file or a message of another version | of the file: `crates/segment/src/superblock.rs` | `crates/segment/tests/file.rs`: what is no cache …; `tests/hosts`: a write that is no stacks … |
+//! | a file of another version | its format: `crates/segment/src/superblock.rs` | `crates/segment/tests/file.rs`: what is no cache … |
 //! | steps of the clock | durations of `Instant` here; of the file: `crates/segment/src/clock.rs` | `crates/segment/tests/clock.rs`: steps of the clock … |
 //! | a write that leaves a tier out | that tier drops the key: `write.rs` | `late`: a set around drops the key above; conditions are decided below |
 
