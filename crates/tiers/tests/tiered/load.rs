@@ -14,17 +14,17 @@ use super::{get, open, set, value};
 const HOUR: Duration = Duration::from_hours(1);
 
 /// A stack of these stores with an hour of grace.
-fn stack(urls: &[&str]) -> Tiers {
+pub(crate) fn stack(urls: &[&str]) -> Tiers {
     let config = Config { grace: Span(HOUR), ..Config::default() };
     Tiers::new(urls.iter().map(|url| open(url)).collect(), &config).unwrap()
 }
 
 /// One that lasts longer than a test.
-fn options() -> LoadOptions {
+pub(crate) fn options() -> LoadOptions {
     LoadOptions { ttl: Some(HOUR), wait: HOUR, lease: HOUR, ..LoadOptions::default() }
 }
 
-fn load(
+pub(crate) fn load(
     session: &mut TiersSession,
     options: &LoadOptions,
     loader: impl FnOnce(&mut Vec<u8>) -> Result<Loaded>,
@@ -36,7 +36,7 @@ fn load(
 }
 
 /// A loader of a value.
-fn gives(bytes: &'static [u8]) -> impl FnOnce(&mut Vec<u8>) -> Result<Loaded> {
+pub(crate) fn gives(bytes: &'static [u8]) -> impl FnOnce(&mut Vec<u8>) -> Result<Loaded> {
     move |value| {
         assert!(value.is_empty(), "a loader gets an empty buffer");
         value.extend_from_slice(bytes);
@@ -53,11 +53,11 @@ fn fails(_: &mut Vec<u8>) -> Result<Loaded> {
     Err(failure())
 }
 
-fn failure() -> Error {
+pub(crate) fn failure() -> Error {
     Error::Unavailable { engine: "loader", what: "the origin is down".into(), source: None }
 }
 
-fn origin(loaded: Option<(Vec<u8>, Answer)>) -> (Vec<u8>, Origin, bool) {
+pub(crate) fn origin(loaded: Option<(Vec<u8>, Answer)>) -> (Vec<u8>, Origin, bool) {
     let (value, answer) = loaded.unwrap();
     (value, answer.origin, answer.stale)
 }
@@ -67,18 +67,14 @@ fn counter(store: &Tiers, name: &str) -> u64 {
 }
 
 /// Stacks whose lowest tier has leases, and one whose lowest has none.
-fn stacks(test: &str) -> [(Tiers, bool); 3] {
+pub(crate) fn stacks(test: &str) -> [Tiers; 3] {
     let [near, spied] = [1, 2].map(|level| format!("spy:/load-{test}/{level}"));
-    [
-        (stack(&["memory:", "memory:"]), true),
-        (stack(&[&near, "memory:"]), true),
-        (stack(&["memory:", &spied]), false),
-    ]
+    [stack(&["memory:", "memory:"]), stack(&[&near, "memory:"]), stack(&["memory:", &spied])]
 }
 
 #[test]
 fn an_absent_key_is_loaded_once_and_the_tier_that_answers_is_told() {
-    for (store, _) in stacks("once") {
+    for store in stacks("once") {
         let mut session = store.open_session().unwrap();
         session.delete(b"k").unwrap();
         let first = load(&mut session, &options(), gives(b"value")).unwrap();
@@ -92,7 +88,7 @@ fn an_absent_key_is_loaded_once_and_the_tier_that_answers_is_told() {
 
 #[test]
 fn of_many_threads_one_loads() {
-    for (store, _) in stacks("threads") {
+    for store in stacks("threads") {
         store.session().unwrap().delete(b"k").unwrap();
         let (loads, start) = (AtomicUsize::new(0), Barrier::new(16));
         thread::scope(|scope| {
@@ -140,7 +136,7 @@ fn of_two_stacks_over_one_lowest_tier_one_loads() {
 
 #[test]
 fn while_one_loads_a_value_that_is_over_the_others_get_the_older_one() {
-    for (store, _) in stacks("older") {
+    for store in stacks("older") {
         let mut session = store.open_session().unwrap();
         make_over(&store);
         let loaded = load(&mut session, &options(), |value| {
@@ -159,7 +155,7 @@ fn while_one_loads_a_value_that_is_over_the_others_get_the_older_one() {
 }
 
 /// Leaves an entry in the lowest tier whose TTL is over.
-fn make_over(store: &Tiers) {
+pub(crate) fn make_over(store: &Tiers) {
     let mut session = store.open_session().unwrap();
     session.delete(b"k").unwrap();
     // The time of grace is an hour: an entry with a TTL of a moment is over soon.
@@ -171,7 +167,7 @@ fn make_over(store: &Tiers) {
 
 #[test]
 fn a_failed_load_is_its_error_or_the_older_value_and_the_next_caller_loads() {
-    for (store, _) in stacks("fails") {
+    for store in stacks("fails") {
         let mut session = store.open_session().unwrap();
         session.delete(b"k").unwrap();
         assert!(load(&mut session, &options(), fails).is_err());
@@ -188,7 +184,7 @@ fn a_failed_load_is_its_error_or_the_older_value_and_the_next_caller_loads() {
 
 #[test]
 fn a_value_that_was_loaded_before_a_delete_or_a_set_is_not_stored_after_it() {
-    for (store, _) in stacks("fenced") {
+    for store in stacks("fenced") {
         let mut other = store.session().unwrap();
         let mut session = store.open_session().unwrap();
         for write in ["delete", "set"] {
@@ -212,7 +208,7 @@ fn a_value_that_was_loaded_before_a_delete_or_a_set_is_not_stored_after_it() {
 #[test]
 fn a_loader_may_decline_to_store_or_say_that_there_is_no_value() {
     let remembers = LoadOptions { absent: HOUR, ..options() };
-    for (store, _) in stacks("declines") {
+    for store in stacks("declines") {
         let mut session = store.open_session().unwrap();
         session.delete(b"k").unwrap();
         let uncached = |value: &mut Vec<u8>| {
@@ -308,7 +304,7 @@ fn a_value_that_is_loaded_without_a_lease_comes_before_a_write_that_meets_it() {
 
 #[test]
 fn those_who_wait_for_a_load_that_fails_do_not_load_in_its_place() {
-    for (store, _) in stacks("herd-fails") {
+    for store in stacks("herd-fails") {
         store.session().unwrap().delete(b"k").unwrap();
         let (loads, start) = (AtomicUsize::new(0), Barrier::new(16));
         let failed = thread::scope(|scope| {
@@ -336,7 +332,7 @@ fn those_who_wait_for_a_load_that_fails_do_not_load_in_its_place() {
 
 #[test]
 fn a_loader_that_panics_gives_its_lease_back() {
-    for (store, _) in stacks("panics") {
+    for store in stacks("panics") {
         let mut session = store.open_session().unwrap();
         session.delete(b"k").unwrap();
         for by_batch in [false, true] {
@@ -368,7 +364,7 @@ fn a_loader_that_panics_gives_its_lease_back() {
 fn no_time_is_too_long() {
     let most = Duration::MAX;
     let longest = LoadOptions { ttl: Some(most), wait: most, absent: most, ..options() };
-    for (store, _) in stacks("longest") {
+    for store in stacks("longest") {
         let mut session = store.open_session().unwrap();
         session.delete(b"k").unwrap();
         assert!(load(&mut session, &longest, |_| Ok(Loaded::Absent)).unwrap().is_none());
@@ -382,7 +378,7 @@ fn no_time_is_too_long() {
 #[test]
 fn a_caller_that_has_waited_long_enough_loads_too_and_stores_nothing() {
     let impatient = LoadOptions { wait: Duration::from_millis(20), ..options() };
-    for (store, _) in stacks("late") {
+    for store in stacks("late") {
         let mut session = store.open_session().unwrap();
         session.delete(b"k").unwrap();
         let loaded = load(&mut session, &options(), |value| {
@@ -406,165 +402,5 @@ fn a_caller_that_has_waited_long_enough_loads_too_and_stores_nothing() {
             Ok(Loaded::Value)
         });
         assert_eq!(loaded.unwrap().unwrap().0, b"value");
-    }
-}
-
-#[test]
-fn of_many_keys_the_missing_ones_are_loaded_in_one_call() {
-    for (store, _) in stacks("many") {
-        let mut session = store.open_session().unwrap();
-        for key in ["a", "b", "c", "d"] {
-            session.delete(key.as_bytes()).unwrap();
-        }
-        set(&mut session, "b", b"B", None);
-        let keys: [&[u8]; 4] = [b"a", b"b", b"c", b"d"];
-        let (mut hits, mut calls) = (Vec::new(), Vec::new());
-        session
-            .get_or_load_many::<Error>(
-                &keys,
-                &options(),
-                &mut |i, value, answer| hits.push((i, value.to_vec(), answer.origin)),
-                &mut |places, give| {
-                    calls.push(places.to_vec());
-                    for place in places {
-                        let loaded = if *place == 3 { Loaded::Absent } else { Loaded::Value };
-                        give(*place, &keys[*place].to_ascii_uppercase(), loaded);
-                    }
-                    Ok(())
-                },
-            )
-            .unwrap();
-        hits.sort_by_key(|hit| hit.0);
-        assert_eq!(calls, [vec![0, 2, 3]]);
-        let [a, b, c] = ["A", "B", "C"].map(|value| value.as_bytes().to_vec());
-        let from_b = hits[1].2;
-        assert_eq!(hits, [(0, a, Origin::Loader), (1, b, from_b), (2, c, Origin::Loader)]);
-        assert!(matches!(from_b, Origin::Tier(1)));
-        assert_eq!(get(&mut session, "c"), Some(b"C".to_vec()));
-        // All of them are there now, but the one that has no value.
-        let mut calls = Vec::new();
-        let mut found = 0;
-        let ask = session.get_or_load_many::<Error>(
-            &keys,
-            &options(),
-            &mut |_, _, _| found += 1,
-            &mut |places, _| {
-                calls.push(places.to_vec());
-                Ok(())
-            },
-        );
-        ask.unwrap();
-        assert_eq!((found, calls), (3, vec![vec![3]]));
-    }
-}
-
-#[test]
-fn of_many_keys_those_that_another_caller_loads_are_waited_for() {
-    let store = stack(&["memory:", "memory:"]);
-    let (begun, wait) = mpsc::channel();
-    thread::scope(|scope| {
-        let store = &store;
-        scope.spawn(move || {
-            load(&mut store.open_session().unwrap(), &options(), |value| {
-                begun.send(()).unwrap();
-                thread::sleep(Duration::from_millis(30));
-                value.extend_from_slice(b"value");
-                Ok(Loaded::Value)
-            })
-        });
-        wait.recv().unwrap();
-        let (mut hits, mut session) = (Vec::new(), store.open_session().unwrap());
-        session
-            .get_or_load_many::<Error>(
-                &[b"k", b"mine"],
-                &options(),
-                &mut |i, value, _| hits.push((i, value.to_vec())),
-                &mut |places, give| {
-                    assert_eq!(places, [1], "the other caller loads the first key");
-                    give(1, b"my own", Loaded::Value);
-                    Ok(())
-                },
-            )
-            .unwrap();
-        hits.sort();
-        assert_eq!(hits, [(0, b"value".to_vec()), (1, b"my own".to_vec())]);
-    });
-}
-
-#[test]
-fn of_many_keys_those_that_another_caller_gives_up_are_loaded() {
-    for (store, _) in stacks("given-up") {
-        let (begun, wait) = mpsc::channel();
-        store.session().unwrap().delete(b"k").unwrap();
-        thread::scope(|scope| {
-            let store = &store;
-            scope.spawn(move || {
-                load(&mut store.open_session().unwrap(), &options(), |_| {
-                    begun.send(()).unwrap();
-                    thread::sleep(Duration::from_millis(30));
-                    Ok(Loaded::Uncached)
-                })
-            });
-            wait.recv().unwrap();
-            let (mut hits, mut session) = (Vec::new(), store.open_session().unwrap());
-            let ask = session.get_or_load_many::<Error>(
-                &[b"k"],
-                &options(),
-                &mut |_, value, _| hits.push(value.to_vec()),
-                &mut |_, give| {
-                    give(0, b"mine", Loaded::Value);
-                    Ok(())
-                },
-            );
-            ask.unwrap();
-            assert_eq!(hits, [b"mine"]);
-            assert_eq!(get(&mut session, "k"), Some(b"mine".to_vec()));
-        });
-    }
-}
-
-#[test]
-fn a_key_that_is_named_twice_is_loaded_once() {
-    for (store, _) in stacks("twice") {
-        let mut session = store.open_session().unwrap();
-        for key in ["a", "b"] {
-            session.delete(key.as_bytes()).unwrap();
-        }
-        let mut hits = Vec::new();
-        let ask = session.get_or_load_many::<Error>(
-            &[b"a", b"b", b"a"],
-            &options(),
-            &mut |i, value, _| hits.push((i, value.to_vec())),
-            &mut |places, give| {
-                assert_eq!(places, [0, 1]);
-                give(0, b"A", Loaded::Value);
-                give(1, b"B", Loaded::Uncached);
-                Ok(())
-            },
-        );
-        ask.unwrap();
-        hits.sort();
-        let hits: Vec<_> = hits.iter().map(|(i, value)| (*i, &**value)).collect();
-        assert_eq!(hits, [(0, &b"A"[..]), (1, b"B"), (2, b"A")]);
-    }
-}
-
-#[test]
-fn a_failed_load_of_many_keys_answers_those_with_an_older_value() {
-    for (store, _) in stacks("many-fail") {
-        make_over(&store);
-        let mut session = store.open_session().unwrap();
-        session.delete(b"none").unwrap();
-        let mut hits = Vec::new();
-        let loaded = session.get_or_load_many::<Error>(
-            &[b"k", b"none"],
-            &options(),
-            &mut |i, value, answer| hits.push((i, value.to_vec(), answer.stale)),
-            &mut |_, _| Err(failure()),
-        );
-        assert!(loaded.is_err());
-        assert_eq!(hits, [(0, b"old".to_vec(), true)]);
-        let next = load(&mut session, &options(), gives(b"new")).unwrap();
-        assert_eq!(origin(next).1, Origin::Loader, "the leases are given back");
     }
 }

@@ -8,6 +8,7 @@ mod grace;
 mod late;
 mod layers;
 mod load;
+mod load_many;
 mod meanwhile;
 mod model;
 mod shared;
