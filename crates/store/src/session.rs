@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{
-    Capabilities, Channel, ChannelKind, Counted, Counter, DeleteOutcome, Delta, Error, Facts,
-    Groups, Initial, Leases, Meta, Ownership, Pipeline, Put, Result, SetOptions, SetOutcome, Stats,
-    StoreInfo, TierStats,
+    Capabilities, Channel, ChannelKind, Counted, Counter, DeleteOutcome, Delta, Error, Facts, Gate,
+    Groups, Initial, Leases, Meta, Ownership, Permits, Pipeline, Put, Result, SetOptions,
+    SetOutcome, Stats, StoreInfo, TierStats,
 };
 
 /// An open cache. Shared by all threads; hands out one session to each.
@@ -76,6 +76,18 @@ pub trait Store: fmt::Debug + Send + Sync {
     fn remove_namespace(&self, name: &str) -> Result<bool> {
         let _ = name;
         Err(Error::Unsupported { engine: self.info().scheme, operation: "remove_namespace" })
+    }
+
+    /// Puts a gate before each of its servers, which `make` makes of the server's name. `false` where the store has one
+    /// server or none: then the caller guards the store as a whole. Sessions that were opened before may pass no gate.
+    fn gate_servers(&self, make: &mut dyn FnMut(&str) -> Arc<dyn Gate>) -> bool {
+        let _ = make;
+        false
+    }
+
+    /// Gives its breakers permits that several processes share. A store without a breaker has no use for them.
+    fn share_probes(&self, permits: &Arc<dyn Permits>) {
+        let _ = permits;
     }
 
     /// A channel on which processes tell each other of changed keys. A store has the kinds that it supports.
@@ -233,6 +245,16 @@ pub trait Session: Send {
     fn set_patience(&mut self, patience: Duration) -> Result<()> {
         let _ = patience;
         Err(Error::Unsupported { engine: self.engine(), operation: "set_patience" })
+    }
+
+    /// Bounds the time of each read from now on, or ends that bound. A read that has no answer then fails as
+    /// [`Error::Timeout`], and its late answer is the answer of no other call. Reads are `get`, `get_onto`, `look`,
+    /// `get_many`, and those of [`Leases`] that return a value. Every other call waits as long as before.
+    ///
+    /// Stores that nobody waits for, and those whose clients have no such setting, do not support this.
+    fn set_read_timeout(&mut self, longest: Option<Duration>) -> Result<()> {
+        let _ = longest;
+        Err(Error::Unsupported { engine: self.engine(), operation: "set_read_timeout" })
     }
 
     /// Reads by prefix and by tag; `None` where the engine has no such reads, as [`Capabilities::groups`] says.

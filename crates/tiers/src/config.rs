@@ -31,8 +31,12 @@ pub struct Config {
     /// The answer to a read that the lowest tier fails, where no tier above answers: `miss` or `error`. Either way the
     /// failure is counted.
     pub on_error: OnError,
+    /// The longest time of a read in each tier below the nearest, such as `50ms`, or `off`. A read that takes longer is a
+    /// failure of that tier, as if its server were dead. Writes wait for the tier's own `timeout`. The option needs
+    /// `memcached:` or `redis:` in each of these tiers.
+    pub soft_timeout: Cap,
     /// What follows a write that the lowest tier fails: `invalidate` removes the key there as soon as that tier answers
-    /// again, because nobody knows which value it has; `keep` leaves it as it is.
+    /// again, because the value there is old, or nobody knows which one it is; `keep` leaves it as it is.
     pub on_write_error: OnWriteError,
     /// The order of sets: `through` to the lowest tier and then above it; `around` the tiers above, which only drop the key;
     /// `behind`: above at once, and to the lowest tier a little later. What a killed process has not written behind is
@@ -98,6 +102,7 @@ impl Default for Config {
             jitter: 10,
             grace: Span(Duration::ZERO),
             on_error: OnError::default(),
+            soft_timeout: Cap(None),
             on_write_error: OnWriteError::default(),
             write: WriteOrder::default(),
             queue: ByteSize(16 << 20),
@@ -140,6 +145,7 @@ impl Config {
             ("jitter", format!("{} %", self.jitter)),
             ("grace", self.grace.to_string()),
             ("on_error", on_error.to_owned()),
+            ("soft_timeout", self.soft_timeout.to_string()),
             ("on_write_error", on_write_error.to_owned()),
             ("write", write.to_owned()),
             ("queue", self.queue.to_string()),
@@ -152,6 +158,13 @@ impl Config {
         if self.l1_ttl.0.is_some_and(|ttl| ttl.is_zero()) {
             let reason = "option `l1_ttl`: 0s keeps nothing above; write 10s, or off for no bound";
             return Err(Error::InvalidOptions { engine: SCHEME, reason: reason.into() });
+        }
+        if self.soft_timeout.0.is_some_and(|longest| longest < Duration::from_millis(1)) {
+            let reason = format!(
+                "option `soft_timeout`: {} is too short for any answer; write 50ms, or off",
+                self.soft_timeout
+            );
+            return Err(Error::InvalidOptions { engine: SCHEME, reason });
         }
         if self.jitter > 100 {
             let reason = format!("option `jitter`: {} % > 100 %, the whole time", self.jitter);
@@ -238,11 +251,12 @@ mod tests {
             ("l1_ttl=0", "write 10s, or off"),
             ("jitter=101", "101 % > 100 %"),
             ("l1_ttl=off&channel=tracking", "a stack with one has a bound; write 5m"),
+            ("soft_timeout=10us", "10us is too short for any answer; write 50ms, or off"),
             ("channel_name=", "a name has 1 to 128 bytes"),
             ("l1_ttl=never", "`never` is not a time; write 250ms, 30s, 10m or 1h, or off"),
             (
                 "size=1m",
-                "unknown option `size`; known: l1_ttl, jitter, grace, on_error, on_write_error, write, queue, room, channel",
+                "unknown option `size`; known: l1_ttl, jitter, grace, on_error, soft_timeout, on_write_error, write, queue, room, channel",
             ),
         ] {
             let error = read(text).unwrap_err().to_string();

@@ -50,6 +50,8 @@ pub mod layer;
 mod leases;
 mod load;
 mod lookup;
+mod patience;
+mod probes;
 mod read;
 mod rules;
 mod session;

@@ -49,10 +49,10 @@ impl Rules {
         }
     }
 
-    /// Whether a key is removed below once a write of it has failed so.
+    /// Whether a key is removed below once a write of it has failed so. A write that a breaker refused is one of these: the
+    /// tier has the value that the caller wanted to replace.
     pub(crate) fn invalidates(&self, error: &Error) -> bool {
-        let is_unknown = is_unanswered(error) && !error.is_not_made();
-        self.on_write_error == OnWriteError::Invalidate && is_unknown
+        self.on_write_error == OnWriteError::Invalidate && is_unanswered(error)
     }
 
     /// Whether a failed read of the lowest tier is a miss, and no error.

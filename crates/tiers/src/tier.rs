@@ -11,6 +11,7 @@ use larder_store::{
 use crate::config::Config;
 use crate::invalidation::Cover;
 use crate::jitter::{Jitter, Share};
+use crate::patience;
 use crate::rules::is_over;
 use crate::trust::Trust;
 use larder_store::counters::{Count, Counters, Tally};
@@ -40,6 +41,8 @@ pub(crate) struct Tier {
     /// Whether its own tokens guard it: it is the nearest tier and has some.
     has_tokens: bool,
     trust: Trust,
+    /// The longest time of a read, where it is bounded.
+    pub(crate) soft_timeout: Option<Duration>,
 }
 
 /// The counters of one session for one tier.
@@ -82,6 +85,7 @@ impl Tier {
             cover: None,
             has_servers: store.info().ownership != Ownership::Embedded,
             trust: Trust::default(),
+            soft_timeout: config.soft_timeout.0.filter(|_| !is_nearest),
             store,
         }
     }
@@ -99,8 +103,9 @@ impl Tier {
     /// A namespace of the tier, with counters of its own.
     pub(crate) fn in_namespace(&self, name: &str, config: &Config) -> Result<Self> {
         let store = self.store.namespace(name)?;
-        let is_nearest = self.has_tokens;
-        Ok(Self::new(self.name.clone(), store, self.cap, is_nearest, config))
+        let (is_nearest, soft_timeout) = (self.has_tokens, self.soft_timeout);
+        let tier = Self::new(self.name.clone(), store, self.cap, is_nearest, config);
+        Ok(Self { soft_timeout, ..tier })
     }
 
     /// A count of connections or requests, as far as it is known: 0 for a tier without servers.
@@ -195,7 +200,8 @@ pub(crate) struct TierSession {
 
 impl TierSession {
     pub(crate) fn open(tier: &Arc<Tier>) -> larder_store::Result<Self> {
-        let session = tier.store.session()?;
+        let mut session = tier.store.session()?;
+        patience::bound_reads(&mut *session, &tier.name, tier.soft_timeout)?;
         Ok(Self {
             tier: Arc::clone(tier),
             session,

@@ -14,6 +14,8 @@ use crate::config::{Config, WriteOrder};
 use crate::invalidation;
 use crate::late::LateWrites;
 use crate::load::Loads;
+use crate::patience;
+use crate::probes;
 use crate::rules::Rules;
 use crate::session::TiersSession;
 use crate::tier::Tier;
@@ -83,6 +85,7 @@ impl Tiers {
         channel: Option<Arc<dyn Channel>>,
     ) -> Result<Self> {
         config.check()?;
+        probes::share(&stores);
         let invalidation =
             channel.map(|channel| invalidation::checked(channel, config)).transpose()?;
         if let (Some(invalidation), Some((_, lowest))) = (&invalidation, stores.last_mut()) {
@@ -107,7 +110,8 @@ impl Tiers {
             };
             Arc::new(Tier::new(name, store, cap, i == 0, config).under(cover))
         };
-        let levels = stores.into_iter().enumerate().map(tier).collect();
+        let levels: Vec<Arc<Tier>> = stores.into_iter().enumerate().map(tier).collect();
+        patience::check(&levels)?;
         let mut stack = Self::of(url, config.clone(), capabilities, levels);
         if let Some(invalidation) = &invalidation {
             invalidation.start(&stack.levels[..n_above], &stack.tokens)?;

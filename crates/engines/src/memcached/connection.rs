@@ -5,7 +5,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use larder_protocol::{Malformed, Parse, Parsed, Refusal};
 use larder_store::{Error, Result};
@@ -60,6 +60,10 @@ pub(super) struct Connection {
     pub(super) request: Vec<u8>,
     /// Length of the value that the awaited answer is about.
     pub(super) value_len: usize,
+    /// The longest time of a read, where it is bounded.
+    read_timeout: Option<Duration>,
+    /// The moment at which the answer to the present request is due.
+    deadline: Option<Instant>,
 }
 
 impl Connection {
@@ -74,14 +78,30 @@ impl Connection {
             end: 0,
             request: Vec::new(),
             value_len: 0,
+            read_timeout: None,
+            deadline: None,
         }
     }
 
-    /// Begins an operation: makes sure that there is a connection. True when the connection had to be opened.
+    /// Bounds the time of reads. The next operation opens another connection, whose kernel timeout fits that.
+    pub(super) fn set_read_timeout(&mut self, longest: Option<Duration>) {
+        self.read_timeout = longest;
+        self.in_step = false;
+        self.socket = None;
+    }
+
+    /// Begins an operation, whose answer may be due at a moment: makes sure that there is a connection. True when the
+    /// connection had to be opened.
     #[inline]
-    pub(super) fn begin(&mut self) -> Result<bool> {
+    pub(super) fn begin(&mut self, deadline: Option<Instant>) -> Result<bool> {
         self.request.clear();
-        if std::mem::replace(&mut self.in_step, false) { Ok(false) } else { self.connect() }
+        self.deadline = deadline;
+        let is_new =
+            if std::mem::replace(&mut self.in_step, false) { false } else { self.connect()? };
+        if let Some(socket) = &mut self.socket {
+            socket.begin(deadline);
+        }
+        Ok(is_new)
     }
 
     #[cold]
@@ -91,9 +111,22 @@ impl Connection {
             self.input = vec![0; INPUT_LEN].into();
         }
         self.socket = None;
-        let socket = self.node.connect(self.terms.timeout);
-        self.socket = Some(socket.map_err(|error| self.failed(error))?);
+        let socket = self.open().map_err(|error| self.failed(error))?;
+        self.socket = Some(socket);
         Ok(true)
+    }
+
+    fn open(&self) -> io::Result<Socket> {
+        let timeout = self.terms.timeout;
+        let left = self.deadline.map(|due| due.saturating_duration_since(Instant::now()));
+        if left.is_some_and(|left| left.is_zero()) {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        let socket = self.node.connect(left.map_or(timeout, |left| left.min(timeout)))?;
+        match self.read_timeout {
+            None => Ok(socket),
+            Some(longest) => socket.with_deadlines(longest, timeout),
+        }
     }
 
     /// Ends an operation. After an error in mid-answer the connection is closed. A connection whose operation never
@@ -279,7 +312,9 @@ impl Connection {
 
     #[cold]
     fn failed(&self, source: io::Error) -> Error {
-        refusal::failed(&self.node, self.terms.timeout, source)
+        let timeout = self.terms.timeout;
+        let waited = self.read_timeout.filter(|_| self.deadline.is_some()).unwrap_or(timeout);
+        refusal::failed(&self.node, waited.min(timeout), source)
     }
 
     #[cold]

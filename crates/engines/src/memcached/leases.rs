@@ -137,6 +137,43 @@ impl Connection {
 }
 
 impl MemcachedSession {
+    /// As [`Leases::get_or_lease_early`], with the end of the lease as the server takes it.
+    fn value_or_lease(
+        &mut self,
+        key: &[u8],
+        value: &mut Vec<u8>,
+        exptime: i64,
+        early: Duration,
+    ) -> Result<Leased> {
+        for _ in 0..TRIES {
+            value.clear();
+            let answer =
+                self.on_node_of(key, |connection| connection.get_or_lease(key, exptime, value))?;
+            match answer {
+                Answer::Value(meta) if !meta.stale && !meta.ttl.ends_within(early) => {
+                    return Ok(Leased::Hit(meta));
+                }
+                Answer::Value(meta) => {
+                    let meta = Meta { stale: true, ..meta };
+                    if let Some(leased) = self.lease_of_stale(key, meta, exptime)? {
+                        return Ok(leased);
+                    }
+                }
+                Answer::Lease { version, is_won: true, .. } => {
+                    let token = Right::Absent { version }.token(key);
+                    return Ok(Leased::Load { token, stale: None });
+                }
+                // A client that took its TTL away by a touch was killed before it removed it.
+                Answer::Lease { version, lasts: true, .. } => {
+                    self.on_node_of(key, |connection| connection.delete_if(key, version))?;
+                }
+                Answer::Lease { .. } => return Ok(Leased::Wait { stale: None }),
+            }
+        }
+        value.clear();
+        Err(changed_again_and_again())
+    }
+
     /// Gives a lease of a stale entry, unless another client has it; `None` if the entry was changed.
     fn lease_of_stale(&mut self, key: &[u8], stale: Meta, exptime: i64) -> Result<Option<Leased>> {
         let Some(version) = stale.version else { return Ok(None) };
@@ -206,33 +243,7 @@ impl Leases for MemcachedSession {
         early: Duration,
     ) -> Result<Leased> {
         let exptime = self.shared.exptime(Some(time.max(STEP)))?;
-        for _ in 0..TRIES {
-            value.clear();
-            let answer =
-                self.on_node_of(key, |connection| connection.get_or_lease(key, exptime, value))?;
-            match answer {
-                Answer::Value(meta) if !meta.stale && !meta.ttl.ends_within(early) => {
-                    return Ok(Leased::Hit(meta));
-                }
-                Answer::Value(meta) => {
-                    let meta = Meta { stale: true, ..meta };
-                    if let Some(leased) = self.lease_of_stale(key, meta, exptime)? {
-                        return Ok(leased);
-                    }
-                }
-                Answer::Lease { version, is_won: true, .. } => {
-                    let token = Right::Absent { version }.token(key);
-                    return Ok(Leased::Load { token, stale: None });
-                }
-                // A client that took its TTL away by a touch was killed before it removed it.
-                Answer::Lease { version, lasts: true, .. } => {
-                    self.on_node_of(key, |connection| connection.delete_if(key, version))?;
-                }
-                Answer::Lease { .. } => return Ok(Leased::Wait { stale: None }),
-            }
-        }
-        value.clear();
-        Err(changed_again_and_again())
+        self.in_time(|session| session.value_or_lease(key, value, exptime, early))
     }
 
     fn fill(

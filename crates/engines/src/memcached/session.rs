@@ -1,12 +1,12 @@
 //! One thread's connections to the nodes.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use larder_protocol::storage::{StorageMode, StorageRequest};
 use larder_store::{
-    Counted, DeleteDone, DeleteOutcome, Delta, Error, Facts, Initial, Leases, Meta, Pipeline, Put,
-    Remaining, Result, Session, SetDone, SetMode, SetOptions, SetOutcome,
+    Counted, DeleteDone, DeleteOutcome, Delta, Error, Facts, Initial, Leases, Meta, Pass, Pipeline,
+    Put, Remaining, Result, Session, SetDone, SetMode, SetOptions, SetOutcome, Told,
 };
 
 use super::SCHEME;
@@ -31,6 +31,10 @@ pub(super) struct MemcachedSession {
     large: Vec<u8>,
     /// The links of requests that are not waited for, which are beside the connections.
     pipeline: MemcachedPipeline,
+    /// The longest time of a read, where it is bounded.
+    read_timeout: Option<Duration>,
+    /// The moment at which the answers to the present read are due.
+    deadline: Option<Instant>,
 }
 
 impl MemcachedSession {
@@ -39,7 +43,26 @@ impl MemcachedSession {
         let parts = connections.iter().map(|_| Part::default()).collect();
         let requests = shared.requests.session();
         let pipeline = MemcachedPipeline::new(&shared, &requests);
-        Self { shared, connections, requests, parts, large: Vec::new(), pipeline }
+        Self {
+            shared,
+            connections,
+            requests,
+            parts,
+            large: Vec::new(),
+            pipeline,
+            read_timeout: None,
+            deadline: None,
+        }
+    }
+
+    /// Carries out a read, which may take several requests, within the time that reads have.
+    #[inline]
+    pub(super) fn in_time<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let Some(longest) = self.read_timeout else { return read(self) };
+        self.deadline = Some(Instant::now() + longest);
+        let result = read(self);
+        self.deadline = None;
+        result
     }
 
     /// Carries out one operation on the node that has `key`.
@@ -58,40 +81,92 @@ impl MemcachedSession {
         node: usize,
         operation: impl FnOnce(&mut Connection) -> Result<T>,
     ) -> Result<T> {
-        let connection = &mut self.connections[node];
-        if connection.begin()? {
-            self.shared.count_connection();
+        let Self { shared, connections, requests, deadline, .. } = self;
+        let pass = shared.gate(node).map(Pass::ask).transpose()?;
+        let connection = &mut connections[node];
+        let result = connection.begin(*deadline).and_then(|is_new| {
+            if is_new {
+                shared.count_connection();
+            }
+            requests.sent.add_one();
+            let result = operation(connection);
+            connection.end(&result);
+            result
+        });
+        if let Some(pass) = pass {
+            pass.end(Told::by(&result));
         }
-        self.requests.sent.add_one();
-        let result = operation(connection);
-        connection.end(&result);
         result
     }
 
-    /// Asks every node that has keys left, then reads the answers; repeats while a node has keys left.
+    /// Asks every node that has keys left, then reads the answers; repeats while a node has keys left. A node that fails
+    /// is left out from then on, and the others answer. The error is then that of a node that failed.
     fn ask_and_answer(
         &mut self,
         mut ask: impl FnMut(&mut Connection, &mut Part) -> Result<()>,
         mut answer: impl FnMut(&mut Connection, &mut Part, &mut Vec<u8>) -> Result<()>,
     ) -> Result<()> {
-        let Self { shared, connections, requests, parts, large, .. } = self;
+        let Self { shared, connections, requests, parts, large, deadline, .. } = self;
+        let mut failed = None;
+        // Each node that has been asked has its pass here, where there are gates.
+        let mut passes: Vec<Option<Pass<'_>>> = Vec::new();
+        if shared.has_gates() {
+            passes.resize_with(parts.len(), || None);
+        }
         while parts.iter().any(Part::is_open) {
-            let open = connections.iter_mut().zip(&mut *parts).filter(|(_, part)| part.is_open());
-            for (connection, part) in open {
-                if connection.begin()? {
-                    shared.count_connection();
+            let nodes = connections.iter_mut().zip(&mut *parts).enumerate();
+            for (node, (connection, part)) in nodes.filter(|(_, (_, part))| part.is_open()) {
+                let pass = match shared.gate(node).map(Pass::ask).transpose() {
+                    Ok(pass) => pass,
+                    Err(refusal) => {
+                        part.clear();
+                        note(&mut failed, refusal);
+                        continue;
+                    }
+                };
+                let asked = connection.begin(*deadline).and_then(|is_new| {
+                    if is_new {
+                        shared.count_connection();
+                    }
+                    requests.sent.add_one();
+                    ask(connection, part)
+                });
+                if asked.is_ok() {
+                    if pass.is_some() {
+                        passes[node] = pass;
+                    }
+                    continue;
                 }
-                requests.sent.add_one();
-                ask(connection, part)?;
+                connection.end(&asked);
+                end(pass, part, asked, &mut failed);
             }
-            let asked = connections.iter_mut().zip(&mut *parts).filter(|(_, part)| part.is_asked());
-            for (connection, part) in asked {
-                let result = answer(connection, part, large);
-                connection.end(&result);
-                result?;
+            let nodes = connections.iter_mut().zip(&mut *parts).enumerate();
+            for (node, (connection, part)) in nodes.filter(|(_, (_, part))| part.is_asked()) {
+                let answered = answer(connection, part, large);
+                connection.end(&answered);
+                end(passes.get_mut(node).and_then(Option::take), part, answered, &mut failed);
             }
         }
-        Ok(())
+        failed.map_or(Ok(()), Err)
+    }
+}
+
+/// Ends the request to a node. After an error the node is asked for none of the keys that are left.
+fn end(pass: Option<Pass<'_>>, part: &mut Part, result: Result<()>, failed: &mut Option<Error>) {
+    if let Some(pass) = pass {
+        pass.end(Told::by(&result));
+    }
+    if let Err(error) = result {
+        part.clear();
+        note(failed, error);
+    }
+}
+
+/// Keeps the first error, but rather one of a node that was asked than the refusal of a gate: only after the former
+/// nobody knows whether a write took effect.
+fn note(failed: &mut Option<Error>, error: Error) {
+    if failed.as_ref().is_none_or(Error::is_not_made) {
+        *failed = Some(error);
     }
 }
 
@@ -106,13 +181,14 @@ impl Session for MemcachedSession {
     }
 
     fn get_onto(&mut self, key: &[u8], out: &mut Vec<u8>) -> Result<Option<Meta>> {
-        self.on_node_of(key, |connection| connection.get_onto(key, out))
+        self.in_time(|session| session.on_node_of(key, |connection| connection.get_onto(key, out)))
     }
 
     /// The server's own time since the last access is left out: it counts from the set until the entry is read often.
     fn look(&mut self, key: &[u8]) -> Result<Option<Facts>> {
         if self.shared.speaks_meta() {
-            let found = self.on_node_of(key, |connection| connection.look(key))?;
+            let found =
+                self.in_time(|session| session.on_node_of(key, |connection| connection.look(key)))?;
             let was_hit =
                 |facts: &Facts| facts.was_hit.filter(|_| self.shared.abilities().tells_hits);
             return Ok(found.map(|facts| Facts { was_hit: was_hit(&facts), ..facts }));
@@ -146,10 +222,12 @@ impl Session for MemcachedSession {
         for (i, key) in keys.iter().enumerate() {
             self.parts[self.shared.node_of(key)].push(i);
         }
-        self.ask_and_answer(
-            |connection, part| connection.ask_many(keys, part),
-            |connection, part, large| connection.answer_many(keys, part, large, hit),
-        )
+        self.in_time(|session| {
+            session.ask_and_answer(
+                |connection, part| connection.ask_many(keys, part),
+                |connection, part, large| connection.answer_many(keys, part, large, hit),
+            )
+        })
     }
 
     fn set(&mut self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<SetOutcome> {
@@ -250,6 +328,12 @@ impl Session for MemcachedSession {
                 return Ok(Some(Counted { number, version: None }));
             }
         }
+    }
+
+    fn set_read_timeout(&mut self, longest: Option<Duration>) -> Result<()> {
+        self.read_timeout = longest;
+        self.connections.iter_mut().for_each(|connection| connection.set_read_timeout(longest));
+        Ok(())
     }
 
     fn leases(&mut self) -> Option<&mut dyn Leases> {

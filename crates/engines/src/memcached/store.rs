@@ -1,14 +1,14 @@
 //! A pool of nodes that sessions share.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use larder_protocol::ketama::{Ketama, PoolServer};
 use larder_store::{
-    Capabilities, Catalog, Error, FileSystem, Ownership, Reach, Result, Session, Stats, Store,
-    StoreInfo, StoreUrl, Waits,
+    Capabilities, Catalog, Error, FileSystem, Gate, Ownership, Reach, Result, Session, Stats,
+    Store, StoreInfo, StoreUrl, Waits,
 };
 
 use super::abilities::Abilities;
@@ -93,6 +93,8 @@ pub(super) struct Shared {
     has_versions: bool,
     n_connections: AtomicU64,
     pub(super) requests: Counters<Requests>,
+    /// The gates before the nodes, in their order, once somebody has put them there.
+    gates: OnceLock<Vec<Arc<dyn Gate>>>,
     relay: Option<Relay>,
     servers: Vec<Server>,
     /// Directories that vanish after the servers have ended.
@@ -160,6 +162,7 @@ impl Shared {
             has_versions,
             n_connections,
             requests: Counters::default(),
+            gates: OnceLock::new(),
             relay,
             servers: std::mem::take(&mut started.servers),
             _places: std::mem::take(&mut started.places),
@@ -169,6 +172,17 @@ impl Shared {
     /// The index of the node that has `key`.
     pub(super) fn node_of(&self, key: &[u8]) -> usize {
         if self.nodes.len() == 1 { 0 } else { self.ring.server(key) }
+    }
+
+    /// The gate before a node, where the pool has gates.
+    #[inline]
+    pub(super) fn gate(&self, node: usize) -> Option<&dyn Gate> {
+        self.gates.get().and_then(|gates| gates.get(node)).map(|gate| &**gate)
+    }
+
+    /// Whether there are gates before the nodes.
+    pub(super) fn has_gates(&self) -> bool {
+        self.gates.get().is_some()
     }
 
     /// A connection to each node, not opened yet.
@@ -376,6 +390,15 @@ impl Store for MemcachedStore {
 
     fn session(&self) -> Result<Box<dyn Session>> {
         Ok(Box::new(MemcachedSession::new(Arc::clone(&self.shared))))
+    }
+
+    fn gate_servers(&self, make: &mut dyn FnMut(&str) -> Arc<dyn Gate>) -> bool {
+        let nodes = self.shared.nodes();
+        if nodes.len() < 2 {
+            return false;
+        }
+        let gates = nodes.iter().map(|node| make(&node.to_string())).collect();
+        self.shared.gates.set(gates).is_ok()
     }
 
     fn close(&self) -> Result<()> {

@@ -154,7 +154,7 @@ pub(super) fn ask<T>(
     connection: &mut Connection,
     operation: impl FnOnce(&mut Connection) -> Result<T>,
 ) -> Result<T> {
-    connection.begin()?;
+    connection.begin(None)?;
     let result = operation(connection);
     connection.end(&result);
     result

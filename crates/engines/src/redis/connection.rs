@@ -28,11 +28,13 @@ pub(super) struct Connection {
     /// The number of answers that are still due; above 0, the next answer is not the next
     /// request's.
     n_awaited: usize,
+    /// The longest wait for bytes that the link is set to.
+    wait: Duration,
 }
 
 impl Connection {
     pub(super) fn new(node: Arc<Node>, terms: Terms) -> Self {
-        Self { node, terms, link: None, n_awaited: 0 }
+        Self { node, terms, link: None, n_awaited: 0, wait: terms.timeout }
     }
 
     /// The server at the other end.
@@ -40,18 +42,27 @@ impl Connection {
         &self.node
     }
 
-    /// Begins an operation: makes sure that there is a connection. True when the connection had to be opened.
-    pub(super) fn begin(&mut self) -> Result<bool> {
-        if self.link.is_some() && self.n_awaited == 0 { Ok(false) } else { self.connect() }
+    /// Begins an operation, which may have a bound of its own for each wait: makes sure that there is a connection. True
+    /// when the connection had to be opened. Another bound than before costs a system call.
+    pub(super) fn begin(&mut self, bound: Option<Duration>) -> Result<bool> {
+        let wait = bound.map_or(self.terms.timeout, |bound| bound.min(self.terms.timeout));
+        let is_set = std::mem::replace(&mut self.wait, wait) == wait;
+        if self.link.is_none() || self.n_awaited > 0 {
+            return self.connect();
+        }
+        if !is_set {
+            self.with_link(|link| link.set_read_timeout(Some(wait)))?;
+        }
+        Ok(false)
     }
 
     #[cold]
     fn connect(&mut self) -> Result<bool> {
         self.link = None;
         self.n_awaited = 0;
-        let timeout = self.terms.timeout;
-        let connected = self.node.client().get_connection_with_timeout(timeout).and_then(|link| {
-            link.set_read_timeout(Some(timeout))?;
+        let (timeout, wait) = (self.terms.timeout, self.wait);
+        let connected = self.node.client().get_connection_with_timeout(wait).and_then(|link| {
+            link.set_read_timeout(Some(wait))?;
             link.set_write_timeout(Some(timeout))?;
             Ok(link)
         });
@@ -60,7 +71,7 @@ impl Connection {
                 self.link = Some(link);
                 Ok(true)
             }
-            Err(error) => Err(refusal::failed(&self.node, self.terms.timeout, &error)),
+            Err(error) => Err(refusal::failed(&self.node, self.wait, &error)),
         }
     }
 
@@ -100,7 +111,7 @@ impl Connection {
         let Some(link) = &mut self.link else { return Err(refusal::closed(&self.node)) };
         act(link).map_err(|error| {
             self.link = None;
-            refusal::failed(&self.node, self.terms.timeout, &error)
+            refusal::failed(&self.node, self.wait, &error)
         })
     }
 }

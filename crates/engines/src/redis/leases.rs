@@ -113,7 +113,8 @@ impl Leases for RedisSession {
         let early = Digits::new(whole_millis(early));
         let asks_ttl = self.shared.asks_ttl();
         let arguments: [&[u8]; 4] = [&id, time.as_bytes(), early.as_bytes(), asks_ttl];
-        let answer = self.run(&scripts::GET_OR_LEASE, key, &arguments)?;
+        let answer =
+            self.in_time(|session| session.run(&scripts::GET_OR_LEASE, key, &arguments))?;
         let (told, found, left) = match three(answer) {
             Ok([Value::Int(told), found, Value::Int(left)]) => (told, found, left),
             Ok([other, ..]) | Err(other) => return Err(self.unexpected("EVALSHA", &other)),

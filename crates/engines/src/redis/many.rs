@@ -71,7 +71,7 @@ impl RedisSession {
         for (node, part) in asked_parts(&mut self.parts) {
             let connection = &mut self.connections[node];
             part.pack(keys, self.shared.tells_ttl());
-            let sent = connection.begin().and_then(|is_new| {
+            let sent = connection.begin(self.bound).and_then(|is_new| {
                 if is_new {
                     self.shared.count_connection();
                 }

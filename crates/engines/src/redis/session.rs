@@ -47,6 +47,10 @@ pub(super) struct RedisSession {
     pub(super) ids: Ids,
     /// The links of requests that are not waited for, which are beside the connections.
     pipeline: RedisPipeline,
+    /// The longest wait of a read, where it is bounded.
+    read_timeout: Option<Duration>,
+    /// The longest wait of the present operation, where it is a read and bounded.
+    pub(super) bound: Option<Duration>,
 }
 
 impl RedisSession {
@@ -65,6 +69,8 @@ impl RedisSession {
             writes: Vec::new(),
             ids: Ids::new(),
             pipeline,
+            read_timeout: None,
+            bound: None,
         };
         session.follow_layout(layout);
         session
@@ -87,6 +93,14 @@ impl RedisSession {
         self.writes.resize_with(layout.nodes().len(), WritePart::default);
         self.layout = layout;
         self.doubt = None;
+    }
+
+    /// Carries out a read, each of whose waits has the bound of reads.
+    pub(super) fn in_time<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let before = std::mem::replace(&mut self.bound, self.read_timeout);
+        let result = read(self);
+        self.bound = before;
+        result
     }
 
     /// Asks for the layout of the cluster again, where it may have changed.
@@ -181,7 +195,7 @@ impl RedisSession {
     ) -> Result<Value> {
         self.asked = node;
         let connection = &mut self.connections[node];
-        let answer = connection.begin().and_then(|is_new| {
+        let answer = connection.begin(self.bound).and_then(|is_new| {
             if is_new {
                 self.shared.count_connection();
             }
@@ -238,11 +252,13 @@ impl Session for RedisSession {
             return self.read_whole(key, &[], value);
         }
         self.command(&[b"GET", key]);
-        match self.routed(key, b"")? {
+        match self.in_time(|session| session.routed(key, b""))? {
             // The library has copied the value out of its receive buffer, so a second copy would be in vain.
             Value::BulkString(found) => *value = found,
             Value::Nil => return Ok(None),
-            Value::ServerError(error) => return self.read_kept(&error, key, &[], value),
+            Value::ServerError(error) => {
+                return self.in_time(|session| session.read_kept(&error, key, &[], value));
+            }
             other => return Err(self.unexpected("GET", &other)),
         }
         Ok(Some(Meta::default()))
@@ -250,7 +266,7 @@ impl Session for RedisSession {
 
     fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {
         keys.iter().try_for_each(|key| self.shared.check(key))?;
-        self.ask_many(keys, hit)
+        self.in_time(|session| session.ask_many(keys, hit))
     }
 
     fn set(&mut self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<SetOutcome> {
@@ -307,7 +323,7 @@ impl Session for RedisSession {
     /// A server has no command that tells the length without a trace, so its time since the last access is left out.
     fn look(&mut self, key: &[u8]) -> Result<Option<Facts>> {
         self.shared.check(key)?;
-        let answer = self.run(&scripts::LOOK, key, &[])?;
+        let answer = self.in_time(|session| session.run(&scripts::LOOK, key, &[]))?;
         let (len, left, stale) = match &answer {
             Value::Nil => return Ok(None),
             Value::Array(found) => match &found[..] {
@@ -418,6 +434,11 @@ impl Session for RedisSession {
                 return Err(self.refused(&error));
             }
         }
+        Ok(())
+    }
+
+    fn set_read_timeout(&mut self, longest: Option<Duration>) -> Result<()> {
+        self.read_timeout = longest;
         Ok(())
     }
 

@@ -152,7 +152,7 @@ impl Control {
     }
 
     fn ask(&mut self, command: &[&[u8]]) -> Result<Value> {
-        self.connection.begin()?;
+        self.connection.begin(None)?;
         self.request.clear();
         self.request.add(command);
         match self.connection.exchange(&self.request, b"")? {
@@ -162,7 +162,7 @@ impl Control {
     }
 
     fn facts(&mut self) -> Result<BTreeMap<String, String>> {
-        self.connection.begin()?;
+        self.connection.begin(None)?;
         self.request.clear();
         self.request.add(&[b"INFO"]);
         let text = match self.connection.exchange(&self.request, b"")? {
@@ -185,7 +185,7 @@ impl Control {
     /// Asks for each setting on its own, because old servers take only one name at a time. A setting that a server does
     /// not know is then absent alone.
     fn settings(&mut self) -> Result<BTreeMap<String, String>> {
-        self.connection.begin()?;
+        self.connection.begin(None)?;
         self.request.clear();
         for name in READ_BACK {
             self.request.add(&[b"CONFIG", b"GET", name.as_bytes()]);

@@ -114,7 +114,7 @@ impl RedisSession {
             }
             *n_sent += request.n_commands();
             let connection = &mut self.connections[node];
-            let sent = connection.begin().and_then(|is_new| {
+            let sent = connection.begin(self.bound).and_then(|is_new| {
                 if is_new {
                     self.shared.count_connection();
                 }

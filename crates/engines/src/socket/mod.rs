@@ -3,6 +3,8 @@
 //! Writes never raise SIGPIPE and can gather several slices. One call can read a value into uninitialised memory,
 //! together with the bytes behind it. Every call has a form that does not wait, for a caller that has several sockets.
 
+#[cfg(feature = "memcached")]
+mod deadline;
 mod system;
 mod tls;
 
@@ -11,9 +13,13 @@ use std::net::TcpStream;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
+#[cfg(feature = "memcached")]
+use std::time::Instant;
 
 use larder_host::relay::Destination;
 
+#[cfg(feature = "memcached")]
+use deadline::Deadlines;
 pub(crate) use system::wait_for_any;
 pub(crate) use tls::Encryption;
 use tls::Tls;
@@ -25,6 +31,9 @@ pub(crate) struct Socket {
     fd: OwnedFd,
     /// The state of an encrypted connection.
     tls: Option<Box<Tls>>,
+    /// The times of calls with deadlines, where there are such calls.
+    #[cfg(feature = "memcached")]
+    deadlines: Option<Deadlines>,
 }
 
 impl Socket {
@@ -36,7 +45,29 @@ impl Socket {
     ) -> io::Result<Self> {
         let fd = open(address, timeout)?;
         let tls = encryption.map(|encryption| Tls::greet(fd.as_fd(), encryption)).transpose()?;
-        Ok(Self { fd, tls: tls.map(Box::new) })
+        Ok(Self {
+            fd,
+            tls: tls.map(Box::new),
+            #[cfg(feature = "memcached")]
+            deadlines: None,
+        })
+    }
+
+    /// Lets calls have deadlines, which leave them `longest` at most. The timeout is that of the connection.
+    #[cfg(feature = "memcached")]
+    pub(crate) fn with_deadlines(self, longest: Duration, timeout: Duration) -> io::Result<Self> {
+        let deadlines = Deadlines::new(longest, timeout);
+        system::set_receive_timeout(self.fd.as_fd(), deadlines.of_kernel(timeout))?;
+        Ok(Self { deadlines: Some(deadlines), ..self })
+    }
+
+    /// Begins a call whose answer is due at this moment. Without deadlines, or with `None`, the timeout is its bound.
+    #[cfg(feature = "memcached")]
+    #[inline]
+    pub(crate) fn begin(&mut self, deadline: Option<Instant>) {
+        if let Some(deadlines) = &mut self.deadlines {
+            deadlines.begin(deadline);
+        }
     }
 
     /// Sends all of `bytes`.
@@ -94,10 +125,16 @@ impl Socket {
     /// [`ErrorKind::WouldBlock`]. The end of the connection is an error.
     #[inline]
     pub(crate) fn receive(&mut self, waits: bool, buffer: &mut [u8]) -> io::Result<usize> {
-        match &mut self.tls {
-            None => system::receive(self.fd.as_fd(), waits, buffer),
-            Some(tls) => tls.receive(self.fd.as_fd(), waits, buffer),
+        let (socket, tls) = (self.fd.as_fd(), &mut self.tls);
+        let mut receive = |waits| match tls {
+            None => system::receive(socket, waits, buffer),
+            Some(tls) => tls.receive(socket, waits, buffer),
+        };
+        #[cfg(feature = "memcached")]
+        if let Some(deadlines) = self.deadlines.as_mut().filter(|_| waits) {
+            return deadlines.receive(socket, receive);
         }
+        receive(waits)
     }
 
     /// As [`Self::receive`], but at most `len` bytes, which go behind those of `buffer`.
@@ -121,18 +158,32 @@ impl Socket {
         len: usize,
         tail: &mut [u8],
     ) -> io::Result<()> {
-        let Some(tls) = &mut self.tls else {
+        if self.tls.is_none() && self.deadlines.is_none() {
             return system::receive_value(self.fd.as_fd(), value, len, tail);
-        };
+        }
         let end = value.len() + len;
         while value.len() < end {
-            tls.receive_onto(self.fd.as_fd(), true, value, end - value.len())?;
+            self.wait_onto(value, end - value.len())?;
         }
         let mut received = 0;
         while received < tail.len() {
-            received += tls.receive(self.fd.as_fd(), true, &mut tail[received..])?;
+            received += self.receive(true, &mut tail[received..])?;
         }
         Ok(())
+    }
+
+    /// Waits for some bytes, at most `len`, which go behind those of `buffer`.
+    #[cfg(feature = "memcached")]
+    fn wait_onto(&mut self, buffer: &mut Vec<u8>, len: usize) -> io::Result<usize> {
+        let (socket, tls) = (self.fd.as_fd(), &mut self.tls);
+        let mut receive = |waits| match tls {
+            None => system::receive_onto(socket, waits, buffer, len),
+            Some(tls) => tls.receive_onto(socket, waits, buffer, len),
+        };
+        match &mut self.deadlines {
+            None => receive(true),
+            Some(deadlines) => deadlines.receive(socket, receive),
+        }
     }
 
     /// Whether received bytes may be left although the system has none.

@@ -118,6 +118,37 @@ pub(crate) fn wait_for_any(sockets: &mut [libc::pollfd], timeout: Duration) -> b
     ready.is_ok_and(|n_ready| n_ready > 0)
 }
 
+/// Waits until bytes have arrived, or the connection has ended. `false` if neither happened in this time.
+#[cfg(feature = "memcached")]
+pub(super) fn wait_for_input(socket: BorrowedFd<'_>, time: Duration) -> io::Result<bool> {
+    let mut watched = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    let time = libc::timespec {
+        tv_sec: libc::time_t::try_from(time.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: time.subsec_nanos().into(),
+    };
+    // SAFETY: the pointers are those of one entry and of one time, which outlive the call; there is no signal mask.
+    let n_ready = again(|| unsafe {
+        libc::ppoll(&raw mut watched, 1, &raw const time, std::ptr::null()) as isize
+    })?;
+    Ok(n_ready > 0)
+}
+
+/// Sets the time for which a call that waits for bytes waits in the kernel.
+#[cfg(feature = "memcached")]
+pub(super) fn set_receive_timeout(socket: BorrowedFd<'_>, time: Duration) -> io::Result<()> {
+    let time = libc::timeval {
+        tv_sec: libc::time_t::try_from(time.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_usec: time.subsec_micros().into(),
+    };
+    let len = libc::socklen_t::try_from(size_of_val(&time)).unwrap_or_default();
+    // SAFETY: the pointer and the length are those of one time, which outlives the call.
+    let set = unsafe {
+        let (level, name) = (libc::SOL_SOCKET, libc::SO_RCVTIMEO);
+        libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const time).cast(), len)
+    };
+    if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 fn empty_message() -> libc::msghdr {
     // SAFETY: an msghdr of zeroes is a valid one: no name, no slices, no control data, no flags.
     unsafe { std::mem::zeroed() }

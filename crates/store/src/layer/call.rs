@@ -27,7 +27,7 @@ pub enum CallKind {
     Lease,
     /// `clear`.
     Clear,
-    /// `settle` and `set_patience`, and every call of [`Pipeline`](crate::Pipeline): these may end without an answer of the
+    /// `settle`, `set_patience` and `set_read_timeout`, and every call of [`Pipeline`](crate::Pipeline): these may end without an answer of the
     /// store.
     Local,
 }

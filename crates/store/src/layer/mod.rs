@@ -24,7 +24,7 @@ pub use store::Layered;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::{Capabilities, Counter, Result, Session, Store, StoreInfo};
+use crate::{Capabilities, Counter, Permits, Result, Session, Store, StoreInfo};
 
 /// A layer around an open store, which it owns.
 pub trait Layer: fmt::Debug + Send + Sync + 'static {
@@ -52,6 +52,11 @@ pub trait Layer: fmt::Debug + Send + Sync + 'static {
     /// Adds the settings of the layer.
     fn describe(&self, info: &mut StoreInfo) {
         let _ = info;
+    }
+
+    /// Gives the layer's breakers permits that several processes share.
+    fn share_probes(&self, permits: &Arc<dyn Permits>) {
+        let _ = permits;
     }
 
     /// The counters of the layer.

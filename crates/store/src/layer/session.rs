@@ -297,6 +297,11 @@ impl<A: Around, C: Codec> Session for LayeredSession<A, C> {
         self.around.call(&Call::once(CallKind::Local), |session| session.set_patience(patience))
     }
 
+    fn set_read_timeout(&mut self, longest: Option<Duration>) -> Result<()> {
+        let call = Call::once(CallKind::Local);
+        self.around.call(&call, |session| session.set_read_timeout(longest))
+    }
+
     fn groups(&mut self) -> Option<&mut dyn Groups> {
         if self.parts[0] { Some(self) } else { None }
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{Layer, LayeredSession};
 use crate::{
-    Capabilities, Channel, ChannelKind, Counter, Result, Session, Stats, Store, StoreInfo,
-    TierStats,
+    Capabilities, Channel, ChannelKind, Counter, Gate, Permits, Result, Session, Stats, Store,
+    StoreInfo, TierStats,
 };
 
 /// A store with a layer around it.
@@ -62,6 +62,17 @@ impl<L: Layer> Store for Layered<L> {
 
     fn remove_namespace(&self, name: &str) -> Result<bool> {
         self.0.store()?.remove_namespace(name)
+    }
+
+    fn gate_servers(&self, make: &mut dyn FnMut(&str) -> Arc<dyn Gate>) -> bool {
+        self.0.store().is_ok_and(|store| store.gate_servers(make))
+    }
+
+    fn share_probes(&self, permits: &Arc<dyn Permits>) {
+        self.0.share_probes(permits);
+        if let Ok(store) = self.0.store() {
+            store.share_probes(permits);
+        }
     }
 
     fn channel(&self, kind: ChannelKind<'_>) -> Result<Arc<dyn Channel>> {

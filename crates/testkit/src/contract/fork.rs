@@ -225,6 +225,7 @@ fn is_refused(
     fails_with(s.clear(), KIND)?;
     fails_with(s.settle(), KIND)?;
     fails_with(s.set_patience(PAUSE), KIND)?;
+    fails_with(s.set_read_timeout(Some(PAUSE)), KIND)?;
     if let Some(groups) = s.groups() {
         fails_with(groups.get_prefix(b"", &mut |_, _, _| ()), KIND)?;
         fails_with(groups.set_tagged(&changed, b"of the child", &options, b"tag"), KIND)?;

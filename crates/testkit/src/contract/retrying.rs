@@ -224,6 +224,10 @@ impl Session for RetryingSession {
         self.session.set_patience(patience)
     }
 
+    fn set_read_timeout(&mut self, longest: Option<Duration>) -> Result<()> {
+        self.session.set_read_timeout(longest)
+    }
+
     fn settle(&mut self) -> Result<()> {
         self.session.settle()
     }

@@ -192,6 +192,10 @@ impl Session for AnnouncingSession {
         self.session.set_patience(patience)
     }
 
+    fn set_read_timeout(&mut self, longest: Option<Duration>) -> Result<()> {
+        self.session.set_read_timeout(longest)
+    }
+
     fn leases(&mut self) -> Option<&mut dyn Leases> {
         if self.has_leases { Some(self) } else { None }
     }

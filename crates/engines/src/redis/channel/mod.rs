@@ -83,7 +83,7 @@ impl Channel for RedisChannel {
         let mut request = Request::default();
         request.add(&[b"PUBLISH", name.as_bytes(), &message.encode()]);
         let mut connection = self.publisher.lock().unwrap_or_else(PoisonError::into_inner);
-        if connection.begin()? {
+        if connection.begin(None)? {
             self.shared.count_connection();
         }
         let answer = connection.exchange(&request, &[])?;

@@ -6,6 +6,9 @@ use std::time::{Duration, Instant};
 /// by one with each success, so that a server that has just come back meets no flood.
 pub(super) const RAMP: u32 = 16;
 
+/// A process asks so often for the right to probe in the time between two probes. So it notices soon that it has its turn.
+const TURNS: u32 = 4;
+
 /// The states of a breaker.
 #[derive(Debug)]
 pub(super) struct Machine {
@@ -92,6 +95,22 @@ impl Machine {
                 Err(wait)
             }
         }
+    }
+
+    /// Puts a probe off that has a permit and is not made: another process probes.
+    pub(super) fn put_off(&mut self, permit: Permit, now: Instant) -> Duration {
+        let pause = self.probe / TURNS;
+        if permit.0 == self.epoch && matches!(self.state, State::Open { .. }) {
+            self.state = State::Open { until: now + pause, is_probing: false };
+            self.counts.probes -= 1;
+            self.counts.refused += 1;
+        }
+        pause
+    }
+
+    /// Whether a call with this permit is a probe.
+    pub(super) fn is_probe(&self, permit: Permit) -> bool {
+        permit.0 == self.epoch && matches!(self.state, State::Open { .. })
     }
 
     /// Tells how a call ended. Every permit is told once.

@@ -4,6 +4,9 @@
 //! Once a while a single call of all sessions is let through, a probe. If that succeeds, more and more calls may be on their
 //! way at once, and the others are still refused. After 16 successes in a row all calls go through again.
 //!
+//! A pool of servers has a breaker before each of them ([`Store::gate_servers`]), so that one that fails concerns no keys
+//! but its own. Any other store has one for all its calls.
+//!
 //! A session may be opened while the breaker is open: some stores connect then, and others with the first call.
 
 mod machine;
@@ -11,18 +14,19 @@ mod machine;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use larder_store::layer::{Around, Call, CallKind, Layer, Layered, Open, PlainValues, Wrap};
 use larder_store::{
-    Capabilities, Counter, Error, Result, Session, Span, Store, StoreInfo, StoreLayer,
+    Capabilities, Counter, Error, Gate, Pass, Permits, Result, Session, Span, Store, StoreInfo,
+    StoreLayer, Told,
 };
 use schemars::{JsonSchema, schema_for};
 
 use super::parts::{number, split};
 use super::{SystemTimer, Timer};
-use machine::{Machine, Permit, Verdict};
+use machine::{Counts, Machine, Permit, Verdict};
 
 const EXAMPLE: &str = "breaker=5 or breaker=5,probe:1s";
 
@@ -33,7 +37,8 @@ pub const LAYER: StoreLayer =
 /// A breaker, which refuses calls at once while the store does not answer. `breaker=5` opens it after five failures in a
 /// row: timeouts, lost connections, errors of the system. Then a single call each second, of all threads, tries the store
 /// (`breaker=5,probe:1s`). After a success more and more calls go through at once, and the others are still refused. Refusals
-/// are `unavailable`, and say when the store is tried next.
+/// are `unavailable`, and say when the store is tried next. In a pool of memcached each server has its own breaker, so that
+/// the keys of the others are read and written as before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
 pub struct Settings {
     /// The failures in a row that open the breaker, from 1 to 1000000.
@@ -93,21 +98,29 @@ pub fn layer_with(
     timer: Arc<dyn Timer>,
 ) -> Arc<dyn Store> {
     let engine = store.info().scheme;
-    let inside = Inside { machine: Machine::new(settings.failures, settings.probe), last: None };
-    let breaker = Breaker {
-        settings: *settings,
-        timer,
-        engine,
-        quiet: AtomicU64::new(0),
-        inside: Mutex::new(inside),
-    };
-    breaker.publish(&breaker.lock());
-    Arc::new(Layered(BreakerLayer { store, breaker: Arc::new(breaker) }))
+    let make = |names| Arc::new(Breaker::new(engine, names, settings, Arc::clone(&timer)));
+    let mut breakers = Vec::new();
+    let is_gated = store.gate_servers(&mut |server| {
+        let breaker = make((Some(server.to_owned()), format!("{engine}:{server}")));
+        breakers.push(Arc::clone(&breaker));
+        breaker
+    });
+    if !is_gated {
+        breakers = vec![make((None, store.info().url))];
+    }
+    let (breakers, settings) = (breakers.into(), *settings);
+    Arc::new(Layered(BreakerLayer { store, engine, settings, breakers, is_gated }))
 }
 
-/// The breaker of a store, which all its sessions share.
+/// The breaker of a store or of one of its servers, which all sessions share.
 #[derive(Debug)]
 struct Breaker {
+    /// The name of the server, where the store has several.
+    server: Option<String>,
+    /// The name by which processes share probes: the server's, or the URL of the store.
+    name: String,
+    /// The permits of probes, where processes share them.
+    permits: OnceLock<Arc<dyn Permits>>,
     settings: Settings,
     timer: Arc<dyn Timer>,
     engine: &'static str,
@@ -125,6 +138,21 @@ struct Inside {
 }
 
 impl Breaker {
+    fn new(
+        engine: &'static str,
+        (server, name): (Option<String>, String),
+        settings: &Settings,
+        timer: Arc<dyn Timer>,
+    ) -> Self {
+        let machine = Machine::new(settings.failures, settings.probe);
+        let (quiet, permits) = (AtomicU64::new(0), OnceLock::new());
+        let inside = Mutex::new(Inside { machine, last: None });
+        let breaker =
+            Self { server, name, permits, settings: *settings, timer, engine, quiet, inside };
+        breaker.publish(&breaker.lock());
+        breaker
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inside> {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -134,16 +162,16 @@ impl Breaker {
         self.quiet.store(quiet, Ordering::Relaxed);
     }
 
-    fn ask(&self) -> Result<Pass<'_>> {
-        let quiet = self.quiet.load(Ordering::Relaxed);
-        if quiet > 0 {
-            return Ok(Pass { breaker: self, permit: Permit(quiet - 1), is_told: false });
+    /// Begins a probe, unless another process makes one. No lock is held meanwhile: other calls are refused at once.
+    fn probe(&self, permit: Permit) -> Result<u64> {
+        let every = self.settings.probe;
+        let may = |permits: &Arc<dyn Permits>| permits.may_probe(&self.name, every);
+        if self.permits.get().is_none_or(may) {
+            return Ok(permit.0);
         }
         let mut inside = self.lock();
-        match inside.machine.ask(self.timer.now()) {
-            Ok(permit) => Ok(Pass { breaker: self, permit, is_told: false }),
-            Err(wait) => Err(Error::not_made(self.engine, self.refusal(&inside, wait))),
-        }
+        let wait = inside.machine.put_off(permit, self.timer.now());
+        Err(Error::not_made(self.engine, self.refusal(&inside, wait)))
     }
 
     fn refusal(&self, inside: &Inside, wait: Duration) -> String {
@@ -155,18 +183,44 @@ impl Breaker {
             ("open", true) => "no call until the probe has ended".into(),
             _ => "more calls go through with each success".into(),
         };
+        let server = self.server.as_ref().map(|server| format!("{server}: ")).unwrap_or_default();
         format!(
-            "the breaker is {state} after {failures} failures in a row: {until}; the last: {last}"
+            "{server}the breaker is {state} after {failures} failures in a row: {until}; the last: {last}"
         )
     }
+}
 
-    fn tell(&self, permit: Permit, verdict: Verdict, last: Option<&Error>) {
-        let is_quiet = self.quiet.load(Ordering::Relaxed) == permit.0 + 1;
-        if is_quiet && verdict != Verdict::Fault {
-            return;
+impl Gate for Breaker {
+    #[inline]
+    fn ask(&self) -> Result<u64> {
+        let quiet = self.quiet.load(Ordering::Relaxed);
+        if quiet > 0 {
+            return Ok(quiet - 1);
         }
         let mut inside = self.lock();
-        inside.machine.tell(permit, verdict, self.timer.now());
+        match inside.machine.ask(self.timer.now()) {
+            Ok(permit) if inside.machine.is_probe(permit) => {
+                drop(inside);
+                self.probe(permit)
+            }
+            Ok(Permit(epoch)) => Ok(epoch),
+            Err(wait) => Err(Error::not_made(self.engine, self.refusal(&inside, wait))),
+        }
+    }
+
+    #[inline]
+    fn tell(&self, permit: u64, told: Told<'_>) {
+        let is_quiet = self.quiet.load(Ordering::Relaxed) == permit + 1;
+        if is_quiet && !matches!(told, Told::Fault(_)) {
+            return;
+        }
+        let (verdict, last) = match told {
+            Told::Answer => (Verdict::Answer, None),
+            Told::Fault(error) => (Verdict::Fault, error),
+            Told::Nothing => (Verdict::Nothing, None),
+        };
+        let mut inside = self.lock();
+        inside.machine.tell(Permit(permit), verdict, self.timer.now());
         if let Some(last) = last {
             inside.last = Some(last.to_string());
         }
@@ -174,32 +228,32 @@ impl Breaker {
     }
 }
 
-/// The permission of one call. If the call panics, it tells nothing, so that the breaker waits for no answer of it.
-struct Pass<'a> {
-    breaker: &'a Breaker,
-    permit: Permit,
-    is_told: bool,
-}
-
-impl Pass<'_> {
-    fn end(mut self, verdict: Verdict, last: Option<&Error>) {
-        self.is_told = true;
-        self.breaker.tell(self.permit, verdict, last);
-    }
-}
-
-impl Drop for Pass<'_> {
-    fn drop(&mut self) {
-        if !self.is_told {
-            self.breaker.tell(self.permit, Verdict::Nothing, None);
-        }
-    }
-}
-
 #[derive(Debug)]
 struct BreakerLayer {
     store: Arc<dyn Store>,
-    breaker: Arc<Breaker>,
+    engine: &'static str,
+    settings: Settings,
+    /// One for the store, or one for each of its servers.
+    breakers: Arc<[Arc<Breaker>]>,
+    /// Whether the store itself asks the breakers of its servers.
+    is_gated: bool,
+}
+
+impl BreakerLayer {
+    /// The state in a word; for a pool, the servers whose breaker is not closed.
+    fn state(&self) -> String {
+        let name = |breaker: &Breaker| breaker.lock().machine.name();
+        let told = self.breakers.iter().filter_map(|breaker| {
+            let (server, name) = (breaker.server.as_ref()?, name(breaker));
+            (name != "closed").then(|| format!("{server} {name}"))
+        });
+        match &self.breakers[..] {
+            [breaker] if !self.is_gated => name(breaker).into(),
+            _ => Some(told.collect::<Vec<_>>().join(", "))
+                .filter(|told| !told.is_empty())
+                .unwrap_or_else(|| "closed".into()),
+        }
+    }
 }
 
 impl Layer for BreakerLayer {
@@ -211,7 +265,7 @@ impl Layer for BreakerLayer {
     }
 
     fn engine(&self) -> &'static str {
-        self.breaker.engine
+        self.engine
     }
 
     /// A forked child may find the lock of the breaker taken for ever.
@@ -220,27 +274,36 @@ impl Layer for BreakerLayer {
     }
 
     fn session(&self, open: &mut Open<'_>) -> Result<(BreakerSession, PlainValues)> {
-        let session = BreakerSession { session: open()?, breaker: Arc::clone(&self.breaker) };
-        Ok((session, PlainValues))
+        let breaker = self.breakers.first().filter(|_| !self.is_gated).map(Arc::clone);
+        Ok((BreakerSession { session: open()?, breaker }, PlainValues))
     }
 
     fn within(&self, namespace: Arc<dyn Store>) -> Self {
-        Self { store: namespace, breaker: Arc::clone(&self.breaker) }
+        let (breakers, is_gated) = (Arc::clone(&self.breakers), self.is_gated);
+        Self { store: namespace, engine: self.engine, settings: self.settings, breakers, is_gated }
+    }
+
+    /// The first permits stay: a store may be a tier of one stack only.
+    fn share_probes(&self, permits: &Arc<dyn Permits>) {
+        for breaker in &*self.breakers {
+            let _ = breaker.permits.set(Arc::clone(permits));
+        }
     }
 
     fn describe(&self, info: &mut StoreInfo) {
-        let state = self.breaker.lock().machine.name();
-        info.settings.insert("breaker".into(), self.breaker.settings.to_string());
-        info.settings.insert("breaker_state".into(), state.into());
+        info.settings.insert("breaker".into(), self.settings.to_string());
+        info.settings.insert("breaker_state".into(), self.state());
     }
 
     fn counters(&self) -> Vec<Counter> {
-        let counts = self.breaker.lock().machine.counts;
+        let counts = self.breakers.iter().map(|breaker| breaker.lock().machine.counts);
+        let counts: Vec<_> = counts.collect();
+        let sum = |of: fn(&Counts) -> u64| counts.iter().map(of).sum();
         [
-            ("breaker_opened", counts.opened),
-            ("breaker_closed", counts.closed),
-            ("breaker_probes", counts.probes),
-            ("breaker_refused", counts.refused),
+            ("breaker_opened", sum(|counts| counts.opened)),
+            ("breaker_closed", sum(|counts| counts.closed)),
+            ("breaker_probes", sum(|counts| counts.probes)),
+            ("breaker_refused", sum(|counts| counts.refused)),
         ]
         .map(|(name, value)| Counter { name, value })
         .to_vec()
@@ -249,7 +312,8 @@ impl Layer for BreakerLayer {
 
 struct BreakerSession {
     session: Box<dyn Session>,
-    breaker: Arc<Breaker>,
+    /// The breaker of the store; `None` where its servers have their own.
+    breaker: Option<Arc<Breaker>>,
 }
 
 impl Around for BreakerSession {
@@ -261,17 +325,13 @@ impl Around for BreakerSession {
         call: &Call,
         mut run: impl FnMut(&mut dyn Session) -> Result<T>,
     ) -> Result<T> {
-        if call.kind == CallKind::Local {
+        let Some(breaker) = self.breaker.as_ref().filter(|_| call.kind != CallKind::Local) else {
             return run(&mut *self.session);
-        }
-        let pass = self.breaker.ask()?;
+        };
+        let pass = Pass::ask(&**breaker)?;
         let result = run(&mut *self.session);
-        match &result {
-            Ok(_) if call.has_fault() => pass.end(Verdict::Fault, None),
-            Ok(_) => pass.end(Verdict::Answer, None),
-            Err(error) if error.is_fault() => pass.end(Verdict::Fault, Some(error)),
-            Err(_) => pass.end(Verdict::Nothing, None),
-        }
+        let has_fault = result.is_ok() && call.has_fault();
+        pass.end(if has_fault { Told::Fault(None) } else { Told::by(&result) });
         result
     }
 }

@@ -1,0 +1,112 @@
+//! Reads of one server that does not answer.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use larder_store::{Ownership, StoreUrl};
+use larder_testkit::Memcached;
+
+use super::{ENGINES, errors, get, open, set, set_surely, signal, wait_until};
+
+pub(super) fn frozen() {
+    let server = Memcached::start();
+    let far = format!("memcached://{}?timeout=1h&breaker=off", server.address());
+    let store = open(&format!("tiered:memory:?size=1m|{far}|?soft_timeout=50ms"));
+    let session = &mut *store.session().unwrap();
+    set(session, "near", b"value").unwrap();
+    let (writes, is_written) = (store.session(), AtomicBool::new(false));
+    signal(&server, libc::SIGSTOP);
+    thread::scope(|scope| {
+        let mut writes = writes.unwrap();
+        let is_written = &is_written;
+        scope.spawn(move || {
+            set(&mut *writes, "late", b"written").unwrap();
+            is_written.store(true, Ordering::SeqCst);
+        });
+        // The signal may arrive late, so the first reads may have answers.
+        wait_until("a failure", || {
+            assert_eq!(get(session, "far"), None);
+            errors(&*store) >= 10
+        });
+        let mut many = Vec::new();
+        let keys: [&[u8]; 2] = [b"far", b"near"];
+        session.get_many(&keys, &mut |i, value, _| many.push((i, value.to_vec()))).unwrap();
+        assert_eq!(many, [(1, b"value".to_vec())]);
+        assert_eq!(get(session, "near"), Some(b"value".to_vec()));
+        // The write began before these reads, unless its thread was slow.
+        assert_eq!(store.info().settings["soft_timeout"], "50ms");
+        signal(&server, libc::SIGCONT);
+    });
+    assert!(is_written.load(Ordering::SeqCst));
+    assert_eq!(get(session, "late"), Some(b"written".to_vec()));
+}
+
+pub(super) fn late_answer() {
+    let server = Memcached::start();
+    let far = format!("memcached://{}?timeout=1h&breaker=off", server.address());
+    // Values that fit a receive buffer, and others.
+    for len in [10, 100_000] {
+        let store = open(&format!("tiered:memory:?size=1m|{far}|?soft_timeout=10ms&write=around"));
+        let session = &mut *store.session().unwrap();
+        let value = |n: u8| vec![n; len];
+        for n in 0..8 {
+            set(session, &format!("k{n}"), &value(n)).unwrap();
+        }
+        for round in 0..5 {
+            signal(&server, libc::SIGSTOP);
+            let before = errors(&*store);
+            wait_until("a failure", || {
+                // A key that no read finds is filled in nowhere.
+                assert_eq!(get(session, "none"), None);
+                let _ = get(session, &format!("k{round}"));
+                errors(&*store) > before
+            });
+            signal(&server, libc::SIGCONT);
+            for n in 0..8 {
+                let key = format!("k{n}");
+                wait_until("an answer", || match get(session, &key) {
+                    None => false,
+                    Some(found) => {
+                        assert!(found == value(n), "{key} is {:?}…", &found[..1]);
+                        true
+                    }
+                });
+            }
+            assert_eq!(get(session, "none"), None);
+        }
+    }
+}
+
+pub(super) fn refused() {
+    let url = "tiered:memory:?size=1m|memory:?size=1m|?soft_timeout=50ms";
+    let error = ENGINES.open(&StoreUrl::parse(url).unwrap()).unwrap_err();
+    let text = error.to_string();
+    assert!(error.is_usage() && !text.contains('\n'), "{text}");
+    let says = "option `soft_timeout`: the reads of L2 memory: have no such bound";
+    assert!(text.contains(says), "{text}");
+}
+
+pub(super) fn frozen_redis() {
+    let far = open("redis:?timeout=1h");
+    assert_eq!(far.info().ownership, Ownership::Managed);
+    let pid = far.info().server_pids[0].try_into().unwrap();
+    let signal = |signal| {
+        // SAFETY: `kill` has no requirements for memory safety.
+        assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
+    };
+    let address = far.info().addresses[0].clone();
+    let url = format!("redis://{address}?timeout=1h&breaker=off");
+    let store = open(&format!("tiered:memory:?size=1m|{url}|?soft_timeout=50ms"));
+    let session = &mut *store.session().unwrap();
+    set_surely(session, "far", b"value");
+    signal(libc::SIGSTOP);
+    wait_until("a failure", || {
+        assert_eq!(get(session, "absent"), None);
+        errors(&*store) >= 5
+    });
+    signal(libc::SIGCONT);
+    set_surely(session, "other", b"other");
+    wait_until("an answer", || {
+        get(session, "other") == Some(b"other".to_vec()) && get(session, "absent").is_none()
+    });
+}
