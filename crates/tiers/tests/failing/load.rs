@@ -162,7 +162,7 @@ pub(super) fn under_load() {
         let port = server.port.to_string();
         drop(server);
         let killed = probes(both());
-        wait_until("probes of a server that is gone", || probes(both()) >= killed + 2);
+        wait_until("probes of a server that is gone", || probes(both()) >= killed + 3);
         let dead = both();
         // In each second one process begins one probe; one may have begun just before the count.
         let (n_probes, most) = (probes(dead) - probes(before), begun.elapsed().as_secs() + 2);

@@ -2,9 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
-use larder_store::{Ownership, StoreUrl};
+use larder_store::{Error, StoreUrl};
 use larder_testkit::Memcached;
+use larder_tiers::{Cap, Config, LoadOptions, Loaded, Origin, Tiers};
 
 use super::{ENGINES, errors, get, open, set, set_surely, signal, wait_until};
 
@@ -33,7 +35,6 @@ pub(super) fn frozen() {
         session.get_many(&keys, &mut |i, value, _| many.push((i, value.to_vec()))).unwrap();
         assert_eq!(many, [(1, b"value".to_vec())]);
         assert_eq!(get(session, "near"), Some(b"value".to_vec()));
-        // The write began before these reads, unless its thread was slow.
         assert_eq!(store.info().settings["soft_timeout"], "50ms");
         signal(&server, libc::SIGCONT);
     });
@@ -86,27 +87,62 @@ pub(super) fn refused() {
     assert!(text.contains(says), "{text}");
 }
 
-pub(super) fn frozen_redis() {
-    let far = open("redis:?timeout=1h");
-    assert_eq!(far.info().ownership, Ownership::Managed);
-    let pid = far.info().server_pids[0].try_into().unwrap();
-    let signal = |signal| {
-        // SAFETY: `kill` has no requirements for memory safety.
-        assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
+/// Encrypted connections, and those of another client.
+pub(super) fn frozen_others() {
+    for far in ["memcacheds:", "redis:"] {
+        let far = format!("{far}?timeout=1h&breaker=off");
+        let store = open(&format!("tiered:memory:?size=1m|{far}|?soft_timeout=50ms"));
+        let pid = store.info().server_pids[0].try_into().unwrap();
+        let signal = |signal| {
+            // SAFETY: `kill` has no requirements for memory safety.
+            assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
+        };
+        let session = &mut *store.session().unwrap();
+        set_surely(session, "far", b"value");
+        signal(libc::SIGSTOP);
+        wait_until("a failure", || {
+            assert_eq!(get(session, "absent"), None);
+            errors(&*store) >= 5
+        });
+        assert_eq!(get(session, "far"), Some(b"value".to_vec()), "{far}: L1 has it");
+        signal(libc::SIGCONT);
+        set_surely(session, "other", b"other");
+        let before = store.tiers()[1].misses;
+        wait_until("an answer", || {
+            assert_eq!(get(session, "absent"), None);
+            store.tiers()[1].misses > before
+        });
+        store.close().unwrap();
+    }
+}
+
+/// A caller that may load does so, and L1 keeps the value.
+pub(super) fn frozen_loads() {
+    let server = Memcached::start();
+    let near = open("memory:?size=1m");
+    let far = open(&format!("memcached://{}?timeout=1h&breaker=off", server.address()));
+    let soft_timeout = Cap(Some(Duration::from_millis(50)));
+    let config = Config { soft_timeout, ..Config::default() };
+    let store = Tiers::new(vec![near, far], &config).unwrap();
+    let mut session = store.open_session().unwrap();
+    signal(&server, libc::SIGSTOP);
+    let mut value = Vec::new();
+    let mut load = |key: &str| {
+        let options = LoadOptions::default();
+        let answer = session.get_or_load::<Error>(key.as_bytes(), &mut value, &options, |value| {
+            value.extend_from_slice(b"loaded");
+            Ok(Loaded::Value)
+        });
+        assert_eq!(value, b"loaded");
+        answer.unwrap().unwrap().origin
     };
-    let address = far.info().addresses[0].clone();
-    let url = format!("redis://{address}?timeout=1h&breaker=off");
-    let store = open(&format!("tiered:memory:?size=1m|{url}|?soft_timeout=50ms"));
-    let session = &mut *store.session().unwrap();
-    set_surely(session, "far", b"value");
-    signal(libc::SIGSTOP);
+    // The signal may arrive late, so the first loads may have leases.
+    let mut n = 0;
     wait_until("a failure", || {
-        assert_eq!(get(session, "absent"), None);
-        errors(&*store) >= 5
+        n += 1;
+        assert_eq!(load(&format!("k{n}")), Origin::Loader);
+        errors(&store) >= 3
     });
-    signal(libc::SIGCONT);
-    set_surely(session, "other", b"other");
-    wait_until("an answer", || {
-        get(session, "other") == Some(b"other".to_vec()) && get(session, "absent").is_none()
-    });
+    assert_eq!(load(&format!("k{n}")), Origin::Tier(1));
+    signal(&server, libc::SIGCONT);
 }

@@ -1,11 +1,12 @@
 //! Layers around a spied store: the requests that reach it, and the answers of its callers.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
 
 use larder_store::layer::CallKind;
-use larder_store::{Capabilities, Catalog, Put, Result, Stats, StoreInfo};
+use larder_store::{Capabilities, Catalog, Permits, Put, Result, Stats, StoreInfo};
 use larder_tiers::layer::{LAYERS, Timer, breaker, metrics, retry};
 
 use super::spy::Fault;
@@ -111,6 +112,40 @@ fn all_threads_together_send_one_probe_a_second() {
     }
     assert_eq!(counter(&*store, "breaker_probes"), 5);
     assert_eq!(counter(&*store, "breaker_opened"), 1);
+}
+
+/// Permits that another process has taken, as long as it says so.
+#[derive(Debug, Default)]
+struct Taken(AtomicBool, Mutex<Vec<String>>);
+
+impl Permits for Taken {
+    fn may_probe(&self, server: &str, every: Duration) -> bool {
+        self.1.lock().unwrap().push(format!("{server} for {every:?}"));
+        !self.0.load(Ordering::SeqCst)
+    }
+}
+
+#[test]
+fn a_probe_that_another_process_makes_is_put_off() {
+    let (store, timer, spy) = broken("shared");
+    let taken = Arc::new(Taken(AtomicBool::new(true), Mutex::default()));
+    store.share_probes(&(Arc::clone(&taken) as Arc<dyn Permits>));
+    let session = &mut *store.session().unwrap();
+    spy.fail_with(Fault::Passing, 3);
+    (0..3).for_each(|_| drop(read(session)));
+    assert_eq!(spy.asked().len(), 3);
+    timer.advance(SECOND);
+    for _ in 0..4 {
+        assert!((0..10).all(|_| read(session).unwrap_err().is_not_made()));
+        timer.advance(SECOND / 4);
+    }
+    assert_eq!(taken.1.lock().unwrap().join(", "), ["map: for 1s"; 4].join(", "));
+    assert_eq!(spy.asked(), Vec::<String>::new());
+    assert_eq!([counter(&*store, "breaker_probes"), counter(&*store, "breaker_refused")], [0, 40]);
+    taken.0.store(false, Ordering::SeqCst);
+    read(session).unwrap();
+    assert_eq!(spy.asked(), ["get k"]);
+    assert_eq!(counter(&*store, "breaker_probes"), 1);
 }
 
 #[test]

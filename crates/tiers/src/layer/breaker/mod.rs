@@ -106,10 +106,18 @@ pub fn layer_with(
         breaker
     });
     if !is_gated {
-        breakers = vec![make((None, store.info().url))];
+        breakers = vec![make((None, shared_name(&store.info())))];
     }
     let (breakers, settings) = (breakers.into(), *settings);
     Arc::new(Layered(BreakerLayer { store, engine, settings, breakers, is_gated }))
+}
+
+/// The name of a store for other processes: the addresses of its servers, or its URL where it tells none.
+fn shared_name(info: &StoreInfo) -> String {
+    match &info.addresses[..] {
+        [] => info.url.clone(),
+        addresses => format!("{}:{}", info.scheme, addresses.join(",")),
+    }
 }
 
 /// The breaker of a store or of one of its servers, which all sessions share.
@@ -117,7 +125,7 @@ pub fn layer_with(
 struct Breaker {
     /// The name of the server, where the store has several.
     server: Option<String>,
-    /// The name by which processes share probes: the server's, or the URL of the store.
+    /// The name by which processes share probes: the server's, or that of all servers of the store.
     name: String,
     /// The permits of probes, where processes share them.
     permits: OnceLock<Arc<dyn Permits>>,
