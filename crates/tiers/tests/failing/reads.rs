@@ -47,7 +47,7 @@ pub(super) fn late_answer() {
     let far = format!("memcached://{}?timeout=1h&breaker=off", server.address());
     // Values that fit a receive buffer, and others.
     for len in [10, 100_000] {
-        let store = open(&format!("tiered:memory:?size=1m|{far}|?soft_timeout=10ms&write=around"));
+        let store = open(&format!("tiered:memory:?size=1m|{far}|?soft_timeout=10ms&l1_ttl=1ms"));
         let session = &mut *store.session().unwrap();
         let value = |n: u8| vec![n; len];
         for n in 0..8 {
@@ -63,7 +63,8 @@ pub(super) fn late_answer() {
                 errors(&*store) > before
             });
             signal(&server, libc::SIGCONT);
-            for n in 0..8 {
+            // The first of these is another key than that of the late answer.
+            for n in (0..8).map(|n| (n + round + 1) % 8) {
                 let key = format!("k{n}");
                 wait_until("an answer", || match get(session, &key) {
                     None => false,
