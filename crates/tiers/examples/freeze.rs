@@ -79,14 +79,14 @@ fn main() {
             let of_threads = times.iter().flat_map(|times| times[n][kind].iter().copied());
             let mut all: Vec<Duration> = of_threads.collect();
             all.sort_unstable();
-            let at = |share: f64| ms(all[((all.len() - 1) as f64 * share) as usize]);
+            let at = |per_mille: usize| ms(all[(all.len() - 1) * per_mille / 1000]);
             let before = if n > 0 { probes[n - 1] } else { 0 };
             println!(
                 "{name:7} {of:8} {:<8} {:<10} {:<10} {:<10} {}",
                 all.len(),
-                at(0.5),
-                at(0.999),
-                at(1.0),
+                at(500),
+                at(999),
+                at(1000),
                 probes[n] - before
             );
         }

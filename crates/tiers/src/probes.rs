@@ -37,6 +37,8 @@ pub(crate) fn share(stores: &[(String, Arc<dyn Store>)]) {
     let able = near.capabilities();
     if able.reach == Reach::Host && able.tokens && able.add && able.ttl {
         let permits: Arc<dyn Permits> = Arc::new(Probes { near: Arc::clone(near) });
-        below.iter().for_each(|(_, store)| store.share_probes(&permits));
+        for (_, store) in below {
+            store.share_probes(&permits);
+        }
     }
 }

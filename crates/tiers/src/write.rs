@@ -104,8 +104,8 @@ fn overtake_many<'a>(
     Ok(all.into_iter().map(|(_, taken)| taken).collect())
 }
 
-/// After a write that failed, lets a late write wait again that this one has taken back. If the value below is not known,
-/// has the key removed there.
+/// After a write that failed, has the key removed below, where the rules say so. Otherwise a late write that this one has taken
+/// back waits again, unless nobody knows the value below any more.
 fn after(
     late: &LateWrites,
     rules: &Rules,
@@ -114,7 +114,9 @@ fn after(
 ) {
     let Some(error) = error else { return };
     match taken {
-        Some(taken) if error.is_not_made() => late.put_back(key, taken),
+        Some(taken) if error.is_not_made() && !rules.invalidates(error) => {
+            late.put_back(key, taken);
+        }
         Some(_) => late.put_back(key, Write::Invalidate),
         None if rules.invalidates(error) => late.invalidate(key),
         None => {}

@@ -181,17 +181,19 @@ fn a_write_that_is_not_made_leaves_the_late_one_in_the_queue() {
     l2.fail(false);
     wait_until("the removal", || value(&l2, "k").is_none());
 
-    let (store, l1, l2) = stack("refused-behind", "write=behind");
-    let mut session = store.session().unwrap();
-    l2.put("k", b"old", None);
-    l2.fail_with(Fault::Refused, u32::MAX);
-    set(&mut *session, "k", b"new", None);
-    assert!(session.delete(b"k").unwrap_err().is_not_made());
-    assert_eq!(value(&l1, "k"), None);
-    assert_eq!(get(&mut *session, "k"), Some(b"new".to_vec()));
-    l2.fail(false);
-    session.settle().unwrap();
-    assert_eq!(value(&l2, "k"), Some(b"new".to_vec()));
+    for (options, left) in [("", None), ("&on_write_error=keep", Some(b"new".to_vec()))] {
+        let (store, l1, l2) = stack("refused-behind", &format!("write=behind{options}"));
+        let mut session = store.session().unwrap();
+        l2.put("k", b"old", None);
+        l2.fail_with(Fault::Refused, u32::MAX);
+        set(&mut *session, "k", b"new", None);
+        assert!(session.delete(b"k").unwrap_err().is_not_made());
+        assert_eq!(value(&l1, "k"), None);
+        assert_eq!(get(&mut *session, "k"), left);
+        l2.fail(false);
+        session.settle().unwrap();
+        assert_eq!(value(&l2, "k"), left);
+    }
 }
 
 #[test]

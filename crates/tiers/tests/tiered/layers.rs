@@ -53,7 +53,7 @@ fn broken(name: &str) -> (Arc<dyn Store>, Arc<Standing>, Arc<Spy>) {
     let (timer, path) = (Standing::new(), format!("/breaker/{name}"));
     let store = open(&format!("spy:{path}"));
     let settings = breaker::Settings { failures: 3, ..breaker::Settings::default() };
-    let store = breaker::layer_with(store, &settings, Arc::clone(&timer) as Arc<dyn Timer>);
+    let store = breaker::layer_with(store, &settings, &(Arc::clone(&timer) as Arc<dyn Timer>));
     (store, timer, spy(&path))
 }
 
@@ -185,7 +185,7 @@ fn faults_of_the_caller_open_no_breaker() {
     let timer = Standing::new();
     let store = open("spy:/breaker/caller?max=10&max_key=5");
     let settings = breaker::Settings { failures: 1, ..breaker::Settings::default() };
-    let store = breaker::layer_with(store, &settings, timer);
+    let store = breaker::layer_with(store, &settings, &(timer as Arc<dyn Timer>));
     let session = &mut *store.session().unwrap();
     let options = SetOptions::default();
     for _ in 0..10 {

@@ -88,17 +88,18 @@ fn read(text: &str) -> Result<Option<Wrap>, String> {
 
 /// The store with a breaker around it.
 pub fn layer(store: Arc<dyn Store>, settings: &Settings) -> Arc<dyn Store> {
-    layer_with(store, settings, Arc::new(SystemTimer))
+    let timer: Arc<dyn Timer> = Arc::new(SystemTimer);
+    layer_with(store, settings, &timer)
 }
 
 /// The same with another time.
 pub fn layer_with(
     store: Arc<dyn Store>,
     settings: &Settings,
-    timer: Arc<dyn Timer>,
+    timer: &Arc<dyn Timer>,
 ) -> Arc<dyn Store> {
     let engine = store.info().scheme;
-    let make = |names| Arc::new(Breaker::new(engine, names, settings, Arc::clone(&timer)));
+    let make = |names| Arc::new(Breaker::new(engine, names, settings, Arc::clone(timer)));
     let mut breakers = Vec::new();
     let is_gated = store.gate_servers(&mut |server| {
         let breaker = make((Some(server.to_owned()), format!("{engine}:{server}")));
