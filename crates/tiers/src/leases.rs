@@ -10,7 +10,7 @@ use crate::SCHEME;
 use crate::fence::Right;
 use crate::lookup::Found;
 use crate::read::{self, told};
-use crate::rules::ends_early;
+use crate::rules::{Rules, ends_early};
 use crate::session::{Stack, TiersSession};
 use crate::tier::{Life, TierSession};
 use crate::write;
@@ -60,8 +60,11 @@ impl Leases for TiersSession {
 
     /// The upper tiers drop the key: what is stale is read in the lowest tier.
     fn expire(&mut self, key: &[u8], keep: Option<Duration>) -> Result<bool> {
-        let keep = self.time_to_keep(key, keep)?;
-        let expire = |lowest: &mut TierSession| of(lowest)?.expire(key, keep);
+        let rules = self.stack.rules;
+        let expire = |lowest: &mut TierSession| {
+            let keep = time_to_keep(lowest, &rules, key, keep)?;
+            of(lowest)?.expire(key, keep)
+        };
         write::lowest_then_drop(&mut self.stack, key, true, expire).map(|(was_there, _)| was_there)
     }
 
@@ -96,35 +99,37 @@ impl TiersSession {
         let (right, asked) = (Right::of_reader(above, tokens, key), Instant::now());
         let leased = of(lowest)?.get_or_lease_early(key, value, time, early);
         count(lowest, &leased);
-        match (&leased, aside) {
-            (Ok(Leased::Hit(meta)), _) => {
+        match &leased {
+            Ok(Leased::Hit(meta)) => {
                 let life = Life::told(*meta, &lowest.tier, asked);
                 read::fill(above, tokens, right, (key, value, meta.flags, life));
             }
-            (Ok(Leased::Load { stale: None, .. } | Leased::Wait { stale: None }), Some(aside)) => {
-                read::drop_aside(above, tokens, key, &aside);
+            Ok(Leased::Load { stale: None, .. } | Leased::Wait { stale: None })
+                if aside.is_some() =>
+            {
+                read::drop_over(above, tokens, key);
             }
             _ => {}
         }
         leased
     }
+}
 
-    /// The time for which the lowest tier keeps an entry as stale: no longer than its TTL, and the time of grace. An entry that
-    /// is over is removed, because nobody finds it any more.
-    fn time_to_keep(&mut self, key: &[u8], keep: Option<Duration>) -> Result<Option<Duration>> {
-        let rules = self.stack.rules;
-        if rules.grace.is_zero() {
-            return Ok(keep);
-        }
-        write::remove_over(&mut self.stack, key);
-        let facts = lowest(&mut self.stack)?.session.look(key)?;
-        Ok(match facts.map(|facts| rules.ttl_of(facts.meta.ttl)) {
-            Some(Remaining::For(left)) => {
-                rules.kept(Some(keep.map_or(left, |keep| keep.min(left))))
-            }
-            _ => rules.kept(keep),
-        })
+/// The time for which the lowest tier keeps an entry as stale: no longer than its TTL, and the time of grace.
+fn time_to_keep(
+    lowest: &mut TierSession,
+    rules: &Rules,
+    key: &[u8],
+    keep: Option<Duration>,
+) -> Result<Option<Duration>> {
+    if rules.grace.is_zero() {
+        return Ok(keep);
     }
+    let facts = lowest.session.look(key)?;
+    Ok(match facts.map(|facts| rules.ttl_of(facts.meta.ttl)) {
+        Some(Remaining::For(left)) => rules.kept(Some(keep.map_or(left, |keep| keep.min(left)))),
+        _ => rules.kept(keep),
+    })
 }
 
 fn lowest(stack: &mut Stack) -> Result<&mut TierSession> {

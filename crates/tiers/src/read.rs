@@ -114,8 +114,8 @@ pub(crate) fn look(
             }
             Ok(None) => {
                 asked.counters.misses.add(1);
-                if is_lowest && let Some(aside) = seen.aside.take() {
-                    drop_aside(above, tokens, key, &aside);
+                if is_lowest && seen.aside.take().is_some() {
+                    drop_over(above, tokens, key);
                 }
             }
             Err(error) => {
@@ -133,11 +133,11 @@ pub(crate) fn look(
     Ok(seen)
 }
 
-/// Removes an entry above that is over, because the lowest tier has the key no more: it may have been deleted there. The entry
-/// must not be an answer when that tier fails.
-pub(crate) fn drop_aside(above: &mut [TierSession], tokens: &Tokens, key: &[u8], aside: &Found) {
+/// Removes a key above whose entries there are over, because the lowest tier has it no more: it may have been deleted there.
+/// Such an entry must not be an answer when that tier fails.
+pub(crate) fn drop_over(above: &mut [TierSession], tokens: &Tokens, key: &[u8]) {
     let mut right = Right::of_reader(above, tokens, key);
-    if let Some(tier) = above.get_mut(aside.tier - 1) {
+    for tier in above.iter_mut().rev() {
         right.drop_key(tier, tokens, key);
     }
 }
@@ -276,7 +276,7 @@ pub(crate) fn look_many(
             let meta = told(entry.meta, true, rules, capabilities);
             hit(i, &value, Found { meta, ..entry }, false);
         } else {
-            drop_aside(&mut tiers[..n_above], tokens, keys[i], &entry);
+            drop_over(&mut tiers[..n_above], tokens, keys[i]);
         }
     }
     Ok(failed)

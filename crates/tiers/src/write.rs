@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use larder_store::{
-    Capabilities, Counted, DeleteDone, Delta, Error, Facts, Initial, Meta, Put, Result, SetDone,
-    SetMode, SetOptions, SetOutcome,
+    Capabilities, Counted, DeleteDone, Delta, Error, Facts, Initial, Leased, Leases, Meta, Put,
+    Result, SetDone, SetMode, SetOptions, SetOutcome,
 };
 
 use crate::SCHEME;
 use crate::config::WriteOrder;
 use crate::fence::Right;
-use crate::late::{LateWrites, Write};
+use crate::late::{Held, LateWrites, Write};
 use crate::read::told;
 use crate::rules::{Rules, ends_early};
 use crate::session::Stack;
@@ -30,9 +30,6 @@ pub(crate) fn set(
     value: &[u8],
     options: &SetOptions,
 ) -> Result<SetOutcome> {
-    if options.mode != SetMode::Set {
-        remove_over(stack, key);
-    }
     let put = Put { key, value, options: stack.rules.kept_options(options) };
     if stack.rules.write == WriteOrder::Behind && options.mode == SetMode::Set && fits(stack, &put)
     {
@@ -65,75 +62,63 @@ fn set_behind(stack: &mut Stack, put: &Put<'_>) -> Result<SetOutcome> {
     Ok(SetOutcome::Stored(None))
 }
 
-/// Lets no late write of a key come after this operation, which is carried out at once. If the operation depends on the
-/// entry, the late write comes before it. Returns a late write that was taken back, for [`after`].
-fn overtake(stack: &mut Stack, key: &[u8], depends: bool) -> Result<Option<Write>> {
+/// Lets no late write of a key come after this operation, which is carried out at once.
+///
+/// If the operation depends on the entry, the late write comes before it, and an entry that is over is removed. Otherwise the
+/// late write is held back, for [`finish`].
+fn overtake(stack: &mut Stack, key: &[u8], depends: bool) -> Result<Option<Held>> {
     if !depends {
-        return stack.late.take(key);
+        return stack.late.hold(key);
     }
     stack.late.settle(key)?;
-    if stack.late.take_removal(key)? {
-        let removed = apart(stack).0.session.delete(key);
-        if let Err(error) = removed {
-            stack.late.put_back(key, Write::Invalidate);
-            return Err(error);
-        }
+    if let Some(removal) = stack.late.hold_removal(key)? {
+        apart(stack).0.session.delete(key)?;
+        removal.remove();
     }
+    remove_over(stack, key);
     Ok(None)
 }
 
-/// As [`overtake`] for many keys. If it fails, all late writes that were taken back wait again.
-fn overtake_many<'a>(
-    stack: &mut Stack,
-    keys: impl Iterator<Item = (&'a [u8], bool)>,
-) -> Result<Vec<Option<Write>>> {
-    let mut all = Vec::new();
-    for (key, depends) in keys {
-        match overtake(stack, key, depends) {
-            Ok(taken) => all.push((key, taken)),
-            Err(error) => {
-                for (key, taken) in all {
-                    if let Some(taken) = taken {
-                        stack.late.put_back(key, taken);
-                    }
-                }
-                return Err(error);
-            }
-        }
-    }
-    Ok(all.into_iter().map(|(_, taken)| taken).collect())
-}
-
-/// After a write that failed, has the key removed below, where the rules say so. Otherwise a late write that this one has taken
-/// back waits again, unless nobody knows the value below any more.
-fn after(
-    late: &LateWrites,
-    rules: &Rules,
+/// Ends the time for which a late write was held back, as the rules say after this result. Has the key removed below after a
+/// failure, if they say so.
+fn finish(
+    (late, rules): (&LateWrites, &Rules),
     key: &[u8],
-    (taken, error): (Option<Write>, Option<&Error>),
+    held: Option<Held>,
+    error: Option<&Error>,
 ) {
-    let Some(error) = error else { return };
-    match taken {
-        Some(taken) if error.is_not_made() && !rules.invalidates(error) => {
-            late.put_back(key, taken);
-        }
-        Some(_) => late.put_back(key, Write::Invalidate),
-        None if rules.invalidates(error) => late.invalidate(key),
-        None => {}
+    match (held, error) {
+        (Some(held), None) => held.remove(),
+        // The lowest tier still has to get it.
+        (Some(held), Some(error)) if error.is_not_made() && !rules.invalidates(error) => drop(held),
+        // Nobody knows the value below any more.
+        (Some(held), Some(_)) => held.invalidate(),
+        (None, Some(error)) if rules.invalidates(error) => late.invalidate(key),
+        (None, _) => {}
     }
 }
 
 /// Removes an entry of the lowest tier that is over, before an operation that depends on whether the key is there. The
-/// entry is kept for its loaders only.
+/// entry is kept for its loaders only. A value that comes meanwhile stays.
 ///
 /// If that fails, so does the operation that follows.
-pub(crate) fn remove_over(stack: &mut Stack, key: &[u8]) {
+fn remove_over(stack: &mut Stack, key: &[u8]) {
     let Some(facts) = find_over(stack, key) else { return };
-    let (lowest, ..) = apart(stack);
-    let _ = match facts.meta.version {
-        Some(version) => lowest.session.delete_if(key, version).map(drop),
-        None => lowest.session.delete(key).map(drop),
+    let grace = stack.rules.grace;
+    let session = &mut *apart(stack).0.session;
+    let _ = match (facts.meta.version, session.leases()) {
+        (Some(version), _) => session.delete_if(key, version).map(drop),
+        (None, Some(leases)) => remove_by_lease(leases, key, grace),
+        (None, None) => session.delete(key).map(drop),
     };
+}
+
+/// Removes an entry that is over from a tier without versions: the lease ends where another value comes.
+fn remove_by_lease(leases: &mut dyn Leases, key: &[u8], grace: Duration) -> Result<()> {
+    let leased = leases.get_or_lease_early(key, &mut Vec::new(), Duration::from_secs(1), grace)?;
+    let Leased::Load { token, .. } = leased else { return Ok(()) };
+    let gone = SetOptions { ttl: Some(Duration::ZERO), ..SetOptions::default() };
+    leases.fill(key, b"", &gone, &token).map(drop)
 }
 
 /// The entry of the lowest tier, if it is over.
@@ -153,8 +138,8 @@ fn store(
     operation: impl FnOnce(&mut TierSession) -> Result<SetOutcome>,
 ) -> Result<SetOutcome> {
     check(&stack.capabilities, &put.options)?;
-    let taken = overtake(stack, put.key, put.options.mode != SetMode::Set)?;
-    store_over(stack, put, taken, operation)
+    let held = overtake(stack, put.key, put.options.mode != SetMode::Set)?;
+    store_over(stack, put, held, operation)
 }
 
 /// Stores a value by a fill of the lowest tier, and then above. A late set comes before it, and a late removal after it: the
@@ -169,11 +154,11 @@ pub(crate) fn fill(
     store_over(stack, put, None, operation)
 }
 
-/// Stores a value in place of a late write that was taken back, if there was one.
+/// Stores a value in place of a late write that is held back, if there is one.
 fn store_over(
     stack: &mut Stack,
     put: &Put<'_>,
-    taken: Option<Write>,
+    held: Option<Held>,
     operation: impl FnOnce(&mut TierSession) -> Result<SetOutcome>,
 ) -> Result<SetOutcome> {
     let order = stack.rules.write;
@@ -182,7 +167,7 @@ fn store_over(
     // The life begins before the write to the lowest tier, so that the time of that write counts.
     let life = Life::begin(put.options.ttl);
     let outcome = operation(lowest);
-    after(&stack.late, &stack.rules, put.key, (taken, outcome.as_ref().err()));
+    finish((&stack.late, &stack.rules), put.key, held, outcome.as_ref().err());
     let (_, above, tokens) = apart(stack);
     follow(above, (tokens, right), (put, life, order), outcome)
 }
@@ -213,7 +198,7 @@ pub(crate) fn store_under(
     let life = Life::begin(put.options.ttl);
     let outcome = lowest.session.set(put.key, put.value, &put.options);
     drop(held);
-    after(&stack.late, &stack.rules, put.key, (None, outcome.as_ref().err()));
+    finish((&stack.late, &stack.rules), put.key, None, outcome.as_ref().err());
     let (_, above, tokens) = apart(stack);
     follow(above, (tokens, right), (put, life, order), outcome)
 }
@@ -255,12 +240,9 @@ pub(crate) fn set_many(
     let mut refused: Vec<_> = refused.collect();
     let kept: Vec<_> = (0..entries.len()).filter(|i| refused[*i].is_none()).collect();
     let mut batch: Vec<_> = kept.iter().map(|i| entries[*i]).collect();
-    let taken =
-        overtake_many(stack, batch.iter().map(|put| (put.key, put.options.mode != SetMode::Set)))?;
+    let mut held = Vec::with_capacity(batch.len());
     for put in &mut batch {
-        if put.options.mode != SetMode::Set {
-            remove_over(stack, put.key);
-        }
+        held.push(overtake(stack, put.key, put.options.mode != SetMode::Set)?);
         put.options = stack.rules.kept_options(&put.options);
     }
     let (rules, late) = (stack.rules, Arc::clone(&stack.late));
@@ -272,12 +254,12 @@ pub(crate) fn set_many(
     // A batch that ends early may tell of later entries and not of earlier ones.
     let mut outcomes: Vec<_> = batch.iter().map(|_| None).collect();
     let result = lowest.session.set_many(&batch, &mut |i, outcome| outcomes[i] = Some(outcome));
-    let mut written = batch.iter().zip(rights.into_iter().zip(taken)).zip(lives).zip(outcomes);
+    let mut written = batch.iter().zip(rights.into_iter().zip(held)).zip(lives).zip(outcomes);
     for (i, refusal) in refused.iter_mut().enumerate() {
         if let Some(error) = refusal.take() {
             done(i, Err(error));
-        } else if let Some((((put, (right, taken)), life), outcome)) = written.next() {
-            after(&late, &rules, put.key, (taken, failure(outcome.as_ref(), &result)));
+        } else if let Some((((put, (right, held)), life), outcome)) = written.next() {
+            finish((&late, &rules), put.key, held, failure(outcome.as_ref(), &result));
             match outcome {
                 Some(outcome) => {
                     done(i, follow(above, (tokens, right), (put, life, order), outcome));
@@ -301,19 +283,20 @@ pub(crate) fn delete_many(
     keys: &[&[u8]],
     done: &mut DeleteDone<'_>,
 ) -> Result<()> {
-    let taken = overtake_many(stack, keys.iter().map(|key| (*key, false)))?;
+    let held: Result<Vec<_>> = keys.iter().map(|key| overtake(stack, key, false)).collect();
+    let held = held?;
     let over = find_many_over(stack, keys);
     let (rules, late) = (stack.rules, Arc::clone(&stack.late));
-    let has_grace = !rules.grace.is_zero();
     let (lowest, above, tokens) = apart(stack);
     let rights: Vec<_> = keys.iter().map(|key| Right::of_writer(above, tokens, key)).collect();
     let mut outcomes: Vec<_> = keys.iter().map(|_| None).collect();
     let result = lowest.session.delete_many(keys, &mut |i, outcome| outcomes[i] = Some(outcome));
-    let held = rights.into_iter().zip(taken);
-    for (i, ((key, (right, taken)), outcome)) in keys.iter().zip(held).zip(outcomes).enumerate() {
-        after(&late, &rules, key, (taken, failure(outcome.as_ref(), &result)));
-        let was_above = drop_above(above, (tokens, right), key);
-        let was_there = |was_below| was_below && !over.contains(&i) || was_above && !has_grace;
+    let rights = rights.into_iter().zip(held);
+    for (i, ((key, (right, held)), outcome)) in keys.iter().zip(rights).zip(outcomes).enumerate() {
+        let was_late = held.as_ref().is_some_and(|held| held.is_fresh(rules.grace));
+        finish((&late, &rules), key, held, failure(outcome.as_ref(), &result));
+        let was_above = drop_above(above, (tokens, right), key) && rules.grace.is_zero();
+        let was_there = |was_below| was_below && !over.contains(&i) || was_above || was_late;
         if let Some(outcome) = outcome {
             done(i, outcome.map(was_there));
         }
@@ -341,25 +324,21 @@ pub(crate) fn get_and_touch(
     (key, ttl): (&[u8], Option<Duration>),
     value: &mut Vec<u8>,
 ) -> Result<Option<Meta>> {
-    remove_over(stack, key);
     let ttl = stack.rules.kept(ttl);
     let (found, _) =
         lowest_then_drop(stack, key, true, |lowest| lowest.session.get_and_touch(key, ttl, value))?;
     Ok(found.map(|meta| told(meta, false, &stack.rules, &stack.capabilities)))
 }
 
-/// Removes a key everywhere; `true` if it was anywhere. With a time of grace, an upper tier may hold an entry that is over,
-/// and only the lowest tells whether the key was there.
+/// Removes a key everywhere; `true` if it was anywhere.
 pub(crate) fn delete(stack: &mut Stack, key: &[u8]) -> Result<bool> {
     let is_over = find_over(stack, key).is_some();
-    let has_grace = !stack.rules.grace.is_zero();
     lowest_then_drop(stack, key, false, |lowest| lowest.session.delete(key))
-        .map(|(was_below, was_above)| was_below && !is_over || was_above && !has_grace)
+        .map(|(was_below, was_elsewhere)| was_below && !is_over || was_elsewhere)
 }
 
 /// Gives a key a new TTL. The upper tiers drop the key: a value there may be old, and would be kept for longer.
 pub(crate) fn touch(stack: &mut Stack, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
-    remove_over(stack, key);
     let ttl = stack.rules.kept(ttl);
     lowest_then_drop(stack, key, true, |lowest| lowest.session.touch(key, ttl))
         .map(|(found, _)| found)
@@ -374,7 +353,6 @@ pub(crate) fn incr(
 ) -> Result<Option<Counted>> {
     let ttl = absent.and_then(|absent| absent.ttl);
     check(&stack.capabilities, &SetOptions { ttl, ..SetOptions::default() })?;
-    remove_over(stack, key);
     let absent = absent.map(|absent| Initial { ttl: stack.rules.kept(absent.ttl), ..absent });
     let (counted, _) =
         lowest_then_drop(stack, key, true, |lowest| lowest.session.incr(key, delta, absent))?;
@@ -388,9 +366,15 @@ pub(crate) fn clear(stack: &mut Stack) -> Result<()> {
         let operation = "clear of a stack with a tier that has no clear";
         return Err(Error::Unsupported { engine: SCHEME, operation });
     }
-    stack.late.forget_all()?;
-    let (lowest, above, tokens) = apart(stack);
-    let mut result = lowest.session.clear();
+    let taken = stack.late.take_all()?;
+    let mut result = apart(stack).0.session.clear();
+    if let Err(error) = &result {
+        for (key, write) in taken {
+            let may_be_gone = !error.is_not_made();
+            stack.late.put_back(&key, if may_be_gone { Write::Remove } else { write });
+        }
+    }
+    let (_, above, tokens) = apart(stack);
     for tier in above.iter_mut().rev() {
         tokens.invalidate_all();
         result = result.and(tier.clear());
@@ -399,7 +383,7 @@ pub(crate) fn clear(stack: &mut Stack) -> Result<()> {
 }
 
 /// Refuses options that not every tier can keep.
-fn check(capabilities: &Capabilities, options: &SetOptions) -> Result<()> {
+pub(crate) fn check(capabilities: &Capabilities, options: &SetOptions) -> Result<()> {
     let operation = match options {
         SetOptions { mode: SetMode::Cas(_), .. } => "cas",
         SetOptions { ttl: Some(_), .. } if !capabilities.ttl => "ttl",
@@ -410,21 +394,24 @@ fn check(capabilities: &Capabilities, options: &SetOptions) -> Result<()> {
 }
 
 /// Runs an operation on the lowest tier and drops the key in the tiers above, whatever the result: after an error too,
-/// the state below is unknown.
+/// the state below is unknown. Tells whether the key was in one of these, or in the queue of late writes. With a time of grace,
+/// an upper tier may have an entry that is over, so only the others tell.
 pub(crate) fn lowest_then_drop<T>(
     stack: &mut Stack,
     key: &[u8],
     depends: bool,
     operation: impl FnOnce(&mut TierSession) -> Result<T>,
 ) -> Result<(T, bool)> {
-    let taken = overtake(stack, key, depends)?;
+    let held = overtake(stack, key, depends)?;
+    let grace = stack.rules.grace;
+    let was_late = held.as_ref().is_some_and(|held| held.is_fresh(grace));
     let (lowest, above, tokens) = apart(stack);
     let right = Right::of_writer(above, tokens, key);
     let result = operation(lowest);
-    after(&stack.late, &stack.rules, key, (taken, result.as_ref().err()));
+    finish((&stack.late, &stack.rules), key, held, result.as_ref().err());
     let (_, above, tokens) = apart(stack);
-    let was_above = drop_above(above, (tokens, right), key);
-    Ok((result?, was_above))
+    let was_above = drop_above(above, (tokens, right), key) && grace.is_zero();
+    Ok((result?, was_late || was_above))
 }
 
 /// The lowest tier, those above it, and the tokens.

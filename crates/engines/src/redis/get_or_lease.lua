@@ -23,6 +23,6 @@ if time <= found.over then return {2, found.value, left()} end
 -- A number that Lua turns into text itself may get an exponent.
 local over = string.format('%.0f', time + ARGV[2])
 redis.call('HSET', KEYS[1], 'larder', '1', 'l', ARGV[1], 'u', over)
--- A stale entry outlasts its lease.
+-- The lease of a stale entry ends with the entry, if not before.
 if not found.value then redis.call('PEXPIREAT', KEYS[1], over) end
 return {1, found.value, left()}

@@ -24,13 +24,13 @@ impl Part {
         self.request.clear();
     }
 
-    /// Packs a command for the keys of each slot, one behind the other; one for each key where the rest of its TTL is told.
+    /// Packs the commands, one behind the other.
     fn pack(&mut self, keys: &[&[u8]], tells_ttl: bool) {
         self.places.sort_unstable();
-        for group in self.places.chunk_by(|a, b| a.0 == b.0 && !tells_ttl) {
-            if let ([(_, i)], true) = (group, tells_ttl) {
+        for group in groups(&self.places, tells_ttl) {
+            if tells_ttl {
                 let hash = scripts::READ.hash().as_bytes();
-                self.request.add(&[b"EVALSHA", hash, b"1", keys[*i], b"1"]);
+                self.request.add(&[b"EVALSHA", hash, b"1", keys[group[0].1], b"1"]);
                 continue;
             }
             self.request.begin(1 + group.len());
@@ -96,7 +96,7 @@ impl RedisSession {
         let tells_ttl = self.shared.tells_ttl();
         for (node, part) in asked_parts(&mut self.parts) {
             let connection = &mut self.connections[node];
-            for group in part.places.chunk_by(|a, b| a.0 == b.0 && !tells_ttl) {
+            for group in groups(&part.places, tells_ttl) {
                 let answer = connection.receive().inspect_err(|_| {
                     self.doubt = Some(Doubt::lost(node));
                 })?;
@@ -105,8 +105,8 @@ impl RedisSession {
                         let read = whole(answer, &self.shared).map_err(|other| {
                             refusal::unexpected(connection.node(), "EVALSHA", &other)
                         })?;
-                        if let ([(_, i)], Some((value, meta))) = (group, read) {
-                            hit(*i, &value, meta);
+                        if let Some((value, meta)) = read {
+                            hit(group[0].1, &value, meta);
                         }
                         continue;
                     }
@@ -136,6 +136,11 @@ impl RedisSession {
         }
         first_error.map_or(Ok(()), Err)
     }
+}
+
+/// The keys that share a command: those of one slot, or each alone where the rest of its TTL is told.
+fn groups(places: &[(u16, usize)], tells_ttl: bool) -> impl Iterator<Item = &[(u16, usize)]> {
+    places.chunk_by(move |a, b| a.0 == b.0 && !tells_ttl)
 }
 
 /// The parts of a batch that have keys, with the places of their nodes.

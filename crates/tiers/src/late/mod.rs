@@ -3,7 +3,9 @@
 //! With `write=behind` these are sets. In every stack they are removals of keys whose last write failed, because nobody
 //! knows whether it took effect. What waits is lost when the process is killed.
 
+mod held;
 mod pending;
+mod state;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -11,8 +13,10 @@ use std::time::{Duration, Instant};
 
 use larder_store::{Counter, Error, Meta, Put, Remaining, Result, SetMode, SetOptions};
 
-pub(crate) use self::pending::Write;
-use self::pending::{Done, Late, Pending};
+pub(crate) use self::held::Held;
+use self::pending::{Done, Pending};
+use self::state::Late;
+pub(crate) use self::state::Write;
 use crate::SCHEME;
 use crate::fence::Right;
 use crate::rules::{in_time, is_unanswered};
@@ -84,26 +88,27 @@ impl LateWrites {
         !self.is_empty() && self.pending.look(key, |_| ()).is_some()
     }
 
-    /// Takes a late write back, before one that is carried out at once.
-    pub(crate) fn take(&self, key: &[u8]) -> Result<Option<Write>> {
-        if self.is_empty() { Ok(None) } else { self.pending.take(key, |_| true) }
+    /// Holds a late write back, before one that is carried out at once.
+    pub(crate) fn hold(&self, key: &[u8]) -> Result<Option<Held>> {
+        if self.is_empty() { Ok(None) } else { self.pending.hold(key, |_| true) }
     }
 
-    /// Takes the removal of a key back, for a caller that carries it out itself. `true` where there is one.
-    pub(crate) fn take_removal(&self, key: &[u8]) -> Result<bool> {
+    /// Holds the removal of a key back, for a caller that carries it out itself.
+    pub(crate) fn hold_removal(&self, key: &[u8]) -> Result<Option<Held>> {
         if self.is_empty() {
-            return Ok(false);
+            return Ok(None);
         }
-        self.pending.take(key, |write| *write == Write::Invalidate).map(|taken| taken.is_some())
+        self.pending.hold(key, |write| *write == Write::Remove)
+    }
+
+    /// Takes all late writes back, before a removal of everything.
+    pub(crate) fn take_all(&self) -> Result<Vec<(Box<[u8]>, Write)>> {
+        if self.is_empty() { Ok(Vec::new()) } else { self.pending.take_all() }
     }
 
     /// Lets a write wait again that was taken, unless a newer one waits.
     pub(crate) fn put_back(&self, key: &[u8], taken: Write) {
         self.pending.put_back(key, taken);
-    }
-
-    pub(crate) fn forget_all(&self) -> Result<()> {
-        self.pending.forget_all()
     }
 
     /// Waits until the lowest tier has the late set of a key, before an operation that depends on it.
@@ -156,7 +161,7 @@ fn work(pending: &Pending, tiers: &[Arc<Tier>], tokens: &Tokens) {
             Err(_) => vec![Done::Again; batch.len()],
         };
         pending.done(&batch, &results);
-        if !results.contains(&Done::Again) {
+        if results.iter().any(|result| *result != Done::Again) {
             pause = shortest;
         } else if !pending.rest(pause) {
             pause = longest.min(2 * pause);
@@ -196,7 +201,7 @@ fn write(
                 puts.push(Put { key: &late.key, value, options });
                 put_places.push(i);
             }
-            Write::Invalidate => {
+            Write::Remove => {
                 keys.push(&late.key);
                 key_places.push(i);
             }
@@ -223,6 +228,8 @@ fn write(
 fn done(outcome: Result<()>) -> Done {
     match outcome {
         Ok(()) => Done::Written,
+        // A store without room for this value may have room for others.
+        Err(Error::Full { .. }) => Done::Lost,
         Err(error) if is_unanswered(&error) => Done::Again,
         Err(_) => Done::Lost,
     }

@@ -1,38 +1,17 @@
-//! The writes that wait for the lowest tier: the newest of each key, oldest keys first.
+//! The queue of the writes that wait for the lowest tier, and those who wait for it.
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use larder_store::{Error, Result};
 
+use super::held::Held;
+use super::state::{Entry, Late, State, Write, size};
 use crate::SCHEME;
 
-/// The most keys that are written at once, and the most bytes of their values.
-const BATCH: (usize, usize) = (256, 1 << 20);
-/// Bytes that a waiting write takes beside its key and its value, about.
-const OVERHEAD: usize = 128;
 /// The longest time for which a caller waits for the queue: for room in it, or until a key's write has left it.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// A write that waits.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Write {
-    /// This value, until a moment or for ever.
-    Set { value: Box<[u8]>, flags: u32, end: Option<Instant> },
-    /// The removal of a key whose last write may have failed or not.
-    Invalidate,
-}
-
-/// A waiting write of one key.
-#[derive(Debug, Clone)]
-pub(crate) struct Late {
-    pub(crate) key: Box<[u8]>,
-    pub(crate) write: Write,
-    /// Tells it from other writes of its key.
-    number: u64,
-}
 
 /// The writes that wait, and those who wait for them.
 #[derive(Debug)]
@@ -45,20 +24,6 @@ pub(crate) struct Pending {
     room: usize,
     /// The number of writes, which every operation of the stack looks at.
     n: AtomicUsize,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    writes: HashMap<Box<[u8]>, (Write, u64)>,
-    /// The order of the keys. A key that has left may still be here.
-    order: VecDeque<Box<[u8]>>,
-    bytes: usize,
-    numbers: u64,
-    /// The keys that are being written now.
-    flying: Vec<Box<[u8]>>,
-    ends: bool,
-    /// Writes that were given up.
-    lost: u64,
 }
 
 impl Pending {
@@ -94,14 +59,16 @@ impl Pending {
     /// Puts a removal, unless a value waits. Where there is no room, it is lost: the value below ends with its TTL.
     pub(crate) fn invalidate(&self, key: &[u8]) {
         let mut state = self.lock();
-        if matches!(state.writes.get(key), Some((Write::Set { .. }, _))) {
+        // The write in whose place another caller's comes does not count.
+        let waits = |entry: &Entry| matches!(entry.write, Write::Set { .. }) && !entry.is_held;
+        if state.writes.get(key).is_some_and(waits) {
             return;
         }
-        if state.bytes.saturating_add(size(key, &Write::Invalidate)) > self.room {
+        if state.bytes.saturating_add(size(key, &Write::Remove)) > self.room {
             state.lost += 1;
             return;
         }
-        self.add(state, key, Write::Invalidate);
+        self.add(state, key, Write::Remove);
     }
 
     /// Puts a write back that was taken, unless a newer one waits. Its room may have been given away meanwhile.
@@ -120,34 +87,67 @@ impl Pending {
 
     /// Looks at the write of a key that waits or is being written.
     pub(crate) fn look<T>(&self, key: &[u8], with: impl FnOnce(&Write) -> T) -> Option<T> {
-        self.lock().writes.get(key).map(|(write, _)| with(write))
+        self.lock().writes.get(key).map(|entry| with(&entry.write))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.n.load(Ordering::Acquire) == 0
     }
 
-    /// Takes the write of a key out of the queue, if `is_wanted` says so. First it waits for the end of one that is being
-    /// carried out.
+    /// Holds the write of a key back, if `is_wanted` says so. First it waits for the end of one that is being carried out, or
+    /// that another caller holds.
     ///
     /// # Errors
     ///
     /// [`Error::Busy`] where that does not end in time.
-    pub(crate) fn take(
-        &self,
+    pub(crate) fn hold(
+        self: &Arc<Self>,
         key: &[u8],
         is_wanted: impl Fn(&Write) -> bool,
-    ) -> Result<Option<Write>> {
-        let mut taken = None;
+    ) -> Result<Option<Held>> {
+        let mut held = None;
         self.wait_until(|state| {
-            let is_wanted = state.writes.get(key).is_some_and(|(write, _)| is_wanted(write));
-            if is_wanted && state.flying.iter().any(|flying| **flying == *key) {
+            let is_flying = state.is_flying(key);
+            let Some(entry) = state.writes.get_mut(key).filter(|entry| is_wanted(&entry.write))
+            else {
+                return true;
+            };
+            if is_flying || entry.is_held {
                 return false;
             }
-            taken = if is_wanted { state.remove(key) } else { None };
+            entry.is_held = true;
+            let (is_set, end) = match entry.write {
+                Write::Set { end, .. } => (true, end),
+                Write::Remove => (false, None),
+            };
+            let (pending, number) = (Arc::clone(self), entry.number);
+            held = Some(Held { pending, key: key.into(), number, is_set, end });
             true
         })?;
-        Ok(taken)
+        Ok(held)
+    }
+
+    /// Removes a write that is held, or puts another in its place. A newer one stays.
+    pub(super) fn replace_held(&self, held: &Held, with: Option<Write>) {
+        let mut state = self.lock();
+        if state.writes.get(&held.key).is_some_and(|entry| entry.number == held.number) {
+            match with {
+                Some(write) => state.put(&held.key, write),
+                None => state.remove(&held.key),
+            }
+            self.changed(&state);
+        }
+    }
+
+    /// Lets a write wait again that was held.
+    pub(super) fn let_go(&self, key: &[u8], number: u64) {
+        let mut state = self.lock();
+        let entry = state.writes.get_mut(key).filter(|entry| entry.number == number);
+        if let Some(entry) = entry.filter(|entry| entry.is_held) {
+            entry.is_held = false;
+            state.queue(key);
+            self.changed(&state);
+        }
     }
 
     /// Waits until the late set of a key has left, which is the next. A removal is not waited for.
@@ -156,10 +156,12 @@ impl Pending {
     ///
     /// [`Error::Busy`] where it does not leave in time.
     pub(crate) fn settle(&self, key: &[u8]) -> Result<()> {
+        let waits = |state: &State| {
+            state.writes.get(key).is_some_and(|entry| matches!(entry.write, Write::Set { .. }))
+        };
         let mut state = self.lock();
-        let waits = |state: &State| matches!(state.writes.get(key), Some((Write::Set { .. }, _)));
         if waits(&state) {
-            state.order.push_front(key.into());
+            state.hurry(key);
             self.came.notify_one();
         }
         drop(state);
@@ -175,18 +177,24 @@ impl Pending {
         self.wait_until(|state| state.writes.is_empty())
     }
 
-    /// Takes all writes back that wait, and waits for the end of those that are being written.
+    /// Takes all writes out of the queue, once none is being carried out and none is held.
     ///
     /// # Errors
     ///
-    /// As [`Self::take`].
-    pub(crate) fn forget_all(&self) -> Result<()> {
-        self.wait_until(|state| {
-            let State { writes, flying, .. } = state;
-            writes.retain(|key, _| flying.contains(key));
-            state.bytes = state.writes.iter().map(|(key, (write, _))| size(key, write)).sum();
-            state.flying.is_empty()
-        })
+    /// As [`Self::hold`]. Nothing is taken then.
+    pub(crate) fn take_all(&self) -> Result<Vec<(Box<[u8]>, Write)>> {
+        self.lock().pauses += 1;
+        let mut taken = Vec::new();
+        let waited = self.wait_until(|state| {
+            let is_busy = !state.flying.is_empty() || state.writes.values().any(|e| e.is_held);
+            if !is_busy {
+                taken = state.drain();
+            }
+            !is_busy
+        });
+        self.lock().pauses -= 1;
+        self.came.notify_one();
+        waited.map(|()| taken)
     }
 
     /// The next writes, once there are any; `None` at the end.
@@ -197,7 +205,7 @@ impl Pending {
             if !batch.is_empty() {
                 return Some(batch);
             }
-            if state.ends {
+            if state.ends && state.pauses == 0 {
                 return None;
             }
             state = self.came.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -208,42 +216,41 @@ impl Pending {
     pub(crate) fn done(&self, batch: &[Late], results: &[Done]) {
         let mut state = self.lock();
         state.flying.clear();
-        for (late, done) in batch.iter().zip(results) {
-            let is_newest = state.writes.get(&late.key).is_some_and(|(_, n)| *n == late.number);
+        for (Late { key, write, number }, done) in batch.iter().zip(results) {
+            let is_newest = state.writes.get(key).is_some_and(|entry| entry.number == *number);
             match done {
-                Done::Again | Done::Lost | Done::Written if !is_newest => {
-                    // A newer write of the key waits, if any.
-                    if state.writes.contains_key(&late.key) {
-                        state.order.push_back(late.key.clone());
+                // A newer write of the key waits, if any.
+                _ if !is_newest => {
+                    if state.writes.contains_key(key) {
+                        state.queue(key);
                     }
                 }
-                Done::Again => state.order.push_back(late.key.clone()),
-                Done::Written => drop(state.remove(&late.key)),
+                Done::Again => state.queue(key),
+                Done::Written => state.remove(key),
                 Done::Lost => {
                     state.lost += 1;
-                    state.remove(&late.key);
+                    state.remove(key);
+                    // The lowest tier has an older value, perhaps.
+                    if *write != Write::Remove {
+                        state.put(key, Write::Remove);
+                    }
                 }
             }
         }
-        self.count(&state);
-        self.left.notify_all();
+        self.changed(&state);
     }
 
     /// Gives up what still waits, and counts it as lost.
     pub(crate) fn give_up(&self) {
         let mut state = self.lock();
-        let State { writes, lost, .. } = &mut *state;
-        *lost += writes.len() as u64;
-        writes.clear();
-        state.bytes = 0;
-        self.count(&state);
-        self.left.notify_all();
+        state.lost += state.drain().len() as u64;
+        self.changed(&state);
     }
 
     /// Whether a write is still the newest of its key.
     pub(crate) fn is_newest(&self, late: &Late) -> bool {
         let state = self.lock();
-        state.writes.get(&late.key).is_none_or(|(_, number)| *number == late.number)
+        state.writes.get(&late.key).is_none_or(|entry| entry.number == late.number)
     }
 
     /// Waits for a while, or until the queue ends. `true` where it ends.
@@ -272,8 +279,16 @@ impl Pending {
             let woken = self.wait(state, deadline);
             state = woken.ok_or(Error::Busy { engine: SCHEME, what })?;
         }
-        self.count(&state);
+        // Writes may have been taken out.
+        self.changed(&state);
         Ok(())
+    }
+
+    /// Wakes those who wait, after writes have left or are held no more.
+    fn changed(&self, state: &State) {
+        self.count(state);
+        self.left.notify_all();
+        self.came.notify_one();
     }
 
     fn count(&self, state: &State) {
@@ -309,50 +324,9 @@ pub(crate) enum Done {
     Lost,
 }
 
-impl State {
-    fn put(&mut self, key: &[u8], write: Write) {
-        self.numbers += 1;
-        self.bytes += size(key, &write);
-        if let Some((older, _)) = self.writes.insert(key.into(), (write, self.numbers)) {
-            self.bytes -= size(key, &older);
-        } else {
-            self.order.push_back(key.into());
-        }
-    }
-
-    fn remove(&mut self, key: &[u8]) -> Option<Write> {
-        let (write, _) = self.writes.remove(key)?;
-        self.bytes -= size(key, &write);
-        Some(write)
-    }
-
-    /// The next writes, which are being written from now on.
-    fn take(&mut self) -> Vec<Late> {
-        let (mut batch, mut bytes) = (Vec::<Late>::new(), 0);
-        while batch.len() < BATCH.0 && bytes < BATCH.1 {
-            let Some(key) = self.order.pop_front() else { break };
-            // A key that was moved to the front is in the order twice.
-            let is_taken = batch.iter().any(|late| late.key == key);
-            if let Some((write, number)) = self.writes.get(&key).filter(|_| !is_taken) {
-                bytes += size(&key, write);
-                batch.push(Late { write: write.clone(), number: *number, key });
-            }
-        }
-        self.flying = batch.iter().map(|late| late.key.clone()).collect();
-        batch
-    }
-}
-
-fn size(key: &[u8], write: &Write) -> usize {
-    let value = match write {
-        Write::Set { value, .. } => value.len(),
-        Write::Invalidate => 0,
-    };
-    2 * key.len() + value + OVERHEAD
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::state::OVERHEAD;
     use super::*;
 
     fn set(value: &[u8]) -> Write {
@@ -392,30 +366,82 @@ mod tests {
         assert_eq!(pending.counts(), [0, 2]);
     }
 
+    fn held(pending: &Arc<Pending>) -> Held {
+        pending.hold(b"k", |_| true).unwrap().unwrap()
+    }
+
     #[test]
     fn a_write_that_is_being_written_is_waited_for() {
-        let pending = Pending::new(1 << 20);
+        let pending = Arc::new(Pending::new(1 << 20));
         pending.put(b"k", set(b"1")).unwrap();
         let batch = pending.next().unwrap();
         std::thread::scope(|scope| {
-            let takes = scope.spawn(|| pending.take(b"k", |_| true));
+            let holds = scope.spawn(|| pending.hold(b"k", |_| true));
             std::thread::sleep(Duration::from_millis(20));
-            assert!(!takes.is_finished());
+            assert!(!holds.is_finished());
             pending.done(&batch, &[Done::Written]);
-            assert_eq!(takes.join().unwrap().unwrap(), None);
+            assert!(holds.join().unwrap().unwrap().is_none());
         });
         pending.put(b"k", set(b"2")).unwrap();
-        assert_eq!(pending.take(b"k", |write| *write == Write::Invalidate).unwrap(), None);
-        assert_eq!(pending.take(b"k", |_| true).unwrap(), Some(set(b"2")));
+        assert!(pending.hold(b"k", |write| *write == Write::Remove).unwrap().is_none());
+        held(&pending).remove();
         assert!(pending.is_empty());
+    }
+
+    #[test]
+    fn a_write_that_is_held_is_seen_and_not_carried_out() {
+        let pending = Arc::new(Pending::new(1 << 20));
+        pending.put(b"k", set(b"1")).unwrap();
+        let first = held(&pending);
+        assert_eq!(pending.look(b"k", Write::clone), Some(set(b"1")));
+        pending.put(b"other", set(b"2")).unwrap();
+        let batch = pending.next().unwrap();
+        assert_eq!(batch.iter().map(|late| &*late.key).collect::<Vec<_>>(), [b"other"]);
+        pending.done(&batch, &[Done::Written]);
+        std::thread::scope(|scope| {
+            let settles = scope.spawn(|| pending.settle_all());
+            first.remove();
+            settles.join().unwrap().unwrap();
+        });
+        pending.put(b"k", set(b"1")).unwrap();
+        drop(held(&pending));
+        assert_eq!(pending.next().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn what_comes_while_a_write_is_held_stays() {
+        let pending = Arc::new(Pending::new(1 << 20));
+        pending.put(b"k", set(b"1")).unwrap();
+        let first = held(&pending);
+        pending.put(b"k", set(b"2")).unwrap();
+        first.invalidate();
+        assert_eq!(pending.look(b"k", Write::clone), Some(set(b"2")));
+        let second = held(&pending);
+        pending.invalidate(b"k");
+        second.remove();
+        assert_eq!(pending.look(b"k", Write::clone), Some(Write::Remove));
+        assert_eq!(pending.next().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_value_that_the_lowest_tier_refuses_leaves_no_older_one_there() {
+        let pending = Pending::new(1 << 20);
+        pending.put(b"k", set(b"1")).unwrap();
+        let batch = pending.next().unwrap();
+        pending.done(&batch, &[Done::Lost]);
+        assert_eq!(pending.look(b"k", Write::clone), Some(Write::Remove));
+        assert_eq!(pending.counts(), [1, 1]);
     }
 
     #[test]
     fn a_write_that_is_put_back_takes_no_newer_ones_place() {
         let pending = Pending::new(0);
         pending.put_back(b"k", set(b"1"));
-        pending.put_back(b"k", Write::Invalidate);
+        pending.put_back(b"k", Write::Remove);
         assert_eq!(pending.look(b"k", Write::clone), Some(set(b"1")));
+        let taken = pending.take_all().unwrap();
+        assert_eq!((&*taken, pending.is_empty()), (&[((*b"k").into(), set(b"1"))][..], true));
+        pending.put_back(b"k", Write::Remove);
         pending.give_up();
         assert_eq!((pending.counts(), pending.is_empty()), ([0, 1], true));
     }

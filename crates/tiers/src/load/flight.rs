@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -17,6 +18,8 @@ const PARTS: usize = 16;
 pub(crate) struct Flights {
     parts: [Mutex<Open>; PARTS],
     hasher: RandomState,
+    /// The number of loads that have ended.
+    n_ended: AtomicU64,
 }
 
 /// Loads by their keys.
@@ -73,7 +76,7 @@ pub(crate) struct Lead<'a> {
 
 impl Default for Flights {
     fn default() -> Self {
-        Self { parts: Default::default(), hasher: RandomState::new() }
+        Self { parts: Default::default(), hasher: RandomState::new(), n_ended: AtomicU64::new(0) }
     }
 }
 
@@ -101,6 +104,12 @@ impl Flights {
             let waited = flight.changed.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
+    }
+
+    /// The number of loads of any key that have ended. If it has not changed since a caller looked for a value, none was stored
+    /// after that look.
+    pub(crate) fn n_ended(&self) -> u64 {
+        self.n_ended.load(Ordering::Acquire)
     }
 
     /// Leads the load of a key; `None` where another caller does.
@@ -142,6 +151,8 @@ impl Lead<'_> {
 
 impl Drop for Lead<'_> {
     fn drop(&mut self) {
+        // First the count, so that the next leader knows of this load.
+        self.flights.n_ended.fetch_add(1, Ordering::Release);
         self.flights.part(&self.key).remove(&self.key);
         self.note(End::Failed);
         self.flight.changed.notify_all();

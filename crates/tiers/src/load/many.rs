@@ -67,11 +67,15 @@ impl TiersSession {
         hit: &mut Answered<'_>,
         loader: &mut LoaderOfMany<'_, E>,
     ) -> Result<(), E> {
+        self.check(options)?;
         let (deadline, loads) = (in_time(options.wait), Arc::clone(&self.loads));
         let [mut pause, longest] = PAUSES;
+        // Only the first look may have missed the end of another load: the later ones come after a pause.
+        let mut n_ended = Some(loads.flights.n_ended());
         let mut missing = self.look_for_missing(keys, hit)?;
         loop {
-            let waiting = self.choose(keys, options, &mut missing, &loads.flights, hit)?;
+            let flights = (&loads.flights, n_ended);
+            let waiting = self.choose(keys, options, &mut missing, flights, hit)?;
             self.load_many(keys, options, missing, hit, loader)?;
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() || waiting.is_empty() {
@@ -79,6 +83,7 @@ impl TiersSession {
             }
             sleep(pause.min(left));
             pause = longest.min(2 * pause);
+            n_ended = None;
             missing = self.look_again(keys, waiting, hit)?;
         }
     }
@@ -153,18 +158,21 @@ impl TiersSession {
     }
 
     /// Leaves in `missing` the keys that this caller loads, and returns those that another caller loads and that have no value.
-    /// A key with an older value that another caller loads is answered.
+    /// A key with an older value that another caller loads is answered. If `n_ended` is the number of loads that had ended before
+    /// this caller looked, it looks again for keys whose load may have ended since.
     fn choose<'a>(
         &mut self,
         keys: &[&[u8]],
         options: &LoadOptions,
         missing: &mut Vec<Missing<'a>>,
-        flights: &'a Flights,
+        (flights, n_ended): (&'a Flights, Option<u64>),
         hit: &mut Answered<'_>,
     ) -> Result<Vec<Missing<'a>>, Error> {
-        let mut waiting = Vec::new();
+        let (mut waiting, mut hangs) = (Vec::new(), false);
         for mut key in std::mem::take(missing) {
-            if self.stack.capabilities.leases {
+            if hangs {
+                key.under = Under::AboveOnly;
+            } else if self.stack.capabilities.leases {
                 let (value, leased) = self.lease(key.key(keys), options)?;
                 match leased {
                     Turn::Hit(answer) => {
@@ -175,13 +183,22 @@ impl TiersSession {
                         key.under = under;
                         key.older = older.map(|answer| (value, answer));
                     }
-                    Turn::Fails => key.under = Under::AboveOnly,
+                    Turn::Fails { is_asked } => {
+                        key.under = Under::AboveOnly;
+                        // The server may not answer for the other keys either, and each would take as long.
+                        hangs = is_asked;
+                    }
                     Turn::Wait => {
                         waiting.push(key);
                         continue;
                     }
                 }
             } else if let Some(lead) = flights.lead(key.key(keys)) {
+                if n_ended.is_some_and(|before| before != flights.n_ended()) {
+                    lead.end(End::Stored);
+                    waiting.push(key);
+                    continue;
+                }
                 key.lead = Some(lead);
                 if !matches!(key.under, Under::AboveOnly) {
                     key.under = Under::Lead;
@@ -218,7 +235,7 @@ impl TiersSession {
                 self.loads.count(Of::Waits);
                 Turn::Wait
             }
-            Err(error) if is_unanswered(&error) => Turn::Fails,
+            Err(error) if is_unanswered(&error) => Turn::Fails { is_asked: !error.is_not_made() },
             Err(error) => return Err(error),
         };
         Ok((value, turn))
@@ -318,6 +335,6 @@ enum Turn {
     Load(Under, Option<Answer>),
     /// Another caller loads.
     Wait,
-    /// The lowest tier fails.
-    Fails,
+    /// The lowest tier fails; or a breaker refuses the call, and the tier is not asked.
+    Fails { is_asked: bool },
 }

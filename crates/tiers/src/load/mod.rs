@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use larder_store::{Error, Leased, Leases, Meta, SetOptions, SetOutcome, Token};
+use larder_store::{Error, Leased, Leases, Meta, SetOptions, Token};
 
 pub(crate) use self::absent::Absent;
 pub(crate) use self::counts::{Loads, Of};
@@ -146,7 +146,7 @@ impl TiersSession {
     ///
     /// The loader's error, where there is no older value; [`Error::Unavailable`] where this caller waited for the load of another,
     /// which has failed. Another error of the stack only where the request cannot be carried out, as with a key that is too
-    /// long. Where a tier fails, the value is loaded.
+    /// long, or with a TTL or flags that not every tier keeps. Where a tier fails, the value is loaded.
     pub fn get_or_load<E: From<Error>>(
         &mut self,
         key: &[u8],
@@ -154,12 +154,15 @@ impl TiersSession {
         options: &LoadOptions,
         loader: impl FnOnce(&mut Vec<u8>) -> Result<Loaded, E>,
     ) -> Result<Option<Answer>, E> {
+        self.check(options)?;
         let begun = Instant::now();
         let early = self.stack.rules.grace.saturating_add(self.draw_early(options));
         let ask = Ask { key, options, early, deadline: in_time(options.wait) };
         let mut has_followed = false;
         loop {
-            let seen = self.look_before_loading(&ask, value)?;
+            let loads = Arc::clone(&self.loads);
+            let n_ended = loads.flights.n_ended();
+            let mut seen = self.look_before_loading(&ask, value)?;
             if let Some(found) = seen.found {
                 return Ok(Some(self.of_tier(found.tier, found.meta, false)));
             }
@@ -167,12 +170,21 @@ impl TiersSession {
                 self.loads.count(Of::AbsentHits);
                 return Ok(None);
             }
-            let loads = Arc::clone(&self.loads);
             // A caller with an older value does not wait.
             let has_older = self.is_usable(&seen);
             let until = if has_older { begun } else { ask.deadline };
             let lead = match loads.flights.board(key, until) {
-                Place::Leads(lead) => Some(lead),
+                Place::Leads(lead) => {
+                    // Another load of the key may have ended since this caller looked. A lease would tell.
+                    if !self.stack.capabilities.leases && loads.flights.n_ended() != n_ended {
+                        seen = self.look_before_loading(&ask, value)?;
+                        if let Some(found) = seen.found {
+                            lead.end(End::Stored);
+                            return Ok(Some(self.of_tier(found.tier, found.meta, false)));
+                        }
+                    }
+                    Some(lead)
+                }
                 Place::Followed(end) => {
                     loads.count(Of::Waits);
                     match end {
@@ -181,6 +193,10 @@ impl TiersSession {
                         End::Stored if Instant::now() < ask.deadline => {
                             has_followed = true;
                             continue;
+                        }
+                        End::Failed if has_older => {
+                            loads.count(Of::StaleHits);
+                            return Ok(self.take_aside(&seen, value));
                         }
                         End::Failed => {
                             let what = "the load of another caller has failed".to_owned();
@@ -240,9 +256,9 @@ impl TiersSession {
             let aside = self.take_aside(seen, value);
             return self.load(ask, value, (under, aside), lead, loader);
         }
-        let [mut pause, longest] = PAUSES;
+        let ([mut pause, longest], mut aside) = (PAUSES, seen.aside);
         loop {
-            match self.lease_lowest((ask.key, seen.aside), value, ask.options.lease, ask.early) {
+            match self.lease_lowest((ask.key, aside), value, ask.options.lease, ask.early) {
                 Ok(Leased::Hit(meta)) => {
                     if let Some(lead) = lead {
                         lead.end(End::Stored);
@@ -264,6 +280,8 @@ impl TiersSession {
                     return Ok(Some(self.of_tier(lowest, meta, true)));
                 }
                 Ok(Leased::Wait { stale: None }) => {
+                    // The key is gone below, so its older value above is no answer any more.
+                    aside = None;
                     self.loads.count(Of::Waits);
                     let left = ask.deadline.saturating_duration_since(Instant::now());
                     if left.is_zero() {
@@ -273,7 +291,7 @@ impl TiersSession {
                     pause = longest.min(2 * pause);
                 }
                 Err(error) if is_unanswered(&error) => {
-                    let failed = Seen { failed: Some(error), aside: seen.aside, ..Seen::default() };
+                    let failed = Seen { failed: Some(error), aside, ..Seen::default() };
                     let aside = self.take_aside(&failed, value);
                     return self.load(ask, value, (Under::AboveOnly, aside), lead, loader);
                 }
@@ -338,6 +356,13 @@ impl TiersSession {
         }
     }
 
+    /// Refuses options with which no loaded value could be stored.
+    fn check(&self, options: &LoadOptions) -> Result<(), Error> {
+        let LoadOptions { ttl, flags, .. } = *options;
+        let kept = SetOptions { ttl, flags, ..SetOptions::default() };
+        write::check(&self.stack.capabilities, &kept)
+    }
+
     /// Gives back a lease under which nothing is stored. If that fails, the lease ends with its time.
     fn give_back(&mut self, key: &[u8], under: &Under) {
         if let Under::Lease(token) = under {
@@ -371,8 +396,10 @@ impl TiersSession {
             }
             Under::Nothing => return End::NotStored,
         };
-        if stored.is_ok_and(SetOutcome::is_stored) {
-            return End::Stored;
+        match stored {
+            Ok(outcome) if outcome.is_stored() => return End::Stored,
+            Ok(_) => {}
+            Err(_) => self.give_back(key, under),
         }
         self.loads.count(Of::RefusedFills);
         End::NotStored

@@ -139,3 +139,19 @@ fn for_all_writes_that_depend_on_the_key_an_entry_that_is_over_is_gone() {
     assert!(session.touch(b"fresh", Some(2 * MINUTE)).unwrap());
     assert!(ttl(&l2, "fresh") > GRACE + MINUTE);
 }
+
+#[test]
+fn what_comes_while_an_entry_that_is_over_is_removed_stays() {
+    for options in ["", "?versions=false&leases=true"] {
+        let paths = ["spy:/grace-met/1".to_owned(), format!("spy:/grace-met/2{options}")];
+        let config = Config { grace: larder_store::Span(GRACE), jitter: 0, ..Config::default() };
+        let store = Tiers::new(paths.iter().map(|url| open(url)).collect(), &config).unwrap();
+        let (mut session, l2) = (store.open_session().unwrap(), spy("/grace-met/2"));
+        l2.put("k", b"old", Some(OVER));
+        let host = spy("/grace-met/2");
+        // Another host writes once this one has seen that the entry is over.
+        l2.when_done(move || host.put("k", b"new", Some(GRACE + MINUTE)));
+        assert!(session.touch(b"k", Some(MINUTE)).unwrap(), "{options}");
+        assert_eq!(value(&l2, "k"), Some(b"new".to_vec()), "{options}");
+    }
+}

@@ -226,3 +226,41 @@ fn the_last_writes_of_a_stack_are_tried_again_for_a_moment() {
     drop(store);
     assert_eq!(value(&l2, "k"), Some(b"value".to_vec()));
 }
+
+#[test]
+fn a_clear_that_fails_loses_no_late_write() {
+    for (fault, left) in [(Fault::Refused, Some(b"new".to_vec())), (Fault::Passing, None)] {
+        let (store, l1, l2) = stack("clear-fails", "write=behind");
+        let mut session = store.session().unwrap();
+        l2.fail_with(fault, u32::MAX);
+        l2.put("k", b"old", None);
+        set(&mut *session, "k", b"new", None);
+        assert!(session.clear().is_err());
+        l2.fail(false);
+        session.settle().unwrap();
+        assert_eq!((value(&l1, "k"), value(&l2, "k")), (None, left), "{fault:?}");
+    }
+}
+
+#[test]
+fn a_key_that_only_the_queue_has_is_there_for_a_delete() {
+    for options in ["write=behind", "write=behind&grace=1h"] {
+        let (store, l1, l2) = stack("delete-late", options);
+        let mut session = store.session().unwrap();
+        for by_batch in [false, true] {
+            l2.fail_each("set");
+            set(&mut *session, "k", b"value", Some(MINUTE));
+            l1.lose("k");
+            if by_batch {
+                let mut was_there = false;
+                session.delete_many(&[b"k"], &mut |_, there| was_there = there.unwrap()).unwrap();
+                assert!(was_there);
+            } else {
+                assert!(session.delete(b"k").unwrap());
+            }
+            l2.fail_each("none");
+            session.settle().unwrap();
+            assert_eq!((value(&l2, "k"), get(&mut *session, "k")), (None, None));
+        }
+    }
+}

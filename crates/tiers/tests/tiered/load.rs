@@ -6,7 +6,9 @@ use std::thread;
 use std::time::Duration;
 
 use larder_store::{Error, Result, Session, Span, Store};
-use larder_tiers::{Answer, Config, LoadOptions, Loaded, OnError, Origin, Tiers, TiersSession};
+use larder_tiers::{
+    Answer, Config, LoadOptions, Loaded, OnError, OnWriteError, Origin, Tiers, TiersSession,
+};
 
 use super::spy::spy;
 use super::{get, open, set, value};
@@ -15,8 +17,11 @@ const HOUR: Duration = Duration::from_hours(1);
 
 /// A stack of these stores with an hour of grace.
 pub(crate) fn stack(urls: &[&str]) -> Tiers {
-    let config = Config { grace: Span(HOUR), ..Config::default() };
-    Tiers::new(urls.iter().map(|url| open(url)).collect(), &config).unwrap()
+    stack_of(urls, &Config { grace: Span(HOUR), ..Config::default() })
+}
+
+fn stack_of(urls: &[&str], config: &Config) -> Tiers {
+    Tiers::new(urls.iter().map(|url| open(url)).collect(), config).unwrap()
 }
 
 /// One that lasts longer than a test.
@@ -403,4 +408,26 @@ fn a_caller_that_has_waited_long_enough_loads_too_and_stores_nothing() {
         });
         assert_eq!(loaded.unwrap().unwrap().0, b"value");
     }
+}
+
+#[test]
+fn a_lease_whose_value_is_refused_is_given_back() {
+    let below = open("spy:/load-refused/2?leases=true");
+    let config = Config { on_write_error: OnWriteError::Keep, ..Config::default() };
+    let store = Tiers::new(vec![open("memory:"), below], &config).unwrap();
+    let mut session = store.open_session().unwrap();
+    spy("/load-refused/2").fail_each("fill");
+    for _ in 0..2 {
+        let loaded = load(&mut session, &options(), gives(b"value")).unwrap();
+        assert_eq!(origin(loaded).1, Origin::Loader);
+    }
+    assert_eq!(counter(&store, "refused_loads"), 2);
+}
+
+#[test]
+fn what_no_tier_could_store_is_not_loaded() {
+    let store = stack_of(&["memory:", "spy:/load-no-ttl/2?ttl=false"], &Config::default());
+    let mut session = store.open_session().unwrap();
+    let refused = load(&mut session, &options(), never);
+    assert!(matches!(refused, Err(Error::Unsupported { .. })), "{refused:?}");
 }

@@ -8,6 +8,7 @@ use larder_store::{Error, Session};
 use larder_tiers::{Loaded, Origin};
 
 use super::load::{failure, gives, load, make_over, options, origin, stack, stacks};
+use super::spy::spy;
 use super::{get, set};
 
 #[test]
@@ -168,4 +169,25 @@ fn a_failed_load_of_many_keys_answers_those_with_an_older_value() {
         let next = load(&mut session, &options(), gives(b"new")).unwrap();
         assert_eq!(origin(next).1, Origin::Loader, "the leases are given back");
     }
+}
+
+#[test]
+fn a_lowest_tier_that_fails_is_not_asked_for_each_of_many_keys() {
+    let store = stack(&["memory:", "spy:/load-many-dead/2?leases=true"]);
+    let (mut session, lowest) = (store.open_session().unwrap(), spy("/load-many-dead/2"));
+    lowest.fail(true);
+    let (mut hits, keys) = (0, [&b"a"[..], b"b", b"c", b"d", b"e", b"f"]);
+    let ask = session.get_or_load_many::<Error>(
+        &keys,
+        &options(),
+        &mut |_, _, _| hits += 1,
+        &mut |places, give| {
+            for place in places {
+                give(*place, b"value", Loaded::Value);
+            }
+            Ok(())
+        },
+    );
+    ask.unwrap();
+    assert_eq!((hits, lowest.failures()), (6, 2), "one read, and one request for a lease");
 }

@@ -52,6 +52,8 @@ struct SpyOptions {
     ttl: bool,
     ttl_left: bool,
     leases: bool,
+    /// Reads tell versions.
+    versions: bool,
     /// It is a server, number 77, which tells of so many connections, or of none.
     server: bool,
     connections: Option<u64>,
@@ -65,6 +67,7 @@ impl Default for SpyOptions {
             ttl: true,
             ttl_left: true,
             leases: false,
+            versions: true,
             server: false,
             connections: None,
         }
@@ -252,8 +255,8 @@ impl Store for SpyStore {
 
     fn session(&self) -> Result<Box<dyn Session>> {
         let map = self.spy.map.session()?;
-        let SpyOptions { max_key, leases, .. } = self.options;
-        Ok(Box::new(SpySession { spy: Arc::clone(&self.spy), map, max_key, leases }))
+        let (spy, options) = (Arc::clone(&self.spy), self.options);
+        Ok(Box::new(SpySession { spy, map, options }))
     }
 
     fn stats(&self) -> Result<Stats> {
@@ -267,13 +270,12 @@ impl Store for SpyStore {
 pub(crate) struct SpySession {
     pub(crate) spy: Arc<Spy>,
     pub(crate) map: Box<dyn Session>,
-    max_key: usize,
-    leases: bool,
+    options: SpyOptions,
 }
 
 impl SpySession {
     fn check(&self, key: &[u8]) -> Result<()> {
-        let limit = self.max_key;
+        let limit = self.options.max_key;
         if limit > 0 && key.len() > limit {
             return Err(Error::KeyTooLong { engine: SCHEME, len: key.len(), limit });
         }
@@ -289,8 +291,11 @@ impl Session for SpySession {
     fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
         self.spy.note("get", key)?;
         self.check(key)?;
-        let found = self.map.get(key, value);
+        let mut found = self.map.get(key, value);
         self.spy.end();
+        if let (Ok(Some(meta)), false) = (&mut found, self.options.versions) {
+            meta.version = None;
+        }
         found
     }
 
@@ -354,7 +359,7 @@ impl Session for SpySession {
     }
 
     fn leases(&mut self) -> Option<&mut dyn Leases> {
-        if self.leases { Some(self) } else { None }
+        if self.options.leases { Some(self) } else { None }
     }
 
     fn clear(&mut self) -> Result<()> {
