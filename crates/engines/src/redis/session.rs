@@ -249,7 +249,7 @@ impl Session for RedisSession {
         value.clear();
         self.shared.check(key)?;
         if self.shared.tells_ttl() {
-            return self.read_whole(key, &[], value);
+            return self.in_time(|session| session.read_whole(key, &[], value));
         }
         self.command(&[b"GET", key]);
         match self.in_time(|session| session.routed(key, b""))? {

@@ -27,8 +27,8 @@ pub enum CallKind {
     Lease,
     /// `clear`.
     Clear,
-    /// `settle`, `set_patience` and `set_read_timeout`, and every call of [`Pipeline`](crate::Pipeline): these may end without an answer of the
-    /// store.
+    /// `settle`, `set_patience` and `set_read_timeout`, and every call of [`Pipeline`](crate::Pipeline): these may end without
+    /// an answer of the store.
     Local,
 }
 

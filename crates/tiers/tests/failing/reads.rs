@@ -87,8 +87,8 @@ pub(super) fn refused() {
 
 /// Encrypted connections, and those of another client.
 pub(super) fn frozen_others() {
-    for far in ["memcacheds:", "redis:"] {
-        let far = format!("{far}?timeout=1h&breaker=off");
+    for (far, option) in [("memcacheds:", ""), ("redis:", ""), ("redis:", "&ttl_left=on")] {
+        let far = format!("{far}?timeout=1h&breaker=off{option}");
         let store = open(&format!("tiered:memory:?size=1m|{far}|?soft_timeout=50ms"));
         let pid = store.info().server_pids[0].try_into().unwrap();
         let signal = |signal| {
