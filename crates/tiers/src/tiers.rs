@@ -260,10 +260,17 @@ impl Store for Tiers {
         Ok(stats)
     }
 
+    /// Those of the stack, and of its tiers: a counter that several have is their sum. A tier that fails to tell is left out.
     fn counters(&self) -> Result<Vec<Counter>> {
         let mut counters = self.loads.counters();
         counters.extend(self.late.counters());
         counters.extend(self.channel.iter().flat_map(|channel| channel.counts.all()));
+        for told in self.levels.iter().flat_map(|tier| tier.store.counters().unwrap_or_default()) {
+            match counters.iter_mut().find(|counter| counter.name == told.name) {
+                Some(counter) => counter.value += told.value,
+                None => counters.push(told),
+            }
+        }
         Ok(counters)
     }
 

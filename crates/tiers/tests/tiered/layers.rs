@@ -494,3 +494,12 @@ fn a_wrong_option_of_a_layer_is_refused_in_one_line() {
     let plain = catalog().open(&StoreUrl::parse("spy:/off?breaker=5").unwrap());
     assert!(plain.unwrap_err().to_string().contains("unknown option `breaker`"));
 }
+
+#[test]
+fn a_stack_tells_the_counters_of_its_tiers_layers() {
+    let tier = |n| metrics::layer(open(&format!("spy:/counted/{n}")), &metrics::Settings {}).0;
+    let store = Tiers::new(vec![tier(1), tier(2)], &Config::default()).unwrap();
+    let before = counter(&store, "read_calls");
+    assert_eq!(get(&mut *store.session().unwrap(), "k"), None);
+    assert_eq!(counter(&store, "read_calls"), before + 2, "one of each tier");
+}
