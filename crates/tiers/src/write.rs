@@ -5,6 +5,7 @@
 //! So no reader brings the replaced value back, and no concurrent writer stores a value above that lost below
 //! (`tokens.rs`).
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -77,6 +78,25 @@ fn overtake(stack: &mut Stack, key: &[u8], depends: bool) -> Result<Option<Held>
     }
     remove_over(stack, key);
     Ok(None)
+}
+
+/// As [`overtake`] for many keys. A key that comes again finds its late write held back already.
+fn overtake_many<'a>(
+    stack: &mut Stack,
+    keys: impl Iterator<Item = (&'a [u8], bool)>,
+) -> Result<Vec<Option<Held>>> {
+    let mut are_held = HashSet::new();
+    let overtake = |(key, depends)| {
+        if are_held.contains(key) {
+            return Ok(None);
+        }
+        let held = overtake(stack, key, depends)?;
+        if held.is_some() {
+            are_held.insert(key);
+        }
+        Ok(held)
+    };
+    keys.map(overtake).collect()
 }
 
 /// Ends the time for which a late write was held back, as the rules say after this result. Has the key removed below after a
@@ -240,9 +260,9 @@ pub(crate) fn set_many(
     let mut refused: Vec<_> = refused.collect();
     let kept: Vec<_> = (0..entries.len()).filter(|i| refused[*i].is_none()).collect();
     let mut batch: Vec<_> = kept.iter().map(|i| entries[*i]).collect();
-    let mut held = Vec::with_capacity(batch.len());
+    let depends = |put: &Put<'_>| put.options.mode != SetMode::Set;
+    let held = overtake_many(stack, batch.iter().map(|put| (put.key, depends(put))))?;
     for put in &mut batch {
-        held.push(overtake(stack, put.key, put.options.mode != SetMode::Set)?);
         put.options = stack.rules.kept_options(&put.options);
     }
     let (rules, late) = (stack.rules, Arc::clone(&stack.late));
@@ -283,8 +303,7 @@ pub(crate) fn delete_many(
     keys: &[&[u8]],
     done: &mut DeleteDone<'_>,
 ) -> Result<()> {
-    let held: Result<Vec<_>> = keys.iter().map(|key| overtake(stack, key, false)).collect();
-    let held = held?;
+    let held = overtake_many(stack, keys.iter().map(|key| (*key, false)))?;
     let over = find_many_over(stack, keys);
     let (rules, late) = (stack.rules, Arc::clone(&stack.late));
     let (lowest, above, tokens) = apart(stack);

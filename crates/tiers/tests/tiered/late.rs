@@ -264,3 +264,18 @@ fn a_key_that_only_the_queue_has_is_there_for_a_delete() {
         }
     }
 }
+
+#[test]
+fn a_batch_may_name_a_key_twice_that_the_queue_has() {
+    let (store, _, l2) = stack("twice", "write=behind");
+    let mut session = store.session().unwrap();
+    l2.fail_each("set");
+    set(&mut *session, "k", b"value", None);
+    let mut were_there = Vec::new();
+    let keys: [&[u8]; 2] = [b"k", b"k"];
+    session.delete_many(&keys, &mut |_, was_there| were_there.push(was_there.unwrap())).unwrap();
+    assert_eq!(were_there, [true, false]);
+    l2.fail_each("none");
+    session.settle().unwrap();
+    assert_eq!(value(&l2, "k"), None);
+}
