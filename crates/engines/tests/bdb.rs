@@ -205,7 +205,8 @@ fn tell_why_nothing_opens() -> ExitCode {
 fn expired_entries_are_given_back() {
     let store = open("bdb:").unwrap();
     let mut session = store.session().unwrap();
-    let short = SetOptions { ttl: Some(Duration::from_millis(20)), ..SetOptions::default() };
+    // Long enough for all the writes here, on a slow machine too.
+    let short = SetOptions { ttl: Some(Duration::from_secs(2)), ..SetOptions::default() };
     for i in 0..300_u32 {
         session.set(&i.to_le_bytes(), b"value", &short).unwrap();
     }
