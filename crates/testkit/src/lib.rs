@@ -17,6 +17,7 @@ mod peer;
 mod postgres;
 mod random;
 mod require;
+mod signals;
 mod sockets;
 pub mod stores;
 pub mod traps;
@@ -36,4 +37,5 @@ pub use random::Random;
 pub use require::{
     everything_is_required, has_perl_modules, has_php_extensions, has_program, trial, trial_where,
 };
+pub use signals::signal;
 pub use sockets::{Event, Sockets};

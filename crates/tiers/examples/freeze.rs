@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use larder_engines::ENGINES;
 use larder_host::scratch::ScratchDir;
 use larder_store::{Counter, SetOptions, StoreUrl};
-use larder_testkit::Memcached;
+use larder_testkit::{Memcached, signal};
 use larder_tiers::{Cap, Config, Tiers};
 
 const THREADS: usize = 4;
@@ -55,7 +55,7 @@ fn main() {
         let (port, mut server) = (server.port.to_string(), Some(server));
         for (n, (name, time)) in STATES.into_iter().enumerate() {
             match (name, &server) {
-                ("frozen", Some(server)) => signal(server, libc::SIGSTOP),
+                ("frozen", Some(server)) => signal(server.pid(), libc::SIGSTOP),
                 ("gone", _) => server = None,
                 ("back", _) => server = Some(Memcached::start_on(&port)),
                 _ => {}
@@ -115,10 +115,4 @@ fn ms(time: Duration) -> String {
 
 fn count(counters: &[Counter], name: &str) -> u64 {
     counters.iter().find(|counter| counter.name == name).unwrap().value
-}
-
-fn signal(server: &Memcached, signal: i32) {
-    let pid = server.pid().try_into().unwrap();
-    // SAFETY: `kill` has no requirements for memory safety.
-    assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
 }

@@ -11,7 +11,7 @@ use larder_host::managed::{Server, find, free_port, on_free_port};
 use larder_host::relay::{Destination, Relay};
 use larder_host::scratch::ScratchDir;
 use larder_store::{Recipe, Result};
-use larder_testkit::{Memcached, PATIENCE};
+use larder_testkit::{Memcached, PATIENCE, signal};
 
 /// A server that is stopped, killed and started anew on its port.
 pub(crate) struct Restarted {
@@ -127,12 +127,7 @@ impl Wire {
 
 /// Stops a process for a while.
 fn freeze(pid: u32, time: Duration) {
-    signal(pid, "STOP");
+    signal(pid, libc::SIGSTOP);
     sleep(time);
-    signal(pid, "CONT");
-}
-
-fn signal(pid: u32, name: &str) {
-    let sent = Command::new("kill").args([format!("-{name}"), pid.to_string()]).status();
-    assert!(sent.unwrap().success());
+    signal(pid, libc::SIGCONT);
 }

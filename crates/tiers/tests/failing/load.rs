@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use larder_host::scratch::ScratchDir;
 use larder_store::{Span, Store};
-use larder_testkit::Memcached;
+use larder_testkit::{Memcached, signal};
 use larder_tiers::{Cap, Config, Tiers};
 
-use super::{open, set_surely, signal, wait_until};
+use super::{open, set_surely, wait_until};
 
 /// The URLs of the tiers that another process opens, in one line.
 const TIERS: &str = "LARDER_FAILING_TIERS";
@@ -151,7 +151,7 @@ pub(super) fn under_load() {
         let mut both = || [readers.state(), other.state()];
         let reads = |states: &[State; 2]| states.map(|[reads, ..]| reads);
         wait_until("reads", || reads(&both()).iter().all(|reads| *reads > 200));
-        signal(&server, libc::SIGSTOP);
+        signal(server.pid(), libc::SIGSTOP);
         wait_until("open breakers", || {
             both().iter().all(|[_, _, _, _, opened, closed]| opened > closed)
         });

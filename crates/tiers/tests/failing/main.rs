@@ -11,12 +11,10 @@ mod reads;
 
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use larder_engines::ENGINES;
 use larder_store::{Result, Session, SetOptions, SetOutcome, Store, StoreUrl};
-use larder_testkit::{MEMCACHED, Memcached, PATIENCE, has_program, trial_where};
+use larder_testkit::{MEMCACHED, PATIENCE, has_program, trial_where, within};
 use libtest_mimic::Arguments;
 
 fn main() -> ExitCode {
@@ -42,12 +40,6 @@ fn open(url: &str) -> Arc<dyn Store> {
     ENGINES.open(&StoreUrl::parse(url).unwrap()).unwrap()
 }
 
-fn signal(server: &Memcached, signal: i32) {
-    let pid = server.pid().try_into().unwrap();
-    // SAFETY: `kill` has no requirements for memory safety.
-    assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
-}
-
 fn set(session: &mut dyn Session, key: &str, value: &[u8]) -> Result<SetOutcome> {
     session.set(key.as_bytes(), value, &SetOptions::default())
 }
@@ -58,12 +50,8 @@ fn get(session: &mut dyn Session, key: &str) -> Option<Vec<u8>> {
 }
 
 /// Waits until something is so.
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < PATIENCE, "{what} has not come");
-        sleep(Duration::from_millis(5));
-    }
+fn wait_until(what: &str, is_so: impl FnMut() -> bool) {
+    assert!(within(PATIENCE, is_so), "{what} has not come");
 }
 
 /// Sets a key until the set succeeds: a busy machine may make a server seem dead for a moment.

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use larder_store::{Session, Store};
-use larder_testkit::Memcached;
+use larder_testkit::{Memcached, signal};
 
-use super::{get, open, set_surely, signal, wait_until};
+use super::{get, open, set_surely, wait_until};
 
 const KEYS: usize = 60;
 
@@ -40,7 +40,7 @@ fn freeze(servers: &[Memcached], store: &dyn Store) -> BTreeSet<usize> {
         set_surely(session, &key(n), b"old");
     }
     wait_until("all keys", || found(session).len() == KEYS);
-    signal(&servers[0], libc::SIGSTOP);
+    signal(servers[0].pid(), libc::SIGSTOP);
     let open = format!("{} open", servers[0].address());
     wait_until("an open breaker", || {
         found(session);
@@ -71,7 +71,7 @@ pub(super) fn frozen() {
             assert_eq!(get(session, &key(n)), None);
         }
     }
-    signal(&servers[0], libc::SIGCONT);
+    signal(servers[0].pid(), libc::SIGCONT);
     wait_until("recovery", || found(session).len() == KEYS && state(&*store) == "closed");
 }
 
@@ -90,7 +90,7 @@ pub(super) fn back() {
     }
     assert!(refused > 0);
     // It comes back with its data.
-    signal(&servers[0], libc::SIGCONT);
+    signal(servers[0].pid(), libc::SIGCONT);
     wait_until("the other keys", || kept.iter().all(|n| get(session, &key(*n)).is_some()));
     for n in written {
         wait_until("the removal", || get(session, &key(*n)).is_none());

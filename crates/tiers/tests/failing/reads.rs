@@ -5,10 +5,10 @@ use std::thread;
 use std::time::Duration;
 
 use larder_store::{Error, StoreUrl};
-use larder_testkit::Memcached;
+use larder_testkit::{Memcached, signal};
 use larder_tiers::{Cap, Config, LoadOptions, Loaded, Origin, Tiers};
 
-use super::{ENGINES, errors, get, open, set, set_surely, signal, wait_until};
+use super::{ENGINES, errors, get, open, set, set_surely, wait_until};
 
 pub(super) fn frozen() {
     let server = Memcached::start();
@@ -17,7 +17,7 @@ pub(super) fn frozen() {
     let session = &mut *store.session().unwrap();
     set(session, "near", b"value").unwrap();
     let (writes, is_written) = (store.session(), AtomicBool::new(false));
-    signal(&server, libc::SIGSTOP);
+    signal(server.pid(), libc::SIGSTOP);
     thread::scope(|scope| {
         let mut writes = writes.unwrap();
         let is_written = &is_written;
@@ -36,7 +36,7 @@ pub(super) fn frozen() {
         assert_eq!(many, [(1, b"value".to_vec())]);
         assert_eq!(get(session, "near"), Some(b"value".to_vec()));
         assert_eq!(store.info().settings["soft_timeout"], "50ms");
-        signal(&server, libc::SIGCONT);
+        signal(server.pid(), libc::SIGCONT);
     });
     assert!(is_written.load(Ordering::SeqCst));
     assert_eq!(get(session, "late"), Some(b"written".to_vec()));
@@ -54,13 +54,13 @@ pub(super) fn late_answer() {
             set(session, &format!("k{n}"), &value(n)).unwrap();
         }
         for round in 0..5 {
-            signal(&server, libc::SIGSTOP);
+            signal(server.pid(), libc::SIGSTOP);
             let before = errors(&*store);
             wait_until("a failure", || {
                 let _ = get(session, &format!("k{round}"));
                 errors(&*store) > before
             });
-            signal(&server, libc::SIGCONT);
+            signal(server.pid(), libc::SIGCONT);
             // The first of these is another key than that of the late answer.
             for n in (0..8).map(|n| (n + round + 1) % 8) {
                 let key = format!("k{n}");
@@ -90,20 +90,16 @@ pub(super) fn frozen_others() {
     for (far, option) in [("memcacheds:", ""), ("redis:", ""), ("redis:", "&ttl_left=on")] {
         let far = format!("{far}?timeout=1h&breaker=off{option}");
         let store = open(&format!("tiered:memory:?size=1m|{far}|?soft_timeout=50ms"));
-        let pid = store.info().server_pids[0].try_into().unwrap();
-        let signal = |signal| {
-            // SAFETY: `kill` has no requirements for memory safety.
-            assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
-        };
+        let pid = store.info().server_pids[0];
         let session = &mut *store.session().unwrap();
         set_surely(session, "far", b"value");
-        signal(libc::SIGSTOP);
+        signal(pid, libc::SIGSTOP);
         wait_until("a failure", || {
             assert_eq!(get(session, "absent"), None);
             errors(&*store) >= 5
         });
         assert_eq!(get(session, "far"), Some(b"value".to_vec()), "{far}: L1 has it");
-        signal(libc::SIGCONT);
+        signal(pid, libc::SIGCONT);
         set_surely(session, "other", b"other");
         let before = store.tiers()[1].misses;
         wait_until("an answer", || {
@@ -123,7 +119,7 @@ pub(super) fn frozen_loads() {
     let config = Config { soft_timeout, ..Config::default() };
     let store = Tiers::new(vec![near, far], &config).unwrap();
     let mut session = store.open_session().unwrap();
-    signal(&server, libc::SIGSTOP);
+    signal(server.pid(), libc::SIGSTOP);
     let mut value = Vec::new();
     let mut load = |key: &str| {
         let options = LoadOptions::default();
@@ -142,5 +138,5 @@ pub(super) fn frozen_loads() {
         errors(&store) >= 3
     });
     assert_eq!(load(&format!("k{n}")), Origin::Tier(1));
-    signal(&server, libc::SIGCONT);
+    signal(server.pid(), libc::SIGCONT);
 }

@@ -2,7 +2,6 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
-use std::process::Command;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,7 +9,7 @@ use std::time::{Duration, Instant};
 use larder_engines::ENGINES;
 use larder_host::scratch::ScratchDir;
 use larder_store::{Remaining, Result, Session, Store, StoreUrl};
-use larder_testkit::PATIENCE;
+use larder_testkit::{PATIENCE, signal};
 
 /// More than the 10 s for which a value stays in L1 without a subscriber, and less than the hour of a value that stays for
 /// long: L1 rounds a TTL up.
@@ -114,7 +113,7 @@ impl Hosts {
     /// Stops the Redis, without an end of its connections, for as long as the answer lives.
     pub(super) fn stopped(&self) -> Stopped {
         let pid = self.redis.info().server_pids[0];
-        signal(pid, "STOP");
+        signal(pid, libc::SIGSTOP);
         Stopped(pid)
     }
 
@@ -131,13 +130,8 @@ pub(super) struct Stopped(u32);
 
 impl Drop for Stopped {
     fn drop(&mut self) {
-        signal(self.0, "CONT");
+        signal(self.0, libc::SIGCONT);
     }
-}
-
-fn signal(pid: u32, name: &str) {
-    let sent = Command::new("kill").args([format!("-{name}"), pid.to_string()]).status();
-    assert!(sent.unwrap().success());
 }
 
 /// A client that knows nothing of stacks.
