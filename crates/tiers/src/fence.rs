@@ -122,6 +122,17 @@ impl Right {
         }
         tier.drop_key(key)
     }
+
+    /// Removes a key from all tiers above, the lowest of them first; `true` if it was in any.
+    pub(crate) fn drop_everywhere(
+        mut self,
+        above: &mut [TierSession],
+        tokens: &Tokens,
+        key: &[u8],
+    ) -> bool {
+        let mut drop_key = |tier| self.drop_key(tier, tokens, key);
+        above.iter_mut().rev().fold(false, |was_there, tier| drop_key(tier) | was_there)
+    }
 }
 
 /// Whether the stack's own tokens guard anything.

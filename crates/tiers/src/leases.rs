@@ -10,7 +10,7 @@ use crate::SCHEME;
 use crate::fence::Right;
 use crate::lookup::Found;
 use crate::read::{self, told};
-use crate::rules::{Rules, ends_early};
+use crate::rules::Rules;
 use crate::session::{Stack, TiersSession};
 use crate::tier::{Life, TierSession};
 use crate::write;
@@ -90,7 +90,7 @@ impl TiersSession {
         early: Duration,
     ) -> Result<Leased> {
         let late = self.stack.late.get(key, value);
-        if let Some(meta) = late.filter(|meta| !ends_early(meta, early)) {
+        if let Some(meta) = late.filter(|meta| !meta.ttl.ends_within(early)) {
             write::apart(&mut self.stack).0.counters.hits.add(1);
             return Ok(Leased::Hit(meta));
         }

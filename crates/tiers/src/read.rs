@@ -13,7 +13,7 @@ use larder_store::{Capabilities, Error, Meta, Remaining, Result};
 
 use crate::fence::Right;
 use crate::lookup::{Found, Lookup};
-use crate::rules::{Rules, ends_early, is_over, is_unanswered};
+use crate::rules::{Rules, is_over, is_unanswered};
 use crate::session::Stack;
 use crate::tier::{Life, TierSession};
 use crate::tokens::Tokens;
@@ -90,14 +90,14 @@ pub(crate) fn look(
         if is_lowest && let Some(meta) = late.get(key, value) {
             // The lowest tier gets this value soon.
             asked.counters.hits.add(1);
-            seen.is_over = ends_early(&meta, early);
+            seen.is_over = meta.ttl.ends_within(early);
             seen.found = Some(Found { meta, tier: level + 1 });
             return Ok(seen);
         }
         match asked.session.get(key, value) {
             Ok(Some(meta)) if is_lowest || !(meta.stale || is_over(&meta, early)) => {
                 asked.counters.hits.add(1);
-                seen.is_over = ends_early(&meta, early);
+                seen.is_over = meta.ttl.ends_within(early);
                 if let Some((right, at)) = before.filter(|_| !meta.stale && !seen.is_over) {
                     let life = Life::told(meta, &asked.tier, at);
                     fill(above, tokens, right, (key, value, meta.flags, life));
@@ -136,10 +136,8 @@ pub(crate) fn look(
 /// Removes a key above whose entries there are over, because the lowest tier has it no more: it may have been deleted there.
 /// Such an entry must not be an answer when that tier fails.
 pub(crate) fn drop_over(above: &mut [TierSession], tokens: &Tokens, key: &[u8]) {
-    let mut right = Right::of_reader(above, tokens, key);
-    for tier in above.iter_mut().rev() {
-        right.drop_key(tier, tokens, key);
-    }
+    let right = Right::of_reader(above, tokens, key);
+    right.drop_everywhere(above, tokens, key);
 }
 
 /// The buffers of a batch, kept to reuse their memory.
@@ -226,7 +224,7 @@ pub(crate) fn look_many(
                 answered[i] = true;
                 missing -= 1;
                 counters.hits.add(1);
-                let is_over = ends_early(&meta, rules.grace);
+                let is_over = meta.ttl.ends_within(rules.grace);
                 let meta = told(meta, is_over, rules, capabilities);
                 hit(i, &value, Found { meta, tier: level + 1 }, is_over);
             }
@@ -249,7 +247,7 @@ pub(crate) fn look_many(
                 return;
             }
             found += 1;
-            let is_over = ends_early(&meta, rules.grace);
+            let is_over = meta.ttl.ends_within(rules.grace);
             if let Some(right) = before.get(place).filter(|_| !meta.stale && !is_over) {
                 let life = Life::told(meta, tier, at);
                 fill(above, tokens, *right, (keys[i], value, meta.flags, life));

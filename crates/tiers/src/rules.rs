@@ -67,11 +67,6 @@ pub(crate) fn in_time(time: Duration) -> Instant {
     now.checked_add(time).unwrap_or_else(|| now + Duration::from_hours(365 * 24))
 }
 
-/// Whether an entry that a tier still keeps has no more than `early` left.
-pub(crate) fn ends_early(meta: &Meta, early: Duration) -> bool {
-    meta.ttl.ends_within(early)
-}
-
 /// Whether an upper tier's copy of an entry is too near its end to be an answer. The copy ends no later than the entry
 /// below, so the rest of its time is the least that the entry has left.
 pub(crate) fn is_over(meta: &Meta, early: Duration) -> bool {

@@ -19,7 +19,7 @@ use crate::config::WriteOrder;
 use crate::fence::Right;
 use crate::late::{Held, LateWrites, Write};
 use crate::read::told;
-use crate::rules::{Rules, ends_early};
+use crate::rules::Rules;
 use crate::session::Stack;
 use crate::tier::{Life, TierSession};
 use crate::tokens::Tokens;
@@ -56,7 +56,7 @@ fn set_behind(stack: &mut Stack, put: &Put<'_>) -> Result<SetOutcome> {
     let life = Life::begin(put.options.ttl);
     // First the queue, so that no reader misses the value that an upper tier has dropped.
     if let Err(error) = late.set(put) {
-        drop_above(above, (tokens, right), put.key);
+        right.drop_everywhere(above, tokens, put.key);
         return Err(error);
     }
     put_above(above, (tokens, right), (put, life));
@@ -148,7 +148,7 @@ fn find_over(stack: &mut Stack, key: &[u8]) -> Option<Facts> {
         return None;
     }
     let facts = apart(stack).0.session.look(key).ok().flatten();
-    facts.filter(|facts| ends_early(&facts.meta, grace))
+    facts.filter(|facts| facts.meta.ttl.ends_within(grace))
 }
 
 /// Stores a value by an operation on the lowest tier, and then above.
@@ -181,15 +181,9 @@ fn store_over(
     held: Option<Held>,
     operation: impl FnOnce(&mut TierSession) -> Result<SetOutcome>,
 ) -> Result<SetOutcome> {
-    let order = stack.rules.write;
-    let (lowest, above, tokens) = apart(stack);
-    let right = Right::of_writer(above, tokens, put.key);
-    // The life begins before the write to the lowest tier, so that the time of that write counts.
-    let life = Life::begin(put.options.ttl);
-    let outcome = operation(lowest);
-    finish((&stack.late, &stack.rules), put.key, held, outcome.as_ref().err());
     let (_, above, tokens) = apart(stack);
-    follow(above, (tokens, right), (put, life, order), outcome)
+    let right = Right::of_writer(above, tokens, put.key);
+    store_as(stack, put, (right, held), operation)
 }
 
 /// Stores a value that was loaded under a reader's right, unless the key has been changed since.
@@ -206,19 +200,32 @@ pub(crate) fn store_under(
     let mode = if adds { SetMode::Add } else { SetMode::Set };
     let put = &Put { key, value, options: SetOptions { mode, ..options } };
     check(&stack.capabilities, &put.options)?;
-    if stack.late.has(put.key) {
+    if stack.late.has(key) {
         return Ok(SetOutcome::NotStored);
     }
-    let order = stack.rules.write;
-    let (lowest, above, tokens) = apart(stack);
-    let right = right.confirm(above, tokens, put.key);
-    let Some((right, held)) = right.and_then(|right| Some((right, right.hold(tokens)?))) else {
+    let tokens = Arc::clone(&stack.tokens);
+    let right = right.confirm(apart(stack).1, &tokens, key);
+    let Some((right, hold)) = right.and_then(|right| Some((right, right.hold(&tokens)?))) else {
         return Ok(SetOutcome::NotStored);
     };
+    store_as(stack, put, (right, None), move |lowest| {
+        let _hold = hold;
+        lowest.session.set(key, value, &put.options)
+    })
+}
+
+/// Stores a value by an operation on the lowest tier, and then above under a writer's right.
+fn store_as(
+    stack: &mut Stack,
+    put: &Put<'_>,
+    (right, held): (Right, Option<Held>),
+    operation: impl FnOnce(&mut TierSession) -> Result<SetOutcome>,
+) -> Result<SetOutcome> {
+    let order = stack.rules.write;
+    // The life begins before the write to the lowest tier, so that the time of that write counts.
     let life = Life::begin(put.options.ttl);
-    let outcome = lowest.session.set(put.key, put.value, &put.options);
-    drop(held);
-    finish((&stack.late, &stack.rules), put.key, None, outcome.as_ref().err());
+    let outcome = operation(apart(stack).0);
+    finish((&stack.late, &stack.rules), put.key, held, outcome.as_ref().err());
     let (_, above, tokens) = apart(stack);
     follow(above, (tokens, right), (put, life, order), outcome)
 }
@@ -238,7 +245,7 @@ fn follow(
         }
         // The key exists, and this write has not changed it.
         Ok(SetOutcome::NotStored) if options.mode == SetMode::Add => {}
-        _ => drop(drop_above(above, (tokens, right), key)),
+        _ => drop(right.drop_everywhere(above, tokens, key)),
     }
     // A version is the lowest tier's, and a hit in L1 has another one.
     outcome.map(|outcome| if outcome.is_stored() { SetOutcome::Stored(None) } else { outcome })
@@ -285,7 +292,7 @@ pub(crate) fn set_many(
                     done(i, follow(above, (tokens, right), (put, life, order), outcome));
                 }
                 // It is not known whether this one is stored.
-                None => drop(drop_above(above, (tokens, right), put.key)),
+                None => drop(right.drop_everywhere(above, tokens, put.key)),
             }
         }
     }
@@ -314,7 +321,7 @@ pub(crate) fn delete_many(
     for (i, ((key, (right, held)), outcome)) in keys.iter().zip(rights).zip(outcomes).enumerate() {
         let was_late = held.as_ref().is_some_and(|held| held.is_fresh(rules.grace));
         finish((&late, &rules), key, held, failure(outcome.as_ref(), &result));
-        let was_above = drop_above(above, (tokens, right), key) && rules.grace.is_zero();
+        let was_above = right.drop_everywhere(above, tokens, key) && rules.grace.is_zero();
         let was_there = |was_below| was_below && !over.contains(&i) || was_above || was_late;
         if let Some(outcome) = outcome {
             done(i, outcome.map(was_there));
@@ -329,7 +336,7 @@ fn find_many_over(stack: &mut Stack, keys: &[&[u8]]) -> Vec<usize> {
     if !grace.is_zero() {
         // A key that the tier refuses spoils the batch; then an entry that is over counts as one that was there.
         let _ = apart(stack).0.session.get_many(keys, &mut |i, _, meta| {
-            if ends_early(&meta, grace) {
+            if meta.ttl.ends_within(grace) {
                 over.push(i);
             }
         });
@@ -429,7 +436,7 @@ pub(crate) fn lowest_then_drop<T>(
     let result = operation(lowest);
     finish((&stack.late, &stack.rules), key, held, result.as_ref().err());
     let (_, above, tokens) = apart(stack);
-    let was_above = drop_above(above, (tokens, right), key) && grace.is_zero();
+    let was_above = right.drop_everywhere(above, tokens, key) && grace.is_zero();
     Ok((result?, was_late || was_above))
 }
 
@@ -448,16 +455,4 @@ fn put_above(
     for tier in above.iter_mut().rev() {
         right.put(tier, tokens, (put, life));
     }
-}
-
-/// Removes a key above the lowest tier; `true` if it was in any.
-fn drop_above(
-    above: &mut [TierSession],
-    (tokens, mut right): (&Tokens, Right),
-    key: &[u8],
-) -> bool {
-    above
-        .iter_mut()
-        .rev()
-        .fold(false, |was_there, tier| right.drop_key(tier, tokens, key) | was_there)
 }

@@ -230,10 +230,8 @@ impl Hearing {
     /// Drops a key above the lowest tier, and makes void what readers and writers of it have begun. A tier that fails to
     /// do so loses trust, and everything in it ends in the next step.
     fn end_key(&mut self, key: &[u8]) {
-        let mut right = Right::of_writer(&mut self.above, &self.tokens, key);
-        for tier in self.above.iter_mut().rev() {
-            right.drop_key(tier, &self.tokens, key);
-        }
+        let right = Right::of_writer(&mut self.above, &self.tokens, key);
+        right.drop_everywhere(&mut self.above, &self.tokens, key);
     }
 
     /// Ends everything above the lowest tier; `false` where a tier failed. A tier without a clear is not asked until all

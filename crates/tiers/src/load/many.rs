@@ -121,7 +121,7 @@ impl TiersSession {
             let (right, older) = (self.right(keys[place]), older.remove(&place));
             missing.push(Missing { places: vec![place], right, under, lead: None, older });
         }
-        missing.retain(|missing| !self.is_known_absent(missing.key(keys)));
+        missing.retain(|missing| !self.is_known_absent(missing, keys));
         Ok(missing)
     }
 
@@ -139,18 +139,16 @@ impl TiersSession {
             waiting[i].answer(hit, value, Answer::of(entry));
         })?;
         let still = waiting.into_iter().zip(found).filter(|(_, found)| !found);
-        let mut missing = Vec::new();
-        for (key, _) in still {
-            let (bytes, right) = (key.key(keys), self.right(key.key(keys)));
-            if !self.is_known_absent(bytes) {
-                missing.push(Missing { right, ..key });
-            }
-        }
+        let again =
+            |(key, _): (Missing<'a>, _)| Missing { right: self.right(key.key(keys)), ..key };
+        let mut missing: Vec<_> = still.map(again).collect();
+        missing.retain(|missing| !self.is_known_absent(missing, keys));
         Ok(missing)
     }
 
-    fn is_known_absent(&mut self, key: &[u8]) -> bool {
-        let is_absent = self.is_absent(key);
+    fn is_known_absent(&self, missing: &Missing<'_>, keys: &[&[u8]]) -> bool {
+        let absent = &self.loads.absent;
+        let is_absent = !absent.is_empty() && absent.has(missing.key(keys), missing.right);
         if is_absent {
             self.loads.count(Of::AbsentHits);
         }

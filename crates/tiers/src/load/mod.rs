@@ -173,7 +173,11 @@ impl TiersSession {
             // A caller with an older value does not wait.
             let has_older = self.is_usable(&seen);
             let until = if has_older { begun } else { ask.deadline };
-            let lead = match loads.flights.board(key, until) {
+            let place = loads.flights.board(key, until);
+            if matches!(place, Place::Followed(_)) {
+                loads.count(Of::Waits);
+            }
+            let lead = match place {
                 Place::Leads(lead) => {
                     // Another load of the key may have ended since this caller looked. A lease would tell.
                     if !self.stack.capabilities.leases && loads.flights.n_ended() != n_ended {
@@ -185,33 +189,20 @@ impl TiersSession {
                     }
                     Some(lead)
                 }
-                Place::Followed(end) => {
-                    loads.count(Of::Waits);
-                    match end {
-                        // A value that is not found then was too large, or was dropped: this caller goes on alone.
-                        End::Stored if has_followed => None,
-                        End::Stored if Instant::now() < ask.deadline => {
-                            has_followed = true;
-                            continue;
-                        }
-                        End::Failed if has_older => {
-                            loads.count(Of::StaleHits);
-                            return Ok(self.take_aside(&seen, value));
-                        }
-                        End::Failed => {
-                            let what = "the load of another caller has failed".to_owned();
-                            return Err(
-                                Error::Unavailable { engine: SCHEME, what, source: None }.into()
-                            );
-                        }
-                        _ => None,
-                    }
+                Place::Followed(End::Stored) if !has_followed && Instant::now() < ask.deadline => {
+                    has_followed = true;
+                    continue;
                 }
-                Place::Refreshing | Place::Late if has_older => {
+                Place::Followed(End::Failed) | Place::Refreshing | Place::Late if has_older => {
                     loads.count(Of::StaleHits);
                     return Ok(self.take_aside(&seen, value));
                 }
-                Place::Refreshing | Place::Late => None,
+                Place::Followed(End::Failed) => {
+                    let what = "the load of another caller has failed".to_owned();
+                    return Err(Error::Unavailable { engine: SCHEME, what, source: None }.into());
+                }
+                // A value that was stored and is not found was too large, or was dropped: this caller goes on alone.
+                Place::Followed(_) | Place::Refreshing | Place::Late => None,
             };
             return self.ask_lowest(&ask, value, &seen, lead, loader);
         }
