@@ -97,7 +97,10 @@ fn a_deleted_key_has_no_older_value_for_readers_or_loaders() {
     for (near, far) in [("spy:/traps-gone/1", "spy:/traps-gone/2"), ("memory:", "memory:")] {
         let store = with_grace(near, far);
         let mut session = store.open_session().unwrap();
-        set(&mut session, "k", b"old", Some(Duration::from_nanos(1)));
+        set(&mut session, "k", b"old", Some(Duration::from_millis(1)));
+        while session.get(b"k", &mut Vec::new()).unwrap().is_some_and(|meta| !meta.stale) {
+            thread::yield_now();
+        }
         let spies =
             near.starts_with("spy").then(|| [1, 2].map(|n| spy(&format!("/traps-gone/{n}"))));
         for spy in spies.iter().flatten() {
