@@ -13,7 +13,7 @@ use crate::PATIENCE;
 /// The server of this helper.
 pub const MEMCACHED: Recipe = Recipe::server("memcached", "memcached");
 
-/// A memcached on 127.0.0.1.
+/// A memcached, on 127.0.0.1 unless a test says otherwise.
 #[derive(Debug)]
 pub struct Memcached {
     /// Its port.
@@ -30,10 +30,15 @@ impl Memcached {
 
     /// Starts on this port.
     pub fn start_on(port: &str) -> Self {
+        Self::start_at("127.0.0.1", port)
+    }
+
+    /// Starts at this address and port. Of an address that others reach, the network is the test's own.
+    pub fn start_at(listen: &str, port: &str) -> Self {
         let directory = ScratchDir::create("test").expect("a directory for memcached");
         let port_file = directory.path().join("port");
         let mut command = Command::new(find("test", &MEMCACHED).expect("memcached is installed"));
-        command.args(["-l", "127.0.0.1", "-m", "64", "-c", "100", "-p", port]);
+        command.args(["-l", listen, "-m", "64", "-c", "100", "-p", port]);
         command.env("MEMCACHED_PORT_FILENAME", &port_file);
         // As root, memcached changes to an account of its own.
         let account = Account::for_server(&["nobody"], directory.path());

@@ -10,9 +10,11 @@ use larder_testkit::Random;
 
 use super::history::Event;
 use super::job::{Job, now};
+use super::lossy::Lossy;
+use super::modes::{Channel, Mode, Wires};
+use super::network::Network;
 use super::servers::{Kind, Restarted, Wire};
 use super::worker::Process;
-use super::{Channel, Mode};
 
 const HOSTS: usize = 2;
 
@@ -37,6 +39,10 @@ pub(crate) struct Crew {
     restarted: Instant,
     /// The channel's server, if it is another one.
     channel: Option<Restarted>,
+    /// The hosts, where each is a namespace.
+    network: Option<Network>,
+    /// What loses messages, where that is wanted.
+    lossy: Option<Lossy>,
     /// The wires of each host to the lowest tier, and to the channel's server.
     wires: Vec<(Wire, Option<Wire>)>,
     processes: Vec<Process>,
@@ -49,14 +55,26 @@ impl Crew {
     pub(crate) fn start(mode: Mode) -> Self {
         let folder = ScratchDir::create("consistency").unwrap();
         File::create(origin(folder.path())).unwrap();
-        let lowest = Restarted::start(mode.lowest);
+        let network = (mode.wires == Wires::Links).then(|| Network::of(HOSTS).unwrap());
+        let listen = if network.is_some() { "0.0.0.0" } else { "127.0.0.1" };
+        let lowest = Restarted::start(mode.lowest, listen);
         let has_channel = mode.channel == Channel::Messages;
-        let channel = has_channel.then(|| Restarted::start(Kind::Redis));
-        let wires = |_| {
-            let to_channel = channel.as_ref().map(|server| Wire::to(&server.address(), DELAYS[1]));
-            (Wire::to(&lowest.address(), DELAYS[0]), to_channel)
+        let channel = has_channel.then(|| Restarted::start(Kind::Redis, listen));
+        let local = |server: &Restarted| format!("127.0.0.1:{}", server.port);
+        let loses = mode.wires == Wires::Lossy;
+        let lossy = channel.as_ref().filter(|_| loses).map(|server| Lossy::to(&local(server)));
+        let address = |host, server: &Restarted| match network {
+            Some(_) => format!("{}:{}", Network::address(host), server.port),
+            None => local(server),
         };
-        let wires = (0..HOSTS).map(wires).collect();
+        let wires = |host| {
+            let to_channel = channel.as_ref().map(|server| {
+                let address = lossy.as_ref().map_or_else(|| address(host, server), Lossy::address);
+                Wire::to(&address, DELAYS[1])
+            });
+            (Wire::to(&address(host, &lowest), DELAYS[0]), to_channel)
+        };
+        let wires = (0..HOSTS).map(|host| on(network.as_ref(), host, || wires(host))).collect();
         let mut crew = Self {
             folder,
             mode,
@@ -64,6 +82,8 @@ impl Crew {
             lowest,
             restarted: Instant::now(),
             channel,
+            network,
+            lossy,
             wires,
             processes: Vec::new(),
             histories: Vec::new(),
@@ -97,7 +117,7 @@ impl Crew {
             begun: self.begun,
         };
         self.histories.push(history);
-        Process::start(&job)
+        on(self.network.as_ref(), host, || Process::start(&job))
     }
 
     fn url(&self, host: usize, l1: &Path) -> String {
@@ -148,14 +168,27 @@ impl Crew {
     }
 
     pub(crate) fn part_from_lowest(&mut self, draw: &mut Random, time: Duration) {
-        self.wires[draw.below(HOSTS)].0.part(time);
+        let host = draw.below(HOSTS);
+        if self.network.is_some() {
+            return self.part_from_all(host, time);
+        }
+        self.wires[host].0.part(time);
         self.count("partitions from the lowest tier");
     }
 
     pub(crate) fn part_from_channel(&mut self, draw: &mut Random, time: Duration) {
-        let (to_lowest, to_channel) = &self.wires[draw.below(HOSTS)];
+        let host = draw.below(HOSTS);
+        if self.network.is_some() {
+            return self.part_from_all(host, time);
+        }
+        let (to_lowest, to_channel) = &self.wires[host];
         to_channel.as_ref().unwrap_or(to_lowest).part(time);
         self.count("partitions from the channel");
+    }
+
+    fn part_from_all(&mut self, host: usize, time: Duration) {
+        Network::part(host, time);
+        self.count("partitions from all servers");
     }
 
     pub(crate) fn cut_subscribers(&mut self) {
@@ -168,6 +201,10 @@ impl Crew {
         let have_ended = self.processes.iter_mut().filter_map(|it| (!it.works()).then_some(()));
         assert_eq!(have_ended.count(), 0, "a process has failed");
         self.processes.clear();
+        if let Some(lossy) = &self.lossy {
+            self.deeds.insert("lost messages", lossy.n_lost());
+            assert_ne!(lossy.n_lost(), 0, "no message was lost");
+        }
     }
 
     /// What all processes have written down.
@@ -177,6 +214,14 @@ impl Crew {
             text.lines().filter_map(Event::parse).collect::<Vec<_>>()
         };
         self.histories.iter().flat_map(lines).collect()
+    }
+}
+
+/// Does this work on a host, if hosts are namespaces.
+fn on<T>(network: Option<&Network>, host: usize, work: impl FnOnce() -> T) -> T {
+    match network {
+        Some(network) => network.on(host, work),
+        None => work(),
     }
 }
 

@@ -16,7 +16,9 @@ use larder_testkit::{Memcached, PATIENCE, signal};
 /// A server that is stopped, killed and started anew on its port.
 pub(crate) struct Restarted {
     kind: Kind,
-    port: u16,
+    /// The address at which it listens.
+    listen: &'static str,
+    pub(crate) port: u16,
     server: Option<Running>,
 }
 
@@ -32,25 +34,22 @@ enum Running {
 }
 
 impl Restarted {
-    pub(crate) fn start(kind: Kind) -> Self {
-        match kind {
+    pub(crate) fn start(kind: Kind, listen: &'static str) -> Self {
+        let (port, server) = match kind {
             Kind::Memcached => {
-                let server = Memcached::start();
-                Self { kind, port: server.port, server: Some(Running::Memcached(server)) }
+                let server = Memcached::start_at(listen, "-1");
+                (server.port, Running::Memcached(server))
             }
             Kind::Redis => {
                 let start = || {
                     let port = free_port("test")?;
-                    Ok((port, redis(port)?))
+                    Ok((port, redis(listen, port)?))
                 };
                 let (port, server) = on_free_port(start).unwrap();
-                Self { kind, port, server: Some(Running::Redis(server)) }
+                (port, Running::Redis(server))
             }
-        }
-    }
-
-    pub(crate) fn address(&self) -> String {
-        format!("127.0.0.1:{}", self.port)
+        };
+        Self { kind, listen, port, server: Some(server) }
     }
 
     fn pid(&self) -> u32 {
@@ -65,8 +64,10 @@ impl Restarted {
         drop(self.server.take());
         sleep(after);
         self.server = Some(match self.kind {
-            Kind::Memcached => Running::Memcached(Memcached::start_on(&self.port.to_string())),
-            Kind::Redis => Running::Redis(redis(self.port).unwrap()),
+            Kind::Memcached => {
+                Running::Memcached(Memcached::start_at(self.listen, &self.port.to_string()))
+            }
+            Kind::Redis => Running::Redis(redis(self.listen, self.port).unwrap()),
         });
     }
 
@@ -90,10 +91,11 @@ pub(crate) fn redis_recipe() -> &'static Recipe {
     &ENGINES.find("redis").unwrap().recipes[0]
 }
 
-/// An empty Redis on this port.
-fn redis(port: u16) -> Result<Server> {
+/// An empty Redis on this port. Where it listens for other hosts too, they are namespaces of this test.
+fn redis(listen: &str, port: u16) -> Result<Server> {
     let mut command = Command::new(find("test", redis_recipe())?);
-    command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""]);
+    command.args(["--port", &port.to_string(), "--bind", listen, "--save", ""]);
+    command.args(["--protected-mode", "no"]);
     let directory = ScratchDir::create("test")?;
     let mut server = Server::start("test", command, directory, None)?.without_grace();
     server.answer(PATIENCE, || {
