@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -88,6 +89,20 @@ impl Page {
         let painted = "new Promise((resolve) => requestAnimationFrame(() => \
                        requestAnimationFrame(() => resolve(true))))";
         assert!(self.value::<bool>(painted));
+    }
+
+    /// Has [`Self::work`] count the time that the page's thread runs, and not the time in which it waits for a processor.
+    pub(crate) fn measure_work(&self) {
+        self.tools("Performance.enable", &json!({ "timeDomain": "threadTicks" }));
+    }
+
+    /// The time for which the page's thread has run since the page began to load.
+    pub(crate) fn work(&self) -> Duration {
+        let found = self.tools("Performance.getMetrics", &json!({}));
+        let metrics = found["metrics"].as_array().expect("a list of metrics");
+        let metric = metrics.iter().find(|metric| metric["name"] == "TaskDuration");
+        let seconds = metric.and_then(|metric| metric["value"].as_f64());
+        Duration::from_secs_f64(seconds.expect("the time of tasks"))
     }
 
     /// The address of the page.
