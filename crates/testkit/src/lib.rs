@@ -3,6 +3,7 @@
 //! [`contract`] is the whole `main` of an engine's contract test. [`stores`] holds small engines with one fault each,
 //! which test the contract itself and the checks of a comparison; [`traps`] holds servers of that kind.
 
+mod again;
 mod answer;
 mod certificates;
 mod contract;
@@ -22,6 +23,7 @@ mod sockets;
 pub mod stores;
 pub mod traps;
 
+pub use again::Again;
 pub use certificates::{certificate_files, certificates};
 pub use contract::{Outcome, Report, contract, contract_one_by_one, judge};
 pub use delayed::takes_at_least;

@@ -5,8 +5,7 @@
 #![expect(clippy::print_stdout, reason = "how the other processes answer")]
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -14,7 +13,7 @@ use std::time::Duration;
 use larder_engines::ENGINES;
 use larder_host::scratch::ScratchDir;
 use larder_store::{Error, SetOptions, Span, Store, StoreUrl};
-use larder_testkit::{has_program, trial_where};
+use larder_testkit::{Again, has_program, trial_where};
 use larder_tiers::{Config, LoadOptions, Loaded, Origin, Tiers};
 use libtest_mimic::Arguments;
 
@@ -97,16 +96,14 @@ fn herd(prepare: impl FnOnce(&mut dyn larder_store::Session)) -> BTreeMap<String
     let _hosts: Vec<_> = (0..HOSTS).map(|host| open(&near(host))).collect();
     let start = |number: usize| {
         let tiers = format!("{} memcached://{node}", near(number % HOSTS));
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.env(TIERS, tiers).stdin(Stdio::piped()).stdout(Stdio::piped());
-        Process::of(command.spawn().unwrap())
+        Again::start(TIERS, tiers)
     };
-    let mut processes: Vec<Process> = (0..PROCESSES).map(start).collect();
+    let mut processes: Vec<Again> = (0..PROCESSES).map(start).collect();
     for process in &mut processes {
         assert_eq!(process.line().as_deref(), Some("ready"));
     }
     for process in &mut processes {
-        writeln!(process.child.stdin.as_ref().unwrap(), "go").unwrap();
+        process.say("go");
     }
     let mut got = BTreeMap::new();
     for process in &mut processes {
@@ -134,29 +131,4 @@ fn over() {
     assert_eq!(got.get("loaded"), Some(&1), "{got:?}");
     assert!(got.get("older").is_some_and(|older| *older > 0), "{got:?}");
     assert_eq!(got.get("wrong"), None, "{got:?}");
-}
-
-/// Another process, and what it says.
-struct Process {
-    child: Child,
-    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
-}
-
-impl Process {
-    fn of(mut child: Child) -> Self {
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        Self { child, lines }
-    }
-
-    fn line(&mut self) -> Option<String> {
-        self.lines.next().map(Result::unwrap)
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // One that has ended by itself is not killed.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use larder_host::scratch::ScratchDir;
-use larder_testkit::Random;
+use larder_testkit::{Again, Random};
 
 use super::history::Event;
 use super::job::{Job, now};
@@ -14,7 +14,7 @@ use super::lossy::Lossy;
 use super::modes::{Channel, Mode, Wires};
 use super::network::Network;
 use super::servers::{Kind, Restarted, Wire};
-use super::worker::Process;
+use super::worker;
 
 const HOSTS: usize = 2;
 
@@ -45,7 +45,7 @@ pub(crate) struct Crew {
     lossy: Option<Lossy>,
     /// The wires of each host to the lowest tier, and to the channel's server.
     wires: Vec<(Wire, Option<Wire>)>,
-    processes: Vec<Process>,
+    processes: Vec<Again>,
     histories: Vec<PathBuf>,
     /// The number of disturbances of each kind.
     pub(crate) deeds: BTreeMap<&'static str, u32>,
@@ -101,7 +101,7 @@ impl Crew {
         u32::try_from(number).ok().filter(|number| *number < N_WRITERS)
     }
 
-    fn process(&mut self, number: usize, is_first: bool) -> Process {
+    fn process(&mut self, number: usize, is_first: bool) -> Again {
         let host = number % HOSTS;
         let path = |name: String| self.folder.path().join(name);
         let history = path(format!("history-{}", self.histories.len()));
@@ -117,7 +117,7 @@ impl Crew {
             begun: self.begun,
         };
         self.histories.push(history);
-        on(self.network.as_ref(), host, || Process::start(&job))
+        on(self.network.as_ref(), host, || worker::start(&job))
     }
 
     fn url(&self, host: usize, l1: &Path) -> String {
@@ -198,7 +198,8 @@ impl Crew {
 
     /// Ends all processes, which must be at work.
     pub(crate) fn end(&mut self) {
-        let have_ended = self.processes.iter_mut().filter_map(|it| (!it.works()).then_some(()));
+        let have_ended =
+            self.processes.iter_mut().filter_map(|it| (!it.is_running()).then_some(()));
         assert_eq!(have_ended.count(), 0, "a process has failed");
         self.processes.clear();
         if let Some(lossy) = &self.lossy {

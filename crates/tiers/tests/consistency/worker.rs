@@ -3,11 +3,11 @@
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::FileExt;
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use larder_testkit::Random;
+use larder_testkit::{Again, Random};
 
 use super::history::{Event, Leaves};
 use super::job::{Job, TTL, Work, now};
@@ -208,25 +208,7 @@ fn loads(origin: &File, draw: &mut Random, key: u32) -> Option<u64> {
     Some(u64::from_le_bytes(bytes))
 }
 
-/// Another process at work. Dropping it kills it.
-pub(crate) struct Process(Child);
-
-impl Process {
-    pub(crate) fn start(job: &Job) -> Self {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        Self(command.env(JOB, job.to_text()).stdin(Stdio::null()).spawn().unwrap())
-    }
-
-    /// Whether it still works.
-    pub(crate) fn works(&mut self) -> bool {
-        self.0.try_wait().unwrap().is_none()
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // One that has ended is not killed.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// Another process at work.
+pub(crate) fn start(job: &Job) -> Again {
+    Again::start(JOB, job.to_text())
 }

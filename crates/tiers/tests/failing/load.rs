@@ -1,8 +1,7 @@
 //! Readers in two processes above one L1 file and one memcached, which freezes, dies and comes back.
 
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread;
@@ -10,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use larder_host::scratch::ScratchDir;
 use larder_store::{Span, Store};
-use larder_testkit::{Memcached, signal};
+use larder_testkit::{Again, Memcached, signal};
 use larder_tiers::{Cap, Config, Tiers};
 
 use super::{open, set_surely, wait_until};
@@ -102,36 +101,11 @@ pub(super) fn work_if_asked() -> Option<ExitCode> {
     Some(ExitCode::SUCCESS)
 }
 
-/// The other process.
-struct Other {
-    process: Child,
-    says: BufReader<ChildStdout>,
-    hears: ChildStdin,
-}
-
-impl Other {
-    fn start(tiers: &str) -> Self {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.env(TIERS, tiers).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut process = command.spawn().unwrap();
-        let (hears, says) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
-        Self { process, says: BufReader::new(says), hears }
-    }
-
-    fn state(&mut self) -> State {
-        writeln!(self.hears, "state").unwrap();
-        let mut line = String::new();
-        assert!(self.says.read_line(&mut line).unwrap() > 0, "the process has ended");
-        let numbers: Vec<u64> = line.split_whitespace().map(|n| n.parse().unwrap()).collect();
-        numbers.try_into().unwrap()
-    }
-}
-
-impl Drop for Other {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
+/// The state of another process.
+fn state(other: &mut Again) -> State {
+    let answer = other.ask("state");
+    let numbers: Vec<u64> = answer.split_whitespace().map(|n| n.parse().unwrap()).collect();
+    numbers.try_into().unwrap()
 }
 
 pub(super) fn under_load() {
@@ -143,12 +117,12 @@ pub(super) fn under_load() {
     for n in 0..KEYS {
         set_surely(&mut *session, &near(n), NEAR);
     }
-    let other = &mut Other::start(&tiers);
+    let other = &mut Again::start(TIERS, &tiers);
     thread::scope(|scope| {
         // A test that fails must end the threads too, or it would wait for them.
         let _ends = Ends(&readers.ends);
         (0..THREADS).for_each(|_| drop(scope.spawn(|| readers.read())));
-        let mut both = || [readers.state(), other.state()];
+        let mut both = || [readers.state(), state(other)];
         let reads = |states: &[State; 2]| states.map(|[reads, ..]| reads);
         wait_until("reads", || reads(&both()).iter().all(|reads| *reads > 200));
         signal(server.pid(), libc::SIGSTOP);

@@ -15,7 +15,6 @@ use std::process::ExitCode;
 use larder_store::{Error, Session, SetOptions};
 use larder_testkit::everything_is_required;
 use libtest_mimic::{Arguments, Completion, Trial};
-use process::Worker;
 use setup::{Client, Hosts, get, until};
 
 type Test = (&'static str, fn(&Hosts));
@@ -106,7 +105,7 @@ fn is_killed(hosts: &Hosts) {
     let stack = hosts.stack(0);
     let mut writer = stack.session().unwrap();
     set(&mut *writer, "k", "old");
-    let (mut subscriber, mut heir) = (Worker::start(&url), Worker::start(&url));
+    let (mut subscriber, mut heir) = (process::start(&url), process::start(&url));
     let n_takeovers = "count channel_takeovers";
     // A process that starves for too long loses its place, which is not what is judged here.
     until("the first one subscribes for both", || {
@@ -115,7 +114,7 @@ fn is_killed(hosts: &Hosts) {
             return false;
         }
         if heir.ask(n_takeovers) != "0" {
-            heir = Worker::start(&url);
+            heir = process::start(&url);
         }
         subscriber.ask(n_takeovers) != "0" && heir.ask(n_takeovers) == "0"
     });

@@ -1,7 +1,8 @@
 //! Another process of a host, which does what it is told.
 
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
+use std::process::ExitCode;
+
+use larder_testkit::Again;
 
 use super::setup::{count, get, open};
 
@@ -23,40 +24,7 @@ pub(super) fn work_if_asked() -> Option<ExitCode> {
     Some(ExitCode::SUCCESS)
 }
 
-/// The other process.
-pub(super) struct Worker {
-    process: Child,
-    says: BufReader<ChildStdout>,
-    hears: ChildStdin,
-}
-
-impl Worker {
-    pub(super) fn start(url: &str) -> Self {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.env(URL, url).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut process = command.spawn().unwrap();
-        let (hears, says) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
-        Self { process, says: BufReader::new(says), hears }
-    }
-
-    pub(super) fn ask(&mut self, what: &str) -> String {
-        writeln!(self.hears, "{what}").unwrap();
-        let mut line = String::new();
-        assert!(self.says.read_line(&mut line).unwrap() > 0, "the process has ended");
-        line.trim_end().to_owned()
-    }
-
-    /// Kills it as nothing can prevent.
-    pub(super) fn kill(&mut self) {
-        self.process.kill().unwrap();
-        self.process.wait().unwrap();
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        // One that has ended is not killed.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
+/// Starts another process with this URL.
+pub(super) fn start(url: &str) -> Again {
+    Again::start(URL, url)
 }
