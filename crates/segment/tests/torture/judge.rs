@@ -1,7 +1,8 @@
 //! The verdict on slow operations: hangs or not.
 //!
 //! An operation's own time excludes the time in which its own process was stopped or waited for a processor. The time in
-//! which the holder of the key's lock was stopped or waited is no fault of the cache either, and is counted apart.
+//! which the holder of the key's lock was stopped or waited is no fault of the cache either, and is counted apart. So is the
+//! time that the hypervisor took from a processor.
 
 use crate::KEYS;
 use crate::WORKERS;
@@ -82,7 +83,7 @@ impl Seen {
                 && held.worker != slow.worker
                 && meet(held.span, during).is_some()
         };
-        let mut spans = self.gaps.clone();
+        let mut spans: Vec<Span> = self.gaps.iter().chain(&self.stolen).copied().collect();
         for held in self.held.iter().filter(is_it) {
             let of_holder = self.stops[held.worker].iter().chain(&self.not_run[held.worker]);
             spans.extend(of_holder.filter_map(|span| meet(*span, held.span)));
@@ -96,7 +97,8 @@ impl Seen {
         let stops = others().flat_map(|other| self.stops[other].iter());
         let long = |span: &&Span| span.to - span.from >= LONG;
         let not_run = others().flat_map(|other| self.not_run[other].iter().filter(long));
-        covered(stops.chain(not_run).chain(&self.gaps).copied(), during)
+        let machine = self.gaps.iter().chain(&self.stolen);
+        covered(stops.chain(not_run).chain(machine).copied(), during)
     }
 }
 

@@ -21,6 +21,9 @@ const GAP: u64 = 25_000_000;
 /// A worker that waited for a processor for this time is noted.
 const NOTED: u64 = 4_000_000;
 
+/// A tick of the processors' times in /proc/stat, as Linux gives it to programs.
+const TICK: u64 = 10_000_000;
+
 /// From a moment to another.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Span {
@@ -49,7 +52,10 @@ pub(crate) struct Seen {
     pub(crate) held: Vec<Held>,
     /// The times between looks that were too far apart.
     pub(crate) gaps: Vec<Span>,
+    /// The times for which the hypervisor ran something else on a processor. The system learns of them afterwards.
+    pub(crate) stolen: Vec<Span>,
     pub(crate) slow: Vec<Slow>,
+    stolen_ticks: Vec<u64>,
     waited: [u64; WORKERS],
     told: [u64; WORKERS],
     last: u64,
@@ -77,6 +83,14 @@ impl Seen {
         if last != 0 && now - last > GAP {
             self.gaps.push(Span { from: last, to: now });
         }
+        let ticks = stolen_ticks();
+        for (ticks, before) in ticks.iter().zip(&self.stolen_ticks) {
+            let stolen = ticks.saturating_sub(*before) * TICK;
+            if stolen > 0 {
+                self.stolen.push(Span { from: now.saturating_sub(stolen), to: now });
+            }
+        }
+        self.stolen_ticks = ticks;
         for worker in 0..WORKERS {
             let process = self.processes[worker];
             if process == 0 {
@@ -105,6 +119,14 @@ impl Seen {
             }
         }
     }
+}
+
+/// For each processor the ticks that the hypervisor has taken from it: its eighth number in /proc/stat.
+fn stolen_ticks() -> Vec<u64> {
+    let stat = std::fs::read_to_string("/proc/stat").unwrap();
+    let lines = stat.lines().filter_map(|line| line.strip_prefix("cpu"));
+    // The first line is the sum.
+    lines.skip(1).map(|line| line.split(' ').nth(8).unwrap().parse().unwrap()).collect()
 }
 
 /// A thread that looks until it is dropped.
