@@ -69,11 +69,13 @@ impl Network {
         done
     }
 
-    /// Takes the link of a host down for a while. What was sent meanwhile is lost, and TCP sends it again.
+    /// Takes the link of a host down for a while. What was sent meanwhile is lost, and TCP sends it again: each time it waits for
+    /// twice as long. So it may wait for as long again as the link was down, and this returns afterwards.
     pub(crate) fn part(host: usize, time: Duration) {
         ip(&format!("link set {} down", far(host))).expect("the link goes down");
         thread::sleep(time);
         ip(&format!("link set {} up", far(host))).expect("the link comes back");
+        thread::sleep(time);
     }
 }
 
