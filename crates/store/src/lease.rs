@@ -5,7 +5,9 @@
 
 use std::time::Duration;
 
-use crate::{Error, Meta, Result, Session, SetMode, SetOptions, SetOutcome};
+use crate::{
+    DeleteDone, Error, Meta, Put, Result, Session, SetDone, SetMode, SetOptions, SetOutcome,
+};
 
 /// The right to fill a key with a value that was loaded elsewhere, as long as nobody has changed the key since.
 ///
@@ -56,6 +58,18 @@ pub enum Leased {
     },
 }
 
+/// A value that was loaded under a token, for [`Leases::fill_many`].
+#[derive(Debug, Clone, Copy)]
+pub struct Fill<'a> {
+    /// The entry.
+    pub put: Put<'a>,
+    /// The token under which its value was loaded.
+    pub token: Token,
+}
+
+/// The callback for each key of [`Leases::get_or_lease_many`]: its place, the value that was copied, and the answer.
+pub type LeaseDone<'a> = dyn FnMut(usize, &[u8], Result<Leased>) + 'a;
+
 /// A session that chooses one loader of a key that is absent or stale: [`Session::leases`] returns it.
 ///
 /// A lease is over once its time has passed or its value is filled in. It is also over once anybody stores, deletes or
@@ -91,6 +105,34 @@ pub trait Leases: Session {
         early: Duration,
     ) -> Result<Leased>;
 
+    /// Asks as [`get_or_lease_early`](Self::get_or_lease_early) for many keys, and calls `done` once for each key that has an
+    /// answer, in any order. The answer to a key may be an error of its own.
+    ///
+    /// After `Err` some keys have had no answer; the error is that of one of them. A server that fails concerns its own keys
+    /// only. A lease that was given without an answer ends with its time.
+    ///
+    /// Engines with several servers, or one, send one request to each; the default asks key by key, and ends with the first
+    /// [fault](Error::is_fault): each further key would wait for as long.
+    fn get_or_lease_many(
+        &mut self,
+        keys: &[&[u8]],
+        time: Duration,
+        early: Duration,
+        done: &mut LeaseDone<'_>,
+    ) -> Result<()> {
+        let mut value = Vec::new();
+        for (i, key) in keys.iter().enumerate() {
+            match self.get_or_lease_early(key, &mut value, time, early) {
+                Err(error) if error.is_fault() => return Err(error),
+                leased => {
+                    let copied: &[u8] = if leased.is_ok() { &value } else { b"" };
+                    done(i, copied, leased);
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Stores a value that was loaded under `token`; [`SetOutcome::NotStored`] where the token is void.
     ///
     /// The mode of `options` is [`SetMode::Set`]; any other is [`Error::Unsupported`]: [`check_fill`].
@@ -102,9 +144,37 @@ pub trait Leases: Session {
         token: &Token,
     ) -> Result<SetOutcome>;
 
+    /// Stores many values as [`fill`](Self::fill) does, and calls `done` as [`Session::set_many`] does. A key that comes twice
+    /// with one token gets the earlier value.
+    ///
+    /// After `Err` it is not known which values without an outcome are stored. Servers are asked, and fail, as for
+    /// [`get_or_lease_many`](Self::get_or_lease_many).
+    fn fill_many(&mut self, fills: &[Fill<'_>], done: &mut SetDone<'_>) -> Result<()> {
+        for (i, Fill { put, token }) in fills.iter().enumerate() {
+            match self.fill(put.key, put.value, &put.options, token) {
+                Err(error) if error.is_fault() => return Err(error),
+                outcome => done(i, outcome),
+            }
+        }
+        Ok(())
+    }
+
     /// Ends a lease without a value, so that the next caller is told to load at once: what was asked for cannot be loaded.
     /// `false` where the lease was over.
     fn release(&mut self, key: &[u8], token: &Token) -> Result<bool>;
+
+    /// Ends many leases as [`release`](Self::release) does, and calls `done` with the place of each and whether it was in
+    /// force, as [`Session::delete_many`] does. Servers are asked, and fail, as for
+    /// [`get_or_lease_many`](Self::get_or_lease_many).
+    fn release_many(&mut self, leases: &[(&[u8], Token)], done: &mut DeleteDone<'_>) -> Result<()> {
+        for (i, (key, token)) in leases.iter().enumerate() {
+            match self.release(key, token) {
+                Err(error) if error.is_fault() => return Err(error),
+                outcome => done(i, outcome),
+            }
+        }
+        Ok(())
+    }
 
     /// Marks the entry of `key` as stale and keeps it for so long (`None`: for the rest of its TTL). `false` where there is
     /// no entry. The TTL never becomes longer by this.

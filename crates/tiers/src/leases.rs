@@ -1,9 +1,11 @@
 //! The leases of a stack: those of its lowest tier, which all processes share.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use larder_store::{
-    Error, Leased, Leases, Put, Remaining, Result, SetOptions, SetOutcome, Token, check_fill,
+    DeleteDone, Error, Fill, LeaseDone, Leased, Leases, Put, Remaining, Result, SetDone,
+    SetOptions, SetOutcome, Token, check_fill,
 };
 
 use crate::SCHEME;
@@ -12,7 +14,7 @@ use crate::lookup::Found;
 use crate::read::{self, told};
 use crate::rules::Rules;
 use crate::session::{Stack, TiersSession};
-use crate::tier::{Life, TierSession};
+use crate::tier::{Life, TierCounters, TierSession};
 use crate::write;
 
 impl Leases for TiersSession {
@@ -40,6 +42,39 @@ impl Leases for TiersSession {
         })
     }
 
+    /// The same for many keys: each tier is asked once.
+    fn get_or_lease_many(
+        &mut self,
+        keys: &[&[u8]],
+        time: Duration,
+        early: Duration,
+        done: &mut LeaseDone<'_>,
+    ) -> Result<()> {
+        let early = early.saturating_add(self.stack.rules.grace);
+        let n_above = self.stack.tiers.len() - 1;
+        let mut is_missing = vec![true; keys.len()];
+        let (stack, batch) = (&mut self.stack, &mut self.batch);
+        read::look_many_above(stack, batch, n_above, keys, early, &mut |i, value, found, _| {
+            is_missing[i] = false;
+            done(i, value, Ok(Leased::Hit(found.meta)));
+        })?;
+        let mut has_aside = vec![false; keys.len()];
+        self.batch.take_aside().iter().for_each(|(i, ..)| has_aside[*i] = true);
+        let places: Vec<_> = (0..keys.len()).filter(|i| is_missing[*i]).collect();
+        let asked: Vec<_> = places.iter().map(|i| (keys[*i], has_aside[*i])).collect();
+        let Stack { capabilities, rules, .. } = &self.stack;
+        let (capabilities, rules) = (*capabilities, *rules);
+        let shown = |meta| told(meta, false, &rules, &capabilities);
+        self.lease_lowest_many(&asked, time, early, &mut |place, value, leased| {
+            let leased = leased.map(|leased| match leased {
+                Leased::Hit(meta) => Leased::Hit(shown(meta)),
+                Leased::Load { token, stale } => Leased::Load { token, stale: stale.map(shown) },
+                Leased::Wait { stale } => Leased::Wait { stale: stale.map(shown) },
+            });
+            done(places[place], value, leased);
+        })
+    }
+
     fn fill(
         &mut self,
         key: &[u8],
@@ -53,9 +88,28 @@ impl Leases for TiersSession {
         write::fill(&mut self.stack, &put, fill)
     }
 
+    fn fill_many(&mut self, fills: &[Fill<'_>], done: &mut SetDone<'_>) -> Result<()> {
+        write::fill_many(&mut self.stack, fills, done, |lowest, batch, done| {
+            of(lowest)?.fill_many(batch, done)
+        })
+    }
+
     fn release(&mut self, key: &[u8], token: &Token) -> Result<bool> {
         self.stack.late.settle(key)?;
         of(lowest(&mut self.stack)?)?.release(key, token)
+    }
+
+    fn release_many(&mut self, held: &[(&[u8], Token)], done: &mut DeleteDone<'_>) -> Result<()> {
+        let mut places = Vec::new();
+        for (i, (key, _)) in held.iter().enumerate() {
+            match self.stack.late.settle(key) {
+                Ok(()) => places.push(i),
+                Err(error) => done(i, Err(error)),
+            }
+        }
+        let batch: Vec<_> = places.iter().map(|i| held[*i]).collect();
+        let leases = of(lowest(&mut self.stack)?)?;
+        leases.release_many(&batch, &mut |place, outcome| done(places[place], outcome))
     }
 
     /// The upper tiers drop the key: what is stale is read in the lowest tier.
@@ -98,7 +152,7 @@ impl TiersSession {
         let (lowest, above, tokens) = write::apart(&mut self.stack);
         let (right, asked) = (Right::of_reader(above, tokens, key), Instant::now());
         let leased = of(lowest)?.get_or_lease_early(key, value, time, early);
-        count(lowest, &leased);
+        count(&lowest.counters, &leased);
         match &leased {
             Ok(Leased::Hit(meta)) => {
                 let life = Life::told(*meta, &lowest.tier, asked);
@@ -112,6 +166,62 @@ impl TiersSession {
             _ => {}
         }
         leased
+    }
+}
+
+impl TiersSession {
+    /// As [`Self::lease_lowest`] for many keys, each with whether a value of it was set aside. The lowest tier is asked once.
+    /// It calls `done` as [`Leases::get_or_lease_many`] does.
+    pub(crate) fn lease_lowest_many(
+        &mut self,
+        keys: &[(&[u8], bool)],
+        time: Duration,
+        early: Duration,
+        done: &mut LeaseDone<'_>,
+    ) -> Result<()> {
+        let late = Arc::clone(&self.stack.late);
+        let (lowest, above, tokens) = write::apart(&mut self.stack);
+        let (mut value, mut places) = (Vec::new(), Vec::new());
+        for (i, (key, _)) in keys.iter().enumerate() {
+            let meta = late.get(key, &mut value).filter(|meta| !meta.ttl.ends_within(early));
+            if let Some(meta) = meta {
+                lowest.counters.hits.add(1);
+                done(i, &value, Ok(Leased::Hit(meta)));
+            } else if let Err(error) = late.settle(key) {
+                done(i, b"", Err(error));
+            } else {
+                places.push(i);
+            }
+        }
+        if places.is_empty() {
+            return Ok(());
+        }
+        let asked: Vec<_> = places.iter().map(|i| keys[*i].0).collect();
+        let right = |key: &&[u8]| Right::of_reader(above, tokens, key);
+        let rights: Vec<_> = asked.iter().map(right).collect();
+        let (at, mut n_answers) = (Instant::now(), 0);
+        let TierSession { session, tier, counters, .. } = lowest;
+        let leases = session.leases().ok_or_else(none)?;
+        let result = leases.get_or_lease_many(&asked, time, early, &mut |place, value, leased| {
+            n_answers += 1;
+            count(counters, &leased);
+            let (key, has_aside) = keys[places[place]];
+            match &leased {
+                Ok(Leased::Hit(meta)) => {
+                    let life = Life::told(*meta, tier, at);
+                    read::fill(above, tokens, rights[place], (key, value, meta.flags, life));
+                }
+                Ok(Leased::Load { stale: None, .. } | Leased::Wait { stale: None })
+                    if has_aside =>
+                {
+                    read::drop_over(above, tokens, key);
+                }
+                _ => {}
+            }
+            done(places[place], value, leased);
+        });
+        counters.errors.add((places.len() - n_answers) as u64);
+        result
     }
 }
 
@@ -136,8 +246,7 @@ fn lowest(stack: &mut Stack) -> Result<&mut TierSession> {
     stack.tiers.last_mut().ok_or_else(none)
 }
 
-fn count(lowest: &TierSession, leased: &Result<Leased>) {
-    let counters = &lowest.counters;
+fn count(counters: &TierCounters, leased: &Result<Leased>) {
     match leased {
         Ok(Leased::Hit(_)) => counters.hits.add(1),
         Ok(_) => counters.misses.add(1),

@@ -6,7 +6,7 @@
 //! stale.
 
 use std::borrow::Cow;
-use std::mem::{replace, swap};
+use std::mem::{replace, swap, take};
 use std::time::{Duration, Instant};
 
 use larder_store::{Capabilities, Error, Meta, Remaining, Result};
@@ -17,6 +17,7 @@ use crate::rules::{Rules, is_over, is_unanswered};
 use crate::session::Stack;
 use crate::tier::{Life, TierSession};
 use crate::tokens::Tokens;
+use crate::write::apart;
 
 /// The result of a read of some tiers.
 #[derive(Debug, Default)]
@@ -153,6 +154,16 @@ pub(crate) struct Batch {
     aside: Vec<(usize, Found, Vec<u8>)>,
 }
 
+impl Batch {
+    /// The entries of upper tiers that are over, each once, of keys that no tier has answered: the places of their keys, and
+    /// their values.
+    pub(crate) fn take_aside(&mut self) -> Vec<(usize, Found, Vec<u8>)> {
+        let mut aside = take(&mut self.aside);
+        aside.retain(|(i, ..)| !replace(&mut self.answered[*i], true));
+        aside
+    }
+}
+
 /// The callback for each key that a batch has found: its place, its value, the entry as the stack tells it, and whether the
 /// entry is over.
 pub(crate) type Hit<'a> = dyn FnMut(usize, &[u8], Found, bool) + 'a;
@@ -169,18 +180,43 @@ pub(crate) fn get_many(
             hit(i, value, found.meta);
         }
     };
-    match look_many(stack, batch, keys, &mut fresh)? {
+    match look_many(stack, batch, keys, stack.rules.grace, &mut fresh)? {
         Some(error) if !stack.rules.fails_are_misses() => Err(error),
         _ => Ok(()),
     }
 }
 
-/// Looks many keys up: each tier is asked once, for the keys that the tiers above it did not answer. Returns the failure of
-/// the lowest tier.
+/// Looks many keys up in all tiers. An entry with no more than `early` left is over. Where the lowest tier fails, the older
+/// values of upper tiers are answers. Returns the failure of the lowest tier.
 pub(crate) fn look_many(
     stack: &mut Stack,
     batch: &mut Batch,
     keys: &[&[u8]],
+    early: Duration,
+    hit: &mut Hit<'_>,
+) -> Result<Option<Error>> {
+    let failed = look_many_above(stack, batch, stack.tiers.len(), keys, early, hit)?;
+    let (rules, capabilities) = (stack.rules, stack.capabilities);
+    let (_, above, tokens) = apart(stack);
+    for (i, entry, value) in batch.take_aside() {
+        if failed.is_some() {
+            let meta = told(entry.meta, true, &rules, &capabilities);
+            hit(i, &value, Found { meta, ..entry }, false);
+        } else {
+            drop_over(above, tokens, keys[i]);
+        }
+    }
+    Ok(failed)
+}
+
+/// Looks many keys up in the nearest tiers, so many of them: each is asked once, for the keys that the tiers above it did not
+/// answer. [`Batch::take_aside`] then has the older values of upper tiers. Returns the failure of the lowest tier.
+pub(crate) fn look_many_above(
+    stack: &mut Stack,
+    batch: &mut Batch,
+    levels: usize,
+    keys: &[&[u8]],
+    early: Duration,
     hit: &mut Hit<'_>,
 ) -> Result<Option<Error>> {
     let Stack { tiers, tokens, capabilities, rules, late, .. } = stack;
@@ -190,7 +226,7 @@ pub(crate) fn look_many(
     aside.clear();
     let mut missing = keys.len();
     let mut failed = None;
-    for level in 0..tiers.len() {
+    for level in 0..levels {
         if missing == 0 {
             break;
         }
@@ -224,7 +260,7 @@ pub(crate) fn look_many(
                 answered[i] = true;
                 missing -= 1;
                 counters.hits.add(1);
-                let is_over = meta.ttl.ends_within(rules.grace);
+                let is_over = meta.ttl.ends_within(early);
                 let meta = told(meta, is_over, rules, capabilities);
                 hit(i, &value, Found { meta, tier: level + 1 }, is_over);
             }
@@ -237,7 +273,7 @@ pub(crate) fn look_many(
         let result = session.get_many(&chosen(keys, places), &mut |place, value, meta| {
             let i = places[place];
             let entry = Found { meta, tier: level + 1 };
-            if !is_lowest && (meta.stale || is_over(&meta, rules.grace)) {
+            if !is_lowest && (meta.stale || is_over(&meta, early)) {
                 if !rules.grace.is_zero() && !meta.stale {
                     aside.push((i, entry, value.to_vec()));
                 }
@@ -247,7 +283,7 @@ pub(crate) fn look_many(
                 return;
             }
             found += 1;
-            let is_over = meta.ttl.ends_within(rules.grace);
+            let is_over = meta.ttl.ends_within(early);
             if let Some(right) = before.get(place).filter(|_| !meta.stale && !is_over) {
                 let life = Life::told(meta, tier, at);
                 fill(above, tokens, *right, (keys[i], value, meta.flags, life));
@@ -263,18 +299,6 @@ pub(crate) fn look_many(
             Err(error) if is_lowest && !is_unanswered(&error) => return Err(error),
             Err(error) if is_lowest => failed = Some(error),
             _ => {}
-        }
-    }
-    let n_above = tiers.len() - 1;
-    for (i, entry, value) in aside.drain(..) {
-        if replace(&mut answered[i], true) {
-            continue;
-        }
-        if failed.is_some() {
-            let meta = told(entry.meta, true, rules, capabilities);
-            hit(i, &value, Found { meta, ..entry }, false);
-        } else {
-            drop_over(&mut tiers[..n_above], tokens, keys[i]);
         }
     }
     Ok(failed)

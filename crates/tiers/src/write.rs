@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use larder_store::{
-    Capabilities, Counted, DeleteDone, Delta, Error, Facts, Initial, Leased, Leases, Meta, Put,
-    Result, SetDone, SetMode, SetOptions, SetOutcome,
+    Capabilities, Counted, DeleteDone, Delta, Error, Facts, Fill, Initial, Leased, Leases, Meta,
+    Put, Result, SetDone, SetMode, SetOptions, SetOutcome, check_fill,
 };
 
 use crate::SCHEME;
@@ -263,12 +263,50 @@ pub(crate) fn set_many(
         }
         return Ok(());
     }
-    let refused = entries.iter().map(|put| check(&stack.capabilities, &put.options).err());
-    let mut refused: Vec<_> = refused.collect();
+    let refused: Vec<_> =
+        entries.iter().map(|put| check(&stack.capabilities, &put.options).err()).collect();
+    let kept = entries.iter().zip(&refused).filter(|(_, refused)| refused.is_none());
+    let depends = |put: &Put<'_>| put.options.mode != SetMode::Set;
+    let held = overtake_many(stack, kept.map(|(put, _)| (put.key, depends(put))))?;
+    store_many(stack, entries, (refused, held), done, |lowest, batch, _, done| {
+        lowest.session.set_many(batch, done)
+    })
+}
+
+/// Stores many values by fills of the lowest tier in one batch, and then above. Late writes of the keys come as for [`fill`].
+pub(crate) fn fill_many(
+    stack: &mut Stack,
+    fills: &[Fill<'_>],
+    done: &mut SetDone<'_>,
+    operation: impl FnOnce(&mut TierSession, &[Fill<'_>], &mut SetDone<'_>) -> Result<()>,
+) -> Result<()> {
+    let refusal = |Fill { put, .. }: &Fill<'_>| {
+        check_fill(SCHEME, &put.options)
+            .and_then(|()| check(&stack.capabilities, &put.options))
+            .and_then(|()| stack.late.settle(put.key))
+            .err()
+    };
+    let refused: Vec<_> = fills.iter().map(refusal).collect();
+    let held = fills.iter().map(|_| None).collect();
+    let entries: Vec<_> = fills.iter().map(|fill| fill.put).collect();
+    store_many(stack, &entries, (refused, held), done, |lowest, batch, places, done| {
+        let fill = |(put, i): (&_, &usize)| Fill { put: *put, token: fills[*i].token };
+        let batch: Vec<_> = batch.iter().zip(places).map(fill).collect();
+        operation(lowest, &batch, done)
+    })
+}
+
+/// Stores the values that are not refused by an operation on the lowest tier, and then above, in place of the late writes that
+/// are held back. The operation gets the entries, and the place of each among all.
+fn store_many(
+    stack: &mut Stack,
+    entries: &[Put<'_>],
+    (mut refused, held): (Vec<Option<Error>>, Vec<Option<Held>>),
+    done: &mut SetDone<'_>,
+    operation: impl FnOnce(&mut TierSession, &[Put<'_>], &[usize], &mut SetDone<'_>) -> Result<()>,
+) -> Result<()> {
     let kept: Vec<_> = (0..entries.len()).filter(|i| refused[*i].is_none()).collect();
     let mut batch: Vec<_> = kept.iter().map(|i| entries[*i]).collect();
-    let depends = |put: &Put<'_>| put.options.mode != SetMode::Set;
-    let held = overtake_many(stack, batch.iter().map(|put| (put.key, depends(put))))?;
     for put in &mut batch {
         put.options = stack.rules.kept_options(&put.options);
     }
@@ -280,7 +318,7 @@ pub(crate) fn set_many(
     let lives: Vec<_> = batch.iter().map(|put| Life::begin(put.options.ttl)).collect();
     // A batch that ends early may tell of later entries and not of earlier ones.
     let mut outcomes: Vec<_> = batch.iter().map(|_| None).collect();
-    let result = lowest.session.set_many(&batch, &mut |i, outcome| outcomes[i] = Some(outcome));
+    let result = operation(lowest, &batch, &kept, &mut |i, outcome| outcomes[i] = Some(outcome));
     let mut written = batch.iter().zip(rights.into_iter().zip(held)).zip(lives).zip(outcomes);
     for (i, refusal) in refused.iter_mut().enumerate() {
         if let Some(error) = refusal.take() {

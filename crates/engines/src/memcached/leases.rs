@@ -17,8 +17,8 @@ use larder_protocol::meta;
 use larder_protocol::meta::delete::DeleteReply;
 use larder_protocol::storage::{StorageMode, StorageRequest};
 use larder_store::{
-    DeleteOutcome, Error, Leased, Leases, Meta, Put, Remaining, Result, SetOptions, SetOutcome,
-    Token, check_fill,
+    DeleteDone, DeleteOutcome, Error, Fill, LeaseDone, Leased, Leases, Meta, Put, Remaining,
+    Result, SetDone, SetOptions, SetOutcome, Token, check_fill,
 };
 
 use super::SCHEME;
@@ -26,6 +26,7 @@ use super::connection::Connection;
 use super::exchange::{Found, Looked, meta_found};
 use super::request::LONGEST_SENT;
 use super::session::MemcachedSession;
+use super::write_many::told;
 
 /// The shortest time of a lease: the server counts whole seconds.
 const STEP: Duration = Duration::from_secs(1);
@@ -34,11 +35,11 @@ const STEP: Duration = Duration::from_secs(1);
 const TRIES: usize = 100;
 
 /// The most bytes that an entry takes beside its value.
-const AROUND_VALUE: usize = 1024;
+pub(super) const AROUND_VALUE: usize = 1024;
 
 /// The right that a token stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Right {
+pub(super) enum Right {
     /// The lease of an absent key has this version.
     Absent { version: u64 },
     /// The stale entry has this version, and the key of its lease the other.
@@ -46,7 +47,7 @@ enum Right {
 }
 
 /// What a client gets that asks for a value or a lease.
-enum Answer {
+pub(super) enum Answer {
     Value(Meta),
     Lease { version: u64, is_won: bool, lasts: bool },
 }
@@ -55,6 +56,11 @@ impl Connection {
     fn get_or_lease(&mut self, key: &[u8], exptime: i64, out: &mut Vec<u8>) -> Result<Answer> {
         meta::get::encode_or_lease(&mut self.request, key, exptime);
         self.send()?;
+        self.receive_leased(out)
+    }
+
+    /// Waits for a value, which goes behind the bytes of `out`, or for a lease.
+    pub(super) fn receive_leased(&mut self, out: &mut Vec<u8>) -> Result<Answer> {
         match self.receive(meta_found)? {
             Found::Value(header) => {
                 self.receive_value(header.len, meta::get::TAIL, out)?;
@@ -118,15 +124,22 @@ impl Connection {
 
     /// The same in one request with a look at the entry: its version after that. `None` if it was changed before.
     fn mark_again(&mut self, key: &[u8], version: u64) -> Result<Option<u64>> {
+        self.encode_mark_again(key, version);
+        self.send()?;
+        self.receive_marked_again()?
+    }
+
+    /// Adds a mark of an entry, and a look at it, to the request.
+    pub(super) fn encode_mark_again(&mut self, key: &[u8], version: u64) {
         meta::delete::encode_mark(&mut self.request, key, version, None);
         meta::get::encode_look(&mut self.request, key);
-        self.send()?;
-        let marked = self.receive(meta::delete::parse_if_reply)?;
-        let found = self.receive_look()?;
-        // Another client may have marked it between the two, and then has the version that was found.
-        let is_its = |found: &Looked| found.facts.meta.stale && found.is_won;
-        let found = found.filter(|found| marked == DeleteReply::Deleted && is_its(found));
-        Ok(found.and_then(|found| found.facts.meta.version))
+    }
+
+    /// Waits for the two answers, also where the first is a refusal.
+    pub(super) fn receive_marked_again(&mut self) -> Result<Result<Option<u64>>> {
+        let marked = told(self.receive(meta::delete::parse_if_reply))?;
+        let found = told(self.receive_look())?;
+        Ok(marked.and_then(|marked| Ok(version_of_its_mark(marked, found?))))
     }
 
     /// Whether the entry of a key still has this version.
@@ -137,8 +150,13 @@ impl Connection {
 }
 
 impl MemcachedSession {
+    /// The end of a lease as the server takes it.
+    fn end_of_lease(&self, time: Duration) -> Result<i64> {
+        self.shared.exptime(Some(time.max(STEP)))
+    }
+
     /// As [`Leases::get_or_lease_early`], with the end of the lease as the server takes it.
-    fn value_or_lease(
+    pub(super) fn value_or_lease(
         &mut self,
         key: &[u8],
         value: &mut Vec<u8>,
@@ -199,12 +217,12 @@ impl MemcachedSession {
         key: &[u8],
         operation: impl FnOnce(&mut Connection, &[u8]) -> Result<T>,
     ) -> Result<T> {
-        let (lease, node) = (beside(key, "~larder-lease"), self.shared.node_of(key));
+        let (lease, node) = (lease_of(key), self.shared.node_of(key));
         self.on_node(node, |connection| operation(connection, &lease))
     }
 
     /// Ends a lease of a stale entry, unless it is another one by now.
-    fn end_lease(&mut self, key: &[u8], lease: u64) -> Result<()> {
+    pub(super) fn end_lease(&mut self, key: &[u8], lease: u64) -> Result<()> {
         self.on_lease_of(key, |connection, name| connection.delete_if(name, lease)).map(drop)
     }
 
@@ -242,8 +260,27 @@ impl Leases for MemcachedSession {
         time: Duration,
         early: Duration,
     ) -> Result<Leased> {
-        let exptime = self.shared.exptime(Some(time.max(STEP)))?;
+        let exptime = self.end_of_lease(time)?;
         self.in_time(|session| session.value_or_lease(key, value, exptime, early))
+    }
+
+    fn get_or_lease_many(
+        &mut self,
+        keys: &[&[u8]],
+        time: Duration,
+        early: Duration,
+        done: &mut LeaseDone<'_>,
+    ) -> Result<()> {
+        let exptime = self.end_of_lease(time)?;
+        self.in_time(|session| session.values_or_leases(keys, exptime, early, done))
+    }
+
+    fn fill_many(&mut self, fills: &[Fill<'_>], done: &mut SetDone<'_>) -> Result<()> {
+        self.fill_all(fills, done)
+    }
+
+    fn release_many(&mut self, leases: &[(&[u8], Token)], done: &mut DeleteDone<'_>) -> Result<()> {
+        self.release_all(leases, done)
     }
 
     fn fill(
@@ -257,10 +294,7 @@ impl Leases for MemcachedSession {
         let put = Put { key, value, options: *options };
         let request = self.shared.storage_request(&put)?;
         let Some(right) = Right::of(token, key) else { return Ok(SetOutcome::NotStored) };
-        let (version, lease) = match right {
-            Right::Absent { version } => (version, None),
-            Right::Stale { version, lease } => (version, Some(lease)),
-        };
+        let (version, lease) = right.versions();
         if let Some(lease) = lease
             && !self.on_lease_of(key, |connection, name| connection.has_version(name, lease))?
         {
@@ -311,14 +345,35 @@ impl Leases for MemcachedSession {
     }
 }
 
+/// The version of an entry after a mark; `None` if it was changed before.
+fn version_of_its_mark(marked: DeleteReply, found: Option<Looked>) -> Option<u64> {
+    // Another client may have marked it between the two, and then has the version that was found.
+    let is_its = |found: &Looked| found.facts.meta.stale && found.is_won;
+    let found = found.filter(|found| marked == DeleteReply::Deleted && is_its(found));
+    found.and_then(|found| found.facts.meta.version)
+}
+
+/// The name of the key that is the lease of a stale entry.
+pub(super) fn lease_of(key: &[u8]) -> Vec<u8> {
+    beside(key, "~larder-lease")
+}
+
 fn changed_again_and_again() -> Error {
     let what = "other clients change this entry again and again; try once more".to_owned();
     Error::Busy { engine: SCHEME, what }
 }
 
 impl Right {
+    /// The version that the entry must have, and that of the lease of a stale entry.
+    pub(super) fn versions(self) -> (u64, Option<u64>) {
+        match self {
+            Self::Absent { version } => (version, None),
+            Self::Stale { version, lease } => (version, Some(lease)),
+        }
+    }
+
     /// The token for a key. Versions of two servers may be equal, so it has a hash of the key.
-    fn token(self, key: &[u8]) -> Token {
+    pub(super) fn token(self, key: &[u8]) -> Token {
         let (kind, version, lease) = match self {
             Self::Absent { version } => (1, version, 0),
             Self::Stale { version, lease } => (2, version, lease),
@@ -328,7 +383,7 @@ impl Right {
     }
 
     /// The right of a token, if it is one for this key.
-    fn of(token: &Token, key: &[u8]) -> Option<Self> {
+    pub(super) fn of(token: &Token, key: &[u8]) -> Option<Self> {
         let bytes = token.to_bytes();
         let (words, _) = bytes.as_chunks();
         let [kind, version, lease] = [0, 1, 2].map(|i| u64::from_le_bytes(words[i]));

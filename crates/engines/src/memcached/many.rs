@@ -10,7 +10,7 @@ use super::exchange::{AnswerHeader, meta_header, text_header};
 
 /// The longest request: a node must have read all of it before its answers fill the connection. Two sides that each
 /// wait for the other to read would wait for ever. Longer batches take several requests.
-const REQUEST_LEN: usize = 32 * 1024;
+pub(super) const REQUEST_LEN: usize = 32 * 1024;
 
 /// The most bytes that a key takes in a request besides itself: `mg  v f c t\r\n`.
 const AROUND_KEY: usize = 13;

@@ -26,7 +26,7 @@ pub(super) struct MemcachedSession {
     connections: Vec<Connection>,
     requests: Arc<Requests>,
     /// The requests of a batch to each node, kept to reuse their memory.
-    parts: Vec<Part>,
+    pub(super) parts: Vec<Part>,
     /// A value of a batch that does not fit a receive buffer.
     large: Vec<u8>,
     /// The links of requests that are not waited for, which are beside the connections.
@@ -101,7 +101,7 @@ impl MemcachedSession {
 
     /// Asks every node that has keys left, then reads the answers; repeats while a node has keys left. A node that fails
     /// is left out from then on, and the others answer. The error is then that of a node that failed.
-    fn ask_and_answer(
+    pub(super) fn ask_and_answer(
         &mut self,
         mut ask: impl FnMut(&mut Connection, &mut Part) -> Result<()>,
         mut answer: impl FnMut(&mut Connection, &mut Part, &mut Vec<u8>) -> Result<()>,
@@ -164,7 +164,7 @@ fn end(pass: Option<Pass<'_>>, part: &mut Part, result: Result<()>, failed: &mut
 
 /// Keeps the first error, but rather one of a node that was asked than the refusal of a gate: only after the former
 /// nobody knows whether a write took effect.
-fn note(failed: &mut Option<Error>, error: Error) {
+pub(super) fn note(failed: &mut Option<Error>, error: Error) {
     if failed.as_ref().is_none_or(Error::is_not_made) {
         *failed = Some(error);
     }

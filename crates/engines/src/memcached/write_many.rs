@@ -9,18 +9,50 @@ use super::refusal::is_whole_answer;
 
 /// The most writes of a node before their answers are read: the answers must fit the buffers of a socket, even if each
 /// takes a packet of its own. Two sides that each wait for the other to read would wait for ever.
-const REQUESTS: usize = 200;
+pub(super) const REQUESTS: usize = 200;
 
 /// The most bytes of a request of several writes, which is put together in memory.
 const REQUEST_LEN: usize = 128 * 1024;
 
 /// The most bytes of a write besides its key and its value: a verb, five numbers and the ends of two lines.
-const AROUND_WRITE: usize = 80;
+pub(super) const AROUND_WRITE: usize = 80;
+
+/// The most bytes of a set.
+pub(super) fn set_len(put: &Put<'_>) -> usize {
+    put.key.len() + put.value.len() + AROUND_WRITE
+}
+
+/// The bound of what is sent to a node before its answers are read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Window {
+    /// The most requests.
+    pub(super) most: usize,
+    /// The most bytes.
+    pub(super) max_len: usize,
+}
+
+/// The bound of writes.
+pub(super) const WRITES: Window = Window { most: REQUESTS, max_len: REQUEST_LEN };
 
 /// A batch of writes: for each, the outcome once it is known.
-type Outcomes<T> = [Option<Result<T>>];
+pub(super) type Outcomes<T> = [Option<Result<T>>];
 
 impl Connection {
+    /// Sends as many more requests of a part as fit a window. `add` adds one, of at most `len_of` bytes.
+    pub(super) fn send_each(
+        &mut self,
+        part: &mut Part,
+        Window { most, max_len }: Window,
+        len_of: impl Fn(usize) -> usize,
+        add: impl Fn(&mut Self, usize) -> Result<()>,
+    ) -> Result<()> {
+        for i in part.take(most, max_len, &len_of) {
+            self.make_room(len_of(*i))?;
+            add(self, *i)?;
+        }
+        self.send_rest()
+    }
+
     /// Sends as many more entries of a part as fit a request. Each entry of a part has its header in `headers`.
     pub(super) fn send_sets(
         &mut self,
@@ -28,15 +60,17 @@ impl Connection {
         headers: &[Option<StorageRequest<'_>>],
         part: &mut Part,
     ) -> Result<()> {
-        let len_of = |i: usize| entries[i].key.len() + entries[i].value.len() + AROUND_WRITE;
-        for i in part.take(REQUESTS, REQUEST_LEN, len_of) {
-            if let Some(header) = &headers[*i] {
-                self.make_room(len_of(*i))?;
-                self.encode_set(header);
-                self.add_value(entries[*i].value)?;
-            }
-        }
-        self.send_rest()
+        let len_of = |i: usize| set_len(&entries[i]);
+        self.send_each(part, WRITES, len_of, |connection, i| match &headers[i] {
+            Some(header) => connection.add_set(header, entries[i].value),
+            None => Ok(()),
+        })
+    }
+
+    /// Adds a set to the request.
+    pub(super) fn add_set(&mut self, header: &StorageRequest<'_>, value: &[u8]) -> Result<()> {
+        self.encode_set(header);
+        self.add_value(value)
     }
 
     /// Sends the requests before another of this length, where the node does not take both at once.
@@ -62,11 +96,11 @@ impl Connection {
 
     /// Sends as many more deletes of a part as fit a request.
     pub(super) fn send_deletes(&mut self, keys: &[&[u8]], part: &mut Part) -> Result<()> {
-        for i in part.take(REQUESTS, REQUEST_LEN, |i| keys[i].len() + AROUND_WRITE) {
-            self.make_room(keys[*i].len() + AROUND_WRITE)?;
-            self.encode_delete(keys[*i]);
-        }
-        self.send_rest()
+        let len_of = |i: usize| keys[i].len() + AROUND_WRITE;
+        self.send_each(part, WRITES, len_of, |connection, i| {
+            connection.encode_delete(keys[i]);
+            Ok(())
+        })
     }
 
     /// Reads the answers to [`send_deletes`](Self::send_deletes).
@@ -83,7 +117,7 @@ impl Connection {
 }
 
 /// A refusal is the outcome of one write. After any other error, the answers to the writes behind it are lost.
-fn told<T>(answer: Result<T>) -> Result<Result<T>> {
+pub(super) fn told<T>(answer: Result<T>) -> Result<Result<T>> {
     match answer {
         Err(error) if !is_whole_answer(&error) => Err(error),
         answer => Ok(answer),

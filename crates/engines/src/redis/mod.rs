@@ -17,6 +17,7 @@ mod config;
 mod connection;
 mod greet;
 mod layout;
+mod lease_many;
 mod leases;
 mod managed;
 mod many;

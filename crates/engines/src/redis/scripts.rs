@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use larder_store::Result;
 use redis::{ServerErrorKind, Value};
 
+use super::request::Request;
 use super::session::RedisSession;
 
 /// A script with one key. A server knows the script by its hash once it has run there.
@@ -23,6 +24,48 @@ impl Script {
     pub(super) fn hash(&self) -> &str {
         self.hash.get_or_init(|| redis::Script::new(self.text).get_hash().into())
     }
+
+    /// Adds a run of the script to a request. The value is one more argument, which is sent without a copy if it is large.
+    fn add(
+        &self,
+        name: Name,
+        request: &mut Request,
+        key: &[u8],
+        arguments: &[&[u8]],
+        value: Option<&[u8]>,
+    ) {
+        let (command, script): (&[u8], _) = match name {
+            Name::Hash => (b"EVALSHA", self.hash()),
+            Name::Text => (b"EVAL", self.text),
+        };
+        request.begin(4 + arguments.len() + usize::from(value.is_some()));
+        for argument in [command, script.as_bytes(), b"1", key].iter().chain(arguments) {
+            request.argument(argument);
+        }
+        if let Some(value) = value {
+            request.value(value);
+        }
+    }
+
+    /// The same in a request of several runs. The first of them brings the text, so that the server knows the hash of the
+    /// others.
+    pub(super) fn add_to_batch(
+        &self,
+        request: &mut Request,
+        key: &[u8],
+        arguments: &[&[u8]],
+        value: Option<&[u8]>,
+    ) {
+        let name = if request.n_commands() == 0 { Name::Text } else { Name::Hash };
+        self.add(name, request, key, arguments, value);
+    }
+}
+
+/// By what a request names a script.
+#[derive(Debug, Clone, Copy)]
+enum Name {
+    Hash,
+    Text,
 }
 
 /// The text of a script in a file. `kept` begins it with the functions that read what leases leave in a key.
@@ -95,23 +138,16 @@ impl RedisSession {
         arguments: &[&[u8]],
         value: Option<&[u8]>,
     ) -> Result<Value> {
-        let mut ask = |command: &[u8], script: &[u8]| {
-            let request = &mut self.request;
-            request.clear();
-            request.begin(4 + arguments.len() + usize::from(value.is_some()));
-            for argument in [command, script, b"1", key].iter().chain(arguments) {
-                request.argument(argument);
-            }
-            if let Some(value) = value {
-                request.value(value);
-            }
+        let mut ask = |name: Name| {
+            self.request.clear();
+            script.add(name, &mut self.request, key, arguments, value);
             self.routed(key, value.unwrap_or_default())
         };
-        let mut answer = ask(b"EVALSHA", script.hash().as_bytes())?;
+        let mut answer = ask(Name::Hash)?;
         if let Value::ServerError(error) = &answer
             && error.kind() == Some(ServerErrorKind::NoScript)
         {
-            answer = ask(b"EVAL", script.text.as_bytes())?;
+            answer = ask(Name::Text)?;
         }
         match answer {
             Value::ServerError(error) => Err(self.refused(&error)),

@@ -1,6 +1,6 @@
 //! Many writes at once: the commands for each node are written together before an answer is read.
 
-use larder_store::{Put, Result, SetMode, SetOptions, SetOutcome};
+use larder_store::{Error, Put, Result, SetMode, SetOptions, SetOutcome};
 use redis::{ServerErrorKind, Value};
 
 use super::address::Node;
@@ -34,6 +34,12 @@ impl WritePart {
     fn is_open(&self) -> bool {
         self.n_sent < self.indices.len()
     }
+
+    /// Leaves out what is not sent yet, and the answers that are due: the node has failed.
+    fn give_up(&mut self) {
+        self.n_sent = self.indices.len();
+        self.n_answered = self.n_sent;
+    }
 }
 
 /// One kind of write of a batch.
@@ -51,14 +57,15 @@ pub(super) trait Writes {
     fn add(&self, i: usize, request: &mut Request);
 
     /// Reads the answer to a write.
-    fn read(&self, i: usize, node: &Node, answer: &Value) -> Result<Self::Outcome>;
+    fn read(&self, i: usize, node: &Node, answer: Value) -> Result<Self::Outcome>;
 
     /// Carries out one write alone, wherever its key is now.
     fn alone(&self, i: usize, session: &mut RedisSession) -> Result<Self::Outcome>;
 }
 
 impl RedisSession {
-    /// Carries out the writes whose outcome is not known yet, and passes on all outcomes in order.
+    /// Carries out the writes whose outcome is not known yet, and passes on all outcomes in order. A node that fails is left
+    /// out from then on, and the others go on. The error is then that of the first node that failed.
     pub(super) fn write_many<W: Writes>(
         &mut self,
         writes: &W,
@@ -74,28 +81,25 @@ impl RedisSession {
             }
         }
         let mut moved = Vec::new();
-        let mut result = Ok(());
-        while result.is_ok() && self.writes.iter().any(WritePart::is_open) {
-            result = self
-                .send_writes(writes)
-                .and_then(|()| self.receive_writes(writes, &mut outcomes, &mut moved));
+        let mut failed = None;
+        while self.writes.iter().any(WritePart::is_open) {
+            self.send_writes(writes, &mut failed);
+            self.receive_writes(writes, &mut outcomes, &mut moved, &mut failed);
         }
-        if result.is_ok() {
-            moved.sort_unstable();
-            for i in moved {
-                outcomes[i] = Some(writes.alone(i, self));
-            }
+        moved.sort_unstable();
+        for i in moved {
+            outcomes[i] = Some(writes.alone(i, self));
         }
         for (i, outcome) in outcomes.into_iter().enumerate() {
             if let Some(outcome) = outcome {
                 done(i, outcome);
             }
         }
-        result
+        failed.map_or(Ok(()), Err)
     }
 
     /// Sends as many more writes to each node as fit a request. A value that is sent without a copy has its own request.
-    fn send_writes(&mut self, writes: &impl Writes) -> Result<()> {
+    fn send_writes(&mut self, writes: &impl Writes, failed: &mut Option<Error>) {
         for (node, part) in self.writes.iter_mut().enumerate().filter(|(_, part)| part.is_open()) {
             let WritePart { indices, n_sent, request, .. } = part;
             request.clear();
@@ -121,12 +125,12 @@ impl RedisSession {
                 self.requests.sent.add_one();
                 connection.send(request, large)
             });
-            if sent.is_err() {
+            if let Err(error) = sent {
                 self.doubt = Some(Doubt::lost(node));
+                part.give_up();
+                failed.get_or_insert(error);
             }
-            sent?;
         }
-        Ok(())
     }
 
     /// Reads every answer, also after a refusal. Writes whose node no longer has their key are added to `moved`.
@@ -135,34 +139,44 @@ impl RedisSession {
         writes: &W,
         outcomes: &mut [Option<Result<W::Outcome>>],
         moved: &mut Vec<usize>,
-    ) -> Result<()> {
-        for (node, part) in self.writes.iter_mut().enumerate() {
+        failed: &mut Option<Error>,
+    ) {
+        'nodes: for (node, part) in self.writes.iter_mut().enumerate() {
             if part.n_answered == part.n_sent {
                 continue;
             }
             let connection = &mut self.connections[node];
             for i in &part.indices[part.n_answered..part.n_sent] {
-                let answer = connection.receive().inspect_err(|_| {
-                    self.doubt = Some(Doubt::lost(node));
-                })?;
+                let answer = match connection.receive() {
+                    Ok(answer) => answer,
+                    Err(error) => {
+                        self.doubt = Some(Doubt::lost(node));
+                        part.give_up();
+                        failed.get_or_insert(error);
+                        continue 'nodes;
+                    }
+                };
                 let outcome = match answer {
                     Value::ServerError(error) => {
                         self.doubt = self.doubt.or(Doubt::by(&error, node));
-                        let is_moving = error.kind() == Some(ServerErrorKind::TryAgain);
-                        if is_moving || Redirect::of(&error).is_some() {
+                        // Another client may have made the server forget the script of a request.
+                        let is_alone = matches!(
+                            error.kind(),
+                            Some(ServerErrorKind::TryAgain | ServerErrorKind::NoScript)
+                        );
+                        if is_alone || Redirect::of(&error).is_some() {
                             moved.push(*i);
                             continue;
                         }
                         Err(refusal::refused(connection.node(), &error))
                     }
-                    answer => writes.read(*i, connection.node(), &answer),
+                    answer => writes.read(*i, connection.node(), answer),
                 };
                 outcomes[*i] = Some(outcome);
             }
             part.n_answered = part.n_sent;
             connection.end();
         }
-        Ok(())
     }
 }
 
@@ -195,8 +209,8 @@ impl Writes for Sets<'_> {
         request.value(value);
     }
 
-    fn read(&self, i: usize, node: &Node, answer: &Value) -> Result<SetOutcome> {
-        match (self.0[i].options.mode, answer) {
+    fn read(&self, i: usize, node: &Node, answer: Value) -> Result<SetOutcome> {
+        match (self.0[i].options.mode, &answer) {
             (SetMode::Append | SetMode::Prepend, Value::Int(0)) | (_, Value::Nil) => {
                 Ok(SetOutcome::NotStored)
             }
@@ -266,10 +280,10 @@ impl Writes for Deletes<'_> {
         request.add(&[b"DEL", self.0[i]]);
     }
 
-    fn read(&self, _: usize, node: &Node, answer: &Value) -> Result<bool> {
+    fn read(&self, _: usize, node: &Node, answer: Value) -> Result<bool> {
         match answer {
-            Value::Int(n) => Ok(*n > 0),
-            other => Err(refusal::unexpected(node, "DEL", other)),
+            Value::Int(n) => Ok(n > 0),
+            other => Err(refusal::unexpected(node, "DEL", &other)),
         }
     }
 

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
+mod leases;
 #[path = "../memcached_support/mod.rs"]
 mod memcached_support;
 mod pipeline;
@@ -26,6 +27,10 @@ fn main() -> ExitCode {
     let trials = vec![
         trial("an_answer_may_come_byte_by_byte", an_answer_may_come_byte_by_byte),
         trial("a_batch_is_one_request_a_node", a_batch_is_one_request_a_node),
+        trial("a_batch_of_leases_is_one_request_a_node", leases::one_request_a_node),
+        trial("a_batch_of_stale_entries_takes_three_requests_a_node", leases::stale_entries),
+        trial("a_lost_node_fails_the_leases_of_its_keys_only", leases::lost_node),
+        trial("leases_of_large_values_come_in_pieces_of_any_length", leases::large_values),
         trial("a_panic_in_mid_batch_leaves_the_session_in_step", a_panic_in_mid_batch),
         without_server("every_error_of_a_server_is_named", every_error_of_a_server_is_named),
         without_server("a_malformed_answer_is_shown", a_malformed_answer_is_shown),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::session_support::{failure, get, open, set};
 use crate::support::{ask, nodes, stranger, trial};
-use larder_store::{Ownership, Put, Session, SetOptions, Store};
+use larder_store::{Leased, Ownership, Put, Session, SetOptions, Store};
 use libtest_mimic::Trial;
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -213,8 +213,28 @@ fn a_lost_node() {
     }
     assert!((10..50).contains(&n_errors), "{n_errors} of 60 keys are on the lost node");
     let batch: Vec<&[u8]> = keys.iter().map(String::as_bytes).collect();
+    let options = SetOptions::default();
     let many = session.get_many(&batch, &mut |_, _, _| {});
     assert!(failure(many, "unavailable").contains(&lost));
+    let mut n_answers = 0;
+    let many = session.leases().unwrap().get_or_lease_many(
+        &batch,
+        Duration::from_mins(1),
+        Duration::ZERO,
+        &mut |_, value, leased| {
+            assert!(matches!(leased, Ok(Leased::Hit(_))) && value == b"value", "{leased:?}");
+            n_answers += 1;
+        },
+    );
+    assert!(failure(many, "unavailable").contains(&lost));
+    assert_eq!(n_answers, 60 - n_errors, "a batch of leases");
+    let entries: Vec<_> = batch.iter().map(|key| Put { key, value: b"new", options }).collect();
+    let mut n_stored = 0;
+    let many = session.set_many(&entries, &mut |_, outcome| {
+        n_stored += usize::from(outcome.unwrap().is_stored());
+    });
+    assert!(failure(many, "unavailable").contains(&lost));
+    assert_eq!(n_stored, 60 - n_errors, "a batch of writes");
     let alive: Vec<&String> =
         keys.iter().filter(|key| session.get(key.as_bytes(), &mut Vec::new()).is_ok()).collect();
     assert_eq!(alive.len(), 60 - n_errors, "the session works on");

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
-use larder_store::{Delta, Initial, Put, Session, SetMode, SetOptions};
+use larder_store::{Delta, Fill, Initial, Leased, Put, Session, SetMode, SetOptions};
 use larder_testkit::{PATIENCE, Peer, trial as without_server};
 use libtest_mimic::Trial;
 
@@ -29,6 +29,10 @@ pub(crate) fn trials() -> Vec<Trial> {
         without_server(
             "a_batch_of_writes_is_one_request_a_node",
             a_batch_of_writes_is_one_request_a_node,
+        ),
+        without_server(
+            "a_batch_of_leases_is_one_request_a_node",
+            a_batch_of_leases_is_one_request_a_node,
         ),
         without_server("a_cluster_that_sends_in_circles_is_an_error", in_circles),
         without_server("a_refusal_says_nothing_of_the_slots", a_refusal_says_nothing_of_the_slots),
@@ -318,6 +322,48 @@ fn a_batch_of_writes_is_one_request_a_node() {
         assert_eq!(n_done, 200);
         let after = nodes.each_ref().map(Peer::n_requests);
         assert_eq!([after[0] - before[0], after[1] - before[1]], [2, 2]);
+    }
+}
+
+fn a_batch_of_leases_is_one_request_a_node() {
+    let n_texts = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&n_texts);
+    let (url, nodes) = two_nodes(move |words| {
+        counter.fetch_add(usize::from(words[0] == "EVAL"), Ordering::SeqCst);
+        // The command, the script, the number of keys and the key come before the arguments.
+        match words.len() - 4 {
+            1 => b":1\r\n".to_vec(),
+            2 => b"+OK\r\n".to_vec(),
+            4 => b"*3\r\n:1\r\n$-1\r\n:-1\r\n".to_vec(),
+            other => panic!("{other} arguments: {words:?}"),
+        }
+    });
+    let store = open(&url);
+    let session = &mut *store.session().unwrap();
+    let keys: Vec<String> = (0..100).map(|i| format!("key:{i}")).collect();
+    let keys: Vec<&[u8]> = keys.iter().map(String::as_bytes).collect();
+    let put = |key| Put { key, value: b"value", options: SetOptions::default() };
+    for n_batches in 1..=2 {
+        let before = nodes.each_ref().map(Peer::n_requests);
+        let (mut held, time) = (Vec::new(), Duration::from_mins(1));
+        let leases = session.leases().unwrap();
+        let lease = &mut |i: usize, _: &[u8], leased| match leased {
+            Ok(Leased::Load { token, stale: None }) => held.push((keys[i], token)),
+            other => panic!("{other:?}"),
+        };
+        leases.get_or_lease_many(&keys, time, Duration::ZERO, lease).unwrap();
+        let fills: Vec<_> =
+            held.iter().map(|(key, token)| Fill { put: put(*key), token: *token }).collect();
+        let mut n_done = 0;
+        leases
+            .fill_many(&fills, &mut |_, told| n_done += usize::from(told.unwrap().is_stored()))
+            .unwrap();
+        leases.release_many(&held, &mut |_, told| n_done += usize::from(told.unwrap())).unwrap();
+        assert_eq!(n_done, 200);
+        let after = nodes.each_ref().map(Peer::n_requests);
+        assert_eq!([after[0] - before[0], after[1] - before[1]], [3, 3]);
+        // The first command of each request brings the text of the script.
+        assert_eq!(n_texts.load(Ordering::SeqCst), n_batches * 6);
     }
 }
 

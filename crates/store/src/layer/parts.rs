@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::codec::decoded;
 use super::{Around, Call, CallKind, Codec, LayeredSession};
 use crate::{
-    Answered, Error, FoundEntry, Groups, Leased, Leases, Meta, Pipeline, Put, Result, Session,
-    SetOptions, SetOutcome, Token, Watch,
+    Answered, DeleteDone, Error, Fill, FoundEntry, Groups, LeaseDone, Leased, Leases, Meta,
+    Pipeline, Put, Result, Session, SetDone, SetOptions, SetOutcome, Token, Watch,
 };
 
 impl<A: Around, C: Codec> LayeredSession<A, C> {
@@ -74,6 +74,74 @@ impl<A: Around, C: Codec> LayeredSession<A, C> {
         Err(Error::Corrupted { engine: self.engine, what })
     }
 
+    /// Asks for many values or leases, where the values are encoded. A value of an unknown form is asked for once more by
+    /// itself.
+    fn lease_many_decoded(
+        &mut self,
+        keys: &[&[u8]],
+        (time, early): (Duration, Duration),
+        done: &mut LeaseDone<'_>,
+    ) -> Result<()> {
+        let call = Call::once(CallKind::Lease);
+        let mut unknown = Vec::new();
+        let Self { around, codec, value, engine, .. } = self;
+        let asked = around.call(&call, |session| {
+            let leases = leases(session, engine)?;
+            leases.get_or_lease_many(keys, time, early, &mut |i, stored, leased| {
+                call.answer_with(&leased);
+                value.clear();
+                let mut shown = |stale| decoded(codec, stored, stale, value).unwrap_or_default();
+                let leased = match leased {
+                    Ok(Leased::Hit(meta)) => match decoded(codec, stored, Some(meta), value) {
+                        Ok(Some(meta)) => Ok(Leased::Hit(meta)),
+                        Ok(None) => return unknown.push(i),
+                        Err(error) => Err(error),
+                    },
+                    Ok(Leased::Load { token, stale }) => {
+                        Ok(Leased::Load { token, stale: shown(stale) })
+                    }
+                    Ok(Leased::Wait { stale }) => Ok(Leased::Wait { stale: shown(stale) }),
+                    Err(error) => Err(error),
+                };
+                done(i, value, leased);
+            })
+        });
+        for i in unknown {
+            let mut value = Vec::new();
+            let leased = self.lease_decoded(keys[i], &mut value, (time, early));
+            done(i, &value, leased);
+        }
+        self.give_back();
+        asked
+    }
+
+    fn fill_many_encoded(&mut self, fills: &[Fill<'_>], done: &mut SetDone<'_>) -> Result<()> {
+        if fills.iter().any(|fill| crate::check_fill(self.engine, &fill.put.options).is_err()) {
+            for (i, Fill { put, token }) in fills.iter().enumerate() {
+                done(i, Leases::fill(self, put.key, put.value, &put.options, token));
+            }
+            return Ok(());
+        }
+        let ends = self.encode_all(fills.iter().map(|fill| fill.put.value))?;
+        let call = Call::once(CallKind::Lease);
+        let Self { around, codec, stored, engine, .. } = self;
+        let mut start = 0;
+        let mut encoded = Vec::with_capacity(fills.len());
+        for (fill, end) in fills.iter().zip(ends) {
+            let put = Put { value: &stored[start..end], ..fill.put };
+            encoded.push(Fill { put, ..*fill });
+            start = end;
+        }
+        let outcome = around.call(&call, |session| {
+            leases(session, engine)?.fill_many(&encoded, &mut |i, outcome| {
+                call.answer_with(&outcome);
+                done(i, outcome.map_err(|error| codec.told(error, fills[i].put.value.len())));
+            })
+        });
+        self.give_back();
+        outcome
+    }
+
     /// A call of the session's pipeline.
     #[inline]
     fn pipe<T>(&mut self, mut run: impl FnMut(&mut dyn Pipeline) -> Result<T>) -> Result<T> {
@@ -85,8 +153,17 @@ impl<A: Around, C: Codec> LayeredSession<A, C> {
     }
 
     fn lease<T>(&mut self, mut run: impl FnMut(&mut dyn Leases) -> Result<T>) -> Result<T> {
+        self.lease_with(&Call::once(CallKind::Lease), |leases| run(leases))
+    }
+
+    /// A call of the session's leases, which notes its answers in `call`.
+    fn lease_with<T>(
+        &mut self,
+        call: &Call,
+        mut run: impl FnMut(&mut dyn Leases) -> Result<T>,
+    ) -> Result<T> {
         let engine = self.engine;
-        self.around.call(&Call::once(CallKind::Lease), |session| run(leases(session, engine)?))
+        self.around.call(call, |session| run(leases(session, engine)?))
     }
 }
 
@@ -142,6 +219,48 @@ impl<A: Around, C: Codec> Leases for LayeredSession<A, C> {
             return self.lease(|leases| leases.get_or_lease_early(key, value, time, early));
         }
         self.lease_decoded(key, value, (time, early))
+    }
+
+    fn get_or_lease_many(
+        &mut self,
+        keys: &[&[u8]],
+        time: Duration,
+        early: Duration,
+        done: &mut LeaseDone<'_>,
+    ) -> Result<()> {
+        if !C::IS_PLAIN {
+            return self.lease_many_decoded(keys, (time, early), done);
+        }
+        let call = Call::once(CallKind::Lease);
+        self.lease_with(&call, |leases| {
+            leases.get_or_lease_many(keys, time, early, &mut |i, value, leased| {
+                call.answer_with(&leased);
+                done(i, value, leased);
+            })
+        })
+    }
+
+    fn fill_many(&mut self, fills: &[Fill<'_>], done: &mut SetDone<'_>) -> Result<()> {
+        if !C::IS_PLAIN {
+            return self.fill_many_encoded(fills, done);
+        }
+        let call = Call::once(CallKind::Lease);
+        self.lease_with(&call, |leases| {
+            leases.fill_many(fills, &mut |i, outcome| {
+                call.answer_with(&outcome);
+                done(i, outcome);
+            })
+        })
+    }
+
+    fn release_many(&mut self, held: &[(&[u8], Token)], done: &mut DeleteDone<'_>) -> Result<()> {
+        let call = Call::once(CallKind::Lease);
+        self.lease_with(&call, |leases| {
+            leases.release_many(held, &mut |i, outcome| {
+                call.answer_with(&outcome);
+                done(i, outcome);
+            })
+        })
     }
 
     fn fill(

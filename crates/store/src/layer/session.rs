@@ -85,14 +85,17 @@ impl<A: Around, C: Codec> LayeredSession<A, C> {
         }
     }
 
-    /// Encodes entries one behind the other, and returns where each ends.
-    fn encode_all(&mut self, entries: &[Put<'_>]) -> Result<Vec<usize>> {
+    /// Encodes values one behind the other, and returns where each ends.
+    pub(super) fn encode_all<'v>(
+        &mut self,
+        values: impl Iterator<Item = &'v [u8]>,
+    ) -> Result<Vec<usize>> {
         self.stored.clear();
-        let end = |Put { value, .. }: &Put<'_>| {
+        let end = |value| {
             self.codec.encode(value, &mut self.stored)?;
             Ok(self.stored.len())
         };
-        entries.iter().map(end).collect()
+        values.map(end).collect()
     }
 
     fn set_many_encoded(&mut self, entries: &[Put<'_>], done: &mut SetDone<'_>) -> Result<()> {
@@ -102,7 +105,7 @@ impl<A: Around, C: Codec> LayeredSession<A, C> {
             }
             return Ok(());
         }
-        let ends = self.encode_all(entries)?;
+        let ends = self.encode_all(entries.iter().map(|entry| entry.value))?;
         let Self { around, codec, stored, .. } = self;
         let mut start = 0;
         let mut puts = Vec::with_capacity(entries.len());

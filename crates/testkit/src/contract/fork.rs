@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
-use larder_store::{Catalog, Delta, Error, Put, Reach, Session, SetOptions, Store, StoreUrl};
+use larder_store::{
+    Catalog, Delta, Error, Fill, Put, Reach, Session, SetOptions, Store, StoreUrl, Token,
+};
 use libtest_mimic::Failed;
 
 use super::case::{ACKNOWLEDGED, Case, KEEPS_FILES, SHARES_FILES, STORES};
@@ -235,6 +237,10 @@ fn is_refused(
     if let Some(leases) = s.leases() {
         fails_with(leases.get_or_lease(&changed, &mut value, PAUSE), KIND)?;
         fails_with(leases.expire(&changed, None), KIND)?;
+        let (token, many) = (Token::from_bytes([0; Token::LEN]), &[&*changed]);
+        fails_with(leases.get_or_lease_many(many, PAUSE, PAUSE, &mut |_, _, _| ()), KIND)?;
+        fails_with(leases.fill_many(&[Fill { put, token }], &mut |_, _| ()), KIND)?;
+        fails_with(leases.release_many(&[(&changed, token)], &mut |_, _| ()), KIND)?;
     }
     Ok(())
 }

@@ -74,6 +74,7 @@ const CASES: &[&[Case]] = &[
     leases::election::CASES,
     leases::tokens::CASES,
     leases::stale::CASES,
+    leases::batches::CASES,
     pipeline::order::CASES,
     pipeline::numbers::CASES,
     pipeline::values::CASES,

@@ -27,6 +27,8 @@ faulty!(REVIVES, "revives", "Fills whatever the token", Revives);
 faulty!(FRESHENS, "freshens", "Expires nothing", Freshens);
 faulty!(DAWDLES, "dawdles", "Gives no lease of an entry before its end", Dawdles);
 faulty!(HOARDS, "hoards", "Keeps leases too long", Hoards);
+faulty!(BARTERS, "barters", "Exchanges the tokens of a batch", Barters);
+faulty!(WAVES, "waves", "Fills a batch whatever the tokens", Waves);
 faulty!(OVERTAKES, "overtakes", "Carries out pipelined requests before their turn", Overtakes);
 faulty!(MIXES, "mixes", "Exchanges pipelined answers", Mixes);
 faulty!(LOSES, "loses", "Loses pipelined answers", Loses);

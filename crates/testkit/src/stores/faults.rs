@@ -44,6 +44,8 @@ pub(super) enum Fault {
     Freshens,
     Dawdles,
     Hoards,
+    Barters,
+    Waves,
     Overtakes,
     Mixes,
     Loses,
@@ -216,6 +218,16 @@ impl Fault {
     /// The time that a lease really gets.
     pub(super) fn lease(self, time: Duration) -> Duration {
         if matches!(self, Self::Hoards) { time + Duration::from_hours(1) } else { time }
+    }
+
+    /// Whether each key of a batch has its own lease.
+    pub(super) fn keeps_tokens_apart(self) -> bool {
+        !matches!(self, Self::Barters)
+    }
+
+    /// Whether the fills of a batch look at their tokens.
+    pub(super) fn compares_tokens_of_batches(self) -> bool {
+        !matches!(self, Self::Waves)
     }
 
     /// Whether this pipelined request is carried out and answered ahead of the request before it.

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use larder_store::{Leased, Leases, Meta, Result, SetOptions, SetOutcome, Token, check_fill};
+use larder_store::{
+    Fill, LeaseDone, Leased, Leases, Meta, Put, Result, SetDone, SetOptions, SetOutcome, Token,
+    check_fill,
+};
 
 use super::map::{Map, MapSession};
 
@@ -89,6 +92,38 @@ impl Leases for MapSession {
     ) -> Result<SetOutcome> {
         check_fill(self.shared.scheme, options)?;
         self.store(key, value, options, None, Some(token))
+    }
+
+    fn get_or_lease_many(
+        &mut self,
+        keys: &[&[u8]],
+        time: Duration,
+        early: Duration,
+        done: &mut LeaseDone<'_>,
+    ) -> Result<()> {
+        let (mut value, mut before) = (Vec::new(), None);
+        for (i, key) in keys.iter().enumerate() {
+            let mut leased = self.get_or_lease_early(key, &mut value, time, early);
+            if let Ok(Leased::Load { token, .. }) = &mut leased {
+                let own = before.replace(*token);
+                if !self.shared.fault.keeps_tokens_apart() {
+                    *token = own.unwrap_or(*token);
+                }
+            }
+            let copied: &[u8] = if leased.is_ok() { &value } else { b"" };
+            done(i, copied, leased);
+        }
+        Ok(())
+    }
+
+    fn fill_many(&mut self, fills: &[Fill<'_>], done: &mut SetDone<'_>) -> Result<()> {
+        let compares = self.shared.fault.compares_tokens_of_batches();
+        for (i, Fill { put: Put { key, value, options }, token }) in fills.iter().enumerate() {
+            let checked = check_fill(self.shared.scheme, options);
+            let token = Some(token).filter(|_| compares);
+            done(i, checked.and_then(|()| self.store(key, value, options, None, token)));
+        }
+        Ok(())
     }
 
     fn release(&mut self, key: &[u8], given: &Token) -> Result<bool> {

@@ -35,6 +35,8 @@
 //! | `freshens:` | acknowledges an expire, and answers the value as fresh |
 //! | `dawdles:` | gives no lease of an entry that ends soon |
 //! | `hoards:` | keeps a lease an hour too long |
+//! | `barters:` | gives each key of a batch the lease of the key before it |
+//! | `waves:` | fills the keys of a batch whatever happened to them meanwhile |
 //! | `overtakes:` | carries out each tenth pipelined request before the request ahead of it |
 //! | `mixes:` | exchanges the answers of each tenth pipelined request and the request ahead of it |
 //! | `loses:` | never gives the last answer to each hundredth pipelined request |
@@ -91,6 +93,8 @@ pub const LIST: &[Engine] = &[
     answers::FRESHENS,
     answers::DAWDLES,
     answers::HOARDS,
+    answers::BARTERS,
+    answers::WAVES,
     answers::OVERTAKES,
     answers::MIXES,
     answers::LOSES,

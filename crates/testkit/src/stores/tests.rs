@@ -66,6 +66,9 @@ fn the_contract_finds_each_fault_of_one_operation_and_no_other() {
         ("freshens:", "an_expired_entry_is_stale_for_every_read"),
         ("dawdles:", "one_caller_loads_an_entry_that_ends_soon"),
         ("hoards:", "a_lease_ends_with_its_time_and_another_caller_loads"),
+        ("barters:", "a_batch_of_fills_stores_each_value_whose_token_holds"),
+        ("waves:", "a_batch_of_fills_stores_each_value_whose_token_holds"),
+        ("waves:", "a_batch_of_releases_lets_the_next_callers_load"),
     ];
     std::thread::scope(|scope| {
         let judge = |(url, case)| (url, case, scope.spawn(move || failures(url)));

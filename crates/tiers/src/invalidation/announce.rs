@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use larder_store::{
     Capabilities, Channel, ChannelKind, Counted, Counter, DeleteDone, DeleteOutcome, Delta, Error,
-    Facts, Initial, Leased, Leases, Meta, Put, Result, Session, SetDone, SetOptions, SetOutcome,
-    Stats, Store, StoreInfo, TierStats, Token,
+    Facts, Fill, Initial, LeaseDone, Leased, Leases, Meta, Put, Result, Session, SetDone,
+    SetOptions, SetOutcome, Stats, Store, StoreInfo, TierStats, Token,
 };
 
 use super::Invalidation;
@@ -223,8 +223,35 @@ impl Leases for AnnouncingSession {
         self.announced(key, outcome, is_stored)
     }
 
+    fn get_or_lease_many(
+        &mut self,
+        keys: &[&[u8]],
+        time: Duration,
+        early: Duration,
+        done: &mut LeaseDone<'_>,
+    ) -> Result<()> {
+        self.inner_leases()?.get_or_lease_many(keys, time, early, done)
+    }
+
+    /// The keys that the outcomes leave in doubt are queued: a batch that breaks off does not tell which were stored.
+    fn fill_many(&mut self, fills: &[Fill<'_>], done: &mut SetDone<'_>) -> Result<()> {
+        let mut is_refused = vec![false; fills.len()];
+        let result = self.inner_leases()?.fill_many(fills, &mut |i, outcome| {
+            is_refused[i] = outcome.as_ref().is_ok_and(|outcome| !outcome.is_stored());
+            done(i, outcome);
+        });
+        for (fill, _) in fills.iter().zip(is_refused).filter(|(_, is_refused)| !is_refused) {
+            self.invalidation.note(fill.put.key);
+        }
+        result
+    }
+
     fn release(&mut self, key: &[u8], token: &Token) -> Result<bool> {
         self.inner_leases()?.release(key, token)
+    }
+
+    fn release_many(&mut self, held: &[(&[u8], Token)], done: &mut DeleteDone<'_>) -> Result<()> {
+        self.inner_leases()?.release_many(held, done)
     }
 
     fn expire(&mut self, key: &[u8], keep: Option<Duration>) -> Result<bool> {

@@ -14,6 +14,7 @@ mod absent;
 mod counts;
 mod flight;
 mod many;
+mod missing;
 
 pub use self::many::{Answered, Give, LoaderOfMany};
 
@@ -133,6 +134,16 @@ enum Under {
     AboveOnly,
     /// Nothing is stored.
     Nothing,
+}
+
+impl Under {
+    /// The lease, if it is one.
+    fn lease(&self) -> Option<Token> {
+        match self {
+            Self::Lease(token) => Some(*token),
+            _ => None,
+        }
+    }
 }
 
 impl TiersSession {
@@ -356,8 +367,8 @@ impl TiersSession {
 
     /// Gives back a lease under which nothing is stored. If that fails, the lease ends with its time.
     fn give_back(&mut self, key: &[u8], under: &Under) {
-        if let Under::Lease(token) = under {
-            let _ = self.release(key, token);
+        if let Some(token) = under.lease() {
+            let _ = self.release(key, &token);
         }
     }
 
@@ -411,8 +422,15 @@ impl TiersSession {
     }
 
     fn of_tier(&self, tier: usize, meta: Meta, is_over: bool) -> Answer {
-        let meta = told(meta, is_over, &self.stack.rules, &self.stack.capabilities);
-        Answer::of(Found { meta, tier })
+        self.shown()(tier, meta, is_over)
+    }
+
+    /// The answer of a tier, by its number, its metadata, and whether the value is over.
+    fn shown(&self) -> impl Fn(usize, Meta, bool) -> Answer + use<> {
+        let (rules, capabilities) = (self.stack.rules, self.stack.capabilities);
+        move |tier, meta, is_over| {
+            Answer::of(Found { meta: told(meta, is_over, &rules, &capabilities), tier })
+        }
     }
 
     /// The right to store a key, as of now.

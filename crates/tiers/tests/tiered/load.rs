@@ -13,7 +13,7 @@ use larder_tiers::{
 use super::spy::spy;
 use super::{get, open, set, value};
 
-const HOUR: Duration = Duration::from_hours(1);
+pub(crate) const HOUR: Duration = Duration::from_hours(1);
 
 /// A stack of these stores with an hour of grace.
 pub(crate) fn stack(urls: &[&str]) -> Tiers {
@@ -67,7 +67,7 @@ pub(crate) fn origin(loaded: Option<(Vec<u8>, Answer)>) -> (Vec<u8>, Origin, boo
     (value, answer.origin, answer.stale)
 }
 
-fn counter(store: &Tiers, name: &str) -> u64 {
+pub(crate) fn counter(store: &Tiers, name: &str) -> u64 {
     store.counters().unwrap().iter().find(|counter| counter.name == name).unwrap().value
 }
 

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use larder_store::{Leased, Leases, Result, SetOptions, SetOutcome, Token};
+use larder_store::{
+    DeleteDone, Fill, LeaseDone, Leased, Leases, Result, SetDone, SetOptions, SetOutcome, Token,
+};
 
 use super::spy::SpySession;
 
@@ -37,6 +39,39 @@ impl Leases for SpySession {
         let filled = self.of_map().fill(key, value, options, token);
         self.spy.end();
         filled
+    }
+
+    fn get_or_lease_many(
+        &mut self,
+        keys: &[&[u8]],
+        time: Duration,
+        early: Duration,
+        done: &mut LeaseDone<'_>,
+    ) -> Result<()> {
+        self.spy.note("lease_many", &keys.join(&b' '))?;
+        let mut answers = Vec::new();
+        self.of_map().get_or_lease_many(keys, time, early, &mut |i, value, leased| {
+            answers.push((i, value.to_vec(), leased));
+        })?;
+        self.spy.end();
+        for (i, value, leased) in answers {
+            done(i, &value, leased);
+        }
+        Ok(())
+    }
+
+    fn fill_many(&mut self, fills: &[Fill<'_>], done: &mut SetDone<'_>) -> Result<()> {
+        let keys: Vec<_> = fills.iter().map(|fill| fill.put.key).collect();
+        self.spy.note("fill_many", &keys.join(&b' '))?;
+        let filled = self.of_map().fill_many(fills, done);
+        self.spy.end();
+        filled
+    }
+
+    fn release_many(&mut self, held: &[(&[u8], Token)], done: &mut DeleteDone<'_>) -> Result<()> {
+        let keys: Vec<_> = held.iter().map(|(key, _)| *key).collect();
+        self.spy.note("release_many", &keys.join(&b' '))?;
+        self.of_map().release_many(held, done)
     }
 
     fn release(&mut self, key: &[u8], token: &Token) -> Result<bool> {

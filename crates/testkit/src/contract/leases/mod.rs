@@ -7,6 +7,7 @@ use libtest_mimic::Failed;
 
 use super::expect::{ensure, ensure_eq, holds, lacks, same};
 
+pub(super) mod batches;
 pub(super) mod election;
 pub(super) mod stale;
 pub(super) mod tokens;

@@ -1,0 +1,256 @@
+//! The missing keys of a read of many keys, and the choice of those that this caller loads.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+use std::time::Duration;
+
+use larder_store::{Error, Leased, Token};
+
+use super::flight::{End, Flights, Lead};
+use super::many::Answered;
+use super::{Answer, LoadOptions, Of, Under};
+use crate::fence::Right;
+use crate::lookup::Found;
+use crate::read;
+use crate::rules::is_unanswered;
+use crate::session::TiersSession;
+
+/// A key that no tier has fresh.
+#[derive(Debug)]
+pub(super) struct Missing<'a> {
+    /// The places at which the caller names the key. The loader gets the first.
+    pub(super) places: Vec<usize>,
+    /// The right to store it, as of before its load.
+    pub(super) right: Right,
+    pub(super) under: Under,
+    pub(super) lead: Option<Lead<'a>>,
+    /// An older value.
+    pub(super) older: Option<(Vec<u8>, Answer)>,
+    /// An upper tier has an older value, which is the answer only where the lowest tier fails.
+    aside: Option<(Vec<u8>, Answer)>,
+}
+
+impl Missing<'_> {
+    pub(super) fn key<'b>(&self, keys: &[&'b [u8]]) -> &'b [u8] {
+        keys[self.places[0]]
+    }
+
+    pub(super) fn answer(&self, hit: &mut Answered<'_>, value: &[u8], answer: Answer) {
+        self.places.iter().for_each(|place| hit(*place, value, answer));
+    }
+}
+
+/// One read of many keys that may load.
+pub(super) struct AskMany<'a> {
+    pub(super) keys: &'a [&'a [u8]],
+    pub(super) options: &'a LoadOptions,
+    /// An entry with no more than this left is loaded anew.
+    pub(super) early: Duration,
+}
+
+impl TiersSession {
+    /// Looks in the tiers that are asked before a lease is: all but the lowest, or all where that has no leases. Tells the older
+    /// values of upper tiers by the places of their keys, and returns the failure of the lowest tier.
+    fn look_many_before_loading(
+        &mut self,
+        keys: &[&[u8]],
+        early: Duration,
+        aside: &mut HashMap<usize, (Vec<u8>, Answer)>,
+        hit: &mut read::Hit<'_>,
+    ) -> Result<Option<Error>, Error> {
+        let (stack, batch) = (&mut self.stack, &mut self.batch);
+        if !stack.capabilities.leases {
+            return read::look_many(stack, batch, keys, early, hit);
+        }
+        let n_above = stack.tiers.len() - 1;
+        let failed = read::look_many_above(stack, batch, n_above, keys, early, hit)?;
+        for (i, Found { meta, tier }, value) in self.batch.take_aside() {
+            aside.insert(i, (value, self.of_tier(tier, meta, true)));
+        }
+        Ok(failed)
+    }
+
+    /// Looks for all keys, and returns those that are missing.
+    pub(super) fn look_for_missing<'a>(
+        &mut self,
+        ask: &AskMany<'_>,
+        hit: &mut Answered<'_>,
+    ) -> Result<Vec<Missing<'a>>, Error> {
+        let keys = ask.keys;
+        let (mut older, mut aside) = (HashMap::new(), HashMap::new());
+        let mut fresh = vec![false; keys.len()];
+        let mut found = |i: usize, value: &[u8], found, _| {
+            let answer = Answer::of(found);
+            if answer.stale {
+                older.insert(i, (value.to_vec(), answer));
+            } else {
+                fresh[i] = true;
+                hit(i, value, answer);
+            }
+        };
+        let failed = self.look_many_before_loading(keys, ask.early, &mut aside, &mut found)?;
+        let mut missing = Vec::<Missing<'_>>::new();
+        let mut of_key = HashMap::new();
+        for place in (0..keys.len()).filter(|i| !fresh[*i]) {
+            let first = match of_key.entry(keys[place]) {
+                Entry::Occupied(first) => *first.get(),
+                Entry::Vacant(none) => *none.insert(missing.len()),
+            };
+            if let Some(first) = missing.get_mut(first) {
+                first.places.push(place);
+                continue;
+            }
+            let under = if failed.is_some() { Under::AboveOnly } else { Under::Nothing };
+            let right = self.right(keys[place]);
+            let (older, aside) = (older.remove(&place), aside.remove(&place));
+            missing.push(Missing { places: vec![place], right, under, lead: None, older, aside });
+        }
+        missing.retain(|missing| !self.is_known_absent(missing, keys));
+        Ok(missing)
+    }
+
+    /// Looks once more for keys that other callers load, and returns those that are still missing.
+    pub(super) fn look_again<'a>(
+        &mut self,
+        ask: &AskMany<'_>,
+        waiting: Vec<Missing<'a>>,
+        hit: &mut Answered<'_>,
+    ) -> Result<Vec<Missing<'a>>, Error> {
+        let asked: Vec<&[u8]> = waiting.iter().map(|missing| missing.key(ask.keys)).collect();
+        let mut found = vec![false; asked.len()];
+        let (grace, mut aside) = (self.stack.rules.grace, HashMap::new());
+        self.look_many_before_loading(&asked, grace, &mut aside, &mut |i, value, entry, _| {
+            found[i] = true;
+            waiting[i].answer(hit, value, Answer::of(entry));
+        })?;
+        let still = waiting.into_iter().zip(found).enumerate().filter(|(_, (_, found))| !found);
+        let again = |(i, (key, _)): (usize, (Missing<'a>, _))| {
+            let right = self.right(key.key(ask.keys));
+            Missing { right, aside: aside.remove(&i), ..key }
+        };
+        let mut missing: Vec<_> = still.map(again).collect();
+        missing.retain(|missing| !self.is_known_absent(missing, ask.keys));
+        Ok(missing)
+    }
+
+    fn is_known_absent(&self, missing: &Missing<'_>, keys: &[&[u8]]) -> bool {
+        let absent = &self.loads.absent;
+        let is_absent = !absent.is_empty() && absent.has(missing.key(keys), missing.right);
+        if is_absent {
+            self.loads.count(Of::AbsentHits);
+        }
+        is_absent
+    }
+
+    /// Asks the lowest tier for the values or the leases of all missing keys. Leaves in `missing` the keys that this caller
+    /// loads, and returns those that another caller loads and that have no value. All others are answered.
+    pub(super) fn take_leases<'a>(
+        &mut self,
+        ask: &AskMany<'_>,
+        missing: &mut Vec<Missing<'a>>,
+        hit: &mut Answered<'_>,
+    ) -> Result<Vec<Missing<'a>>, Error> {
+        let taken = std::mem::take(missing);
+        let asked: Vec<_> =
+            taken.iter().map(|key| (key.key(ask.keys), key.aside.is_some())).collect();
+        let (lowest, time, loads) = (self.stack.tiers.len(), ask.options.lease, &self.loads);
+        let (loads, shown) = (Arc::clone(loads), self.shown());
+        let mut turns: Vec<_> = asked.iter().map(|_| Turn::Fails).collect();
+        let mut refusal = None;
+        let result = self.lease_lowest_many(&asked, time, ask.early, &mut |i, value, leased| {
+            turns[i] = match leased {
+                Ok(Leased::Hit(meta)) => {
+                    taken[i].answer(hit, value, shown(lowest, meta, false));
+                    Turn::Answered
+                }
+                Ok(Leased::Load { token, stale }) => {
+                    let older = stale.map(|meta| (value.to_vec(), shown(lowest, meta, true)));
+                    Turn::Load(token, older)
+                }
+                Ok(Leased::Wait { stale: Some(meta) }) => {
+                    loads.count(Of::StaleHits);
+                    taken[i].answer(hit, value, shown(lowest, meta, true));
+                    Turn::Answered
+                }
+                Ok(Leased::Wait { stale: None }) => {
+                    loads.count(Of::Waits);
+                    Turn::Wait
+                }
+                Err(error) if is_unanswered(&error) => Turn::Fails,
+                Err(error) => {
+                    refusal.get_or_insert(error);
+                    Turn::Answered
+                }
+            };
+        });
+        let refusal = refusal.or(result.err().filter(|error| !is_unanswered(error)));
+        let mut waiting = Vec::new();
+        for (mut key, turn) in taken.into_iter().zip(turns) {
+            match turn {
+                Turn::Answered => continue,
+                Turn::Load(token, older) => (key.under, key.older) = (Under::Lease(token), older),
+                Turn::Fails => (key.under, key.older) = (Under::AboveOnly, key.aside.take()),
+                Turn::Wait => {
+                    key.aside = None;
+                    waiting.push(key);
+                    continue;
+                }
+            }
+            missing.push(key);
+        }
+        if let Some(refusal) = refusal {
+            self.give_back_many(ask.keys, missing.iter());
+            return Err(refusal);
+        }
+        Ok(waiting)
+    }
+
+    /// Takes the leads of the missing keys within this process. Leaves in `missing` the keys that this caller loads, and returns
+    /// those that another caller loads and that have no value. A key with an older value that another caller loads is
+    /// answered. If `n_ended` is the number of loads that had ended before this caller looked, it looks again for keys whose
+    /// load may have ended since.
+    pub(super) fn take_leads<'a>(
+        &self,
+        ask: &AskMany<'_>,
+        missing: &mut Vec<Missing<'a>>,
+        (flights, n_ended): (&'a Flights, Option<u64>),
+        hit: &mut Answered<'_>,
+    ) -> Vec<Missing<'a>> {
+        let mut waiting = Vec::new();
+        for mut key in std::mem::take(missing) {
+            if let Some(lead) = flights.lead(key.key(ask.keys)) {
+                if n_ended.is_some_and(|before| before != flights.n_ended()) {
+                    lead.end(End::Stored);
+                    waiting.push(key);
+                    continue;
+                }
+                key.lead = Some(lead);
+                if !matches!(key.under, Under::AboveOnly) {
+                    key.under = Under::Lead;
+                }
+                missing.push(key);
+            } else if let Some((value, answer)) = &key.older {
+                self.loads.count(Of::StaleHits);
+                key.answer(hit, value, *answer);
+            } else {
+                self.loads.count(Of::Waits);
+                waiting.push(key);
+            }
+        }
+        waiting
+    }
+}
+
+/// The answer to a caller that asks for a lease.
+#[derive(Debug)]
+enum Turn {
+    /// The key needs no load.
+    Answered,
+    /// This caller loads; an older value may be there.
+    Load(Token, Option<(Vec<u8>, Answer)>),
+    /// Another caller loads.
+    Wait,
+    /// The lowest tier fails, or a breaker refuses the call.
+    Fails,
+}
