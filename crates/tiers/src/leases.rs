@@ -101,8 +101,9 @@ impl Leases for TiersSession {
 
     fn release_many(&mut self, held: &[(&[u8], Token)], done: &mut DeleteDone<'_>) -> Result<()> {
         let mut places = Vec::new();
-        for (i, (key, _)) in held.iter().enumerate() {
-            match self.stack.late.settle(key) {
+        let settled = self.stack.late.settle_many(held.iter().map(|(key, _)| *key));
+        for (i, settled) in settled.into_iter().enumerate() {
+            match settled {
                 Ok(()) => places.push(i),
                 Err(error) => done(i, Err(error)),
             }
@@ -143,14 +144,16 @@ impl TiersSession {
         time: Duration,
         early: Duration,
     ) -> Result<Leased> {
-        let late = self.stack.late.get(key, value);
-        if let Some(meta) = late.filter(|meta| !meta.ttl.ends_within(early)) {
-            write::apart(&mut self.stack).0.counters.hits.add(1);
+        let late = Arc::clone(&self.stack.late);
+        let (lowest, above, tokens) = write::apart(&mut self.stack);
+        // A late set that comes after this moment ends the right.
+        let right = Right::of_reader(above, tokens, key);
+        if let Some(meta) = late.get(key, value).filter(|meta| !meta.ttl.ends_within(early)) {
+            lowest.counters.hits.add(1);
             return Ok(Leased::Hit(meta));
         }
-        self.stack.late.settle(key)?;
-        let (lowest, above, tokens) = write::apart(&mut self.stack);
-        let (right, asked) = (Right::of_reader(above, tokens, key), Instant::now());
+        late.settle(key)?;
+        let asked = Instant::now();
         let leased = of(lowest)?.get_or_lease_early(key, value, time, early);
         count(&lowest.counters, &leased);
         match &leased {
@@ -181,24 +184,33 @@ impl TiersSession {
     ) -> Result<()> {
         let late = Arc::clone(&self.stack.late);
         let (lowest, above, tokens) = write::apart(&mut self.stack);
-        let (mut value, mut places) = (Vec::new(), Vec::new());
+        let (mut value, mut others) = (Vec::new(), Vec::new());
         for (i, (key, _)) in keys.iter().enumerate() {
+            // A late set that comes after this moment ends the right.
+            let right = Right::of_reader(above, tokens, key);
             let meta = late.get(key, &mut value).filter(|meta| !meta.ttl.ends_within(early));
             if let Some(meta) = meta {
                 lowest.counters.hits.add(1);
                 done(i, &value, Ok(Leased::Hit(meta)));
-            } else if let Err(error) = late.settle(key) {
-                done(i, b"", Err(error));
             } else {
-                places.push(i);
+                others.push((i, right));
+            }
+        }
+        let settled = late.settle_many(others.iter().map(|(i, _)| keys[*i].0));
+        let (mut places, mut rights) = (Vec::new(), Vec::new());
+        for ((i, right), settled) in others.into_iter().zip(settled) {
+            match settled {
+                Ok(()) => {
+                    places.push(i);
+                    rights.push(right);
+                }
+                Err(error) => done(i, b"", Err(error)),
             }
         }
         if places.is_empty() {
             return Ok(());
         }
         let asked: Vec<_> = places.iter().map(|i| keys[*i].0).collect();
-        let right = |key: &&[u8]| Right::of_reader(above, tokens, key);
-        let rights: Vec<_> = asked.iter().map(right).collect();
         let (at, mut n_answers) = (Instant::now(), 0);
         let TierSession { session, tier, counters, .. } = lowest;
         let leases = session.leases().ok_or_else(none)?;
@@ -220,7 +232,7 @@ impl TiersSession {
             }
             done(places[place], value, leased);
         });
-        counters.errors.add((places.len() - n_answers) as u64);
+        counters.errors.add(places.len().saturating_sub(n_answers) as u64);
         result
     }
 }

@@ -170,8 +170,11 @@ pub(crate) fn fill(
     operation: impl FnOnce(&mut TierSession) -> Result<SetOutcome>,
 ) -> Result<SetOutcome> {
     check(&stack.capabilities, &put.options)?;
+    let (_, above, tokens) = apart(stack);
+    // A late set that comes after this moment ends the right.
+    let right = Right::of_writer(above, tokens, put.key);
     stack.late.settle(put.key)?;
-    store_over(stack, put, None, operation)
+    store_as(stack, put, (right, None), operation)
 }
 
 /// Stores a value in place of a late write that is held back, if there is one.
@@ -267,7 +270,9 @@ pub(crate) fn set_many(
         entries.iter().map(|put| check(&stack.capabilities, &put.options).err()).collect();
     let kept = entries.iter().zip(&refused).filter(|(_, refused)| refused.is_none());
     let depends = |put: &Put<'_>| put.options.mode != SetMode::Set;
-    let held = overtake_many(stack, kept.map(|(put, _)| (put.key, depends(put))))?;
+    let kept: Vec<_> = kept.map(|(put, _)| *put).collect();
+    let held = overtake_many(stack, kept.iter().map(|put| (put.key, depends(put))))?;
+    let held = rights_of_writer(stack, &kept).into_iter().zip(held).collect();
     store_many(stack, entries, (refused, held), done, |lowest, batch, _, done| {
         lowest.session.set_many(batch, done)
     })
@@ -280,15 +285,19 @@ pub(crate) fn fill_many(
     done: &mut SetDone<'_>,
     operation: impl FnOnce(&mut TierSession, &[Fill<'_>], &mut SetDone<'_>) -> Result<()>,
 ) -> Result<()> {
-    let refusal = |Fill { put, .. }: &Fill<'_>| {
+    let entries: Vec<_> = fills.iter().map(|fill| fill.put).collect();
+    // A late set that comes after this moment ends the right.
+    let rights = rights_of_writer(stack, &entries);
+    let settled = stack.late.settle_many(entries.iter().map(|put| put.key));
+    let refusal = |(put, settled): (&Put<'_>, Result<()>)| {
         check_fill(SCHEME, &put.options)
             .and_then(|()| check(&stack.capabilities, &put.options))
-            .and_then(|()| stack.late.settle(put.key))
+            .and(settled)
             .err()
     };
-    let refused: Vec<_> = fills.iter().map(refusal).collect();
-    let held = fills.iter().map(|_| None).collect();
-    let entries: Vec<_> = fills.iter().map(|fill| fill.put).collect();
+    let refused: Vec<_> = entries.iter().zip(settled).map(refusal).collect();
+    let rights = rights.into_iter().zip(&refused).filter(|(_, refused)| refused.is_none());
+    let held = rights.map(|(right, _)| (right, None)).collect();
     store_many(stack, &entries, (refused, held), done, |lowest, batch, places, done| {
         let fill = |(put, i): (&_, &usize)| Fill { put: *put, token: fills[*i].token };
         let batch: Vec<_> = batch.iter().zip(places).map(fill).collect();
@@ -296,12 +305,20 @@ pub(crate) fn fill_many(
     })
 }
 
-/// Stores the values that are not refused by an operation on the lowest tier, and then above, in place of the late writes that
-/// are held back. The operation gets the entries, and the place of each among all.
+/// The right to store an entry above, and the late write of its key that is held back.
+type Holds = (Right, Option<Held>);
+
+fn rights_of_writer(stack: &mut Stack, entries: &[Put<'_>]) -> Vec<Right> {
+    let (_, above, tokens) = apart(stack);
+    entries.iter().map(|put| Right::of_writer(above, tokens, put.key)).collect()
+}
+
+/// Stores the values that are not refused by an operation on the lowest tier, and then above, under rights and in place of the
+/// late writes that are held back. The operation gets the entries, and the place of each among all.
 fn store_many(
     stack: &mut Stack,
     entries: &[Put<'_>],
-    (mut refused, held): (Vec<Option<Error>>, Vec<Option<Held>>),
+    (mut refused, held): (Vec<Option<Error>>, Vec<Holds>),
     done: &mut SetDone<'_>,
     operation: impl FnOnce(&mut TierSession, &[Put<'_>], &[usize], &mut SetDone<'_>) -> Result<()>,
 ) -> Result<()> {
@@ -313,13 +330,11 @@ fn store_many(
     let (rules, late) = (stack.rules, Arc::clone(&stack.late));
     let order = rules.write;
     let (lowest, above, tokens) = apart(stack);
-    let of_writer = |put: &Put<'_>| Right::of_writer(above, tokens, put.key);
-    let rights: Vec<_> = batch.iter().map(of_writer).collect();
     let lives: Vec<_> = batch.iter().map(|put| Life::begin(put.options.ttl)).collect();
     // A batch that ends early may tell of later entries and not of earlier ones.
     let mut outcomes: Vec<_> = batch.iter().map(|_| None).collect();
     let result = operation(lowest, &batch, &kept, &mut |i, outcome| outcomes[i] = Some(outcome));
-    let mut written = batch.iter().zip(rights.into_iter().zip(held)).zip(lives).zip(outcomes);
+    let mut written = batch.iter().zip(held).zip(lives).zip(outcomes);
     for (i, refusal) in refused.iter_mut().enumerate() {
         if let Some(error) = refusal.take() {
             done(i, Err(error));

@@ -88,7 +88,14 @@ impl RedisSession {
         }
         moved.sort_unstable();
         for i in moved {
-            outcomes[i] = Some(writes.alone(i, self));
+            match writes.alone(i, self) {
+                // Each further write might wait for as long.
+                Err(error) if error.is_fault() => {
+                    failed.get_or_insert(error);
+                    break;
+                }
+                outcome => outcomes[i] = Some(outcome),
+            }
         }
         for (i, outcome) in outcomes.into_iter().enumerate() {
             if let Some(outcome) = outcome {

@@ -116,6 +116,18 @@ impl LateWrites {
         if self.is_empty() { Ok(()) } else { self.pending.settle(key) }
     }
 
+    /// As [`Self::settle`] for many keys, within the time for one.
+    pub(crate) fn settle_many<'k>(
+        &self,
+        keys: impl ExactSizeIterator<Item = &'k [u8]>,
+    ) -> Vec<Result<()>> {
+        if self.is_empty() {
+            keys.map(|_| Ok(())).collect()
+        } else {
+            self.pending.settle_many(keys)
+        }
+    }
+
     /// Waits until the lowest tier has all writes.
     pub(crate) fn settle_all(&self) -> Result<()> {
         self.pending.settle_all()

@@ -156,6 +156,16 @@ impl Pending {
     ///
     /// [`Error::Busy`] where it does not leave in time.
     pub(crate) fn settle(&self, key: &[u8]) -> Result<()> {
+        self.settle_by(key, Instant::now() + PATIENCE)
+    }
+
+    /// As [`Self::settle`] for many keys, within the time for one: where one does not leave, the lowest tier fails.
+    pub(crate) fn settle_many<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) -> Vec<Result<()>> {
+        let deadline = Instant::now() + PATIENCE;
+        keys.map(|key| self.settle_by(key, deadline)).collect()
+    }
+
+    fn settle_by(&self, key: &[u8], deadline: Instant) -> Result<()> {
         let waits = |state: &State| {
             state.writes.get(key).is_some_and(|entry| matches!(entry.write, Write::Set { .. }))
         };
@@ -165,7 +175,7 @@ impl Pending {
             self.came.notify_one();
         }
         drop(state);
-        self.wait_until(|state| !waits(state))
+        self.wait_by(deadline, |state| !waits(state))
     }
 
     /// Waits until all writes have left.
@@ -271,8 +281,11 @@ impl Pending {
         [state.writes.len() as u64, state.lost]
     }
 
-    fn wait_until(&self, mut is_so: impl FnMut(&mut State) -> bool) -> Result<()> {
-        let deadline = Instant::now() + PATIENCE;
+    fn wait_until(&self, is_so: impl FnMut(&mut State) -> bool) -> Result<()> {
+        self.wait_by(Instant::now() + PATIENCE, is_so)
+    }
+
+    fn wait_by(&self, deadline: Instant, mut is_so: impl FnMut(&mut State) -> bool) -> Result<()> {
         let mut state = self.lock();
         while !is_so(&mut state) {
             let what = "a write that waits for the lowest tier has not left in time".to_owned();

@@ -200,6 +200,12 @@ impl TiersSession {
             missing.push(key);
         }
         if let Some(refusal) = refusal {
+            for (key, (value, answer)) in
+                missing.iter().filter_map(|key| key.older.as_ref().map(|older| (key, older)))
+            {
+                self.loads.count(Of::StaleHits);
+                key.answer(hit, value, *answer);
+            }
             self.give_back_many(ask.keys, missing.iter());
             return Err(refusal);
         }
