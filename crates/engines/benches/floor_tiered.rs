@@ -1,5 +1,5 @@
-//! The cost of a stack on top of the tier that answers: the same hits of `moka:` through a stack and without a stack.
-//! Both run in alternating slices of one process.
+//! The cost of a stack on top of the tier that answers: the same hits of `moka:` through a stack and without a stack; with
+//! `tags=on`, of entries without a tag and with one. All run in alternating slices of one process.
 //!
 //! Run with `cargo bench -p larder-engines --bench floor_tiered`.
 
@@ -8,7 +8,8 @@ use std::io::Write;
 use std::time::Instant;
 
 use larder_engines::ENGINES;
-use larder_store::{Result, Session, SetOptions, StoreUrl};
+use larder_store::{Result, Session, SetOptions, Store, StoreUrl};
+use larder_tiers::{Cap, Config, Tiers};
 
 const KEYS: u64 = 10_000;
 const SLICES: usize = 200;
@@ -17,17 +18,21 @@ fn main() -> Result<()> {
     // `cargo test --benches` only wants to know that it runs.
     let slices = if std::env::args().any(|argument| argument == "--bench") { SLICES } else { 2 };
     for len in [100, 1024] {
-        let mut bare = filled("moka:", len)?;
-        let mut stack = filled("tiered:moka:|moka:|?l1_ttl=off", len)?;
-        let (mut of_bare, mut of_stack) = (Vec::new(), Vec::new());
+        let stack = "tiered:moka:|moka:|?l1_ttl=off";
+        let with_tags = format!("{stack}&tags=on");
+        let mut sessions =
+            [filled("moka:", len)?, filled(stack, len)?, filled(&with_tags, len)?, tagged(len)?];
+        let mut took = [const { Vec::new() }; 4];
         for _ in 0..slices {
-            of_bare.push(ns_a_get(&mut *bare)?);
-            of_stack.push(ns_a_get(&mut *stack)?);
+            for (session, took) in sessions.iter_mut().zip(&mut took) {
+                took.push(ns_a_get(&mut **session)?);
+            }
         }
-        let (bare, stack) = (median(of_bare), median(of_stack));
-        let more = stack - bare;
+        let [bare, stack, plain, tagged] = took.map(median);
+        let [more, more_plain, more_tagged] = [stack - bare, plain - stack, tagged - stack];
         let line = format!(
-            "get of {len} B: {bare:.0} ns in moka, {stack:.0} ns in a stack: {more:+.0} ns\n"
+            "get of {len} B: {bare:.0} ns in moka, {stack:.0} ns in a stack: {more:+.0} ns; with tags=on {more_plain:+.0} ns, \
+             and with a tag {more_tagged:+.0} ns\n"
         );
         // A reader that has gone away has read enough.
         let _ = std::io::stdout().write_all(line.as_bytes());
@@ -41,6 +46,18 @@ fn filled(url: &str, len: usize) -> Result<Box<dyn Session>> {
         session.set(&i.to_be_bytes(), &vec![b'v'; len], &SetOptions::default())?;
     }
     Ok(session)
+}
+
+/// The same entries in a stack, all with one tag.
+fn tagged(len: usize) -> Result<Box<dyn Session>> {
+    let config = Config { tags: true, l1_ttl: Cap(None), ..Config::default() };
+    let moka = || ENGINES.open(&StoreUrl::parse("moka:")?);
+    let stack = Tiers::new(vec![moka()?, moka()?], &config)?;
+    let mut session = stack.open_session()?;
+    for i in 0..KEYS {
+        session.set_tagged(&i.to_be_bytes(), &vec![b'v'; len], &SetOptions::default(), &[b"t"])?;
+    }
+    stack.session()
 }
 
 /// One slice: every key once.

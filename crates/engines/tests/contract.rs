@@ -92,6 +92,8 @@ const URLS: &[&str] = &[
     "tiered:moka:|memcached:?breaker=5&compress=zstd:1k",
     "tiered:mmap:|redis:|?channel=tracking",
     "tiered:mmap:|redis:?ttl_left=on|?grace=1h",
+    "tiered:mmap:|memcached:|?tags=on",
+    "tiered:memory:|redis:?ttl_left=on|?tags=on&grace=1h",
 ];
 
 fn main() -> ExitCode {

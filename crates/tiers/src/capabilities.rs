@@ -6,6 +6,7 @@ use larder_store::{Capabilities, Error, Result};
 
 use crate::SCHEME;
 use crate::config::Config;
+use crate::tags::{MAX_COUNTER_KEY_LEN, PLAIN_LEN};
 
 /// The capabilities that the stack can keep, from those of its tiers, the nearest first.
 ///
@@ -30,7 +31,7 @@ pub(crate) fn combined(tiers: &[Capabilities], cap: Option<Duration>) -> Capabil
         ttl_left: cap.is_none() && all(|tier| tier.ttl_left),
         flags: all(|tier| tier.flags),
         version: false,
-        // An upper tier does not know tags, and a prefix finds there only the entries that it happens to hold.
+        // No tier has an index of tags, and a prefix finds there only the entries that it happens to hold.
         groups: false,
         // A stack asks its tiers one after the other, and waits for each answer.
         pipeline: false,
@@ -42,6 +43,12 @@ pub(crate) fn combined(tiers: &[Capabilities], cap: Option<Duration>) -> Capabil
         writes_wait: tiers.iter().map(|tier| tier.writes_wait).max().unwrap_or_default(),
         ..lowest
     }
+}
+
+/// What is left of a stack's capabilities where values have stamps of their tags behind them.
+pub(crate) fn with_tags(stack: Capabilities) -> Capabilities {
+    let max_value_len = stack.max_value_len.map(|len| len.saturating_sub(PLAIN_LEN));
+    Capabilities { append: false, incr: false, max_value_len, ..stack }
 }
 
 /// The time for which each tier above the lowest may keep a value: so long that no value is seen for longer than
@@ -81,6 +88,18 @@ pub(crate) fn check(tiers: &[(&str, Capabilities)], config: &Config) -> Result<(
             "{name} does not tell how long an entry lives, so `grace` cannot tell when its TTL is over; leave `grace` out, or write \
              `redis:?ttl_left=on` for a Redis"
         ));
+    }
+    if let (true, Some((name, lowest))) = (config.tags, tiers.last()) {
+        if !lowest.add {
+            return refuse(format!(
+                "{name} has no `add`, by which one of many processes makes the counter of a tag; leave `tags` out"
+            ));
+        }
+        if let Some(limit) = lowest.max_key_len.filter(|limit| *limit < MAX_COUNTER_KEY_LEN) {
+            return refuse(format!(
+                "{name} has keys of {limit} bytes < {MAX_COUNTER_KEY_LEN} of the counter of a tag; leave `tags` out"
+            ));
+        }
     }
     if cap.is_none()
         && let Some((name, _)) = tiers.iter().skip(1).find(|(_, tier)| hides_ttl(tier))
@@ -187,6 +206,25 @@ mod tests {
             assert_eq!(share, Some(Duration::from_secs(seconds)), "{tiers:?}");
         }
         assert_eq!(share(&[FULL, mute, FULL], None), None);
+    }
+
+    #[test]
+    fn tags_need_a_lowest_tier_that_makes_counters() {
+        let config = Config { tags: true, ..Config::default() };
+        for (far, needle) in [
+            (FULL, None),
+            (Capabilities { incr: false, version: false, ..FULL }, None),
+            (Capabilities { add: false, ..FULL }, Some("b: has no `add`")),
+            (Capabilities { max_key_len: Some(35), ..FULL }, Some("b: has keys of 35 bytes < 36")),
+        ] {
+            let checked = check(&[("a:", FULL), ("b:", far)], &config);
+            let text = checked.err().map(|error| error.to_string());
+            assert_eq!(text.is_some(), needle.is_some(), "{text:?}");
+            assert!(text.unwrap_or_default().contains(needle.unwrap_or_default()));
+        }
+        let able = with_tags(combined(&[FULL, FULL], CAP));
+        assert!(!able.append && !able.incr && able.leases && able.touch);
+        assert_eq!(able.max_value_len, Some((1 << 20) - 1));
     }
 
     #[test]

@@ -42,6 +42,10 @@ pub struct Config {
     /// `behind`: above at once, and to the lowest tier a little later. What a killed process has not written behind is
     /// lost.
     pub write: WriteOrder,
+    /// Entries may have tags, and end with them. Each value then has a byte more in all tiers. A value with tags has another
+    /// byte, and 10 to 33 for each. Programs that read the lowest tier without Larder see these bytes. All stacks above one
+    /// lowest tier need the same setting. There is no `append`, `prepend` or `incr`.
+    pub tags: bool,
     /// The most bytes of writes that wait for the lowest tier.
     pub queue: ByteSize,
     /// Byte limit of each tier that has such a limit and whose own URL does not set it. External servers are left as
@@ -105,6 +109,7 @@ impl Default for Config {
             soft_timeout: Cap(None),
             on_write_error: OnWriteError::default(),
             write: WriteOrder::default(),
+            tags: false,
             queue: ByteSize(16 << 20),
             room: None,
             channel: None,
@@ -148,6 +153,7 @@ impl Config {
             ("soft_timeout", self.soft_timeout.to_string()),
             ("on_write_error", on_write_error.to_owned()),
             ("write", write.to_owned()),
+            ("tags", if self.tags { "on" } else { "off" }.to_owned()),
             ("queue", self.queue.to_string()),
         ];
         settings.map(|(name, text)| (name.to_owned(), text)).into()
@@ -256,7 +262,7 @@ mod tests {
             ("l1_ttl=never", "`never` is not a time; write 250ms, 30s, 10m or 1h, or off"),
             (
                 "size=1m",
-                "unknown option `size`; known: l1_ttl, jitter, grace, on_error, soft_timeout, on_write_error, write, queue, room, channel",
+                "unknown option `size`; known: l1_ttl, jitter, grace, on_error, soft_timeout, on_write_error, write, tags, queue, room, channel",
             ),
         ] {
             let error = read(text).unwrap_err().to_string();

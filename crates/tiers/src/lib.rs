@@ -39,6 +39,7 @@
 //! - A server of an upper tier that is stopped and goes on later may carry out a request for which no session waits.
 //! - A lower tier that failed a write may carry it out later, after its old value was filled in above.
 
+mod batch;
 mod capabilities;
 mod config;
 mod engine;
@@ -55,6 +56,7 @@ mod probes;
 mod read;
 mod rules;
 mod session;
+mod tags;
 mod tier;
 mod tiers;
 mod tokens;
@@ -66,6 +68,7 @@ pub use engine::ENGINE;
 pub use load::{Answer, Answered, Give, LoadOptions, Loaded, LoaderOfMany, Origin};
 pub use lookup::{Found, Lookup};
 pub use session::TiersSession;
+pub use tags::MAX_TAGS;
 pub use tiers::Tiers;
 
 /// The scheme, and the name in messages.

@@ -15,6 +15,8 @@ pub(crate) struct Rules {
     pub(crate) grace: Duration,
     /// The share of a TTL that is taken away at random.
     pub(crate) jitter: Share,
+    /// Values have stamps of their tags behind them.
+    pub(crate) tags: bool,
     on_error: OnError,
     on_write_error: OnWriteError,
     pub(crate) write: WriteOrder,
@@ -25,6 +27,7 @@ impl Rules {
         Self {
             grace: config.grace.0,
             jitter: Share(config.jitter),
+            tags: config.tags,
             on_error: config.on_error,
             on_write_error: config.on_write_error,
             write: config.write,

@@ -9,15 +9,16 @@ use larder_store::{
     SetOptions, SetOutcome,
 };
 
+use crate::batch::{self, Batch};
 use crate::jitter::Jitter;
 use crate::late::LateWrites;
 use crate::load::Loads;
 use crate::lookup::Lookup;
-use crate::read::Batch;
 use crate::rules::Rules;
+use crate::tags::Tags;
 use crate::tier::{Tier, TierSession};
 use crate::tokens::Tokens;
-use crate::{SCHEME, read, write};
+use crate::{SCHEME, read, tags, write};
 
 /// A session of each tier, and the state that connects them.
 pub(crate) struct Stack {
@@ -29,6 +30,7 @@ pub(crate) struct Stack {
     /// The value of an upper tier that is over, for the case that the lowest tier fails.
     pub(crate) aside: Vec<u8>,
     pub(crate) late: Arc<LateWrites>,
+    pub(crate) tags: Tags,
 }
 
 /// One thread's handle on a stack: a [`Session`], which can also tell the tier that answered.
@@ -51,7 +53,8 @@ impl TiersSession {
         let tiers = tiers.iter().map(TierSession::open).collect::<Result<_>>()?;
         let aside = Vec::new();
         let (tokens, late) = (Arc::clone(tokens), Arc::clone(late));
-        let stack = Stack { tiers, tokens, capabilities, rules, aside, late };
+        let stack =
+            Stack { tiers, tokens, capabilities, rules, aside, late, tags: Tags::default() };
         let (loads, jitter) = (Arc::clone(loads), Jitter::default());
         Ok(Self { stack, batch: Batch::default(), loads, jitter })
     }
@@ -82,11 +85,11 @@ impl Session for TiersSession {
     }
 
     fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {
-        read::get_many(&mut self.stack, &mut self.batch, keys, hit)
+        batch::get_many(&mut self.stack, &mut self.batch, keys, hit)
     }
 
     fn set(&mut self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<SetOutcome> {
-        write::set(&mut self.stack, key, value, options)
+        self.set_stamped(key, value, options, &[])
     }
 
     fn get_and_touch(
@@ -99,7 +102,15 @@ impl Session for TiersSession {
     }
 
     fn set_many(&mut self, entries: &[Put<'_>], done: &mut SetDone<'_>) -> Result<()> {
-        write::set_many(&mut self.stack, entries, done)
+        if !self.stack.rules.tags {
+            return write::set_many(&mut self.stack, entries, done);
+        }
+        let forms = tags::Forms::of(entries.iter().map(|put| put.value), &[]);
+        let puts: Vec<_> =
+            entries.iter().zip(forms.iter()).map(|(put, value)| Put { value, ..*put }).collect();
+        write::set_many(&mut self.stack, &puts, &mut |i, outcome| {
+            done(i, outcome.map_err(|error| forms.told(error)));
+        })
     }
 
     fn delete_many(&mut self, keys: &[&[u8]], done: &mut DeleteDone<'_>) -> Result<()> {

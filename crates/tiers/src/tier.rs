@@ -271,6 +271,13 @@ impl TierSession {
         found.is_some_and(|facts| is_over(&facts.meta, grace)) && self.drop_key(key)
     }
 
+    /// Removes an entry that is over by its tags, where it would refuse the value in its place.
+    pub(crate) fn make_room(&mut self, key: &[u8]) {
+        if self.tier.capabilities.add && !self.has_tokens() {
+            self.drop_key(key);
+        }
+    }
+
     /// Stores a value that the lowest tier has acknowledged, or at least drops the older value. With a token only as long as
     /// that is valid.
     pub(crate) fn put(

@@ -9,7 +9,7 @@ use larder_store::{
 };
 
 use crate::SCHEME;
-use crate::capabilities::{check, combined, share};
+use crate::capabilities::{check, combined, share, with_tags};
 use crate::config::{Config, WriteOrder};
 use crate::invalidation;
 use crate::late::LateWrites;
@@ -99,6 +99,9 @@ impl Tiers {
         check(&names.zip(each.iter().copied()).collect::<Vec<_>>(), config)?;
         let cap = share(&each, config.l1_ttl.0);
         let mut capabilities = combined(&each, cap);
+        if config.tags {
+            capabilities = with_tags(capabilities);
+        }
         // A late set could make a namespace anew that has been removed.
         capabilities.namespaces &= config.write != WriteOrder::Behind;
         let n_above = stores.len() - 1;

@@ -21,6 +21,7 @@ use crate::late::{Held, LateWrites, Write};
 use crate::read::told;
 use crate::rules::Rules;
 use crate::session::Stack;
+use crate::tags;
 use crate::tier::{Life, TierSession};
 use crate::tokens::Tokens;
 
@@ -36,14 +37,16 @@ pub(crate) fn set(
     {
         return set_behind(stack, &put);
     }
-    store(stack, &put, |lowest| lowest.session.set(key, value, &put.options))
+    self::put(stack, &put, |lowest| lowest.session.set(key, value, &put.options))
 }
 
 /// Whether the lowest tier can hold an entry, as far as it tells its limits.
 fn fits(stack: &Stack, put: &Put<'_>) -> bool {
     let Capabilities { max_key_len, max_value_len, .. } = stack.capabilities;
+    // The limit is that of a value without tags, and this is its stored form.
+    let more = if stack.rules.tags { tags::PLAIN_LEN } else { 0 };
     max_key_len.is_none_or(|most| put.key.len() <= most)
-        && max_value_len.is_none_or(|most| put.value.len() <= most)
+        && max_value_len.is_none_or(|most| put.value.len() <= most.saturating_add(more))
         && !put.options.ttl.is_some_and(|ttl| ttl.is_zero())
 }
 
@@ -65,8 +68,8 @@ fn set_behind(stack: &mut Stack, put: &Put<'_>) -> Result<SetOutcome> {
 
 /// Lets no late write of a key come after this operation, which is carried out at once.
 ///
-/// If the operation depends on the entry, the late write comes before it, and an entry that is over is removed. Otherwise the
-/// late write is held back, for [`finish`].
+/// If the operation depends on the entry, the late write comes before it, and an entry that is over or gone is removed.
+/// Otherwise the late write is held back, for [`finish`].
 fn overtake(stack: &mut Stack, key: &[u8], depends: bool) -> Result<Option<Held>> {
     if !depends {
         return stack.late.hold(key);
@@ -76,7 +79,11 @@ fn overtake(stack: &mut Stack, key: &[u8], depends: bool) -> Result<Option<Held>
         apart(stack).0.session.delete(key)?;
         removal.remove();
     }
-    remove_over(stack, key);
+    if tags::covers(&stack.rules, key) {
+        tags::remove_gone(stack, key)?;
+    } else {
+        remove_over(stack, key);
+    }
     Ok(None)
 }
 
@@ -151,8 +158,8 @@ fn find_over(stack: &mut Stack, key: &[u8]) -> Option<Facts> {
     facts.filter(|facts| facts.meta.ttl.ends_within(grace))
 }
 
-/// Stores a value by an operation on the lowest tier, and then above.
-fn store(
+/// Stores a value by an operation on the lowest tier, and then above, never behind.
+pub(crate) fn put(
     stack: &mut Stack,
     put: &Put<'_>,
     operation: impl FnOnce(&mut TierSession) -> Result<SetOutcome>,
@@ -208,6 +215,10 @@ pub(crate) fn store_under(
     }
     let tokens = Arc::clone(&stack.tokens);
     let right = right.confirm(apart(stack).1, &tokens, key);
+    if adds && tags::covers(&stack.rules, key) {
+        // The tier takes an entry that is gone for one of another process.
+        tags::remove_gone(stack, key)?;
+    }
     let Some((right, hold)) = right.and_then(|right| Some((right, right.hold(&tokens)?))) else {
         return Ok(SetOutcome::NotStored);
     };
@@ -406,6 +417,9 @@ pub(crate) fn get_and_touch(
     let ttl = stack.rules.kept(ttl);
     let (found, _) =
         lowest_then_drop(stack, key, true, |lowest| lowest.session.get_and_touch(key, ttl, value))?;
+    let len = if tags::covers(&stack.rules, key) { tags::len(value) } else { Some(value.len()) };
+    value.truncate(len.unwrap_or_default());
+    let found = found.filter(|_| len.is_some());
     Ok(found.map(|meta| told(meta, false, &stack.rules, &stack.capabilities)))
 }
 
@@ -430,6 +444,9 @@ pub(crate) fn incr(
     delta: Delta,
     absent: Option<Initial>,
 ) -> Result<Option<Counted>> {
+    if stack.rules.tags {
+        return Err(Error::Unsupported { engine: SCHEME, operation: "incr in a stack with tags" });
+    }
     let ttl = absent.and_then(|absent| absent.ttl);
     check(&stack.capabilities, &SetOptions { ttl, ..SetOptions::default() })?;
     let absent = absent.map(|absent| Initial { ttl: stack.rules.kept(absent.ttl), ..absent });
@@ -437,6 +454,12 @@ pub(crate) fn incr(
         lowest_then_drop(stack, key, true, |lowest| lowest.session.incr(key, delta, absent))?;
     // A version is the lowest tier's, and a hit in L1 has another one.
     Ok(counted.map(|counted| Counted { version: None, ..counted }))
+}
+
+/// Adds to the counter of a tag, if there is one. The upper tiers drop it, and a channel tells of it.
+pub(crate) fn step(stack: &mut Stack, key: &[u8], delta: Delta) -> Result<Option<Counted>> {
+    lowest_then_drop(stack, key, true, |lowest| lowest.session.incr(key, delta, None))
+        .map(|(counted, _)| counted)
 }
 
 /// Removes every entry of every tier. An upper tier that fails to do so loses trust; the first error is the stack's.
@@ -465,6 +488,10 @@ pub(crate) fn clear(stack: &mut Stack) -> Result<()> {
 pub(crate) fn check(capabilities: &Capabilities, options: &SetOptions) -> Result<()> {
     let operation = match options {
         SetOptions { mode: SetMode::Cas(_), .. } => "cas",
+        // A value may have stamps behind it, which only the stack knows.
+        SetOptions { mode: SetMode::Append | SetMode::Prepend, .. } if !capabilities.append => {
+            "append"
+        }
         SetOptions { ttl: Some(_), .. } if !capabilities.ttl => "ttl",
         SetOptions { flags: 1.., .. } if !capabilities.flags => "flags",
         _ => return Ok(()),

@@ -13,6 +13,7 @@ use super::missing::{AskMany, Missing};
 use super::{Answer, LoadOptions, Loaded, Of, Origin, PAUSES, Under};
 use crate::rules::in_time;
 use crate::session::TiersSession;
+use crate::tags::Stamp;
 
 /// The callback for each key that has an answer: its place, its value, and the rest of the answer.
 pub type Answered<'a> = dyn FnMut(usize, &[u8], Answer) + 'a;
@@ -46,7 +47,7 @@ impl TiersSession {
     pub fn get_or_load_many<E: From<Error>>(
         &mut self,
         keys: &[&[u8]],
-        options: &LoadOptions,
+        options: &LoadOptions<'_>,
         hit: &mut Answered<'_>,
         loader: &mut LoaderOfMany<'_, E>,
     ) -> Result<(), E> {
@@ -91,6 +92,8 @@ impl TiersSession {
         let loads = Arc::clone(&self.loads);
         let places: Vec<usize> = missing.iter().map(|missing| missing.places[0]).collect();
         let mut given: HashMap<usize, (Vec<u8>, Loaded)> = HashMap::new();
+        // What has no stamps is not stored.
+        let stamps = self.stamps(options.tags);
         loads.count(Of::Loads);
         let begun = Instant::now();
         let mut give = |place: usize, value: &[u8], loaded: Loaded| {
@@ -125,7 +128,7 @@ impl TiersSession {
                     continue;
                 }
                 (Some((value, _)), Some(ttl), under) => {
-                    let entry = (key.key(keys), &*value);
+                    let entry = (key.key(keys), &*value, &stamps);
                     self.keep(entry, (options, ttl), under, key.right, key.older.is_some())
                 }
                 (given, ..) => {
@@ -140,7 +143,7 @@ impl TiersSession {
             }
         }
         self.give_back_many(keys, unfilled.iter());
-        self.keep_many(options, &filled);
+        self.keep_many(options, &filled, &stamps);
         made
     }
 
@@ -163,7 +166,7 @@ impl TiersSession {
             }
             _ if ask.options.absent.is_zero() => End::NotStored,
             _ => {
-                self.loads.absent.note(key.key(ask.keys), ask.options.absent, key.right);
+                self.loads.absent.note(key.key(ask.keys), ask.options.absent, key.rights());
                 End::Stored
             }
         }
@@ -171,7 +174,12 @@ impl TiersSession {
 
     /// Stores loaded values under their leases, each unless its key has been changed since its load began. Leases whose values
     /// are refused, or whose server fails, are given back.
-    fn keep_many(&mut self, options: &LoadOptions, filled: &[Filled<'_>]) {
+    fn keep_many(
+        &mut self,
+        options: &LoadOptions<'_>,
+        filled: &[Filled<'_>],
+        stamps: &Result<Vec<Stamp>, Error>,
+    ) {
         if filled.is_empty() {
             return;
         }
@@ -181,10 +189,12 @@ impl TiersSession {
             fills.push(Fill { put, token: *token });
         }
         let mut outcomes: Vec<Option<bool>> = vec![None; fills.len()];
-        // The error is that of some fills, which then have no outcome.
-        let _ = self.fill_many(&fills, &mut |i, outcome| {
-            outcomes[i] = outcome.ok().map(SetOutcome::is_stored);
-        });
+        // Without the counters of the tags nothing is stored. Another error is that of some fills, which then have no outcome.
+        if let Ok(stamps) = stamps {
+            let _ = self.fill_many_stamped(&fills, stamps, &mut |i, outcome| {
+                outcomes[i] = outcome.ok().map(SetOutcome::is_stored);
+            });
+        }
         let refused = outcomes.iter().filter(|outcome| **outcome != Some(true));
         refused.for_each(|_| self.loads.count(Of::RefusedFills));
         let held = fills.iter().zip(outcomes).filter(|(_, outcome)| outcome.is_none());

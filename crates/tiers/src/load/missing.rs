@@ -10,9 +10,9 @@ use larder_store::{Error, Leased, Token};
 use super::flight::{End, Flights, Lead};
 use super::many::Answered;
 use super::{Answer, LoadOptions, Of, Under};
+use crate::batch::{self, Hit};
 use crate::fence::Right;
 use crate::lookup::Found;
-use crate::read;
 use crate::rules::is_unanswered;
 use crate::session::TiersSession;
 
@@ -23,6 +23,8 @@ pub(super) struct Missing<'a> {
     pub(super) places: Vec<usize>,
     /// The right to store it, as of before its load.
     pub(super) right: Right,
+    /// Those to the counters of its tags.
+    rights_of_tags: Vec<Right>,
     pub(super) under: Under,
     pub(super) lead: Option<Lead<'a>>,
     /// An older value.
@@ -36,6 +38,11 @@ impl Missing<'_> {
         keys[self.places[0]]
     }
 
+    /// The rights to the key and to the counters of its tags.
+    pub(super) fn rights(&self) -> Vec<Right> {
+        [&[self.right], &self.rights_of_tags[..]].concat()
+    }
+
     pub(super) fn answer(&self, hit: &mut Answered<'_>, value: &[u8], answer: Answer) {
         self.places.iter().for_each(|place| hit(*place, value, answer));
     }
@@ -44,7 +51,7 @@ impl Missing<'_> {
 /// One read of many keys that may load.
 pub(super) struct AskMany<'a> {
     pub(super) keys: &'a [&'a [u8]],
-    pub(super) options: &'a LoadOptions,
+    pub(super) options: &'a LoadOptions<'a>,
     /// An entry with no more than this left is loaded anew.
     pub(super) early: Duration,
 }
@@ -57,14 +64,14 @@ impl TiersSession {
         keys: &[&[u8]],
         early: Duration,
         aside: &mut HashMap<usize, (Vec<u8>, Answer)>,
-        hit: &mut read::Hit<'_>,
+        hit: &mut Hit<'_>,
     ) -> Result<Option<Error>, Error> {
         let (stack, batch) = (&mut self.stack, &mut self.batch);
         if !stack.capabilities.leases {
-            return read::look_many(stack, batch, keys, early, hit);
+            return batch::look_many(stack, batch, keys, early, hit);
         }
         let n_above = stack.tiers.len() - 1;
-        let failed = read::look_many_above(stack, batch, n_above, keys, early, hit)?;
+        let failed = batch::look_many_above(stack, batch, n_above, keys, early, hit)?;
         for (i, Found { meta, tier }, value) in self.batch.take_aside() {
             aside.insert(i, (value, self.of_tier(tier, meta, true)));
         }
@@ -91,6 +98,7 @@ impl TiersSession {
         };
         let failed = self.look_many_before_loading(keys, ask.early, &mut aside, &mut found)?;
         let mut missing = Vec::<Missing<'_>>::new();
+        let rights_of_tags = self.rights_of_tags(ask.options.tags);
         let mut of_key = HashMap::new();
         for place in (0..keys.len()).filter(|i| !fresh[*i]) {
             let first = match of_key.entry(keys[place]) {
@@ -104,7 +112,9 @@ impl TiersSession {
             let under = if failed.is_some() { Under::AboveOnly } else { Under::Nothing };
             let right = self.right(keys[place]);
             let (older, aside) = (older.remove(&place), aside.remove(&place));
-            missing.push(Missing { places: vec![place], right, under, lead: None, older, aside });
+            let (places, rights_of_tags) = (vec![place], rights_of_tags.clone());
+            let lead = None;
+            missing.push(Missing { places, right, rights_of_tags, under, lead, older, aside });
         }
         missing.retain(|missing| !self.is_known_absent(missing, keys));
         Ok(missing)
@@ -125,9 +135,10 @@ impl TiersSession {
             waiting[i].answer(hit, value, Answer::of(entry));
         })?;
         let still = waiting.into_iter().zip(found).enumerate().filter(|(_, (_, found))| !found);
+        let rights_of_tags = self.rights_of_tags(ask.options.tags);
         let again = |(i, (key, _)): (usize, (Missing<'a>, _))| {
-            let right = self.right(key.key(ask.keys));
-            Missing { right, aside: aside.remove(&i), ..key }
+            let (right, rights_of_tags) = (self.right(key.key(ask.keys)), rights_of_tags.clone());
+            Missing { right, rights_of_tags, aside: aside.remove(&i), ..key }
         };
         let mut missing: Vec<_> = still.map(again).collect();
         missing.retain(|missing| !self.is_known_absent(missing, ask.keys));
@@ -136,7 +147,7 @@ impl TiersSession {
 
     fn is_known_absent(&self, missing: &Missing<'_>, keys: &[&[u8]]) -> bool {
         let absent = &self.loads.absent;
-        let is_absent = !absent.is_empty() && absent.has(missing.key(keys), missing.right);
+        let is_absent = !absent.is_empty() && absent.has(missing.key(keys), &missing.rights());
         if is_absent {
             self.loads.count(Of::AbsentHits);
         }

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use larder_store::{Error, Leased, Leases, Meta, SetOptions, Token};
+use larder_store::{Error, Leased, Leases, Meta, SetOptions, SetOutcome, Token};
 
 pub(crate) use self::absent::Absent;
 pub(crate) use self::counts::{Loads, Of};
@@ -34,7 +34,8 @@ use crate::fence::Right;
 use crate::lookup::Found;
 use crate::read::{self, Seen, told};
 use crate::rules::{in_time, is_unanswered};
-use crate::session::TiersSession;
+use crate::session::{Stack, TiersSession};
+use crate::tags::Stamp;
 use crate::tier::Life;
 use crate::{SCHEME, write};
 
@@ -43,7 +44,7 @@ const PAUSES: [Duration; 2] = [Duration::from_micros(500), Duration::from_millis
 
 /// The settings of a read that loads what is absent.
 #[derive(Debug, Clone, Copy)]
-pub struct LoadOptions {
+pub struct LoadOptions<'t> {
     /// The TTL of a loaded value; `None` is for ever. The stack's jitter shortens it at random.
     pub ttl: Option<Duration>,
     /// The flags of a loaded value.
@@ -58,9 +59,12 @@ pub struct LoadOptions {
     pub early: f64,
     /// The time for which this stack remembers that there is no value; zero remembers nothing.
     pub absent: Duration,
+    /// The tags of a loaded value, as of [`TiersSession::set_tagged`]. Their counters are read before the loader runs. So a
+    /// value whose load began before the end of a tag is gone with it. The end of a tag also ends what is known as absent.
+    pub tags: &'t [&'t [u8]],
 }
 
-impl Default for LoadOptions {
+impl Default for LoadOptions<'_> {
     fn default() -> Self {
         Self {
             ttl: None,
@@ -69,6 +73,7 @@ impl Default for LoadOptions {
             lease: Duration::from_secs(10),
             early: 0.0,
             absent: Duration::ZERO,
+            tags: &[],
         }
     }
 }
@@ -117,7 +122,7 @@ pub enum Origin {
 /// One read that may load.
 struct Ask<'a> {
     key: &'a [u8],
-    options: &'a LoadOptions,
+    options: &'a LoadOptions<'a>,
     /// An entry with no more than this left is loaded anew.
     early: Duration,
     deadline: Instant,
@@ -162,7 +167,7 @@ impl TiersSession {
         &mut self,
         key: &[u8],
         value: &mut Vec<u8>,
-        options: &LoadOptions,
+        options: &LoadOptions<'_>,
         loader: impl FnOnce(&mut Vec<u8>) -> Result<Loaded, E>,
     ) -> Result<Option<Answer>, E> {
         self.check(options)?;
@@ -177,7 +182,7 @@ impl TiersSession {
             if let Some(found) = seen.found {
                 return Ok(Some(self.of_tier(found.tier, found.meta, false)));
             }
-            if self.is_absent(key) {
+            if self.is_absent(key, options) {
                 self.loads.count(Of::AbsentHits);
                 return Ok(None);
             }
@@ -313,6 +318,9 @@ impl TiersSession {
     ) -> Result<Option<Answer>, E> {
         let (mut loaded, begun) = (Vec::new(), Instant::now());
         let right = self.right(ask.key);
+        // What has no stamps is not stored.
+        let stamps = self.stamps(ask.options.tags);
+        let rights_of_tags = self.rights_of_tags(ask.options.tags);
         self.loads.count(Of::Loads);
         let made = catch_unwind(AssertUnwindSafe(|| loader(&mut loaded)));
         self.loads.took(begun.elapsed());
@@ -321,13 +329,15 @@ impl TiersSession {
             resume_unwind(panic)
         });
         let has_older = older.is_some();
-        let mut keep =
-            |ttl| self.keep((ask.key, &loaded), (ask.options, ttl), &under, right, has_older);
+        let mut keep = |ttl| {
+            self.keep((ask.key, &loaded, &stamps), (ask.options, ttl), &under, right, has_older)
+        };
         let end = match &made {
             Ok(Loaded::Value) => keep(ask.options.ttl),
             Ok(Loaded::ValueFor(ttl)) => keep(*ttl),
             Ok(Loaded::Absent) if !ask.options.absent.is_zero() => {
-                self.loads.absent.note(ask.key, ask.options.absent, right);
+                let rights = [vec![right], rights_of_tags].concat();
+                self.loads.absent.note(ask.key, ask.options.absent, rights);
                 End::Stored
             }
             Ok(_) => End::NotStored,
@@ -359,7 +369,8 @@ impl TiersSession {
     }
 
     /// Refuses options with which no loaded value could be stored.
-    fn check(&self, options: &LoadOptions) -> Result<(), Error> {
+    fn check(&self, options: &LoadOptions<'_>) -> Result<(), Error> {
+        self.check_tags(options.tags)?;
         let LoadOptions { ttl, flags, .. } = *options;
         let kept = SetOptions { ttl, flags, ..SetOptions::default() };
         write::check(&self.stack.capabilities, &kept)
@@ -376,39 +387,48 @@ impl TiersSession {
     /// older value.
     fn keep(
         &mut self,
-        (key, loaded): (&[u8], &[u8]),
-        (options, ttl): (&LoadOptions, Option<Duration>),
+        (key, loaded, stamps): (&[u8], &[u8], &Result<Vec<Stamp>, Error>),
+        (options, ttl): (&LoadOptions<'_>, Option<Duration>),
         under: &Under,
         right: Right,
         replaces: bool,
     ) -> End {
         let options = self.load_options(options, ttl);
-        let stored = match under {
-            Under::Lease(token) => self.fill(key, loaded, &options, token),
-            Under::Lead => {
+        let stored = match (under, stamps) {
+            (Under::Nothing, _) => return End::NotStored,
+            // The counter of a tag is not known.
+            (_, Err(_)) => Ok(SetOutcome::NotStored),
+            (Under::Lease(token), Ok(stamps)) => {
+                self.fill_stamped((key, loaded), &options, token, stamps)
+            }
+            (Under::Lead, Ok(stamps)) => {
                 let options = self.stack.rules.kept_options(&options);
-                write::store_under(&mut self.stack, (key, loaded, options), right, replaces)
+                self.with_stored(loaded, stamps, |stack, stored| {
+                    write::store_under(stack, (key, stored, options), right, replaces)
+                })
             }
-            Under::AboveOnly => {
+            (Under::AboveOnly, Ok(stamps)) => {
                 let kept = self.stack.rules.kept(options.ttl);
-                let entry = (key, loaded, options.flags, Life::begin(kept));
-                let (_, above, tokens) = write::apart(&mut self.stack);
-                read::fill(above, tokens, right, entry);
-                return End::Stored;
+                let (flags, life) = (options.flags, Life::begin(kept));
+                let fill = |stack: &mut Stack, stored: &[u8]| {
+                    let (_, above, tokens) = write::apart(stack);
+                    read::fill(above, tokens, right, (key, stored, flags, life));
+                    Ok(SetOutcome::Stored(None))
+                };
+                self.with_stored(loaded, stamps, fill)
             }
-            Under::Nothing => return End::NotStored,
         };
         match stored {
             Ok(outcome) if outcome.is_stored() => return End::Stored,
-            Ok(_) => {}
-            Err(_) => self.give_back(key, under),
+            Ok(_) if stamps.is_ok() => {}
+            _ => self.give_back(key, under),
         }
         self.loads.count(Of::RefusedFills);
         End::NotStored
     }
 
     /// The options of a loaded value: its TTL is shortened at random.
-    fn load_options(&mut self, options: &LoadOptions, ttl: Option<Duration>) -> SetOptions {
+    fn load_options(&mut self, options: &LoadOptions<'_>, ttl: Option<Duration>) -> SetOptions {
         let share = self.stack.rules.jitter;
         let ttl = ttl.map(|ttl| self.jitter.shorten(ttl, share));
         SetOptions { ttl, flags: options.flags, ..SetOptions::default() }
@@ -439,15 +459,16 @@ impl TiersSession {
         Right::of_reader(above, tokens, key)
     }
 
-    fn is_absent(&mut self, key: &[u8]) -> bool {
+    fn is_absent(&mut self, key: &[u8], options: &LoadOptions<'_>) -> bool {
         !self.loads.absent.is_empty() && {
             let right = self.right(key);
-            self.loads.absent.has(key, right)
+            let rights = [vec![right], self.rights_of_tags(options.tags)].concat();
+            self.loads.absent.has(key, &rights)
         }
     }
 
     /// The time before the end of a TTL from which on this read loads.
-    fn draw_early(&mut self, options: &LoadOptions) -> Duration {
+    fn draw_early(&mut self, options: &LoadOptions<'_>) -> Duration {
         if options.early <= 0.0 {
             return Duration::ZERO;
         }

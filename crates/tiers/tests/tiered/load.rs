@@ -25,7 +25,7 @@ fn stack_of(urls: &[&str], config: &Config) -> Tiers {
 }
 
 /// One that lasts longer than a test.
-pub(crate) fn options() -> LoadOptions {
+pub(crate) fn options() -> LoadOptions<'static> {
     LoadOptions { ttl: Some(HOUR), wait: HOUR, lease: HOUR, ..LoadOptions::default() }
 }
 

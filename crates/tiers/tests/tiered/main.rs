@@ -14,6 +14,7 @@ mod model;
 mod shared;
 mod spied_leases;
 mod spy;
+mod tags;
 mod traps;
 mod trust;
 
@@ -407,7 +408,7 @@ fn tiers_that_do_not_fit_together_are_refused_in_one_line() {
         ("tiered:moka:?sise=1m|moka:", "moka: unknown option `sise`"),
         (
             "tiered:moka:|moka:|?l1_tll=1s",
-            "tiered: unknown option `l1_tll`; known: l1_ttl, jitter, grace, on_error, soft_timeout, on_write_error, write, queue, room",
+            "tiered: unknown option `l1_tll`; known: l1_ttl, jitter, grace, on_error, soft_timeout, on_write_error, write, tags, queue, room",
         ),
     ] {
         let opened = StoreUrl::parse(url).and_then(|url| catalog().open(&url));

@@ -10,7 +10,9 @@
 //! | two writers in opposite orders | the tokens of writers: `fence.rs` | `meanwhile`: of two values written at once …; `shared`: of two values that two processes write … |
 //! | a TTL that grows by a fill | the rest of the TTL below: `tier.rs` | above a ttl is capped …; `meanwhile`: a ttl is counted from before … |
 //! | a soft and a hard delete are one | `expire` beside `delete`, and no fill of stale values: `leases.rs`, `read.rs` | `shared`: the lowest tier gives the leases …; here: a batch fills no stale value in, a deleted key has no older value … |
-//! | tags by clocks | does not apply: a stack has no tags (`Capabilities::groups` is off) | |
+//! | tags by clocks | a tag is a counter, and a new one begins at random: `tags/number.rs`, `tags/judge.rs` | `tags`: an entry whose counter is lost …, an older counter above …; `tests/tags` |
+//! | a load that began before the end of a tag | stamps of before the load: `load/mod.rs`, `load/many.rs` | `tests/tags`: a load that began before the end … |
+//! | two loaders of an entry that a tag ended | it ends by its version, or by a turn: `tags/end.rs` | `tests/tags`: of many that meet an entry …; `tests/herd.rs` |
 //! | a load that began before a delete | the lease, or the right of before the load: `load/mod.rs` | `load`: a value that was loaded before a delete … |
 //! | a refused set leaves the old value | the key is dropped: `tier.rs`, `write.rs` | a value that is known to be too large …, a write that fails below … |
 //! | an absent key hides a new value | a right and a time: `load/absent.rs` | `load`: a loader may decline …; here: an absent key is asked for again … |

@@ -1,21 +1,20 @@
 //! The leases of a stack: those of its lowest tier, which all processes share.
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+mod lowest;
+
+use std::time::Duration;
 
 use larder_store::{
     DeleteDone, Error, Fill, LeaseDone, Leased, Leases, Put, Remaining, Result, SetDone,
     SetOptions, SetOutcome, Token, check_fill,
 };
 
-use crate::SCHEME;
-use crate::fence::Right;
-use crate::lookup::Found;
 use crate::read::{self, told};
 use crate::rules::Rules;
 use crate::session::{Stack, TiersSession};
-use crate::tier::{Life, TierCounters, TierSession};
-use crate::write;
+use crate::tags::{Forms, Stamp};
+use crate::tier::TierSession;
+use crate::{SCHEME, batch, write};
 
 impl Leases for TiersSession {
     /// A fresh value of an upper tier is a hit. Otherwise the lowest tier answers, and its hit is filled in above.
@@ -53,8 +52,8 @@ impl Leases for TiersSession {
         let early = early.saturating_add(self.stack.rules.grace);
         let n_above = self.stack.tiers.len() - 1;
         let mut is_missing = vec![true; keys.len()];
-        let (stack, batch) = (&mut self.stack, &mut self.batch);
-        read::look_many_above(stack, batch, n_above, keys, early, &mut |i, value, found, _| {
+        let (stack, room) = (&mut self.stack, &mut self.batch);
+        batch::look_many_above(stack, room, n_above, keys, early, &mut |i, value, found, _| {
             is_missing[i] = false;
             done(i, value, Ok(Leased::Hit(found.meta)));
         })?;
@@ -83,15 +82,11 @@ impl Leases for TiersSession {
         token: &Token,
     ) -> Result<SetOutcome> {
         check_fill(SCHEME, options)?;
-        let put = Put { key, value, options: self.stack.rules.kept_options(options) };
-        let fill = |lowest: &mut TierSession| of(lowest)?.fill(key, value, &put.options, token);
-        write::fill(&mut self.stack, &put, fill)
+        self.fill_stamped((key, value), options, token, &[])
     }
 
     fn fill_many(&mut self, fills: &[Fill<'_>], done: &mut SetDone<'_>) -> Result<()> {
-        write::fill_many(&mut self.stack, fills, done, |lowest, batch, done| {
-            of(lowest)?.fill_many(batch, done)
-        })
+        self.fill_many_stamped(fills, &[], done)
     }
 
     fn release(&mut self, key: &[u8], token: &Token) -> Result<bool> {
@@ -135,106 +130,45 @@ impl Leases for TiersSession {
 }
 
 impl TiersSession {
-    /// Asks the lowest tier for a value or for a lease, and fills its hit in above. The metadata are as that tier tells them.
-    /// Where that tier has no value, the value that was set `aside` is removed.
-    pub(crate) fn lease_lowest(
+    /// As [`Leases::fill`], with the stamps of the value's tags.
+    pub(crate) fn fill_stamped(
         &mut self,
-        (key, aside): (&[u8], Option<Found>),
-        value: &mut Vec<u8>,
-        time: Duration,
-        early: Duration,
-    ) -> Result<Leased> {
-        let late = Arc::clone(&self.stack.late);
-        let (lowest, above, tokens) = write::apart(&mut self.stack);
-        // A late set that comes after this moment ends the right.
-        let right = Right::of_reader(above, tokens, key);
-        if let Some(meta) = late.get(key, value).filter(|meta| !meta.ttl.ends_within(early)) {
-            lowest.counters.hits.add(1);
-            return Ok(Leased::Hit(meta));
+        (key, value): (&[u8], &[u8]),
+        options: &SetOptions,
+        token: &Token,
+        stamps: &[Stamp],
+    ) -> Result<SetOutcome> {
+        let options = self.stack.rules.kept_options(options);
+        self.with_stored(value, stamps, |stack, value| {
+            let put = Put { key, value, options };
+            let fill = |lowest: &mut TierSession| of(lowest)?.fill(key, value, &options, token);
+            write::fill(stack, &put, fill)
+        })
+    }
+
+    /// As [`Leases::fill_many`], with the stamps of the tags that all values have.
+    pub(crate) fn fill_many_stamped(
+        &mut self,
+        fills: &[Fill<'_>],
+        stamps: &[Stamp],
+        done: &mut SetDone<'_>,
+    ) -> Result<()> {
+        if !self.stack.rules.tags {
+            return fill_many(&mut self.stack, fills, done);
         }
-        late.settle(key)?;
-        let asked = Instant::now();
-        let leased = of(lowest)?.get_or_lease_early(key, value, time, early);
-        count(&lowest.counters, &leased);
-        match &leased {
-            Ok(Leased::Hit(meta)) => {
-                let life = Life::told(*meta, &lowest.tier, asked);
-                read::fill(above, tokens, right, (key, value, meta.flags, life));
-            }
-            Ok(Leased::Load { stale: None, .. } | Leased::Wait { stale: None })
-                if aside.is_some() =>
-            {
-                read::drop_over(above, tokens, key);
-            }
-            _ => {}
-        }
-        leased
+        let forms = Forms::of(fills.iter().map(|fill| fill.put.value), stamps);
+        let stored = fills.iter().zip(forms.iter());
+        let fills: Vec<_> = stored
+            .map(|(fill, value)| Fill { put: Put { value, ..fill.put }, token: fill.token })
+            .collect();
+        fill_many(&mut self.stack, &fills, &mut |i, outcome| {
+            done(i, outcome.map_err(|error| forms.told(error)));
+        })
     }
 }
 
-impl TiersSession {
-    /// As [`Self::lease_lowest`] for many keys, each with whether a value of it was set aside. The lowest tier is asked once.
-    /// It calls `done` as [`Leases::get_or_lease_many`] does.
-    pub(crate) fn lease_lowest_many(
-        &mut self,
-        keys: &[(&[u8], bool)],
-        time: Duration,
-        early: Duration,
-        done: &mut LeaseDone<'_>,
-    ) -> Result<()> {
-        let late = Arc::clone(&self.stack.late);
-        let (lowest, above, tokens) = write::apart(&mut self.stack);
-        let (mut value, mut others) = (Vec::new(), Vec::new());
-        for (i, (key, _)) in keys.iter().enumerate() {
-            // A late set that comes after this moment ends the right.
-            let right = Right::of_reader(above, tokens, key);
-            let meta = late.get(key, &mut value).filter(|meta| !meta.ttl.ends_within(early));
-            if let Some(meta) = meta {
-                lowest.counters.hits.add(1);
-                done(i, &value, Ok(Leased::Hit(meta)));
-            } else {
-                others.push((i, right));
-            }
-        }
-        let settled = late.settle_many(others.iter().map(|(i, _)| keys[*i].0));
-        let (mut places, mut rights) = (Vec::new(), Vec::new());
-        for ((i, right), settled) in others.into_iter().zip(settled) {
-            match settled {
-                Ok(()) => {
-                    places.push(i);
-                    rights.push(right);
-                }
-                Err(error) => done(i, b"", Err(error)),
-            }
-        }
-        if places.is_empty() {
-            return Ok(());
-        }
-        let asked: Vec<_> = places.iter().map(|i| keys[*i].0).collect();
-        let (at, mut n_answers) = (Instant::now(), 0);
-        let TierSession { session, tier, counters, .. } = lowest;
-        let leases = session.leases().ok_or_else(none)?;
-        let result = leases.get_or_lease_many(&asked, time, early, &mut |place, value, leased| {
-            n_answers += 1;
-            count(counters, &leased);
-            let (key, has_aside) = keys[places[place]];
-            match &leased {
-                Ok(Leased::Hit(meta)) => {
-                    let life = Life::told(*meta, tier, at);
-                    read::fill(above, tokens, rights[place], (key, value, meta.flags, life));
-                }
-                Ok(Leased::Load { stale: None, .. } | Leased::Wait { stale: None })
-                    if has_aside =>
-                {
-                    read::drop_over(above, tokens, key);
-                }
-                _ => {}
-            }
-            done(places[place], value, leased);
-        });
-        counters.errors.add(places.len().saturating_sub(n_answers) as u64);
-        result
-    }
+fn fill_many(stack: &mut Stack, fills: &[Fill<'_>], done: &mut SetDone<'_>) -> Result<()> {
+    write::fill_many(stack, fills, done, |lowest, batch, done| of(lowest)?.fill_many(batch, done))
 }
 
 /// The time for which the lowest tier keeps an entry as stale: no longer than its TTL, and the time of grace.
@@ -256,14 +190,6 @@ fn time_to_keep(
 
 fn lowest(stack: &mut Stack) -> Result<&mut TierSession> {
     stack.tiers.last_mut().ok_or_else(none)
-}
-
-fn count(counters: &TierCounters, leased: &Result<Leased>) {
-    match leased {
-        Ok(Leased::Hit(_)) => counters.hits.add(1),
-        Ok(_) => counters.misses.add(1),
-        Err(_) => counters.errors.add(1),
-    }
 }
 
 /// The leases of a tier, which its capabilities promise.
