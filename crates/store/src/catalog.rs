@@ -68,9 +68,9 @@ impl Engine {
     /// Opens a store of this engine with the layers around it that the URL asks for. It refuses in a forked child unless it
     /// can work there.
     pub fn open_store(&self, url: &StoreUrl, catalog: &Catalog) -> Result<Arc<dyn Store>> {
-        let layers = catalog.layers;
+        let is_asked = |layer: &&StoreLayer| url.option(layer.option).is_some();
         if catalog.guest(self.scheme).is_some()
-            && let Some(layer) = layers.iter().find(|layer| url.option(layer.option).is_some())
+            && let Some(layer) = catalog.layers.iter().find(is_asked)
         {
             let reason = format!(
                 "option `{}` is for stores of this process, and this cache is in another program; leave it out",
@@ -78,7 +78,8 @@ impl Engine {
             );
             return Err(Error::InvalidOptions { engine: self.scheme, reason });
         }
-        let (url, wraps) = take_layers(self.scheme, url, layers)?;
+        let layers: Vec<StoreLayer> = self.layers(catalog).collect();
+        let (url, wraps) = take_layers(self.scheme, url, &layers)?;
         let store = (self.open)(&url, catalog)?;
         let layered = wraps.into_iter().fold(store, |store, wrap| wrap.wrap(store));
         Ok(guarded(layered, self.scheme))
@@ -87,6 +88,14 @@ impl Engine {
     /// The options of the engine, for help and documentation.
     pub fn option_docs(&self) -> Vec<OptionDoc> {
         option_docs(&(self.options)())
+    }
+
+    /// The layers that a store of this engine can have. An option that the engine has itself is no layer: a stack of tiers
+    /// makes its spans itself, and has its tiers make theirs.
+    pub fn layers(&self, catalog: &Catalog) -> impl Iterator<Item = StoreLayer> {
+        let own = self.option_docs();
+        let is_own = move |layer: &StoreLayer| own.iter().any(|own| own.name == layer.option);
+        catalog.layers.iter().copied().filter(move |layer| !is_own(layer))
     }
 }
 

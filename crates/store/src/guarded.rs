@@ -11,7 +11,7 @@ use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 use crate::fork::Process;
-use crate::layer::{Around, Call, Layer, Layered, Open, PlainValues};
+use crate::layer::{Around, Call, Layer, Layered, Open, Outcome, PlainValues};
 use crate::{Capabilities, Error, Result, Session, Store};
 
 /// The store, with a guard unless a child may go on with it.
@@ -103,9 +103,9 @@ impl Around for GuardedSession {
     const PIPELINES: bool = true;
 
     #[inline]
-    fn call<T>(
+    fn call<T: Outcome>(
         &mut self,
-        _: &Call,
+        _: &Call<'_>,
         mut run: impl FnMut(&mut dyn Session) -> Result<T>,
     ) -> Result<T> {
         match self.session.get_mut() {

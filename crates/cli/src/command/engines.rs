@@ -161,7 +161,7 @@ fn options(engine: &Engine) -> String {
     let own: String = engine.option_docs().into_iter().map(option).collect();
     let layers: String = match CATALOG.guest(engine.scheme) {
         Some(_) => String::new(),
-        None => CATALOG.layers().iter().map(|layer| option(layer.docs())).collect(),
+        None => engine.layers(&CATALOG).map(|layer| option(layer.docs())).collect(),
     };
     let every = if layers.is_empty() { "" } else { "options of every store:\n" };
     format!("\nexample: {}\n{own}{every}{layers}", engine.example)

@@ -2,7 +2,8 @@
 
 use std::cell::Cell;
 
-use crate::{Error, Put, Result, SetMode, SetOptions};
+use super::Outcome;
+use crate::{Error, Fill, Put, Result, SetMode, SetOptions, Token};
 
 /// The kind of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -49,25 +50,78 @@ impl CallKind {
     ];
 }
 
+/// The keys of a call.
+#[derive(Debug, Clone, Copy)]
+pub enum Keys<'a> {
+    /// No key, as of `clear`; or keys that only the store knows, as of a tag.
+    None,
+    /// One key.
+    One(&'a [u8]),
+    /// The keys of a call for many.
+    Many(&'a [&'a [u8]]),
+    /// The keys of entries.
+    Entries(&'a [Put<'a>]),
+    /// The keys of values that were loaded.
+    Fills(&'a [Fill<'a>]),
+    /// The keys of leases.
+    Held(&'a [(&'a [u8], Token)]),
+}
+
+impl<'a> Keys<'a> {
+    /// Their number in a call for many; `None` for a call for one key, or without keys.
+    pub fn n_of_many(self) -> Option<usize> {
+        match self {
+            Self::None | Self::One(_) => None,
+            Self::Many(keys) => Some(keys.len()),
+            Self::Entries(entries) => Some(entries.len()),
+            Self::Fills(fills) => Some(fills.len()),
+            Self::Held(held) => Some(held.len()),
+        }
+    }
+
+    /// Each key.
+    pub fn iter(self) -> impl Iterator<Item = &'a [u8]> {
+        let at = move |i: usize| match self {
+            Self::None => None,
+            Self::One(key) => (i == 0).then_some(key),
+            Self::Many(keys) => keys.get(i).copied(),
+            Self::Entries(entries) => entries.get(i).map(|entry| entry.key),
+            Self::Fills(fills) => fills.get(i).map(|fill| fill.put.key),
+            Self::Held(held) => held.get(i).map(|(key, _)| *key),
+        };
+        (0..).map_while(at)
+    }
+}
+
 /// One call of a session.
 #[derive(Debug)]
-pub struct Call {
+pub struct Call<'a> {
     /// Its kind.
     pub kind: CallKind,
+    /// The name of the operation, as `get_many`.
+    pub operation: &'static str,
+    /// Its keys.
+    pub keys: Keys<'a>,
     may_repeat: bool,
-    is_answered: Cell<bool>,
+    n_answered: Cell<usize>,
+    n_hits: Cell<usize>,
+    value_bytes: Cell<Option<usize>>,
     has_fault: Cell<bool>,
     entry_error: Cell<Option<&'static str>>,
 }
 
-impl Call {
+impl<'a> Call<'a> {
     /// A call that is not made twice: nobody knows whether the first one took effect.
     #[inline]
-    pub(crate) fn once(kind: CallKind) -> Self {
+    pub fn once(kind: CallKind, operation: &'static str, keys: Keys<'a>) -> Self {
         Self {
             kind,
+            operation,
+            keys,
             may_repeat: false,
-            is_answered: Cell::new(false),
+            n_answered: Cell::new(0),
+            n_hits: Cell::new(0),
+            value_bytes: Cell::new(None),
             has_fault: Cell::new(false),
             entry_error: Cell::new(None),
         }
@@ -75,21 +129,30 @@ impl Call {
 
     /// A call that has the same effect when it is made twice.
     #[inline]
-    pub(crate) fn repeatable(kind: CallKind) -> Self {
-        Self { may_repeat: true, ..Self::once(kind) }
+    pub fn repeatable(kind: CallKind, operation: &'static str, keys: Keys<'a>) -> Self {
+        Self { may_repeat: true, ..Self::once(kind, operation, keys) }
     }
 
+    /// A call that stores a value.
     #[inline]
-    pub(crate) fn set(options: &SetOptions) -> Self {
-        match options.mode {
-            SetMode::Set => Self::repeatable(CallKind::Set),
-            _ => Self::once(CallKind::SetIf),
-        }
+    pub fn set(key: &'a [u8], value: &[u8], options: &SetOptions) -> Self {
+        let (kind, operation) = match options.mode {
+            SetMode::Set => (CallKind::Set, "set"),
+            SetMode::Add => (CallKind::SetIf, "add"),
+            SetMode::Replace => (CallKind::SetIf, "replace"),
+            SetMode::Append => (CallKind::SetIf, "append"),
+            SetMode::Prepend => (CallKind::SetIf, "prepend"),
+            SetMode::Cas(_) => (CallKind::SetIf, "cas"),
+        };
+        let call = Self::once(kind, operation, Keys::One(key));
+        call.tell_bytes(value.len());
+        Self { may_repeat: options.mode == SetMode::Set, ..call }
     }
 
-    pub(crate) fn set_many(entries: &[Put<'_>]) -> Self {
+    /// A call that stores many values.
+    pub fn set_many(entries: &'a [Put<'a>]) -> Self {
         let may_repeat = entries.iter().all(|entry| entry.options.mode == SetMode::Set);
-        Self { may_repeat, ..Self::once(CallKind::SetMany) }
+        Self { may_repeat, ..Self::once(CallKind::SetMany, "set_many", Keys::Entries(entries)) }
     }
 
     /// Whether the call may be made again after an error, although the first one may have taken effect: a read, a `set`
@@ -101,7 +164,21 @@ impl Call {
 
     /// Whether the caller has had an entry of a call for many.
     pub fn is_answered(&self) -> bool {
-        self.is_answered.get()
+        self.n_answered.get() > 0
+    }
+
+    /// The entries that a read of many keys has found.
+    pub fn n_hits(&self) -> usize {
+        self.n_hits.get()
+    }
+
+    /// The bytes of the values that are stored, or of the value that was found.
+    pub fn value_bytes(&self) -> Option<usize> {
+        match self.keys {
+            Keys::Entries(entries) => Some(entries.iter().map(|entry| entry.value.len()).sum()),
+            Keys::Fills(fills) => Some(fills.iter().map(|fill| fill.put.value.len()).sum()),
+            _ => self.value_bytes.get(),
+        }
     }
 
     /// Whether some entry of a call for many failed by a fault of the store: [`Error::is_fault`].
@@ -114,14 +191,28 @@ impl Call {
         self.entry_error.get()
     }
 
-    pub(crate) fn answer(&self) {
-        self.is_answered.set(true);
+    /// Notes the bytes of the value.
+    #[inline]
+    pub fn tell_bytes(&self, len: usize) {
+        self.value_bytes.set(Some(len));
     }
 
-    pub(crate) fn answer_with<T>(&self, outcome: &Result<T>) {
-        self.answer();
-        if let Err(error) = outcome {
-            self.note(error);
+    /// Notes that the caller has had an entry of a read of many keys.
+    #[inline]
+    pub fn answer(&self) {
+        self.n_answered.set(self.n_answered.get() + 1);
+        self.n_hits.set(self.n_hits.get() + 1);
+    }
+
+    /// Notes that the caller has had the outcome of an entry of a call for many.
+    pub fn answer_with<T: Outcome>(&self, outcome: &Result<T>) {
+        self.n_answered.set(self.n_answered.get() + 1);
+        match outcome {
+            Ok(outcome) => {
+                let is_hit = outcome.is_hit() == Some(true);
+                self.n_hits.set(self.n_hits.get() + usize::from(is_hit));
+            }
+            Err(error) => self.note(error),
         }
     }
 

@@ -10,14 +10,16 @@
 mod call;
 mod codec;
 mod option;
+mod outcome;
 mod parts;
 mod session;
 mod store;
 
-pub use call::{Call, CallKind};
+pub use call::{Call, CallKind, Keys};
 pub use codec::{Codec, PlainValues};
 pub(crate) use option::take_layers;
 pub use option::{StoreLayer, Wrap};
+pub use outcome::Outcome;
 pub use session::LayeredSession;
 pub use store::Layered;
 
@@ -70,15 +72,18 @@ pub type Open<'a> = dyn FnMut() -> Result<Box<dyn Session>> + 'a;
 
 /// The hook around the calls of one session, which it owns.
 pub trait Around: Send {
-    /// Whether it looks at [`Call::is_answered`], [`Call::has_fault`] or [`Call::entry_error`]. It costs a step an entry.
+    /// Whether it looks at [`Call::n_answered`], [`Call::is_answered`], [`Call::has_fault`] or [`Call::entry_error`]. It costs a step an entry.
     const WATCHES_ENTRIES: bool = false;
 
     /// Whether requests may be sent without waiting. Such a request has no call that the hook could be around.
     const PIPELINES: bool = false;
 
     /// Makes a call: `run` does it with the session inside. It may be run again, or not at all.
-    fn call<T>(&mut self, call: &Call, run: impl FnMut(&mut dyn Session) -> Result<T>)
-    -> Result<T>;
+    fn call<T: Outcome>(
+        &mut self,
+        call: &Call<'_>,
+        run: impl FnMut(&mut dyn Session) -> Result<T>,
+    ) -> Result<T>;
 }
 
 /// A hook that does nothing around a call, for layers that only change values.
@@ -91,9 +96,9 @@ impl fmt::Debug for Through {
 }
 
 impl Around for Through {
-    fn call<T>(
+    fn call<T: Outcome>(
         &mut self,
-        _: &Call,
+        _: &Call<'_>,
         mut run: impl FnMut(&mut dyn Session) -> Result<T>,
     ) -> Result<T> {
         run(&mut *self.0)

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::codec::decoded;
-use super::{Around, Call, CallKind, Codec, LayeredSession};
+use super::{Around, Call, CallKind, Codec, Keys, LayeredSession, Outcome};
 use crate::{
     Answered, DeleteDone, Error, Fill, FoundEntry, Groups, LeaseDone, Leased, Leases, Meta,
     Pipeline, Put, Result, Session, SetDone, SetOptions, SetOutcome, Token, Watch,
@@ -14,9 +14,10 @@ impl<A: Around, C: Codec> LayeredSession<A, C> {
     fn find(
         &mut self,
         found: &mut FoundEntry<'_>,
+        operation: &'static str,
         mut find: impl FnMut(&mut dyn Groups, &mut FoundEntry<'_>) -> Result<()>,
     ) -> Result<()> {
-        let call = Call::repeatable(CallKind::ReadMany);
+        let call = Call::repeatable(CallKind::ReadMany, operation, Keys::None);
         let Self { around, codec, value, engine, .. } = self;
         if C::IS_PLAIN && !A::WATCHES_ENTRIES {
             return around.call(&call, |session| find(groups(session, engine)?, found));
@@ -48,7 +49,7 @@ impl<A: Around, C: Codec> LayeredSession<A, C> {
         value: &mut Vec<u8>,
         (time, early): (Duration, Duration),
     ) -> Result<Leased> {
-        let call = Call::once(CallKind::Lease);
+        let call = Call::once(CallKind::Lease, "get_or_lease", Keys::One(key));
         value.clear();
         for _ in 0..2 {
             let Self { around, codec, stored, engine, .. } = self;
@@ -82,7 +83,7 @@ impl<A: Around, C: Codec> LayeredSession<A, C> {
         (time, early): (Duration, Duration),
         done: &mut LeaseDone<'_>,
     ) -> Result<()> {
-        let call = Call::once(CallKind::Lease);
+        let call = Call::once(CallKind::Lease, "get_or_lease_many", Keys::Many(keys));
         let mut unknown = Vec::new();
         let Self { around, codec, value, engine, .. } = self;
         let asked = around.call(&call, |session| {
@@ -123,7 +124,7 @@ impl<A: Around, C: Codec> LayeredSession<A, C> {
             return Ok(());
         }
         let ends = self.encode_all(fills.iter().map(|fill| fill.put.value))?;
-        let call = Call::once(CallKind::Lease);
+        let call = Call::once(CallKind::Lease, "fill_many", Keys::Fills(fills));
         let Self { around, codec, stored, engine, .. } = self;
         let mut start = 0;
         let mut encoded = Vec::with_capacity(fills.len());
@@ -144,22 +145,32 @@ impl<A: Around, C: Codec> LayeredSession<A, C> {
 
     /// A call of the session's pipeline.
     #[inline]
-    fn pipe<T>(&mut self, mut run: impl FnMut(&mut dyn Pipeline) -> Result<T>) -> Result<T> {
+    fn pipe<T: Outcome>(
+        &mut self,
+        mut run: impl FnMut(&mut dyn Pipeline) -> Result<T>,
+    ) -> Result<T> {
         let engine = self.engine;
-        self.around.call(&Call::once(CallKind::Local), |session| match session.pipeline() {
+        let call = Call::once(CallKind::Local, "pipeline", Keys::None);
+        self.around.call(&call, |session| match session.pipeline() {
             Some(pipeline) => run(pipeline),
             None => Err(Error::Unsupported { engine, operation: "pipeline" }),
         })
     }
 
-    fn lease<T>(&mut self, mut run: impl FnMut(&mut dyn Leases) -> Result<T>) -> Result<T> {
-        self.lease_with(&Call::once(CallKind::Lease), |leases| run(leases))
+    fn lease<T: Outcome>(
+        &mut self,
+        operation: &'static str,
+        key: &[u8],
+        mut run: impl FnMut(&mut dyn Leases) -> Result<T>,
+    ) -> Result<T> {
+        let call = Call::once(CallKind::Lease, operation, Keys::One(key));
+        self.lease_with(&call, |leases| run(leases))
     }
 
     /// A call of the session's leases, which notes its answers in `call`.
-    fn lease_with<T>(
+    fn lease_with<T: Outcome>(
         &mut self,
-        call: &Call,
+        call: &Call<'_>,
         mut run: impl FnMut(&mut dyn Leases) -> Result<T>,
     ) -> Result<T> {
         let engine = self.engine;
@@ -177,11 +188,11 @@ fn leases<'s>(session: &'s mut dyn Session, engine: &'static str) -> Result<&'s 
 
 impl<A: Around, C: Codec> Groups for LayeredSession<A, C> {
     fn get_prefix(&mut self, prefix: &[u8], found: &mut FoundEntry<'_>) -> Result<()> {
-        self.find(found, |groups, found| groups.get_prefix(prefix, found))
+        self.find(found, "get_prefix", |groups, found| groups.get_prefix(prefix, found))
     }
 
     fn get_tag(&mut self, tag: &[u8], found: &mut FoundEntry<'_>) -> Result<()> {
-        self.find(found, |groups, found| groups.get_tag(tag, found))
+        self.find(found, "get_tag", |groups, found| groups.get_tag(tag, found))
     }
 
     fn set_tagged(
@@ -191,7 +202,7 @@ impl<A: Around, C: Codec> Groups for LayeredSession<A, C> {
         options: &SetOptions,
         tag: &[u8],
     ) -> Result<SetOutcome> {
-        let (call, engine) = (Call::set(options), self.engine);
+        let (call, engine) = (Call::set(key, value, options), self.engine);
         let set = |around: &mut A, value: &[u8]| {
             around.call(&call, |session| {
                 groups(session, engine)?.set_tagged(key, value, options, tag)
@@ -201,9 +212,9 @@ impl<A: Around, C: Codec> Groups for LayeredSession<A, C> {
     }
 
     fn delete_tag(&mut self, tag: &[u8]) -> Result<u64> {
+        let call = Call::once(CallKind::Delete, "delete_tag", Keys::None);
         let engine = self.engine;
-        self.around
-            .call(&Call::once(CallKind::Delete), |session| groups(session, engine)?.delete_tag(tag))
+        self.around.call(&call, |session| groups(session, engine)?.delete_tag(tag))
     }
 }
 
@@ -216,7 +227,13 @@ impl<A: Around, C: Codec> Leases for LayeredSession<A, C> {
         early: Duration,
     ) -> Result<Leased> {
         if C::IS_PLAIN {
-            return self.lease(|leases| leases.get_or_lease_early(key, value, time, early));
+            let (call, engine) =
+                (Call::once(CallKind::Lease, "get_or_lease", Keys::One(key)), self.engine);
+            return self.around.call(&call, |session| {
+                let leased = leases(session, engine)?.get_or_lease_early(key, value, time, early);
+                call.tell_bytes(value.len());
+                leased
+            });
         }
         self.lease_decoded(key, value, (time, early))
     }
@@ -231,7 +248,7 @@ impl<A: Around, C: Codec> Leases for LayeredSession<A, C> {
         if !C::IS_PLAIN {
             return self.lease_many_decoded(keys, (time, early), done);
         }
-        let call = Call::once(CallKind::Lease);
+        let call = Call::once(CallKind::Lease, "get_or_lease_many", Keys::Many(keys));
         self.lease_with(&call, |leases| {
             leases.get_or_lease_many(keys, time, early, &mut |i, value, leased| {
                 call.answer_with(&leased);
@@ -244,7 +261,7 @@ impl<A: Around, C: Codec> Leases for LayeredSession<A, C> {
         if !C::IS_PLAIN {
             return self.fill_many_encoded(fills, done);
         }
-        let call = Call::once(CallKind::Lease);
+        let call = Call::once(CallKind::Lease, "fill_many", Keys::Fills(fills));
         self.lease_with(&call, |leases| {
             leases.fill_many(fills, &mut |i, outcome| {
                 call.answer_with(&outcome);
@@ -254,7 +271,7 @@ impl<A: Around, C: Codec> Leases for LayeredSession<A, C> {
     }
 
     fn release_many(&mut self, held: &[(&[u8], Token)], done: &mut DeleteDone<'_>) -> Result<()> {
-        let call = Call::once(CallKind::Lease);
+        let call = Call::once(CallKind::Lease, "release_many", Keys::Held(held));
         self.lease_with(&call, |leases| {
             leases.release_many(held, &mut |i, outcome| {
                 call.answer_with(&outcome);
@@ -271,31 +288,34 @@ impl<A: Around, C: Codec> Leases for LayeredSession<A, C> {
         token: &Token,
     ) -> Result<SetOutcome> {
         if C::IS_PLAIN {
-            return self.lease(|leases| leases.fill(key, value, options, token));
+            let (call, engine) = (Call::once(CallKind::Lease, "fill", Keys::One(key)), self.engine);
+            call.tell_bytes(value.len());
+            return self
+                .around
+                .call(&call, |session| leases(session, engine)?.fill(key, value, options, token));
         }
         let engine = self.engine;
         crate::check_fill(engine, options)?;
         self.encoded(value, options, |around, stored| {
-            around.call(&Call::once(CallKind::Lease), |session| {
-                leases(session, engine)?.fill(key, stored, options, token)
-            })
+            let call = Call::once(CallKind::Lease, "fill", Keys::One(key));
+            around.call(&call, |session| leases(session, engine)?.fill(key, stored, options, token))
         })
     }
 
     fn release(&mut self, key: &[u8], token: &Token) -> Result<bool> {
-        self.lease(|leases| leases.release(key, token))
+        self.lease("release", key, |leases| leases.release(key, token))
     }
 
     fn expire(&mut self, key: &[u8], keep: Option<Duration>) -> Result<bool> {
-        self.lease(|leases| leases.expire(key, keep))
+        self.lease("expire", key, |leases| leases.expire(key, keep))
     }
 
     fn token(&mut self, key: &[u8]) -> Result<Token> {
-        self.lease(|leases| leases.token(key))
+        self.lease("token", key, |leases| leases.token(key))
     }
 
     fn renew(&mut self, key: &[u8], held: Option<&Token>) -> Result<Option<Token>> {
-        self.lease(|leases| leases.renew(key, held))
+        self.lease("renew", key, |leases| leases.renew(key, held))
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::codec::decoded;
-use super::{Around, Call, CallKind, Codec};
+use super::{Around, Call, CallKind, Codec, Keys};
 use crate::{
     Counted, DeleteDone, DeleteOutcome, Delta, Error, Facts, Groups, Initial, Leases, Meta,
     Pipeline, Put, Result, Session, SetDone, SetMode, SetOptions, SetOutcome,
@@ -131,7 +131,7 @@ impl<A: Around, C: Codec> LayeredSession<A, C> {
         keys: &[&[u8]],
         hit: &mut dyn FnMut(usize, &[u8], Meta),
     ) -> Result<()> {
-        let call = Call::repeatable(CallKind::ReadMany);
+        let call = Call::repeatable(CallKind::ReadMany, "get_many", Keys::Many(keys));
         let mut damage = None;
         let Self { around, codec, value, .. } = self;
         let asked = around.call(&call, |session| {
@@ -157,24 +157,33 @@ impl<A: Around, C: Codec> Session for LayeredSession<A, C> {
     }
 
     fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
-        let call = Call::repeatable(CallKind::Read);
+        let call = Call::repeatable(CallKind::Read, "get", Keys::One(key));
         if C::IS_PLAIN {
-            return self.around.call(&call, |session| session.get(key, value));
+            return self.around.call(&call, |session| {
+                let found = session.get(key, value);
+                call.tell_bytes(value.len());
+                found
+            });
         }
         value.clear();
         self.decoded(value, |around, room| around.call(&call, |session| session.get(key, room)))
     }
 
     fn get_onto(&mut self, key: &[u8], out: &mut Vec<u8>) -> Result<Option<Meta>> {
-        let call = Call::repeatable(CallKind::Read);
+        let call = Call::repeatable(CallKind::Read, "get", Keys::One(key));
         if C::IS_PLAIN {
-            return self.around.call(&call, |session| session.get_onto(key, out));
+            let before = out.len();
+            return self.around.call(&call, |session| {
+                let found = session.get_onto(key, out);
+                call.tell_bytes(out.len() - before);
+                found
+            });
         }
         self.decoded(out, |around, room| around.call(&call, |session| session.get(key, room)))
     }
 
     fn look(&mut self, key: &[u8]) -> Result<Option<Facts>> {
-        let call = Call::repeatable(CallKind::Read);
+        let call = Call::repeatable(CallKind::Read, "look", Keys::One(key));
         if C::IS_PLAIN {
             return self.around.call(&call, |session| session.look(key));
         }
@@ -194,9 +203,13 @@ impl<A: Around, C: Codec> Session for LayeredSession<A, C> {
         ttl: Option<Duration>,
         value: &mut Vec<u8>,
     ) -> Result<Option<Meta>> {
-        let call = Call::repeatable(CallKind::Touch);
+        let call = Call::repeatable(CallKind::Touch, "get_and_touch", Keys::One(key));
         if C::IS_PLAIN {
-            return self.around.call(&call, |session| session.get_and_touch(key, ttl, value));
+            return self.around.call(&call, |session| {
+                let found = session.get_and_touch(key, ttl, value);
+                call.tell_bytes(value.len());
+                found
+            });
         }
         value.clear();
         self.decoded(value, |around, room| {
@@ -208,7 +221,7 @@ impl<A: Around, C: Codec> Session for LayeredSession<A, C> {
         if !C::IS_PLAIN {
             return self.get_many_decoded(keys, hit);
         }
-        let call = Call::repeatable(CallKind::ReadMany);
+        let call = Call::repeatable(CallKind::ReadMany, "get_many", Keys::Many(keys));
         self.around.call(&call, |session| {
             if !A::WATCHES_ENTRIES {
                 return session.get_many(keys, hit);
@@ -221,7 +234,7 @@ impl<A: Around, C: Codec> Session for LayeredSession<A, C> {
     }
 
     fn set(&mut self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<SetOutcome> {
-        let call = Call::set(options);
+        let call = Call::set(key, value, options);
         if C::IS_PLAIN {
             return self.around.call(&call, |session| session.set(key, value, options));
         }
@@ -235,7 +248,7 @@ impl<A: Around, C: Codec> Session for LayeredSession<A, C> {
             return self.set_many_encoded(entries, done);
         }
         if !A::WATCHES_ENTRIES {
-            let call = Call::once(CallKind::SetMany);
+            let call = Call::once(CallKind::SetMany, "set_many", Keys::Entries(entries));
             return self.around.call(&call, |session| session.set_many(entries, done));
         }
         let call = Call::set_many(entries);
@@ -248,12 +261,12 @@ impl<A: Around, C: Codec> Session for LayeredSession<A, C> {
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
-        let call = Call::repeatable(CallKind::Delete);
+        let call = Call::repeatable(CallKind::Delete, "delete", Keys::One(key));
         self.around.call(&call, |session| session.delete(key))
     }
 
     fn delete_many(&mut self, keys: &[&[u8]], done: &mut DeleteDone<'_>) -> Result<()> {
-        let call = Call::repeatable(CallKind::Delete);
+        let call = Call::repeatable(CallKind::Delete, "delete_many", Keys::Many(keys));
         self.around.call(&call, |session| {
             if !A::WATCHES_ENTRIES {
                 return session.delete_many(keys, done);
@@ -266,12 +279,12 @@ impl<A: Around, C: Codec> Session for LayeredSession<A, C> {
     }
 
     fn delete_if(&mut self, key: &[u8], version: u64) -> Result<DeleteOutcome> {
-        let call = Call::once(CallKind::Delete);
+        let call = Call::once(CallKind::Delete, "delete_if", Keys::One(key));
         self.around.call(&call, |session| session.delete_if(key, version))
     }
 
     fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
-        let call = Call::repeatable(CallKind::Touch);
+        let call = Call::repeatable(CallKind::Touch, "touch", Keys::One(key));
         self.around.call(&call, |session| session.touch(key, ttl))
     }
 
@@ -284,24 +297,27 @@ impl<A: Around, C: Codec> Session for LayeredSession<A, C> {
         if !C::IS_PLAIN {
             return Err(self.unsupported("incr"));
         }
-        let call = Call::once(CallKind::Count);
+        let call = Call::once(CallKind::Count, "incr", Keys::One(key));
         self.around.call(&call, |session| session.incr(key, delta, absent))
     }
 
     fn clear(&mut self) -> Result<()> {
-        self.around.call(&Call::repeatable(CallKind::Clear), |session| session.clear())
+        let call = Call::repeatable(CallKind::Clear, "clear", Keys::None);
+        self.around.call(&call, |session| session.clear())
     }
 
     fn settle(&mut self) -> Result<()> {
-        self.around.call(&Call::once(CallKind::Local), |session| session.settle())
+        let call = Call::once(CallKind::Local, "settle", Keys::None);
+        self.around.call(&call, |session| session.settle())
     }
 
     fn set_patience(&mut self, patience: Duration) -> Result<()> {
-        self.around.call(&Call::once(CallKind::Local), |session| session.set_patience(patience))
+        let call = Call::once(CallKind::Local, "set_patience", Keys::None);
+        self.around.call(&call, |session| session.set_patience(patience))
     }
 
     fn set_read_timeout(&mut self, longest: Option<Duration>) -> Result<()> {
-        let call = Call::once(CallKind::Local);
+        let call = Call::once(CallKind::Local, "set_read_timeout", Keys::None);
         self.around.call(&call, |session| session.set_read_timeout(longest))
     }
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use larder_store::layer::{Around, Call, Layer, Layered, Open, PlainValues, Wrap};
+use larder_store::layer::{Around, Call, Layer, Layered, Open, Outcome, PlainValues, Wrap};
 use larder_store::{
     Capabilities, Counter, Result, Session, Span, Store, StoreInfo, StoreLayer, Waits,
 };
@@ -261,9 +261,9 @@ impl Around for RetrySession {
     const WATCHES_ENTRIES: bool = true;
 
     #[inline]
-    fn call<T>(
+    fn call<T: Outcome>(
         &mut self,
-        call: &Call,
+        call: &Call<'_>,
         mut run: impl FnMut(&mut dyn Session) -> Result<T>,
     ) -> Result<T> {
         self.calls += 1;

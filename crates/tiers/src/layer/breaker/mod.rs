@@ -17,7 +17,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use larder_store::layer::{Around, Call, CallKind, Layer, Layered, Open, PlainValues, Wrap};
+use larder_store::layer::{
+    Around, Call, CallKind, Layer, Layered, Open, Outcome, PlainValues, Wrap,
+};
 use larder_store::{
     Capabilities, Counter, Error, Gate, Pass, Permits, Result, Session, Span, Store, StoreInfo,
     StoreLayer, Told,
@@ -329,9 +331,9 @@ impl Around for BreakerSession {
     const WATCHES_ENTRIES: bool = true;
 
     #[inline]
-    fn call<T>(
+    fn call<T: Outcome>(
         &mut self,
-        call: &Call,
+        call: &Call<'_>,
         mut run: impl FnMut(&mut dyn Session) -> Result<T>,
     ) -> Result<T> {
         let Some(breaker) = self.breaker.as_ref().filter(|_| call.kind != CallKind::Local) else {

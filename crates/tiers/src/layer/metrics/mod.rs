@@ -10,7 +10,9 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use larder_store::layer::{Around, Call, CallKind, Layer, Layered, Open, PlainValues, Wrap};
+use larder_store::layer::{
+    Around, Call, CallKind, Layer, Layered, Open, Outcome, PlainValues, Wrap,
+};
 use larder_store::{Capabilities, Counter, Result, Session, Store, StoreInfo, StoreLayer};
 use schemars::{JsonSchema, schema_for};
 
@@ -269,9 +271,9 @@ impl Around for MetricsSession {
     const WATCHES_ENTRIES: bool = true;
 
     #[inline]
-    fn call<T>(
+    fn call<T: Outcome>(
         &mut self,
-        call: &Call,
+        call: &Call<'_>,
         mut run: impl FnMut(&mut dyn Session) -> Result<T>,
     ) -> Result<T> {
         let since = Instant::now();
