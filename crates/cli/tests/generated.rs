@@ -53,9 +53,10 @@ const LAYERS_HEAD: &str = "
 
 These options put layers around a store: `memcached://h1?retry=2&breaker=5&compress=zstd:1k&metrics=on`. Every engine
 takes them but the guests, and so does each tier of a stack. `off` leaves a layer out. The order of the options does not
-matter. From the store outwards the layers are `compress`, `breaker`, `retry`, `metrics`. So the breaker counts each
-repeated call, and no call that it refuses is repeated. The metrics are those of the caller's calls. A store with layers
-has no pipeline: `--connections` of a comparison refuses it. `larder stats` shows the counters of the layers.
+matter. From the store outwards the layers are `compress`, `breaker`, `retry`, `metrics`, `spans`. So the breaker counts
+each repeated call, and no call that it refuses is repeated. The metrics and spans are those of the caller's calls. A store
+with layers has no pipeline: `--connections` of a comparison refuses it. `larder stats` shows the counters of the layers.
+For a stack of tiers `spans` is an option of its own.
 
 ";
 

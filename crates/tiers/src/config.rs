@@ -11,6 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, schema_for};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::SCHEME;
+use crate::layer::spans;
 
 /// The settings of a stack: the options of its URL.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
@@ -48,6 +49,9 @@ pub struct Config {
     pub tags: bool,
     /// The most bytes of writes that wait for the lowest tier.
     pub queue: ByteSize,
+    /// `on` makes a span of OpenTelemetry of each call on the stack. The calls on its tiers are children of that span: they show
+    /// which tier answered, and how long each took. `keys` tells the keys too, which may be personal.
+    pub spans: spans::Settings,
     /// Byte limit of each tier that has such a limit and whose own URL does not set it. External servers are left as
     /// they are.
     pub room: Option<ByteSize>,
@@ -111,6 +115,7 @@ impl Default for Config {
             write: WriteOrder::default(),
             tags: false,
             queue: ByteSize(16 << 20),
+            spans: spans::Settings::default(),
             room: None,
             channel: None,
             channel_name: "tiers".into(),
@@ -155,6 +160,7 @@ impl Config {
             ("write", write.to_owned()),
             ("tags", if self.tags { "on" } else { "off" }.to_owned()),
             ("queue", self.queue.to_string()),
+            ("spans", self.spans.to_string()),
         ];
         settings.map(|(name, text)| (name.to_owned(), text)).into()
     }
@@ -262,7 +268,7 @@ mod tests {
             ("l1_ttl=never", "`never` is not a time; write 250ms, 30s, 10m or 1h, or off"),
             (
                 "size=1m",
-                "unknown option `size`; known: l1_ttl, jitter, grace, on_error, soft_timeout, on_write_error, write, tags, queue, room, channel",
+                "unknown option `size`; known: l1_ttl, jitter, grace, on_error, soft_timeout, on_write_error, write, tags, queue, spans, room, channel",
             ),
         ] {
             let error = read(text).unwrap_err().to_string();

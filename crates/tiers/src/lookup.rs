@@ -1,6 +1,7 @@
 //! The answer of a stack to a read, beside the value.
 
 use larder_store::Meta;
+use larder_store::layer::Outcome;
 
 /// The answer of a stack to a read, beside the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -19,4 +20,14 @@ pub struct Found {
     pub meta: Meta,
     /// The number of the tier that answered: 1 is the nearest.
     pub tier: usize,
+}
+
+impl Outcome for Lookup {
+    fn is_hit(&self) -> Option<bool> {
+        Some(self.found.is_some())
+    }
+
+    fn is_stale(&self) -> bool {
+        self.found.is_some_and(|found| found.meta.stale)
+    }
 }

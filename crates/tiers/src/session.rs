@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use larder_store::layer::{Call, CallKind, Keys, Outcome};
 use larder_store::{
     Capabilities, Counted, DeleteDone, Delta, Initial, Leases, Meta, Put, Result, Session, SetDone,
     SetOptions, SetOutcome,
@@ -12,6 +13,7 @@ use larder_store::{
 use crate::batch::{self, Batch};
 use crate::jitter::Jitter;
 use crate::late::LateWrites;
+use crate::layer::spans::Spans;
 use crate::load::Loads;
 use crate::lookup::Lookup;
 use crate::rules::Rules;
@@ -39,6 +41,8 @@ pub struct TiersSession {
     pub(crate) batch: Batch,
     pub(crate) loads: Arc<Loads>,
     pub(crate) jitter: Jitter,
+    /// `None` where no spans are asked for.
+    pub(crate) spans: Option<Spans>,
 }
 
 impl TiersSession {
@@ -49,6 +53,7 @@ impl TiersSession {
         rules: Rules,
         loads: &Arc<Loads>,
         late: &Arc<LateWrites>,
+        spans: Option<Spans>,
     ) -> Result<Self> {
         let tiers = tiers.iter().map(TierSession::open).collect::<Result<_>>()?;
         let aside = Vec::new();
@@ -56,7 +61,7 @@ impl TiersSession {
         let stack =
             Stack { tiers, tokens, capabilities, rules, aside, late, tags: Tags::default() };
         let (loads, jitter) = (Arc::clone(loads), Jitter::default());
-        Ok(Self { stack, batch: Batch::default(), loads, jitter })
+        Ok(Self { stack, batch: Batch::default(), loads, jitter, spans })
     }
 }
 
@@ -64,7 +69,26 @@ impl TiersSession {
     /// Copies the value under `key` into `value`, as [`Session::get`] does, and tells which tier answered. An entry that is
     /// kept for the time of grace is an answer here, and is told to be stale.
     pub fn lookup(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Lookup> {
-        read::lookup(&mut self.stack, key, value)
+        let call = Call::repeatable(CallKind::Read, "lookup", Keys::One(key));
+        self.traced(&call, |it| {
+            let found = read::lookup(&mut it.stack, key, value);
+            call.tell_bytes(value.len());
+            found
+        })
+    }
+
+    /// Carries a call out, with a span where the stack has spans.
+    #[inline]
+    pub(crate) fn traced<T: Outcome>(
+        &mut self,
+        call: &Call<'_>,
+        run: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        let active = self.spans.as_ref().and_then(|spans| spans.begin(call));
+        let Some(active) = active else { return run(self) };
+        let result = run(self);
+        active.end(call, &result);
+        result
     }
 }
 
@@ -81,15 +105,27 @@ impl Session for TiersSession {
     }
 
     fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
-        read::get(&mut self.stack, key, value)
+        let call = Call::repeatable(CallKind::Read, "get", Keys::One(key));
+        self.traced(&call, |it| {
+            let found = read::get(&mut it.stack, key, value);
+            call.tell_bytes(value.len());
+            found
+        })
     }
 
     fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {
-        batch::get_many(&mut self.stack, &mut self.batch, keys, hit)
+        let call = Call::repeatable(CallKind::ReadMany, "get_many", Keys::Many(keys));
+        self.traced(&call, |it| {
+            batch::get_many(&mut it.stack, &mut it.batch, keys, &mut |i, value, meta| {
+                call.answer();
+                hit(i, value, meta);
+            })
+        })
     }
 
     fn set(&mut self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<SetOutcome> {
-        self.set_stamped(key, value, options, &[])
+        let call = Call::set(key, value, options);
+        self.traced(&call, |it| it.set_stamped(key, value, options, &[]))
     }
 
     fn get_and_touch(
@@ -98,31 +134,42 @@ impl Session for TiersSession {
         ttl: Option<Duration>,
         value: &mut Vec<u8>,
     ) -> Result<Option<Meta>> {
-        write::get_and_touch(&mut self.stack, (key, ttl), value)
+        let call = Call::repeatable(CallKind::Touch, "get_and_touch", Keys::One(key));
+        self.traced(&call, |it| {
+            let found = write::get_and_touch(&mut it.stack, (key, ttl), value);
+            call.tell_bytes(value.len());
+            found
+        })
     }
 
     fn set_many(&mut self, entries: &[Put<'_>], done: &mut SetDone<'_>) -> Result<()> {
-        if !self.stack.rules.tags {
-            return write::set_many(&mut self.stack, entries, done);
-        }
-        let forms = tags::Forms::of(entries.iter().map(|put| put.value), &[]);
-        let puts: Vec<_> =
-            entries.iter().zip(forms.iter()).map(|(put, value)| Put { value, ..*put }).collect();
-        write::set_many(&mut self.stack, &puts, &mut |i, outcome| {
-            done(i, outcome.map_err(|error| forms.told(error)));
+        let call = Call::set_many(entries);
+        self.traced(&call, |it| {
+            tags::set_many(&mut it.stack, entries, &mut |i, outcome| {
+                call.answer_with(&outcome);
+                done(i, outcome);
+            })
         })
     }
 
     fn delete_many(&mut self, keys: &[&[u8]], done: &mut DeleteDone<'_>) -> Result<()> {
-        write::delete_many(&mut self.stack, keys, done)
+        let call = Call::repeatable(CallKind::Delete, "delete_many", Keys::Many(keys));
+        self.traced(&call, |it| {
+            write::delete_many(&mut it.stack, keys, &mut |i, outcome| {
+                call.answer_with(&outcome);
+                done(i, outcome);
+            })
+        })
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
-        write::delete(&mut self.stack, key)
+        let call = Call::repeatable(CallKind::Delete, "delete", Keys::One(key));
+        self.traced(&call, |it| write::delete(&mut it.stack, key))
     }
 
     fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
-        write::touch(&mut self.stack, key, ttl)
+        let call = Call::repeatable(CallKind::Touch, "touch", Keys::One(key));
+        self.traced(&call, |it| write::touch(&mut it.stack, key, ttl))
     }
 
     fn incr(
@@ -131,7 +178,8 @@ impl Session for TiersSession {
         delta: Delta,
         absent: Option<Initial>,
     ) -> Result<Option<Counted>> {
-        write::incr(&mut self.stack, key, delta, absent)
+        let call = Call::once(CallKind::Count, "incr", Keys::One(key));
+        self.traced(&call, |it| write::incr(&mut it.stack, key, delta, absent))
     }
 
     fn leases(&mut self) -> Option<&mut dyn Leases> {
@@ -139,7 +187,8 @@ impl Session for TiersSession {
     }
 
     fn clear(&mut self) -> Result<()> {
-        write::clear(&mut self.stack)
+        let call = Call::repeatable(CallKind::Clear, "clear", Keys::None);
+        self.traced(&call, |it| write::clear(&mut it.stack))
     }
 
     fn settle(&mut self) -> Result<()> {

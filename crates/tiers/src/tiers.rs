@@ -13,6 +13,7 @@ use crate::capabilities::{check, combined, share, with_tags};
 use crate::config::{Config, WriteOrder};
 use crate::invalidation;
 use crate::late::LateWrites;
+use crate::layer::spans;
 use crate::load::Loads;
 use crate::patience;
 use crate::probes;
@@ -91,7 +92,9 @@ impl Tiers {
         if let (Some(invalidation), Some((_, lowest))) = (&invalidation, stores.last_mut()) {
             *lowest = invalidation.announcing(Arc::clone(lowest));
         }
-        let level = |(level, (label, store))| (format!("L{level} {label}"), store);
+        let level = |(level, (label, store))| {
+            (format!("L{level} {label}"), spans::of_tier(store, config.spans, level))
+        };
         let stores: Vec<(String, Arc<dyn Store>)> = (1..).zip(stores).map(level).collect();
         let each: Vec<Capabilities> =
             stores.iter().map(|(_, store)| store.capabilities()).collect();
@@ -150,6 +153,7 @@ impl Tiers {
             rules,
             &self.loads,
             &self.late,
+            spans::of_stack(self.config.spans),
         )
     }
 }

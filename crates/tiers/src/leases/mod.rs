@@ -4,6 +4,7 @@ mod lowest;
 
 use std::time::Duration;
 
+use larder_store::layer::{Call, CallKind, Keys};
 use larder_store::{
     DeleteDone, Error, Fill, LeaseDone, Leased, Leases, Put, Remaining, Result, SetDone,
     SetOptions, SetOutcome, Token, check_fill,
@@ -19,6 +20,106 @@ use crate::{SCHEME, batch, write};
 impl Leases for TiersSession {
     /// A fresh value of an upper tier is a hit. Otherwise the lowest tier answers, and its hit is filled in above.
     fn get_or_lease_early(
+        &mut self,
+        key: &[u8],
+        value: &mut Vec<u8>,
+        time: Duration,
+        early: Duration,
+    ) -> Result<Leased> {
+        let call = Call::once(CallKind::Lease, "get_or_lease", Keys::One(key));
+        self.traced(&call, |it| {
+            let leased = it.look_or_lease(key, value, time, early);
+            call.tell_bytes(value.len());
+            leased
+        })
+    }
+
+    /// The same for many keys: each tier is asked once.
+    fn get_or_lease_many(
+        &mut self,
+        keys: &[&[u8]],
+        time: Duration,
+        early: Duration,
+        done: &mut LeaseDone<'_>,
+    ) -> Result<()> {
+        let call = Call::once(CallKind::Lease, "get_or_lease_many", Keys::Many(keys));
+        self.traced(&call, |it| {
+            it.look_or_lease_many(keys, (time, early), &mut |i, value, leased| {
+                call.answer_with(&leased);
+                done(i, value, leased);
+            })
+        })
+    }
+
+    fn fill(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        options: &SetOptions,
+        token: &Token,
+    ) -> Result<SetOutcome> {
+        check_fill(SCHEME, options)?;
+        let call = Call::once(CallKind::Lease, "fill", Keys::One(key));
+        call.tell_bytes(value.len());
+        self.traced(&call, |it| it.fill_stamped((key, value), options, token, &[]))
+    }
+
+    fn fill_many(&mut self, fills: &[Fill<'_>], done: &mut SetDone<'_>) -> Result<()> {
+        let call = Call::once(CallKind::Lease, "fill_many", Keys::Fills(fills));
+        self.traced(&call, |it| {
+            it.fill_many_stamped(fills, &[], &mut |i, outcome| {
+                call.answer_with(&outcome);
+                done(i, outcome);
+            })
+        })
+    }
+
+    fn release(&mut self, key: &[u8], token: &Token) -> Result<bool> {
+        let call = Call::once(CallKind::Lease, "release", Keys::One(key));
+        self.traced(&call, |it| {
+            it.stack.late.settle(key)?;
+            of(lowest(&mut it.stack)?)?.release(key, token)
+        })
+    }
+
+    fn release_many(&mut self, held: &[(&[u8], Token)], done: &mut DeleteDone<'_>) -> Result<()> {
+        let call = Call::once(CallKind::Lease, "release_many", Keys::Held(held));
+        self.traced(&call, |it| {
+            release_many(&mut it.stack, held, &mut |i, outcome| {
+                call.answer_with(&outcome);
+                done(i, outcome);
+            })
+        })
+    }
+
+    /// The upper tiers drop the key: what is stale is read in the lowest tier.
+    fn expire(&mut self, key: &[u8], keep: Option<Duration>) -> Result<bool> {
+        let rules = self.stack.rules;
+        let expire = |lowest: &mut TierSession| {
+            let keep = time_to_keep(lowest, &rules, key, keep)?;
+            of(lowest)?.expire(key, keep)
+        };
+        let call = Call::once(CallKind::Lease, "expire", Keys::One(key));
+        self.traced(&call, |it| {
+            let expired = write::lowest_then_drop(&mut it.stack, key, true, expire);
+            expired.map(|(was_there, _)| was_there)
+        })
+    }
+
+    fn token(&mut self, key: &[u8]) -> Result<Token> {
+        self.stack.late.settle(key)?;
+        of(lowest(&mut self.stack)?)?.token(key)
+    }
+
+    fn renew(&mut self, key: &[u8], held: Option<&Token>) -> Result<Option<Token>> {
+        self.stack.late.settle(key)?;
+        of(lowest(&mut self.stack)?)?.renew(key, held)
+    }
+}
+
+impl TiersSession {
+    /// Looks in the tiers above, and asks the lowest for a value or a lease.
+    fn look_or_lease(
         &mut self,
         key: &[u8],
         value: &mut Vec<u8>,
@@ -41,12 +142,11 @@ impl Leases for TiersSession {
         })
     }
 
-    /// The same for many keys: each tier is asked once.
-    fn get_or_lease_many(
+    /// The same for many keys.
+    fn look_or_lease_many(
         &mut self,
         keys: &[&[u8]],
-        time: Duration,
-        early: Duration,
+        (time, early): (Duration, Duration),
         done: &mut LeaseDone<'_>,
     ) -> Result<()> {
         let early = early.saturating_add(self.stack.rules.grace);
@@ -74,62 +174,6 @@ impl Leases for TiersSession {
         })
     }
 
-    fn fill(
-        &mut self,
-        key: &[u8],
-        value: &[u8],
-        options: &SetOptions,
-        token: &Token,
-    ) -> Result<SetOutcome> {
-        check_fill(SCHEME, options)?;
-        self.fill_stamped((key, value), options, token, &[])
-    }
-
-    fn fill_many(&mut self, fills: &[Fill<'_>], done: &mut SetDone<'_>) -> Result<()> {
-        self.fill_many_stamped(fills, &[], done)
-    }
-
-    fn release(&mut self, key: &[u8], token: &Token) -> Result<bool> {
-        self.stack.late.settle(key)?;
-        of(lowest(&mut self.stack)?)?.release(key, token)
-    }
-
-    fn release_many(&mut self, held: &[(&[u8], Token)], done: &mut DeleteDone<'_>) -> Result<()> {
-        let mut places = Vec::new();
-        let settled = self.stack.late.settle_many(held.iter().map(|(key, _)| *key));
-        for (i, settled) in settled.into_iter().enumerate() {
-            match settled {
-                Ok(()) => places.push(i),
-                Err(error) => done(i, Err(error)),
-            }
-        }
-        let batch: Vec<_> = places.iter().map(|i| held[*i]).collect();
-        let leases = of(lowest(&mut self.stack)?)?;
-        leases.release_many(&batch, &mut |place, outcome| done(places[place], outcome))
-    }
-
-    /// The upper tiers drop the key: what is stale is read in the lowest tier.
-    fn expire(&mut self, key: &[u8], keep: Option<Duration>) -> Result<bool> {
-        let rules = self.stack.rules;
-        let expire = |lowest: &mut TierSession| {
-            let keep = time_to_keep(lowest, &rules, key, keep)?;
-            of(lowest)?.expire(key, keep)
-        };
-        write::lowest_then_drop(&mut self.stack, key, true, expire).map(|(was_there, _)| was_there)
-    }
-
-    fn token(&mut self, key: &[u8]) -> Result<Token> {
-        self.stack.late.settle(key)?;
-        of(lowest(&mut self.stack)?)?.token(key)
-    }
-
-    fn renew(&mut self, key: &[u8], held: Option<&Token>) -> Result<Option<Token>> {
-        self.stack.late.settle(key)?;
-        of(lowest(&mut self.stack)?)?.renew(key, held)
-    }
-}
-
-impl TiersSession {
     /// As [`Leases::fill`], with the stamps of the value's tags.
     pub(crate) fn fill_stamped(
         &mut self,
@@ -169,6 +213,25 @@ impl TiersSession {
 
 fn fill_many(stack: &mut Stack, fills: &[Fill<'_>], done: &mut SetDone<'_>) -> Result<()> {
     write::fill_many(stack, fills, done, |lowest, batch, done| of(lowest)?.fill_many(batch, done))
+}
+
+/// Ends leases of the lowest tier.
+fn release_many(
+    stack: &mut Stack,
+    held: &[(&[u8], Token)],
+    done: &mut DeleteDone<'_>,
+) -> Result<()> {
+    let mut places = Vec::new();
+    let settled = stack.late.settle_many(held.iter().map(|(key, _)| *key));
+    for (i, settled) in settled.into_iter().enumerate() {
+        match settled {
+            Ok(()) => places.push(i),
+            Err(error) => done(i, Err(error)),
+        }
+    }
+    let batch: Vec<_> = places.iter().map(|i| held[*i]).collect();
+    let leases = of(lowest(stack)?)?;
+    leases.release_many(&batch, &mut |place, outcome| done(places[place], outcome))
 }
 
 /// The time for which the lowest tier keeps an entry as stale: no longer than its TTL, and the time of grace.

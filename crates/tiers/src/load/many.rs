@@ -1,15 +1,18 @@
 //! Reads of many keys that load what is absent: one pass over the tiers, and one call of the loader for the rest.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use larder_store::layer::Keys;
 use larder_store::{Error, Fill, Leases, Put, SetOutcome, Token};
 
 use super::flight::End;
 use super::missing::{AskMany, Missing};
+use super::spans::{Answers, end_loader_of_many};
 use super::{Answer, LoadOptions, Loaded, Of, Origin, PAUSES, Under};
 use crate::rules::in_time;
 use crate::session::TiersSession;
@@ -51,6 +54,24 @@ impl TiersSession {
         hit: &mut Answered<'_>,
         loader: &mut LoaderOfMany<'_, E>,
     ) -> Result<(), E> {
+        let Some(span) = self.begin_span(Keys::Many(keys)) else {
+            return self.look_or_load_many(keys, (options, &Cell::new(false)), hit, loader);
+        };
+        let (answers, has_waited) = (Answers::default(), Cell::new(false));
+        let result =
+            self.look_or_load_many(keys, (options, &has_waited), &mut answers.count(hit), loader);
+        answers.end(span, &result, keys.len(), has_waited.get());
+        result
+    }
+
+    /// Looks in all tiers, and has what is missing loaded by this caller or by others.
+    fn look_or_load_many<E: From<Error>>(
+        &mut self,
+        keys: &[&[u8]],
+        (options, has_waited): (&LoadOptions<'_>, &Cell<bool>),
+        hit: &mut Answered<'_>,
+        loader: &mut LoaderOfMany<'_, E>,
+    ) -> Result<(), E> {
         self.check(options)?;
         let (deadline, loads) = (in_time(options.wait), Arc::clone(&self.loads));
         let early = self.stack.rules.grace.saturating_add(self.draw_early(options));
@@ -70,6 +91,7 @@ impl TiersSession {
             if left.is_zero() || waiting.is_empty() {
                 return self.load_many(&ask, waiting, hit, loader);
             }
+            has_waited.set(true);
             sleep(pause.min(left));
             pause = longest.min(2 * pause);
             n_ended = None;
@@ -104,8 +126,13 @@ impl TiersSession {
             }
             given.insert(place, (value.to_vec(), loaded));
         };
+        let asked: Vec<&[u8]> = missing.iter().map(|missing| missing.key(keys)).collect();
+        let span = self.begin_loader_span(Keys::Many(&asked));
         let made = catch_unwind(AssertUnwindSafe(|| loader(&places, &mut give)));
         loads.took(begun.elapsed());
+        if let Some(span) = span {
+            end_loader_of_many(span, &made, given.len());
+        }
         let made = made.unwrap_or_else(|panic| {
             self.give_back_many(keys, missing.iter());
             resume_unwind(panic)

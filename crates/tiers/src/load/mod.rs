@@ -15,15 +15,18 @@ mod counts;
 mod flight;
 mod many;
 mod missing;
+mod spans;
 
 pub use self::many::{Answered, Give, LoaderOfMany};
 
+use std::cell::Cell;
 use std::mem::swap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use larder_store::layer::Keys;
 use larder_store::{Error, Leased, Leases, Meta, SetOptions, SetOutcome, Token};
 
 pub(crate) use self::absent::Absent;
@@ -126,6 +129,8 @@ struct Ask<'a> {
     /// An entry with no more than this left is loaded anew.
     early: Duration,
     deadline: Instant,
+    /// Set once this caller waits for the load of another.
+    has_waited: &'a Cell<bool>,
 }
 
 /// The right under which a value is loaded.
@@ -170,10 +175,26 @@ impl TiersSession {
         options: &LoadOptions<'_>,
         loader: impl FnOnce(&mut Vec<u8>) -> Result<Loaded, E>,
     ) -> Result<Option<Answer>, E> {
+        let span = self.begin_span(Keys::One(key));
+        let has_waited = Cell::new(false);
+        let answer = self.look_or_load((key, options, &has_waited), value, loader);
+        if let Some(span) = span {
+            spans::end(span, &answer, has_waited.get(), value);
+        }
+        answer
+    }
+
+    /// Looks in the tiers, and has the value loaded by this caller or by another.
+    fn look_or_load<E: From<Error>>(
+        &mut self,
+        (key, options, has_waited): (&[u8], &LoadOptions<'_>, &Cell<bool>),
+        value: &mut Vec<u8>,
+        loader: impl FnOnce(&mut Vec<u8>) -> Result<Loaded, E>,
+    ) -> Result<Option<Answer>, E> {
         self.check(options)?;
         let begun = Instant::now();
         let early = self.stack.rules.grace.saturating_add(self.draw_early(options));
-        let ask = Ask { key, options, early, deadline: in_time(options.wait) };
+        let ask = Ask { key, options, early, deadline: in_time(options.wait), has_waited };
         let mut has_followed = false;
         loop {
             let loads = Arc::clone(&self.loads);
@@ -192,6 +213,7 @@ impl TiersSession {
             let place = loads.flights.board(key, until);
             if matches!(place, Place::Followed(_)) {
                 loads.count(Of::Waits);
+                has_waited.set(true);
             }
             let lead = match place {
                 Place::Leads(lead) => {
@@ -290,6 +312,7 @@ impl TiersSession {
                     // The key is gone below, so its older value above is no answer any more.
                     aside = None;
                     self.loads.count(Of::Waits);
+                    ask.has_waited.set(true);
                     let left = ask.deadline.saturating_duration_since(Instant::now());
                     if left.is_zero() {
                         return self.load(ask, value, (Under::Nothing, None), lead, loader);
@@ -322,8 +345,12 @@ impl TiersSession {
         let stamps = self.stamps(ask.options.tags);
         let rights_of_tags = self.rights_of_tags(ask.options.tags);
         self.loads.count(Of::Loads);
+        let span = self.begin_loader_span(Keys::One(ask.key));
         let made = catch_unwind(AssertUnwindSafe(|| loader(&mut loaded)));
         self.loads.took(begun.elapsed());
+        if let Some(span) = span {
+            spans::end_loader(span, &made, &loaded);
+        }
         let made = made.unwrap_or_else(|panic| {
             self.give_back(ask.key, &under);
             resume_unwind(panic)

@@ -18,7 +18,8 @@ mod number;
 
 use std::mem::take;
 
-use larder_store::{Delta, Error, Put, Result, SetMode, SetOptions, SetOutcome};
+use larder_store::layer::{Call, CallKind, Keys};
+use larder_store::{Delta, Error, Put, Result, SetDone, SetMode, SetOptions, SetOutcome};
 
 pub(crate) use self::end::{TRIES, changes_again_and_again, end_below, remove_gone, unknown};
 pub(crate) use self::form::PLAIN_LEN;
@@ -72,14 +73,14 @@ impl TiersSession {
         tags: &[&[u8]],
     ) -> Result<SetOutcome> {
         let labels = self.labels(tags)?;
-        match stamps(&mut self.stack, &labels) {
-            Ok(stamps) => self.set_stamped(key, value, options, &stamps),
+        self.traced(&Call::set(key, value, options), |it| match stamps(&mut it.stack, &labels) {
+            Ok(stamps) => it.set_stamped(key, value, options, &stamps),
             Err(error) => {
                 // To the key it is a write that has failed.
                 let put = Put { key, value, options: *options };
-                write::put(&mut self.stack, &put, |_| Err(error))
+                write::put(&mut it.stack, &put, |_| Err(error))
             }
-        }
+        })
     }
 
     /// Ends every entry with this tag, in all processes and hosts, as a delete of each would. It is one step of a counter.
@@ -89,7 +90,7 @@ impl TiersSession {
     ///
     /// As of a delete of one key; [`Error::Unsupported`] in a stack without `tags=on`; [`Error::InvalidTag`].
     pub fn delete_tag(&mut self, tag: &[u8]) -> Result<()> {
-        self.step(tag, DELETES)
+        self.step(tag, "delete_tag", DELETES)
     }
 
     /// Makes every entry with this tag one whose TTL is over: with a time of grace, loaders still have it. Without `grace`, or
@@ -102,19 +103,23 @@ impl TiersSession {
     /// As [`delete_tag`](Self::delete_tag).
     pub fn expire_tag(&mut self, tag: &[u8]) -> Result<()> {
         let keeps = !self.stack.rules.grace.is_zero();
-        self.step(tag, if keeps { EXPIRES } else { DELETES })
+        self.step(tag, "expire_tag", if keeps { EXPIRES } else { DELETES })
     }
 
-    fn step(&mut self, tag: &[u8], step: u64) -> Result<()> {
+    fn step(&mut self, tag: &[u8], operation: &'static str, step: u64) -> Result<()> {
         let [label] = &self.labels(&[tag])?[..] else { return Ok(()) };
-        let (key, stack) = (label.key(), &mut self.stack);
-        let counts = write::apart(stack).0.tier.capabilities.incr;
-        if counts && write::step(stack, &key, Delta::Up(step))?.is_some() {
-            return Ok(());
-        }
-        // Without a counter below, the entries are gone, but other hosts may still have it above. A tier that cannot count
-        // loses the counter: the next one begins elsewhere.
-        write::delete(stack, &key).map(drop)
+        let key = label.key();
+        let call = Call::once(CallKind::Delete, operation, Keys::One(&key));
+        self.traced(&call, |it| {
+            let stack = &mut it.stack;
+            let counts = write::apart(stack).0.tier.capabilities.incr;
+            if counts && write::step(stack, &key, Delta::Up(step))?.is_some() {
+                return Ok(());
+            }
+            // Without a counter below, the entries are gone, but other hosts may still have it above. A tier that cannot count
+            // loses the counter: the next one begins elsewhere.
+            write::delete(stack, &key).map(drop)
+        })
     }
 
     /// The labels of these tags, in a stack that has tags.
@@ -177,6 +182,23 @@ impl TiersSession {
         }
         result.map_err(|error| told(error, more))
     }
+}
+
+/// Stores many values without tags.
+pub(crate) fn set_many(
+    stack: &mut Stack,
+    entries: &[Put<'_>],
+    done: &mut SetDone<'_>,
+) -> Result<()> {
+    if !stack.rules.tags {
+        return write::set_many(stack, entries, done);
+    }
+    let forms = Forms::of(entries.iter().map(|put| put.value), &[]);
+    let puts: Vec<_> =
+        entries.iter().zip(forms.iter()).map(|(put, value)| Put { value, ..*put }).collect();
+    write::set_many(stack, &puts, &mut |i, outcome| {
+        done(i, outcome.map_err(|error| forms.told(error)));
+    })
 }
 
 /// Writes the stored form of a value behind the bytes in `room`.

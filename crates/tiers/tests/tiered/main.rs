@@ -12,6 +12,7 @@ mod load_many;
 mod meanwhile;
 mod model;
 mod shared;
+mod spans;
 mod spied_leases;
 mod spy;
 mod tags;
@@ -408,7 +409,7 @@ fn tiers_that_do_not_fit_together_are_refused_in_one_line() {
         ("tiered:moka:?sise=1m|moka:", "moka: unknown option `sise`"),
         (
             "tiered:moka:|moka:|?l1_tll=1s",
-            "tiered: unknown option `l1_tll`; known: l1_ttl, jitter, grace, on_error, soft_timeout, on_write_error, write, tags, queue, room",
+            "tiered: unknown option `l1_tll`; known: l1_ttl, jitter, grace, on_error, soft_timeout, on_write_error, write, tags, queue, spans, room",
         ),
     ] {
         let opened = StoreUrl::parse(url).and_then(|url| catalog().open(&url));
