@@ -114,9 +114,15 @@ impl Shared {
         Own::of(&self.abilities)
     }
 
-    /// Whether sets of several connections that wait together are stored by one call. A log of slow requests times each.
+    /// Whether sets of several connections that wait together are stored by one call.
     pub(crate) fn joins_sets(&self) -> bool {
-        self.abilities.batch_write && self.settings.slow.is_none()
+        self.abilities.batch_write && !self.answers_alone()
+    }
+
+    /// Whether each request calls the store alone. A log of slow requests times each; with traces each has its span.
+    #[inline]
+    pub(crate) fn answers_alone(&self) -> bool {
+        self.settings.slow.is_some() || self.settings.answers_alone
     }
 
     /// Milliseconds since the server began.
@@ -233,12 +239,6 @@ impl Desk {
             self.counts.add_one(Count::Stalls);
             self.portion.rest(self.shared.now_ms());
         }
-    }
-
-    /// Whether slow requests are logged, so that each is timed alone.
-    #[inline]
-    pub(crate) fn logs_slow(&self) -> bool {
-        self.shared.settings.slow.is_some()
     }
 
     /// The refusal of an operation that the store does not have.

@@ -149,7 +149,7 @@ impl Conversation {
         if !self.takes_any_request() {
             return Pipelined::default();
         }
-        let most = if self.n_alone > 0 || desk.logs_slow() { 1 } else { most };
+        let most = if self.n_alone > 0 || desk.shared.answers_alone() { 1 } else { most };
         let is_set = input.first() == Some(&b's');
         if desk.portion.leaves(if is_set { Own::Writes } else { Own::Reads }) {
             return Pipelined::default();

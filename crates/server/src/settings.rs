@@ -43,6 +43,8 @@ pub struct Settings {
     pub metrics: Option<SocketAddr>,
     /// The time from which a request counts as slow, and is logged.
     pub slow: Option<Duration>,
+    /// Whether each request calls the store alone, and not together with those of other clients: it has a span of its own then.
+    pub answers_alone: bool,
     /// The form of messages to the operator.
     pub log: LogFormat,
 }
@@ -65,6 +67,7 @@ impl Default for Settings {
             tls: None,
             metrics: None,
             slow: None,
+            answers_alone: false,
             log: LogFormat::Text,
         }
     }

@@ -22,6 +22,7 @@ mod scene;
 mod serve;
 mod sets;
 mod slices;
+mod spans;
 mod traces;
 mod usage;
 
@@ -54,6 +55,7 @@ const CASES: &[&[Case]] = &[
     serve::CASES,
     sets::CASES,
     slices::CASES,
+    spans::CASES,
     traces::CASES,
     usage::CASES,
 ];

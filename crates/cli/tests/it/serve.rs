@@ -68,8 +68,15 @@ impl Serving {
         answer
     }
 
+    /// Waits for a line, and returns it.
+    pub(crate) fn next_line(&mut self) -> String {
+        let mut line = String::new();
+        self.told.read_line(&mut line).unwrap();
+        line
+    }
+
     /// Sends a signal; the exit code, and what else was told.
-    fn end(mut self, signal: &str) -> (Option<i32>, String) {
+    pub(crate) fn end(mut self, signal: &str) -> (Option<i32>, String) {
         let pid = self.child.id().to_string();
         assert!(Command::new("/bin/kill").args(["-s", signal, &pid]).status().unwrap().success());
         let mut rest = String::new();

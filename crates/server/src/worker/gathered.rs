@@ -141,8 +141,7 @@ impl Worker {
     /// Answers connections that ask for one key, by one call of the store, and leaves the others.
     fn answer_reads(&mut self, buffer: &[u8], requests: &mut Vec<(u64, Range<usize>)>) {
         let Some(desk) = &mut self.hands.desk else { return };
-        // A log of slow requests times each alone.
-        if desk.logs_slow() || desk.value_len > LONG || desk.portion.leaves(Own::Reads) {
+        if desk.shared.answers_alone() || desk.value_len > LONG || desk.portion.leaves(Own::Reads) {
             return;
         }
         let mut keys: [&[u8]; MOST] = [&[]; MOST];
@@ -179,7 +178,7 @@ impl Worker {
     /// Answers connections that store one value, by one call of the store, and leaves the others.
     fn answer_writes(&mut self, buffer: &[u8], requests: &mut Vec<(u64, Range<usize>)>) {
         let Some(desk) = &mut self.hands.desk else { return };
-        if desk.logs_slow() || desk.portion.leaves(Own::Writes) {
+        if desk.shared.answers_alone() || desk.portion.leaves(Own::Writes) {
             return;
         }
         let mut sets = [None; MOST];

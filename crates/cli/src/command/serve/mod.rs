@@ -3,6 +3,7 @@
 mod hand_over;
 mod options;
 mod sources;
+mod traces;
 
 use std::os::fd::{FromRawFd as _, OwnedFd};
 use std::path::PathBuf;
@@ -18,7 +19,7 @@ use sd_notify::NotifyState;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 
-use super::open;
+use crate::catalog::CATALOG;
 use crate::exit::{Exit, Usage};
 use hand_over::HandedOver;
 
@@ -92,6 +93,8 @@ pub(crate) struct Arguments {
     /// Log requests that take this long, such as `10ms`
     #[arg(long, value_name = "TIME")]
     slow: Option<Span>,
+    #[command(flatten)]
+    traces: traces::Options,
     /// The form of messages on standard error
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "text")]
     log: options::Log,
@@ -136,7 +139,11 @@ fn serve(arguments: &Arguments) -> anyhow::Result<Exit> {
     let (listeners, are_systems, handed_over) = listeners(arguments, handed_over)?;
     options::change_user(arguments.user.as_deref())?;
     larder_store::hear_of_troubles(move |line| log.say(Level::Error, "store", line, &[]));
-    let store = open(&url)?;
+    let collector = arguments.traces.collector()?;
+    let traces = collector.as_deref().map(|it| arguments.traces.begin(it, log)).transpose()?;
+    let parsed = StoreUrl::parse(&url)?;
+    let store =
+        CATALOG.open(&if traces.is_some() { traces::with_spans(parsed) } else { parsed })?;
     let is_shared = store.capabilities().reach > Reach::Process;
     let durability = store.info().durability;
     let is_guarded = settings.users.is_some();
@@ -168,7 +175,11 @@ fn serve(arguments: &Arguments) -> anyhow::Result<Exit> {
     thread::spawn(move || signalled.obey(signals));
     handed_over.tell();
     tell_systemd(&[NotifyState::Ready, NotifyState::MainPid(process::id())]);
-    server.run()?;
+    let done = server.run();
+    if let Some(traces) = traces {
+        traces.end();
+    }
+    done?;
     drop(pidfile);
     Ok(Exit::Done)
 }
@@ -261,6 +272,7 @@ fn settings(arguments: &Arguments) -> anyhow::Result<(Settings, Vec<String>)> {
         users: arguments.auth_file.clone(),
         metrics: arguments.metrics,
         slow: arguments.slow.map(|Span(time)| time),
+        answers_alone: arguments.traces.collector()?.is_some(),
         log: arguments.log.into(),
         ..Settings::default()
     };
