@@ -9,8 +9,8 @@
 //! plain or encrypted, and `pipelined` sends requests on several of them without waiting: both are of `memcached:` and
 //! `redis:`.
 //! `sql` is the shared part of the engines that speak SQL: all but their drivers. `segment` is the shared part of
-//! `memory:` and `mmap:`: all but the place of the region. An engine takes a server or a directory of the machine
-//! through `larder-host`.
+//! `memory:` and `mmap:`: all but the place of the region. `objects` is that of caches with an object on the heap for each
+//! entry. An engine takes a server or a directory of the machine through `larder-host`.
 
 mod absent;
 pub mod decimal;
@@ -28,6 +28,8 @@ mod authorities;
 ))]
 mod certificate;
 
+#[cfg(any(feature = "moka", feature = "quick_cache"))]
+mod objects;
 #[cfg(any(feature = "memcached", feature = "redis"))]
 mod pipelined;
 #[cfg(any(feature = "memcached", feature = "redis"))]
@@ -59,6 +61,8 @@ mod mysql;
 mod null;
 #[cfg(feature = "postgresql")]
 mod postgresql;
+#[cfg(feature = "quick_cache")]
+mod quick_cache;
 #[cfg(feature = "redis")]
 mod redis;
 #[cfg(any(feature = "memory", feature = "mmap"))]
@@ -95,6 +99,7 @@ engines![
     memory "memory",
     mmap "mmap",
     moka "moka",
+    quick_cache "quick_cache",
     file "file",
     lmdb "lmdb",
     bdb "bdb",
@@ -124,12 +129,17 @@ mod tests {
     }
 
     #[test]
-    fn no_engine_has_an_option_of_a_layer() {
-        let layers = ENGINES.layers().iter().map(|layer| layer.option);
-        for (layer, engine) in layers.flat_map(|layer| ENGINES.iter().map(move |it| (layer, it))) {
-            let mut options = engine.option_docs().into_iter();
-            assert!(!options.any(|option| option.name == layer), "{}: {layer}", engine.scheme);
-        }
+    fn a_stack_alone_has_an_option_of_a_layer_and_makes_its_spans_itself() {
+        let own = ENGINES.iter().flat_map(|engine| {
+            let left = engine.layers(&ENGINES).map(|layer| layer.option).collect::<Vec<_>>();
+            let layers = ENGINES.layers().iter().map(|layer| layer.option);
+            layers
+                .filter(move |option| !left.contains(option))
+                .map(|option| (engine.scheme, option))
+        });
+        let wanted: &[(&str, &str)] =
+            if cfg!(feature = "tiered") { &[("tiered", "spans")] } else { &[] };
+        assert_eq!(own.collect::<Vec<_>>(), wanted);
     }
 
     #[test]

@@ -26,6 +26,9 @@ const URLS: &[&str] = &[
     "mmap:?size=256m&max_key=4k",
     "mmap:?namespace=app",
     "moka:",
+    // A value of the limit of a small shard would make other cases' entries leave.
+    "quick_cache:?size=1g",
+    "quick_cache:?size=1g&shards=1&entry=100",
     "file:",
     "file:?depth=0",
     "file:?size=64m",

@@ -2,12 +2,10 @@
 //! admission.
 //!
 //! The cache is set up as a careful user would: a byte limit through the weigher, a TTL per entry, lookups that borrow
-//! the key. Values are shared and not copied until they reach the caller. moka promises nothing about a read and a
-//! write of one key together, so writers of one key take turns (see `store.rs`).
+//! the key. Values are shared and not copied until they reach the caller.
 
 mod config;
 mod held;
-mod session;
 mod store;
 
 use larder_store::{Engine, Medium};

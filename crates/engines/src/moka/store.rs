@@ -1,12 +1,12 @@
-//! The open cache, and how writers of one key take turns.
+//! The open cache.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use larder_store::{
-    ByteSize, Capabilities, Catalog, Durability, Error, Reach, Result, Session, Stats, Store,
-    StoreInfo, StoreUrl, Waits,
+    ByteSize, Capabilities, Catalog, Durability, Error, Result, Session, Stats, Store, StoreInfo,
+    StoreUrl,
 };
 use moka::notification::RemovalCause;
 use moka::policy::EvictionPolicy;
@@ -15,8 +15,7 @@ use moka::{Expiry, sync::Cache};
 use super::SCHEME;
 use super::config::{MokaConfig, Policy};
 use super::held::Held;
-use super::session::MokaSession;
-use larder_store::counters::Counters;
+use crate::objects::{Entry, ObjectSession, Objects, Shared};
 
 /// The version of moka; the crate does not report it.
 const VERSION: &str = "0.12.16";
@@ -35,17 +34,14 @@ pub(super) const SLACK: u64 = 100;
 /// The number of times that a cleared cache runs its pending tasks to free the old entries.
 const EPOCHS: u32 = 8;
 
-/// The number of keys that can be written at once. A power of two, several times the threads of a
-/// large machine.
-const N_STRIPES: usize = 256;
-
 pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     let config: MokaConfig = url.options(SCHEME)?;
     if config.size.0 < MIN_SIZE {
         let (size, least) = (config.size, ByteSize(MIN_SIZE));
         return Err(Error::SizeTooSmall { engine: SCHEME, option: "size", size, least });
     }
-    Ok(Arc::new(MokaStore { url: url.to_string(), config, shared: Arc::new(Shared::new(config)) }))
+    let shared = Arc::new(Shared::new(Moka::new(config)));
+    Ok(Arc::new(MokaStore { url: url.to_string(), config, shared }))
 }
 
 /// The smallest accepted `size`.
@@ -56,25 +52,14 @@ const MIN_SIZE: u64 = 4096;
 struct MokaStore {
     url: String,
     config: MokaConfig,
-    shared: Arc<Shared>,
+    shared: Arc<Shared<Moka>>,
 }
 
-/// One entry; a copy of it shares the value.
-#[derive(Debug, Clone)]
-pub(super) struct Entry {
-    pub(super) value: Arc<[u8]>,
-    pub(super) flags: u32,
-    pub(super) version: u64,
-    pub(super) deadline: Option<Instant>,
-}
-
-/// The state that the store and its sessions share.
+/// The cache, and what it does not tell by itself.
 #[derive(Debug)]
-pub(super) struct Shared {
-    pub(super) cache: Cache<Box<[u8]>, Entry>,
-    pub(super) max_value_len: usize,
-    pub(super) counters: Counters,
-    stripes: Box<[Mutex<u64>]>,
+struct Moka {
+    cache: Cache<Box<[u8]>, Entry>,
+    max_value_len: usize,
     dropped: Arc<DroppedByMoka>,
     held: Arc<Held>,
     max_weight: u32,
@@ -96,7 +81,7 @@ struct DroppedByMoka {
     expirations: AtomicU64,
 }
 
-impl Shared {
+impl Moka {
     fn new(config: MokaConfig) -> Self {
         let dropped = Arc::<DroppedByMoka>::default();
         let held = Arc::<Held>::default();
@@ -128,22 +113,11 @@ impl Shared {
         Self {
             cache,
             max_value_len: max_weight as usize - ENTRY_OVERHEAD,
-            counters: Counters::default(),
-            stripes: (0..N_STRIPES).map(|_| Mutex::default()).collect(),
             dropped,
             held,
             max_weight,
             most: config.size.0 + config.size.0 / SLACK,
             sweeping: Mutex::default(),
-        }
-    }
-
-    /// Stores an entry, and runs moka's eviction where the cache is too far above its size.
-    pub(super) fn insert(&self, key: Box<[u8]>, entry: Entry) {
-        let now = self.held.add(u64::from(weight(&key, &entry, self.max_weight)));
-        self.cache.insert(key, entry);
-        if now > self.most {
-            self.sweep();
         }
     }
 
@@ -154,9 +128,29 @@ impl Shared {
             self.cache.run_pending_tasks();
         }
     }
+}
 
-    /// Removes all entries at once, instead of during later writes.
-    pub(super) fn clear(&self) {
+impl Objects for Moka {
+    const SCHEME: &'static str = SCHEME;
+
+    fn get(&self, key: &[u8]) -> Option<Entry> {
+        self.cache.get(key)
+    }
+
+    /// Runs moka's eviction where the cache is too far above its size.
+    fn insert(&self, key: Box<[u8]>, entry: Entry) {
+        let now = self.held.add(u64::from(weight(&key, &entry, self.max_weight)));
+        self.cache.insert(key, entry);
+        if now > self.most {
+            self.sweep();
+        }
+    }
+
+    fn remove(&self, key: &[u8]) -> Option<Entry> {
+        self.cache.remove(key)
+    }
+
+    fn clear(&self) {
         self.cache.invalidate_all();
         // Each run removes entries for a tenth of a second at most.
         let mut before = u64::MAX;
@@ -169,12 +163,8 @@ impl Shared {
         self.held.forget_peak();
     }
 
-    /// Makes other writers of this key wait. The guard holds the last version of all keys of the stripe, so that
-    /// versions of one key never repeat.
-    pub(super) fn lock(&self, key: &[u8]) -> MutexGuard<'_, u64> {
-        let hash = rapidhash::v3::rapidhash_v3(key);
-        let stripe = usize::try_from(hash % N_STRIPES as u64).unwrap_or_default();
-        self.stripes[stripe].lock().unwrap_or_else(PoisonError::into_inner)
+    fn max_value_len(&self) -> usize {
+        self.max_value_len
     }
 }
 
@@ -203,7 +193,7 @@ impl Expiry<Box<[u8]>, Entry> for Deadlines {
 
 impl Store for MokaStore {
     fn info(&self) -> StoreInfo {
-        let size = self.shared.cache.policy().max_capacity();
+        let size = self.shared.objects.cache.policy().max_capacity();
         let settings = [
             ("size", size.map(|size| larder_store::ByteSize(size).to_string())),
             ("policy", Some(self.config.policy.as_str().into())),
@@ -220,47 +210,18 @@ impl Store for MokaStore {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            stores: true,
-            ttl: true,
-            ttl_resolution: STEP,
-            ttl_restarts: 0,
-            ttl_left: true,
-            flags: true,
-            add: true,
-            version: true,
-            append: true,
-            incr: true,
-            touch: true,
-            get_and_touch: true,
-            batch: false,
-            batch_write: false,
-            groups: false,
-            leases: false,
-            tokens: false,
-            pipeline: false,
-            namespaces: false,
-            forks: false,
-            clear: true,
-            persistent: false,
-            evicts: true,
-            reads_wait: Waits::Lock,
-            writes_wait: Waits::Lock,
-            reach: Reach::Process,
-            max_key_len: None,
-            max_value_len: Some(self.shared.max_value_len),
-        }
+        Capabilities { ttl_resolution: STEP, ..self.shared.capabilities() }
     }
 
     fn session(&self) -> Result<Box<dyn Session>> {
-        Ok(Box::new(MokaSession::new(Arc::clone(&self.shared))))
+        Ok(Box::new(ObjectSession::new(Arc::clone(&self.shared))))
     }
 
     /// Runs moka's pending tasks first, so that the counts are up to date.
     fn stats(&self) -> Result<Stats> {
-        let Shared { cache, counters, dropped, held, .. } = &*self.shared;
+        let Moka { cache, dropped, held, .. } = &self.shared.objects;
         cache.run_pending_tasks();
-        let mut stats = counters.stats();
+        let mut stats = self.shared.counters.stats();
         stats.evictions = Some(dropped.evictions.load(Ordering::Relaxed));
         stats.expirations = Some(dropped.expirations.load(Ordering::Relaxed));
         stats.items = Some(cache.entry_count());

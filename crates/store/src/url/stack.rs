@@ -8,7 +8,7 @@ pub(super) const HINT: &str =
 
 /// Whether a text may name an engine.
 pub(super) fn is_scheme(text: &str) -> bool {
-    let letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '+' || c == '-';
+    let letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "+-_".contains(c);
     !text.is_empty() && text.chars().all(letter)
 }
 

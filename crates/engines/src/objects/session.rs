@@ -1,4 +1,4 @@
-//! One thread's handle: the shared cache and counters of its own.
+//! One thread's handle: the shared cache, and counters of its own.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,47 +8,47 @@ use larder_store::{
     SetMode, SetOptions, SetOutcome,
 };
 
-use super::SCHEME;
-use super::store::{Entry, Shared};
-use crate::decimal::{self, Digits};
 use larder_store::counters::SessionCounters;
+
+use super::{Entry, Objects, Shared};
+use crate::decimal::{self, Digits};
 
 /// One thread's handle.
 #[derive(Debug)]
-pub(super) struct MokaSession {
+pub(crate) struct ObjectSession<O> {
     counters: Arc<SessionCounters>,
-    shared: Arc<Shared>,
+    shared: Arc<Shared<O>>,
 }
 
-impl MokaSession {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
+impl<O: Objects> ObjectSession<O> {
+    pub(crate) fn new(shared: Arc<Shared<O>>) -> Self {
         Self { counters: shared.counters.session(), shared }
     }
 
     /// Stores an entry, or removes the key when the deadline has passed already.
     fn insert(&self, key: &[u8], entry: Entry) {
         match entry.deadline {
-            Some(deadline) if deadline <= Instant::now() => self.shared.cache.invalidate(key),
-            _ => self.shared.insert(key.into(), entry),
+            Some(deadline) if deadline <= Instant::now() => drop(self.shared.objects.remove(key)),
+            _ => self.shared.objects.insert(key.into(), entry),
         }
     }
 
     /// Gives an entry a new TTL, and returns the entry.
     fn touch_entry(&self, key: &[u8], ttl: Option<Duration>) -> Option<Entry> {
         let _turn = self.shared.lock(key);
-        let entry = Entry { deadline: deadline(ttl), ..self.shared.cache.get(key)? };
+        let entry = Entry { deadline: deadline(ttl), ..self.shared.objects.get(key)? };
         self.insert(key, entry.clone());
         Some(entry)
     }
 
     /// Refuses a value that no entry can hold; a plain set removes the older entry too.
     fn check_len(&self, key: &[u8], mode: SetMode, len: usize) -> Result<()> {
-        let limit = self.shared.max_value_len;
+        let limit = self.shared.objects.max_value_len();
         if len > limit {
             if mode == SetMode::Set {
-                self.shared.cache.invalidate(key);
+                self.shared.objects.remove(key);
             }
-            return Err(Error::ValueTooLarge { engine: SCHEME, len, limit });
+            return Err(Error::ValueTooLarge { engine: O::SCHEME, len, limit });
         }
         Ok(())
     }
@@ -59,9 +59,9 @@ fn deadline(ttl: Option<Duration>) -> Option<Instant> {
     Instant::now().checked_add(ttl?)
 }
 
-impl Session for MokaSession {
+impl<O: Objects> Session for ObjectSession<O> {
     fn engine(&self) -> &'static str {
-        SCHEME
+        O::SCHEME
     }
 
     fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
@@ -70,7 +70,7 @@ impl Session for MokaSession {
     }
 
     fn get_onto(&mut self, key: &[u8], out: &mut Vec<u8>) -> Result<Option<Meta>> {
-        let found = self.counters.looked_up(self.shared.cache.get(key));
+        let found = self.counters.looked_up(self.shared.objects.get(key));
         Ok(found.map(|entry| {
             out.extend_from_slice(&entry.value);
             meta(&entry)
@@ -78,7 +78,7 @@ impl Session for MokaSession {
     }
 
     fn look(&mut self, key: &[u8]) -> Result<Option<Facts>> {
-        let found = self.counters.looked_up(self.shared.cache.get(key));
+        let found = self.counters.looked_up(self.shared.objects.get(key));
         Ok(found.map(|entry| Facts::of(meta(&entry), entry.value.len())))
     }
 
@@ -99,7 +99,7 @@ impl Session for MokaSession {
     /// There is no round trip to save, but the caller reads the values without a copy.
     fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {
         for (i, key) in keys.iter().enumerate() {
-            if let Some(entry) = self.counters.looked_up(self.shared.cache.get(*key)) {
+            if let Some(entry) = self.counters.looked_up(self.shared.objects.get(key)) {
                 hit(i, &entry.value, meta(&entry));
             }
         }
@@ -110,7 +110,7 @@ impl Session for MokaSession {
         let mut version = self.shared.lock(key);
         let old = match options.mode {
             SetMode::Set => None,
-            _ => self.shared.cache.get(key),
+            _ => self.shared.objects.get(key),
         };
         let new = |value: Arc<[u8]>| Entry {
             value,
@@ -141,9 +141,9 @@ impl Session for MokaSession {
 
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
         let _turn = self.shared.lock(key);
-        // moka also returns an expired entry that it has not removed yet.
+        // A cache also returns an expired entry that it has not removed yet.
         let now = Instant::now();
-        let removed = self.shared.cache.remove(key);
+        let removed = self.shared.objects.remove(key);
         let there = removed.is_some_and(|entry| entry.deadline.is_none_or(|end| end > now));
         if there {
             self.counters.deletes.add_one();
@@ -153,11 +153,11 @@ impl Session for MokaSession {
 
     fn delete_if(&mut self, key: &[u8], version: u64) -> Result<DeleteOutcome> {
         let _turn = self.shared.lock(key);
-        let Some(entry) = self.shared.cache.get(key) else { return Ok(DeleteOutcome::NotFound) };
+        let Some(entry) = self.shared.objects.get(key) else { return Ok(DeleteOutcome::NotFound) };
         if entry.version != version {
             return Ok(DeleteOutcome::Exists);
         }
-        self.shared.cache.invalidate(key);
+        self.shared.objects.remove(key);
         self.counters.deletes.add_one();
         Ok(DeleteOutcome::Deleted)
     }
@@ -173,10 +173,10 @@ impl Session for MokaSession {
         absent: Option<Initial>,
     ) -> Result<Option<Counted>> {
         let mut version = self.shared.lock(key);
-        let counted = match (self.shared.cache.get(key), absent) {
+        let counted = match (self.shared.objects.get(key), absent) {
             (Some(entry), _) => {
                 let sum = decimal::add(&entry.value, delta);
-                (sum.ok_or(Error::NotANumber { engine: SCHEME })?, entry.flags, entry.deadline)
+                (sum.ok_or(Error::NotANumber { engine: O::SCHEME })?, entry.flags, entry.deadline)
             }
             (None, Some(Initial { number, ttl })) => (number, 0, deadline(ttl)),
             (None, None) => return Ok(None),
@@ -189,7 +189,7 @@ impl Session for MokaSession {
     }
 
     fn clear(&mut self) -> Result<()> {
-        self.shared.clear();
+        self.shared.objects.clear();
         Ok(())
     }
 }
