@@ -183,6 +183,13 @@ pub trait Leases: Session {
     /// key become void, even where there is no entry: a value may be on its way that was loaded before.
     fn expire(&mut self, key: &[u8], keep: Option<Duration>) -> Result<bool>;
 
+    /// Ends an entry that still has this value: removes it or, with `keep`, marks it as stale as [`expire`](Self::expire) does.
+    /// `false` where the key has another value, or none. Stores whose entries have versions need not have it.
+    fn end_value(&mut self, key: &[u8], value: &[u8], keep: Option<Duration>) -> Result<bool> {
+        let _ = (key, value, keep);
+        Err(Error::Unsupported { engine: self.engine(), operation: "the end of a value" })
+    }
+
     /// A token without a lease: any number of callers get one. It is taken before the value is read elsewhere. Sessions
     /// with [`Capabilities::tokens`](crate::Capabilities::tokens) have it, and [`renew`](Self::renew).
     fn token(&mut self, key: &[u8]) -> Result<Token> {

@@ -224,7 +224,7 @@ mod tests {
         }
         let able = with_tags(combined(&[FULL, FULL], CAP));
         assert!(!able.append && !able.incr && able.leases && able.touch);
-        assert_eq!(able.max_value_len, Some((1 << 20) - 1));
+        assert_eq!(able.max_value_len, Some((1 << 20) - 3));
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub struct Config {
     /// `behind`: above at once, and to the lowest tier a little later. What a killed process has not written behind is
     /// lost.
     pub write: WriteOrder,
-    /// Entries may have tags, and end with them. Each value then has a byte more in all tiers. A value with tags has another
+    /// Entries may have tags, and end with them. Each value then has 3 bytes more in all tiers. A value with tags has another
     /// byte, and 10 to 33 for each. Programs that read the lowest tier without Larder see these bytes. All stacks above one
     /// lowest tier need the same setting. There is no `append`, `prepend` or `incr`.
     pub tags: bool,

@@ -115,14 +115,14 @@ pub(crate) fn look(
         };
         let is_over = !is_lowest && (meta.stale || is_over(&meta, early));
         let keeps = !stack.rules.grace.is_zero();
-        let (mut len, mut standing) = (value.len(), Standing::Holds);
+        let (mut len, mut standing, mut failed) = (value.len(), Standing::Holds, None);
         // An older value is kept for the time of grace only, so without it nobody needs to know.
         if is_stored && (keeps || !is_over) {
             let judged = tags::judge(stack, value, is_lowest);
-            (len, standing) = (judged.len, judged.standing);
+            (len, standing, failed) = (judged.len, judged.standing, judged.failed);
             if is_lowest && standing.is_unsure() {
                 stack.tiers[level].counters.errors.add(1);
-                seen.failed = Some(tags::unknown(judged.failed));
+                seen.failed = Some(tags::unknown(failed));
                 continue;
             }
         }
@@ -154,6 +154,11 @@ pub(crate) fn look(
             value.truncate(len);
             swap(value, &mut stack.aside);
             seen.aside = Some(Found { meta, tier: level + 1 });
+        }
+        if failed.is_some() {
+            // Without the counter, nothing of the lowest tier would be an answer either. Asking it would take as long again.
+            seen.failed = failed;
+            break;
         }
     }
     value.clear();

@@ -129,7 +129,7 @@ fn finish(
 /// entry is kept for its loaders only. A value that comes meanwhile stays.
 ///
 /// If that fails, so does the operation that follows.
-fn remove_over(stack: &mut Stack, key: &[u8]) {
+pub(crate) fn remove_over(stack: &mut Stack, key: &[u8]) {
     let Some(facts) = find_over(stack, key) else { return };
     let grace = stack.rules.grace;
     let session = &mut *apart(stack).0.session;

@@ -193,6 +193,15 @@ impl Leases for RedisSession {
         let answer = self.run(&scripts::EXPIRE, key, &keep)?;
         self.found("EVALSHA", &answer)
     }
+
+    fn end_value(&mut self, key: &[u8], value: &[u8], keep: Option<Duration>) -> Result<bool> {
+        self.shared.check(key)?;
+        let keep = keep.map(|keep| Digits::new(whole_millis(keep)));
+        let words: Vec<&[u8]> =
+            [value].into_iter().chain(keep.iter().map(Digits::as_bytes)).collect();
+        let answer = self.run(&scripts::END_VALUE, key, &words)?;
+        self.found("EVALSHA", &answer)
+    }
 }
 
 /// The arguments of [`scripts::GET_OR_LEASE`] behind the bytes of the lease.

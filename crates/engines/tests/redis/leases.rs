@@ -5,7 +5,8 @@ use std::time::Duration;
 use crate::session_support::{failure, get, open, set};
 use crate::support::{ask, redis_server, stranger, trial};
 use larder_store::{
-    Delta, Initial, Leased, Leases, Meta, Put, Session, SetMode, SetOptions, SetOutcome, Token,
+    Delta, Initial, Leased, Leases, Meta, Put, Remaining, Session, SetMode, SetOptions, SetOutcome,
+    Token,
 };
 use libtest_mimic::Trial;
 
@@ -20,6 +21,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("a_fill_beyond_the_limit_leaves_nothing_older", a_fill_beyond_the_limit),
         trial("a_lease_ends_with_its_time_whatever_the_ttl_of_its_key", a_lease_ends_with_its_time),
         trial("an_entry_becomes_stale_on_a_full_server", a_full_server),
+        trial("a_value_is_ended_only_where_it_is_still_there", the_end_of_a_value),
     ]
 }
 
@@ -237,4 +239,35 @@ fn a_full_server() {
     failure(leases(session).fill(b"leased", &large, &options, &token), "full");
     failure(leases(session).get_or_lease(b"absent", &mut Vec::new(), LONG), "full");
     assert!(leases(session).release(b"leased", &token).unwrap(), "a full server ends leases");
+}
+
+fn the_end_of_a_value() {
+    for url in ["redis:?ttl_left=on", "redis:?ttl_left=on&compress=lz4:1"] {
+        let store = open(url);
+        let (mut session, mut value) = (store.session().unwrap(), Vec::new());
+        let session = &mut *session;
+        let end = |key: &str, value: &[u8], keep| {
+            let mut other = store.session().unwrap();
+            other.leases().unwrap().end_value(key.as_bytes(), value, keep).unwrap()
+        };
+        let (minute, hour) = (Duration::from_mins(1), Duration::from_hours(1));
+        let text = b"a text that is long enough to become shorter, shorter, shorter, shorter";
+        set(session, "k", text);
+        assert!(!end("absent", text, None) && !end("k", b"another", None), "{url}");
+        assert!(!end("k", b"another", Some(minute)), "{url}");
+        assert_eq!(get(session, "k").as_deref(), Some(&text[..]), "{url}");
+        assert!(end("k", text, None), "{url}");
+        assert_eq!(get(session, "k"), None, "{url}");
+        // It becomes stale for the shorter of both times, and one caller loads it.
+        for (ttl, keep) in [(None, minute), (Some(hour), minute), (Some(minute), hour)] {
+            let options = SetOptions { ttl, ..SetOptions::default() };
+            session.set(b"k", text, &options).unwrap();
+            assert!(end("k", text, Some(keep)) && !end("k", text, Some(keep)), "{url}");
+            let leased = session.leases().unwrap().get_or_lease(b"k", &mut value, minute);
+            let Ok(Leased::Load { stale: Some(meta), .. }) = leased else { panic!("{leased:?}") };
+            assert_eq!(value, text, "{url}");
+            let Remaining::For(left) = meta.ttl else { panic!("{meta:?}") };
+            assert!(left <= minute && left > minute / 2, "{url}: {left:?}");
+        }
+    }
 }

@@ -310,6 +310,18 @@ impl<A: Around, C: Codec> Leases for LayeredSession<A, C> {
         self.lease("expire", key, |leases| leases.expire(key, keep))
     }
 
+    /// A value is encoded again. Another form of the same value, as of another version of the codec, is another value.
+    fn end_value(&mut self, key: &[u8], value: &[u8], keep: Option<Duration>) -> Result<bool> {
+        if C::IS_PLAIN {
+            return self.lease("end_value", key, |leases| leases.end_value(key, value, keep));
+        }
+        let engine = self.engine;
+        self.encoded(value, &SetOptions::default(), |around, stored| {
+            let call = Call::once(CallKind::Lease, "end_value", Keys::One(key));
+            around.call(&call, |session| leases(session, engine)?.end_value(key, stored, keep))
+        })
+    }
+
     fn token(&mut self, key: &[u8]) -> Result<Token> {
         self.lease("token", key, |leases| leases.token(key))
     }

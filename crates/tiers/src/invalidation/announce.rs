@@ -259,6 +259,11 @@ impl Leases for AnnouncingSession {
         self.announced(key, was_there, |_| true)
     }
 
+    fn end_value(&mut self, key: &[u8], value: &[u8], keep: Option<Duration>) -> Result<bool> {
+        let ended = self.inner_leases()?.end_value(key, value, keep);
+        self.announced(key, ended, |ended| *ended)
+    }
+
     fn token(&mut self, key: &[u8]) -> Result<Token> {
         self.inner_leases()?.token(key)
     }

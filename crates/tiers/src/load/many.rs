@@ -114,8 +114,7 @@ impl TiersSession {
         let loads = Arc::clone(&self.loads);
         let places: Vec<usize> = missing.iter().map(|missing| missing.places[0]).collect();
         let mut given: HashMap<usize, (Vec<u8>, Loaded)> = HashMap::new();
-        // What has no stamps is not stored.
-        let stamps = self.stamps(options.tags);
+        let stamps = self.stamps_under(options.tags, missing.iter().map(|key| &key.under));
         loads.count(Of::Loads);
         let begun = Instant::now();
         let mut give = |place: usize, value: &[u8], loaded: Loaded| {
@@ -160,7 +159,7 @@ impl TiersSession {
                 }
                 (given, ..) => {
                     let loaded = given.map(|(_, loaded)| loaded);
-                    let end = self.do_without(ask, &key, (loaded, made.is_err()), hit);
+                    let end = self.do_without(ask, &key, (loaded, made.is_err(), &stamps), hit);
                     unfilled.push(key);
                     end
                 }
@@ -176,10 +175,10 @@ impl TiersSession {
 
     /// Ends the load of a key for which the loader gave nothing to store.
     fn do_without(
-        &self,
+        &mut self,
         ask: &AskMany<'_>,
         key: &Missing<'_>,
-        (loaded, failed): (Option<Loaded>, bool),
+        (loaded, failed, stamps): (Option<Loaded>, bool, &Result<Vec<Stamp>, Error>),
         hit: &mut Answered<'_>,
     ) -> End {
         match loaded {
@@ -192,10 +191,7 @@ impl TiersSession {
                 End::Failed
             }
             _ if ask.options.absent.is_zero() => End::NotStored,
-            _ => {
-                self.loads.absent.note(key.key(ask.keys), ask.options.absent, key.rights());
-                End::Stored
-            }
+            _ => self.note_absent(key.key(ask.keys), ask.options, key.right, stamps),
         }
     }
 

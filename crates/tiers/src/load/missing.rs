@@ -23,8 +23,6 @@ pub(super) struct Missing<'a> {
     pub(super) places: Vec<usize>,
     /// The right to store it, as of before its load.
     pub(super) right: Right,
-    /// Those to the counters of its tags.
-    rights_of_tags: Vec<Right>,
     pub(super) under: Under,
     pub(super) lead: Option<Lead<'a>>,
     /// An older value.
@@ -36,11 +34,6 @@ pub(super) struct Missing<'a> {
 impl Missing<'_> {
     pub(super) fn key<'b>(&self, keys: &[&'b [u8]]) -> &'b [u8] {
         keys[self.places[0]]
-    }
-
-    /// The rights to the key and to the counters of its tags.
-    pub(super) fn rights(&self) -> Vec<Right> {
-        [&[self.right], &self.rights_of_tags[..]].concat()
     }
 
     pub(super) fn answer(&self, hit: &mut Answered<'_>, value: &[u8], answer: Answer) {
@@ -98,7 +91,6 @@ impl TiersSession {
         };
         let failed = self.look_many_before_loading(keys, ask.early, &mut aside, &mut found)?;
         let mut missing = Vec::<Missing<'_>>::new();
-        let rights_of_tags = self.rights_of_tags(ask.options.tags);
         let mut of_key = HashMap::new();
         for place in (0..keys.len()).filter(|i| !fresh[*i]) {
             let first = match of_key.entry(keys[place]) {
@@ -112,11 +104,9 @@ impl TiersSession {
             let under = if failed.is_some() { Under::AboveOnly } else { Under::Nothing };
             let right = self.right(keys[place]);
             let (older, aside) = (older.remove(&place), aside.remove(&place));
-            let (places, rights_of_tags) = (vec![place], rights_of_tags.clone());
-            let lead = None;
-            missing.push(Missing { places, right, rights_of_tags, under, lead, older, aside });
+            missing.push(Missing { places: vec![place], right, under, lead: None, older, aside });
         }
-        missing.retain(|missing| !self.is_known_absent(missing, keys));
+        missing.retain(|missing| !self.is_absent(missing, keys));
         Ok(missing)
     }
 
@@ -135,19 +125,17 @@ impl TiersSession {
             waiting[i].answer(hit, value, Answer::of(entry));
         })?;
         let still = waiting.into_iter().zip(found).enumerate().filter(|(_, (_, found))| !found);
-        let rights_of_tags = self.rights_of_tags(ask.options.tags);
         let again = |(i, (key, _)): (usize, (Missing<'a>, _))| {
-            let (right, rights_of_tags) = (self.right(key.key(ask.keys)), rights_of_tags.clone());
-            Missing { right, rights_of_tags, aside: aside.remove(&i), ..key }
+            let right = self.right(key.key(ask.keys));
+            Missing { right, aside: aside.remove(&i), ..key }
         };
         let mut missing: Vec<_> = still.map(again).collect();
-        missing.retain(|missing| !self.is_known_absent(missing, ask.keys));
+        missing.retain(|missing| !self.is_absent(missing, ask.keys));
         Ok(missing)
     }
 
-    fn is_known_absent(&self, missing: &Missing<'_>, keys: &[&[u8]]) -> bool {
-        let absent = &self.loads.absent;
-        let is_absent = !absent.is_empty() && absent.has(missing.key(keys), &missing.rights());
+    fn is_absent(&mut self, missing: &Missing<'_>, keys: &[&[u8]]) -> bool {
+        let is_absent = self.is_known_absent(missing.key(keys));
         if is_absent {
             self.loads.count(Of::AbsentHits);
         }

@@ -38,7 +38,7 @@ use crate::lookup::Found;
 use crate::read::{self, Seen, told};
 use crate::rules::{in_time, is_unanswered};
 use crate::session::{Stack, TiersSession};
-use crate::tags::Stamp;
+use crate::tags::{self, Stamp};
 use crate::tier::Life;
 use crate::{SCHEME, write};
 
@@ -203,7 +203,7 @@ impl TiersSession {
             if let Some(found) = seen.found {
                 return Ok(Some(self.of_tier(found.tier, found.meta, false)));
             }
-            if self.is_absent(key, options) {
+            if self.is_known_absent(key) {
                 self.loads.count(Of::AbsentHits);
                 return Ok(None);
             }
@@ -276,7 +276,8 @@ impl TiersSession {
         loader: impl FnOnce(&mut Vec<u8>) -> Result<Loaded, E>,
     ) -> Result<Option<Answer>, E> {
         let lowest = self.stack.tiers.len();
-        if !self.stack.capabilities.leases {
+        // Where a counter could not be read, nor can the lease.
+        if !self.stack.capabilities.leases || seen.failed.is_some() {
             let under = match (&seen.failed, &lead) {
                 (Some(_), _) => Under::AboveOnly,
                 (None, Some(_)) => Under::Lead,
@@ -341,9 +342,7 @@ impl TiersSession {
     ) -> Result<Option<Answer>, E> {
         let (mut loaded, begun) = (Vec::new(), Instant::now());
         let right = self.right(ask.key);
-        // What has no stamps is not stored.
-        let stamps = self.stamps(ask.options.tags);
-        let rights_of_tags = self.rights_of_tags(ask.options.tags);
+        let stamps = self.stamps_under(ask.options.tags, [&under]);
         self.loads.count(Of::Loads);
         let span = self.begin_loader_span(Keys::One(ask.key));
         let made = catch_unwind(AssertUnwindSafe(|| loader(&mut loaded)));
@@ -363,9 +362,7 @@ impl TiersSession {
             Ok(Loaded::Value) => keep(ask.options.ttl),
             Ok(Loaded::ValueFor(ttl)) => keep(*ttl),
             Ok(Loaded::Absent) if !ask.options.absent.is_zero() => {
-                let rights = [vec![right], rights_of_tags].concat();
-                self.loads.absent.note(ask.key, ask.options.absent, rights);
-                End::Stored
+                self.note_absent(ask.key, ask.options, right, &stamps)
             }
             Ok(_) => End::NotStored,
             Err(_) => End::Failed,
@@ -486,12 +483,40 @@ impl TiersSession {
         Right::of_reader(above, tokens, key)
     }
 
-    fn is_absent(&mut self, key: &[u8], options: &LoadOptions<'_>) -> bool {
-        !self.loads.absent.is_empty() && {
-            let right = self.right(key);
-            let rights = [vec![right], self.rights_of_tags(options.tags)].concat();
-            self.loads.absent.has(key, &rights)
+    fn is_known_absent(&mut self, key: &[u8]) -> bool {
+        if self.loads.absent.is_empty() {
+            return false;
         }
+        let right = self.right(key);
+        let stamps = self.loads.absent.stamps(key, right);
+        stamps.is_some_and(|stamps| tags::are_current(&mut self.stack, &stamps))
+    }
+
+    /// Remembers that there is no value, unless a counter of its tags is not known.
+    fn note_absent(
+        &mut self,
+        key: &[u8],
+        options: &LoadOptions<'_>,
+        right: Right,
+        stamps: &Result<Vec<Stamp>, Error>,
+    ) -> End {
+        let Ok(stamps) = stamps else { return End::NotStored };
+        self.loads.absent.note(key, options.absent, right, stamps);
+        End::Stored
+    }
+
+    /// The stamps of loaded values, each loaded under one of these. What has no stamps is not stored. Where the lowest tier
+    /// fails, its counters are not asked for.
+    fn stamps_under<'u>(
+        &mut self,
+        tags: &[&[u8]],
+        under: impl IntoIterator<Item = &'u Under>,
+    ) -> Result<Vec<Stamp>, Error> {
+        let asks = |under: &Under| matches!(under, Under::Lease(_) | Under::Lead);
+        if tags.is_empty() || under.into_iter().any(asks) {
+            return self.stamps(tags);
+        }
+        Err(tags::unknown(None))
     }
 
     /// The time before the end of a TTL from which on this read loads.

@@ -2,8 +2,9 @@
 //! them for fresh.
 //!
 //! Several processes find such an entry at once, and the first that ends it may have stored a new one when the last comes.
-//! So an entry is ended by its version. In a tier without versions an entry with a short TTL stands for the right to end
-//! this value, and `add` lets one process have it.
+//! So an entry is ended by its version, or by its value where a server can compare. In other tiers an entry with a short TTL
+//! stands for the right to end this value, and `add` lets one process have it. A set that comes between the comparison and the
+//! delete of such a tier is lost.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -16,7 +17,7 @@ use super::number::Standing;
 use crate::SCHEME;
 use crate::session::Stack;
 use crate::tier::TierSession;
-use crate::write::apart;
+use crate::write::{apart, remove_over};
 
 /// The beginning of the keys of rights to end a value, which no entry of a caller should have.
 const PREFIX: &str = "~larder-ended-";
@@ -41,36 +42,56 @@ pub(crate) fn end_below(
         Remaining::For(left) => left.min(grace),
         _ => grace,
     };
-    let keep = (standing == Standing::Over).then_some(left);
-    let session = &mut *apart(stack).0.session;
+    let lowest = apart(stack).0;
+    let keep = whole_steps(left, lowest.tier.capabilities.ttl_resolution);
+    let keep = keep.filter(|_| standing == Standing::Over);
+    let session = &mut *lowest.session;
     if let Some(version) = meta.version {
         let Some(keep) = keep else { return session.delete_if(key, version).map(drop) };
         let mode = SetMode::Cas(version);
         let options = SetOptions { mode, ttl: Some(keep), flags: meta.flags };
         return session.set(key, stored, &options).map(drop);
     }
-    let lowest = apart(stack).0;
-    if !has_turn(lowest, key, stored)? {
+    if let Some(leases) = session.leases() {
+        match leases.end_value(key, stored, keep) {
+            Err(Error::Unsupported { .. }) => {}
+            ended => return ended.map(drop),
+        }
+    }
+    let turn = turn(key, stored);
+    if !has_turn(lowest, &turn)? {
         sleep(PAUSE);
         return Ok(());
     }
     let mut present = Vec::new();
-    if lowest.session.get(key, &mut present)?.is_none() || present != stored {
-        return Ok(());
+    if lowest.session.get(key, &mut present)?.is_some() && present == stored {
+        match (keep, lowest.session.leases()) {
+            (Some(keep), Some(leases)) => leases.expire(key, Some(keep))?,
+            _ => lowest.session.delete(key)?,
+        };
     }
-    match (keep, lowest.session.leases()) {
-        (Some(keep), Some(leases)) => leases.expire(key, Some(keep)).map(drop),
-        _ => lowest.session.delete(key).map(drop),
-    }
+    lowest.session.delete(&turn).map(drop)
 }
 
-/// Whether this caller has the right to end this value of a key.
-fn has_turn(lowest: &mut TierSession, key: &[u8], stored: &[u8]) -> Result<bool> {
-    let value = rapidhash_v3(&[key, stored].concat());
-    let name = format!("{PREFIX}{value:016x}");
+/// A time in whole steps of a tier's TTLs, which rounds up what is not: the entry would not be over then. `None` for less than
+/// a step.
+fn whole_steps(time: Duration, step: Duration) -> Option<Duration> {
+    let (time, step) = (time.as_nanos(), step.as_nanos().max(1));
+    let whole = u64::try_from(time / step * step).unwrap_or(u64::MAX);
+    (whole > 0).then(|| Duration::from_nanos(whole))
+}
+
+/// The key of the right to end this value of a key.
+fn turn(key: &[u8], stored: &[u8]) -> Vec<u8> {
+    let hash = rapidhash_v3(key).rotate_left(1) ^ rapidhash_v3(stored);
+    format!("{PREFIX}{hash:016x}").into_bytes()
+}
+
+/// Whether this caller gets the right. It ends with its TTL where its process is killed.
+fn has_turn(lowest: &mut TierSession, turn: &[u8]) -> Result<bool> {
     let ttl = lowest.tier.capabilities.ttl.then_some(TURN);
     let options = SetOptions { mode: SetMode::Add, ttl, ..SetOptions::default() };
-    Ok(lowest.session.set(name.as_bytes(), b"", &options)?.is_stored())
+    Ok(lowest.session.set(turn, b"", &options)?.is_stored())
 }
 
 /// Removes an entry of the lowest tier that is over or gone, before an operation that depends on whether the key is there.
@@ -78,13 +99,15 @@ pub(crate) fn remove_gone(stack: &mut Stack, key: &[u8]) -> Result<()> {
     let mut stored = Vec::new();
     for _ in 0..TRIES {
         let Some(meta) = apart(stack).0.session.get(key, &mut stored)? else { return Ok(()) };
-        if !meta.ttl.ends_within(stack.rules.grace) {
-            let judged = judge(stack, &stored, true);
-            match judged.standing {
-                Standing::Holds => return Ok(()),
-                Standing::Held | Standing::Unknown => return Err(unknown(judged.failed)),
-                Standing::Over | Standing::Gone => {}
-            }
+        if !stack.rules.grace.is_zero() && meta.ttl.ends_within(stack.rules.grace) {
+            remove_over(stack, key);
+            return Ok(());
+        }
+        let judged = judge(stack, &stored, true);
+        match judged.standing {
+            Standing::Holds => return Ok(()),
+            Standing::Held | Standing::Unknown => return Err(unknown(judged.failed)),
+            Standing::Over | Standing::Gone => {}
         }
         end_below(stack, key, (&stored, meta), Standing::Gone)?;
     }

@@ -1,16 +1,17 @@
 //! Whether an entry still holds: the one place that compares its stamps with the counters of its tags.
 //!
 //! A counter is read like any entry, so it is mostly a hit of L1. The copy there may be older than an entry that another
-//! host has stored below. So an entry of the lowest tier is gone only by numbers that the lowest tier has told since: the
-//! copies above are dropped, and the counters are read once more.
+//! host has stored below. So an entry of the lowest tier is gone only by a number that is later than its stamp, or that the
+//! lowest tier has told since: for that the copies above are dropped, and the counters are read once more.
 
 use std::mem::take;
 
 use larder_store::Error;
 
+use super::Stamp;
 use super::form::{self, Stamps};
 use super::label::{self, key_of};
-use super::number::{self, Number, Standing, standing};
+use super::number::{self, Number, Standing, is_later, standing};
 use crate::batch;
 use crate::read::{self, Seen};
 use crate::rules::Rules;
@@ -68,17 +69,13 @@ fn judge_one(
     key.clear();
     key.extend_from_slice(label::PREFIX);
     key.extend_from_slice(label);
-    let ask = |stack: &mut Stack| {
-        let (number, failed) = number_of(stack, &key);
-        (shown(standing(stamp, number), stack), failed)
-    };
-    let mut judged = ask(stack);
-    if is_lowest && is_against(judged.0) {
+    let (mut number, mut failed) = number_of(stack, &key);
+    if is_lowest && is_doubtful(stamp, number) {
         forget_above(stack, label);
-        judged = ask(stack);
+        (number, failed) = number_of(stack, &key);
     }
     stack.tags.key = key;
-    judged
+    (shown(standing(stamp, number), stack), failed)
 }
 
 /// Judges many stored values, with one read for all counters. Tells the length and the standing of each, and the failure of
@@ -96,17 +93,16 @@ pub(crate) fn judge_many(
     let (mut numbers, mut failed) = numbers_of(stack, &labels);
     let place = |label: &[u8]| labels.binary_search(&label).unwrap_or_default();
     if is_lowest {
-        let says = |(label, stamp): &(&[u8], u64)| standing(*stamp, numbers[place(label)]);
-        let mut against: Vec<&[u8]> =
-            stamps().filter(|stamp| is_against(says(stamp))).map(|(label, _)| label).collect();
-        against.sort_unstable();
-        against.dedup();
-        if !against.is_empty() {
-            for label in &against {
+        let doubts = |(label, stamp): &(&[u8], u64)| is_doubtful(*stamp, numbers[place(label)]);
+        let mut doubtful: Vec<&[u8]> = stamps().filter(doubts).map(|(label, _)| label).collect();
+        doubtful.sort_unstable();
+        doubtful.dedup();
+        if !doubtful.is_empty() {
+            for label in &doubtful {
                 forget_above(stack, label);
             }
-            let (again, failed_again) = numbers_of(stack, &against);
-            for (label, number) in against.into_iter().zip(again) {
+            let (again, failed_again) = numbers_of(stack, &doubtful);
+            for (label, number) in doubtful.into_iter().zip(again) {
                 numbers[place(label)] = number;
             }
             failed = failed.or(failed_again);
@@ -120,8 +116,10 @@ pub(crate) fn judge_many(
     (judged.collect(), failed)
 }
 
-fn is_against(standing: Standing) -> bool {
-    matches!(standing, Standing::Over | Standing::Gone)
+/// Whether a number ends an entry, and may be older than the entry.
+fn is_doubtful(stamp: u64, number: Number) -> bool {
+    let ends = matches!(standing(stamp, number), Standing::Over | Standing::Gone);
+    ends && !is_later(stamp, number)
 }
 
 /// Without a time of grace nothing is kept that is over.
@@ -176,4 +174,12 @@ fn numbers_of(stack: &mut Stack, labels: &[&[u8]]) -> (Vec<Number>, Option<Error
     let failed = read.unwrap_or_else(Some);
     let missing = if failed.is_some() { Number::Unknown } else { Number::Absent };
     (numbers.into_iter().map(|number| number.unwrap_or(missing)).collect(), failed)
+}
+
+/// Whether the counters of these stamps still have their numbers.
+pub(crate) fn are_current(stack: &mut Stack, stamps: &[Stamp]) -> bool {
+    stamps.iter().all(|stamp| {
+        let (number, _) = number_of(stack, &stamp.label.key());
+        standing(stamp.number, number) == Standing::Holds
+    })
 }

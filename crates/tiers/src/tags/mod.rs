@@ -23,7 +23,9 @@ use larder_store::{Delta, Error, Put, Result, SetDone, SetMode, SetOptions, SetO
 
 pub(crate) use self::end::{TRIES, changes_again_and_again, end_below, remove_gone, unknown};
 pub(crate) use self::form::PLAIN_LEN;
-pub(crate) use self::judge::{Judged, covers, judge, judge_many, len, len_without_tags};
+pub(crate) use self::judge::{
+    Judged, are_current, covers, judge, judge_many, len, len_without_tags,
+};
 use self::label::Label;
 pub(crate) use self::label::MAX_COUNTER_KEY_LEN;
 pub use self::label::MAX_TAGS;
@@ -31,7 +33,6 @@ pub(crate) use self::number::Standing;
 use self::number::{DELETES, EXPIRES};
 use crate::SCHEME;
 use crate::batch::Batch;
-use crate::fence::Right;
 use crate::session::{Stack, TiersSession};
 use crate::write;
 
@@ -84,7 +85,7 @@ impl TiersSession {
     }
 
     /// Ends every entry with this tag, in all processes and hosts, as a delete of each would. It is one step of a counter.
-    /// An entry whose write or load began before is gone too.
+    /// The value of a load that began before is gone too. A value that its caller read elsewhere before, and sets now, is not.
     ///
     /// # Errors
     ///
@@ -143,13 +144,6 @@ impl TiersSession {
     /// Refuses tags that no entry of this stack can have.
     pub(crate) fn check_tags(&self, tags: &[&[u8]]) -> Result<()> {
         if tags.is_empty() { Ok(()) } else { self.labels(tags).map(drop) }
-    }
-
-    /// The rights to the counters of these tags: they are other ones once a tag has ended.
-    pub(crate) fn rights_of_tags(&mut self, tags: &[&[u8]]) -> Vec<Right> {
-        let labels = Label::of_all(tags).unwrap_or_default();
-        let (_, above, tokens) = write::apart(&mut self.stack);
-        labels.iter().map(|label| Right::of_reader(above, tokens, &label.key())).collect()
     }
 
     pub(crate) fn set_stamped(

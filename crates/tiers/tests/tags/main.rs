@@ -60,6 +60,8 @@ const CASES: &[Case] = &[
     (LEASES, many_leases),
     ("loaders_have_an_older_value_after_expire_tag", expire),
     ("a_clear_leaves_nothing_and_tags_go_on", clear),
+    ("an_entry_that_is_over_is_gone_with_its_tag", over_and_ended),
+    ("a_time_of_grace_of_no_whole_seconds_loads_under_a_lease", split_second),
 ];
 
 fn main() -> ExitCode {
@@ -89,6 +91,7 @@ fn open(url: &str) -> Arc<dyn Store> {
 /// Two stacks over the same stores.
 struct Pair {
     stacks: [Tiers; 2],
+    stores: [Arc<dyn Store>; 2],
     _folder: ScratchDir,
 }
 
@@ -104,7 +107,7 @@ impl Pair {
             Config { tags: true, grace: Span(grace), write: kind.write, ..Config::default() };
         let stacks = [(); 2]
             .map(|()| Tiers::new(vec![Arc::clone(&near), Arc::clone(&far)], &config).unwrap());
-        Self { stacks, _folder: folder }
+        Self { stacks, stores: [near, far], _folder: folder }
     }
 
     fn sessions(&self) -> [TiersSession; 2] {
@@ -356,6 +359,43 @@ fn expire(kind: &Kind) {
     one.expire_tag(b"t").unwrap();
     one.delete_tag(b"t").unwrap();
     assert_eq!(ask(&mut two, failure), (true, None));
+}
+
+/// An entry whose TTL is over is kept for loaders, and is gone with its tag all the same.
+fn over_and_ended(kind: &Kind) {
+    let mut pair = Pair::of(kind, HOUR);
+    // What a stack without a time of grace stores for half an hour is over to the other.
+    let [near, far] = pair.stores.each_ref().map(Arc::clone);
+    let short = Config { tags: true, ..Config::default() };
+    pair.stacks[0] = Tiers::new(vec![near, far], &short).unwrap();
+    let [mut one, mut two] = pair.sessions();
+    let options = SetOptions { ttl: Some(HOUR / 2), ..SetOptions::default() };
+    let failure =
+        || Err(Error::Unavailable { engine: "loader", what: "down".into(), source: None });
+    for ends in [false, true] {
+        assert!(one.set_tagged(b"k", b"old", &options, &[b"t"]).unwrap().is_stored());
+        if ends {
+            one.delete_tag(b"t").unwrap();
+        }
+        let older = (!ends).then(|| b"old".to_vec());
+        assert_eq!(ask(&mut two, failure), (true, older), "{ends}");
+    }
+}
+
+/// A tier with whole seconds keeps an entry for longer than a shorter time of grace.
+fn split_second(kind: &Kind) {
+    for millis in [100, 1500] {
+        let pair = Pair::of(kind, Duration::from_millis(millis));
+        let [mut one, mut two] = pair.sessions();
+        put(&mut one, b"k", b"old", &[b"t"]);
+        one.expire_tag(b"t").unwrap();
+        let (has_loaded, value) = ask(&mut two, || Ok(&b"new"[..]));
+        assert_eq!((has_loaded, value.as_deref()), (true, Some(&b"new"[..])), "{millis}");
+        two.settle().unwrap();
+        let (mut below, mut stored) = (pair.stores[1].session().unwrap(), Vec::new());
+        assert!(below.get(b"k", &mut stored).unwrap().is_some(), "{millis}");
+        assert!(stored.starts_with(b"new"), "{millis}: it is loaded without a lease");
+    }
 }
 
 fn clear(kind: &Kind) {

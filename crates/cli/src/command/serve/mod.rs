@@ -126,7 +126,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 
 fn serve(arguments: &Arguments) -> anyhow::Result<Exit> {
     let handed_over = HandedOver::take();
-    let (settings, notices) = settings(arguments)?;
+    let (mut settings, notices) = settings(arguments)?;
     // From here on no signal ends the process as it likes; each is obeyed once the server runs.
     let signals = Signals::new([SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGUSR2])?;
     let log = settings.log;
@@ -139,7 +139,8 @@ fn serve(arguments: &Arguments) -> anyhow::Result<Exit> {
     let (listeners, are_systems, handed_over) = listeners(arguments, handed_over)?;
     options::change_user(arguments.user.as_deref())?;
     larder_store::hear_of_troubles(move |line| log.say(Level::Error, "store", line, &[]));
-    let collector = arguments.traces.collector()?;
+    let collector = arguments.traces.collector(log)?;
+    settings.answers_alone = collector.is_some();
     let traces = collector.as_deref().map(|it| arguments.traces.begin(it, log)).transpose()?;
     let parsed = StoreUrl::parse(&url)?;
     let store =
@@ -272,7 +273,6 @@ fn settings(arguments: &Arguments) -> anyhow::Result<(Settings, Vec<String>)> {
         users: arguments.auth_file.clone(),
         metrics: arguments.metrics,
         slow: arguments.slow.map(|Span(time)| time),
-        answers_alone: arguments.traces.collector()?.is_some(),
         log: arguments.log.into(),
         ..Settings::default()
     };

@@ -8,7 +8,7 @@ mod export;
 
 use std::env;
 
-use larder_server::LogFormat;
+use larder_server::{Level, LogFormat};
 use larder_store::StoreUrl;
 
 use crate::exit::Usage;
@@ -29,8 +29,9 @@ pub(super) struct Options {
 const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
 
 impl Options {
-    /// The collector that the arguments name, or the environment.
-    pub(super) fn collector(&self) -> Result<Option<String>, Usage> {
+    /// The collector that the arguments name, or the environment. An address of the environment that cannot be one is told in
+    /// the log and left out: it may be meant for other programs.
+    pub(super) fn collector(&self, log: LogFormat) -> Result<Option<String>, Usage> {
         if let Some(url) = &self.traces {
             return Ok(Some(url.clone()));
         }
@@ -38,12 +39,23 @@ impl Options {
         let is_off = is("OTEL_SDK_DISABLED", "true") || is("OTEL_TRACES_EXPORTER", "none");
         let told = |name: &str| env::var(name).ok().filter(|url| !is_off && !url.is_empty());
         let [own, common] = ENDPOINTS.map(told);
-        let (name, url) = match (own, common) {
-            (Some(own), _) => (ENDPOINTS[0], Ok(own)),
-            (None, Some(common)) => (ENDPOINTS[1], endpoint(&common)),
+        let (name, address) = match (own, common) {
+            (Some(own), _) => (ENDPOINTS[0], whole_address(&own).map(|()| own)),
+            (None, Some(common)) => {
+                (ENDPOINTS[1], whole_address(&common).map(|()| at_base(&common)))
+            }
+            (None, None) if self.trace_sample.is_some() => {
+                let how = "name a collector by --traces URL";
+                return Err(Usage(format!("--trace-sample without a collector: {how}")));
+            }
             (None, None) => return Ok(None),
         };
-        url.map(Some).map_err(|why| Usage(format!("{name}: {why}")))
+        Ok(address
+            .inspect_err(|why| {
+                let message = format!("no spans are sent: {name} is not {why}");
+                log.say(Level::Warning, "traces_left_out", &message, &[("variable", &name)]);
+            })
+            .ok())
     }
 
     /// Begins to export, before the store is opened: its sessions take their tracer then.
@@ -54,6 +66,7 @@ impl Options {
 
     /// Refuses, because this build cannot export.
     #[cfg(not(feature = "otel"))]
+    #[expect(clippy::unused_self, reason = "a build with traces needs it")]
     pub(super) fn begin(&self, collector: &str, _: LogFormat) -> anyhow::Result<Never> {
         let how = "this build has no traces; build it with --features otel";
         Err(Usage(format!("traces for {collector}: {how}")).into())
@@ -78,16 +91,40 @@ pub(super) fn with_spans(url: StoreUrl) -> StoreUrl {
 
 /// The address at which a collector takes spans: a URL without a path gets OpenTelemetry's.
 fn endpoint(text: &str) -> Result<String, String> {
+    whole_address(text)?;
+    let path =
+        text.strip_prefix("http://").and_then(|rest| rest.split_once('/')).unwrap_or_default().1;
+    Ok(if path.is_empty() { at_base(text) } else { text.into() })
+}
+
+/// The address of spans below a base that a variable names.
+fn at_base(base: &str) -> String {
+    format!("{}/v1/traces", base.trim_end_matches('/'))
+}
+
+/// Refuses what is no address of a collector.
+fn whole_address(text: &str) -> Result<(), String> {
+    let wanted = || "an address such as http://127.0.0.1:4318".to_owned();
     let Some(rest) = text.strip_prefix("http://") else {
-        return Err("an address such as http://127.0.0.1:4318; without encryption".into());
+        return Err(format!("{}; without encryption", wanted()));
     };
-    match rest.split_once('/') {
-        None | Some((_, "")) if !rest.trim_end_matches('/').is_empty() => {
-            Ok(format!("{}/v1/traces", text.trim_end_matches('/')))
-        }
-        Some((host, _)) if !host.is_empty() => Ok(text.into()),
-        _ => Err("an address such as http://127.0.0.1:4318".into()),
+    let host = rest.split_once('/').map_or(rest, |(host, _)| host);
+    if host.contains('@') {
+        return Err(format!(
+            "{}, without a user; OTEL_EXPORTER_OTLP_HEADERS has passwords",
+            wanted()
+        ));
     }
+    let (name, port) = match host.rsplit_once(':') {
+        Some((name, port)) if !port.ends_with(']') => (name, Some(port)),
+        _ => (host, None),
+    };
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "-._[]:".contains(c);
+    let is_whole = !name.is_empty()
+        && name.chars().all(is_name)
+        && port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0))
+        && !rest.contains(['?', '#', ' ']);
+    if is_whole { Ok(()) } else { Err(wanted()) }
 }
 
 /// A share: `1%`, or `0.01`.
@@ -111,9 +148,21 @@ mod tests {
         ] {
             assert_eq!(endpoint(text).unwrap(), full);
         }
-        for wrong in ["127.0.0.1:4318", "https://h", "http://", "http:///x"] {
+        for wrong in [
+            "127.0.0.1:4318",
+            "https://h",
+            "http://",
+            "http:///x",
+            "http://:4318",
+            "http://h:99999",
+            "http://h%zz:4318",
+            "http://user:secret@h:4318",
+            "http://h:4318?x",
+        ] {
             assert!(endpoint(wrong).is_err(), "{wrong}");
         }
+        assert!(endpoint("http://[::1]:4318").is_ok() && endpoint("http://[::1]").is_ok());
+        assert_eq!(at_base("http://h:4318/base"), "http://h:4318/base/v1/traces");
     }
 
     #[test]
