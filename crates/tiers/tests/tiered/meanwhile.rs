@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use larder_store::{Delta, Remaining, Session, SetMode, SetOptions, Store};
+use larder_testkit::PATIENCE;
 
 use super::spy::{Spy, spy};
 use super::{get, mode, open, set, stack, ttl, value};
@@ -60,6 +61,33 @@ fn a_value_that_is_overwritten_while_it_is_read_does_not_come_back() {
             assert_eq!(read(&mut *session, by_batch), Some(b"5".to_vec()), "{name}");
             assert_eq!(value(&l1, "k"), None, "{name}: the old value is back");
             assert_eq!(read(&mut *session, by_batch), value(&l2, "k"), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_hit_of_a_lease_that_is_overwritten_meanwhile_is_not_filled_in_above() {
+    for (name, write) in WRITES {
+        for by_batch in [false, true] {
+            let path = format!("/meanwhile-lease/{name}/{by_batch}");
+            let store = open(&format!("tiered:spy:{path}/1|spy:{path}/2?leases=on"));
+            let [l1, l2] = [1, 2].map(|level| spy(&format!("{path}/{level}")));
+            let mut session = store.session().unwrap();
+            l2.put("k", b"5", None);
+            let (again, forgetful) = (elsewhere(&store, write), Arc::clone(&l1));
+            l2.when_done(move || {
+                again();
+                forgetful.lose("k");
+            });
+            let (leases, mut found) = (session.leases().unwrap(), Vec::new());
+            if by_batch {
+                let mut hit = |_, value: &[u8], _| found = value.to_vec();
+                leases.get_or_lease_many(&[b"k"], PATIENCE, Duration::ZERO, &mut hit).unwrap();
+            } else {
+                leases.get_or_lease(b"k", &mut found, PATIENCE).unwrap();
+            }
+            assert_eq!(found, b"5", "{name}");
+            assert_eq!(value(&l1, "k"), None, "{name}: the old value is back");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use larder_store::{Delta, Error, Session, SetMode, SetOptions, SetOutcome, Span, Store};
+use larder_store::{Delta, Error, Leases, Session, SetMode, SetOptions, SetOutcome, Span, Store};
 use larder_testkit::PATIENCE;
 use larder_tiers::{Cap, Config, LoadOptions, Loaded, MAX_TAGS, Tiers, TiersSession};
 
@@ -169,6 +169,37 @@ fn where_the_lowest_tier_fails_an_entry_is_an_answer_only_with_its_counters() {
         l2.fail(false);
         assert_eq!(get(&mut session, "k"), Some(b"v".to_vec()), "{grace}");
     }
+}
+
+/// As where the counter is on another server than the entry.
+#[test]
+fn an_entry_whose_counter_cannot_be_read_is_no_answer() {
+    let stores = vec![open("spy:/tags/unsure/1"), open("spy:/tags/unsure/2?leases=on")];
+    let [l1, l2] = [1, 2].map(|level| spy(&format!("/tags/unsure/{level}")));
+    let store = Tiers::new(stores, &config()).unwrap();
+    let mut session = store.open_session().unwrap();
+    put(&mut session, "k", b"v", &[b"t"]);
+    let keys: [&[u8]; 2] = [b"k", b"absent"];
+    let forget = || {
+        l1.lose("k");
+        l1.lose(COUNTER);
+    };
+    // The counter alone is read by `get`.
+    l2.fail_each("get");
+    forget();
+    assert!(session.get_or_lease(b"k", &mut Vec::new(), PATIENCE).is_err());
+    forget();
+    let mut answers = Vec::new();
+    let asked = session.get_or_lease_many(&keys, PATIENCE, Duration::ZERO, &mut |i, _, leased| {
+        answers.push((i, leased.is_ok()));
+    });
+    answers.sort_unstable();
+    assert!(asked.is_ok() && answers == [(0, false), (1, true)], "{answers:?}");
+    forget();
+    assert_eq!(many(&mut session, &["k", "absent"]), [None, None]);
+    assert_eq!(l1.held("k"), None, "it is not filled above");
+    l2.fail_each("none");
+    assert_eq!(many(&mut session, &["k", "absent"]), [Some(b"v".to_vec()), None]);
 }
 
 #[test]
