@@ -379,6 +379,14 @@ fn over_and_ended(kind: &Kind) {
         }
         let older = (!ends).then(|| b"old".to_vec());
         assert_eq!(ask(&mut two, failure), (true, older), "{ends}");
+        if pair.leases() {
+            let mut lease = || two.get_or_lease(b"k", &mut Vec::new(), HOUR).unwrap();
+            let (first, second) = (lease(), lease());
+            let Leased::Load { token, stale } = first else { panic!("{first:?}") };
+            let Leased::Wait { stale: waits_with } = second else { panic!("{second:?}") };
+            assert_eq!([stale, waits_with].map(|stale| stale.is_some()), [!ends; 2], "{ends}");
+            assert!(two.release(b"k", &token).unwrap());
+        }
     }
 }
 

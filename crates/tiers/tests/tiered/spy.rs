@@ -165,7 +165,7 @@ impl Spy {
         *self.fault.lock().unwrap() = (fault, times);
     }
 
-    /// Makes every operation of this name fail from now on.
+    /// Makes every operation of this name fail from now on, or every one of a key, such as `get k`.
     pub(crate) fn fail_each(&self, operation: &'static str) {
         *self.failing.lock().unwrap() = operation;
     }
@@ -199,13 +199,15 @@ impl Spy {
     }
 
     pub(crate) fn note(&self, operation: &str, key: &[u8]) -> Result<()> {
-        self.log().push(format!("{operation} {}", String::from_utf8_lossy(key)));
+        let request = format!("{operation} {}", String::from_utf8_lossy(key));
+        self.log().push(request.clone());
         let deed = self.meanwhile.lock().unwrap().begun.take();
         if let Some(deed) = deed {
             deed();
         }
         let mut fault = self.fault.lock().unwrap();
-        let is_failing = *self.failing.lock().unwrap() == operation;
+        let failing = *self.failing.lock().unwrap();
+        let is_failing = failing == operation || failing == request;
         if fault.1 == 0 && !is_failing {
             return Ok(());
         }

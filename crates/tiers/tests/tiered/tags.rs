@@ -184,8 +184,10 @@ fn an_entry_whose_counter_cannot_be_read_is_no_answer() {
         l1.lose("k");
         l1.lose(COUNTER);
     };
-    // The counter alone is read by `get`.
-    l2.fail_each("get");
+    l2.fail_each("get ~larder-tag-t");
+    forget();
+    assert_eq!(get(&mut session, "k"), None);
+    assert_eq!(l1.held("k"), None, "it is not filled above");
     forget();
     assert!(session.get_or_lease(b"k", &mut Vec::new(), PATIENCE).is_err());
     forget();
