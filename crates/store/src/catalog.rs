@@ -78,7 +78,9 @@ impl Engine {
             );
             return Err(Error::InvalidOptions { engine: self.scheme, reason });
         }
-        let layers: Vec<StoreLayer> = self.layers(catalog).collect();
+        // Which of them the engine has itself is only looked up for a URL that asks for one.
+        let is_layered = catalog.layers.iter().any(|layer| is_asked(&layer));
+        let layers: Vec<_> = if is_layered { self.layers(catalog).collect() } else { Vec::new() };
         let (url, wraps) = take_layers(self.scheme, url, &layers)?;
         let store = (self.open)(&url, catalog)?;
         let layered = wraps.into_iter().fold(store, |store, wrap| wrap.wrap(store));

@@ -13,7 +13,7 @@ use crate::lookup::Found;
 use crate::read::{drop_over, fill, told};
 use crate::rules::{Rules, is_over, is_unanswered};
 use crate::session::Stack;
-use crate::tags::{self, Judged, Standing};
+use crate::tags::{self, Standing};
 use crate::tier::{Life, Tier, TierSession};
 use crate::tokens::Tokens;
 use crate::write::apart;
@@ -147,10 +147,7 @@ fn take_late(
     let all: Vec<_> = batch.asked.drain(..).zip(batch.rights.drain(..)).collect();
     for (i, right) in all {
         let late = stack.late.get(keys[i], &mut value).and_then(|meta| {
-            let is_stored = tags::covers(&stack.rules, keys[i]);
-            let len = value.len();
-            let holds = Judged { len, standing: Standing::Holds, failed: None };
-            let judged = if is_stored { tags::judge(stack, &value, true) } else { holds };
+            let judged = tags::judge_lowest(stack, keys[i], &value);
             value.truncate(judged.len);
             // What is not known for sure is asked for again below.
             let is_over = judged.standing == Standing::Over;
@@ -188,8 +185,8 @@ fn ask_tier(
     let all = (&*stack.tokens, &stack.rules, &stack.capabilities);
     let asks = Asks { tier, all, level, is_lowest, at, early };
     let mut result = session.get_many(&chosen(keys, &asked), &mut |place, stored, meta| {
-        let (i, is_stored) = (asked[place], tags::covers(&stack.rules, keys[asked[place]]));
-        let len = if is_stored { tags::len_without_tags(stored) } else { Some(stored.len()) };
+        let i = asked[place];
+        let len = tags::len_without_tags(&stack.rules, keys[i], stored);
         match len {
             Some(len) => {
                 let entry = (stored, len, Standing::Holds);

@@ -11,6 +11,7 @@ use larder_store::{
 };
 
 use crate::batch::{self, Batch};
+use crate::fence::Right;
 use crate::jitter::Jitter;
 use crate::late::LateWrites;
 use crate::layer::spans::Spans;
@@ -33,6 +34,14 @@ pub(crate) struct Stack {
     pub(crate) aside: Vec<u8>,
     pub(crate) late: Arc<LateWrites>,
     pub(crate) tags: Tags,
+}
+
+impl Stack {
+    /// The right to fill a key above, as of now. A late set that comes after this moment ends it.
+    pub(crate) fn right(&mut self, key: &[u8]) -> Right {
+        let (_, above, tokens) = write::apart(self);
+        Right::of_reader(above, tokens, key)
+    }
 }
 
 /// One thread's handle on a stack: a [`Session`], which can also tell the tier that answered.

@@ -5,8 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use larder_store::{
-    ByteSize, Capabilities, Catalog, Durability, Error, Result, Session, Stats, Store, StoreInfo,
-    StoreUrl,
+    Capabilities, Catalog, Durability, Result, Session, Stats, Store, StoreInfo, StoreUrl,
 };
 use moka::notification::RemovalCause;
 use moka::policy::EvictionPolicy;
@@ -15,7 +14,7 @@ use moka::{Expiry, sync::Cache};
 use super::SCHEME;
 use super::config::{MokaConfig, Policy};
 use super::held::Held;
-use crate::objects::{Entry, ObjectSession, Objects, Shared};
+use crate::objects::{Entry, ObjectSession, Objects, Shared, check_size};
 
 /// The version of moka; the crate does not report it.
 const VERSION: &str = "0.12.16";
@@ -36,16 +35,10 @@ const EPOCHS: u32 = 8;
 
 pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     let config: MokaConfig = url.options(SCHEME)?;
-    if config.size.0 < MIN_SIZE {
-        let (size, least) = (config.size, ByteSize(MIN_SIZE));
-        return Err(Error::SizeTooSmall { engine: SCHEME, option: "size", size, least });
-    }
+    check_size(SCHEME, config.size)?;
     let shared = Arc::new(Shared::new(Moka::new(config)));
     Ok(Arc::new(MokaStore { url: url.to_string(), config, shared }))
 }
-
-/// The smallest accepted `size`.
-const MIN_SIZE: u64 = 4096;
 
 /// An open cache.
 #[derive(Debug)]
@@ -70,8 +63,7 @@ struct Moka {
 
 /// The weight of an entry for moka, whose weights are 32 bits wide.
 fn weight(key: &[u8], entry: &Entry, most: u32) -> u32 {
-    let bytes = key.len().saturating_add(entry.value.len()).saturating_add(ENTRY_OVERHEAD);
-    u32::try_from(bytes).unwrap_or(u32::MAX).min(most)
+    u32::try_from(entry.bytes(key, ENTRY_OVERHEAD)).unwrap_or(u32::MAX).min(most)
 }
 
 /// The entries that moka dropped by itself.

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use larder_store::counters::Counters;
-use larder_store::{Capabilities, Reach, Waits};
+use larder_store::{ByteSize, Capabilities, Error, Reach, Result, Waits};
 
 pub(crate) use session::ObjectSession;
 
@@ -36,6 +36,18 @@ pub(crate) trait Objects: fmt::Debug + Send + Sync + 'static {
     fn max_value_len(&self) -> usize;
 }
 
+/// The smallest accepted `size` of such a cache.
+const MIN_SIZE: u64 = 4096;
+
+/// Refuses a `size` in which no entry has room.
+pub(crate) fn check_size(engine: &'static str, size: ByteSize) -> Result<()> {
+    if size.0 < MIN_SIZE {
+        let least = ByteSize(MIN_SIZE);
+        return Err(Error::SizeTooSmall { engine, option: "size", size, least });
+    }
+    Ok(())
+}
+
 /// One entry; a copy of it shares the value.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
@@ -43,6 +55,13 @@ pub(crate) struct Entry {
     pub(crate) flags: u32,
     pub(crate) version: u64,
     pub(crate) deadline: Option<Instant>,
+}
+
+impl Entry {
+    /// The bytes of the entry with its key, and so many that the cache keeps beside them.
+    pub(crate) fn bytes(&self, key: &[u8], overhead: usize) -> usize {
+        key.len().saturating_add(self.value.len()).saturating_add(overhead)
+    }
 }
 
 /// The number of keys that can be written at once. A power of two, several times the threads of a

@@ -14,7 +14,7 @@ use quick_cache::{DefaultHashBuilder, Lifecycle, OptionsBuilder, Weighter};
 
 use super::SCHEME;
 use super::config::QuickCacheConfig;
-use crate::objects::{Entry, ObjectSession, Objects, Shared};
+use crate::objects::{Entry, ObjectSession, Objects, Shared, check_size};
 
 /// The version of the crate `quick_cache`; it does not report it.
 const VERSION: &str = "0.7.0";
@@ -26,15 +26,9 @@ pub(super) const ENTRY_OVERHEAD: usize = 180;
 /// The part of a shard that the crate keeps for entries that were asked for again. A larger entry is never stored.
 const HOT: f64 = 0.97;
 
-/// The smallest accepted `size`.
-const MIN_SIZE: u64 = 4096;
-
 pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     let config: QuickCacheConfig = url.options(SCHEME)?;
-    if config.size.0 < MIN_SIZE {
-        let (size, least) = (config.size, ByteSize(MIN_SIZE));
-        return Err(Error::SizeTooSmall { engine: SCHEME, option: "size", size, least });
-    }
+    check_size(SCHEME, config.size)?;
     if config.entry.0 == 0 || config.shards == Some(0) {
         let option = if config.entry.0 == 0 { "entry" } else { "shards" };
         let reason = format!("{option} is 0; write {option}=1 or more");
@@ -105,8 +99,7 @@ struct Weights {
 
 impl Weighter<Box<[u8]>, Entry> for Weights {
     fn weight(&self, key: &Box<[u8]>, entry: &Entry) -> u64 {
-        let bytes = key.len().saturating_add(entry.value.len()).saturating_add(ENTRY_OVERHEAD);
-        (bytes as u64).min(self.max_weight)
+        (entry.bytes(key, ENTRY_OVERHEAD) as u64).min(self.max_weight)
     }
 }
 

@@ -72,7 +72,8 @@ pub type Open<'a> = dyn FnMut() -> Result<Box<dyn Session>> + 'a;
 
 /// The hook around the calls of one session, which it owns.
 pub trait Around: Send {
-    /// Whether it looks at [`Call::n_hits`], [`Call::is_answered`], [`Call::has_fault`] or [`Call::entry_error`]. It costs a step an entry.
+    /// Whether it looks at [`Call::n_hits`], [`Call::is_answered`], [`Call::has_fault`] or [`Call::entry_error`]. It costs a
+    /// step an entry.
     const WATCHES_ENTRIES: bool = false;
 
     /// Whether requests may be sent without waiting. Such a request has no call that the hook could be around.

@@ -45,7 +45,7 @@ impl TiersSession {
         let late = Arc::clone(&self.stack.late);
         let stack = &mut self.stack;
         for _ in 0..tags::TRIES {
-            let right = right(stack, key);
+            let right = stack.right(key);
             if let Some(meta) = late.get(key, value).filter(|meta| !meta.ttl.ends_within(early))
                 && let Some(len) = late_len(stack, key, value)
             {
@@ -57,8 +57,10 @@ impl TiersSession {
             let lowest = apart(stack).0;
             let answer = of(lowest)?.get_or_lease_early(key, value, time, early);
             let verdict = answer.and_then(|leased| {
-                let judged = if has_value(&leased) { judge(stack, key, value) } else { EMPTY };
-                decide(leased, judged)
+                if !has_value(&leased) {
+                    return Ok(Verdict::Answer(leased, 0));
+                }
+                decide(leased, tags::judge_lowest(stack, key, value))
             });
             match verdict {
                 Ok(Verdict::Ended(meta, standing)) => {
@@ -138,7 +140,7 @@ fn settle<'k>(
 ) -> Vec<(usize, Asked<'k>)> {
     let (late, mut value, mut others) = (Arc::clone(&stack.late), Vec::new(), Vec::new());
     for i in places {
-        let right = right(stack, keys[i].0);
+        let right = stack.right(keys[i].0);
         let meta = late.get(keys[i].0, &mut value).filter(|meta| !meta.ttl.ends_within(early));
         let len = meta.and_then(|_| late_len(stack, keys[i].0, &value));
         match meta.zip(len) {
@@ -178,11 +180,7 @@ fn ask_for_many(
     let result = leases.get_or_lease_many(&keys, time, early, &mut |place, stored, leased| {
         n_answers += 1;
         let (i, asked) = &places[place];
-        let len = if tags::covers(&rules, asked.key) {
-            tags::len_without_tags(stored)
-        } else {
-            Some(stored.len())
-        };
+        let len = tags::len_without_tags(&rules, asked.key, stored);
         match (leased, len) {
             (Ok(leased), None) if has_value(&leased) => {
                 tagged.push((place, leased, stored.to_vec()));
@@ -214,7 +212,7 @@ fn decide(leased: Leased, judged: Judged) -> Result<Verdict> {
     Ok(match leased {
         Leased::Hit(meta) => match judged.standing {
             Standing::Holds => Verdict::Answer(leased, judged.len),
-            Standing::Held | Standing::Unknown => return Err(tags::unknown(judged.failed)),
+            unsure if unsure.is_unsure() => return Err(tags::unknown(judged.failed)),
             ended => Verdict::Ended(meta, ended),
         },
         Leased::Load { token, .. } if is_gone => {
@@ -266,32 +264,15 @@ fn follow_in(
     }
 }
 
-/// The right to fill a key above. A late set that comes after this moment ends it.
-fn right(stack: &mut Stack, key: &[u8]) -> Right {
-    let (_, above, tokens) = apart(stack);
-    Right::of_reader(above, tokens, key)
-}
-
 /// The length of a late value that its tags leave. What is not known for sure is asked for again below.
 fn late_len(stack: &mut Stack, key: &[u8], stored: &[u8]) -> Option<usize> {
-    let judged = judge(stack, key, stored);
+    let judged = tags::judge_lowest(stack, key, stored);
     let holds = judged.standing == Standing::Holds;
     if holds {
         apart(stack).0.counters.hits.add(1);
     }
     holds.then_some(judged.len)
 }
-
-/// What the counters say of an entry of the lowest tier.
-fn judge(stack: &mut Stack, key: &[u8], stored: &[u8]) -> Judged {
-    if tags::covers(&stack.rules, key) {
-        return tags::judge(stack, stored, true);
-    }
-    Judged { len: stored.len(), ..EMPTY }
-}
-
-/// The judgement of no value.
-const EMPTY: Judged = Judged { len: 0, standing: Standing::Holds, failed: None };
 
 fn has_value(leased: &Leased) -> bool {
     !matches!(leased, Leased::Load { stale: None, .. } | Leased::Wait { stale: None })

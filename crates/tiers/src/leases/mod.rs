@@ -129,17 +129,11 @@ impl TiersSession {
         let early = early.saturating_add(self.stack.rules.grace);
         let n_above = self.stack.tiers.len() - 1;
         let seen = read::look(&mut self.stack, n_above, key, value, early)?;
-        let Stack { capabilities, rules, .. } = &self.stack;
-        let (capabilities, rules) = (*capabilities, *rules);
-        let shown = |meta| told(meta, false, &rules, &capabilities);
+        let shown = shown(&self.stack);
         if let Some(found) = seen.found {
-            return Ok(Leased::Hit(shown(found.meta)));
+            return Ok(shown(Leased::Hit(found.meta)));
         }
-        Ok(match self.lease_lowest((key, seen.aside), value, time, early)? {
-            Leased::Hit(meta) => Leased::Hit(shown(meta)),
-            Leased::Load { token, stale } => Leased::Load { token, stale: stale.map(shown) },
-            Leased::Wait { stale } => Leased::Wait { stale: stale.map(shown) },
-        })
+        self.lease_lowest((key, seen.aside), value, time, early).map(shown)
     }
 
     /// The same for many keys.
@@ -161,16 +155,9 @@ impl TiersSession {
         self.batch.take_aside().iter().for_each(|(i, ..)| has_aside[*i] = true);
         let places: Vec<_> = (0..keys.len()).filter(|i| is_missing[*i]).collect();
         let asked: Vec<_> = places.iter().map(|i| (keys[*i], has_aside[*i])).collect();
-        let Stack { capabilities, rules, .. } = &self.stack;
-        let (capabilities, rules) = (*capabilities, *rules);
-        let shown = |meta| told(meta, false, &rules, &capabilities);
+        let shown = shown(&self.stack);
         self.lease_lowest_many(&asked, time, early, &mut |place, value, leased| {
-            let leased = leased.map(|leased| match leased {
-                Leased::Hit(meta) => Leased::Hit(shown(meta)),
-                Leased::Load { token, stale } => Leased::Load { token, stale: stale.map(shown) },
-                Leased::Wait { stale } => Leased::Wait { stale: stale.map(shown) },
-            });
-            done(places[place], value, leased);
+            done(places[place], value, leased.map(&shown));
         })
     }
 
@@ -213,6 +200,17 @@ impl TiersSession {
 
 fn fill_many(stack: &mut Stack, fills: &[Fill<'_>], done: &mut SetDone<'_>) -> Result<()> {
     write::fill_many(stack, fills, done, |lowest, batch, done| of(lowest)?.fill_many(batch, done))
+}
+
+/// An answer of a tier, as the stack tells it.
+fn shown(stack: &Stack) -> impl Fn(Leased) -> Leased + use<> {
+    let (capabilities, rules) = (stack.capabilities, stack.rules);
+    let shown = move |meta| told(meta, false, &rules, &capabilities);
+    move |leased| match leased {
+        Leased::Hit(meta) => Leased::Hit(shown(meta)),
+        Leased::Load { token, stale } => Leased::Load { token, stale: stale.map(shown) },
+        Leased::Wait { stale } => Leased::Wait { stale: stale.map(shown) },
+    }
 }
 
 /// Ends leases of the lowest tier.

@@ -102,11 +102,11 @@ impl TiersSession {
                 continue;
             }
             let under = if failed.is_some() { Under::AboveOnly } else { Under::Nothing };
-            let right = self.right(keys[place]);
+            let right = self.stack.right(keys[place]);
             let (older, aside) = (older.remove(&place), aside.remove(&place));
             missing.push(Missing { places: vec![place], right, under, lead: None, older, aside });
         }
-        missing.retain(|missing| !self.is_absent(missing, keys));
+        missing.retain(|missing| !self.is_known_absent(missing.key(keys)));
         Ok(missing)
     }
 
@@ -126,20 +126,12 @@ impl TiersSession {
         })?;
         let still = waiting.into_iter().zip(found).enumerate().filter(|(_, (_, found))| !found);
         let again = |(i, (key, _)): (usize, (Missing<'a>, _))| {
-            let right = self.right(key.key(ask.keys));
+            let right = self.stack.right(key.key(ask.keys));
             Missing { right, aside: aside.remove(&i), ..key }
         };
         let mut missing: Vec<_> = still.map(again).collect();
-        missing.retain(|missing| !self.is_absent(missing, ask.keys));
+        missing.retain(|missing| !self.is_known_absent(missing.key(ask.keys)));
         Ok(missing)
-    }
-
-    fn is_absent(&mut self, missing: &Missing<'_>, keys: &[&[u8]]) -> bool {
-        let is_absent = self.is_known_absent(missing.key(keys));
-        if is_absent {
-            self.loads.count(Of::AbsentHits);
-        }
-        is_absent
     }
 
     /// Asks the lowest tier for the values or the leases of all missing keys. Leaves in `missing` the keys that this caller

@@ -204,7 +204,6 @@ impl TiersSession {
                 return Ok(Some(self.of_tier(found.tier, found.meta, false)));
             }
             if self.is_known_absent(key) {
-                self.loads.count(Of::AbsentHits);
                 return Ok(None);
             }
             // A caller with an older value does not wait.
@@ -341,7 +340,7 @@ impl TiersSession {
         loader: impl FnOnce(&mut Vec<u8>) -> Result<Loaded, E>,
     ) -> Result<Option<Answer>, E> {
         let (mut loaded, begun) = (Vec::new(), Instant::now());
-        let right = self.right(ask.key);
+        let right = self.stack.right(ask.key);
         let stamps = self.stamps_under(ask.options.tags, [&under]);
         self.loads.count(Of::Loads);
         let span = self.begin_loader_span(Keys::One(ask.key));
@@ -477,19 +476,18 @@ impl TiersSession {
         }
     }
 
-    /// The right to store a key, as of now.
-    fn right(&mut self, key: &[u8]) -> Right {
-        let (_, above, tokens) = write::apart(&mut self.stack);
-        Right::of_reader(above, tokens, key)
-    }
-
+    /// Whether the last load found no value, and nothing has changed since.
     fn is_known_absent(&mut self, key: &[u8]) -> bool {
         if self.loads.absent.is_empty() {
             return false;
         }
-        let right = self.right(key);
+        let right = self.stack.right(key);
         let stamps = self.loads.absent.stamps(key, right);
-        stamps.is_some_and(|stamps| tags::are_current(&mut self.stack, &stamps))
+        let is_absent = stamps.is_some_and(|stamps| tags::are_current(&mut self.stack, &stamps));
+        if is_absent {
+            self.loads.count(Of::AbsentHits);
+        }
+        is_absent
     }
 
     /// Remembers that there is no value, unless a counter of its tags is not known.

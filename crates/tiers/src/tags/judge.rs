@@ -32,14 +32,25 @@ pub(crate) fn covers(rules: &Rules, key: &[u8]) -> bool {
     rules.tags && !label::is_counter(key)
 }
 
-/// The length of the value of a stored form, where it has no tags.
-pub(crate) fn len_without_tags(stored: &[u8]) -> Option<usize> {
+/// The length of the value that is stored under a key, where it has no tags: nobody has to judge it.
+pub(crate) fn len_without_tags(rules: &Rules, key: &[u8], stored: &[u8]) -> Option<usize> {
+    if !covers(rules, key) {
+        return Some(stored.len());
+    }
     form::split(stored).filter(|(_, stamps)| stamps.n_left() == 0).map(|(len, _)| len)
 }
 
 /// The length of the value of any stored form; `None` for an unknown one.
 pub(crate) fn len(stored: &[u8]) -> Option<usize> {
     form::split(stored).map(|(len, _)| len)
+}
+
+/// Judges what the lowest tier has under a key.
+pub(crate) fn judge_lowest(stack: &mut Stack, key: &[u8], stored: &[u8]) -> Judged {
+    if covers(&stack.rules, key) {
+        return judge(stack, stored, true);
+    }
+    Judged { len: stored.len(), standing: Standing::Holds, failed: None }
 }
 
 /// Judges a stored value of an upper tier, or of the lowest.

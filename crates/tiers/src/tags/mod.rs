@@ -24,7 +24,7 @@ use larder_store::{Delta, Error, Put, Result, SetDone, SetMode, SetOptions, SetO
 pub(crate) use self::end::{TRIES, changes_again_and_again, end_below, remove_gone, unknown};
 pub(crate) use self::form::PLAIN_LEN;
 pub(crate) use self::judge::{
-    Judged, are_current, covers, judge, judge_many, len, len_without_tags,
+    Judged, are_current, covers, judge, judge_lowest, judge_many, len, len_without_tags,
 };
 use self::label::Label;
 pub(crate) use self::label::MAX_COUNTER_KEY_LEN;
@@ -57,8 +57,8 @@ pub(crate) struct Stamp {
 }
 
 impl TiersSession {
-    /// Stores a value that ends with each of these tags, as [`Session::set`](larder_store::Session::set) does. A set in any mode without tags takes the tags
-    /// away.
+    /// Stores a value that ends with each of these tags, as [`Session::set`](larder_store::Session::set) does. A set in any
+    /// mode without tags takes the tags away.
     ///
     /// An entry has at most [`MAX_TAGS`], each with a name of 1 to [`MAX_TAG_LEN`](larder_store::MAX_TAG_LEN) bytes.
     ///

@@ -229,6 +229,11 @@ fn ask(
     (has_loaded, answer.ok().flatten().map(|_| value))
 }
 
+/// A loader that fails.
+fn failure() -> Result<&'static [u8], Error> {
+    Err(Error::Unavailable { engine: "loader", what: "down".into(), source: None })
+}
+
 fn load(kind: &Kind) {
     let pair = Pair::of(kind, Duration::ZERO);
     let [mut one, mut two] = pair.sessions();
@@ -343,8 +348,6 @@ fn expire(kind: &Kind) {
     let [mut one, mut two] = pair.sessions();
     // A tier that cannot count ends the entries.
     let counts = !kind.far.contains("compress");
-    let failure =
-        || Err(Error::Unavailable { engine: "loader", what: "down".into(), source: None });
     put(&mut one, b"k", b"old", &[b"t"]);
     assert_eq!(get(&mut two, b"k"), Some(b"old".to_vec()));
     for _ in 0..2 {
@@ -370,8 +373,6 @@ fn over_and_ended(kind: &Kind) {
     pair.stacks[0] = Tiers::new(vec![near, far], &short).unwrap();
     let [mut one, mut two] = pair.sessions();
     let options = SetOptions { ttl: Some(HOUR / 2), ..SetOptions::default() };
-    let failure =
-        || Err(Error::Unavailable { engine: "loader", what: "down".into(), source: None });
     for ends in [false, true] {
         assert!(one.set_tagged(b"k", b"old", &options, &[b"t"]).unwrap().is_stored());
         if ends {
