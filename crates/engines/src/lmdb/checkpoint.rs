@@ -44,13 +44,15 @@ pub(super) fn work(map: &Map, folder: &Path, every: Duration, ending: &Ending) {
             let made = make(map, folder, &|| ending.within(Duration::ZERO));
             // After a failure, such as a full disk, the next one is made in time.
             last_state = state.filter(|_| made.is_ok());
-            if made.as_ref().is_err_and(is_given_up) {
-                pause = every.min(SOON);
-            }
-            let failed = made.err().filter(|error| !is_given_up(error));
-            let was_told = std::mem::replace(&mut is_told, failed.is_some());
-            if let Some(error) = failed.filter(|_| !was_told) {
-                tell_of_failure(map, folder, error);
+            match made {
+                // A failure that lasts is told once, however often an attempt between two failures was given up.
+                Err(error) if is_given_up(&error) => pause = every.min(SOON),
+                Err(error) if !is_told => {
+                    tell_of_failure(map, folder, error);
+                    is_told = true;
+                }
+                Err(_) => {}
+                Ok(()) => is_told = false,
             }
         }
         pause = pause.saturating_sub(began.elapsed());
