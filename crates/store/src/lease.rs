@@ -67,6 +67,17 @@ pub struct Fill<'a> {
     pub token: Token,
 }
 
+/// A value to end, for [`Leases::end_values`].
+#[derive(Debug, Clone, Copy)]
+pub struct End<'a> {
+    /// The key of the entry.
+    pub key: &'a [u8],
+    /// The value that ends; any other stays.
+    pub value: &'a [u8],
+    /// The time for which it is kept as stale; `None` where it is removed.
+    pub keep: Option<Duration>,
+}
+
 /// The callback for each key of [`Leases::get_or_lease_many`]: its place, the value that was copied, and the answer.
 pub type LeaseDone<'a> = dyn FnMut(usize, &[u8], Result<Leased>) + 'a;
 
@@ -183,10 +194,13 @@ pub trait Leases: Session {
     /// key become void, even where there is no entry: a value may be on its way that was loaded before.
     fn expire(&mut self, key: &[u8], keep: Option<Duration>) -> Result<bool>;
 
-    /// Ends an entry that still has this value: removes it or, with `keep`, marks it as stale as [`expire`](Self::expire) does.
-    /// `false` where the key has another value, or none. Stores whose entries have versions need not have it.
-    fn end_value(&mut self, key: &[u8], value: &[u8], keep: Option<Duration>) -> Result<bool> {
-        let _ = (key, value, keep);
+    /// Ends the entries that still have these values: removes each or, with [`End::keep`], marks it as stale as
+    /// [`expire`](Self::expire) does. Calls `done` with the place of each and whether it ended, as [`Session::delete_many`] does:
+    /// `false` where the key has another value, or none.
+    ///
+    /// Stores whose entries have versions need not have it. There [`Session::set_many`] ends entries by their versions.
+    fn end_values(&mut self, ends: &[End<'_>], done: &mut DeleteDone<'_>) -> Result<()> {
+        let _ = (ends, done);
         Err(Error::Unsupported { engine: self.engine(), operation: "the end of a value" })
     }
 

@@ -47,7 +47,7 @@ pub use groups::{FoundEntry, Groups, MAX_TAG_LEN, check_tag};
 pub use guest::Guest;
 pub use info::{Durability, FileSystem, Ownership, StoreInfo};
 pub use layer::StoreLayer;
-pub use lease::{Fill, LeaseDone, Leased, Leases, Token, check_fill};
+pub use lease::{End, Fill, LeaseDone, Leased, Leases, Token, check_fill};
 pub use mount::Mount;
 pub use number::{Counted, Delta, Initial};
 pub use operation::Operation;

@@ -91,7 +91,8 @@ fn gives_up(language: &'static Language) {
     let error = answer["error"].as_str().unwrap();
     assert!(error.starts_with("gave up after "), "{answer}");
     assert!(error.contains(" failures in a row: "), "{answer}");
-    assert_eq!(answer["kind"], "too_large", "{answer}");
+    // A client that still sends the value when the refusal comes may miss it, and wait in vain.
+    assert!(answer["kind"] == "too_large" || answer["kind"] == "timeout", "{answer}");
 }
 
 fn server_gone(language: &'static Language) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use larder_store::{Fill, Leased, Leases, Result, SetOutcome, Token};
+use larder_store::{End, Fill, Leased, Leases, Result, SetOutcome, Token};
 use redis::Value;
 
 use super::address::Node;
@@ -11,9 +11,10 @@ use super::leases::{Filled, Id, LeaseAsk, leased, read};
 use super::refusal;
 use super::request::Request;
 use super::scripts;
-use super::session::RedisSession;
+use super::session::{RedisSession, whole_millis};
 use super::store::Shared;
 use super::write_many::Writes;
+use crate::decimal::Digits;
 
 /// Requests for values or leases.
 #[derive(Debug)]
@@ -115,14 +116,60 @@ impl Writes for Releases<'_> {
     }
 
     fn read(&self, _: usize, node: &Node, answer: Value) -> Result<bool> {
-        match answer {
-            Value::Int(n) => Ok(n > 0),
-            other => Err(refusal::unexpected(node, "EVALSHA", &other)),
-        }
+        found(node, &answer)
     }
 
     fn alone(&self, i: usize, session: &mut RedisSession) -> Result<bool> {
         let (key, token) = &self.0[i];
         session.release(key, token)
+    }
+}
+
+/// Values that end.
+#[derive(Debug)]
+pub(super) struct Ends<'a>(pub(super) &'a [End<'a>]);
+
+impl Ends<'_> {
+    /// The arguments of [`scripts::END_VALUE`], without the value.
+    fn keep(&self, i: usize) -> Option<Digits> {
+        self.0[i].keep.map(|keep| Digits::new(whole_millis(keep)))
+    }
+}
+
+impl Writes for Ends<'_> {
+    type Outcome = bool;
+
+    fn key(&self, i: usize) -> &[u8] {
+        self.0[i].key
+    }
+
+    fn value(&self, i: usize) -> &[u8] {
+        self.0[i].value
+    }
+
+    fn add(&self, i: usize, request: &mut Request) {
+        let keep = self.keep(i);
+        let words: Vec<&[u8]> = keep.iter().map(Digits::as_bytes).collect();
+        scripts::END_VALUE.add_to_batch(request, self.key(i), &words, Some(self.value(i)));
+    }
+
+    fn read(&self, _: usize, node: &Node, answer: Value) -> Result<bool> {
+        found(node, &answer)
+    }
+
+    fn alone(&self, i: usize, session: &mut RedisSession) -> Result<bool> {
+        let keep = self.keep(i);
+        let words: Vec<&[u8]> = keep.iter().map(Digits::as_bytes).collect();
+        let (key, value) = (self.key(i), self.value(i));
+        let answer = session.run_with(&scripts::END_VALUE, key, &words, Some(value))?;
+        session.found("EVALSHA", &answer)
+    }
+}
+
+/// Whether a script has found what it was for.
+fn found(node: &Node, answer: &Value) -> Result<bool> {
+    match answer {
+        Value::Int(n) => Ok(*n > 0),
+        other => Err(refusal::unexpected(node, "EVALSHA", other)),
     }
 }

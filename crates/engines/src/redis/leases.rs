@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use larder_store::{
-    DeleteDone, Error, Fill, LeaseDone, Leased, Leases, Meta, Put, Result, SetDone, SetOptions,
-    SetOutcome, Token, check_fill,
+    DeleteDone, End, Error, Fill, LeaseDone, Leased, Leases, Meta, Put, Result, SetDone,
+    SetOptions, SetOutcome, Token, check_fill,
 };
 use redis::{ServerError, Value};
 
 use super::SCHEME;
-use super::lease_many::{Asks, Fills, Releases};
+use super::lease_many::{Asks, Ends, Fills, Releases};
 use super::scripts::{self, HIT, LOAD, WAIT};
 use super::session::{RedisSession, millis, whole_millis};
 use super::store::Shared;
@@ -194,13 +194,9 @@ impl Leases for RedisSession {
         self.found("EVALSHA", &answer)
     }
 
-    fn end_value(&mut self, key: &[u8], value: &[u8], keep: Option<Duration>) -> Result<bool> {
-        self.shared.check(key)?;
-        let keep = keep.map(|keep| Digits::new(whole_millis(keep)));
-        let words: Vec<&[u8]> =
-            [value].into_iter().chain(keep.iter().map(Digits::as_bytes)).collect();
-        let answer = self.run(&scripts::END_VALUE, key, &words)?;
-        self.found("EVALSHA", &answer)
+    fn end_values(&mut self, ends: &[End<'_>], done: &mut DeleteDone<'_>) -> Result<()> {
+        let outcomes = ends.iter().map(|end| self.shared.check(end.key).err().map(Err)).collect();
+        self.write_many(&Ends(ends), outcomes, done)
     }
 }
 

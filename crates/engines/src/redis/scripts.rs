@@ -119,7 +119,8 @@ pub(super) static RELEASE: Script = script!(kept, "release.lua");
 /// Makes an entry stale, and shortens its TTL to so many milliseconds, if they are given; 0 where there is no entry.
 pub(super) static EXPIRE: Script = script!(kept, "expire.lua");
 
-/// Removes an entry that has a certain value or, with milliseconds, makes it stale for so long; 0 where it has another one.
+/// Removes an entry that has a certain value, which comes last, or, with milliseconds before it, makes it stale for so long; 0
+/// where it has another one.
 pub(super) static END_VALUE: Script = script!("end_value.lua");
 
 impl RedisSession {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::session_support::{failure, get, open, set};
 use crate::support::{ask, redis_server, stranger, trial};
 use larder_store::{
-    Delta, Initial, Leased, Leases, Meta, Put, Remaining, Session, SetMode, SetOptions, SetOutcome,
-    Token,
+    Delta, End, Initial, Leased, Leases, Meta, Put, Remaining, Session, SetMode, SetOptions,
+    SetOutcome, Token,
 };
 use libtest_mimic::Trial;
 
@@ -248,7 +248,10 @@ fn the_end_of_a_value() {
         let session = &mut *session;
         let end = |key: &str, value: &[u8], keep| {
             let mut other = store.session().unwrap();
-            other.leases().unwrap().end_value(key.as_bytes(), value, keep).unwrap()
+            let (ends, mut ended) = ([End { key: key.as_bytes(), value, keep }], None);
+            let mut done = |_, outcome| ended = Some(outcome);
+            other.leases().unwrap().end_values(&ends, &mut done).unwrap();
+            ended.unwrap().unwrap()
         };
         let (minute, hour) = (Duration::from_mins(1), Duration::from_hours(1));
         let text = b"a text that is long enough to become shorter, shorter, shorter, shorter";

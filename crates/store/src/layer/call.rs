@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::Outcome;
-use crate::{Error, Fill, Put, Result, SetMode, SetOptions, Token};
+use crate::{End, Error, Fill, Put, Result, SetMode, SetOptions, Token};
 
 /// The kind of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -63,6 +63,8 @@ pub enum Keys<'a> {
     Entries(&'a [Put<'a>]),
     /// The keys of values that were loaded.
     Fills(&'a [Fill<'a>]),
+    /// The keys of values that end.
+    Ends(&'a [End<'a>]),
     /// The keys of leases.
     Held(&'a [(&'a [u8], Token)]),
 }
@@ -75,6 +77,7 @@ impl<'a> Keys<'a> {
             Self::Many(keys) => Some(keys.len()),
             Self::Entries(entries) => Some(entries.len()),
             Self::Fills(fills) => Some(fills.len()),
+            Self::Ends(ends) => Some(ends.len()),
             Self::Held(held) => Some(held.len()),
         }
     }
@@ -87,6 +90,7 @@ impl<'a> Keys<'a> {
             Self::Many(keys) => keys.get(i).copied(),
             Self::Entries(entries) => entries.get(i).map(|entry| entry.key),
             Self::Fills(fills) => fills.get(i).map(|fill| fill.put.key),
+            Self::Ends(ends) => ends.get(i).map(|end| end.key),
             Self::Held(held) => held.get(i).map(|(key, _)| *key),
         };
         (0..).map_while(at)

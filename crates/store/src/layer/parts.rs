@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::codec::decoded;
 use super::{Around, Call, CallKind, Codec, Keys, LayeredSession, Outcome};
 use crate::{
-    Answered, DeleteDone, Error, Fill, FoundEntry, Groups, LeaseDone, Leased, Leases, Meta,
+    Answered, DeleteDone, End, Error, Fill, FoundEntry, Groups, LeaseDone, Leased, Leases, Meta,
     Pipeline, Put, Result, Session, SetDone, SetOptions, SetOutcome, Token, Watch,
 };
 
@@ -310,16 +310,33 @@ impl<A: Around, C: Codec> Leases for LayeredSession<A, C> {
         self.lease("expire", key, |leases| leases.expire(key, keep))
     }
 
-    /// A value is encoded again. Another form of the same value, as of another version of the codec, is another value.
-    fn end_value(&mut self, key: &[u8], value: &[u8], keep: Option<Duration>) -> Result<bool> {
+    /// The values are encoded again. Another form of the same value, as of another version of the codec, is another value.
+    fn end_values(&mut self, ends: &[End<'_>], done: &mut DeleteDone<'_>) -> Result<()> {
+        let call = Call::once(CallKind::Lease, "end_values", Keys::Ends(ends));
         if C::IS_PLAIN {
-            return self.lease("end_value", key, |leases| leases.end_value(key, value, keep));
+            return self.lease_with(&call, |leases| {
+                leases.end_values(ends, &mut |i, ended| {
+                    call.answer_with(&ended);
+                    done(i, ended);
+                })
+            });
         }
-        let engine = self.engine;
-        self.encoded(value, &SetOptions::default(), |around, stored| {
-            let call = Call::once(CallKind::Lease, "end_value", Keys::One(key));
-            around.call(&call, |session| leases(session, engine)?.end_value(key, stored, keep))
-        })
+        let bounds = self.encode_all(ends.iter().map(|end| end.value))?;
+        let Self { around, codec, stored, engine, .. } = self;
+        let mut start = 0;
+        let mut encoded = Vec::with_capacity(ends.len());
+        for (end, bound) in ends.iter().zip(bounds) {
+            encoded.push(End { value: &stored[start..bound], ..*end });
+            start = bound;
+        }
+        let outcome = around.call(&call, |session| {
+            leases(session, engine)?.end_values(&encoded, &mut |i, ended| {
+                call.answer_with(&ended);
+                done(i, ended.map_err(|error| codec.told(error, ends[i].value.len())));
+            })
+        });
+        self.give_back();
+        outcome
     }
 
     fn token(&mut self, key: &[u8]) -> Result<Token> {

@@ -377,8 +377,8 @@ fn part_of(whole: Duration, operation: u32) -> Duration {
 
 /// The time of the first operation of `tires:`.
 const FRESH: Duration = Duration::from_micros(100);
-/// The additional time of each operation of `tires:` over the previous one.
-const TIRING: Duration = Duration::from_micros(5);
+/// The additional time of each operation of `tires:` over the previous one: more than a busy machine's delays, in a few rounds.
+const TIRING: Duration = Duration::from_micros(25);
 
 /// Checks `every`, which is a divisor.
 fn every(engine: &'static str, url: &larder_store::StoreUrl) -> Result<u64> {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use larder_store::{
-    Capabilities, Channel, ChannelKind, Counted, Counter, DeleteDone, DeleteOutcome, Delta, Error,
-    Facts, Fill, Initial, LeaseDone, Leased, Leases, Meta, Put, Result, Session, SetDone,
+    Capabilities, Channel, ChannelKind, Counted, Counter, DeleteDone, DeleteOutcome, Delta, End,
+    Error, Facts, Fill, Initial, LeaseDone, Leased, Leases, Meta, Put, Result, Session, SetDone,
     SetOptions, SetOutcome, Stats, Store, StoreInfo, TierStats, Token,
 };
 
@@ -259,9 +259,17 @@ impl Leases for AnnouncingSession {
         self.announced(key, was_there, |_| true)
     }
 
-    fn end_value(&mut self, key: &[u8], value: &[u8], keep: Option<Duration>) -> Result<bool> {
-        let ended = self.inner_leases()?.end_value(key, value, keep);
-        self.announced(key, ended, |ended| *ended)
+    /// The keys that the outcomes leave in doubt are queued, as those of [`fill_many`](Self::fill_many) are.
+    fn end_values(&mut self, ends: &[End<'_>], done: &mut DeleteDone<'_>) -> Result<()> {
+        let mut is_other = vec![false; ends.len()];
+        let result = self.inner_leases()?.end_values(ends, &mut |i, ended| {
+            is_other[i] = matches!(ended, Ok(false));
+            done(i, ended);
+        });
+        for (end, _) in ends.iter().zip(is_other).filter(|(_, is_other)| !is_other) {
+            self.invalidation.note(end.key);
+        }
+        result
     }
 
     fn token(&mut self, key: &[u8]) -> Result<Token> {

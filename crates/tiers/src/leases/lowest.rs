@@ -12,7 +12,7 @@ use crate::fence::Right;
 use crate::lookup::Found;
 use crate::read;
 use crate::session::{Stack, TiersSession};
-use crate::tags::{self, Judged, Standing};
+use crate::tags::{self, Ended, Judged, Standing};
 use crate::tier::{Life, Tier, TierCounters, TierSession};
 use crate::tokens::Tokens;
 use crate::write::apart;
@@ -64,7 +64,7 @@ impl TiersSession {
             });
             match verdict {
                 Ok(Verdict::Ended(meta, standing)) => {
-                    tags::end_below(stack, key, (value, meta), standing)?;
+                    tags::end_one_below(stack, &Ended { key, stored: value, meta, standing })?;
                 }
                 Ok(Verdict::Answer(leased, len)) => {
                     follow(stack, &asked, value, leased);
@@ -99,27 +99,22 @@ impl TiersSession {
                 return Ok(());
             }
             let (tagged, result) = ask_for_many(stack, &places, (time, early), done);
+            let mut ended = Vec::new();
             for (place, verdict, stored) in decide_many(stack, tagged) {
                 let (i, asked) = places[place];
-                let ended = match verdict {
+                match verdict {
                     Ok(Verdict::Answer(leased, len)) => {
                         follow(stack, &asked, &stored, leased);
                         done(i, &stored[..len], Ok(leased));
-                        continue;
                     }
-                    Ok(Verdict::Ended(meta, standing)) => {
-                        tags::end_below(stack, asked.key, (&stored, meta), standing)
-                    }
-                    Err(error) => Err(error),
-                };
-                match ended {
-                    Ok(()) => left.push(i),
+                    Ok(Verdict::Ended(meta, standing)) => ended.push((i, stored, meta, standing)),
                     Err(error) => {
                         apart(stack).0.counters.errors.add(1);
                         done(i, b"", Err(error));
                     }
                 }
             }
+            left = end_many(stack, keys, &ended, done)?;
             result?;
         }
         for i in left {
@@ -161,6 +156,31 @@ fn settle<'k>(
         }
     });
     asked.collect()
+}
+
+/// Ends entries of the lowest tier, each with the place of its key, and returns the places of those that are asked for again.
+fn end_many(
+    stack: &mut Stack,
+    keys: &[(&[u8], bool)],
+    found: &[(usize, Vec<u8>, Meta, Standing)],
+    done: &mut LeaseDone<'_>,
+) -> Result<Vec<usize>> {
+    let ended = found.iter().map(|(i, stored, meta, standing)| Ended {
+        key: keys[*i].0,
+        stored,
+        meta: *meta,
+        standing: *standing,
+    });
+    let ended: Vec<_> = ended.collect();
+    let mut is_failed = vec![false; ended.len()];
+    let mut n_failed = 0;
+    let result = tags::end_below(stack, &ended, &mut |place, error| {
+        (is_failed[place], n_failed) = (true, n_failed + 1);
+        done(found[place].0, b"", Err(error));
+    });
+    apart(stack).0.counters.errors.add(n_failed + u64::from(result.is_err()));
+    result?;
+    Ok(found.iter().zip(is_failed).filter(|(_, failed)| !failed).map(|((i, ..), _)| *i).collect())
 }
 
 /// Asks the lowest tier for all these keys, and tells the answers whose values have no tags. Returns the others: one read gets

@@ -6,10 +6,11 @@
 //! stands for the right to end this value, and `add` lets one process have it. A set that comes between the comparison and the
 //! delete of such a tier is lost.
 
+use std::slice;
 use std::thread::sleep;
 use std::time::Duration;
 
-use larder_store::{Error, Meta, Remaining, Result, SetMode, SetOptions};
+use larder_store::{End, Error, Meta, Put, Remaining, Result, SetMode, SetOptions};
 use rapidhash::v3::rapidhash_v3;
 
 use super::judge::judge;
@@ -29,45 +30,113 @@ const TURN: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(2);
 pub(crate) const TRIES: usize = 1000;
 
-/// Ends an entry of the lowest tier that is [`Standing::Gone`], or makes one that is [`Standing::Over`] end with the time of
-/// grace. Another value that has come meanwhile stays. The caller looks again.
+/// An entry of the lowest tier that its tags have ended.
+#[derive(Debug)]
+pub(crate) struct Ended<'a> {
+    pub(crate) key: &'a [u8],
+    pub(crate) stored: &'a [u8],
+    pub(crate) meta: Meta,
+    /// [`Standing::Gone`], or [`Standing::Over`] where the entry is kept for the time of grace.
+    pub(crate) standing: Standing,
+}
+
+/// Ends entries of the lowest tier: one request ends all that have versions, and one all that a server compares by value.
+/// Another value that has come meanwhile stays. The caller looks again. Calls `failed` with the place of an entry that may not
+/// have ended.
 pub(crate) fn end_below(
     stack: &mut Stack,
-    key: &[u8],
-    (stored, meta): (&[u8], Meta),
-    standing: Standing,
+    ended: &[Ended<'_>],
+    failed: &mut dyn FnMut(usize, Error),
 ) -> Result<()> {
-    let grace = stack.rules.grace;
-    let left = match meta.ttl {
-        Remaining::For(left) => left.min(grace),
-        _ => grace,
-    };
+    let rules = stack.rules;
     let lowest = apart(stack).0;
-    let keep = whole_steps(left, lowest.tier.capabilities.ttl_resolution);
-    let keep = keep.filter(|_| standing == Standing::Over);
-    let session = &mut *lowest.session;
-    if let Some(version) = meta.version {
-        let Some(keep) = keep else { return session.delete_if(key, version).map(drop) };
-        let mode = SetMode::Cas(version);
-        let options = SetOptions { mode, ttl: Some(keep), flags: meta.flags };
-        return session.set(key, stored, &options).map(drop);
-    }
-    if let Some(leases) = session.leases() {
-        match leases.end_value(key, stored, keep) {
-            Err(Error::Unsupported { .. }) => {}
-            ended => return ended.map(drop),
+    let step = lowest.tier.capabilities.ttl_resolution;
+    let (mut by_version, mut by_value) = (Vec::new(), Vec::new());
+    for (i, Ended { key, stored: value, meta, standing }) in ended.iter().enumerate() {
+        let left = match meta.ttl {
+            Remaining::For(left) => left.min(rules.grace),
+            _ => rules.grace,
+        };
+        let keep = whole_steps(left, step).filter(|_| *standing == Standing::Over);
+        match meta.version {
+            Some(version) => {
+                by_version.push((i, conditional(key, value, meta.flags, version, keep)))
+            }
+            None => by_value.push((i, End { key, value, keep })),
         }
     }
-    let turn = turn(key, stored);
+    let session = &mut *lowest.session;
+    if !by_version.is_empty() {
+        let (places, puts): (Vec<_>, Vec<_>) = by_version.into_iter().unzip();
+        let mut refused = Vec::new();
+        session.set_many(&puts, &mut |place, outcome| {
+            if outcome.is_err() {
+                refused.push(places[place]);
+            }
+        })?;
+        // A full store has no room for a set, and a delete needs none.
+        for i in refused {
+            let Ended { key, meta, .. } = &ended[i];
+            if let Err(error) = session.delete_if(key, meta.version.unwrap_or_default()) {
+                failed(i, error);
+            }
+        }
+    }
+    if by_value.is_empty() {
+        return Ok(());
+    }
+    let (places, ends): (Vec<_>, Vec<_>) = by_value.into_iter().unzip();
+    let compared = session.leases().map(|leases| {
+        leases.end_values(&ends, &mut |place, outcome| {
+            if let Err(error) = outcome {
+                failed(places[place], error);
+            }
+        })
+    });
+    match compared {
+        None | Some(Err(Error::Unsupported { .. })) => {}
+        Some(compared) => return compared,
+    }
+    for (place, end) in places.into_iter().zip(&ends) {
+        if let Err(error) = end_in_turn(lowest, end) {
+            failed(place, error);
+        }
+    }
+    Ok(())
+}
+
+/// As [`end_below`] for one entry.
+pub(crate) fn end_one_below(stack: &mut Stack, ended: &Ended<'_>) -> Result<()> {
+    let mut failure = None;
+    end_below(stack, slice::from_ref(ended), &mut |_, error| failure = Some(error))?;
+    failure.map_or(Ok(()), Err)
+}
+
+/// A set that ends the entry of a version, at once or after the time for which it is kept.
+fn conditional<'a>(
+    key: &'a [u8],
+    stored: &'a [u8],
+    flags: u32,
+    version: u64,
+    keep: Option<Duration>,
+) -> Put<'a> {
+    let value = if keep.is_some() { stored } else { b"" };
+    let ttl = Some(keep.unwrap_or_default());
+    Put { key, value, options: SetOptions { mode: SetMode::Cas(version), ttl, flags } }
+}
+
+/// Ends a value of a tier that cannot compare, under the right to do so.
+fn end_in_turn(lowest: &mut TierSession, end: &End<'_>) -> Result<()> {
+    let turn = turn(end.key, end.value);
     if !has_turn(lowest, &turn)? {
         sleep(PAUSE);
         return Ok(());
     }
     let mut present = Vec::new();
-    if lowest.session.get(key, &mut present)?.is_some() && present == stored {
-        match (keep, lowest.session.leases()) {
-            (Some(keep), Some(leases)) => leases.expire(key, Some(keep))?,
-            _ => lowest.session.delete(key)?,
+    if lowest.session.get(end.key, &mut present)?.is_some() && present == end.value {
+        match (end.keep, lowest.session.leases()) {
+            (Some(keep), Some(leases)) => leases.expire(end.key, Some(keep))?,
+            _ => lowest.session.delete(end.key)?,
         };
     }
     lowest.session.delete(&turn).map(drop)
@@ -109,7 +178,7 @@ pub(crate) fn remove_gone(stack: &mut Stack, key: &[u8]) -> Result<()> {
             Standing::Held | Standing::Unknown => return Err(unknown(judged.failed)),
             Standing::Over | Standing::Gone => {}
         }
-        end_below(stack, key, (&stored, meta), Standing::Gone)?;
+        end_one_below(stack, &Ended { key, stored: &stored, meta, standing: Standing::Gone })?;
     }
     Err(changes_again_and_again())
 }

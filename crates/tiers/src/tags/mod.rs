@@ -21,7 +21,9 @@ use std::mem::take;
 use larder_store::layer::{Call, CallKind, Keys};
 use larder_store::{Delta, Error, Put, Result, SetDone, SetMode, SetOptions, SetOutcome};
 
-pub(crate) use self::end::{TRIES, changes_again_and_again, end_below, remove_gone, unknown};
+pub(crate) use self::end::{
+    Ended, TRIES, changes_again_and_again, end_below, end_one_below, remove_gone, unknown,
+};
 pub(crate) use self::form::PLAIN_LEN;
 pub(crate) use self::judge::{
     Judged, are_current, covers, judge, judge_lowest, judge_many, len, len_without_tags,

@@ -16,6 +16,7 @@ use larder_store::{
     Error, Fill, Leased, Leases, Put, Session, SetMode, SetOptions, Span, Store, StoreUrl,
 };
 use larder_testkit::{has_program, trial_where};
+use larder_tiers::layer::metrics;
 use larder_tiers::{Config, LoadOptions, Loaded, Tiers, TiersSession, WriteOrder};
 use libtest_mimic::{Arguments, Trial};
 
@@ -50,6 +51,8 @@ const HERD: &str = "of_many_that_meet_an_entry_that_ended_one_loads";
 
 const LEASES: &str = "of_many_leases_those_of_entries_that_ended_are_given";
 
+const CALLS: &str = "many_entries_that_ended_take_as_many_calls_as_one";
+
 type Case = (&'static str, fn(&Kind));
 
 const CASES: &[Case] = &[
@@ -58,6 +61,7 @@ const CASES: &[Case] = &[
     ("a_load_that_began_before_the_end_of_its_tag_stores_nothing_that_counts", load),
     (HERD, herd),
     (LEASES, many_leases),
+    (CALLS, calls_of_a_batch),
     ("loaders_have_an_older_value_after_expire_tag", expire),
     ("a_clear_leaves_nothing_and_tags_go_on", clear),
     ("an_entry_that_is_over_is_gone_with_its_tag", over_and_ended),
@@ -69,7 +73,8 @@ fn main() -> ExitCode {
     let mut trials: Vec<Trial> = Vec::new();
     for kind in KINDS {
         // Without leases below, each process has a loader.
-        let is_fit = |name: &str| kind.name != "no_leases" || ![HERD, LEASES].contains(&name);
+        let is_fit =
+            |name: &str| kind.name != "no_leases" || ![HERD, LEASES, CALLS].contains(&name);
         for (name, run) in CASES.iter().filter(|(name, _)| is_fit(name)) {
             let scheme = kind.far.split(':').next().unwrap();
             let recipe = ENGINES.find(scheme).unwrap().recipes.first();
@@ -315,6 +320,36 @@ fn many_leases(kind: &Kind) {
     let found = keys.map(|key| get(&mut one, key));
     let new = || Some(b"new".to_vec());
     assert_eq!(found, [new(), new(), None, Some(b"4".to_vec()), new()]);
+}
+
+fn calls_of_a_batch(kind: &Kind) {
+    for grace in [Duration::ZERO, HOUR] {
+        let pair = Pair::of(kind, grace);
+        let (far, metrics) = metrics::layer(Arc::clone(&pair.stores[1]), &metrics::Settings {});
+        let config =
+            Config { tags: true, grace: Span(grace), write: kind.write, ..Config::default() };
+        let stack = Tiers::new(vec![Arc::clone(&pair.stores[0]), far], &config).unwrap();
+        let mut session = stack.open_session().unwrap();
+        let names: Vec<_> = (0..100).map(|i| format!("key{i}")).collect();
+        let keys: Vec<_> = names.iter().map(|name| name.as_bytes()).collect();
+        let [mut one, _] = pair.sessions();
+        keys.iter().for_each(|key| put(&mut one, key, b"value", &[b"t"]));
+        if grace.is_zero() { one.delete_tag(b"t") } else { one.expire_tag(b"t") }.unwrap();
+        let mut calls_of = |keys: &[&[u8]]| {
+            let count = || metrics.snapshot().iter().map(metrics::Calls::count).sum::<u64>();
+            let before = count();
+            let mut n_given = 0;
+            let ask = session.get_or_lease_many(keys, HOUR, Duration::ZERO, &mut |_, _, leased| {
+                n_given += usize::from(matches!(leased, Ok(Leased::Load { .. })));
+            });
+            ask.unwrap();
+            assert_eq!(n_given, keys.len(), "each of them ended");
+            count() - before
+        };
+        // The first asks for the counter, too.
+        let (one, many) = (calls_of(&keys[..1]), calls_of(&keys[1..]));
+        assert!(many <= one, "{many} calls for 99 keys, {one} for one");
+    }
 }
 
 fn herd(kind: &Kind) {

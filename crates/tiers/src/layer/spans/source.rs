@@ -149,7 +149,7 @@ fn name(call: &Call<'_>) -> Option<&'static str> {
         (CallKind::Set | CallKind::SetIf | CallKind::SetMany, _) | (_, "fill" | "fill_many") => {
             "cache.put"
         }
-        (CallKind::Delete, _) | (_, "expire" | "end_value") => "cache.remove",
+        (CallKind::Delete, _) | (_, "expire" | "end_values") => "cache.remove",
         (CallKind::Touch, _) => "cache.touch",
         (CallKind::Count, _) => "cache.increment",
         (CallKind::Lease, _) => "cache.release",
