@@ -60,7 +60,7 @@ pub(crate) fn end_below(
         let keep = whole_steps(left, step).filter(|_| *standing == Standing::Over);
         match meta.version {
             Some(version) => {
-                by_version.push((i, conditional(key, value, meta.flags, version, keep)))
+                by_version.push((i, conditional(key, value, meta.flags, version, keep)));
             }
             None => by_value.push((i, End { key, value, keep })),
         }

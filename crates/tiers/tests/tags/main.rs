@@ -331,9 +331,11 @@ fn calls_of_a_batch(kind: &Kind) {
         let stack = Tiers::new(vec![Arc::clone(&pair.stores[0]), far], &config).unwrap();
         let mut session = stack.open_session().unwrap();
         let names: Vec<_> = (0..100).map(|i| format!("key{i}")).collect();
-        let keys: Vec<_> = names.iter().map(|name| name.as_bytes()).collect();
+        let keys: Vec<_> = names.iter().map(String::as_bytes).collect();
         let [mut one, _] = pair.sessions();
-        keys.iter().for_each(|key| put(&mut one, key, b"value", &[b"t"]));
+        for key in &keys {
+            put(&mut one, key, b"value", &[b"t"]);
+        }
         if grace.is_zero() { one.delete_tag(b"t") } else { one.expire_tag(b"t") }.unwrap();
         let mut calls_of = |keys: &[&[u8]]| {
             let count = || metrics.snapshot().iter().map(metrics::Calls::count).sum::<u64>();
