@@ -209,9 +209,14 @@ fn metrics(shared: &Shared, stats: &Stats) -> String {
     }
     page.tiers(&shared.store.tiers());
     // A store that does not tell its own counters now tells its others.
-    for Counter { name, value } in shared.store.counters().unwrap_or_default() {
-        let help = "A counter of this kind of store";
-        page.counter(&format!("larder_store_{name}_total"), help, &[("", value)]);
+    for figure in shared.store.counters().unwrap_or_default() {
+        let Counter { name, value } = figure;
+        if figure.is_amount() {
+            page.gauge(&format!("larder_store_{name}"), "An amount of this kind of store", value);
+        } else {
+            let help = "A counter of this kind of store";
+            page.counter(&format!("larder_store_{name}_total"), help, &[("", value)]);
+        }
     }
     page.latencies(shared);
     page.0

@@ -75,13 +75,21 @@ impl Stats {
     }
 }
 
-/// A counter that only one kind of store has, such as `lock_repairs`. The counter only grows, as those of [`Stats`] do.
+/// A figure that only one kind of store has: a counter such as `lock_repairs`, which only grows, or an
+/// [amount](Counter::is_amount).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counter {
     /// Words in lower case, joined by underscores; never a field of [`Stats`].
     pub name: &'static str,
-    /// The number of times that the event happened.
+    /// The number of times that the event happened, or the amount.
     pub value: u64,
+}
+
+impl Counter {
+    /// Whether this is a number of bytes, which grows and falls: its name ends in `_bytes`.
+    pub fn is_amount(&self) -> bool {
+        self.name.ends_with("_bytes")
+    }
 }
 
 /// The counters of one tier since the stack was opened.

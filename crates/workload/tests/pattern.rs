@@ -73,7 +73,10 @@ fn a_wrong_pattern_gets_one_line_that_says_why() {
         ("hotspot:0.2", "write hotspot:0.2,0.8"),
         ("hotspot:0.2,1.5", "write hotspot:0.2,0.8"),
         ("trace:", "no file; write trace:FILE"),
-        ("trace:x?format=y", "no trace format `y`; known: csv, twitter, cache2k"),
+        (
+            "trace:x?format=y",
+            "no trace format `y`; known: csv, twitter, oracleGeneral, arc, lirs, cache2k",
+        ),
     ] {
         let error = text.parse::<KeyPattern>().unwrap_err();
         assert!(error.contains(needle) && !error.contains('\n'), "{text}: {error}");

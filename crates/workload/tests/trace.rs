@@ -81,6 +81,82 @@ fn cache2k_keys_are_numbered_in_the_order_of_their_appearance() {
     assert_eq!(trace.lookaside_hits(), 5 - 3);
 }
 
+/// A record of libCacheSim's traces.
+fn oracle_general(time: u32, object: u64, size: u32, next: i64) -> Vec<u8> {
+    let (time, object) = (time.to_le_bytes(), object.to_le_bytes());
+    [&time[..], &object, &size.to_le_bytes(), &next.to_le_bytes()].concat()
+}
+
+#[test]
+fn libcachesims_records_are_reads_of_objects_with_sizes_and_times() {
+    let records = [
+        oracle_general(100, u64::MAX, 4096, 2),
+        oracle_general(100, 7, 1 << 30, -1),
+        oracle_general(103, u64::MAX, 4096, i64::MAX),
+    ];
+    let whole = records.concat();
+    for (name, bytes) in [
+        ("w106.oracleGeneral", whole.clone()),
+        ("w106.oracleGeneral.bin", whole.clone()),
+        ("cluster52.oracleGeneral.zst", zstd(&whole)),
+    ] {
+        let trace = read(name, &bytes).unwrap();
+        let get = |key, size| op(key, Access::Get, Some(size), None);
+        assert_eq!(trace.ops().collect::<Vec<_>>(), [get(0, 4096), get(1, 1 << 30), get(0, 4096)]);
+        let (arrivals, _) = trace.arrivals().unwrap();
+        assert_eq!(*arrivals, [0, 1_500_000_000, 3_000_000_000], "{name}");
+    }
+    for cut in [1, 16, 23] {
+        let message = error("a.oracleGeneral", &whole[..24 + cut]);
+        let left = format!("byte 24: a record has 24 bytes, but {cut} are left: cut off?");
+        assert_eq!(message, left);
+    }
+    let large = [records[0].clone(), oracle_general(0, 1, (1 << 30) + 1, 0)].concat();
+    let message = error("a.oracleGeneral", &large);
+    assert_eq!(message, "byte 24: value size 1073741825 > limit 1073741824");
+}
+
+#[test]
+fn the_blocks_of_a_request_are_read_one_by_one() {
+    let text = "5 3 0 1\n6 1 0 2\r\n9 0 0 3\n 18446744073709551615  1 0 4 \n";
+    for name in ["P1.lis", "no-name"] {
+        let trace = read(name, text.as_bytes()).unwrap();
+        assert_eq!(trace.keys(), [0, 1, 2, 1, 3], "{name}");
+        assert!(trace.ops().all(|op| op.kind == Access::Get && op.value_size.is_none()));
+    }
+    for (text, expected) in [
+        ("1 1 0 1\n2 1 0", "line 2: 3 fields, where a request has 4: cut off?"),
+        ("1 1 0 1\n2 x 0 1", "line 2: block `x` is not a whole number"),
+        ("1 -1 0 1", "line 1: block `-1` is not a whole number"),
+    ] {
+        assert_eq!(error("P1.lis", text.as_bytes()), expected);
+    }
+    // A request that is far too long is refused, and its beginning is read.
+    let long = b"1 18446744073709551615 0 1\n";
+    let begun = Trace::read("a.lis", long.as_slice(), None, Some(9)).unwrap();
+    assert_eq!(begun.keys(), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+}
+
+#[test]
+fn a_line_of_one_block_is_one_read_and_a_mark_is_none() {
+    let text = b"1\n 2\n*\n1\n";
+    for (name, bytes) in [
+        ("loop.trc", b"1\n2\n*\n1\n\n".to_vec()),
+        ("loop.trace.gz", gzip(text)),
+        ("multi1", b"*\n1\r\n2\r\n1".to_vec()),
+    ] {
+        let trace = read(name, &bytes).unwrap();
+        assert_eq!(trace.keys(), [0, 1, 0], "{name}");
+        assert!(trace.ops().all(|op| op.kind == Access::Get && op.value_size.is_none()));
+    }
+    let message = error("loop.trc", b"1\n1 2\n");
+    assert_eq!(message, "line 2: block `1 2` is not a whole number");
+    assert_eq!(error("loop.trc", b"*\n"), "has no operation");
+    // Bytes that happen to be digits are cache2k's, where the name says so and the text does not.
+    let trace = read("a.trace", b"12341234\0\0\0\0").unwrap();
+    assert_eq!(trace.keys(), [0, 0, 1]);
+}
+
 #[test]
 fn both_forms_of_metas_traces_say_the_same() {
     let old = read("kvcache.csv", KVCACHE_2022.as_bytes()).unwrap();
@@ -269,7 +345,10 @@ fn a_source_is_a_file_and_perhaps_its_format() {
     assert_eq!((source.format, source.to_string()), (None, "web.trace.xz".into()));
     assert!("".parse::<TraceSource>().is_err());
     let error = "a?format=pcap".parse::<TraceSource>().unwrap_err();
-    assert_eq!(error, "no trace format `pcap`; known: csv, twitter, cache2k");
+    assert_eq!(
+        error,
+        "no trace format `pcap`; known: csv, twitter, oracleGeneral, arc, lirs, cache2k"
+    );
     // A named format wins over the file name and the first bytes.
     let format = FORMATS.iter().find(|format| format.name == "cache2k").copied();
     let trace = Trace::read("a.csv", b"key\nkey\n".as_slice(), format, None).unwrap();

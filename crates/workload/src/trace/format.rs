@@ -7,10 +7,17 @@ use std::str::FromStr;
 
 use super::error::TraceFault;
 use super::recorder::{Recorder, Stop};
-use super::{cache2k, csv, twitter};
+use super::{blocks, cache2k, csv, oracle_general, twitter};
 
 /// All formats, in the order in which they are tried on a file.
-pub const FORMATS: &[TraceFormat] = &[csv::FORMAT, twitter::FORMAT, cache2k::FORMAT];
+pub const FORMATS: &[TraceFormat] = &[
+    csv::FORMAT,
+    twitter::FORMAT,
+    oracle_general::FORMAT,
+    blocks::ARC,
+    blocks::LIRS,
+    cache2k::FORMAT,
+];
 
 /// A format of traces.
 #[derive(Clone, Copy)]

@@ -56,6 +56,12 @@ pub(super) fn value_size(field: &[u8]) -> Result<Option<u32>, String> {
     number(field, "value size", SizeSpec::LIMIT)
 }
 
+/// The same of a number.
+pub(super) fn value_size_of(size: u32) -> Result<Option<u32>, String> {
+    let limit = SizeSpec::LIMIT;
+    if size > limit { Err(format!("value size {size} > limit {limit}")) } else { Ok(Some(size)) }
+}
+
 /// The length of a key.
 pub(super) fn key_size(field: &[u8]) -> Result<Option<u32>, String> {
     number(field, "key size", MAX_KEY)
@@ -89,7 +95,7 @@ pub(super) fn number(field: &[u8], what: &str, limit: u32) -> Result<Option<u32>
 }
 
 /// A field as a message shows it: escaped and cut.
-fn shown(field: &[u8]) -> String {
+pub(super) fn shown(field: &[u8]) -> String {
     const LONGEST: usize = 40;
     let text = field[..field.len().min(LONGEST)].escape_ascii().to_string();
     if field.len() > LONGEST { text + "…" } else { text }

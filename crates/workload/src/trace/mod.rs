@@ -7,6 +7,7 @@
 //! A format is one file here and one line in [`FORMATS`].
 
 mod arrivals;
+mod blocks;
 mod cache2k;
 mod column;
 mod csv;
@@ -14,6 +15,7 @@ mod error;
 mod format;
 mod input;
 mod lines;
+mod oracle_general;
 mod recorder;
 mod replay;
 mod source;

@@ -1,0 +1,89 @@
+//! Traces of blocks of a disk, as text. Every access is a read of one block.
+//!
+//! - `arc`: the traces of the ARC cache (Megiddo and Modha, "ARC: A Self-Tuning, Low Overhead Replacement Cache", FAST 2003). A
+//!   line has the first block, the number of blocks, and two fields that do not matter.
+//! - `lirs`: the traces of the LIRS cache (Jiang and Zhang, SIGMETRICS 2002). A line has one block, or a `*`, which is no access.
+
+use std::io::BufRead;
+
+use super::format::{Head, TraceFormat};
+use super::lines::{Lines, shown};
+use super::recorder::{Record, Recorder, Stop};
+
+pub(super) const ARC: TraceFormat = TraceFormat {
+    name: "arc",
+    summary: "lines of first block, number of blocks and two more numbers; recognized by them, or by the ending .lis",
+    has_sizes: false,
+    detect: |head| has_ending(head, "lis") || is_numbers(head, 4),
+    read: read_arc,
+};
+
+pub(super) const LIRS: TraceFormat = TraceFormat {
+    name: "lirs",
+    summary: "a block on each line, or `*`; recognized by them, or by the ending .trc",
+    has_sizes: false,
+    detect: |head| has_ending(head, "trc") || is_numbers(head, 1),
+    read: read_lirs,
+};
+
+/// The mark in the traces of LIRS that is no access.
+const MARK: &[u8] = b"*";
+
+fn has_ending(head: &Head<'_>, ending: &str) -> bool {
+    head.name.extension().is_some_and(|extension| extension == ending)
+}
+
+/// Whether the trace begins with lines of so many numbers.
+fn is_numbers(head: &Head<'_>, count: usize) -> bool {
+    let is_text = |byte: &u8| byte.is_ascii_digit() || byte.is_ascii_whitespace() || *byte == b'*';
+    let line = head.line();
+    head.bytes.iter().all(is_text)
+        && fields(line).count() == count
+        && fields(line).all(|field| block(field).is_ok() || field == MARK)
+}
+
+fn read_arc(input: &mut dyn BufRead, recorder: &mut Recorder) -> Result<(), Stop> {
+    read_lines(input, recorder, |text| {
+        let fields: Vec<_> = fields(text).collect();
+        let &[first, n_blocks, _, _] = fields.as_slice() else {
+            return Err(format!("{} fields, where a request has 4: cut off?", fields.len()));
+        };
+        Ok((block(first)?, block(n_blocks)?))
+    })
+}
+
+fn read_lirs(input: &mut dyn BufRead, recorder: &mut Recorder) -> Result<(), Stop> {
+    read_lines(input, recorder, |text| {
+        if text == MARK {
+            return Ok((0, 0));
+        }
+        Ok((block(text)?, 1))
+    })
+}
+
+/// Reads lines, each of which tells a first block and a number of blocks.
+fn read_lines(
+    input: &mut dyn BufRead,
+    recorder: &mut Recorder,
+    blocks: impl Fn(&[u8]) -> Result<(u64, u64), String>,
+) -> Result<(), Stop> {
+    let mut lines = Lines::new(input);
+    while let Some((line, text)) = lines.next()? {
+        let (first, n_blocks) =
+            blocks(text.trim_ascii()).map_err(|reason| Stop::line(line, reason))?;
+        for block in (0..n_blocks).map(|n| first.saturating_add(n)) {
+            recorder.push(&Record { key: &block.to_le_bytes(), ..Record::default() }, 1)?;
+        }
+    }
+    Ok(())
+}
+
+fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty())
+}
+
+/// The number of a block, or of blocks.
+fn block(field: &[u8]) -> Result<u64, String> {
+    let number = std::str::from_utf8(field).ok().and_then(|text| text.parse().ok());
+    number.ok_or_else(|| format!("block `{}` is not a whole number", shown(field)))
+}
