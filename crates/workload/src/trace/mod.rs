@@ -17,6 +17,7 @@ mod input;
 mod lines;
 mod oracle_general;
 mod recorder;
+mod records;
 mod replay;
 mod source;
 mod twitter;

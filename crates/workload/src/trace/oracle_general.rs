@@ -2,12 +2,13 @@
 //! the time in seconds (32 bits), the object (64), its size in bytes (32), and the place of its next access (64), which says
 //! nothing that the records behind do not say. Every access is a read.
 
-use std::io::{BufRead, Read};
+use std::io::BufRead;
 
 use super::error::TraceFault;
 use super::format::{Head, TraceFormat};
 use super::lines::value_size_of;
 use super::recorder::{Record, Recorder, Stop};
+use super::records::Records;
 
 pub(super) const FORMAT: TraceFormat = TraceFormat {
     name: "oracleGeneral",
@@ -25,22 +26,11 @@ fn detect(head: &Head<'_>) -> bool {
 }
 
 fn read(input: &mut dyn BufRead, recorder: &mut Recorder) -> Result<(), Stop> {
-    let mut bytes = Vec::with_capacity(RECORD);
-    for record in 0_u64.. {
-        bytes.clear();
-        input.take(RECORD as u64).read_to_end(&mut bytes)?;
-        if bytes.is_empty() {
-            break;
-        }
-        let offset = record * RECORD as u64;
-        let fault = |reason| TraceFault::Byte { offset, reason };
-        let Ok(record) = <[u8; RECORD]>::try_from(bytes.as_slice()) else {
-            let left = bytes.len();
-            let reason = format!("a record has {RECORD} bytes, but {left} are left: cut off?");
-            return Err(fault(reason).into());
-        };
+    let mut records = Records::<RECORD>::new(input, "record");
+    while let Some((offset, record)) = records.next()? {
         let [t0, t1, t2, t3, object @ .., s0, s1, s2, s3, _, _, _, _, _, _, _, _] = record;
-        let value_size = value_size_of(u32::from_le_bytes([s0, s1, s2, s3])).map_err(fault)?;
+        let value_size = value_size_of(u32::from_le_bytes([s0, s1, s2, s3]))
+            .map_err(|reason| TraceFault::Byte { offset, reason })?;
         let time_s = Some(f64::from(u32::from_le_bytes([t0, t1, t2, t3])));
         recorder.push(&Record { key: &object, value_size, time_s, ..Record::default() }, 1)?;
     }
