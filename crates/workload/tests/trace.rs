@@ -111,6 +111,9 @@ fn libcachesims_records_are_reads_of_objects_with_sizes_and_times() {
         let left = format!("byte 24: a record has 24 bytes, but {cut} are left: cut off?");
         assert_eq!(message, left);
     }
+    // A text that was made of such a trace has another format.
+    assert!(error("a.oracleGeneral.txt", b"100,7,4096,-1\n").starts_with("unknown format"));
+    assert!(error("a.oracleGeneralOpNS", &whole).starts_with("unknown format"));
     let large = [records[0].clone(), oracle_general(0, 1, (1 << 30) + 1, 0)].concat();
     let message = error("a.oracleGeneral", &large);
     assert_eq!(message, "byte 24: value size 1073741825 > limit 1073741824");
@@ -131,8 +134,11 @@ fn the_blocks_of_a_request_are_read_one_by_one() {
     ] {
         assert_eq!(error("P1.lis", text.as_bytes()), expected);
     }
+    // Four numbers of another kind are no blocks.
+    assert!(error("no-name", b"5 3 0 1\n6 1 7 2\n7 1 0 3\n").starts_with("unknown format"));
     // A request that is far too long is refused, and its beginning is read.
     let long = b"1 18446744073709551615 0 1\n";
+    assert!(error("a.lis", long).starts_with("more than "));
     let begun = Trace::read("a.lis", long.as_slice(), None, Some(9)).unwrap();
     assert_eq!(begun.keys(), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
 }

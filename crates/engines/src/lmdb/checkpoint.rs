@@ -43,7 +43,7 @@ pub(super) fn work(map: &Map, folder: &Path, every: Duration, ending: &Ending) {
         if is_due && (state.is_none() || last_state != state) {
             let made = make(map, folder, &|| ending.within(Duration::ZERO));
             // After a failure, such as a full disk, the next one is made in time.
-            last_state = state.filter(|_| made.is_ok());
+            last_state = state.filter(|_| matches!(made, Ok(true)));
             match made {
                 // A failure that lasts is told once, however often an attempt between two failures was given up.
                 Err(error) if is_given_up(&error) => pause = every.min(SOON),
@@ -51,8 +51,8 @@ pub(super) fn work(map: &Map, folder: &Path, every: Duration, ending: &Ending) {
                     tell_of_failure(map, folder, error);
                     is_told = true;
                 }
-                Err(_) => {}
-                Ok(()) => is_told = false,
+                Err(_) | Ok(false) => {}
+                Ok(true) => is_told = false,
             }
         }
         pause = pause.saturating_sub(began.elapsed());
@@ -76,15 +76,15 @@ fn age(path: &Path) -> Option<Duration> {
     SystemTime::now().duration_since(made).ok()
 }
 
-/// Makes a checkpoint, unless another process is making one. `is_over` says whether to give up.
-pub(super) fn make(map: &Map, folder: &Path, is_over: &dyn Fn() -> bool) -> heed::Result<()> {
+/// Makes a checkpoint; `false` where another process is making one. `is_over` says whether to give up.
+pub(super) fn make(map: &Map, folder: &Path, is_over: &dyn Fn() -> bool) -> heed::Result<bool> {
     let next = folder.join(NEXT_FILE);
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
     let file = options.open(&next)?;
     match file.try_lock() {
         Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Ok(()),
+        Err(TryLockError::WouldBlock) => return Ok(false),
         Err(TryLockError::Error(error)) => return Err(error.into()),
     }
     file.set_len(0)?;
@@ -96,5 +96,5 @@ pub(super) fn make(map: &Map, folder: &Path, is_over: &dyn Fn() -> bool) -> heed
         // What was written is of no use. If it cannot be removed, the next checkpoint overwrites it.
         let _ = fs::remove_file(&next);
     }
-    copied
+    copied.map(|()| true)
 }

@@ -231,7 +231,7 @@ impl Environment {
                 checkpoint::tell_of_failure(&self.map, &self.folder, error);
                 Ok(())
             }
-            made => made,
+            made => made.map(drop),
         }
     }
 

@@ -92,13 +92,13 @@ impl TiersSession {
         done: &mut LeaseDone<'_>,
     ) -> Result<()> {
         let stack = &mut self.stack;
-        let mut left: Vec<usize> = (0..keys.len()).collect();
+        let (mut left, mut result): (Vec<usize>, _) = ((0..keys.len()).collect(), Ok(()));
         for _ in 0..tags::TRIES {
             let places = settle(stack, keys, take(&mut left), early, done);
             if places.is_empty() {
-                return Ok(());
+                return result;
             }
-            let (tagged, result) = ask_for_many(stack, &places, (time, early), done);
+            let (tagged, asked) = ask_for_many(stack, &places, (time, early), done);
             let mut ended = Vec::new();
             for (place, verdict, stored) in decide_many(stack, tagged) {
                 let (i, asked) = places[place];
@@ -114,13 +114,15 @@ impl TiersSession {
                     }
                 }
             }
-            left = end_many(stack, keys, &ended, done)?;
-            result?;
+            let (again, ended) = end_many(stack, keys, &ended, done);
+            // A server that fails concerns its own keys only.
+            left = again;
+            result = result.and(asked).and(ended);
         }
         for i in left {
             done(i, b"", Err(tags::changes_again_and_again()));
         }
-        Ok(())
+        result
     }
 }
 
@@ -164,7 +166,7 @@ fn end_many(
     keys: &[(&[u8], bool)],
     found: &[(usize, Vec<u8>, Meta, Standing)],
     done: &mut LeaseDone<'_>,
-) -> Result<Vec<usize>> {
+) -> (Vec<usize>, Result<()>) {
     let ended = found.iter().map(|(i, stored, meta, standing)| Ended {
         key: keys[*i].0,
         stored,
@@ -172,15 +174,13 @@ fn end_many(
         standing: *standing,
     });
     let ended: Vec<_> = ended.collect();
-    let mut is_failed = vec![false; ended.len()];
-    let mut n_failed = 0;
-    let result = tags::end_below(stack, &ended, &mut |place, error| {
-        (is_failed[place], n_failed) = (true, n_failed + 1);
-        done(found[place].0, b"", Err(error));
+    let mut again = Vec::new();
+    let result = tags::end_below(stack, &ended, &mut |place, outcome| match outcome {
+        Ok(()) => again.push(found[place].0),
+        Err(error) => done(found[place].0, b"", Err(error)),
     });
-    apart(stack).0.counters.errors.add(n_failed + u64::from(result.is_err()));
-    result?;
-    Ok(found.iter().zip(is_failed).filter(|(_, failed)| !failed).map(|((i, ..), _)| *i).collect())
+    apart(stack).0.counters.errors.add((found.len() - again.len()) as u64);
+    (again, result)
 }
 
 /// Asks the lowest tier for all these keys, and tells the answers whose values have no tags. Returns the others: one read gets

@@ -41,12 +41,12 @@ pub(crate) struct Ended<'a> {
 }
 
 /// Ends entries of the lowest tier: one request ends all that have versions, and one all that a server compares by value.
-/// Another value that has come meanwhile stays. The caller looks again. Calls `failed` with the place of an entry that may not
-/// have ended.
+/// Another value that has come meanwhile stays. The caller looks again. Calls `told` with the place of each entry and whether it
+/// may have ended. After `Err` some entries have had no outcome.
 pub(crate) fn end_below(
     stack: &mut Stack,
     ended: &[Ended<'_>],
-    failed: &mut dyn FnMut(usize, Error),
+    told: &mut dyn FnMut(usize, Result<()>),
 ) -> Result<()> {
     let rules = stack.rules;
     let lowest = apart(stack).0;
@@ -59,70 +59,87 @@ pub(crate) fn end_below(
         };
         let keep = whole_steps(left, step).filter(|_| *standing == Standing::Over);
         match meta.version {
-            Some(version) => {
-                by_version.push((i, conditional(key, value, meta.flags, version, keep)));
-            }
+            Some(version) => by_version.push((i, version, End { key, value, keep })),
             None => by_value.push((i, End { key, value, keep })),
         }
     }
+    end_versions(lowest, ended, &by_version, told)?;
+    end_values(lowest, by_value, told)
+}
+
+/// Ends entries by their versions. A single one that nobody keeps is deleted.
+fn end_versions(
+    lowest: &mut TierSession,
+    ended: &[Ended<'_>],
+    ends: &[(usize, u64, End<'_>)],
+    told: &mut dyn FnMut(usize, Result<()>),
+) -> Result<()> {
     let session = &mut *lowest.session;
-    if !by_version.is_empty() {
-        let (places, puts): (Vec<_>, Vec<_>) = by_version.into_iter().unzip();
-        let mut refused = Vec::new();
-        session.set_many(&puts, &mut |place, outcome| {
-            if outcome.is_err() {
-                refused.push(places[place]);
-            }
-        })?;
-        // A full store has no room for a set, and a delete needs none.
-        for i in refused {
-            let Ended { key, meta, .. } = &ended[i];
-            if let Err(error) = session.delete_if(key, meta.version.unwrap_or_default()) {
-                failed(i, error);
-            }
-        }
-    }
-    if by_value.is_empty() {
+    if let [(i, version, End { key, keep: None, .. })] = ends {
+        told(*i, session.delete_if(key, *version).map(drop));
         return Ok(());
     }
-    let (places, ends): (Vec<_>, Vec<_>) = by_value.into_iter().unzip();
-    let compared = session.leases().map(|leases| {
-        leases.end_values(&ends, &mut |place, outcome| {
-            if let Err(error) = outcome {
-                failed(places[place], error);
+    if ends.is_empty() {
+        return Ok(());
+    }
+    let conditional = |(i, version, end): &(usize, u64, End<'_>)| {
+        let ttl = Some(end.keep.unwrap_or_default());
+        let options = SetOptions { mode: SetMode::Cas(*version), ttl, flags: ended[*i].meta.flags };
+        // What has no time left needs no value.
+        let value = if end.keep.is_some() { ended[*i].stored } else { b"" };
+        Put { key: ended[*i].key, value, options }
+    };
+    let puts: Vec<_> = ends.iter().map(conditional).collect();
+    let mut refused = Vec::new();
+    let sent = session.set_many(&puts, &mut |place, outcome| {
+        let (i, version, end) = ends[place];
+        match outcome {
+            Ok(_) => told(i, Ok(())),
+            Err(error) if end.keep.is_none() && needs_no_room(&error) => {
+                refused.push((i, version, end.key));
             }
-        })
+            Err(error) => told(i, Err(error)),
+        }
+    });
+    for (i, version, key) in refused {
+        told(i, session.delete_if(key, version).map(drop));
+    }
+    sent
+}
+
+/// Whether a set failed for a reason that does not concern a delete.
+fn needs_no_room(error: &Error) -> bool {
+    matches!(error, Error::Full { .. } | Error::ValueTooLarge { .. } | Error::Unsupported { .. })
+}
+
+/// Ends entries by their values: by a comparison of the server, or else each in its turn.
+fn end_values(
+    lowest: &mut TierSession,
+    ends: Vec<(usize, End<'_>)>,
+    told: &mut dyn FnMut(usize, Result<()>),
+) -> Result<()> {
+    if ends.is_empty() {
+        return Ok(());
+    }
+    let (places, ends): (Vec<_>, Vec<_>) = ends.into_iter().unzip();
+    let compared = lowest.session.leases().map(|leases| {
+        leases.end_values(&ends, &mut |place, outcome| told(places[place], outcome.map(drop)))
     });
     match compared {
         None | Some(Err(Error::Unsupported { .. })) => {}
         Some(compared) => return compared,
     }
     for (place, end) in places.into_iter().zip(&ends) {
-        if let Err(error) = end_in_turn(lowest, end) {
-            failed(place, error);
-        }
+        told(place, end_in_turn(lowest, end));
     }
     Ok(())
 }
 
 /// As [`end_below`] for one entry.
 pub(crate) fn end_one_below(stack: &mut Stack, ended: &Ended<'_>) -> Result<()> {
-    let mut failure = None;
-    end_below(stack, slice::from_ref(ended), &mut |_, error| failure = Some(error))?;
-    failure.map_or(Ok(()), Err)
-}
-
-/// A set that ends the entry of a version, at once or after the time for which it is kept.
-fn conditional<'a>(
-    key: &'a [u8],
-    stored: &'a [u8],
-    flags: u32,
-    version: u64,
-    keep: Option<Duration>,
-) -> Put<'a> {
-    let value = if keep.is_some() { stored } else { b"" };
-    let ttl = Some(keep.unwrap_or_default());
-    Put { key, value, options: SetOptions { mode: SetMode::Cas(version), ttl, flags } }
+    let mut outcome = Ok(());
+    end_below(stack, slice::from_ref(ended), &mut |_, told| outcome = told)?;
+    outcome
 }
 
 /// Ends a value of a tier that cannot compare, under the right to do so.

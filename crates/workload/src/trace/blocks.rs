@@ -1,7 +1,7 @@
 //! Traces of blocks of a disk, as text. Every access is a read of one block.
 //!
 //! - `arc`: the traces of the ARC cache (Megiddo and Modha, "ARC: A Self-Tuning, Low Overhead Replacement Cache", FAST 2003). A
-//!   line has the first block, the number of blocks, and two fields that do not matter.
+//!   line has the first block, the number of blocks, a zero, and the number of the request.
 //! - `lirs`: the traces of the LIRS cache (Jiang and Zhang, SIGMETRICS 2002). A line has one block, or a `*`, which is no access.
 
 use std::io::BufRead;
@@ -12,9 +12,12 @@ use super::recorder::{Record, Recorder, Stop};
 
 pub(super) const ARC: TraceFormat = TraceFormat {
     name: "arc",
-    summary: "lines of first block, number of blocks and two more numbers; recognized by them, or by the ending .lis",
+    summary: "lines of first block, number of blocks, 0, and a number; recognized by them, or by the ending .lis",
     has_sizes: false,
-    detect: |head| has_ending(head, "lis") || is_numbers(head, 4),
+    detect: |head| {
+        has_ending(head, "lis")
+            || has_lines(head, |fields| matches!(fields, [_, _, b"0", _]) && are_blocks(fields))
+    },
     read: read_arc,
 };
 
@@ -22,7 +25,10 @@ pub(super) const LIRS: TraceFormat = TraceFormat {
     name: "lirs",
     summary: "a block on each line, or `*`; recognized by them, or by the ending .trc",
     has_sizes: false,
-    detect: |head| has_ending(head, "trc") || is_numbers(head, 1),
+    detect: |head| {
+        has_ending(head, "trc")
+            || has_lines(head, |fields| fields == [MARK] || fields.len() == 1 && are_blocks(fields))
+    },
     read: read_lirs,
 };
 
@@ -33,13 +39,16 @@ fn has_ending(head: &Head<'_>, ending: &str) -> bool {
     head.name.extension().is_some_and(|extension| extension == ending)
 }
 
-/// Whether the trace begins with lines of so many numbers.
-fn is_numbers(head: &Head<'_>, count: usize) -> bool {
-    let is_text = |byte: &u8| byte.is_ascii_digit() || byte.is_ascii_whitespace() || *byte == b'*';
-    let line = head.line();
-    head.bytes.iter().all(is_text)
-        && fields(line).count() == count
-        && fields(line).all(|field| block(field).is_ok() || field == MARK)
+/// Whether the first lines of a trace are such lines. The last of them may be cut off.
+fn has_lines(head: &Head<'_>, is_line: impl Fn(&[&[u8]]) -> bool) -> bool {
+    let lines = head.bytes.split(|byte| *byte == b'\n').map(|line| fields(line).collect());
+    let mut lines: Vec<Vec<_>> = lines.filter(|fields: &Vec<_>| !fields.is_empty()).collect();
+    lines.truncate(lines.len().saturating_sub(1).max(1));
+    !lines.is_empty() && lines.iter().all(|fields| is_line(fields))
+}
+
+fn are_blocks(fields: &[&[u8]]) -> bool {
+    fields.iter().all(|field| block(field).is_ok())
 }
 
 fn read_arc(input: &mut dyn BufRead, recorder: &mut Recorder) -> Result<(), Stop> {
@@ -71,6 +80,7 @@ fn read_lines(
     while let Some((line, text)) = lines.next()? {
         let (first, n_blocks) =
             blocks(text.trim_ascii()).map_err(|reason| Stop::line(line, reason))?;
+        let n_blocks = recorder.wanted(n_blocks)? as u64;
         for block in (0..n_blocks).map(|n| first.saturating_add(n)) {
             recorder.push(&Record { key: &block.to_le_bytes(), ..Record::default() }, 1)?;
         }

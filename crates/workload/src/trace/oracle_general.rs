@@ -21,8 +21,12 @@ pub(super) const FORMAT: TraceFormat = TraceFormat {
 const RECORD: usize = 24;
 
 fn detect(head: &Head<'_>) -> bool {
-    let name = head.name.file_name().unwrap_or_default().to_string_lossy();
-    name.to_ascii_lowercase().contains("oraclegeneral")
+    let name = head.name.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    // The records of `oracleGeneralOpNS` are longer, and a text is an export.
+    let is_other = name.contains("oraclegeneralop");
+    let is_byte_of_text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
+    let is_text = !head.bytes.is_empty() && head.bytes.iter().all(is_byte_of_text);
+    name.contains("oraclegeneral") && !is_other && !is_text
 }
 
 fn read(input: &mut dyn BufRead, recorder: &mut Recorder) -> Result<(), Stop> {

@@ -101,13 +101,20 @@ impl Recorder {
         Self { numbers: RapidHashMap::default(), trace: Trace::default(), at_most, began_s: None }
     }
 
-    /// Appends an operation, `times` times. Stops at the requested number of operations.
-    pub(super) fn push(&mut self, record: &Record<'_>, times: u32) -> Result<(), Stop> {
+    /// How many of so many further operations are requested. More than fit are a fault.
+    pub(super) fn wanted(&self, times: u64) -> Result<usize, Stop> {
         let asked = self.at_most.unwrap_or(usize::MAX);
-        let times = (times as usize).min(asked - self.trace.len());
+        let times = usize::try_from(times).unwrap_or(usize::MAX).min(asked - self.trace.len());
         if times > MAX_OPS - self.trace.len() {
             return Err(TraceFault::TooLong.into());
         }
+        Ok(times)
+    }
+
+    /// Appends an operation, `times` times. Stops at the requested number of operations.
+    pub(super) fn push(&mut self, record: &Record<'_>, times: u32) -> Result<(), Stop> {
+        let asked = self.at_most.unwrap_or(usize::MAX);
+        let times = self.wanted(times.into())?;
         let time_ms = record.time_s.map(|time| self.since_begin_ms(time));
         for _ in 0..times {
             self.trace.times_ms.set(self.trace.len(), time_ms);
