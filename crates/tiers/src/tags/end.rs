@@ -95,7 +95,7 @@ fn end_versions(
         let (i, version, end) = ends[place];
         match outcome {
             Ok(_) => told(i, Ok(())),
-            Err(error) if end.keep.is_none() && needs_no_room(&error) => {
+            Err(error) if end.keep.is_none() && concerns_sets_only(&error) => {
                 refused.push((i, version, end.key));
             }
             Err(error) => told(i, Err(error)),
@@ -108,7 +108,7 @@ fn end_versions(
 }
 
 /// Whether a set failed for a reason that does not concern a delete.
-fn needs_no_room(error: &Error) -> bool {
+fn concerns_sets_only(error: &Error) -> bool {
     matches!(error, Error::Full { .. } | Error::ValueTooLarge { .. } | Error::Unsupported { .. })
 }
 
