@@ -26,6 +26,9 @@ const PREFIX: &str = "~larder-ended-";
 /// The time for which nobody else ends the same value.
 const TURN: Duration = Duration::from_secs(1);
 
+/// The most by which readers' clocks are behind where TTLs have finer steps: to them, an entry would have more left than grace.
+const BEHIND: Duration = Duration::from_millis(20);
+
 /// The pause of a process whose turn it is not, and the attempts until the turn has passed.
 const PAUSE: Duration = Duration::from_millis(2);
 pub(crate) const TRIES: usize = 1000;
@@ -57,6 +60,7 @@ pub(crate) fn end_below(
             Remaining::For(left) => left.min(rules.grace),
             _ => rules.grace,
         };
+        let left = if step < BEHIND { left.saturating_sub(BEHIND) } else { left };
         let keep = whole_steps(left, step).filter(|_| *standing == Standing::Over);
         match meta.version {
             Some(version) => by_version.push((i, version, End { key, value, keep })),
