@@ -116,7 +116,7 @@ impl Writes for Releases<'_> {
     }
 
     fn read(&self, _: usize, node: &Node, answer: Value) -> Result<bool> {
-        found(node, &answer)
+        refusal::found(node, "EVALSHA", &answer)
     }
 
     fn alone(&self, i: usize, session: &mut RedisSession) -> Result<bool> {
@@ -154,7 +154,7 @@ impl Writes for Ends<'_> {
     }
 
     fn read(&self, _: usize, node: &Node, answer: Value) -> Result<bool> {
-        found(node, &answer)
+        refusal::found(node, "EVALSHA", &answer)
     }
 
     fn alone(&self, i: usize, session: &mut RedisSession) -> Result<bool> {
@@ -163,13 +163,5 @@ impl Writes for Ends<'_> {
         let (key, value) = (self.key(i), self.value(i));
         let answer = session.run_with(&scripts::END_VALUE, key, &words, Some(value))?;
         session.found("EVALSHA", &answer)
-    }
-}
-
-/// Whether a script has found what it was for.
-fn found(node: &Node, answer: &Value) -> Result<bool> {
-    match answer {
-        Value::Int(n) => Ok(*n > 0),
-        other => Err(refusal::unexpected(node, "EVALSHA", other)),
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use larder_protocol::shown;
-use larder_store::Error;
+use larder_store::{Error, Result};
 use redis::{ErrorKind, RedisError, ServerError, Value};
 
 use super::SCHEME;
@@ -99,6 +99,14 @@ pub(super) fn unknown_host(teller: &Node, port: u16) -> Error {
 #[cold]
 pub(super) fn unexpected(node: &Node, command: &str, answer: &dyn Debug) -> Error {
     protocol(node, one_line(LONGEST, &format!("not an answer to {command}: {answer:?}")))
+}
+
+/// Whether a command has found its key, or a script what it was for.
+pub(super) fn found(node: &Node, command: &str, answer: &Value) -> Result<bool> {
+    match answer {
+        Value::Int(n) => Ok(*n > 0),
+        other => Err(unexpected(node, command, other)),
+    }
 }
 
 /// The error of bytes that no server of this protocol sends.

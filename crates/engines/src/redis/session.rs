@@ -226,10 +226,7 @@ impl RedisSession {
 
     /// Whether a command found its key.
     pub(super) fn found(&self, command: &str, answer: &Value) -> Result<bool> {
-        match answer {
-            Value::Int(n) => Ok(*n > 0),
-            other => Err(self.unexpected(command, other)),
-        }
+        refusal::found(self.connections[self.asked].node(), command, answer)
     }
 
     /// Puts `text` behind or before the existing value.

@@ -288,10 +288,7 @@ impl Writes for Deletes<'_> {
     }
 
     fn read(&self, _: usize, node: &Node, answer: Value) -> Result<bool> {
-        match answer {
-            Value::Int(n) => Ok(n > 0),
-            other => Err(refusal::unexpected(node, "DEL", &other)),
-        }
+        refusal::found(node, "DEL", &answer)
     }
 
     fn alone(&self, i: usize, session: &mut RedisSession) -> Result<bool> {

@@ -123,16 +123,14 @@ impl<A: Around, C: Codec> LayeredSession<A, C> {
             }
             return Ok(());
         }
-        let ends = self.encode_all(fills.iter().map(|fill| fill.put.value))?;
+        let places = self.encode_all(fills.iter().map(|fill| fill.put.value))?;
         let call = Call::once(CallKind::Lease, "fill_many", Keys::Fills(fills));
         let Self { around, codec, stored, engine, .. } = self;
-        let mut start = 0;
-        let mut encoded = Vec::with_capacity(fills.len());
-        for (fill, end) in fills.iter().zip(ends) {
-            let put = Put { value: &stored[start..end], ..fill.put };
-            encoded.push(Fill { put, ..*fill });
-            start = end;
-        }
+        let encoded = fills.iter().zip(places).map(|(fill, place)| {
+            let put = Put { value: &stored[place], ..fill.put };
+            Fill { put, ..*fill }
+        });
+        let encoded: Vec<_> = encoded.collect();
         let outcome = around.call(&call, |session| {
             leases(session, engine)?.fill_many(&encoded, &mut |i, outcome| {
                 call.answer_with(&outcome);
@@ -321,14 +319,11 @@ impl<A: Around, C: Codec> Leases for LayeredSession<A, C> {
                 })
             });
         }
-        let bounds = self.encode_all(ends.iter().map(|end| end.value))?;
+        let places = self.encode_all(ends.iter().map(|end| end.value))?;
         let Self { around, codec, stored, engine, .. } = self;
-        let mut start = 0;
-        let mut encoded = Vec::with_capacity(ends.len());
-        for (end, bound) in ends.iter().zip(bounds) {
-            encoded.push(End { value: &stored[start..bound], ..*end });
-            start = bound;
-        }
+        let encoded = ends.iter().zip(places);
+        let encoded: Vec<_> =
+            encoded.map(|(end, place)| End { value: &stored[place], ..*end }).collect();
         let outcome = around.call(&call, |session| {
             leases(session, engine)?.end_values(&encoded, &mut |i, ended| {
                 call.answer_with(&ended);

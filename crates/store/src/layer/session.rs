@@ -1,6 +1,7 @@
 //! A session with a layer around it: the one place that forwards calls.
 
 use std::fmt;
+use std::ops::Range;
 use std::time::Duration;
 
 use super::codec::decoded;
@@ -85,17 +86,18 @@ impl<A: Around, C: Codec> LayeredSession<A, C> {
         }
     }
 
-    /// Encodes values one behind the other, and returns where each ends.
+    /// Encodes values one behind the other, and returns where each lies.
     pub(super) fn encode_all<'v>(
         &mut self,
         values: impl Iterator<Item = &'v [u8]>,
-    ) -> Result<Vec<usize>> {
+    ) -> Result<Vec<Range<usize>>> {
         self.stored.clear();
-        let end = |value| {
+        let place = |value| {
+            let start = self.stored.len();
             self.codec.encode(value, &mut self.stored)?;
-            Ok(self.stored.len())
+            Ok(start..self.stored.len())
         };
-        values.map(end).collect()
+        values.map(place).collect()
     }
 
     fn set_many_encoded(&mut self, entries: &[Put<'_>], done: &mut SetDone<'_>) -> Result<()> {
@@ -105,14 +107,11 @@ impl<A: Around, C: Codec> LayeredSession<A, C> {
             }
             return Ok(());
         }
-        let ends = self.encode_all(entries.iter().map(|entry| entry.value))?;
+        let places = self.encode_all(entries.iter().map(|entry| entry.value))?;
         let Self { around, codec, stored, .. } = self;
-        let mut start = 0;
-        let mut puts = Vec::with_capacity(entries.len());
-        for (entry, end) in entries.iter().zip(ends) {
-            puts.push(Put { value: &stored[start..end], ..*entry });
-            start = end;
-        }
+        let puts = entries.iter().zip(places);
+        let puts: Vec<_> =
+            puts.map(|(entry, place)| Put { value: &stored[place], ..*entry }).collect();
         let call = Call::set_many(entries);
         let outcome = around.call(&call, |session| {
             session.set_many(&puts, &mut |i, outcome| {
