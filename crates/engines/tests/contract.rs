@@ -67,7 +67,8 @@ const URLS: &[&str] = &[
     "mysql:?tls=on&flush=2",
     "mysql:?via=delay:200us&flush=0",
     "mongodb:",
-    "mongodb:?w=0&sync_delay=0",
+    // Many writes without an answer keep the server from the driver's own questions for seconds.
+    "mongodb:?w=0&sync_delay=0&timeout=30s",
     "mongodb:?tls=on&w=majority&journal=on&via=delay:200us",
     "tiered:moka:|lmdb:",
     "tiered:moka:|lmdb:|?l1_ttl=off",
