@@ -7,6 +7,7 @@ use std::path::Path;
 
 use crate::command::{
     backup, compare, diff, engines, entry, generate, inspect, report, scenarios, serve, stats, top,
+    trace,
 };
 use crate::exit::Usage;
 
@@ -65,6 +66,11 @@ pub(crate) enum Command {
     Stats(stats::Arguments),
     /// Draw the fill and the age of the segments of a segment cache
     Inspect(inspect::Arguments),
+    /// Convert traces of requests
+    Trace {
+        #[command(subcommand)]
+        command: trace::Command,
+    },
     /// Print completions for a shell
     Completions(generate::Completions),
     /// Print the manual page

@@ -40,6 +40,7 @@ fn main() -> ExitCode {
         Command::Restore(arguments) => command::backup::restore(&arguments),
         Command::Stats(arguments) => command::stats::run(&arguments),
         Command::Inspect(arguments) => command::inspect::run(&arguments),
+        Command::Trace { command } => command::trace::run(&command),
         Command::Completions(arguments) => command::generate::completions(&arguments),
         Command::Man => command::generate::man(),
     };

@@ -119,6 +119,56 @@ fn libcachesims_records_are_reads_of_objects_with_sizes_and_times() {
     assert_eq!(message, "byte 24: value size 1073741825 > limit 1073741824");
 }
 
+/// A trace in another format, and the number of operations that the format has no place for.
+fn written(trace: &Trace, name: &str) -> (Vec<u8>, u64) {
+    let to: TraceSource = name.parse().expect("a path");
+    let format = to.format_to_write().expect("a format that is written");
+    let mut out = Vec::new();
+    let left_out = trace.write(format, &mut out).expect("memory");
+    (out, left_out)
+}
+
+#[test]
+fn a_csv_has_all_that_a_trace_has() {
+    let trace = read("a.csv", KVCACHE_2024.as_bytes()).unwrap();
+    let (csv, left_out) = written(&trace, "b.csv");
+    assert_eq!((read("b.csv", &csv).unwrap(), left_out), (trace, 0));
+    let bare = read("a.trace", &cache2k(&[5, 6, 5])).unwrap();
+    let (csv, _) = written(&bare, "some/x?format=csv");
+    assert_eq!(String::from_utf8_lossy(&csv).lines().nth(3), Some(",0,,get,,"));
+    assert_eq!(read("b.csv", &csv).unwrap(), bare);
+}
+
+#[test]
+fn libcachesims_records_name_the_next_access_of_their_object() {
+    let trace = read("a", TWITTER.as_bytes()).unwrap();
+    let (records, left_out) = written(&trace, "a.oracleGeneral.bin");
+    // The removal is left out, and the value of 40 bytes is set once.
+    let expected = [
+        oracle_general(0, 0, 212, 4),
+        oracle_general(0, 1, 40, -1),
+        oracle_general(2, 2, 8, -1),
+        oracle_general(3, 0, 212, -1),
+    ];
+    assert_eq!((records, left_out), (expected.concat(), 1));
+    // libCacheSim passes over an object of 0 bytes.
+    let unsized_keys = read("a.trace", &cache2k(&[9, 9])).unwrap();
+    let expected = [oracle_general(0, 0, 1, 2), oracle_general(0, 0, 1, -1)].concat();
+    assert_eq!(written(&unsized_keys, "a.oraclegeneral"), (expected, 0));
+}
+
+#[test]
+fn a_format_that_is_not_written_is_named() {
+    let why = |name: &str| name.parse::<TraceSource>().unwrap().format_to_write().unwrap_err();
+    for (name, expected) in [
+        ("web.trace", "`web.trace` names no format; write `?format=`, one of csv, oracleGeneral"),
+        ("web?format=arc", "arc is only read; traces are written as csv, oracleGeneral"),
+        ("a/web.csv.gz", "`web.csv.gz`: traces are written uncompressed; leave out .gz"),
+    ] {
+        assert_eq!(why(name), expected);
+    }
+}
+
 #[test]
 fn the_blocks_of_a_request_are_read_one_by_one() {
     let text = "5 3 0 1\n6 1 0 2\r\n9 0 0 3\n 18446744073709551615  1 0 4 \n";

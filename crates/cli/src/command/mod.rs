@@ -13,6 +13,8 @@ pub(crate) mod scenarios;
 pub(crate) mod serve;
 pub(crate) mod stats;
 pub(crate) mod top;
+pub(crate) mod trace;
+mod whole;
 
 use std::io::{self, Write};
 use std::path::Path;

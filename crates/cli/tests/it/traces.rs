@@ -14,6 +14,7 @@ pub(crate) const CASES: &[Case] = &[
     (NOTHING, "a_trace_hits_alike_on_every_embedded_engine", embedded),
     (NOTHING, "a_trace_is_told_as_it_was_recorded", told_as_recorded),
     (NOTHING, "a_trace_that_finds_nothing_says_why", finds_nothing),
+    (NOTHING, "a_converted_trace_hits_as_its_original", converted),
     (MEMCACHED, "a_trace_hits_alike_on_servers_too", servers),
 ];
 
@@ -115,4 +116,34 @@ fn finds_nothing() {
     assert_eq!(told.workload["operations"], "recorded (50 get, 50 set)");
     run(&scene, "key,op\na,set\na,get\na,delete\n", &[]);
     assert!(!scene.run_json().notes.join("\n").contains("empty store"));
+}
+
+fn converted() {
+    let scene = Scene::new();
+    let keys: Vec<u32> = (0..900).map(|n| n * n % 257).collect();
+    let bytes: Vec<u8> = keys.iter().flat_map(|key| key.to_be_bytes()).collect();
+    scene.write("made.trace", &bytes);
+    let hits = |file: &str| {
+        let from = format!("trace:{file}");
+        let work = ["compare", "moka:", "-q", "--keys-from", &from, "--on-miss", "fill"];
+        scene.larder(&[&work[..], &["-d", "100", "-r", "1", "-o", "out"]].concat()).ends_with(0);
+        scene.run_json().cells[0].counts.hits
+    };
+    let expected = hits("made.trace");
+    assert!(expected > 0);
+    for to in ["made.csv", "made.oracleGeneral"] {
+        let told = scene.larder(&["trace", "convert", "made.trace", to]).ends_with(0).err.clone();
+        assert_contains(&told, &["900 operations on", "keys are in", to]);
+        assert_eq!(hits(to), expected, "{to}");
+    }
+    let half = ["trace", "convert", "made.csv", "half.csv", "--requests", "450"];
+    assert_contains(&scene.larder(&half).ends_with(0).err, &["450 operations on"]);
+    // A broken trace leaves the file of before, and nothing beside it.
+    scene.write("broken.trace", &bytes[..bytes.len() - 1]);
+    let broken = ["trace", "convert", "broken.trace", "half.csv"];
+    assert_contains(&scene.larder(&broken).ends_with(1).err, &["broken.trace", "cut off?"]);
+    assert!(hits("half.csv") > 0);
+    let unknown = ["trace", "convert", "made.csv", "made.bin"];
+    assert_contains(&scene.larder(&unknown).ends_with(2).err, &["names no format"]);
+    scene.assert_nothing_left();
 }

@@ -19,6 +19,7 @@ pub(super) const ARC: TraceFormat = TraceFormat {
             || has_lines(head, |fields| matches!(fields, [_, _, b"0", _]) && are_blocks(fields))
     },
     read: read_arc,
+    write: None,
 };
 
 pub(super) const LIRS: TraceFormat = TraceFormat {
@@ -30,6 +31,7 @@ pub(super) const LIRS: TraceFormat = TraceFormat {
             || has_lines(head, |fields| fields == [MARK] || fields.len() == 1 && are_blocks(fields))
     },
     read: read_lirs,
+    write: None,
 };
 
 /// The mark in the traces of LIRS that is no access.

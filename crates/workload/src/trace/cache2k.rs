@@ -13,6 +13,7 @@ pub(super) const FORMAT: TraceFormat = TraceFormat {
     has_sizes: false,
     detect,
     read,
+    write: None,
 };
 
 const KEY: usize = 4;

@@ -5,11 +5,13 @@
 //! Other columns are ignored. Without `key_size` a key is as long as its text. A field may be quoted, and may then have
 //! commas in it. It never extends beyond its line, so that a stray quote spoils one line only and is found there.
 
-use std::io::BufRead;
+use std::io::{self, BufRead, Write};
 
+use super::Trace;
 use super::format::{Head, TraceFormat};
 use super::lines::{Lines, MAX_KEY, key_size, number, operation, time, ttl, value_size};
 use super::recorder::{Record, Recorder, Stop};
+use crate::Access;
 
 pub(super) const FORMAT: TraceFormat = TraceFormat {
     name: "csv",
@@ -17,6 +19,7 @@ pub(super) const FORMAT: TraceFormat = TraceFormat {
     has_sizes: true,
     detect,
     read,
+    write: Some(write),
 };
 
 fn detect(head: &Head<'_>) -> bool {
@@ -33,6 +36,25 @@ fn read(input: &mut dyn BufRead, recorder: &mut Recorder) -> Result<(), Stop> {
         recorder.push(&record, times)?;
     }
     Ok(())
+}
+
+/// Writes all that a trace has, in the columns of Meta's traces of 2024.
+fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<u64> {
+    let text = |number: Option<u32>| number.map_or(String::new(), |number| number.to_string());
+    writeln!(out, "op_time,key,key_size,op,size,ttl")?;
+    for (op, time_ms) in trace.ops().zip(trace.times_ms()) {
+        let time_s = time_ms.map_or(String::new(), |ms| format!("{}.{:03}", ms / 1000, ms % 1000));
+        let name = match op.kind {
+            Access::Get | Access::GetOrSet => "get",
+            Access::Set => "set",
+            Access::Delete => "delete",
+            Access::Touch => "touch",
+        };
+        let key_size = text(trace.key_size(op.key));
+        let (size, ttl) = (text(op.value_size), text(op.ttl));
+        writeln!(out, "{time_s},{},{key_size},{name},{size},{ttl}", op.key)?;
+    }
+    Ok(0)
 }
 
 /// The columns by their places.

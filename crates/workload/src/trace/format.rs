@@ -1,13 +1,13 @@
 //! The formats of traces.
 
 use std::fmt;
-use std::io::BufRead;
+use std::io::{self, BufRead, Write};
 use std::path::Path;
 use std::str::FromStr;
 
 use super::error::TraceFault;
 use super::recorder::{Recorder, Stop};
-use super::{blocks, cache2k, csv, oracle_general, twitter};
+use super::{Trace, blocks, cache2k, csv, oracle_general, twitter};
 
 /// All formats, in the order in which they are tried on a file.
 pub const FORMATS: &[TraceFormat] = &[
@@ -18,6 +18,9 @@ pub const FORMATS: &[TraceFormat] = &[
     blocks::LIRS,
     cache2k::FORMAT,
 ];
+
+/// The endings of compressed files.
+const COMPRESSED: &[&str] = &[".xz", ".gz", ".zst"];
 
 /// A format of traces.
 #[derive(Clone, Copy)]
@@ -32,7 +35,12 @@ pub struct TraceFormat {
     pub(super) detect: fn(&Head<'_>) -> bool,
     /// Passes every operation to the recorder.
     pub(super) read: fn(&mut dyn BufRead, &mut Recorder) -> Result<(), Stop>,
+    /// Writes a trace, and returns the number of operations that the format has no place for. Not every format is
+    /// written.
+    pub(super) write: Option<Writer>,
 }
+
+pub(super) type Writer = fn(&Trace, &mut dyn Write) -> io::Result<u64>;
 
 /// The beginning of a trace, by which its format is recognised.
 pub(super) struct Head<'a> {
@@ -68,11 +76,29 @@ impl Head<'_> {
 impl TraceFormat {
     /// The first format that recognises a trace.
     pub(super) fn detect(name: &str, bytes: &[u8]) -> Result<Self, TraceFault> {
-        let suffixes = [".xz", ".gz", ".zst"];
-        let name = suffixes.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name);
+        let name = COMPRESSED.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name);
         let head = Head { name: Path::new(name), bytes };
         let format = FORMATS.iter().find(|format| (format.detect)(&head));
         format.copied().ok_or_else(|| head.not_known())
+    }
+
+    /// The format whose name is a part of a file's name, of those that can be written.
+    pub(super) fn of_new_file(name: &str) -> Result<Self, String> {
+        let small = name.to_ascii_lowercase();
+        if let Some(ending) = COMPRESSED.iter().find(|ending| small.ends_with(**ending)) {
+            return Err(format!("`{name}`: traces are written uncompressed; leave out {ending}"));
+        }
+        let is_named = |format: &&Self| small.contains(&format.name.to_ascii_lowercase());
+        let found = FORMATS.iter().filter(|format| format.write.is_some()).find(is_named);
+        let formats = written();
+        let unknown = || format!("`{name}` names no format; write `?format=`, one of {formats}");
+        found.copied().ok_or_else(unknown)
+    }
+
+    /// The function that writes the format.
+    pub(super) fn writer(&self) -> Result<Writer, String> {
+        let formats = written();
+        self.write.ok_or_else(|| format!("{self} is only read; traces are written as {formats}"))
     }
 
     pub(super) fn read(
@@ -87,6 +113,12 @@ impl TraceFormat {
 /// The names of all formats, comma-separated.
 pub(super) fn known() -> String {
     FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ")
+}
+
+/// The names of the formats that can be written, comma-separated.
+fn written() -> String {
+    let written = FORMATS.iter().filter(|format| format.write.is_some());
+    written.map(|format| format.name).collect::<Vec<_>>().join(", ")
 }
 
 impl FromStr for TraceFormat {

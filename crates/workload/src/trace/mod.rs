@@ -23,7 +23,7 @@ mod source;
 mod twitter;
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 use crate::Access;
@@ -118,6 +118,17 @@ impl Trace {
         }
     }
 
+    /// Writes the trace, with the numbers of its keys in place of the keys. Returns the number of operations that the
+    /// format has no place for.
+    ///
+    /// # Errors
+    ///
+    /// Errors of `out`, and [`io::ErrorKind::Unsupported`] where the format is only read.
+    pub fn write(&self, format: TraceFormat, out: &mut dyn Write) -> io::Result<u64> {
+        let unsupported = |reason| io::Error::new(io::ErrorKind::Unsupported, reason);
+        format.writer().map_err(unsupported)?(self, out)
+    }
+
     /// The number of operations; at least one.
     #[expect(clippy::len_without_is_empty, reason = "a trace without operations is an error")]
     pub fn len(&self) -> usize {
@@ -143,6 +154,11 @@ impl Trace {
     /// All operations in order.
     pub fn ops(&self) -> impl DoubleEndedIterator<Item = TraceOp> + ExactSizeIterator + '_ {
         (0..self.len()).map(|at| self.op(at))
+    }
+
+    /// The time of each operation since the first, in milliseconds, where it was recorded.
+    fn times_ms(&self) -> impl Iterator<Item = Option<u32>> + '_ {
+        (0..self.len()).map(|at| self.times_ms.get(at))
     }
 
     /// The key of each operation.

@@ -22,6 +22,17 @@ impl TraceSource {
         Trace::open(&self.path, self.format, at_most)
     }
 
+    /// The format in which a new file is written: the given one, or the one that its name tells, as in `web.csv`.
+    ///
+    /// # Errors
+    ///
+    /// A sentence, where there is no such format or it is only read.
+    pub fn format_to_write(&self) -> Result<TraceFormat, String> {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let format = self.format.map_or_else(|| TraceFormat::of_new_file(&name), Ok)?;
+        format.writer().map(|_| format)
+    }
+
     /// Whether the trace may have the sizes of values, judged by its format or its name.
     pub fn may_have_sizes(&self) -> bool {
         let by_name = || TraceFormat::detect(&self.path.to_string_lossy(), b"").ok();

@@ -14,6 +14,7 @@ pub(super) const FORMAT: TraceFormat = TraceFormat {
     has_sizes: true,
     detect,
     read,
+    write: None,
 };
 
 fn detect(head: &Head<'_>) -> bool {

@@ -66,14 +66,14 @@ impl<W: Write> Writer<W> {
         self.put()
     }
 
-    /// Ends the backup; returns where it was written, and the number of its entries.
-    pub(super) fn end(mut self) -> io::Result<(W, u64)> {
+    /// Ends the backup; returns the number of its entries.
+    pub(super) fn end(mut self) -> io::Result<u64> {
         self.record.clear();
         self.record.extend_from_slice(&0_u32.to_le_bytes());
         self.record.extend_from_slice(&self.n_entries.to_le_bytes());
         self.put()?;
         self.out.flush()?;
-        Ok((self.out, self.n_entries))
+        Ok(self.n_entries)
     }
 
     fn put(&mut self) -> io::Result<()> {
@@ -177,11 +177,13 @@ mod tests {
     }
 
     fn written() -> Vec<u8> {
-        let mut writer = Writer::new(Vec::new()).unwrap();
+        let mut bytes = Vec::new();
+        let mut writer = Writer::new(&mut bytes).unwrap();
         for Entry { key, value, flags, deadline_ms } in entries() {
             writer.add(&key, &value, (flags, deadline_ms)).unwrap();
         }
-        writer.end().unwrap().0
+        writer.end().unwrap();
+        bytes
     }
 
     fn read(bytes: &[u8]) -> io::Result<Vec<Entry>> {
@@ -196,7 +198,8 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         assert_eq!(read(&written()).unwrap(), entries());
-        let empty = Writer::new(Vec::new()).unwrap().end().unwrap().0;
+        let mut empty = Vec::new();
+        Writer::new(&mut empty).unwrap().end().unwrap();
         assert_eq!(read(&empty).unwrap(), []);
     }
 

@@ -2,8 +2,8 @@
 
 mod file;
 
-use std::fs::{self, File};
-use std::io::{BufReader, BufWriter};
+use std::fs::File;
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use larder_store::{ByteSize, Clock, Error, Meta, Put, Remaining, Session, SetMode, SetOptions};
 
-use super::{open, open_existing};
+use super::{open, open_existing, whole};
 use crate::exit::Exit;
 use file::{Entry, Reader, Writer};
 
@@ -50,10 +50,8 @@ pub(crate) fn backup(arguments: &Backup) -> anyhow::Result<Exit> {
             "{url}: this store cannot list its entries; lmdb, sqlite, postgresql, mysql and mongodb can"
         );
     };
-    let failed = || format!("writing {}", path.display());
-    let beside = path.with_added_extension("new");
-    let written = (|| {
-        let mut writer = Writer::new(BufWriter::new(File::create(&beside)?))?;
+    let (n_entries, bytes) = whole::write(path, |out| {
+        let mut writer = Writer::new(out)?;
         let (clock, mut bytes, mut refused) = (Clock::system(), 0, None);
         groups.get_prefix(b"", &mut |key, value, meta| {
             if refused.is_none() {
@@ -64,16 +62,8 @@ pub(crate) fn backup(arguments: &Backup) -> anyhow::Result<Exit> {
         if let Some(error) = refused {
             return Err(error.into());
         }
-        let (out, n_entries) = writer.end()?;
-        out.into_inner()?.sync_all()?;
-        fs::rename(&beside, path)?;
-        Ok::<_, anyhow::Error>((n_entries, bytes))
-    })();
-    if written.is_err() {
-        // It is of no use. If it cannot be removed, the next backup overwrites it.
-        let _ = fs::remove_file(&beside);
-    }
-    let (n_entries, bytes) = written.with_context(failed)?;
+        Ok((writer.end()?, bytes))
+    })?;
     let size = ByteSize(bytes);
     anstream::eprintln!("larder: {n_entries} entries of {size} are in {}", path.display());
     Ok(Exit::Done)
