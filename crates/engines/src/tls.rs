@@ -34,6 +34,19 @@ pub(crate) fn of_system() -> Vec<CertificateDer<'static>> {
     rustls_native_certs::load_native_certs().certs
 }
 
+/// The same in PEM, without those that cannot be used.
+#[cfg(feature = "redis")]
+pub(crate) fn of_system_in_pem() -> Vec<u8> {
+    use base64::Engine as _;
+
+    let is_usable = |der: &CertificateDer<'_>| RootCertStore::empty().add(der.clone()).is_ok();
+    let in_pem = |der: CertificateDer<'_>| {
+        let text = base64::engine::general_purpose::STANDARD.encode(der);
+        format!("-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n")
+    };
+    of_system().into_iter().filter(is_usable).map(in_pem).collect::<String>().into_bytes()
+}
+
 /// The terms of connections that trust certificates of these authorities.
 pub(crate) fn client(
     engine: &'static str,

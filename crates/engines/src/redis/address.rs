@@ -58,6 +58,15 @@ impl TrustedCertificates {
         Arc::new(Self { authorities, anybody, client: OnceLock::new() })
     }
 
+    /// The trusted authorities for the library, which without them would read some at each connection.
+    fn in_pem(&self) -> Vec<u8> {
+        match &self.authorities {
+            Some(pem) => pem.clone(),
+            None if self.anybody => Vec::new(),
+            None => tls::of_system_in_pem(),
+        }
+    }
+
     /// The terms of a connection that is not the library's.
     fn client(&self) -> Result<Arc<ClientConfig>> {
         if let Some(client) = self.client.get() {
@@ -197,11 +206,10 @@ impl Node {
             .map_err(unusable)?
             .set_redis_settings(greeting.redis.clone())
             .set_tcp_settings(TcpSettings::default().set_nodelay(true));
-        let authorities = greeting.tls.as_ref().and_then(|trust| trust.authorities.clone());
-        let client = match authorities {
-            Some(pem) => {
-                let certificates = TlsCertificates { client_tls: None, root_cert: Some(pem) };
-                Client::build_with_tls(info, certificates)
+        let client = match &greeting.tls {
+            Some(trust) => {
+                let root_cert = Some(trust.in_pem());
+                Client::build_with_tls(info, TlsCertificates { client_tls: None, root_cert })
             }
             None => Client::open(info),
         };
