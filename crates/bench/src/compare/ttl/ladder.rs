@@ -1,4 +1,5 @@
-//! Keys with ever longer TTLs: whenever the keys are asked for, one rung has most of its time behind it, but not all.
+//! Keys with ever longer TTLs: whenever the keys are asked for, one rung has more than half of its time behind it, but
+//! not all.
 
 use std::time::Duration;
 
