@@ -49,13 +49,15 @@ struct TrustedCertificates {
     authorities: Option<Vec<u8>>,
     /// Whether every certificate is trusted.
     anybody: bool,
-    /// The same for connections that are not the library's, once one is opened: the authorities take time to read.
+    /// The system's authorities in PEM, once they are needed: they take time to read.
+    of_system: OnceLock<Vec<u8>>,
+    /// The terms of connections that are not the library's, once one is opened.
     client: OnceLock<Arc<ClientConfig>>,
 }
 
 impl TrustedCertificates {
     fn new(authorities: Option<Vec<u8>>, anybody: bool) -> Arc<Self> {
-        Arc::new(Self { authorities, anybody, client: OnceLock::new() })
+        Arc::new(Self { authorities, anybody, of_system: OnceLock::new(), client: OnceLock::new() })
     }
 
     /// The trusted authorities for the library, which without them would read some at each connection.
@@ -63,7 +65,7 @@ impl TrustedCertificates {
         match &self.authorities {
             Some(pem) => pem.clone(),
             None if self.anybody => Vec::new(),
-            None => tls::of_system_in_pem(),
+            None => self.of_system.get_or_init(tls::of_system_in_pem).clone(),
         }
     }
 

@@ -112,13 +112,17 @@ impl TraceFormat {
 
 /// The names of all formats, comma-separated.
 pub(super) fn known() -> String {
-    FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ")
+    names(|_| true)
 }
 
 /// The names of the formats that can be written, comma-separated.
 fn written() -> String {
-    let written = FORMATS.iter().filter(|format| format.write.is_some());
-    written.map(|format| format.name).collect::<Vec<_>>().join(", ")
+    names(|format| format.write.is_some())
+}
+
+fn names(are_meant: fn(&TraceFormat) -> bool) -> String {
+    let meant = FORMATS.iter().filter(|format| are_meant(format));
+    meant.map(|format| format.name).collect::<Vec<_>>().join(", ")
 }
 
 impl FromStr for TraceFormat {

@@ -1,5 +1,6 @@
 //! The options of memcached that are understood, and those that have no meaning here.
 
+use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,6 +9,7 @@ use clap::Args;
 use larder_host::managed::Account;
 use larder_server::{LogFormat, TlsSettings};
 
+use crate::command::whole;
 use crate::exit::Usage;
 
 /// Options of memcached that change nothing here. Each is named in one line when it is given, so that unit files and
@@ -258,10 +260,8 @@ pub(super) fn octal(text: &str) -> Result<u32, String> {
 pub(super) struct PidFile(PathBuf);
 
 impl PidFile {
-    pub(super) fn write(path: &Path) -> std::io::Result<Self> {
-        let beside = path.with_added_extension("new");
-        std::fs::write(&beside, Self::text())?;
-        std::fs::rename(&beside, path)?;
+    pub(super) fn write(path: &Path) -> anyhow::Result<Self> {
+        whole::write(path, |out| Ok(out.write_all(Self::text().as_bytes())?))?;
         Ok(Self(path.to_owned()))
     }
 
