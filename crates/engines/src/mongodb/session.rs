@@ -135,6 +135,9 @@ impl MongodbSession {
         &mut self,
         entries: impl Iterator<Item = (&'u RawDocument, &'u RawDocument)>,
     ) -> Result<bool> {
+        if self.outbox.as_ref().is_some_and(Outbox::is_full) {
+            self.settle()?;
+        }
         let Some(outbox) = &mut self.outbox else { return Ok(false) };
         let target = &self.shared.target;
         if outbox.set(&target.database, &target.collection, entries)? {

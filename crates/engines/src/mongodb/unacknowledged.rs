@@ -4,7 +4,8 @@
 //! in messages that are marked as "more to come". The server carries them out in their order, answers no such message,
 //! and reports no error. Before its next operation, the session asks the server on the same connection whether it is
 //! there, and waits for the answer. By then all earlier writes are done, so a session finds every entry that it has
-//! stored.
+//! stored. It asks after [`MOST_OWED`] messages too. A client is faster than its server here, and the next operation would
+//! otherwise wait for all that the buffers of sockets hold.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -26,6 +27,8 @@ const MORE_TO_COME: u32 = 2;
 const HEADER_LEN: usize = 16;
 /// The part behind the header: flags, and that a document follows.
 const FLAGS_LEN: usize = 5;
+/// The most messages without an answer.
+const MOST_OWED: u32 = 1000;
 
 trait Stream: Read + Write + Send {}
 impl<T: Read + Write + Send> Stream for T {}
@@ -36,8 +39,8 @@ pub(super) struct Outbox {
     peer: String,
     timeout: Duration,
     stream: Option<Box<dyn Stream>>,
-    /// Whether anything was sent since the last answer.
-    is_owed: bool,
+    /// The number of messages since the last answer.
+    n_owed: u32,
     n_sent: i32,
     message: Vec<u8>,
 }
@@ -46,7 +49,7 @@ impl Outbox {
     /// An outbox to a server, whose connection is opened when something is sent.
     pub(super) fn new(destination: Destination, peer: &str, timeout: Duration) -> Self {
         let (peer, message) = (peer.to_owned(), Vec::new());
-        Self { destination, peer, timeout, stream: None, is_owed: false, n_sent: 0, message }
+        Self { destination, peer, timeout, stream: None, n_owed: 0, n_sent: 0, message }
     }
 
     /// Sends the documents of entries, which replace what the filters beside them find: different keys. True when a
@@ -60,16 +63,21 @@ impl Outbox {
         let command = unacknowledged(database, upserts(collection, entries));
         let is_new = self.stream.is_none();
         self.exchange(|outbox| outbox.send(&command, MORE_TO_COME))?;
-        self.is_owed = true;
+        self.n_owed += 1;
         Ok(is_new)
+    }
+
+    /// Whether the server must answer before more is sent.
+    pub(super) fn is_full(&self) -> bool {
+        self.n_owed >= MOST_OWED
     }
 
     /// Waits until the server has carried out all that was sent; `false` where there was nothing to wait for.
     pub(super) fn settle(&mut self) -> Result<bool> {
-        if !self.is_owed {
+        if self.n_owed == 0 {
             return Ok(false);
         }
-        self.is_owed = false;
+        self.n_owed = 0;
         self.exchange(|outbox| {
             outbox.send(&rawdoc! { "ping": 1, "$db": "admin" }, 0)?;
             outbox.receive()
@@ -87,7 +95,7 @@ impl Outbox {
         };
         opened.and_then(|()| act(self)).map_err(|error| {
             self.stream = None;
-            self.is_owed = false;
+            self.n_owed = 0;
             refusal::lost(&self.peer, self.timeout, &error)
         })
     }

@@ -190,4 +190,11 @@ fn one_answer() {
     session.get(b"key", &mut Vec::new()).unwrap().unwrap();
     let wanted = [("find", 2), ("ping", 1), ("update", 10)];
     assert_eq!(counter.taken(), wanted.map(|(name, n)| (name.to_owned(), n)));
+    // A session gets no further than this before its server.
+    for _ in 0..1001 {
+        set(&mut *session, "key", b"value");
+    }
+    session.get(b"key", &mut Vec::new()).unwrap().unwrap();
+    let wanted = [("find", 1), ("ping", 2), ("update", 1001)];
+    assert_eq!(counter.taken(), wanted.map(|(name, n)| (name.to_owned(), n)));
 }
