@@ -7,11 +7,13 @@ mod embedded;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, ExitCode};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use embedded::{TestDir, key, open, open_session, url};
 use larder_engines::ENGINES;
 use larder_store::{Engine, Error, SetOptions};
-use larder_testkit::{has_program, trial_where};
+use larder_testkit::{PATIENCE, has_program, trial_where};
 use libtest_mimic::{Arguments, Trial};
 
 fn main() -> ExitCode {
@@ -154,8 +156,13 @@ impl SmallDisk {
         run("mount", &["-o", &format!("remount,size={size}")], self.path());
     }
 
+    /// Another trial that starts a program forks this process, and the fork holds its open files until the program starts.
     fn make_read_only(&self) {
-        run("mount", &["-o", "remount,ro"], self.path());
+        let until = Instant::now() + PATIENCE;
+        while !ran("mount", &["-o", "remount,ro"], self.path()) {
+            assert!(Instant::now() < until, "a file on {} stays open", self.path().display());
+            thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// Takes all the remaining room.
@@ -172,6 +179,9 @@ impl Drop for SmallDisk {
 }
 
 fn run(program: &str, arguments: &[&str], path: &Path) {
-    let status = Command::new(program).args(arguments).arg(path).status().unwrap();
-    assert!(status.success(), "{program} {arguments:?} {}", path.display());
+    assert!(ran(program, arguments, path), "{program} {arguments:?} {}", path.display());
+}
+
+fn ran(program: &str, arguments: &[&str], path: &Path) -> bool {
+    Command::new(program).args(arguments).arg(path).status().unwrap().success()
 }
