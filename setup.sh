@@ -9,7 +9,7 @@ set -euo pipefail
 
 # Each list is one line, because a test compares it with the engines. The packages are in the order of docs/engines.md.
 packages=(memcached nutcracker redis-server postgresql mariadb-server perl libcache-cache-perl libcache-mmap-perl libcache-fastmmap-perl libcache-memcached-fast-perl php-cli php-apcu php-memcached php-memcache php-mongodb default-jdk-headless python3)
-extras=(innodb mongodb bdb java python)
+extras=(innodb mongodb bdb java python go)
 for_tests=(clients)
 
 # An extra is software that no package contains. Its function `bring_NAME` makes it in a folder of the user's data, with
@@ -27,6 +27,8 @@ data=${XDG_DATA_HOME:-}
 data+=/larder
 here=$(cd "$(dirname "$0")" && pwd)
 clients=crates/cli/tests/clients
+go_needed=1.26
+go_version=1.26.8
 
 say() { printf 'setup: %s\n' "$*"; }
 fail() {
@@ -56,6 +58,9 @@ Without options: installs the packages of Debian that the engines need.
                         licence and pgJDBC 42.7.14 with a BSD licence
                 python  the libraries that the guests in Python call, from PyPI (1 MB), in an environment of its own:
                         pymemcache 4.0.0 and diskcache 5.6.3, both with Apache's licence
+                go      the program of the guests in Go, compiled here with the modules that it calls, from Go's module
+                        proxy (3 MB; licences of Apache, MIT, BSD and MPL). Without Go $go_needed or newer also Go
+                        $go_version (65 MB; 240 MB are kept), with a BSD licence
                 all     every NAME above, and the packages
                 clients clients of memcached that only the tests of \`larder serve\` use, from Go's module proxy and npm
                         (1 MB): gomemcache with Apache's licence and memjs 1.3.2 with the MIT licence. Their packages
@@ -130,6 +135,57 @@ END
   "$scratch/pip/bin/pip" --quiet --disable-pip-version-check --no-input --no-cache-dir --python "$1/bin/python3" \
     install --only-binary :all: --require-hashes --requirement "$scratch/requirements.txt"
   "$1/bin/python3" -c 'import diskcache, pymemcache'
+}
+
+# Debian's Go is older, and only fetches the right one.
+packages_of_go() { command -v go >/dev/null || echo golang-go; }
+# New sources, or another Go, need a new program.
+state_of_go() {
+  printf "the program of Go's guests, from sources %s, by Go %s\n" \
+    "$(cd "$here/guests/go" && sources_of_go | xargs cat | sha256sum | head -c 12)" \
+    "$(if is_new_go; then version_of_go; else echo "$go_version"; fi)"
+}
+file_of_go() { echo larder-go; }
+sources_of_go() { find . -name t -prune -o -type f -print | LC_ALL=C sort; }
+version_of_go() { go version | sed -n 's/^go version go\([0-9][^ ]*\).*/\1/p'; }
+is_new_go() {
+  command -v go >/dev/null &&
+    printf '%s\n' "$go_needed" "$(version_of_go)" | sort --version-sort --check=quiet
+}
+# The folder has `go`, the sources with their modules, and the program. go.sum has the digests of the modules.
+bring_go() {
+  mkdir "$1/bin"
+  if is_new_go; then
+    ln -s "$(readlink -f "$(command -v go)")" "$1/bin/go"
+  else
+    fetch_go "$1/toolchain"
+    ln -s ../toolchain/bin/go "$1/bin/go"
+  fi
+  mkdir "$1/src"
+  (cd "$here/guests/go" && sources_of_go | xargs cp --parents --target-directory="$1/src")
+  (
+    cd "$1/src"
+    export GOMODCACHE=$scratch/modules GOFLAGS=-modcacherw GOTOOLCHAIN=local GOWORK=off CGO_ENABLED=0
+    "$1/bin/go" mod vendor 2>"$scratch/go.log" || { cat "$scratch/go.log" >&2; exit 1; }
+    GOFLAGS='' "$1/bin/go" build -mod=vendor -trimpath -buildvcs=false -o "$1/larder-go" .
+  )
+}
+# Any Go fetches a newer one as a module, whose digest Go's checksum database confirms.
+fetch_go() {
+  local module
+  module=golang.org/toolchain@v0.0.1-go$go_version.$(go env GOOS)-$(go env GOARCH)
+  (
+    cd "$scratch"
+    export GOMODCACHE=$scratch/modules GOFLAGS=-modcacherw GOTOOLCHAIN=local
+    go mod download -json "$module" >fetched
+  ) || { cat "$scratch/fetched" >&2; return 1; }
+  if [[ $module == *.linux-amd64 ]]; then
+    grep -q '"h1:ZOmGe1OnfREDMIdb1Qi4G9JSuDPBLGExZMQ4nis1RXM="' "$scratch/fetched" ||
+      fail "$module has another digest than the one in this script"
+  fi
+  mv "$scratch/modules/$module" "$1"
+  rm -rf "$1/api" "$1/doc" "$1/misc" "$1/test"
+  chmod 755 "$1"/bin/* "$1"/pkg/tool/*/*
 }
 
 # Go and Node.js may be there without a package of Debian.

@@ -7,6 +7,16 @@ use larder_bench::guest;
 use larder_engines::ENGINES;
 
 const URLS: &[&str] = &[
+    "go+null:",
+    "go+map:",
+    "go+lru:",
+    "go+ristretto:",
+    "go+otter:",
+    "go+theine:",
+    "go+freecache:",
+    "go+bigcache:",
+    "go+memcached:",
+    "go+redis:",
     "java+null:",
     "java+memcached:",
     "java+memcached:?nodes=3&protocol=binary&hashing=ketama",

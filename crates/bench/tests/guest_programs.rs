@@ -40,6 +40,13 @@ const SUITES: &[Suite] = &[
         skipped: "# skip",
     },
     Suite {
+        language: "go",
+        ending: ".sh",
+        command: &["sh"],
+        package: "golang-go",
+        skipped: "# skip",
+    },
+    Suite {
         language: "java",
         ending: ".sh",
         command: &["sh"],

@@ -17,7 +17,7 @@ use libtest_mimic::Arguments;
 
 const CATALOG: Catalog = ENGINES.with_guests(guest::GUESTS);
 
-const LANGUAGES: [&str; 4] = ["perl", "php", "java", "python"];
+const LANGUAGES: [&str; 5] = ["perl", "php", "java", "python", "go"];
 
 /// Each key is set once and read once: Larder's default.
 const DEFAULT: &str = "keys = 100";

@@ -58,6 +58,19 @@ fn main() -> ExitCode {
         let name = format!("java_agrees_exactly_with_{}{work}", native.trim_end_matches(':'));
         trials.push(trial_where(java, &name, move || agree(native, guest, &workload)));
     }
+    let sizes = "ratio = '1:3:1'\ndata-size = 'uniform:3-3000'";
+    for (work, native, guest, workload) in [
+        ("keys_of_all_by_each", "memcached:", "go+memcached:", each),
+        ("many_keys_a_request", "memcached:", "go+memcached:", "multiget = 7\nttl = '1h'"),
+        ("a_mix", "redis:", "go+redis:", sizes),
+        ("a_mix", "moka:", "go+map:", sizes),
+    ] {
+        let name = format!("{work}_of_{}_agree_exactly", guest.trim_end_matches(':'));
+        trials.push(trial_where(|| opens(guest), &name, move || agree(native, guest, workload)));
+    }
+    let lru = || opens("go+lru:");
+    trials.push(trial_where(lru, "an_exact_lru_of_go_hits_as_the_model_does", exact_lru));
+    trials.push(trial_where(lru, "a_garbage_collector_is_told", collector));
     let telling = ["a_mix_with_deletes", "fills", "many_keys_a_request", "touches"];
     for (name, workload) in workloads.into_iter().filter(|(name, _)| telling.contains(name)) {
         let name = format!("{name}_of_python_agree_exactly_with_memcached");
@@ -74,7 +87,7 @@ fn main() -> ExitCode {
     }
     let languages = || {
         memcached().and_then(|()| pymemcache()).and_then(|()| java())?;
-        opens("php+memcached:")
+        opens("php+memcached:").and_then(|()| opens("go+memcached:"))
     };
     trials.push(trial_where(languages, "guests_of_one_plan_agree_exactly", all_languages));
     let apcu = || opens("php+apcu:");
@@ -183,7 +196,7 @@ fn agree(native: &str, guest: &str, workload: &str) {
 /// operation on its null cache.
 fn all_languages() {
     let native = "memcached:?item_size=64k";
-    let guests = ["perl", "php", "java", "python"].map(|language| format!("{language}+{native}"));
+    let guests = ["perl", "php", "java", "python", "go"].map(|language| format!("{language}+{native}"));
     let targets: Vec<&str> = guests.iter().map(String::as_str).chain([native]).collect();
     let run = run(
         &targets,
@@ -205,7 +218,7 @@ fn all_languages() {
     for guest in &guests {
         assert_eq!(told(guest), expected, "{guest}");
     }
-    for language in ["perl", "php", "java", "python"] {
+    for language in ["perl", "php", "java", "python", "go"] {
         let of = |floor: &&Floor| floor.language.as_deref() == Some(language);
         let floors: Vec<_> = run.floors.iter().filter(of).collect();
         assert!(
@@ -213,6 +226,36 @@ fn all_languages() {
             "{floors:#?}"
         );
     }
+}
+
+/// The model follows the same reads, so the hits are the same to the last one.
+fn exact_lru() {
+    let url = "go+lru:";
+    let workload = "keys = 500\nrequests = 4000\non-miss = 'fill'\nkey-pattern = 'zipf:0.9'\n\
+                    data-size = 'uniform:50-900'\ncapacity = '10%,30%'";
+    let run = run(&[url], workload);
+    let found = cells(&run, url);
+    let [curve] = &run.hit_curves[..] else { panic!("{:#?}", run.hit_curves) };
+    assert_eq!((found.len(), curve.capacities.len()), (2, 2), "{curve:#?}");
+    for (cell, of_model) in found.iter().zip(&curve.capacities) {
+        let [hits, ops] = [cell.counts.hits, cell.counts.ops].map(|count| count as f64);
+        assert!((hits / ops - of_model.lru).abs() < 1e-9, "{of_model:?} {cell:#?}");
+        assert!(cell.counts.evictions.is_some_and(|evictions| evictions > 0), "{cell:#?}");
+        assert_eq!((cell.counts.wrong, cell.counts.errors), (0, 0), "{cell:#?}");
+    }
+}
+
+/// Values of 100 MB in all are garbage a second time, because each key is set twice.
+fn collector() {
+    let url = "go+map:";
+    let workload = "keys = 500\nrequests = 1000\ndata-size = '100k'\noperations = 'set'";
+    let run = run(&[url], workload);
+    let cell = cells(&run, url)[0];
+    let told = cell.collector.unwrap();
+    assert!(told.cycles > 0 && told.longest_pause_ns > 0, "{cell:#?}");
+    assert!(told.pause_ns >= told.longest_pause_ns && told.cpu_s > 0.0, "{cell:#?}");
+    assert!(run.notes.iter().any(|note| note.contains("garbage collector")), "{:?}", run.notes);
+    assert_eq!(run.targets[0].settings["GOGC"], "100");
 }
 
 /// A full APCu drops all its entries, so absent entries count as evictions and not as silent drops.

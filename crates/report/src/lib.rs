@@ -61,12 +61,13 @@ pub use json::schema;
 pub use limits::{NOT_SHOWN, not_shown};
 pub use model::{
     Article, ArticleChecks, ArticleFigure, ArticleForm, ArticleRate, COMERS_FAILED, Cell, Check,
-    Claim, ClaimCheck, ClaimKind, ClaimVerdict, Clock, Comers, Comparison, Counts, CurvePoint,
-    Driven, Entry, Environment, Evidence, Floor, HitCurve, HitRatios, Idle, Index, LIKE_HITS,
-    Latency, LatencyIntervals, LatencyTo, Limits, MachineUsage, Measure, MergedSlice, NOT_EMPTIED,
-    NOT_LOOKED_FOR, OVERWRITES_FAILED, Operation, Outlier, Paced, PacedSample, Point, PointValue,
-    ReasonKind, Run, SCHEMA_VERSION, Sample, Search, SearchStep, Severity, Slice, Spread, Stalls,
-    Stored, Target, TierCounts, Timeline, Trend, TtlTrial, Unlike, Usage, UsageOf, Verdict, Wire,
+    Claim, ClaimCheck, ClaimKind, ClaimVerdict, Clock, Collector, Comers, Comparison, Counts,
+    CurvePoint, Driven, Entry, Environment, Evidence, Floor, HitCurve, HitRatios, Idle, Index,
+    LIKE_HITS, Latency, LatencyIntervals, LatencyTo, Limits, MachineUsage, Measure, MergedSlice,
+    NOT_EMPTIED, NOT_LOOKED_FOR, OVERWRITES_FAILED, Operation, Outlier, Paced, PacedSample, Point,
+    PointValue, ReasonKind, Run, SCHEMA_VERSION, Sample, Search, SearchStep, Severity, Slice,
+    Spread, Stalls, Stored, Target, TierCounts, Timeline, Trend, TtlTrial, Unlike, Usage, UsageOf,
+    Verdict, Wire,
 };
 pub use model::{
     Change, ChangeVerdict, Diff, DiffCell, DiffFigure, DiffMeasure, DiffSide, Differing,

@@ -21,8 +21,6 @@ type Cache interface {
 	Delete(key string) (bool, error)
 	// Touch renews a TTL, and tells whether the key was there.
 	Touch(key string, ttl time.Duration) (bool, error)
-	// GetMany puts the value of each key into found; nil for an absent key.
-	GetMany(keys []string, found [][]byte) error
 	// Another is the same cache for one more goroutine.
 	Another() Cache
 	// Ready prepares for so many goroutines at once, before any of them works.
@@ -38,17 +36,18 @@ type Cache interface {
 	Close()
 }
 
+// Many is a cache with a request of many keys. Other caches are asked for one key after the other.
+type Many interface {
+	// GetMany puts the value of each key into found; nil for an absent key.
+	GetMany(keys []string, found [][]byte) error
+}
+
 // Plain has the methods that most caches share.
 type Plain struct{}
 
 // Touch is an error: the cache cannot renew a TTL.
 func (Plain) Touch(string, time.Duration) (bool, error) {
 	return false, Fail(Other, "this cache cannot renew a time to live")
-}
-
-// GetMany is an error: the cache has no request of many keys.
-func (Plain) GetMany([]string, [][]byte) error {
-	return Fail(Other, "this cache has no request of many keys")
 }
 
 // Ready does nothing.

@@ -7,6 +7,7 @@ import "time"
 
 type loop struct {
 	cache    Cache
+	many     Many
 	block    *block
 	judge    *Judge
 	failures *failures
@@ -17,7 +18,24 @@ type loop struct {
 
 func newLoop(cache Cache, block *block, judge *Judge, failures *failures) *loop {
 	plan := block.plan
-	return &loop{cache, block, judge, failures, plan.values, plan.ttl, make([][]byte, block.multiget)}
+	many, ok := cache.(Many)
+	if !ok {
+		many = oneByOne{cache}
+	}
+	return &loop{cache, many, block, judge, failures, plan.values, plan.ttl, make([][]byte, block.multiget)}
+}
+
+// oneByOne asks for one key after the other.
+type oneByOne struct{ cache Cache }
+
+func (o oneByOne) GetMany(keys []string, found [][]byte) error {
+	for n, key := range keys {
+		var err error
+		if found[n], err = o.cache.Get(key); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // run works through the block from an operation on, until all operations are done or it is later than until. It returns
@@ -144,7 +162,7 @@ func (l *loop) request(from, to int) (int64, error) {
 	b := l.block
 	found := l.found[:to-from+1]
 	clear(found)
-	if err := l.cache.GetMany(b.key[from:to+1], found); err != nil {
+	if err := l.many.GetMany(b.key[from:to+1], found); err != nil {
 		return l.failed(from, to, failed, err)
 	}
 	now := Now()

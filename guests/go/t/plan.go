@@ -133,12 +133,3 @@ func (c *broken) Get(key string) ([]byte, error)        { return c.get(key) }
 func (*broken) Set(string, []byte, time.Duration) error { return nil }
 func (*broken) Delete(string) (bool, error)             { return false, nil }
 func (c *broken) Another() measure.Cache                { return c }
-func (c *broken) GetMany(keys []string, found [][]byte) error {
-	for n, key := range keys {
-		var err error
-		if found[n], err = c.get(key); err != nil {
-			return err
-		}
-	}
-	return nil
-}

@@ -1,6 +1,7 @@
 //! A plan carried out: provision, probe, floor, rounds interleaved over the targets, record.
 
 mod beside;
+mod collector;
 mod comparisons;
 mod connections;
 mod driven;

@@ -14,7 +14,7 @@ use super::samples::{Entry, Samples};
 use super::search::searches;
 use super::shares::shortened;
 use super::{CellHistograms, TargetSlot, Times};
-use super::{driven, paced, steady, stopping};
+use super::{collector, driven, paced, steady, stopping};
 use crate::article;
 use crate::measure::{add_examples, curve, figures, merged, up_to};
 use crate::optimum::curves;
@@ -57,6 +57,7 @@ impl Recorder<'_> {
         let mut run = Run { usage, ..self.run(slots, cells, interrupted) };
         run.hit_curves = self.hit_curves(slots, samples);
         run.searches = searches(self.plan, slots, samples);
+        run.notes.extend(collector::note(&run));
         run.checks = check::run_all(&run);
         (run.comparisons, run.not_compared) = comparisons(&run);
         run.rounds_ended = stopping::reached(self.plan, &run);
@@ -264,6 +265,7 @@ pub(super) fn totalled(cell: Cell, entries: &[Entry]) -> Cell {
         hits_per_s: median(&hits_of(&cell, &rounds)).filter(|_| measured),
         client_cpu_s: sum(|entry| entry.sample.client_cpu_s),
         client_system_s: sum(|entry| entry.sample.client_system_s),
+        collector: collector::of_cell(&rounds).filter(|_| measured),
         server_cpu_s: sum(|entry| entry.sample.server_cpu_s),
         rss_bytes: most(|entry| entry.sample.rss_bytes).filter(|_| measured),
         disk_bytes: most(|entry| entry.sample.disk_bytes).filter(|_| measured),

@@ -7,6 +7,7 @@
 
 mod executor;
 mod files;
+mod go;
 mod interpreter;
 mod java;
 mod options;
@@ -41,6 +42,10 @@ pub(crate) use store::{Demand, GuestStore};
 
 /// The longest silence of a guest before it counts as hanging.
 const SILENCE: Duration = Duration::from_secs(30);
+
+/// The program that `prepare` of a compiled language leaves in the folder of its sources. It is started in place of the
+/// interpreter, which has compiled it.
+const COMPILED: &str = "compiled";
 
 /// A language that guests are written in.
 #[derive(Debug)]
@@ -160,6 +165,7 @@ const CACHES: &[&[Cache]] = &[
     php::CACHES,
     java::CACHES,
     python::CACHES,
+    go::CACHES,
     #[cfg(test)]
     tests::CACHES,
 ];
@@ -191,7 +197,8 @@ pub const GUESTS: &[Guest] = &{
 
 /// The guest with this scheme; `None` where the engine works in this process.
 pub(crate) fn find(scheme: &str) -> Option<&'static Cache> {
-    CACHES.iter().copied().flatten().find(|cache| cache.engine.scheme == scheme)
+    let mut caches = CACHES.iter().copied().flatten();
+    caches.find(|cache| cache.engine.scheme == scheme || cache.engine.aliases.contains(&scheme))
 }
 
 impl Cache {

@@ -96,7 +96,19 @@ pub(super) struct Ran {
     pub(super) failed: Vec<u32>,
     pub(super) first_error: Option<String>,
     pub(super) tiers: Vec<TierRan>,
+    /// The work of the language's garbage collector, where the program tells it; of all its threads, by one of them.
+    #[serde(default)]
+    pub(super) collector: Option<CollectorRan>,
     pub(super) operations: BTreeMap<String, OperationRan>,
+}
+
+/// The work of a garbage collector in a phase.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub(super) struct CollectorRan {
+    pub(super) cycles: u64,
+    pub(super) pause_ns: u64,
+    pub(super) longest_pause_ns: u64,
+    pub(super) cpu_ns: u64,
 }
 
 /// The counters of one tier.

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use larder_report::{Counts, Operation, Timeline};
+use larder_report::{Collector, Counts, Operation, Timeline};
 use larder_store::TierStats;
 
 use super::executor::{OVERTIME, PAUSES};
@@ -77,10 +77,26 @@ pub(super) fn add_up(
         // A program reports neither. The executor asks the kernel how long the program waited for a processor.
         client_busy: None,
         client_wait_s: None,
+        collector: collector(ran),
         distinct_keys,
         top_key_ops,
         gave_up: ops >= HOPELESS && failures == ops,
         offered: None,
+    })
+}
+
+/// The work of the garbage collectors of all processes; `None` where no process tells it.
+fn collector(ran: &[Ran]) -> Option<Collector> {
+    let told = ran.iter().filter_map(|ran| ran.collector);
+    let each = told.map(|found| Collector {
+        cycles: found.cycles,
+        pause_ns: found.pause_ns,
+        longest_pause_ns: found.longest_pause_ns,
+        cpu_s: seconds(found.cpu_ns),
+    });
+    each.reduce(|mut all, found| {
+        all.add(&found);
+        all
     })
 }
 

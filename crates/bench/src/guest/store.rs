@@ -25,7 +25,7 @@ use super::process::GuestProcess;
 use super::reply::{Opened, PROTOCOL};
 use super::session::GuestSession;
 use super::tier::{GuestCache, SIZE, ServerAccess};
-use super::{Cache, Keeps, Launch, find};
+use super::{COMPILED, Cache, Keeps, Launch, find};
 
 /// The largest value that is expected without a plan, in bytes.
 const USUAL_LARGEST: u64 = 1 << 20;
@@ -283,10 +283,12 @@ impl Shared {
         };
         let launch =
             Launch { home: self.home.path(), parts: file.parts(), plan_bytes: demand.in_program() };
+        let compiled = Some(self.home.path().join(COMPILED)).filter(|program| program.exists());
+        let program = compiled.as_ref().unwrap_or(&self.interpreter.program);
         let started = GuestProcess::start(
             cache.engine.scheme,
             cache.language,
-            (&self.interpreter.program, (cache.language.arguments)(&launch)),
+            (program, (cache.language.arguments)(&launch)),
             self.new_folder("open"),
             (&file, file.writes_bytes()),
         )?;

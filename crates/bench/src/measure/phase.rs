@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use larder_report::Operation;
+use larder_report::{Collector, Operation};
 use larder_store::{Session, SetOptions};
 
 use super::clock::nanoseconds;
@@ -119,6 +119,8 @@ pub struct PhaseResult {
     /// Time that the threads could have run and waited for a processor, in seconds; `None` where the kernel does not
     /// tell.
     pub client_wait_s: Option<f64>,
+    /// The work of the garbage collector of a guest's language; `None` where there is no collector, or it is not told.
+    pub collector: Option<Collector>,
     /// Different keys drawn.
     pub distinct_keys: u64,
     /// The number of draws of the most frequent key.
@@ -210,6 +212,7 @@ pub(crate) fn run_phase(
         client_system_s: in_kernel(&shares, timed_cpu_ns, others_cpu_ns),
         client_busy: shares.iter().filter_map(busy).max_by(f64::total_cmp),
         client_wait_s: waited_ns.map(seconds),
+        collector: None,
         distinct_keys,
         top_key_ops,
         gave_up,

@@ -37,6 +37,7 @@ enum Shares {
 
 /// Another language needs one more line.
 const LANGUAGES: &[Language] = &[
+    Language { name: "go", shares: Shares::Threads },
     Language { name: "java", shares: Shares::Threads },
     Language { name: "perl", shares: Shares::Processes },
     Language { name: "php", shares: Shares::Processes },
@@ -45,6 +46,9 @@ const LANGUAGES: &[Language] = &[
 
 /// Caches that keep entries for all processes, with each option that changes how.
 const KEEPING: &[&str] = &[
+    "go+map:",
+    "go+memcached:",
+    "go+redis:",
     "java+memcached:",
     "java+postgresql:",
     "perl+fastmmap:",

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Comers, Counts, CurvePoint, Driven, Idle, Latency, LatencyIntervals, LatencyTo, Operation,
-    Paced, Point, Sample, TierCounts,
+    Collector, Comers, Counts, CurvePoint, Driven, Idle, Latency, LatencyIntervals, LatencyTo,
+    Operation, Paced, Point, Sample, TierCounts,
 };
 
 /// The figures of one target at one point for one operation. Counts are totals over equal rounds.
@@ -61,6 +61,10 @@ pub struct Cell {
     /// in runs of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_system_s: Option<f64>,
+    /// The work of the garbage collector of a guest's language, all rounds together; `null` where the guest does not
+    /// tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collector: Option<Collector>,
     /// CPU time of the servers behind the target, in seconds, all rounds together.
     pub server_cpu_s: Option<f64>,
     /// Memory at the end of the phase, the most of all rounds: resident memory of the servers, or for an embedded

@@ -43,7 +43,8 @@ pub use index::{Entry, Index};
 pub use latency::{CurvePoint, Latency, LatencyIntervals, LatencyTo, Stalls};
 pub use paced::{Paced, PacedSample};
 pub use sample::{
-    COMERS_FAILED, NOT_EMPTIED, NOT_LOOKED_FOR, OVERWRITES_FAILED, Sample, Timeline, Wire,
+    COMERS_FAILED, Collector, NOT_EMPTIED, NOT_LOOKED_FOR, OVERWRITES_FAILED, Sample, Timeline,
+    Wire,
 };
 pub use search::{Search, SearchStep};
 pub use slice::{MergedSlice, Slice};

@@ -59,6 +59,9 @@ pub struct Sample {
     /// Bytes between client and servers; `null` where they are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wire: Option<Wire>,
+    /// The work of the garbage collector of a guest's language; `null` where the guest does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collector: Option<Collector>,
     /// Operations that took longer than 100 ms; `null` in runs of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stalls: Option<Stalls>,
@@ -144,6 +147,30 @@ impl Timeline {
             ops: self.ops.chunks(times).map(|ops| ops.iter().sum()).collect(),
             max_ns: self.max_ns.chunks(times).filter_map(|max| max.iter().copied().max()).collect(),
         }
+    }
+}
+
+/// The work of a garbage collector while the clock ran. Its CPU time is a part of the client's, and its pauses are in the
+/// latencies.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Collector {
+    /// Cycles that ended meanwhile.
+    pub cycles: u64,
+    /// The time for which all of the client's threads stood still, in nanoseconds.
+    pub pause_ns: u64,
+    /// The longest of these pauses, in nanoseconds.
+    pub longest_pause_ns: u64,
+    /// The collector's CPU time by its own estimate, in seconds.
+    pub cpu_s: f64,
+}
+
+impl Collector {
+    /// Adds the work of another time.
+    pub fn add(&mut self, other: &Self) {
+        self.cycles += other.cycles;
+        self.pause_ns += other.pause_ns;
+        self.longest_pause_ns = self.longest_pause_ns.max(other.longest_pause_ns);
+        self.cpu_s += other.cpu_s;
     }
 }
 
