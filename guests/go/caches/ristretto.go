@@ -1,5 +1,6 @@
 // Dgraph's ristretto. Its sets go through a buffer to a goroutine, whose policy may refuse a new entry. Until then, a get
-// misses a new key. A full buffer drops the set, as Set tells; the drop then is a failure here.
+// misses a new key. A full buffer drops the set, as Set tells. Such a set waits here until the buffer is empty, or is a
+// failure where the URL says so.
 
 package caches
 
@@ -28,12 +29,17 @@ type ristrettoCache struct {
 	settings  map[string]string
 	maxCost   int64
 	waits     bool
+	drops     bool
 	isPending atomic.Bool
 	evictions atomic.Int64
 }
 
 func openRistretto(order *measure.Order) (measure.Cache, error) {
-	c := &ristrettoCache{maxCost: room(order, "max_cost"), waits: order.Switch("wait")}
+	c := &ristrettoCache{
+		maxCost: room(order, "max_cost"),
+		waits:   order.Switch("wait"),
+		drops:   order.Switch("drops"),
+	}
 	dropped := func(*ristretto.Item[[]byte]) { c.evictions.Add(1) }
 	config := &ristretto.Config[string, []byte]{
 		MaxCost:            c.maxCost,
@@ -49,6 +55,7 @@ func openRistretto(order *measure.Order) (measure.Cache, error) {
 		"num_counters":  strconv.FormatInt(config.NumCounters, 10),
 		"internal_cost": strconv.FormatBool(!config.IgnoreInternalCost),
 		"wait":          strconv.FormatBool(c.waits),
+		"drops":         strconv.FormatBool(c.drops),
 	}
 	var err error
 	c.cache, err = ristretto.NewCache(config)
@@ -71,7 +78,11 @@ func (c *ristrettoCache) Set(key string, value []byte, ttl time.Duration) error 
 	if bytes > c.maxCost {
 		return tooLarge()
 	}
-	if !c.cache.SetWithTTL(key, value, bytes, ttl) {
+	for !c.cache.SetWithTTL(key, value, bytes, ttl) {
+		if !c.drops {
+			c.cache.Wait()
+			continue
+		}
 		return measure.Fail(measure.Full, "the buffer of sets is full, so ristretto dropped the set")
 	}
 	if c.waits {

@@ -371,6 +371,8 @@ struct Ristretto {
     internal_cost: bool,
     /// Wait after each set until it is decided whether the entry stays.
     wait: bool,
+    /// Leave a set undone that a full buffer drops: it is a failure. Without it, the set waits until the buffer is empty.
+    drops: bool,
 }
 
 /// Options of `go+otter:`.
