@@ -46,7 +46,11 @@ const LANGUAGES: &[Language] = &[
 
 /// Caches that keep entries for all processes, with each option that changes how.
 const KEEPING: &[&str] = &[
+    "go+bigcache:",
+    "go+freecache:",
+    "go+lru:",
     "go+map:",
+    "go+map:?kind=mutex",
     "go+memcached:",
     "go+redis:",
     "java+memcached:",
