@@ -26,8 +26,9 @@ export const NONE = Buffer.from('nothing is stored under this key, so no value o
 const EMPTY = Buffer.alloc(0);
 
 export class Block {
-  /** The keys of the operations; the other lists are as long. */
+  /** The keys of the operations; the other lists are as long, once there are operations. */
   key = [];
+  outcome = new Uint8Array(0);
   /** By operation, the bytes of a value whose length is not the expected one. */
   bytesOf = new Map();
   errors = new Map();

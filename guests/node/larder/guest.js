@@ -74,8 +74,9 @@ export class Guest {
   }
 
   async #set(keyLength, valueLength, ttl) {
-    const key = this.#cache.key(await this.#protocol.bytes(Number(keyLength)));
+    const bytes = await this.#protocol.bytes(Number(keyLength));
     const value = await this.#protocol.bytes(Number(valueLength));
+    const key = this.#cache.key(bytes);
     if (await once(this.#cache, 'set', key, value, this.#cache.ttl(seconds(ttl)))) {
       this.#protocol.answer({ stored: true });
     } else {

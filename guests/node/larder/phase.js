@@ -111,7 +111,6 @@ export class Phase {
 
   /** The result, as docs/guests.md describes it. */
   result() {
-    const { pauses, major, pauseNs, longestNs } = COLLECTOR.within(this.#spans);
     return {
       start_ns: this.#startNs === null ? 0 : ORIGIN_NS + this.#startNs,
       wall_ns: this.#timedNs,
@@ -119,7 +118,7 @@ export class Phase {
       cpu_system_ns: this.#usage.systemNs,
       rss_bytes: rssBytes(),
       connections: newConnections(),
-      collector: { pauses, major, pause_ns: pauseNs, longest_ns: longestNs },
+      collector: COLLECTOR.within(this.#spans),
       failed: this.#failures.notStored,
       first_error: this.#count.firstError,
       tiers: [],

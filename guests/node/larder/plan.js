@@ -141,7 +141,7 @@ export class Plan {
 
 /** The first bytes of a value as the key of a table. */
 export function firstBytes(value) {
-  return value.latin1Slice(0, HEADER_BYTES);
+  return value.latin1Slice(0, Math.min(HEADER_BYTES, value.length));
 }
 
 function phaseOf({ measured, operations, shares, time_limit_s, multiget, again }) {

@@ -13,9 +13,9 @@ import { Phase } from './phase.js';
 import { DELETE, GET, GET_OR_SET, OPERATION_WORDS, SET, TOUCH } from './plan.js';
 
 /** The warm-up ends after this many operations and this time, and after the longest time in any case. */
-const OPERATIONS = 20_000;
+const OPERATIONS = 10_000;
 const LEAST_MS = 200;
-const LONGEST_MS = 2_000;
+const LONGEST_MS = 1_000;
 
 const KEYS = 64;
 /** The limit of the stored bytes, so that no other entry is evicted for them. */

@@ -28,6 +28,9 @@ export class Usage {
   }
 }
 
+/** The parts of collections that Node reports beside whole ones. */
+const PARTS = [constants.NODE_PERFORMANCE_GC_INCREMENTAL, constants.NODE_PERFORMANCE_GC_WEAKCB];
+
 /**
  * The pauses of the garbage collector, as Node reports each of them. A pause is counted if it began within timed work,
  * so the collections while a clock stands still are left out.
@@ -43,28 +46,29 @@ export class Collector {
   /** The pauses since the last call, within these spans of milliseconds, which are in their order. */
   within(spans) {
     this.#take(this.#observer.takeRecords());
-    const found = { pauses: 0, major: 0, pauseNs: 0, longestNs: 0 };
-    let at = 0;
-    for (const { began, took, isMajor } of this.#seen) {
+    let [cycles, pauseNs, longestNs, at] = [0, 0, 0, 0];
+    for (const { began, tookNs, isWhole } of this.#seen) {
       while (at < spans.length && spans[at].ended < began) {
         at += 1;
       }
       if (at < spans.length && spans[at].began <= began) {
-        const tookNs = Math.round(took * 1e6);
-        found.pauses += 1;
-        found.major += isMajor ? 1 : 0;
-        found.pauseNs += tookNs;
-        found.longestNs = Math.max(found.longestNs, tookNs);
+        cycles += isWhole ? 1 : 0;
+        pauseNs += tookNs;
+        longestNs = Math.max(longestNs, tookNs);
       }
     }
     this.#seen = [];
-    return found;
+    // V8 does not tell the CPU time of its helpers, so that of the pauses is the least that the collector took.
+    return { cycles, pause_ns: pauseNs, longest_pause_ns: longestNs, cpu_ns: pauseNs };
   }
 
   #take(entries) {
     for (const { startTime, duration, detail } of entries) {
-      const isMajor = detail.kind === constants.NODE_PERFORMANCE_GC_MAJOR;
-      this.#seen.push({ began: startTime, took: duration, isMajor });
+      this.#seen.push({
+        began: startTime,
+        tookNs: Math.round(duration * 1e6),
+        isWhole: !PARTS.includes(detail.kind),
+      });
     }
   }
 }

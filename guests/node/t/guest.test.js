@@ -45,6 +45,6 @@ test('the pauses of the garbage collector within a phase are told', async (t) =>
   const value = made.value(0, 100);
   made.phase(['set'], Array.from({ length: 20_000 }, () => ['set', 0, value]));
   const [{ collector, wall_ns: wall }] = await made.run(t, new Wasteful());
-  assert.ok(collector.pauses > 0 && collector.pauses >= collector.major, JSON.stringify(collector));
-  assert.ok(collector.pause_ns >= collector.longest_ns && collector.pause_ns < wall, JSON.stringify(collector));
+  const { cycles, pause_ns: all, longest_pause_ns: longest } = collector;
+  assert.ok(cycles > 0 && longest > 0 && all >= longest && all < wall, JSON.stringify(collector));
 });

@@ -6,6 +6,7 @@
 import { Keyv } from 'keyv';
 
 import { Cache, given, titleOf } from '../cache.js';
+import { Failure } from '../failure.js';
 
 class KeyvCache extends Cache {
   title = titleOf('keyv');
@@ -51,6 +52,14 @@ class KeyvCache extends Cache {
       serialization: serialization ? serialization.constructor.name : 'off',
       reach: 'one process',
     };
+  }
+
+  /** Keyv takes no empty key: it answers that such a key is absent, and stores nothing. */
+  key(bytes) {
+    if (bytes.length === 0) {
+      throw new Failure('key', 'Keyv takes no empty key');
+    }
+    return super.key(bytes);
   }
 
   /** Milliseconds. */
