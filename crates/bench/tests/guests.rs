@@ -67,11 +67,16 @@ fn main() -> ExitCode {
     for (name, native, guest, workload) in [
         ("fills", "memcached:", "php+memcached:", "on-miss = 'fill'\nkey-pattern = 'zipf:0.9'"),
         ("many_keys_a_request", "memcached:", "php+memcache:", "multiget = 7"),
+        ("a_mix", "memcached:", "node+memjs:", "ratio = '1:3:1'\ndata-size = 'uniform:3-3000'"),
+        ("fills", "redis:", "node+ioredis:", "on-miss = 'fill'\nkey-pattern = 'zipf:0.9'"),
         ("a_mix", "mongodb:", "php+mongodb:?w=0", "ratio = '1:3:1'\ndata-size = 'uniform:3-3000'"),
     ] {
         let name = format!("{name}_of_{}_agree_exactly", guest.trim_end_matches(':'));
         trials.push(trial_where(|| opens(guest), &name, move || agree(native, guest, workload)));
     }
+    let node = || opens("node+lru-cache:");
+    trials.push(trial_where(node, "caches_in_the_memory_of_node_agree_exactly", node_in_memory));
+    trials.push(trial_where(node, "lru_cache_hits_as_often_as_an_exact_lru", exact_lru));
     let languages = || {
         memcached().and_then(|()| pymemcache()).and_then(|()| java())?;
         opens("php+memcached:")
@@ -212,6 +217,42 @@ fn all_languages() {
             !floors.is_empty() && floors.iter().all(|floor| floor.ns_per_op > 0.0),
             "{floors:#?}"
         );
+    }
+}
+
+/// Nothing bounds these caches, so they have the same hits. Their floor is that of their language.
+fn node_in_memory() {
+    let native = "moka:";
+    let guests = ["map", "lru-cache", "node-cache", "keyv"].map(|name| format!("node+{name}:"));
+    let targets: Vec<&str> = guests.iter().map(String::as_str).chain([native]).collect();
+    let workload =
+        "keys = 300\nrequests = 2000\non-miss = 'fill'\nkey-pattern = 'zipf:0.9'\nttl = '1h'";
+    let run = run(&targets, workload);
+    let told = |target: &str| -> Vec<_> {
+        let counts = |cell: &&Cell| (cell.counts.ops, cell.counts.hits, cell.counts.misses);
+        cells(&run, target).iter().map(counts).collect()
+    };
+    for guest in &guests {
+        assert_eq!(told(guest), told(native), "{guest}");
+        assert!(cells(&run, guest).iter().all(|cell| cell.counts.wrong == 0), "{guest}");
+    }
+    let floor = run.floors.iter().find(|floor| floor.language.as_deref() == Some("node"));
+    assert!(floor.is_some_and(|floor| floor.ns_per_op > 0.0), "{:#?}", run.floors);
+}
+
+/// The bytes of lru-cache are those of keys and values, as in the model, and so it has the hits of the model.
+fn exact_lru() {
+    let workload = "keys = 300\nrequests = 3000\non-miss = 'fill'\nkey-pattern = 'zipf:0.9'\ndata-size = 'uniform:10-400'\ncapacity = '5%,40%'";
+    let run = run(&["node+lru-cache:"], workload);
+    let [curve] = &run.hit_curves[..] else { panic!("{:?}", run.hit_curves) };
+    let filled = cells(&run, "node+lru-cache:");
+    let filled = filled.into_iter().filter(|cell| cell.operation.as_str() == "get_or_set");
+    for (cell, model) in filled.zip(&curve.capacities) {
+        assert_eq!(cell.capacity_bytes, Some(model.capacity_bytes));
+        assert!(cell.counts.evictions.is_some_and(|evictions| evictions > 0), "{cell:#?}");
+        let ratio = |n: u64| f64::from(u32::try_from(n).unwrap());
+        let hits = ratio(cell.counts.hits) / ratio(cell.counts.ops);
+        assert!((hits - model.lru).abs() < 1e-9, "{hits} {model:?}");
     }
 }
 

@@ -9,6 +9,7 @@ mod executor;
 mod files;
 mod interpreter;
 mod java;
+mod node;
 mod options;
 mod patience;
 mod perl;
@@ -160,6 +161,7 @@ const CACHES: &[&[Cache]] = &[
     php::CACHES,
     java::CACHES,
     python::CACHES,
+    node::CACHES,
     #[cfg(test)]
     tests::CACHES,
 ];

@@ -38,6 +38,7 @@ enum Shares {
 /// Another language needs one more line.
 const LANGUAGES: &[Language] = &[
     Language { name: "java", shares: Shares::Threads },
+    Language { name: "node", shares: Shares::Processes },
     Language { name: "perl", shares: Shares::Processes },
     Language { name: "php", shares: Shares::Processes },
     Language { name: "python", shares: Shares::Processes },
@@ -47,6 +48,8 @@ const LANGUAGES: &[Language] = &[
 const KEEPING: &[&str] = &[
     "java+memcached:",
     "java+postgresql:",
+    "node+ioredis:?style=callback",
+    "node+memjs:",
     "perl+fastmmap:",
     "perl+fastmmap:?compressor=zlib",
     "perl+filecache:",
@@ -110,7 +113,8 @@ fn opens(url: &str) -> Result<(), String> {
 impl Language {
     /// Its client of memcached, with a server of its own.
     fn memcached(&self) -> String {
-        format!("{}+memcached:", self.name)
+        let client = if self.name == "node" { "memjs" } else { "memcached" };
+        format!("{}+{client}:", self.name)
     }
 
     /// Its program with a cache that keeps entries.
