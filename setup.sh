@@ -56,7 +56,7 @@ Without options: installs the packages of Debian that the engines need.
                         licence and pgJDBC 42.7.14 with a BSD licence
                 python  the libraries that the guests in Python call, from PyPI (1 MB), in an environment of its own:
                         pymemcache 4.0.0 and diskcache 5.6.3, both with Apache's licence
-                node    Node.js 24.21.0 and the packages that the guests in Node.js call, from npm (45 MB; 130 MB are
+                node    Node.js 24.21.0 and the packages that the guests in Node.js call, from npm (55 MB; 130 MB are
                         kept): lru-cache 11.5.3 with the BlueOak licence, and node-cache 5.1.2, keyv 6.1.0, memjs 1.3.2
                         and ioredis 6.0.0, as Node.js with the MIT licence
                 all     every NAME above, and the packages
