@@ -8,8 +8,8 @@
 set -euo pipefail
 
 # Each list is one line, because a test compares it with the engines. The packages are in the order of docs/engines.md.
-packages=(memcached nutcracker redis-server postgresql mariadb-server perl libcache-cache-perl libcache-mmap-perl libcache-fastmmap-perl libcache-memcached-fast-perl php-cli php-apcu php-memcached php-memcache php-mongodb default-jdk-headless python3)
-extras=(innodb mongodb bdb java python go)
+packages=(memcached nutcracker redis-server postgresql mariadb-server perl libcache-cache-perl libcache-mmap-perl libcache-fastmmap-perl libcache-memcached-fast-perl php-cli php-apcu php-memcached php-memcache php-mongodb default-jdk-headless python3 nodejs)
+extras=(innodb mongodb bdb java python go node)
 for_tests=(clients)
 
 # An extra is software that no package contains. Its function `bring_NAME` makes it in a folder of the user's data, with
@@ -61,6 +61,9 @@ Without options: installs the packages of Debian that the engines need.
                 go      the program of the guests in Go, compiled here with the modules that it calls, from Go's module
                         proxy (3 MB; licences of Apache, MIT, BSD and MPL). Without Go $go_needed or newer also Go
                         $go_version (65 MB; 240 MB are kept), with a BSD licence
+                node    Node.js 24.21.0 and the packages that the guests in Node.js call, from npm (55 MB; 130 MB are
+                        kept): lru-cache 11.5.3 with the BlueOak licence, and node-cache 5.1.2, keyv 6.1.0, memjs 1.3.2
+                        and ioredis 6.0.0, as Node.js with the MIT licence
                 all     every NAME above, and the packages
                 clients clients of memcached that only the tests of \`larder serve\` use, from Go's module proxy and npm
                         (1 MB): gomemcache with Apache's licence and memjs 1.3.2 with the MIT licence. Their packages
@@ -186,6 +189,31 @@ fetch_go() {
   mv "$scratch/modules/$module" "$1"
   rm -rf "$1/api" "$1/doc" "$1/misc" "$1/test"
   chmod 755 "$1"/bin/* "$1"/pkg/tool/*/*
+}
+
+# Any npm brings the packages, which run in the Node.js that comes with them: Debian's is too old for most of them.
+packages_of_node() {
+  command -v node >/dev/null || echo nodejs
+  command -v npm >/dev/null || echo npm
+}
+state_of_node() {
+  printf 'Node.js 24.21.0 and the packages of package-lock.json %s\n' \
+    "$(sha256sum "$here/guests/node/package-lock.json" | head -c 12)"
+}
+file_of_node() { echo bin/node; }
+# The lock file has the digest of each package, and one package for each kind of processor has Node.js itself.
+bring_node() {
+  local program
+  cp "$here"/guests/node/package{,-lock}.json "$1"
+  npm ci --silent --ignore-scripts --no-audit --no-fund --prefix "$1" --cache "$scratch/npm" ||
+    fail 'npm could not install the packages: see above'
+  program=("$1"/node_modules/node-linux-*)
+  [[ -f ${program[0]}/bin/node ]] || fail "npm has no Node.js for a processor of the kind $(uname -m)"
+  mkdir "$1/bin"
+  mv "${program[0]}/bin/node" "$1/bin/node"
+  mv "${program[0]}/LICENSE" "$1/LICENSE-node"
+  rm -r "${program[@]}" "$1/node_modules/.bin"
+  (cd "$1" && bin/node --eval "for (const name of Object.keys(require('./package.json').dependencies)) require(name)")
 }
 
 # Go and Node.js may be there without a package of Debian.

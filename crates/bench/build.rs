@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Folders that hold tests, or what a language leaves there when they run.
-const LEFT_OUT: &[&str] = &["t", "tests", "__pycache__"];
+const LEFT_OUT: &[&str] = &["t", "tests", "__pycache__", "node_modules"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let guests = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../../guests");

@@ -60,6 +60,14 @@ const SUITES: &[Suite] = &[
         package: "python3",
         skipped: "... skipped",
     },
+    Suite {
+        language: "node",
+        ending: ".test.js",
+        command: &["sh", "t/node.sh"],
+        package: "nodejs",
+        // The summary of a file has `# skipped 0`.
+        skipped: "# skip ",
+    },
 ];
 
 fn main() -> ExitCode {

@@ -58,18 +58,10 @@ fn main() -> ExitCode {
         let name = format!("java_agrees_exactly_with_{}{work}", native.trim_end_matches(':'));
         trials.push(trial_where(java, &name, move || agree(native, guest, &workload)));
     }
-    let sizes = "ratio = '1:3:1'\ndata-size = 'uniform:3-3000'";
-    for (work, native, guest, workload) in [
-        ("keys_of_all_by_each", "memcached:", "go+memcached:", each),
-        ("many_keys_a_request", "memcached:", "go+memcached:", "multiget = 7\nttl = '1h'"),
-        ("a_mix", "redis:", "go+redis:", sizes),
-        ("a_mix", "moka:", "go+map:", sizes),
-    ] {
-        let name = format!("{work}_of_{}_agree_exactly", guest.trim_end_matches(':'));
-        trials.push(trial_where(|| opens(guest), &name, move || agree(native, guest, workload)));
-    }
     let lru = || opens("go+lru:");
-    trials.push(trial_where(lru, "an_exact_lru_of_go_hits_as_the_model_does", exact_lru));
+    trials.push(trial_where(lru, "an_exact_lru_of_go_hits_as_the_model_does", || {
+        exact_lru("go+lru:")
+    }));
     trials.push(trial_where(lru, "a_garbage_collector_is_told", collector));
     let telling = ["a_mix_with_deletes", "fills", "many_keys_a_request", "touches"];
     for (name, workload) in workloads.into_iter().filter(|(name, _)| telling.contains(name)) {
@@ -80,11 +72,22 @@ fn main() -> ExitCode {
     for (name, native, guest, workload) in [
         ("fills", "memcached:", "php+memcached:", "on-miss = 'fill'\nkey-pattern = 'zipf:0.9'"),
         ("many_keys_a_request", "memcached:", "php+memcache:", "multiget = 7"),
+        ("a_mix", "memcached:", "node+memjs:", "ratio = '1:3:1'\ndata-size = 'uniform:3-3000'"),
+        ("keys_of_all_by_each", "memcached:", "go+memcached:", each),
+        ("many_keys_a_request", "memcached:", "go+memcached:", "multiget = 7\nttl = '1h'"),
+        ("a_mix", "redis:", "go+redis:", "ratio = '1:3:1'\ndata-size = 'uniform:3-3000'"),
+        ("a_mix", "moka:", "go+map:", "ratio = '1:3:1'\ndata-size = 'uniform:3-3000'"),
+        ("fills", "redis:", "node+ioredis:", "on-miss = 'fill'\nkey-pattern = 'zipf:0.9'"),
         ("a_mix", "mongodb:", "php+mongodb:?w=0", "ratio = '1:3:1'\ndata-size = 'uniform:3-3000'"),
     ] {
         let name = format!("{name}_of_{}_agree_exactly", guest.trim_end_matches(':'));
         trials.push(trial_where(|| opens(guest), &name, move || agree(native, guest, workload)));
     }
+    let node = || opens("node+lru-cache:");
+    trials.push(trial_where(node, "caches_in_the_memory_of_node_agree_exactly", node_in_memory));
+    trials.push(trial_where(node, "lru_cache_hits_as_often_as_an_exact_lru", || {
+        exact_lru("node+lru-cache:")
+    }));
     let languages = || {
         memcached().and_then(|()| pymemcache()).and_then(|()| java())?;
         opens("php+memcached:").and_then(|()| opens("go+memcached:"))
@@ -196,7 +199,8 @@ fn agree(native: &str, guest: &str, workload: &str) {
 /// operation on its null cache.
 fn all_languages() {
     let native = "memcached:?item_size=64k";
-    let guests = ["perl", "php", "java", "python", "go"].map(|language| format!("{language}+{native}"));
+    let guests =
+        ["perl", "php", "java", "python", "go"].map(|language| format!("{language}+{native}"));
     let targets: Vec<&str> = guests.iter().map(String::as_str).chain([native]).collect();
     let run = run(
         &targets,
@@ -229,8 +233,7 @@ fn all_languages() {
 }
 
 /// The model follows the same reads, so the hits are the same to the last one.
-fn exact_lru() {
-    let url = "go+lru:";
+fn exact_lru(url: &str) {
     let workload = "keys = 500\nrequests = 4000\non-miss = 'fill'\nkey-pattern = 'zipf:0.9'\n\
                     data-size = 'uniform:50-900'\ncapacity = '10%,30%'";
     let run = run(&[url], workload);
@@ -256,6 +259,26 @@ fn collector() {
     assert!(told.pause_ns >= told.longest_pause_ns && told.cpu_s > 0.0, "{cell:#?}");
     assert!(run.notes.iter().any(|note| note.contains("garbage collector")), "{:?}", run.notes);
     assert_eq!(run.targets[0].settings["GOGC"], "100");
+}
+
+/// Nothing bounds these caches, so they have the same hits. Their floor is that of their language.
+fn node_in_memory() {
+    let native = "moka:";
+    let guests = ["map", "lru-cache", "node-cache", "keyv"].map(|name| format!("node+{name}:"));
+    let targets: Vec<&str> = guests.iter().map(String::as_str).chain([native]).collect();
+    let workload =
+        "keys = 300\nrequests = 2000\non-miss = 'fill'\nkey-pattern = 'zipf:0.9'\nttl = '1h'";
+    let run = run(&targets, workload);
+    let told = |target: &str| -> Vec<_> {
+        let counts = |cell: &&Cell| (cell.counts.ops, cell.counts.hits, cell.counts.misses);
+        cells(&run, target).iter().map(counts).collect()
+    };
+    for guest in &guests {
+        assert_eq!(told(guest), told(native), "{guest}");
+        assert!(cells(&run, guest).iter().all(|cell| cell.counts.wrong == 0), "{guest}");
+    }
+    let floor = run.floors.iter().find(|floor| floor.language.as_deref() == Some("node"));
+    assert!(floor.is_some_and(|floor| floor.ns_per_op > 0.0), "{:#?}", run.floors);
 }
 
 /// A full APCu drops all its entries, so absent entries count as evictions and not as silent drops.

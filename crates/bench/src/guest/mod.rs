@@ -10,6 +10,7 @@ mod files;
 mod go;
 mod interpreter;
 mod java;
+mod node;
 mod options;
 mod patience;
 mod perl;
@@ -166,6 +167,7 @@ const CACHES: &[&[Cache]] = &[
     java::CACHES,
     python::CACHES,
     go::CACHES,
+    node::CACHES,
     #[cfg(test)]
     tests::CACHES,
 ];

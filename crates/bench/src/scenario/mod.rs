@@ -76,6 +76,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("stampede", include_str!("../../../../scenarios/stampede.toml")),
     ("servers", include_str!("../../../../scenarios/servers.toml")),
     ("go", include_str!("../../../../scenarios/go.toml")),
+    ("node", include_str!("../../../../scenarios/node.toml")),
 ];
 
 impl Scenario {

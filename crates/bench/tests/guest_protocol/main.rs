@@ -39,6 +39,7 @@ enum Shares {
 const LANGUAGES: &[Language] = &[
     Language { name: "go", shares: Shares::Threads },
     Language { name: "java", shares: Shares::Threads },
+    Language { name: "node", shares: Shares::Processes },
     Language { name: "perl", shares: Shares::Processes },
     Language { name: "php", shares: Shares::Processes },
     Language { name: "python", shares: Shares::Processes },
@@ -55,6 +56,8 @@ const KEEPING: &[&str] = &[
     "go+redis:",
     "java+memcached:",
     "java+postgresql:",
+    "node+ioredis:?style=callback",
+    "node+memjs:",
     "perl+fastmmap:",
     "perl+fastmmap:?compressor=zlib",
     "perl+filecache:",
@@ -118,7 +121,8 @@ fn opens(url: &str) -> Result<(), String> {
 impl Language {
     /// Its client of memcached, with a server of its own.
     fn memcached(&self) -> String {
-        format!("{}+memcached:", self.name)
+        let client = if self.name == "node" { "memjs" } else { "memcached" };
+        format!("{}+{client}:", self.name)
     }
 
     /// Its program with a cache that keeps entries.
