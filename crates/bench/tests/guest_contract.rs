@@ -30,9 +30,11 @@ const URLS: &[&str] = &[
     "php+memcached:?connect=operation&nodes=2&distribution=ketama",
     // In smaller pieces each large value takes 44 ms, because the system waits before it sends the last piece.
     "php+memcache:?chunk_size=1m",
+    "php+redis:",
     "php+mongodb:?w=0",
     "php+file:?depth=2",
     "php+file:?writes=unchecked",
+    "php+symfony:?adapter=chain",
     "php+tiered:apcu:|memcached:",
     "python+null:",
     "python+dict:",

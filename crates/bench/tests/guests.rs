@@ -67,6 +67,7 @@ fn main() -> ExitCode {
     for (name, native, guest, workload) in [
         ("fills", "memcached:", "php+memcached:", "on-miss = 'fill'\nkey-pattern = 'zipf:0.9'"),
         ("many_keys_a_request", "memcached:", "php+memcache:", "multiget = 7"),
+        ("a_mix", "redis:", "php+redis:", "ratio = '1:3:1'\nttl = '1h'"),
         ("a_mix", "mongodb:", "php+mongodb:?w=0", "ratio = '1:3:1'\ndata-size = 'uniform:3-3000'"),
     ] {
         let name = format!("{name}_of_{}_agree_exactly", guest.trim_end_matches(':'));

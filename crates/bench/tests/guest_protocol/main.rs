@@ -68,6 +68,8 @@ const KEEPING: &[&str] = &[
     "php+memcached:?compression=on",
     "php+memcached:?connect=operation",
     "php+mongodb:",
+    "php+redis:",
+    "php+symfony:?adapter=chain",
     "php+tiered:apcu:|file:",
     "php+tiered:apcu:|memcached:",
     "python+diskcache:",
