@@ -8,8 +8,8 @@
 set -euo pipefail
 
 # Each list is one line, because a test compares it with the engines. The packages are in the order of docs/engines.md.
-packages=(memcached nutcracker redis-server postgresql mariadb-server perl libcache-cache-perl libcache-mmap-perl libcache-fastmmap-perl libcache-memcached-fast-perl php-cli php-apcu php-memcached php-memcache php-redis php-mongodb php-symfony-cache php-psr-simple-cache default-jdk-headless python3)
-extras=(innodb mongodb bdb java python)
+packages=(memcached nutcracker redis-server postgresql mariadb-server perl libcache-cache-perl libcache-mmap-perl libcache-fastmmap-perl libcache-memcached-fast-perl php-cli php-apcu php-memcached php-memcache php-redis php-mongodb php-symfony-cache php-psr-simple-cache default-jdk-headless python3 ruby)
+extras=(innodb mongodb bdb java python ruby)
 for_tests=(clients)
 
 # An extra is software that no package contains. Its function `bring_NAME` makes it in a folder of the user's data, with
@@ -56,6 +56,8 @@ Without options: installs the packages of Debian that the engines need.
                         licence and pgJDBC 42.7.14 with a BSD licence
                 python  the libraries that the guests in Python call, from PyPI (1 MB), in an environment of its own:
                         pymemcache 4.0.0 and diskcache 5.6.3, both with Apache's licence
+                ruby    the libraries that the guests in Ruby call, packages of Debian: ActiveSupport and Dalli, both
+                        with the MIT licence. The folder has a link to the Ruby that finds them
                 all     every NAME above, and the packages
                 clients clients of memcached that only the tests of \`larder serve\` use, from Go's module proxy and npm
                         (1 MB): gomemcache with Apache's licence and memjs 1.3.2 with the MIT licence. Their packages
@@ -130,6 +132,19 @@ END
   "$scratch/pip/bin/pip" --quiet --disable-pip-version-check --no-input --no-cache-dir --python "$1/bin/python3" \
     install --only-binary :all: --require-hashes --requirement "$scratch/requirements.txt"
   "$1/bin/python3" -c 'import diskcache, pymemcache'
+}
+
+packages_of_ruby() { echo ruby ruby-activesupport ruby-dalli ruby-minitest; }
+state_of_ruby() {
+  printf 'a link to Ruby %s with ActiveSupport %s and Dalli %s\n' "$(version ruby)" "$(version ruby-activesupport)" \
+    "$(version ruby-dalli)"
+}
+file_of_ruby() { echo bin/ruby; }
+# Only Debian's own Ruby finds the libraries of Debian's packages.
+bring_ruby() {
+  mkdir "$1/bin"
+  ln -s /usr/bin/ruby "$1/bin/ruby"
+  "$1/bin/ruby" -e 'require "active_support"; require "active_support/cache"; require "dalli"'
 }
 
 # Go and Node.js may be there without a package of Debian.

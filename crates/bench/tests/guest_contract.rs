@@ -42,6 +42,12 @@ const URLS: &[&str] = &[
     "python+diskcache:?shards=4&eviction_policy=least-recently-used&timeout=1m",
     "python+memcached:",
     "python+memcached:?nodes=3&ignore_exc=on&timeout=5s",
+    "ruby+null:",
+    "ruby+hash:",
+    "ruby+memorystore:",
+    "ruby+filestore:",
+    "ruby+dalli:",
+    "ruby+tiered:memorystore:|dalli:",
 ];
 
 fn main() -> ExitCode {

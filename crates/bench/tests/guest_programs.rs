@@ -53,6 +53,13 @@ const SUITES: &[Suite] = &[
         package: "python3",
         skipped: "... skipped",
     },
+    Suite {
+        language: "ruby",
+        ending: "_test.rb",
+        command: &["ruby"],
+        package: "ruby ruby-minitest",
+        skipped: "# skip",
+    },
 ];
 
 fn main() -> ExitCode {

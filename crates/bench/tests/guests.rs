@@ -67,6 +67,9 @@ fn main() -> ExitCode {
     for (name, native, guest, workload) in [
         ("fills", "memcached:", "php+memcached:", "on-miss = 'fill'\nkey-pattern = 'zipf:0.9'"),
         ("many_keys_a_request", "memcached:", "php+memcache:", "multiget = 7"),
+        ("fills", "memcached:", "ruby+dalli:", "on-miss = 'fill'\nkey-pattern = 'zipf:0.9'"),
+        ("many_keys_a_request", "memcached:", "ruby+dalli:", "multiget = 7"),
+        ("a_mix", "memcached:", "ruby+hash:", "ratio = '1:3:1'\nttl = '1h'"),
         ("a_mix", "redis:", "php+redis:", "ratio = '1:3:1'\nttl = '1h'"),
         ("a_mix", "mongodb:", "php+mongodb:?w=0", "ratio = '1:3:1'\ndata-size = 'uniform:3-3000'"),
     ] {
@@ -75,7 +78,7 @@ fn main() -> ExitCode {
     }
     let languages = || {
         memcached().and_then(|()| pymemcache()).and_then(|()| java())?;
-        opens("php+memcached:")
+        opens("php+memcached:").and_then(|()| opens("ruby+dalli:"))
     };
     trials.push(trial_where(languages, "guests_of_one_plan_agree_exactly", all_languages));
     let apcu = || opens("php+apcu:");
@@ -160,6 +163,8 @@ fn cells<'a>(run: &'a Run, target: &str) -> Vec<&'a Cell> {
 
 fn agree(native: &str, guest: &str, workload: &str) {
     let run = run(&[native, guest], &format!("keys = 500\n{workload}"));
+    // The entries in a program's memory end with it, so none of them is looked for when they are removed.
+    let ends = guest.ends_with("+hash:");
     let (natives, guests) = (cells(&run, native), cells(&run, guest));
     assert_eq!(natives.len(), guests.len());
     for (native, guest) in natives.into_iter().zip(guests) {
@@ -168,6 +173,9 @@ fn agree(native: &str, guest: &str, workload: &str) {
             let mut counts = cell.counts;
             // Traffic over the wire is counted for clients of this process only.
             (counts.connections, counts.wire_requests) = (None, None);
+            if ends {
+                counts.emptied_checked = 0;
+            }
             if workload.contains("fill-next") {
                 // Only the program knows which fills were made.
                 (counts.read_back, counts.overwritten, counts.emptied_checked) = (0, 0, 0);
@@ -185,7 +193,9 @@ fn agree(native: &str, guest: &str, workload: &str) {
 fn all_languages() {
     let native = "memcached:?item_size=64k";
     let guests = ["perl", "php", "java", "python"].map(|language| format!("{language}+{native}"));
-    let targets: Vec<&str> = guests.iter().map(String::as_str).chain([native]).collect();
+    let named = ["ruby+dalli:?item_size=64k"];
+    let guests: Vec<&str> = guests.iter().map(String::as_str).chain(named).collect();
+    let targets: Vec<&str> = guests.iter().copied().chain([native]).collect();
     let run = run(
         &targets,
         "keys = 40\nrequests = 200\non-miss = 'fill'\nkey-pattern = 'zipf:0.9'\ndata-size = ['uniform:3-3k', '150k']",
@@ -203,10 +213,10 @@ fn all_languages() {
         panic!("{expected:#?}")
     };
     assert!(ops == 400 && hits > 0 && misses > 0, "{expected:#?}");
-    for guest in &guests {
+    for guest in guests {
         assert_eq!(told(guest), expected, "{guest}");
     }
-    for language in ["perl", "php", "java", "python"] {
+    for language in ["perl", "php", "java", "python", "ruby"] {
         let of = |floor: &&Floor| floor.language.as_deref() == Some(language);
         let floors: Vec<_> = run.floors.iter().filter(of).collect();
         assert!(

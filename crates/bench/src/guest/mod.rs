@@ -19,6 +19,7 @@ mod python;
 mod readback;
 mod reply;
 mod result;
+mod ruby;
 mod script;
 mod session;
 mod store;
@@ -169,6 +170,7 @@ const CACHES: &[&[Cache]] = &[
     php::CACHES,
     java::CACHES,
     python::CACHES,
+    ruby::CACHES,
     #[cfg(test)]
     tests::CACHES,
 ];

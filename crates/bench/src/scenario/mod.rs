@@ -76,6 +76,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("stampede", include_str!("../../../../scenarios/stampede.toml")),
     ("servers", include_str!("../../../../scenarios/servers.toml")),
     ("php", include_str!("../../../../scenarios/php.toml")),
+    ("ruby", include_str!("../../../../scenarios/ruby.toml")),
 ];
 
 impl Scenario {

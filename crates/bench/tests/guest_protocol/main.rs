@@ -41,6 +41,7 @@ const LANGUAGES: &[Language] = &[
     Language { name: "perl", shares: Shares::Processes },
     Language { name: "php", shares: Shares::Processes },
     Language { name: "python", shares: Shares::Processes },
+    Language { name: "ruby", shares: Shares::Processes },
 ];
 
 /// Caches that keep entries for all processes, with each option that changes how.
@@ -78,6 +79,10 @@ const KEEPING: &[&str] = &[
     "python+memcached:?connect=operation&ignore_exc=on",
     "python+memcached:?nodes=2",
     "python+memcached:?noreply=on",
+    "ruby+dalli:",
+    "ruby+dalli:?connect=operation&raw=off",
+    "ruby+filestore:",
+    "ruby+tiered:filestore:|dalli:",
 ];
 
 /// A case for a language.
@@ -112,7 +117,11 @@ fn opens(url: &str) -> Result<(), String> {
 impl Language {
     /// Its client of memcached, with a server of its own.
     fn memcached(&self) -> String {
-        format!("{}+memcached:", self.name)
+        let client = match self.name {
+            "ruby" => "dalli",
+            _ => "memcached",
+        };
+        format!("{}+{client}:", self.name)
     }
 
     /// Its program with a cache that keeps entries.
