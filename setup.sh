@@ -8,8 +8,8 @@
 set -euo pipefail
 
 # Each list is one line, because a test compares it with the engines. The packages are in the order of docs/engines.md.
-packages=(memcached nutcracker redis-server postgresql mariadb-server perl libcache-cache-perl libcache-mmap-perl libcache-fastmmap-perl libcache-memcached-fast-perl php-cli php-apcu php-memcached php-memcache php-mongodb default-jdk-headless python3 nodejs)
-extras=(innodb mongodb bdb java python go node)
+packages=(memcached nutcracker redis-server postgresql mariadb-server perl libcache-cache-perl libcache-mmap-perl libcache-fastmmap-perl libcache-memcached-fast-perl php-cli php-apcu php-memcached php-memcache php-redis php-mongodb php-symfony-cache php-psr-simple-cache default-jdk-headless python3 nodejs ruby)
+extras=(innodb mongodb bdb java python go node ruby)
 for_tests=(clients)
 
 # An extra is software that no package contains. Its function `bring_NAME` makes it in a folder of the user's data, with
@@ -64,6 +64,8 @@ Without options: installs the packages of Debian that the engines need.
                 node    Node.js 24.21.0 and the packages that the guests in Node.js call, from npm (55 MB; 130 MB are
                         kept): lru-cache 11.5.3 with the BlueOak licence, and node-cache 5.1.2, keyv 6.1.0, memjs 1.3.2
                         and ioredis 6.0.0, as Node.js with the MIT licence
+                ruby    the libraries that the guests in Ruby call, packages of Debian: ActiveSupport and Dalli, both
+                        with the MIT licence. The folder has a link to the Ruby that finds them
                 all     every NAME above, and the packages
                 clients clients of memcached that only the tests of \`larder serve\` use, from Go's module proxy and npm
                         (1 MB): gomemcache with Apache's licence and memjs 1.3.2 with the MIT licence. Their packages
@@ -214,6 +216,19 @@ bring_node() {
   mv "${program[0]}/LICENSE" "$1/LICENSE-node"
   rm -r "${program[@]}" "$1/node_modules/.bin"
   (cd "$1" && bin/node --eval "for (const name of Object.keys(require('./package.json').dependencies)) require(name)")
+}
+
+packages_of_ruby() { echo ruby ruby-activesupport ruby-dalli ruby-minitest; }
+state_of_ruby() {
+  printf 'a link to Ruby %s with ActiveSupport %s and Dalli %s\n' "$(version ruby)" "$(version ruby-activesupport)" \
+    "$(version ruby-dalli)"
+}
+file_of_ruby() { echo bin/ruby; }
+# Only Debian's own Ruby finds the libraries of Debian's packages.
+bring_ruby() {
+  mkdir "$1/bin"
+  ln -s /usr/bin/ruby "$1/bin/ruby"
+  "$1/bin/ruby" -e 'require "active_support"; require "active_support/cache"; require "dalli"'
 }
 
 # Go and Node.js may be there without a package of Debian.

@@ -40,9 +40,11 @@ const URLS: &[&str] = &[
     "php+memcached:?connect=operation&nodes=2&distribution=ketama",
     // In smaller pieces each large value takes 44 ms, because the system waits before it sends the last piece.
     "php+memcache:?chunk_size=1m",
+    "php+redis:",
     "php+mongodb:?w=0",
     "php+file:?depth=2",
     "php+file:?writes=unchecked",
+    "php+symfony:?adapter=chain",
     "php+tiered:apcu:|memcached:",
     "node+null:?style=callback",
     "node+map:",
@@ -57,6 +59,12 @@ const URLS: &[&str] = &[
     "python+diskcache:?shards=4&eviction_policy=least-recently-used&timeout=1m",
     "python+memcached:",
     "python+memcached:?nodes=3&ignore_exc=on&timeout=5s",
+    "ruby+null:",
+    "ruby+hash:",
+    "ruby+memorystore:",
+    "ruby+filestore:",
+    "ruby+dalli:",
+    "ruby+tiered:memorystore:|dalli:",
 ];
 
 fn main() -> ExitCode {

@@ -68,6 +68,13 @@ const SUITES: &[Suite] = &[
         // The summary of a file has `# skipped 0`.
         skipped: "# skip ",
     },
+    Suite {
+        language: "ruby",
+        ending: "_test.rb",
+        command: &["ruby"],
+        package: "ruby ruby-minitest",
+        skipped: "# skip",
+    },
 ];
 
 fn main() -> ExitCode {

@@ -16,8 +16,10 @@ abstract class Cache
         'xcache' => Cache\Xcache::class,
         'memcached' => Cache\Memcached::class,
         'memcache' => Cache\Memcache::class,
+        'redis' => Cache\Redis::class,
         'mongodb' => Cache\Mongodb::class,
         'file' => Cache\File::class,
+        'symfony' => Cache\Symfony::class,
         'tiered' => Cache\Tiered::class,
     ];
 

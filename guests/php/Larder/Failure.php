@@ -10,9 +10,9 @@ final class Failure extends \RuntimeException
     /** Words by which a warning tells the kind of a failure, where it has no other way to tell it. */
     private const KINDS = [
         'timeout' => '/tim(?:ed|e)[ -]?out|ExceededTimeLimit/i',
-        'full' => '/No space left|out of memory|Disk quota/i',
+        'full' => '/No space left|out of memory|OOM command|Disk quota/i',
         'too_large' => '/too (?:large|big|long)|does not fit|do not fit|exceeds maximum/i',
-        'io' => '/No such file|Permission denied|not permitted|Is a directory|Input\/output|Read-only|Connection|refused|Broken pipe|No suitable servers|socket|failed with/i',
+        'io' => '/No such file|Permission denied|not permitted|Is a directory|Input\/output|Read-only|Connection|went away|refused|Broken pipe|No suitable servers|socket|failed with/i',
     ];
 
     public function __construct(public readonly string $kind, string $text)

@@ -11,6 +11,7 @@ final class Order
      * @param array<string, mixed> $options
      * @param list<string> $servers
      * @param array<string, string> $server The settings of the servers that a client must know
+     * @param array<string, string> $access The settings to follow on the servers, and the credentials
      * @param list<self> $tiers
      */
     private function __construct(
@@ -19,6 +20,7 @@ final class Order
         public readonly ?string $folder,
         public readonly array $servers,
         public readonly array $server,
+        public readonly array $access,
         public readonly bool $fresh,
         public readonly array $tiers,
     ) {
@@ -38,6 +40,7 @@ final class Order
             $order['folder'] ?? null,
             $order['servers'] ?? [],
             $order['server'] ?? [],
+            $order['access'] ?? [],
             $fresh,
             $tiers,
         );

@@ -156,6 +156,43 @@ test('a file that cannot be deleted is an error in the words of the system', sta
     matches($guest->ask('delete 4', 'kept')['error'] ?? null, '/^(Is a directory|Operation not permitted)$/', 'so is a folder');
 });
 
+test('each adapter of Symfony tells its failures and its evictions', static function (): void {
+    $of = static fn (string $adapter, string ...$settings): TestGuest
+        => new TestGuest('symfony', ['options' => ['adapter' => $adapter]], $settings);
+    $guest = $of('apcu', 'apc.shm_size=2M');
+    ok($guest->set('12', '34')['stored'], 'a key that looks like a number is stored');
+    same([$guest->get('12'), $guest->delete('12'), $guest->delete('12')], ['34', true, false], 'it is found and deleted once');
+    matches($guest->set('key', str_repeat('x', 3_000_000))['why'] ?? null, '/shm_size is 2\d+ bytes/', 'a value beyond the memory is refused');
+    $plan = new TestPlan(folder(), array_map(static fn (int $n): string => "key-$n", range(0, 99)));
+    $sets = array_map(static fn (int $n): array => ['set', $n, $plan->value($n, 60_000)], range(0, 99));
+    $plan->phase(['operations' => ['set']], $sets);
+    $guest->ask('load ' . $plan->write());
+    ok($guest->ask('run 0')['evictions'] > 60, 'evictions are counted');
+    $folder = folder();
+    $guest = new TestGuest('symfony', ['options' => ['adapter' => 'file'], 'folder' => $folder]);
+    ok($guest->set('kept', 'x')['stored'], 'a file is stored');
+    $guest->end();
+    same((new TestGuest('symfony', ['options' => ['adapter' => 'file'], 'folder' => $folder, 'fresh' => false]))->get('kept'), 'x', 'a later program finds the file');
+    same($of('chain')->ask('load ' . $plan->write()), ['loaded' => true, 'evictions' => 0], 'a chain drops nothing, for the files have every entry');
+    $off = $of('chain', 'apc.enable_cli=0');
+    matches($off->opened['unavailable'] ?? null, '/^APCu is loaded but off/', 'a chain without its memory does not open');
+});
+
+test('a chain of Symfony fills its memory with a TTL, and not for ever', static function (): void {
+    $folder = folder();
+    $order = ['options' => ['adapter' => 'chain'], 'folder' => $folder];
+    $first = new TestGuest('symfony', $order);
+    $first->set('key', 'x', '3600');
+    $first->end();
+    $guest = new TestGuest('symfony', ['fresh' => false] + $order);
+    $guest->ask('load ' . (new TestPlan(folder(), ['key'], ttl: 1))->write());
+    same($guest->get('key'), 'x', 'the value comes from the file');
+    exec('rm -r ' . escapeshellarg("$folder/larder"));
+    same($guest->get('key'), 'x', 'and now from the memory');
+    usleep(2_100_000);
+    same($guest->get('key'), null, 'until the TTL is over');
+});
+
 test('a value that ends as values with a TTL do comes back whole', static function (): void {
     $mark = (new ReflectionClassConstant(Larder\Cache\File::class, 'MARK'))->getValue();
     $guest = new TestGuest('file');

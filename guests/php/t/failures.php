@@ -31,6 +31,30 @@ test('printed text does not get into the answers', static function (): void {
     matches(file_get_contents("$folder/stderr"), '/^bye$/m', 'and the rest is on standard error');
 });
 
+$redis = TestServer::redis();
+if ($redis !== null) {
+    test('a Redis that refuses, answers with no value or is gone', static function () use ($redis): void {
+        $order = ['servers' => [$redis->address], 'server' => ['db' => '1'], 'access' => ['db' => '1', 'password' => 'secret']];
+        $guest = new TestGuest('redis', $order);
+        ok($guest->set('small', 'x')['stored'], 'a value is stored');
+        same($guest->set('large', str_repeat('x', 8_000_000))['kind'] ?? null, 'full', 'a value without room is an error');
+        $other = new \Redis();
+        $other->connect('127.0.0.1', (int) explode(':', $redis->address)[1]);
+        $other->auth('secret');
+        $other->config('SET', 'maxmemory', '0');
+        $other->select(1);
+        same($other->get('small'), 'x', 'the value is in the database of the URL');
+        $other->rPush('list', 'x');
+        matches($guest->ask('get 4', 'list')['error'] ?? null, '/^WRONGTYPE /', 'a list is no value');
+        same($guest->get('none'), null, 'the next miss is a miss');
+        $redis->kill();
+        same($guest->ask('get 5', 'small')['kind'] ?? null, 'io', 'a server that is gone is an error');
+        same($guest->ask('get 5', 'small')['kind'] ?? null, 'io', 'also later');
+        $secure = new TestGuest('redis', ['servers' => [$redis->address], 'server' => ['tls' => 'on']]);
+        matches($secure->opened['unavailable'] ?? null, '/no TLS/', 'a server with TLS is refused');
+    });
+}
+
 $server = TestServer::memcached();
 if ($server === null) {
     return;

@@ -21,6 +21,7 @@ mod python;
 mod readback;
 mod reply;
 mod result;
+mod ruby;
 mod script;
 mod session;
 mod store;
@@ -117,6 +118,8 @@ enum Keeps {
     },
     /// In files, in a folder that Larder makes for it.
     Files,
+    /// In files, and some entries also in the memory of its program, to which all sessions speak.
+    FilesAndMemory,
     /// On the servers of an engine of the catalog, which opens and watches them.
     Servers {
         /// The engine.
@@ -135,6 +138,13 @@ enum Keeps {
     },
     /// In caches of the same language, one behind the other.
     Tiers,
+}
+
+impl Keeps {
+    /// Whether entries are in the memory of the program, and end with it.
+    const fn in_memory(self) -> bool {
+        matches!(self, Self::Memory { .. } | Self::FilesAndMemory)
+    }
 }
 
 /// The abilities of a cache. For a cache on servers, the servers decide the rest; for tiers, the tiers decide all.
@@ -168,6 +178,7 @@ const CACHES: &[&[Cache]] = &[
     python::CACHES,
     go::CACHES,
     node::CACHES,
+    ruby::CACHES,
     #[cfg(test)]
     tests::CACHES,
 ];
@@ -209,7 +220,7 @@ impl Cache {
         let (servers, size_option) = match self.keeps {
             Keeps::Nothing | Keeps::Tiers => (None, None),
             Keeps::Memory { .. } => (None, self.engine.capacity_option),
-            Keeps::Files => (None, self.can.size),
+            Keeps::Files | Keeps::FilesAndMemory => (None, self.can.size),
             Keeps::Servers { scheme, .. } => (Some(scheme), None),
         };
         Guest {
@@ -217,8 +228,13 @@ impl Cache {
             language: self.language.name,
             servers,
             size_option,
-            in_memory: matches!(self.keeps, Keeps::Memory { .. }) || self.can.bound.is_some(),
+            in_memory: self.keeps.in_memory() || self.can.bound.is_some(),
         }
+    }
+
+    /// The cache that a URL asks for, where an option decides about the abilities of a cache.
+    fn chosen(&'static self, url: &StoreUrl) -> &'static Self {
+        php::chosen(self, url)
     }
 
     /// The tiers of a URL, from the nearest on: each a cache of the same language.
@@ -260,7 +276,7 @@ impl Cache {
                 ),
             }
         })?;
-        Ok((cache, url))
+        Ok((cache.chosen(&url), url))
     }
 }
 

@@ -1,5 +1,7 @@
 //! PHP's caches: their abilities, and their options under the names of their extensions.
 
+mod symfony;
+
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -41,6 +43,8 @@ const SETTINGS: &[&str] = &[
     "opcache.enable=1",
     "opcache.enable_cli=1",
     "opcache.file_update_protection=0",
+    // As on every server in production. Symfony's cache checks keys in an assertion.
+    "zend.assertions=-1",
 ];
 
 /// The arguments of PHP, with the settings that its extensions take only at the start.
@@ -57,9 +61,13 @@ fn of_extension(part: &PartFile<'_>) -> Vec<String> {
         "apcu" => ("apc.enable_cli=1", "apc"),
         // Without this setting, XCache is off on the command line.
         "xcache" => ("xcache.test=1", "xcache"),
+        "symfony" => ("apc.enable_cli=1", "apc"),
         _ => return Vec::new(),
     };
     let options = part.options.as_object().into_iter().flatten();
+    let is_known =
+        |name: &str| part.cache != symfony::SYMFONY.name || symfony::OF_APCU.contains(&name);
+    let options = options.filter(|(name, _)| is_known(name));
     let given = options.filter_map(|(name, value)| {
         let value = match value {
             Value::Null => return None,
@@ -70,6 +78,11 @@ fn of_extension(part: &PartFile<'_>) -> Vec<String> {
         Some(format!("{prefix}.{name}={value}"))
     });
     std::iter::once(switch.to_owned()).chain(given).collect()
+}
+
+/// The cache that a URL asks for, where an option decides about the abilities of a cache.
+pub(super) fn chosen(cache: &'static Cache, url: &StoreUrl) -> &'static Cache {
+    symfony::with_adapter(cache, url)
 }
 
 /// PHP, and the package of a cache.
@@ -173,6 +186,32 @@ pub(super) const CACHES: &[Cache] = &[
     },
     Cache {
         engine: Engine {
+            summary: "PHP: the extension redis (phpredis); takes the options of `redis:` too, which starts the servers",
+            example: "php+redis:?connect=operation&memory=64m",
+            capacity_option: Some("memory"),
+            connections_option: None,
+            options: schema_of::<Redis>,
+            ..engine("php+redis", &[needs("php-redis")])
+        },
+        language: &PHP,
+        name: "redis",
+        keeps: Keeps::Servers {
+            scheme: "redis",
+            of_client: &["connect"],
+            follows: &["db"],
+            limits: false,
+            count: true,
+        },
+        can: Abilities {
+            ttl_resolution: Duration::from_millis(1),
+            touch: true,
+            reach: Reach::Network,
+            ..MEMORY
+        },
+        options: options_of::<Redis>,
+    },
+    Cache {
+        engine: Engine {
             summary: "PHP: the extension mongodb; takes the options of `mongodb:` too, which starts a server",
             example: "php+mongodb:?w=0",
             medium: Medium::Files,
@@ -217,6 +256,7 @@ pub(super) const CACHES: &[Cache] = &[
         },
         options: options_of::<File>,
     },
+    symfony::SYMFONY,
     Cache {
         engine: Engine {
             summary: "PHP: a stack of the caches above; a hit is stored in all nearer tiers, where its TTL begins \
@@ -270,14 +310,18 @@ fn apcu(engine: &'static str, url: &StoreUrl) -> Result<Value> {
     let Apcu { shm_size, .. } = url.options(engine)?;
     match shm_size {
         Some(ByteSize(size)) if size < LEAST_SHARED => {
-            let reason = format!(
-                "option `shm_size`: {} is less than APCu's least, 1m; write shm_size=1m or more",
-                ByteSize(size)
-            );
-            Err(Error::InvalidOptions { engine, reason })
+            Err(Error::InvalidOptions { engine, reason: too_little_shared(size) })
         }
         _ => options_of::<Apcu>(engine, url),
     }
+}
+
+/// The reason why a memory of this many bytes is refused.
+fn too_little_shared(size: u64) -> String {
+    format!(
+        "option `shm_size`: {} is less than APCu's least, 1m; write shm_size=1m or more",
+        ByteSize(size)
+    )
 }
 
 /// Options of `php+xcache:`: the settings `xcache.*` of PHP.
@@ -344,6 +388,21 @@ struct Memcache {
     /// The longest time of a new connection or an answer, in whole seconds. Without it: 1s, the extension's own limit.
     #[serde(serialize_with = "seconds")]
     timeout: Option<Span>,
+}
+
+/// Options of `php+redis:`, beside those of `redis:`.
+#[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+struct Redis {
+    /// `session`: one client object in each process. `operation`: a new client and connection for every operation.
+    connect: Connect,
+    /// The longest time of a new connection. Without it: 5s; the extension itself would wait for as long as the system
+    /// does.
+    #[serde(serialize_with = "seconds")]
+    connect_timeout: Option<Span>,
+    /// The longest wait for an answer. Without it: 5s; the extension itself would wait for a minute.
+    #[serde(serialize_with = "seconds")]
+    read_timeout: Option<Span>,
 }
 
 /// Options of `php+mongodb:`, beside those of `mongodb:`.

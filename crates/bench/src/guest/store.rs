@@ -150,6 +150,7 @@ impl GuestStore {
         catalog: &Catalog,
         demand: Demand,
     ) -> Result<Self> {
+        let cache = cache.chosen(url);
         let engine = cache.engine.scheme;
         has_room(cache, demand)?;
         let typed = url;
@@ -174,7 +175,7 @@ impl GuestStore {
         (cache.language.prepare)(engine, home.path(), interpreter)?;
         let capabilities = capabilities(&parts);
         let keeps = |is: fn(Keeps) -> bool| parts.iter().any(|part| is(part.cache.keeps));
-        let is_in_memory = keeps(|keeps| matches!(keeps, Keeps::Memory { .. }));
+        let is_in_memory = keeps(Keeps::in_memory);
         // A cache that keeps nothing replays the sets of its own session.
         let is_shared = cache.language.is_shared && !keeps(|keeps| keeps == Keeps::Nothing);
         let mut shared = Shared {
@@ -376,7 +377,7 @@ impl Shared {
     /// Ends the program of its sessions, unless it holds entries in its memory. An idle one would disturb a
     /// measurement.
     pub(super) fn rest(&self) {
-        let is_in_memory = |part: &GuestCache| matches!(part.cache.keeps, Keeps::Memory { .. });
+        let is_in_memory = |part: &GuestCache| part.cache.keeps.in_memory();
         if let Some(program) =
             self.program.as_ref().filter(|_| !self.parts.iter().any(is_in_memory))
         {

@@ -119,7 +119,7 @@ impl GuestCache {
                 part.access = ServerAccess::of(follows, &theirs, &servers.info());
                 part.servers = Some(servers);
             }
-            Keeps::Files => {
+            Keeps::Files | Keeps::FilesAndMemory => {
                 let url = match &room {
                     Some(room) if names(engine).iter().any(|name| name == SIZE) => {
                         url.clone().or_option(SIZE, room)

@@ -77,6 +77,8 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("servers", include_str!("../../../../scenarios/servers.toml")),
     ("go", include_str!("../../../../scenarios/go.toml")),
     ("node", include_str!("../../../../scenarios/node.toml")),
+    ("php", include_str!("../../../../scenarios/php.toml")),
+    ("ruby", include_str!("../../../../scenarios/ruby.toml")),
 ];
 
 impl Scenario {

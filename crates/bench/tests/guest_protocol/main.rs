@@ -43,6 +43,7 @@ const LANGUAGES: &[Language] = &[
     Language { name: "perl", shares: Shares::Processes },
     Language { name: "php", shares: Shares::Processes },
     Language { name: "python", shares: Shares::Processes },
+    Language { name: "ruby", shares: Shares::Processes },
 ];
 
 /// Caches that keep entries for all processes, with each option that changes how.
@@ -79,6 +80,8 @@ const KEEPING: &[&str] = &[
     "php+memcached:?compression=on",
     "php+memcached:?connect=operation",
     "php+mongodb:",
+    "php+redis:",
+    "php+symfony:?adapter=chain",
     "php+tiered:apcu:|file:",
     "php+tiered:apcu:|memcached:",
     "python+diskcache:",
@@ -87,6 +90,10 @@ const KEEPING: &[&str] = &[
     "python+memcached:?connect=operation&ignore_exc=on",
     "python+memcached:?nodes=2",
     "python+memcached:?noreply=on",
+    "ruby+dalli:",
+    "ruby+dalli:?connect=operation&raw=off",
+    "ruby+filestore:",
+    "ruby+tiered:filestore:|dalli:",
 ];
 
 /// A case for a language.
@@ -121,7 +128,11 @@ fn opens(url: &str) -> Result<(), String> {
 impl Language {
     /// Its client of memcached, with a server of its own.
     fn memcached(&self) -> String {
-        let client = if self.name == "node" { "memjs" } else { "memcached" };
+        let client = match self.name {
+            "node" => "memjs",
+            "ruby" => "dalli",
+            _ => "memcached",
+        };
         format!("{}+{client}:", self.name)
     }
 

@@ -2,7 +2,7 @@
 
 declare(strict_types=1);
 
-/** A memcached, or a stand-in for MongoDB, on a free port, which runs as long as the object lives. */
+/** A memcached, a Redis, or a stand-in for MongoDB, on a free port, which runs as long as the object lives. */
 final class TestServer
 {
     public readonly string $address;
@@ -42,6 +42,21 @@ final class TestServer
         fclose($free);
         $port = explode(':', $address)[1];
         return new self($address, 'memcached', '-u', 'nobody', '-l', '127.0.0.1', '-U', '0', '-p', $port);
+    }
+
+    /** A Redis of 4 MB that drops nothing, with a password; `null` where it is not installed: its tests are left out. */
+    public static function redis(): ?self
+    {
+        if (trim((string) shell_exec('command -v redis-server')) === '' || !extension_loaded('redis')) {
+            skip('redis-server or the PHP extension redis is not installed');
+            return null;
+        }
+        $free = stream_socket_server('tcp://127.0.0.1:0');
+        $address = stream_socket_get_name($free, false);
+        fclose($free);
+        $port = explode(':', $address)[1];
+        $settings = ['--maxmemory', '4mb', '--maxmemory-policy', 'noeviction', '--requirepass', 'secret', '--save', ''];
+        return new self($address, 'redis-server', '--bind', '127.0.0.1', '--port', $port, ...$settings);
     }
 
     /** The stand-in for MongoDB, as Larder starts it; `null` where it is not installed: its tests are left out. */
