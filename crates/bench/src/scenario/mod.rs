@@ -75,6 +75,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("session", include_str!("../../../../scenarios/session.toml")),
     ("stampede", include_str!("../../../../scenarios/stampede.toml")),
     ("servers", include_str!("../../../../scenarios/servers.toml")),
+    ("java", include_str!("../../../../scenarios/java.toml")),
 ];
 
 impl Scenario {
