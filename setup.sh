@@ -54,8 +54,9 @@ Without options: installs the packages of Debian that the engines need.
                         licence; it is Debian's package, linked at run time, and no part of Larder
                 mongodb mongo-java-server 1.46.0, a stand-in for MongoDB, from Maven (3 MB). BSD licence; Netty, which
                         comes with it, has Apache's
-                java    the libraries that the guests in Java call, from Maven (2 MB): spymemcached 2.12.3 with the MIT
-                        licence and pgJDBC 42.7.14 with a BSD licence
+                java    the libraries that the guests in Java call, from Maven (38 MB): Caffeine 3.3.1, Guava 33.8.0,
+                        Ehcache 3.12.0 and Hazelcast 5.7.0 with Apache's licence; spymemcached 2.12.3, Lettuce 7.7.0
+                        and Jedis 8.0.2 with the MIT licence; pgJDBC 42.7.14 with a BSD licence
                 python  the libraries that the guests in Python call, from PyPI (1 MB), in an environment of its own:
                         pymemcache 4.0.0 and diskcache 5.6.3, both with Apache's licence
                 go      the program of the guests in Go, compiled here with the modules that it calls, from Go's module
@@ -114,14 +115,50 @@ bring_mongodb() {
 }
 
 packages_of_java() { echo default-jdk-headless maven; }
-state_of_java() { echo 'spymemcached 2.12.3 and pgJDBC 42.7.14'; }
-file_of_java() { echo spymemcached.jar; }
+state_of_java() {
+  echo 'Caffeine 3.3.1, Guava 33.8.0, Ehcache 3.12.0, Hazelcast 5.7.0, spymemcached 2.12.3, Lettuce 7.7.0, Jedis 8.0.2' \
+    'and pgJDBC 42.7.14'
+}
+file_of_java() { echo caffeine.jar; }
 # A class path is lib/*.jar, with the libraries that the guests call and their dependencies. Each called library also
 # has a link without a version, by which Larder finds it.
 bring_java() {
-  copy_from_maven "$1/lib" net.spy:spymemcached:2.12.3 org.postgresql:postgresql:42.7.14
-  ln -s lib/spymemcached-2.12.3.jar "$1/spymemcached.jar"
-  ln -s lib/postgresql-42.7.14.jar "$1/postgresql.jar"
+  copy_listed_from_maven "$1/lib" <<END
+net.spy:spymemcached:2.12.3 133092565f8308b9bcbfce83909d11f505d4094b856ead24e299ac93679bb4e2
+org.postgresql:postgresql:42.7.14 73914527305a40cce504b0d3d90b23caf565136912d607ae8ae7c5895512332c
+org.checkerframework:checker-qual:3.55.1 857658c8bdcbff794949a8d9922f88d63ee3751c203c7cd7d21ea97f9e745288
+com.github.ben-manes.caffeine:caffeine:3.3.1 1f916d052a3f8c0c10951f343f043f176ff2d3c2f9e380e15f0be673c5e67c48
+org.jspecify:jspecify:1.0.1 070d75f261fe4c5b8202508366715f7f2d4660f88c8ef7e6d3575e48c9683b66
+com.google.errorprone:error_prone_annotations:2.50.0 4667724877f1d37a689202da191e23efa7657c62eef93ccdac406eccfe5cdd0a
+com.google.guava:guava:33.8.0-jre 97b79ec3f2c0a6313a0c2df51ce1abdf8907e6531803467b81efcaaf99b35161
+com.google.guava:failureaccess:1.0.3 cbfc3906b19b8f55dd7cfd6dfe0aa4532e834250d7f080bd8d211a3e246b59cb
+org.ehcache:ehcache:3.12.0 b8313aeff14294dac6cd0f7d18d2797afb23b1cc7fba452fa2e30369bd9791cf
+javax.cache:cache-api:1.1.0 6c980ad1ae4a6dda3bdb62986c3ef5b41ccf766e12353587ee4e4307e27e155a
+org.slf4j:slf4j-api:2.0.17 7b751d952061954d5abfed7181c1f645d336091b679891591d63329c622eb832
+com.hazelcast:hazelcast:5.7.0 241ec66cea8491787f68c3336f069ac463877af50bdb7676cd9d538f1940dc33
+io.lettuce:lettuce-core:7.7.0.RELEASE e03b6007cd88af59bf53edee4d38308d33b1ef0d4c4746998cf9855aec3f422a
+redis.clients.authentication:redis-authx-core:0.1.1-beta2 cc56edb08b3df8562cddac108dca61907d21cc4ad04de05e9f5d1b01058390af
+io.netty:netty-common:4.2.13.Final cccffbdd68586b5473c67d6ac37145625e7abbfae304e7a512616576b0187697
+io.netty:netty-handler:4.2.13.Final 50efc30aeca2ef21311f2502389e500bfc168c311edb1ae04a2db4d6bb5d7f7f
+io.netty:netty-resolver:4.2.13.Final 2cd68d6a746aeb2ec92923fa168d250526d7ad3dbe1877e7bcbe6e8acdb2c193
+io.netty:netty-buffer:4.2.13.Final 39e9ab9ecaff178898a5eb37568096f1efd4f768a7bd162e0cde3eefa19137d5
+io.netty:netty-transport-native-unix-common:4.2.13.Final 052b8429276ac96bd1f1067ce963b4e57c627ca331071f4df2e63f759234f6b1
+io.netty:netty-codec-base:4.2.13.Final a0407d1e9b77e9807aabf367e06602475faab567bfcb8e07ff5bd22c24cd923e
+io.netty:netty-transport:4.2.13.Final d9b2200bfe6e47c2dfa2f0952df6fbdfd42bf58bdd9007e9ac17c789274388c5
+io.projectreactor:reactor-core:3.6.6 44f055fbd033b6c976c53fb2e04b59027e79fb2312c37d2eaa54c77ea1ea80fe
+org.reactivestreams:reactive-streams:1.0.4 f75ca597789b3dac58f61857b9ac2e1034a68fa672db35055a8fb4509e325f28
+io.netty:netty-resolver-dns:4.2.13.Final f77815b3423b3513856ab7b43ac3f6c743a9c22ed23946f7c056ff6f0a238282
+io.netty:netty-codec-dns:4.2.13.Final 703f11b6d1c5f8566aa237b749046fe9f201928f305f541e21d445299e3f49e5
+redis.clients:jedis:8.0.2 34fb85c67291fd70cee4e2e86240b0c155ea8b998175975e264d86baaf54ffc2
+org.apache.commons:commons-pool2:2.13.1 f77a5060d6936a9144023584232f9de3f2248f1abfe156e9d31795f18770674f
+org.json:json:20260719 c243f45f9590c12694a4142ed3f07fc70dfb71e4daebd05ae234bf92a2da92a6
+com.google.code.gson:gson:2.14.0 2cbd119bf1961c28788310963dc80ba65f58cdeec1dd139c8bdb1240faa2c36f
+END
+  local name
+  for name in caffeine ehcache guava hazelcast jedis postgresql spymemcached; do
+    (cd "$1" && ln -s "lib/$name"-[0-9]*.jar "$name.jar")
+  done
+  (cd "$1" && ln -s lib/lettuce-core-*.jar lettuce.jar)
 }
 
 packages_of_python() { echo python3 python3-venv; }
@@ -286,6 +323,26 @@ copy_from_maven() {
   } >"$scratch/pom.xml"
   run_maven -f "$scratch/pom.xml" org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
     -DincludeScope=runtime -DoutputDirectory="$folder"
+}
+
+# Lets Maven copy the artifacts of a list into a folder, and no others: each line is GROUP:ARTIFACT:VERSION and the SHA-256
+# of its file. Some libraries name dependencies that the guests do not need.
+copy_listed_from_maven() {
+  local folder=$1 group name version digest
+  {
+    echo '<project><modelVersion>4.0.0</modelVersion>'
+    echo '<groupId>larder</groupId><artifactId>setup</artifactId><version>1</version><dependencies>'
+    while IFS=': ' read -r group name version digest; do
+      printf '<dependency><groupId>%s</groupId><artifactId>%s</artifactId><version>%s</version><exclusions>' \
+        "$group" "$name" "$version"
+      echo '<exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions></dependency>'
+      printf '%s  %s-%s.jar\n' "$digest" "$name" "$version" >>"$scratch/sums"
+    done
+    echo '</dependencies></project>'
+  } >"$scratch/pom.xml"
+  run_maven -f "$scratch/pom.xml" org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
+    -DincludeScope=runtime -DoutputDirectory="$folder"
+  (cd "$folder" && sha256sum --check --strict --quiet "$scratch/sums") >&2
 }
 
 # Lets Maven fetch one artifact, named GROUP:ARTIFACT:VERSION[:TYPE[:CLASSIFIER]].

@@ -54,6 +54,8 @@ fn main() -> ExitCode {
         ("", "memcached:", "java+memcached:", format!("{groups}\ndata-size = 'uniform:3-3000'")),
         ("", "postgresql:", "java+postgresql:", format!("{groups}\nttl = '1h'")),
         ("_at_all_keys_by_each", "memcached:", "java+memcached:", each.to_owned()),
+        ("_by_lettuce", "redis:", "java+lettuce:", format!("{groups}\nttl = '1h'")),
+        ("_by_jedis", "redis:", "java+jedis:", "ratio = '1:3:1'".to_owned()),
     ] {
         let name = format!("java_agrees_exactly_with_{}{work}", native.trim_end_matches(':'));
         trials.push(trial_where(java, &name, move || agree(native, guest, &workload)));
@@ -63,6 +65,23 @@ fn main() -> ExitCode {
         exact_lru("go+lru:")
     }));
     trials.push(trial_where(lru, "a_garbage_collector_is_told", collector));
+    let unbounded =
+        ["map", "caffeine", "guava", "ehcache", "hazelcast"].map(|it| format!("java+{it}:"));
+    trials.push(trial_where(java, "caches_of_java_with_room_agree_exactly_with_moka", move || {
+        caches_agree("moka:", &unbounded, "ratio = '1:3:1'\ndata-size = 'uniform:3-3000'");
+    }));
+    trials.push(trial_where(java, "full_caches_of_java_tell_what_they_drop", || {
+        full(
+            &[
+                "java+caffeine:?executor=caller",
+                "java+ehcache:",
+                "java+ehcache:?tier=offheap",
+                "java+hazelcast:",
+                "java+hazelcast:?near=on&near_entries=100&members=2",
+            ],
+            &["java+guava:?concurrency=1"],
+        );
+    }));
     let telling = ["a_mix_with_deletes", "fills", "many_keys_a_request", "touches"];
     for (name, workload) in workloads.into_iter().filter(|(name, _)| telling.contains(name)) {
         let name = format!("{name}_of_python_agree_exactly_with_memcached");
@@ -149,9 +168,10 @@ fn memcached() -> Result<(), String> {
 
 /// Needs all programs of Java's guests and of their servers.
 fn java() -> Result<(), String> {
-    let recipes = ["java+memcached", "java+postgresql", "memcached", "postgresql"]
-        .map(|scheme| CATALOG.find(scheme).unwrap().recipes);
-    let mut others = recipes.into_iter().flatten().filter(|recipe| recipe.source != Source::Own);
+    let recipes = ["memcached", "postgresql", "redis"].map(|it| CATALOG.find(it).unwrap().recipes);
+    let guests = CATALOG.iter().filter(|engine| engine.scheme.starts_with("java+"));
+    let all = recipes.into_iter().map(|recipes| &recipes[..1]).chain(guests.map(|it| it.recipes));
+    let mut others = all.flatten().filter(|recipe| recipe.source != Source::Own);
     others.try_for_each(has_program)
 }
 
@@ -201,6 +221,47 @@ fn agree(native: &str, guest: &str, workload: &str) {
         assert_eq!(counted(guest), counted(native));
         assert!(guest.counts.wrong == 0 && guest.counts.ops > 0, "{guest:#?}");
         assert!(guest.latency_ns.is_some() || guest.counts.misses == guest.counts.ops);
+    }
+}
+
+/// Caches with room for everything have the outcomes of a native cache, and drop nothing.
+fn caches_agree(native: &str, guests: &[String], workload: &str) {
+    let targets: Vec<&str> = guests.iter().map(String::as_str).chain([native]).collect();
+    let run = run(&targets, &format!("keys = 500\n{workload}"));
+    let told = |target: &str| -> Vec<_> {
+        let counted = |cell: &&Cell| {
+            let counts = cell.counts;
+            let outcomes = (counts.ops, counts.hits, counts.misses, counts.wrong, counts.errors);
+            (cell.operation, outcomes, counts.evictions, cell.bytes, cell.reason.clone())
+        };
+        cells(&run, target).iter().map(counted).collect()
+    };
+    let expected = told(native);
+    assert!(expected.iter().all(|(_, (ops, ..), dropped, ..)| *ops > 0 && *dropped == Some(0)));
+    for guest in guests {
+        assert_eq!(told(guest), expected, "{guest}");
+    }
+}
+
+/// Caches with little room count the entries that they drop, so that nothing is missing in silence. An LRU with an overhead
+/// of some bytes an entry hits about as often as the model of one.
+fn full(guests: &[&str], lrus: &[&str]) {
+    let targets: Vec<&str> = guests.iter().chain(lrus).copied().collect();
+    let run = run(
+        &targets,
+        "keys = 1000\ndata-size = '8k'\nrequests = 4000\nkey-pattern = 'zipf:0.8'\non-miss = 'fill'\ncapacity = '20%'",
+    );
+    let silent = run.checks.iter().filter(|check| check.id == "SILENT-DROP");
+    assert_eq!(silent.count(), 0, "{:#?}", run.checks);
+    let [curve] = &run.hit_curves[..] else { panic!("{:?}", run.hit_curves) };
+    for target in targets {
+        let (cell, model) = (cells(&run, target)[0], curve.capacities[0]);
+        let counts = cell.counts;
+        assert_eq!((&cell.reason, counts.errors, counts.wrong), (&None, 0, 0), "{cell:#?}");
+        assert!(counts.evictions > Some(0) && counts.hits > 0, "{cell:#?}");
+        let ratio = cell.hit_ratio().unwrap();
+        let is_lru = lrus.contains(&target);
+        assert!(!is_lru || (ratio - model.lru).abs() < 0.02, "{target}: {ratio} {model:?}");
     }
 }
 

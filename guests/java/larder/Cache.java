@@ -1,6 +1,7 @@
 package larder;
 
 import java.lang.reflect.InvocationTargetException;
+import java.nio.file.Path;
 import java.util.Map;
 
 /**
@@ -21,14 +22,29 @@ abstract class Cache {
     }
 
     /** The classes of the caches, by the names of open.json. They are loaded by name, for a library may be missing. */
-    private static final Map<String, String> CACHES =
-            Map.of("null", "NullCache", "memcached", "MemcachedCache", "postgresql", "PostgresqlCache");
+    private static final Map<String, String> CACHES = Map.of(
+            "null", "NullCache",
+            "map", "HashMapCache",
+            "caffeine", "CaffeineCache",
+            "guava", "GuavaCache",
+            "ehcache", "EhcacheCache",
+            "hazelcast", "HazelcastCache",
+            "memcached", "MemcachedCache",
+            "lettuce", "LettuceCache",
+            "jedis", "JedisCache",
+            "postgresql", "PostgresqlCache");
 
     /** A TTL in milliseconds, rounded up: a fraction of a millisecond would become 0, which means for ever. */
     static long ttlMillis(double seconds) {
         // A binary fraction may be too large by this much.
         double millis = Math.ceil(seconds * 1000 - 1e-6);
         return Math.max(1, Math.min((long) millis, LONGEST_TTL_MILLIS));
+    }
+
+    /** The name of a library, and its version as its jar is named, because most libraries do not tell it. */
+    static String titled(String library, Class<?> of) {
+        String jar = Path.of(of.getProtectionDomain().getCodeSource().getLocation().getPath()).getFileName().toString();
+        return library + jar.replaceFirst("^.*?-(?=\\d)", " ").replaceFirst("(\\.RELEASE)?\\.jar$", "");
     }
 
     /** Opens the cache that open.json describes. */
@@ -65,6 +81,24 @@ abstract class Cache {
 
     /** A request for the values of these keys. */
     abstract Request request(Key[] keys, int from, int to) throws Exception;
+
+    /** Whether an entry may have a TTL of its own. */
+    boolean hasTtl() {
+        return true;
+    }
+
+    /** Tells whether the coming plan has a TTL. A cache that is still empty may leave out what only TTLs need. */
+    void expect(boolean ttl) throws Exception {}
+
+    /** Entries dropped so far to make room; negative where the cache does not tell, or the servers tell. */
+    long evictions() throws Exception {
+        return -1;
+    }
+
+    /** The cache to warm up on: another one, where this one would remember the operations or return their values. */
+    Cache forWarmUp() throws Exception {
+        return this;
+    }
 
     /** The same cache for another thread, with a client of its own that is connected. */
     abstract Cache another() throws Exception;

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Path;
 import java.util.Collections;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.TreeMap;
 
@@ -20,6 +21,7 @@ final class Guest {
     private boolean isWarm;
     private long told;
     private long last;
+    private long evictions;
 
     private Guest(Protocol protocol, Cache cache) {
         this.protocol = protocol;
@@ -115,11 +117,13 @@ final class Guest {
             throw Failure.of(e);
         }
         judge = new Judge(plan);
+        cache.expect(plan.ttlMillis != Cache.FOREVER);
         if (!isWarm && plan.phases.stream().anyMatch(Plan.Phase::isMeasured)) {
             WarmUp.run(cache, plan);
             isWarm = true;
         }
-        protocol.answer(Map.of("loaded", true));
+        evictions = cache.evictions();
+        protocol.answer(evictions < 0 ? Map.of("loaded", true) : Map.of("loaded", true, "evictions", 0));
     }
 
     private void run(int number) throws Exception {
@@ -133,7 +137,13 @@ final class Guest {
         told = System.nanoTime();
         last = 0;
         crew.run(plan, judge, number, folder, this::tell);
-        protocol.answer(Map.of("ran", number));
+        Map<String, Object> ran = new LinkedHashMap<>(Map.of("ran", number));
+        if (evictions >= 0) {
+            long before = evictions;
+            evictions = cache.evictions();
+            ran.put("evictions", evictions - before);
+        }
+        protocol.answer(ran);
     }
 
     /** Reports the progress once a second. A guest that waits for idle threads does not count as alive. */

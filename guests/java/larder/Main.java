@@ -20,6 +20,8 @@ final class Main {
         // Standard output carries answers and nothing else, so the output of libraries goes to standard error.
         var answers = new FileOutputStream(FileDescriptor.out);
         System.setOut(System.err);
+        // SLF4J, which some clients bring, would complain there that nobody takes its messages.
+        System.setProperty("slf4j.internal.verbosity", "ERROR");
         Protocol protocol = new Protocol(new FileInputStream(FileDescriptor.in), answers);
         Guest guest = Guest.open(protocol, Path.of(arguments[0]));
         if (guest != null) {

@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -62,7 +61,9 @@ class MemcachedCache extends Cache {
         Terms terms = new Terms(order, servers, factory(order, connections), connections);
         MemcachedCache cache = new MemcachedCache(terms);
         cache.awaitServers();
-        return order.text("connect", "session").equals("operation") ? new PerOperation(cache) : cache;
+        return order.text("connect", "session").equals("operation")
+                ? new PerOperation(cache, () -> new MemcachedCache(terms), true)
+                : cache;
     }
 
     private static InetSocketAddress address(String server) throws Failure {
@@ -263,107 +264,6 @@ class MemcachedCache extends Cache {
         @Override
         public int getMaxSize() {
             return Integer.MAX_VALUE;
-        }
-    }
-
-    /**
-     * A new client object for every operation, with new connections and a thread. Programs that open their cache in the
-     * method that uses it work like this.
-     */
-    private static final class PerOperation extends Cache {
-        private final MemcachedCache first;
-
-        PerOperation(MemcachedCache first) {
-            this.first = first;
-            first.connections();
-        }
-
-        @Override
-        Cache operation() throws IOException {
-            return new MemcachedCache(first.terms);
-        }
-
-        @Override
-        void release(Cache client) {
-            client.close();
-        }
-
-        @Override
-        byte[] get(Key key) throws Exception {
-            Cache client = operation();
-            try {
-                return client.get(key);
-            } finally {
-                client.close();
-            }
-        }
-
-        @Override
-        void set(Key key, byte[] value, long ttlMillis) throws Exception {
-            Cache client = operation();
-            try {
-                client.set(key, value, ttlMillis);
-            } finally {
-                client.close();
-            }
-        }
-
-        @Override
-        boolean delete(Key key) throws Exception {
-            Cache client = operation();
-            try {
-                return client.delete(key);
-            } finally {
-                client.close();
-            }
-        }
-
-        @Override
-        boolean touch(Key key, long ttlMillis) throws Exception {
-            Cache client = operation();
-            try {
-                return client.touch(key, ttlMillis);
-            } finally {
-                client.close();
-            }
-        }
-
-        @Override
-        Request request(Key[] keys, int from, int to) {
-            Key[] own = Arrays.copyOfRange(keys, from, to + 1);
-            return () -> {
-                Cache client = operation();
-                try {
-                    return client.request(own, 0, own.length - 1).send();
-                } finally {
-                    client.close();
-                }
-            };
-        }
-
-        @Override
-        Cache another() {
-            return new PerOperation(first);
-        }
-
-        @Override
-        String title() {
-            return first.title();
-        }
-
-        @Override
-        Map<String, String> settings() throws Failure {
-            return first.settings();
-        }
-
-        @Override
-        long connections() {
-            return first.connections();
-        }
-
-        @Override
-        boolean hasPassingThreads() {
-            return true;
         }
     }
 }

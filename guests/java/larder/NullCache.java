@@ -55,4 +55,10 @@ final class NullCache extends Cache {
     Cache another() {
         return new NullCache();
     }
+
+    /** A null cache would return a value of the warm-up. */
+    @Override
+    Cache forWarmUp() {
+        return new NullCache();
+    }
 }

@@ -34,6 +34,16 @@ record Order(String cache, Map<String, Object> options, List<String> servers, Ma
         return options.get(name) instanceof String text ? text : otherwise;
     }
 
+    /** The number of an option; {@code otherwise} where it is not set. */
+    long number(String name, long otherwise) {
+        return options.get(name) instanceof Number number ? number.longValue() : otherwise;
+    }
+
+    /** Whether an option is on. */
+    boolean isOn(String name) {
+        return Boolean.TRUE.equals(options.get(name));
+    }
+
     /** An option in seconds, as milliseconds; {@code otherwise} where it is not set. */
     long millis(String name, long otherwise) {
         return options.get(name) instanceof Number seconds ? Math.round(seconds.doubleValue() * 1000) : otherwise;

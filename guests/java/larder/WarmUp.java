@@ -10,8 +10,8 @@ import java.util.Set;
 
 /**
  * The warm-up before any measurement, until the compiler of the virtual machine is done. The loop itself runs on the
- * measured cache, with a few keys that the plan does not have and that are deleted again. For the null cache, which
- * would return a value set here, it runs on another null cache.
+ * measured cache, with a few keys that the plan does not have and that are deleted again. A cache that would remember
+ * them all the same names another one ({@link Cache#forWarmUp}).
  */
 final class WarmUp {
     static final int OPERATIONS = 20_000;
@@ -68,7 +68,7 @@ final class WarmUp {
 
     private boolean isTaken(Cache cache, Key key, int number) throws Exception {
         try {
-            cache.set(key, plan.values.compose(number), TTL_MILLIS);
+            cache.set(key, plan.values.compose(number), cache.hasTtl() ? TTL_MILLIS : Cache.FOREVER);
             cache.delete(key);
             return true;
         } catch (Failure refusal) {
@@ -81,7 +81,7 @@ final class WarmUp {
     static void run(Cache cache, Plan plan) throws Exception {
         boolean isMeasured = plan.phases.stream().anyMatch(Plan.Phase::isMeasured);
         if (isMeasured && plan.values.count() > 0) {
-            Cache own = plan.replays ? cache.another() : cache;
+            Cache own = cache.forWarmUp();
             WarmUp warmUp = new WarmUp(own, plan);
             if (warmUp.keys > 0) {
                 warmUp.run(own);
@@ -90,7 +90,7 @@ final class WarmUp {
     }
 
     private void run(Cache cache) throws Exception {
-        Plan rehearsal = rehearsal();
+        Plan rehearsal = rehearsal(cache.hasTtl());
         Judge judge = new Judge(rehearsal);
         CompilationMXBean compiler = ManagementFactory.getCompilationMXBean();
         long began = System.nanoTime();
@@ -119,7 +119,7 @@ final class WarmUp {
     }
 
     /** A plan with the operations of the phases, on keys of its own. */
-    private Plan rehearsal() {
+    private Plan rehearsal(boolean hasTtl) {
         Key[] own = ownKeys(keys + 1);
         int[] newest = new int[own.length];
         List<byte[]> kinds = new ArrayList<>();
@@ -159,7 +159,7 @@ final class WarmUp {
                 multiget,
                 false);
         long ttl = plan.ttlMillis == Cache.FOREVER ? TTL_MILLIS : Math.min(plan.ttlMillis, TTL_MILLIS);
-        Plan.Terms terms = new Plan.Terms(1, ttl, plan.replays, List.of(phase));
+        Plan.Terms terms = new Plan.Terms(1, hasTtl ? ttl : Cache.FOREVER, plan.replays, List.of(phase));
         return new Plan(terms, own, newest, plan.values.only(chosen), operations);
     }
 

@@ -1,4 +1,7 @@
-//! Java's caches: their abilities, their options, and the compilation of their program.
+//! Java's caches: the way in which their program is compiled and started.
+
+mod caches;
+mod options;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -12,15 +15,14 @@ use std::time::Duration;
 use larder_host::disk;
 use larder_host::managed;
 use larder_host::scratch::ScratchDir;
-use larder_store::{
-    Durability, Engine, Error, Medium, PerProcess, Reach, Recipe, Result, Role, Source, Span,
-};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use larder_store::{Error, PerProcess, Recipe, Result, Role, Source};
+use serde_json::Value;
 
-use super::interpreter::{Interpreter, schema_of};
-use super::options::{self, Connect, Nothing, options_of, seconds};
-use super::{Abilities, Cache, Keeps, Language, Launch, SILENCE};
+pub(super) use caches::CACHES;
+
+use super::interpreter::Interpreter;
+use super::store::PartFile;
+use super::{Keeps, Language, Launch, SILENCE};
 
 const JAVA: Language = Language {
     name: "java",
@@ -36,21 +38,38 @@ const JAVA: Language = Language {
 /// The package of a virtual machine, with the compiler.
 const JDK: &str = "default-jdk-headless";
 
-/// The clients, where `setup.sh` puts them. The libraries that they need lie in a folder beside them.
-const SPYMEMCACHED: Recipe = jar("spymemcached.jar");
-const PGJDBC: Recipe = jar("postgresql.jar");
+/// A library that a cache calls, where `setup.sh` puts it. The libraries that it needs lie in a folder beside it.
+struct Library {
+    /// The scheme of the cache.
+    scheme: &'static str,
+    jar: Recipe,
+    /// The beginning of its packages. A source that imports one of them cannot be compiled without the library.
+    package: &'static str,
+}
 
-const fn jar(program: &'static str) -> Recipe {
-    Recipe { source: Source::Setup("java"), ..Recipe::new(Role::Library, program, "") }
+const CAFFEINE: Library =
+    library("java+caffeine", "caffeine.jar", "import com.github.benmanes.caffeine.");
+const GUAVA: Library = library("java+guava", "guava.jar", "import com.google.common.");
+const EHCACHE: Library = library("java+ehcache", "ehcache.jar", "import org.ehcache.");
+const HAZELCAST: Library = library("java+hazelcast", "hazelcast.jar", "import com.hazelcast.");
+const SPYMEMCACHED: Library = library("java+memcached", "spymemcached.jar", "import net.spy.");
+const LETTUCE: Library = library("java+lettuce", "lettuce.jar", "import io.lettuce.");
+const JEDIS: Library = library("java+jedis", "jedis.jar", "import redis.clients.");
+/// The program calls it by Java's own interfaces, and imports nothing of it.
+const PGJDBC: Library = library("java+postgresql", "postgresql.jar", "import org.postgresql.");
+
+const LIBRARIES: [&Library; 8] =
+    [&CAFFEINE, &GUAVA, &EHCACHE, &HAZELCAST, &SPYMEMCACHED, &LETTUCE, &JEDIS, &PGJDBC];
+
+const fn library(scheme: &'static str, jar: &'static str, package: &'static str) -> Library {
+    let source = Source::Setup("java");
+    Library { scheme, jar: Recipe { source, ..Recipe::new(Role::Library, jar, "") }, package }
 }
 
 /// The folder of the compiled program, inside the folder of its sources.
 const CLASSES: &str = "classes";
 
-/// The sources that cannot be compiled without their client.
-const WITH_SPYMEMCACHED: [&str; 2] = ["MemcachedCache.java", "SpyLogger.java"];
-
-/// The longest time for the compiler, which takes two seconds on an idle machine.
+/// The longest time for the compiler, which takes three seconds on an idle machine.
 const COMPILING: Duration = Duration::from_mins(2);
 
 /// The bytes of heap beyond the plan, and the step to which the heap is rounded up.
@@ -60,95 +79,23 @@ const HEAP_STEP: u64 = 64 << 20;
 /// The memory of the virtual machine beside its heap: classes, compiled code, stacks, the collector's notes.
 const BESIDE_HEAP: u64 = 96 << 20;
 
-/// An engine of Java, with the fields that most of them share.
-const fn engine(scheme: &'static str, recipes: &'static [Recipe]) -> Engine {
-    options::engine(scheme, Medium::Nothing, recipes)
-}
-
-/// The abilities of the null cache, on which those of the other caches are based.
-const ALL: Abilities = Abilities {
-    ttl: true,
-    ttl_resolution: Duration::from_secs(1),
-    touch: true,
-    batch: true,
-    evicts: false,
-    reach: Reach::Process,
-    durability: Durability::Volatile,
-    bound: None,
-    size: None,
-    takes: &[],
-};
-
-/// Java's caches, in the order of the documentation.
-pub(super) const CACHES: &[Cache] = &[
-    Cache {
-        engine: Engine {
-            summary: "Java: keeps nothing, the floor under every measurement in Java",
-            example: "java+null:",
-            ..engine("java+null", &[JAVA.interpreter])
-        },
-        language: &JAVA,
-        name: "null",
-        keeps: Keeps::Nothing,
-        can: ALL,
-        options: options_of::<Nothing>,
-    },
-    Cache {
-        engine: Engine {
-            summary: "Java: spymemcached; takes the options of `memcached:` too, which starts the servers",
-            example: "java+memcached:?protocol=binary&hashing=ketama&m=64m",
-            medium: Medium::Memory,
-            capacity_option: Some("m"),
-            connections_option: None,
-            options: schema_of::<JavaMemcached>,
-            ..engine("java+memcached", &[SPYMEMCACHED, JAVA.interpreter])
-        },
-        language: &JAVA,
-        name: "memcached",
-        keeps: Keeps::Servers {
-            scheme: "memcached",
-            of_client: &["connect", "protocol"],
-            follows: &[],
-            limits: true,
-            count: true,
-        },
-        can: Abilities { reach: Reach::Network, ..ALL },
-        options: options_of::<JavaMemcached>,
-    },
-    Cache {
-        engine: Engine {
-            summary: "Java: pgJDBC with prepared statements; takes the options of `postgresql:` too, which starts the server",
-            example: "java+postgresql:?table=logged&synchronous_commit=off",
-            medium: Medium::Files,
-            options: schema_of::<Postgresql>,
-            ..engine("java+postgresql", &[PGJDBC, JAVA.interpreter])
-        },
-        language: &JAVA,
-        name: "postgresql",
-        keeps: Keeps::Servers {
-            scheme: "postgresql",
-            of_client: &[],
-            follows: &[
-                "database",
-                "namespace",
-                "sslmode",
-                "sslrootcert",
-                "synchronous_commit",
-                "tls",
-            ],
-            limits: false,
-            count: false,
-        },
-        can: Abilities { ttl_resolution: Duration::from_millis(1), reach: Reach::Network, ..ALL },
-        options: options_of::<Postgresql>,
-    },
+/// The packages that Hazelcast asks to be opened to it.
+const FOR_HAZELCAST: [&str; 7] = [
+    "--add-modules=java.se",
+    "--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED",
+    "--add-opens=java.base/java.lang=ALL-UNNAMED",
+    "--add-opens=java.base/java.nio=ALL-UNNAMED",
+    "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
+    "--add-opens=java.management/sun.management=ALL-UNNAMED",
+    "--add-opens=jdk.management/com.sun.management.internal=ALL-UNNAMED",
 ];
 
 /// The collector is the virtual machine's default on several processors, set here so that every machine uses it. The
 /// heap has its full size from the start, because a change of size would disturb a measurement. Its pages take memory
 /// only once they are touched. The virtual machine leaves no temporary file, and its messages go to standard error.
 fn arguments(launch: &Launch<'_>) -> Vec<OsString> {
-    let heap = heap_bytes(launch.plan_bytes) >> 20;
+    let held = launch.parts.iter().map(Held::of).fold(Held::default(), Held::and);
+    let heap = heap_bytes(launch.plan_bytes.saturating_add(held.on_heap)) >> 20;
     let mut classes = launch.home.join(CLASSES).into_os_string();
     if let Some(folder) = jars() {
         classes.push(":");
@@ -159,17 +106,64 @@ fn arguments(launch: &Launch<'_>) -> Vec<OsString> {
             .map(OsString::from)
             .into();
     arguments.extend([format!("-Xms{heap}m").into(), format!("-Xmx{heap}m").into()]);
+    if held.beside > 0 {
+        let beside = held.beside.div_ceil(HEAP_STEP).saturating_add(1).saturating_mul(HEAP_STEP);
+        arguments.push(format!("-XX:MaxDirectMemorySize={}m", beside >> 20).into());
+    }
+    if launch.parts.iter().any(|part| part.cache == "hazelcast") {
+        arguments.extend(FOR_HAZELCAST.map(OsString::from));
+    }
     arguments.extend(["-cp".into(), classes, "larder.Main".into()]);
     arguments
 }
 
-/// The bytes of heap for a plan of this many bytes.
+/// The bytes of heap for a plan of this many bytes, and entries.
 fn heap_bytes(plan_bytes: u64) -> u64 {
     HEAP.saturating_add(plan_bytes).div_ceil(HEAP_STEP).saturating_mul(HEAP_STEP)
 }
 
 fn memory_bytes(plan_bytes: u64) -> u64 {
     heap_bytes(plan_bytes).saturating_add(BESIDE_HEAP)
+}
+
+/// The memory for the entries of a cache inside the virtual machine, in bytes.
+#[derive(Debug, Clone, Copy, Default)]
+struct Held {
+    on_heap: u64,
+    /// Memory outside the heap that the cache takes for itself.
+    beside: u64,
+}
+
+impl Held {
+    /// The entries of a cache: as many as it may hold, or all of the plan where these are fewer. The collector needs a
+    /// quarter more, and a copy in a near cache or a backup counts once more.
+    fn of(part: &PartFile<'_>) -> Self {
+        let is_inside = CACHES
+            .iter()
+            .any(|cache| cache.name == part.cache && matches!(cache.keeps, Keeps::Memory { .. }));
+        if !is_inside {
+            return Self::default();
+        }
+        let option = |name: &str| part.options.get(name);
+        let size = option("size").and_then(Value::as_u64);
+        if option("tier").is_some_and(|tier| tier == "offheap") {
+            return Self { on_heap: 0, beside: size.unwrap_or(HEAP) };
+        }
+        // A plan asks for twice the room of its entries.
+        let all = part.room_bytes.map(|room| room / 2);
+        let held = size.into_iter().chain(all).min().unwrap_or(HEAP);
+        let is_near = option("near").is_some_and(|near| near == true);
+        let backups = option("backups").and_then(Value::as_u64).unwrap_or(0);
+        let copies = 1 + u64::from(is_near) + backups;
+        Self { on_heap: (held / 4).saturating_mul(5).saturating_mul(copies), beside: 0 }
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            on_heap: self.on_heap.saturating_add(other.on_heap),
+            beside: self.beside.saturating_add(other.beside),
+        }
+    }
 }
 
 /// The folder of the clients and their libraries.
@@ -181,9 +175,8 @@ fn jars() -> Option<PathBuf> {
 /// cannot run the classes of a newer compiler.
 fn prepare(engine: &'static str, home: &Path, interpreter: &Interpreter) -> Result<()> {
     static COMPILED: PerProcess<Mutex<BTreeMap<PathBuf, ScratchDir>>> = PerProcess::new();
-    let client = [("java+memcached", &SPYMEMCACHED), ("java+postgresql", &PGJDBC)];
-    if let Some((_, client)) = client.iter().find(|(scheme, _)| *scheme == engine) {
-        managed::find(engine, client)?;
+    if let Some(library) = LIBRARIES.iter().find(|library| library.scheme == engine) {
+        managed::find(engine, &library.jar)?;
     }
     let mut compiled = COMPILED.get().lock().unwrap_or_else(PoisonError::into_inner);
     let folder = match compiled.entry(interpreter.program.clone()) {
@@ -195,7 +188,7 @@ fn prepare(engine: &'static str, home: &Path, interpreter: &Interpreter) -> Resu
         .map_err(|error| disk::io_error(engine, "linking", &link, error))
 }
 
-/// Compiles the program into a new folder, without the sources whose client is missing.
+/// Compiles the program into a new folder, without the sources whose library is missing.
 fn compile(engine: &'static str, home: &Path, java: &Path) -> Result<ScratchDir> {
     // `PATH` may have only a link to one of several installed versions.
     let javac = java.canonicalize().unwrap_or_else(|_| java.into()).with_file_name("javac");
@@ -204,10 +197,16 @@ fn compile(engine: &'static str, home: &Path, java: &Path) -> Result<ScratchDir>
             format!("{} is not there: {}", javac.display(), JAVA.interpreter.source.command());
         return Err(Error::Unavailable { engine, what, source: None });
     }
-    let has_client = managed::find(engine, &SPYMEMCACHED).is_ok();
-    let sources = JAVA.program.iter().map(|(name, _)| *name).filter(|name| {
-        has_client || !WITH_SPYMEMCACHED.iter().any(|source| name.ends_with(source))
-    });
+    let missing: Vec<&[u8]> = LIBRARIES
+        .iter()
+        .filter(|library| managed::find(engine, &library.jar).is_err())
+        .map(|library| library.package.as_bytes())
+        .collect();
+    let has_all = |text: &[u8]| {
+        let imports = |package: &&[u8]| text.windows(package.len()).any(|part| part == *package);
+        !missing.iter().any(imports)
+    };
+    let sources = JAVA.program.iter().filter(|(_, text)| has_all(text)).map(|(name, _)| *name);
     let folder = ScratchDir::create(engine)?;
     let mut command = Command::new(javac);
     command.args(["-proc:none", "-encoding", "UTF-8", "-d"]).arg(folder.path().join(CLASSES));
@@ -217,47 +216,4 @@ fn compile(engine: &'static str, home: &Path, java: &Path) -> Result<ScratchDir>
     command.args(sources.map(|source| home.join(source)));
     managed::run(engine, command, &folder, None, COMPILING)?;
     Ok(folder)
-}
-
-/// Options of `java+memcached:`, beside those of `memcached:`.
-#[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-struct JavaMemcached {
-    /// `session`: one client object in each thread. `operation`: a new client and connections for every operation.
-    connect: Connect,
-    /// The protocol that the client speaks.
-    protocol: Protocol,
-    /// The way in which keys are spread over several servers: `modulo` by the remainder of their hash; `ketama` by the
-    /// client's own ring, which differs from the rings of other clients.
-    hashing: Hashing,
-    /// The longest wait for an answer. Without it: 2.5s, the client's own limit.
-    #[serde(serialize_with = "seconds")]
-    timeout: Option<Span>,
-}
-
-/// Options of `java+postgresql:`, beside those of `postgresql:`.
-#[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-struct Postgresql {
-    /// `session`: one connection in each thread, with prepared statements. `operation`: a new one for every operation.
-    connect: Connect,
-    /// The longest time of a statement. Without it: 5s.
-    #[serde(serialize_with = "seconds")]
-    timeout: Option<Span>,
-}
-
-#[derive(Debug, Clone, Copy, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-enum Protocol {
-    #[default]
-    Text,
-    Binary,
-}
-
-#[derive(Debug, Clone, Copy, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-enum Hashing {
-    #[default]
-    Modulo,
-    Ketama,
 }

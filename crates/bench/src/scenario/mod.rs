@@ -79,6 +79,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("node", include_str!("../../../../scenarios/node.toml")),
     ("php", include_str!("../../../../scenarios/php.toml")),
     ("ruby", include_str!("../../../../scenarios/ruby.toml")),
+    ("java", include_str!("../../../../scenarios/java.toml")),
 ];
 
 impl Scenario {
