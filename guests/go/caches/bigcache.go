@@ -54,7 +54,7 @@ func openBigcache(order *measure.Order) (measure.Cache, error) {
 	}
 	config = config.OnRemoveFilterSet(bigcache.NoSpace)
 	c.settings = map[string]string{
-		"policy":              "FIFO, the oldest write of a shard",
+		"policy":              "FIFO: the oldest write of a shard",
 		"hard_max_cache_size": strconv.FormatInt(size*mebibyte, 10),
 		"shards":              strconv.FormatInt(shards, 10),
 		"longest_entry":       strconv.FormatInt(size*mebibyte/shards-aroundEntry, 10),

@@ -36,7 +36,7 @@ func (*freeCache) Title() string { return titled("freecache", "github.com/coocoo
 
 func (c *freeCache) Settings() map[string]string {
 	return map[string]string{
-		"policy":        "nearly LRU: the oldest of a ring that was read less recently than most",
+		"policy":        "nearly LRU: the oldest of a ring unless it was read lately",
 		"size":          strconv.FormatInt(c.size, 10),
 		"longest_entry": strconv.FormatInt(c.size/segments/partOfRing-freecache.ENTRY_HDR_SIZE, 10),
 	}

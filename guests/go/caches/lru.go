@@ -32,7 +32,7 @@ func openLRU(order *measure.Order) (measure.Cache, error) {
 func (*exactLRU) Title() string { return titled("golang-lru", "github.com/hashicorp/golang-lru/v2") }
 
 func (c *exactLRU) Settings() map[string]string {
-	return map[string]string{"policy": "LRU, exact", "size": strconv.FormatInt(c.size, 10)}
+	return map[string]string{"policy": "exact LRU", "size": strconv.FormatInt(c.size, 10)}
 }
 
 func (c *exactLRU) Get(key string) ([]byte, error) {

@@ -50,7 +50,7 @@ func openRistretto(order *measure.Order) (measure.Cache, error) {
 		OnReject:           dropped,
 	}
 	c.settings = map[string]string{
-		"policy":        "TinyLFU admission, sampled LFU eviction",
+		"policy":        "TinyLFU admission and sampled LFU eviction",
 		"max_cost":      strconv.FormatInt(config.MaxCost, 10),
 		"num_counters":  strconv.FormatInt(config.NumCounters, 10),
 		"internal_cost": strconv.FormatBool(!config.IgnoreInternalCost),
