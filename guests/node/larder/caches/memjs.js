@@ -3,6 +3,7 @@
  * many requests at once, because the package has no other.
  */
 
+import { subscribe } from 'node:diagnostics_channel';
 import { isIP } from 'node:net';
 
 import memjs from 'memjs';
@@ -136,8 +137,25 @@ export async function openCache(order) {
   // The package writes what it also tells as an error.
   const logger = { log() {} };
   const client = memjs.Client.create(order.servers.join(','), { timeout, conntimeout, failover, logger });
+  tellOfLost(client);
   const versions = await Promise.all(client.servers.map((_, n) => versionOf(client, order.servers[n])));
   return style === 'await' ? new Awaited(client, versions) : new CallingBack(client, versions);
+}
+
+/**
+ * Fails the requests that are outstanding on a connection that its server closes. The package forgets them, and would
+ * never answer; with the failure it goes on as after any other failure.
+ */
+function tellOfLost(client) {
+  const look = () => {
+    for (const server of client.servers) {
+      if (server._socket === undefined && Object.keys(server.errorCallbacks).length > 0) {
+        server.error(new Error('the server closed the connection'));
+      }
+    }
+  };
+  // The package's own look at a closed connection comes first.
+  subscribe('net.client.socket', ({ socket }) => socket.on('close', () => setImmediate(look)));
 }
 
 /** Asks a server for its version, by its counters. */
