@@ -47,7 +47,7 @@ class KeyvCache extends Cache {
     const { serialization } = this.#keyv;
     return {
       style: this.style,
-      eviction: 'none',
+      policy: 'none',
       capacity: 'unbounded',
       serialization: serialization ? serialization.constructor.name : 'off',
       reach: 'one process',

@@ -58,7 +58,7 @@ class Lru extends Cache {
   settings() {
     const { max, maxSize, ttlResolution, updateAgeOnGet } = this.#entries;
     return {
-      eviction: 'least recently used',
+      policy: 'lru',
       ...(max > 0 ? { max: String(max) } : {}),
       ...(maxSize > 0 ? { maxSize: String(maxSize) } : {}),
       ttlResolution: `${ttlResolution} ms`,

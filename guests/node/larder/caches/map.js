@@ -39,7 +39,7 @@ class MapCache extends Cache {
   }
 
   settings() {
-    return { eviction: 'none', capacity: 'unbounded', reach: 'one process' };
+    return { policy: 'none', capacity: 'unbounded', reach: 'one process' };
   }
 
   /** Milliseconds. */

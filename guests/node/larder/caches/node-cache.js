@@ -33,7 +33,7 @@ class NodeTable extends Cache {
   settings() {
     const { useClones, checkperiod, maxKeys } = this.#entries.options;
     return {
-      eviction: 'none',
+      policy: 'none',
       capacity: maxKeys < 0 ? 'unbounded' : `${maxKeys} entries, then sets are refused`,
       useClones: useClones ? 'on' : 'off',
       checkperiod: `${checkperiod} s`,
