@@ -249,7 +249,7 @@ fn full(guests: &[&str], lrus: &[&str]) {
     let targets: Vec<&str> = guests.iter().chain(lrus).copied().collect();
     let run = run(
         &targets,
-        "keys = 1000\ndata-size = '8k'\nrequests = 4000\nkey-pattern = 'zipf:0.8'\non-miss = 'fill'\ncapacity = '20%'",
+        "keys = 1000\ndata-size = '8k'\nrequests = 4000\nkey-pattern = 'zipf:0.8'\non-miss = 'fill'\ncapacity = '40%'",
     );
     let silent = run.checks.iter().filter(|check| check.id == "SILENT-DROP");
     assert_eq!(silent.count(), 0, "{:#?}", run.checks);

