@@ -8,12 +8,13 @@ class CachesTest < Case
     need_library("active_support")
     settings = guest("memorystore", options: { size: 1 << 20, max_prune_time: 0.5 }).opened["settings"]
     assert_equal(["1048576", "0.5 s"], counts(settings, :size, :max_prune_time))
-    settings = guest("filestore", options: { compress: true, compress_threshold: 100 }).opened["settings"]
-    assert_equal("on, from 100 bytes on", settings["compress"])
+    settings = guest("filestore", options: { compression: true, compress_threshold: 100 }).opened["settings"]
+    assert_equal("on, from 100 bytes on", settings["compression"])
     need_library("dalli")
-    options = { raw: false, compress: true, socket_timeout: 0.5, down_retry_delay: 2 }
+    options = { raw: false, compression: true, socket_timeout: 0.5, down_retry_delay: 2 }
     settings = guest("dalli", servers: [memcached.address], options: options).opened["settings"]
-    assert_equal(["off", "on", "0.5 s", "2 s"], counts(settings, :raw, :compress, :socket_timeout, :down_retry_delay))
+    told = counts(settings, :raw, :compression, :socket_timeout, :down_retry_delay)
+    assert_equal(["off", "on, from 4096 bytes on", "0.5 s", "2 s"], told)
   end
 
   def test_entries_that_the_memory_store_drops_are_counted_as_evictions

@@ -171,8 +171,8 @@ struct MemoryStore {
 #[serde(default, deny_unknown_fields)]
 struct FileStore {
     /// Compress larger values, as the store does by default. Off here, so that a run compares caches and not codecs.
-    compress: bool,
-    /// With `compress`, the size from which on values are compressed. Without it: 1k, the store's own limit.
+    compression: bool,
+    /// With `compression`, the size from which on values are compressed. Without it: 1k, the store's own limit.
     #[serde(serialize_with = "bytes")]
     compress_threshold: Option<ByteSize>,
     /// A file system in memory, mounted for the cache on a new folder in its path: `tmpfs:1g`, `tmpfs` or `ramfs`.
@@ -190,7 +190,7 @@ struct Dalli {
     raw: bool,
     /// Compress values of 4k and more, as the client does by default. Off here, so that a run compares caches and not
     /// codecs.
-    compress: bool,
+    compression: bool,
     /// The longest time of a new connection, or wait for an answer. Without it: 1s, the client's own limit.
     #[serde(serialize_with = "seconds")]
     socket_timeout: Option<Span>,
@@ -204,7 +204,7 @@ impl Default for Dalli {
         Self {
             connect: Connect::default(),
             raw: true,
-            compress: false,
+            compression: false,
             socket_timeout: None,
             down_retry_delay: None,
         }

@@ -15,7 +15,7 @@ module Larder
       # The server's own limit counts, so the client's limit of 1 MiB is out of the way.
       ENDLESS = 1 << 30
       RAW = { raw: true }.freeze
-      OPTIONS = %w[socket_timeout down_retry_delay compress].freeze
+      OPTIONS = %w[socket_timeout down_retry_delay].freeze
 
       # Keeps the last failure of a request. The exception that follows says only that no server is there.
       class Log
@@ -58,7 +58,7 @@ module Larder
         @addresses = servers
         @said = options
         own = options.slice(*OPTIONS).compact.transform_keys(&:to_sym)
-        super(servers, { compress: false, failover: false, value_max_bytes: ENDLESS, **own })
+        super(servers, { compress: options["compression"] || false, failover: false, value_max_bytes: ENDLESS, **own })
         @marks = options["raw"] == false ? nil : RAW
       end
 
@@ -70,7 +70,7 @@ module Larder
           "connect" => "session",
           "protocol" => "binary",
           "raw" => @marks ? "on" : "off",
-          "compress" => @options[:compress] ? "on" : "off",
+          "compression" => @options[:compress] ? "on, from 4096 bytes on" : "off",
           "failover" => "off",
           "threadsafe" => "on",
           "socket_timeout" => "#{node.options[:socket_timeout]} s",

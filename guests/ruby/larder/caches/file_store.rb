@@ -11,8 +11,8 @@ module Larder
       include ActiveSupportStore
 
       def self.opened(order)
-        said = Caches.given(order, "compress", "compress_threshold")
-        options = { compress: said["compress"] || false, compress_threshold: said["compress_threshold"] }.compact
+        said = Caches.given(order, "compression", "compress_threshold")
+        options = { compress: said["compression"] || false, compress_threshold: said["compress_threshold"] }.compact
         self_ = new(order["folder"], **options)
         self_.logger = Log.new
         self_.clear if order["fresh"]
@@ -22,7 +22,7 @@ module Larder
       def settings
         {
           "cache_path" => cache_path,
-          "compress" => options[:compress] ? "on, from #{options[:compress_threshold] || 1024} bytes on" : "off",
+          "compression" => options[:compress] ? "on, from #{options[:compress_threshold] || 1024} bytes on" : "off",
           "serializer" => "Marshal",
         }
       end

@@ -26,7 +26,7 @@ module Larder
           "max_prune_time" => "#{@max_prune_time} s",
           "largest_entry" => @largest.to_s,
           "when_full" => "drops the least recently used entries until 3/4 are left",
-          "compress" => "off",
+          "compression" => "off",
         }
       end
 
