@@ -47,6 +47,11 @@ const URLS: &[&str] = &[
     "python+diskcache:?shards=4&eviction_policy=least-recently-used&timeout=1m",
     "python+memcached:",
     "python+memcached:?nodes=3&ignore_exc=on&timeout=5s",
+    "python+cachetools:",
+    "python+lru_cache:?entry=33k",
+    "python+cachebox:",
+    "python+pylibmc:?nodes=2&hashing=ketama",
+    "python+redis:",
 ];
 
 fn main() -> ExitCode {
