@@ -76,6 +76,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("stampede", include_str!("../../../../scenarios/stampede.toml")),
     ("servers", include_str!("../../../../scenarios/servers.toml")),
     ("java", include_str!("../../../../scenarios/java.toml")),
+    ("python", include_str!("../../../../scenarios/python.toml")),
 ];
 
 impl Scenario {
