@@ -241,3 +241,24 @@ pub(super) struct Memcached {
     /// The package reports a failure of a get as a miss. Larder still tells them apart.
     ignore_exc: bool,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::find;
+    use super::*;
+
+    #[test]
+    fn sizes_and_numbers_that_leave_no_room_are_refused() {
+        for (url, words) in [
+            ("python+cachetools:?size=1k", "option `size`"),
+            ("python+cachebox:?policy=best", "best"),
+            ("python+lru_cache:?maxsize=0", "maxsize is 0; write at least 1"),
+            ("python+lru_cache:?entry=0", "entry is 0"),
+        ] {
+            let url = StoreUrl::parse(url).unwrap();
+            let cache = find(url.scheme()).unwrap();
+            let said = (cache.options)(cache.engine.scheme, &url).unwrap_err().to_string();
+            assert!(said.contains(words) && !said.contains('\n'), "{said}");
+        }
+    }
+}
