@@ -57,8 +57,9 @@ Without options: installs the packages of Debian that the engines need.
                 java    the libraries that the guests in Java call, from Maven (38 MB): Caffeine 3.3.1, Guava 33.8.0,
                         Ehcache 3.12.0 and Hazelcast 5.7.0 with Apache's licence; spymemcached 2.12.3, Lettuce 7.7.0
                         and Jedis 8.0.2 with the MIT licence; pgJDBC 42.7.14 with a BSD licence
-                python  the libraries that the guests in Python call, from PyPI (1 MB), in an environment of its own:
-                        pymemcache 4.0.0 and diskcache 5.6.3, both with Apache's licence
+                python  the libraries that the guests in Python call, from PyPI (6 MB), in an environment of its own:
+                        pymemcache 4.0.0 and diskcache 5.6.3 with Apache's licence; cachebox 6.2.10, cachetools 8.0.2
+                        and redis-py 8.1.0 with the MIT licence; pylibmc 1.6.3 with a BSD licence
                 go      the program of the guests in Go, compiled here with the modules that it calls, from Go's module
                         proxy (3 MB; licences of Apache, MIT, BSD and MPL). Without Go $go_needed or newer also Go
                         $go_version (65 MB; 240 MB are kept), with a BSD licence
@@ -163,20 +164,30 @@ END
 
 packages_of_python() { echo python3 python3-venv; }
 # An environment works only with the version of Python that made it.
-state_of_python() { printf 'pymemcache 4.0.0 and diskcache 5.6.3 for Python %s\n' "$(version python3)"; }
+state_of_python() {
+  printf '%s for Python %s\n' \
+    'cachebox 6.2.10, cachetools 8.0.2, diskcache 5.6.3, pylibmc 1.6.3, pymemcache 4.0.0 and redis-py 8.1.0' \
+    "$(version python3)"
+}
 file_of_python() { echo bin/python3; }
 # The environment has no pip: pip would be most of it, and its scripts name the folder in which they were made.
 bring_python() {
   /usr/bin/python3 -m venv "$scratch/pip"
   /usr/bin/python3 -m venv --without-pip "$1"
   rm "$1"/bin/[Aa]ctivate*
+  # Two packages have compiled parts, with a file for each architecture. redis-py needs async-timeout before Python 3.11.3.
   cat >"$scratch/requirements.txt" <<END
+async-timeout==5.0.1 --hash=sha256:39e3809566ff85354557ec2398b55e096c8364bacac9405a7a1fa429e77fe76c
+cachebox==6.2.10 --hash=sha256:61923e439dea0b8afc2e25066473acab579cd2ebbd98079619590177dcf9eb7b --hash=sha256:c99dd3c39e542b62d360bb453130824ff742f293f8b0aeed545fc60a7b52e996
+cachetools==8.0.2 --hash=sha256:502bf3c17c6e35d78ccdaa70da8c7001b28634541f5cde0dee33c93bb252277d
+pylibmc==1.6.3 --hash=sha256:7b93e381dec1520a3fec922765e04679ac553d2f3fda830a5faa7cdc527280a2 --hash=sha256:e589b7e70dec4daf0da1216789713c753d85611d70cfcd32574161cc75b1527e
+redis==8.1.0 --hash=sha256:a4fe1aac3d3b3cc791d4b3d5931c5a956045dc951ee74d1c913ee3ac4d2ee9fb
 pymemcache==4.0.0 --hash=sha256:f507bc20e0dc8d562f8df9d872107a278df049fa496805c1431b926f3ddd0eab
 diskcache==5.6.3 --hash=sha256:5e31b2d5fbad117cc363ebaf6b689474db18a1f6438bc82358b024abd4c2ca19
 END
   "$scratch/pip/bin/pip" --quiet --disable-pip-version-check --no-input --no-cache-dir --python "$1/bin/python3" \
     install --only-binary :all: --require-hashes --requirement "$scratch/requirements.txt"
-  "$1/bin/python3" -c 'import diskcache, pymemcache'
+  "$1/bin/python3" -c 'import cachebox, cachetools, diskcache, pylibmc, pymemcache, redis'
 }
 
 # Debian's Go is older, and only fetches the right one.

@@ -82,6 +82,22 @@ fn main() -> ExitCode {
             &["java+guava:?concurrency=1"],
         );
     }));
+    let packages = || {
+        pymemcache()?;
+        opens("python+cachetools:").and_then(|()| opens("python+cachebox:"))
+    };
+    let roomy = ["dict", "cachetools", "lru_cache", "cachebox"].map(|it| format!("python+{it}:"));
+    trials.push(trial_where(
+        packages,
+        "caches_of_python_with_room_agree_exactly_with_moka",
+        move || {
+            caches_agree("moka:", &roomy, "ratio = '1:3:1'\ndata-size = 'uniform:3-3000'");
+        },
+    ));
+    trials.push(trial_where(packages, "full_caches_of_python_tell_what_they_drop", || {
+        full(&["python+cachebox:?policy=lfu"], &["python+cachetools:", "python+cachebox:"]);
+    }));
+    trials.push(trial_where(packages, "lru_cache_reaches_the_ratio_of_an_exact_lru", exact));
     let telling = ["a_mix_with_deletes", "fills", "many_keys_a_request", "touches"];
     for (name, workload) in workloads.into_iter().filter(|(name, _)| telling.contains(name)) {
         let name = format!("{name}_of_python_agree_exactly_with_memcached");
@@ -89,6 +105,8 @@ fn main() -> ExitCode {
         trials.push(trial_where(pymemcache, &name, agrees));
     }
     for (name, native, guest, workload) in [
+        ("a_mix", "memcached:", "python+pylibmc:", "ratio = '1:3:1'"),
+        ("touches", "redis:", "python+redis:", "operations = ['set', 'touch', 'get']\nttl = '1h'"),
         ("fills", "memcached:", "php+memcached:", "on-miss = 'fill'\nkey-pattern = 'zipf:0.9'"),
         ("many_keys_a_request", "memcached:", "php+memcache:", "multiget = 7"),
         ("a_mix", "memcached:", "node+memjs:", "ratio = '1:3:1'\ndata-size = 'uniform:3-3000'"),
@@ -262,6 +280,22 @@ fn full(guests: &[&str], lrus: &[&str]) {
         let ratio = cell.hit_ratio().unwrap();
         let is_lru = lrus.contains(&target);
         assert!(!is_lru || (ratio - model.lru).abs() < 0.02, "{target}: {ratio} {model:?}");
+    }
+}
+
+/// Python's `lru_cache` has room for a whole number of entries, and hits as often as the model of an LRU, to the last read.
+fn exact() {
+    let target = "python+lru_cache:";
+    let run = run(
+        &[target],
+        "keys = 300\nkey-pattern = 'zipf:0.9'\nrequests = 3000\non-miss = 'fill'\ncapacity = '10%,50%'",
+    );
+    let [curve] = &run.hit_curves[..] else { panic!("{:?}", run.hit_curves) };
+    let cells = cells(&run, target);
+    assert_eq!((cells.len(), curve.capacities.len()), (2, 2), "{cells:#?}");
+    for (cell, model) in cells.into_iter().zip(&curve.capacities) {
+        let ratio = cell.hit_ratio().unwrap();
+        assert!((ratio - model.lru).abs() < 1e-9, "{ratio} {model:?}");
     }
 }
 

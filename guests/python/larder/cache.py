@@ -55,6 +55,13 @@ class Cache:
         """The client of one operation; a client that is not this cache itself is closed after it, by `close`."""
         return self
 
+    def expect(self, has_ttl: bool) -> None:
+        """Tells whether the coming plan has a TTL. A cache that is still empty may leave out what only TTLs need."""
+
+    def evictions(self) -> int | None:
+        """Entries dropped so far to make room; `None` where the cache does not tell, or the servers tell."""
+        return None
+
     def trace_of_miss(self, key: bytes) -> object:
         """The trace of a failure, looked for at once after a miss; `None` where there is no trace."""
         return None

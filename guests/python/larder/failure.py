@@ -9,8 +9,8 @@ from typing import Any, Final
 # Words by which a message tells the kind of a failure, where the class of the exception does not.
 _KINDS: Final = (
     ("timeout", re.compile(r"tim(?:ed|e)[ -]?out", re.IGNORECASE)),
-    ("too_large", re.compile(r"too (?:large|big|long)", re.IGNORECASE)),
-    ("full", re.compile(r"out of memory|disk is full|no space left", re.IGNORECASE)),
+    ("too_large", re.compile(r"too ?(?:large|big|long)", re.IGNORECASE)),
+    ("full", re.compile(r"out ?of ?memory|disk is full|no space left", re.IGNORECASE)),
     ("io", re.compile(r"unexpected ?close|connection|servers seem to be down|disk i/o|unable to open", re.IGNORECASE)),
 )
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM)

@@ -27,13 +27,14 @@ _ALIVE_S: Final = 1
 class Guest:
     """An open cache, and the source of its commands."""
 
-    __slots__ = ("_protocol", "_cache", "_plan", "_judge")
+    __slots__ = ("_protocol", "_cache", "_plan", "_judge", "_evictions")
 
     def __init__(self, protocol: Protocol, cache: Cache) -> None:
         self._protocol = protocol
         self._cache = cache
         self._plan: Plan | None = None
         self._judge: Judge | None = None
+        self._evictions: int | None = None
 
     @classmethod
     def open_cache(cls, protocol: Protocol, folder: str) -> Guest | None:
@@ -126,7 +127,9 @@ class Guest:
         # The garbage collector runs on, because a client's garbage is the client's cost; but it passes over the plan.
         gc.collect()
         gc.freeze()
-        self._protocol.answer({"loaded": True})
+        self._cache.expect(self._plan.ttl_s is not None)
+        self._evictions = self._cache.evictions()
+        self._protocol.answer({"loaded": True} if self._evictions is None else {"loaded": True, "evictions": 0})
 
     def _run(self, rest: str) -> None:
         number = int(rest)
@@ -142,7 +145,9 @@ class Guest:
             phase = Phase(plan, self._cache, judge, number)
             phase.run(tell)
             phase.write_result(plan.folder)
-        self._protocol.answer({"ran": number})
+        before, self._evictions = self._evictions, self._cache.evictions()
+        told = {} if before is None or self._evictions is None else {"evictions": self._evictions - before}
+        self._protocol.answer({"ran": number, **told})
 
     def _teller(self) -> Callable[[int], None]:
         """A function that reports the progress once a second, and ends the program once its input has ended."""

@@ -20,7 +20,7 @@ class Words(Case):
 
     def test_a_cache_that_this_guest_does_not_have(self) -> None:
         unknown = self.guest("apcu").opened["unavailable"]
-        self.assertRegex(unknown, "^unknown cache: apcu; known: dict, ")
+        self.assertRegex(unknown, "^unknown cache: apcu; known: cachebox, ")
 
     def test_what_a_package_prints_does_not_get_into_the_answers(self) -> None:
         noisy = self.folder()

@@ -1,18 +1,18 @@
-//! Python's caches: their abilities, and their options under the names of their packages.
+//! Python's caches, with their abilities.
+
+mod options;
 
 use std::time::Duration;
 
-use larder_store::{
-    ByteSize, Durability, Engine, Error, Medium, Mount, Reach, Recipe, Result, Role, Source, Span,
-    StoreUrl,
-};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use larder_store::{Durability, Engine, Medium, Reach, Recipe, Role, Source};
 
 use super::interpreter::schema_of;
-use super::options::{self, Connect, Nothing, bytes, options_of, seconds};
+use super::options::{Nothing, engine as engine_of, options_of};
 use super::{Abilities, Cache, Keeps, Language, SILENCE, as_it_is, as_the_plan};
+use options::{
+    CacheBox, CacheTools, DiskCache, LruCache, Memcached, PyLibMc, Redis, disk_cache, lru_cache,
+    sized,
+};
 
 const PYTHON: Language = Language {
     name: "python",
@@ -35,7 +35,7 @@ const ANY: Recipe = Recipe::new(Role::Interpreter, "python3", "python3");
 
 /// An engine of Python, with the fields that most of them share.
 const fn engine(scheme: &'static str, recipes: &'static [Recipe]) -> Engine {
-    options::engine(scheme, Medium::Memory, recipes)
+    engine_of(scheme, Medium::Memory, recipes)
 }
 
 /// The abilities of a cache in the memory of its process.
@@ -50,6 +50,15 @@ const MEMORY: Abilities = Abilities {
     bound: None,
     size: None,
     takes: &[],
+};
+
+/// The servers behind both clients of memcached.
+const MEMCACHED: Keeps = Keeps::Servers {
+    scheme: "memcached",
+    of_client: &["connect", "protocol"],
+    follows: &[],
+    limits: false,
+    count: true,
 };
 
 /// Python's caches, in the order of the documentation.
@@ -81,6 +90,54 @@ pub(super) const CACHES: &[Cache] = &[
     },
     Cache {
         engine: Engine {
+            summary: "Python: cachetools, an LRU; LFU, FIFO or random by an option",
+            example: "python+cachetools:?size=64m&policy=lfu",
+            capacity_option: Some("size"),
+            options: schema_of::<CacheTools>,
+            ..engine("python+cachetools", &[ENVIRONMENT, ANY])
+        },
+        language: &PYTHON,
+        name: "cachetools",
+        keeps: Keeps::Memory { shared: false },
+        can: Abilities { evicts: true, ..MEMORY },
+        options: sized::<CacheTools>,
+    },
+    Cache {
+        engine: Engine {
+            summary: "Python: functools.lru_cache, an exact LRU by the number of its entries",
+            example: "python+lru_cache:?maxsize=10000",
+            capacity_option: Some("size"),
+            options: schema_of::<LruCache>,
+            ..engine("python+lru_cache", &[ANY])
+        },
+        language: &PYTHON,
+        name: "lru_cache",
+        keeps: Keeps::Memory { shared: false },
+        can: Abilities {
+            ttl: false,
+            touch: false,
+            evicts: true,
+            takes: &["maxsize", "entry_bytes"],
+            ..MEMORY
+        },
+        options: lru_cache,
+    },
+    Cache {
+        engine: Engine {
+            summary: "Python: cachebox, written in Rust; an LRU, or LFU, FIFO or random by an option",
+            example: "python+cachebox:?size=64m&policy=lfu",
+            capacity_option: Some("size"),
+            options: schema_of::<CacheBox>,
+            ..engine("python+cachebox", &[ENVIRONMENT, ANY])
+        },
+        language: &PYTHON,
+        name: "cachebox",
+        keeps: Keeps::Memory { shared: false },
+        can: Abilities { evicts: true, ..MEMORY },
+        options: sized::<CacheBox>,
+    },
+    Cache {
+        engine: Engine {
             summary: "Python: diskcache, SQLite with large values in files beside it, shared by processes",
             example: "python+diskcache:/var/tmp?eviction_policy=least-recently-used&shards=8",
             medium: Medium::Files,
@@ -106,18 +163,12 @@ pub(super) const CACHES: &[Cache] = &[
             example: "python+memcached:?connect=operation&m=64m",
             capacity_option: Some("m"),
             connections_option: None,
-            options: schema_of::<PythonMemcached>,
+            options: schema_of::<Memcached>,
             ..engine("python+memcached", &[ENVIRONMENT, ANY])
         },
         language: &PYTHON,
         name: "memcached",
-        keeps: Keeps::Servers {
-            scheme: "memcached",
-            of_client: &["connect", "protocol"],
-            follows: &[],
-            limits: false,
-            count: true,
-        },
+        keeps: MEMCACHED,
         can: Abilities {
             ttl_resolution: Duration::from_secs(1),
             batch: true,
@@ -125,100 +176,47 @@ pub(super) const CACHES: &[Cache] = &[
             durability: Durability::OsCache,
             ..MEMORY
         },
-        options: options_of::<PythonMemcached>,
+        options: options_of::<Memcached>,
+    },
+    Cache {
+        engine: Engine {
+            summary: "Python: pylibmc; takes the options of `memcached:` too, which starts the servers",
+            example: "python+pylibmc:?protocol=binary&m=64m",
+            capacity_option: Some("m"),
+            connections_option: None,
+            options: schema_of::<PyLibMc>,
+            ..engine("python+pylibmc", &[ENVIRONMENT, ANY])
+        },
+        language: &PYTHON,
+        name: "pylibmc",
+        keeps: MEMCACHED,
+        can: Abilities {
+            ttl_resolution: Duration::from_secs(1),
+            batch: true,
+            reach: Reach::Network,
+            durability: Durability::OsCache,
+            ..MEMORY
+        },
+        options: options_of::<PyLibMc>,
+    },
+    Cache {
+        engine: Engine {
+            summary: "Python: redis-py; takes the options of `redis:` too, which starts the servers",
+            example: "python+redis:?memory=64m",
+            capacity_option: Some("memory"),
+            options: schema_of::<Redis>,
+            ..engine("python+redis", &[ENVIRONMENT, ANY])
+        },
+        language: &PYTHON,
+        name: "redis",
+        keeps: Keeps::Servers {
+            scheme: "redis",
+            of_client: &["connect", "timeout", "ttl_left"],
+            follows: &["db", "tls", "via"],
+            limits: false,
+            count: true,
+        },
+        can: Abilities { batch: true, reach: Reach::Network, ..MEMORY },
+        options: options_of::<Redis>,
     },
 ];
-
-/// Checks the options of `python+diskcache:`, because the package takes any value.
-fn disk_cache(engine: &'static str, url: &StoreUrl) -> Result<Value> {
-    let DiskCache { shards, sqlite_synchronous, .. } = url.options(engine)?;
-    let out_of_range = if shards == 0 {
-        "shards is 0; a cache has at least 1".to_owned()
-    } else if sqlite_synchronous > 2 {
-        format!("sqlite_synchronous is {sqlite_synchronous}; write 0, 1 or 2")
-    } else {
-        return options_of::<DiskCache>(engine, url);
-    };
-    Err(Error::InvalidOptions { engine, reason: out_of_range })
-}
-
-/// Options of `python+diskcache:`.
-#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-struct DiskCache {
-    /// The bytes that the cache holds before it culls entries. Without it: 1g, the package's own default, or twice all
-    /// keys and values of a comparison where that is more.
-    #[serde(serialize_with = "bytes")]
-    size_limit: Option<ByteSize>,
-    /// The entries that make room: `none`, `least-recently-stored`, `least-recently-used` or `least-frequently-used`.
-    /// The last two write at every get.
-    eviction_policy: EvictionPolicy,
-    /// The most entries that one set removes.
-    cull_limit: u32,
-    /// Count hits and misses, which is a write at every get.
-    statistics: bool,
-    /// Index entries by their tag. Larder gives entries no tags.
-    tag_index: bool,
-    /// Folders that keys are spread over, each with a database of its own. More than one folder is the package's
-    /// `FanoutCache`. It reports time-outs as misses or as values that were not stored; here they are errors.
-    shards: u32,
-    /// Values from this size on are kept in files.
-    #[serde(serialize_with = "bytes")]
-    disk_min_file_size: Option<ByteSize>,
-    /// The longest wait of a write for another write. Without it: 60s, or 10ms with shards.
-    #[serde(serialize_with = "seconds")]
-    timeout: Option<Span>,
-    /// The moments at which SQLite waits for the disk: `0` never, `1` at a checkpoint, `2` at every write.
-    sqlite_synchronous: u8,
-    /// A file system in memory, mounted for the cache on a new folder in its path: `tmpfs:1g`, `tmpfs` or `ramfs`.
-    #[serde(skip_serializing)]
-    mount: Option<Mount>,
-}
-
-impl Default for DiskCache {
-    fn default() -> Self {
-        Self {
-            size_limit: None,
-            eviction_policy: EvictionPolicy::default(),
-            cull_limit: 10,
-            statistics: false,
-            tag_index: false,
-            shards: 1,
-            disk_min_file_size: Some(ByteSize(32 << 10)),
-            timeout: None,
-            sqlite_synchronous: 1,
-            mount: None,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-enum EvictionPolicy {
-    None,
-    #[default]
-    LeastRecentlyStored,
-    LeastRecentlyUsed,
-    LeastFrequentlyUsed,
-}
-
-/// Options of `python+memcached:`, beside those of `memcached:`.
-#[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-struct PythonMemcached {
-    /// `session`: one client object in each process. `operation`: a new client and connection for every operation.
-    connect: Connect,
-    /// Send each request at once, without waiting for more.
-    no_delay: bool,
-    /// The longest wait for an answer. Without it: for ever.
-    #[serde(serialize_with = "seconds")]
-    timeout: Option<Span>,
-    /// The longest time of a new connection. Without it: as long as the system allows.
-    #[serde(serialize_with = "seconds")]
-    connect_timeout: Option<Span>,
-    /// Do not wait for the answers to sets, so that it is unknown which values were stored. The package's own default
-    /// is on; here it is off.
-    noreply: bool,
-    /// The package reports a failure of a get as a miss. Larder still tells them apart.
-    ignore_exc: bool,
-}

@@ -80,6 +80,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("php", include_str!("../../../../scenarios/php.toml")),
     ("ruby", include_str!("../../../../scenarios/ruby.toml")),
     ("java", include_str!("../../../../scenarios/java.toml")),
+    ("python", include_str!("../../../../scenarios/python.toml")),
 ];
 
 impl Scenario {

@@ -8,7 +8,9 @@ from typing import Any, Final
 from larder.cache import Cache
 from larder.failure import Failure
 
-_CACHES: Final = ("dict", "diskcache", "memcached", "null")
+_CACHES: Final = (
+    "cachebox", "cachetools", "dict", "diskcache", "lru_cache", "memcached", "null", "pylibmc", "redis",
+)  # fmt: skip
 
 
 def open_cache(order: dict[str, Any]) -> Cache:

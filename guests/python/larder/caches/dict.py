@@ -46,6 +46,9 @@ class Dict(Cache):
             return False
         return self.set(key, value, ttl)
 
+    def evictions(self) -> int:
+        return 0
+
 
 def open_cache(order: dict[str, Any]) -> Cache:
     return Dict()

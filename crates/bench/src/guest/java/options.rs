@@ -230,3 +230,27 @@ enum Hashing {
     Modulo,
     Ketama,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::find;
+    use super::*;
+
+    #[test]
+    fn sizes_and_numbers_that_leave_no_room_are_refused() {
+        for (url, words) in [
+            ("java+caffeine:?size=1k", "option `size`"),
+            ("java+ehcache:?tier=disk", "disk"),
+            ("java+guava:?concurrency=0", "concurrency is 0; write 1 to 256"),
+            ("java+hazelcast:?members=0", "members is 0; write 1 to 8"),
+            ("java+hazelcast:?backups=7", "backups is 7; write 0 to 6"),
+            ("java+hazelcast:?partitions=0", "partitions is 0"),
+            ("java+hazelcast:?near_entries=0", "near_entries is 0"),
+        ] {
+            let url = StoreUrl::parse(url).unwrap();
+            let cache = find(url.scheme()).unwrap();
+            let said = (cache.options)(cache.engine.scheme, &url).unwrap_err().to_string();
+            assert!(said.contains(words) && !said.contains('\n'), "{said}");
+        }
+    }
+}
