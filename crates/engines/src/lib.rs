@@ -10,7 +10,7 @@
 //! `redis:`.
 //! `sql` is the shared part of the engines that speak SQL: all but their drivers. `segment` is the shared part of
 //! `memory:` and `mmap:`: all but the place of the region. `objects` is that of caches with an object on the heap for each
-//! entry. An engine takes a server or a directory of the machine through `larder-host`.
+//! entry. `records` has all of `bdb:` but its database. An engine takes a server or a directory of the machine through `larder-host`.
 
 mod absent;
 pub mod decimal;
@@ -32,6 +32,8 @@ mod certificate;
 mod objects;
 #[cfg(any(feature = "memcached", feature = "redis"))]
 mod pipelined;
+#[cfg(feature = "bdb")]
+mod records;
 #[cfg(any(feature = "memcached", feature = "redis"))]
 mod socket;
 #[cfg(any(feature = "memcached", feature = "postgresql", feature = "redis"))]
