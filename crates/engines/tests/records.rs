@@ -8,13 +8,14 @@
 mod embedded;
 
 use std::collections::HashSet;
+use std::fs;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use embedded::process::OtherWriter;
 use embedded::{TestDir, open, open_session, url};
 use larder_engines::ENGINES;
-use larder_store::{Engine, Error, Put, Result, SetOptions, SetOutcome};
+use larder_store::{Durability, Engine, Error, Put, Result, SetOptions, SetOutcome};
 use larder_testkit::{has_program, trial_where};
 use libtest_mimic::{Arguments, Trial};
 
@@ -23,6 +24,7 @@ type Work = fn(&str, &str);
 
 const BATCHES: &str = "batches_of_threads_are_stored_whole";
 const EXPIRY: &str = "expired_entries_are_given_back";
+const GROUP: &str = "writes_of_threads_that_share_a_sync_are_all_acknowledged";
 const KEPT: &str = "a_killed_process_leaves_its_acknowledged_entries";
 const WHOLE: &str = "a_killed_process_leaves_whole_values";
 const ONE: &str = "a_store_belongs_to_one_process_at_a_time";
@@ -34,6 +36,26 @@ const TRIALS: &[(&str, &str, &str, Work)] = &[
     ("bdb", "", EXPIRY, expired_entries_are_given_back),
     ("bdb", "", BATCHES, many_batches),
     ("bdb", "type=hash", BATCHES, many_batches),
+    ("redb", "sync=group", KEPT, killed_and_kept),
+    ("redb", "checkpoint=10ms", WHOLE, killed),
+    ("redb", "", ONE, one_store_at_a_time),
+    ("redb", "", EXPIRY, expired_entries_are_given_back),
+    ("redb", "", BATCHES, many_batches),
+    ("redb", "sync=group", GROUP, many_batches),
+    ("redb", "", "durability_follows_from_the_options", durability_follows),
+    ("redb", "", "a_text_is_refused_and_left_alone", text_for_a_file),
+    #[cfg(feature = "redb")]
+    ("redb", "", "a_file_of_another_program_is_refused_and_left_alone", foreign_file),
+    ("fjall", "", KEPT, killed_and_kept),
+    ("fjall", "", ONE, one_store_at_a_time),
+    ("fjall", "", EXPIRY, expired_entries_are_given_back),
+    ("fjall", "memtable=1m", EXPIRY, expired_entries_are_given_back),
+    ("fjall", "", BATCHES, many_batches),
+    ("fjall", "sync=group", GROUP, many_batches),
+    ("fjall", "", "durability_follows_from_the_options", durability_follows),
+    ("fjall", "", "a_folder_of_another_program_is_refused_and_left_alone", foreign_folder),
+    ("fjall", "", "a_folder_that_was_never_finished_is_made_anew", unfinished_folder),
+    ("fjall", "", "a_journal_with_a_torn_end_costs_its_last_batch", torn_journal),
 ];
 
 fn main() -> ExitCode {
@@ -180,4 +202,95 @@ fn expired_entries_are_given_back(scheme: &str, query: &str) {
     let past = SetOptions { ttl: Some(Duration::ZERO), ..SetOptions::default() };
     session.set(b"past", b"value", &past).unwrap();
     expired(297);
+}
+
+fn durability_follows(scheme: &str, _: &str) {
+    let folder = TestDir::create();
+    let of = |query: &str| {
+        let info = open(&url(scheme, folder.path(), query)).unwrap().info();
+        (info.durability, info.file_system.unwrap().is_memory())
+    };
+    let unsynced = if scheme == "redb" { Durability::Volatile } else { Durability::OsCache };
+    for (query, durability, in_memory) in [
+        ("", Durability::FsyncBatch, unsynced),
+        ("checkpoint=0", unsynced, unsynced),
+        ("sync=group", Durability::FsyncEach, Durability::OsCache),
+        ("sync=each", Durability::FsyncEach, Durability::OsCache),
+    ] {
+        let (found, is_memory) = of(query);
+        assert_eq!(found, if is_memory { in_memory } else { durability }, "{query}");
+    }
+}
+
+fn text_for_a_file(scheme: &str, query: &str) {
+    let directory = TestDir::create();
+    let file = directory.path().join("store");
+    fs::write(&file, "somebody's text, which is no database").unwrap();
+    let (_, text) = refusal(&url(scheme, directory.path(), query));
+    assert!(text.contains("is not a file of redb; delete it or choose another file"), "{text}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "somebody's text, which is no database");
+}
+
+#[cfg(feature = "redb")]
+fn foreign_file(scheme: &str, query: &str) {
+    use redb::{Database, ReadableDatabase, TableDefinition};
+
+    const TABLE: TableDefinition<'_, &str, u64> = TableDefinition::new("theirs");
+    let directory = TestDir::create();
+    let file = directory.path().join("store");
+    let theirs = Database::create(&file).unwrap();
+    let txn = theirs.begin_write().unwrap();
+    txn.open_table(TABLE).unwrap().insert("key", 7).unwrap();
+    txn.commit().unwrap();
+    drop(theirs);
+    let (_, text) = refusal(&url(scheme, directory.path(), query));
+    assert!(text.contains("is a database that larder did not make; choose another file"), "{text}");
+    let theirs = Database::open(&file).unwrap();
+    assert_eq!(theirs.begin_read().unwrap().list_tables().unwrap().count(), 1);
+}
+
+fn foreign_folder(scheme: &str, query: &str) {
+    let directory = TestDir::create();
+    let folder = directory.path().join("store");
+    fs::create_dir(&folder).unwrap();
+    let theirs = folder.join("version");
+    fs::write(&theirs, "data").unwrap();
+    let (_, text) = refusal(&url(scheme, directory.path(), query));
+    assert!(text.contains("databases that larder did not make"), "{text}");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    assert_eq!(fs::read_to_string(&theirs).unwrap(), "data");
+}
+
+/// A kill while a folder is made may leave all but the file that fjall makes last.
+fn unfinished_folder(scheme: &str, query: &str) {
+    let directory = TestDir::create();
+    let url = url(scheme, directory.path(), query);
+    drop(open(&url).unwrap());
+    fs::remove_file(directory.path().join("store/version")).unwrap();
+    let mut session = open_session(&url);
+    session.set(b"key", b"value", &SetOptions::default()).unwrap();
+    drop(session);
+    assert!(open_session(&url).get(b"key", &mut Vec::new()).unwrap().is_some());
+}
+
+/// A loss of power may keep the end of a write and lose its middle.
+fn torn_journal(scheme: &str, query: &str) {
+    let directory = TestDir::create();
+    let url = url(scheme, directory.path(), query);
+    let mut session = open_session(&url);
+    let mut set = |key: &[u8]| session.set(key, &[7; 5000], &SetOptions::default()).unwrap();
+    set(b"whole");
+    set(b"torn");
+    drop(session);
+    let path = directory.path().join("store/0.jnl");
+    let mut journal = fs::read(&path).unwrap();
+    let last = journal.iter().rposition(|byte| *byte == 7).unwrap();
+    journal[last - 1000] = 0;
+    fs::write(&path, journal).unwrap();
+    let mut session = open_session(&url);
+    assert!(session.get(b"whole", &mut Vec::new()).unwrap().is_some());
+    assert!(session.get(b"torn", &mut Vec::new()).unwrap().is_none());
+    session.set(b"after", b"value", &SetOptions::default()).unwrap();
+    drop(session);
+    assert!(open_session(&url).get(b"after", &mut Vec::new()).unwrap().is_some());
 }

@@ -1,4 +1,4 @@
-//! Entries as records of an ordered key-value database in the process: all of `bdb:` but its database.
+//! Entries as records of an ordered key-value database in the process: the shared part of `bdb:`, `redb:` and `fjall:`.
 //!
 //! These databases know neither flags nor versions nor expiry. A record is a [`Header`] with them, and the value behind
 //! it. A second table, the expiry index, orders the entries with a deadline by that deadline, so that a thread removes
@@ -9,8 +9,13 @@
 mod batch;
 mod change;
 mod expiry;
+#[cfg(any(feature = "bdb", feature = "fjall"))]
 pub(crate) mod folder;
 mod session;
+#[cfg(any(feature = "redb", feature = "fjall"))]
+pub(crate) mod shared_sync;
+#[cfg(any(feature = "redb", feature = "fjall"))]
+pub(crate) mod sync;
 
 use std::fmt;
 use std::path::Path;
