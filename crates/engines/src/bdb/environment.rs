@@ -76,7 +76,8 @@ impl Environment {
 
 /// Whether a file of this name may belong to an environment of BerkeleyDB.
 fn is_database(name: &str) -> bool {
-    name.starts_with("log.0") || name.starts_with("__db.") || name.ends_with(".db")
+    let end = name.rsplit_once('.').map(|(_, end)| end);
+    name.starts_with("log.0") || name.starts_with("__db.") || end == Some("db")
 }
 
 /// The error of a folder that could not be opened.

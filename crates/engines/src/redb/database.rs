@@ -119,9 +119,9 @@ impl RedbDatabase {
             let (done, is_changed) = work(&txn)?;
             // A commit without changes would wait for the disk as well.
             if is_changed {
-                txn.commit()?
+                txn.commit()?;
             } else {
-                txn.abort()?
+                txn.abort()?;
             }
             Ok((done, is_changed))
         };
