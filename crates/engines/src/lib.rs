@@ -10,7 +10,7 @@
 //! `redis:`.
 //! `sql` is the shared part of the engines that speak SQL: all but their drivers. `segment` is the shared part of
 //! `memory:` and `mmap:`: all but the place of the region. `objects` is that of caches with an object on the heap for each
-//! entry. An engine takes a server or a directory of the machine through `larder-host`.
+//! entry. `records` is that of `bdb:`, `redb:` and `fjall:`: all but their databases. An engine takes a server or a directory of the machine through `larder-host`.
 
 mod absent;
 pub mod decimal;
@@ -32,17 +32,21 @@ mod certificate;
 mod objects;
 #[cfg(any(feature = "memcached", feature = "redis"))]
 mod pipelined;
+#[cfg(any(feature = "bdb", feature = "fjall", feature = "redb"))]
+mod records;
 #[cfg(any(feature = "memcached", feature = "redis"))]
 mod socket;
 #[cfg(any(feature = "memcached", feature = "postgresql", feature = "redis"))]
 mod tls;
-#[cfg(any(feature = "bdb", feature = "lmdb"))]
+#[cfg(any(feature = "bdb", feature = "fjall", feature = "lmdb", feature = "redb"))]
 mod upkeep;
 
 #[cfg(feature = "bdb")]
 mod bdb;
 #[cfg(feature = "file")]
 mod file;
+#[cfg(feature = "fjall")]
+mod fjall;
 #[cfg(feature = "lmdb")]
 mod lmdb;
 #[cfg(feature = "memcached")]
@@ -63,6 +67,8 @@ mod null;
 mod postgresql;
 #[cfg(feature = "quick_cache")]
 mod quick_cache;
+#[cfg(feature = "redb")]
+mod redb;
 #[cfg(feature = "redis")]
 mod redis;
 #[cfg(any(feature = "memory", feature = "mmap"))]
@@ -104,6 +110,8 @@ engines![
     lmdb "lmdb",
     bdb "bdb",
     sqlite "sqlite",
+    redb "redb",
+    fjall "fjall",
     memcached "memcached" ["memcacheds"],
     redis "redis" ["rediss" "valkey" "valkeys"],
     postgresql "postgresql" ["postgres"],

@@ -1,20 +1,19 @@
-//! The engine `bdb:` under faults.
+//! The engine `bdb:` under faults. `records.rs` has what it shares with others.
 #![expect(clippy::unwrap_used, reason = "a step that fails fails the test")]
 
 #[expect(
     dead_code,
+    unused_imports,
     reason = "not all of what embedded engines are tried by fits one that a process has for itself"
 )]
 mod embedded;
 
-use std::collections::HashSet;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-use embedded::process::OtherWriter;
 use embedded::{TestDir, open, open_session, url};
 use larder_engines::ENGINES;
-use larder_store::{Delta, Durability, Error, Put, Result, SetOptions, SetOutcome};
+use larder_store::{Delta, Durability, Error, SetOptions};
 use larder_testkit::{has_program, trial_where};
 use libtest_mimic::{Arguments, Trial};
 
@@ -24,22 +23,15 @@ const SCHEME: &str = "bdb";
 const OPEN: &str = "LARDER_TEST_OPEN";
 
 fn main() -> ExitCode {
-    // In the process that a test about kills starts, this call does not return.
-    embedded::write_until_killed();
     if std::env::var_os(OPEN).is_some() {
         return tell_why_nothing_opens();
     }
     let trials = vec![
-        trial("a_killed_process_leaves_its_acknowledged_entries", killed_after_the_log_was_written),
-        trial("a_killed_process_leaves_whole_values", killed_with_commits_in_memory),
-        trial("a_folder_belongs_to_one_store_at_a_time", one_store_at_a_time),
         trial("foreign_databases_are_refused_and_left_alone", foreign_databases),
         trial("a_folder_keeps_how_its_entries_are_kept", another_type),
         trial("a_library_of_another_larder_is_refused", library_of_another_larder),
-        trial("expired_entries_are_given_back", expired_entries_are_given_back),
         trial("checkpoints_keep_the_log_short", checkpoints_keep_the_log_short),
         trial("threads_that_want_the_same_pages_all_come_to_an_end", many_threads),
-        trial("batches_of_threads_that_want_the_same_pages_are_stored_whole", many_batches),
         trial("durability_follows_from_the_options", durability_follows_from_the_options),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
@@ -50,104 +42,11 @@ fn trial(name: &str, run: fn()) -> Trial {
     trial_where(|| has_program(recipe), name, run)
 }
 
-fn killed_after_the_log_was_written() {
-    a_killed_process_leaves_whole_values("sync=write", true);
-}
-
-fn killed_with_commits_in_memory() {
-    a_killed_process_leaves_whole_values("sync=nosync&type=hash", false);
-}
-
-/// Kills a writing process again and again. Every remaining value is whole; where a write waits for its log, every
-/// acknowledged value remains.
-fn a_killed_process_leaves_whole_values(query: &str, keeps_all: bool) {
-    let directory = TestDir::create();
-    let url = url(SCHEME, directory.path(), query);
-    let mut found = Vec::new();
-    for n in 0..6 {
-        let mut writer = OtherWriter::start(&url);
-        writer.next_round();
-        std::thread::sleep(Duration::from_millis(7 * n));
-        let acknowledged = writer.kill();
-        let mut session = open_session(&url);
-        for i in 0..embedded::KEYS {
-            if session.get(&embedded::key(i), &mut found).unwrap().is_some() {
-                let round = embedded::round_of(i, &found);
-                assert!(round >= acknowledged || !keeps_all, "key {i} is older than acknowledged");
-            } else {
-                assert!(!keeps_all, "key {i} is gone");
-            }
-        }
-        session.set(b"after", b"the kill", &SetOptions::default()).unwrap();
-        session.clear().unwrap();
-    }
-}
-
 fn refusal(url: &str) -> (Error, String) {
     let error = open(url).map(drop).unwrap_err();
     let text = error.to_string();
     assert!(!text.contains('\n'), "{text}");
     (error, text)
-}
-
-fn one_store_at_a_time() {
-    let directory = TestDir::create();
-    let url = url(SCHEME, directory.path(), "");
-    let mut session = open_session(&url);
-    session.set(b"key", b"value", &SetOptions::default()).unwrap();
-    let (error, text) = refusal(&url);
-    assert!(matches!(error, Error::Unavailable { .. }), "{text}");
-    assert!(text.contains("is open already; one store at a time"), "{text}");
-    drop(session);
-    let mut found = Vec::new();
-    open_session(&url).get(b"key", &mut found).unwrap();
-    assert_eq!(found, b"value");
-}
-
-/// Batches of several transactions each, in different orders of the same keys, so that they wait for each other.
-fn many_batches() {
-    const KEYS: u64 = 3000;
-    for query in ["", "type=hash"] {
-        let directory = TestDir::create();
-        let store = &open(&url(SCHEME, directory.path(), query)).unwrap();
-        let work = |thread: u64| {
-            let mut session = store.session().unwrap();
-            let keys: Vec<_> =
-                (0..KEYS).map(|i| embedded::key(i * (1009 + 2 * thread) % KEYS)).collect();
-            let value = thread.to_le_bytes();
-            let options = SetOptions::default();
-            let entry = |key| Put { key, value: &value, options };
-            let entries: Vec<_> = keys.iter().map(|key| entry(key.as_slice())).collect();
-            for _ in 0..3 {
-                let mut n_stored = 0;
-                let mut done = |i, outcome: Result<SetOutcome>| {
-                    assert_eq!(i, n_stored);
-                    assert!(outcome.unwrap().is_stored());
-                    n_stored += 1;
-                };
-                session.set_many(&entries, &mut done).unwrap();
-                assert_eq!(n_stored, entries.len());
-            }
-        };
-        std::thread::scope(|scope| {
-            (0..3).for_each(|thread| drop(scope.spawn(move || work(thread))));
-        });
-        let mut session = store.session().unwrap();
-        let keys: Vec<_> = (0..KEYS).map(embedded::key).collect();
-        let keys: Vec<_> = keys.iter().map(Vec::as_slice).collect();
-        let mut versions = HashSet::new();
-        session
-            .get_many(&keys, &mut |_, value, meta| {
-                assert!(value.len() == 8 && versions.insert(meta.version));
-            })
-            .unwrap();
-        assert_eq!(versions.len(), keys.len());
-        let mut n_deleted = 0;
-        session
-            .delete_many(&keys, &mut |_, there| n_deleted += usize::from(there.unwrap()))
-            .unwrap();
-        assert_eq!(n_deleted, keys.len());
-    }
 }
 
 fn foreign_databases() {
@@ -200,30 +99,6 @@ fn library_of_another_larder() {
 fn tell_why_nothing_opens() -> ExitCode {
     println!("{}", open("bdb:").map(drop).unwrap_err());
     ExitCode::SUCCESS
-}
-
-fn expired_entries_are_given_back() {
-    let store = open("bdb:").unwrap();
-    let mut session = store.session().unwrap();
-    // Long enough for all the writes here, on a slow machine too.
-    let short = SetOptions { ttl: Some(Duration::from_secs(2)), ..SetOptions::default() };
-    for i in 0..300_u32 {
-        session.set(&i.to_le_bytes(), b"value", &short).unwrap();
-    }
-    // These entries have another deadline, or no deadline, when the first deadline comes.
-    let long = SetOptions { ttl: Some(Duration::from_secs(1000)), ..SetOptions::default() };
-    session.set(&1_u32.to_le_bytes(), b"value", &long).unwrap();
-    session.set(&2_u32.to_le_bytes(), b"value", &SetOptions::default()).unwrap();
-    session.touch(&3_u32.to_le_bytes(), None).unwrap();
-    session.delete(&4_u32.to_le_bytes()).unwrap();
-    let until = Instant::now() + Duration::from_mins(5);
-    while store.stats().unwrap().expirations != Some(296) {
-        assert!(Instant::now() < until, "{:?}", store.stats());
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    for i in 1..4_u32 {
-        assert!(session.get(&i.to_le_bytes(), &mut Vec::new()).unwrap().is_some(), "key {i}");
-    }
 }
 
 fn checkpoints_keep_the_log_short() {

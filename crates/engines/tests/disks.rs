@@ -27,6 +27,12 @@ fn main() -> ExitCode {
         trial("sqlite", "a_full_disk_costs_nothing_that_was_acknowledged", full_disk),
         trial("sqlite", "a_store_cannot_be_made_on_a_full_disk", store_on_a_full_disk),
         trial("sqlite", "a_read_only_disk_is_named", a_read_only_disk_is_named),
+        trial("redb", "a_full_disk_is_told", a_full_disk_is_told),
+        trial("redb", "a_store_cannot_be_made_on_a_full_disk", store_on_a_full_disk),
+        trial("redb", "a_read_only_disk_is_named", a_read_only_disk_is_named),
+        trial("fjall", "a_full_disk_is_told", a_full_disk_is_told),
+        trial("fjall", "a_store_cannot_be_made_on_a_full_disk", store_on_a_full_disk),
+        trial("fjall", "a_read_only_disk_is_named", a_read_only_disk_is_named),
     ];
     let trials = trials.into_iter().flatten().collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()

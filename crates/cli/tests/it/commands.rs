@@ -113,7 +113,14 @@ fn one_entry(scene: &Scene, url: &str) {
 
 fn entries_in_files() {
     let scene = Scene::new();
-    for url in ["file:cache", "lmdb:map", "sqlite:cache.db", "tiered:moka:|file:stacked"] {
+    for url in [
+        "file:cache",
+        "lmdb:map",
+        "sqlite:cache.db",
+        "redb:cache.redb",
+        "fjall:log",
+        "tiered:moka:|file:stacked",
+    ] {
         one_entry(&scene, url);
     }
     scene.assert_nothing_left();

@@ -1,10 +1,8 @@
 //! A folder that this process has open, and BerkeleyDB's errors as messages.
 
 use std::ffi::CString;
-use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use larder_host::disk;
@@ -14,9 +12,7 @@ use larder_store::{ByteSize, Error, Result};
 use super::SCHEME;
 use super::config::{AccessMethod, BdbConfig};
 use super::shim::{Bdb, EnvironmentOptions, Fault, Loaded};
-
-/// The lock file, which marks the folder as Larder's. The process that has the environment open holds it exclusively.
-const LOCK_FILE: &str = "larder.lock";
+use crate::records::folder::FolderLock;
 
 /// An open folder.
 #[derive(Debug)]
@@ -24,7 +20,7 @@ pub(super) struct Environment {
     /// Fields drop in this order: the database closes before the lock ends, and the lock ends before a temporary folder
     /// goes.
     bdb: Bdb,
-    _lock: Lock,
+    _lock: FolderLock,
     folder: PathBuf,
     place: Place,
 }
@@ -34,15 +30,9 @@ impl Environment {
     /// made, is refused untouched. The reason is that opening an environment in use would destroy it.
     pub(super) fn open(place: Place, config: &BdbConfig) -> Result<Self> {
         let loaded = Loaded::get()?;
-        let failed = |source| disk::io_error(SCHEME, "opening", place.path(), source);
-        if fs::metadata(place.path()).is_ok_and(|metadata| !metadata.is_dir()) {
-            return Err(failed(io::ErrorKind::NotADirectory.into()));
-        }
-        fs::create_dir_all(place.path()).map_err(failed)?;
-        let folder = place.path().canonicalize().map_err(failed)?;
-        let lock = lock(&folder)?;
-        let name =
-            CString::new(folder.as_os_str().as_bytes()).map_err(|error| failed(error.into()))?;
+        let (lock, folder) = FolderLock::take(SCHEME, &place, is_database)?;
+        let name = CString::new(folder.as_os_str().as_bytes())
+            .map_err(|error| disk::io_error(SCHEME, "opening", &folder, error.into()))?;
         let terms = EnvironmentOptions {
             cache: config.cache.0,
             sync: config.sync,
@@ -84,52 +74,10 @@ impl Environment {
     }
 }
 
-/// The lock of a folder. Dropping it unlocks explicitly: a child that this process is about to start has the file open,
-/// too, until the child's own program runs.
-#[derive(Debug)]
-struct Lock(File);
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        // Closing the file ends the lock in any case.
-        let _ = self.0.unlock();
-    }
-}
-
-/// Takes the folder for this process, and marks it as Larder's.
-fn lock(folder: &Path) -> Result<Lock> {
-    let path = folder.join(LOCK_FILE);
-    let failed = |source| disk::io_error(SCHEME, "opening", &path, source);
-    let unavailable = |what: String| Error::Unavailable { engine: SCHEME, what, source: None };
-    if !path.exists() && holds_databases(folder).map_err(failed)? {
-        return Err(unavailable(format!(
-            "{} holds databases that larder did not make; choose another folder",
-            folder.display()
-        )));
-    }
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false).mode(0o600);
-    let file = options.open(&path).map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => Ok(Lock(file)),
-        Err(TryLockError::WouldBlock) => Err(unavailable(format!(
-            "{} is open already; one store at a time may open it",
-            folder.display()
-        ))),
-        Err(TryLockError::Error(source)) => Err(failed(source)),
-    }
-}
-
-/// Whether a folder has files that may belong to an environment of BerkeleyDB.
-fn holds_databases(folder: &Path) -> io::Result<bool> {
-    for entry in fs::read_dir(folder)? {
-        let name = entry?.file_name();
-        let name = name.to_string_lossy();
-        if name.starts_with("log.0") || name.starts_with("__db.") || name.ends_with(".db") {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+/// Whether a file of this name may belong to an environment of BerkeleyDB.
+fn is_database(name: &str) -> bool {
+    let end = name.rsplit_once('.').map(|(_, end)| end);
+    name.starts_with("log.0") || name.starts_with("__db.") || end == Some("db")
 }
 
 /// The error of a folder that could not be opened.

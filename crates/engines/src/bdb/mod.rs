@@ -2,22 +2,20 @@
 //!
 //! BerkeleyDB 5.3 is the transactional store under `MemcacheDB`: a B-tree or a hash table of pages in a cache of its
 //! own, a log of every commit, and locks of pages. Checkpoints write the pages to the disk, so that older log files can
-//! be removed. BerkeleyDB knows neither expiry nor a limit of bytes. Entries carry their deadline, and a thread removes
-//! the expired ones and makes the checkpoints. Nothing is evicted: the disk is the limit, and a full disk is an error.
+//! be removed. BerkeleyDB knows neither expiry nor a limit of bytes. Its entries are [records](crate::records), and a
+//! thread removes the expired ones and makes the checkpoints. Nothing is evicted: the disk is the limit, and a full disk
+//! is an error.
 //!
 //! The library is the system's `libdb5.3`, under the Sleepycat licence. The licence asks of a program that is
 //! distributed with the library that its source is open. Larder neither contains nor ships the library: `./setup.sh
 //! --with bdb` installs it and compiles a small library (`shim.c`), which is loaded when a store is opened. See
 //! [`shim`] for all unsafe code.
 
-mod batch;
-mod change;
 mod config;
+mod database;
 mod environment;
-mod session;
 mod shim;
 mod store;
-mod upkeep;
 
 use larder_store::{Engine, Medium, Recipe, Role, Source};
 

@@ -2,54 +2,26 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use larder_host::disk;
 use larder_host::scratch::Place;
 use larder_store::{
-    ByteSize, Capabilities, Catalog, Clock, Durability, FileSystem, Ownership, Reach, Result,
-    Session, Span, Stats, Store, StoreInfo, StoreUrl, Waits,
+    ByteSize, Capabilities, Catalog, Durability, FileSystem, Ownership, Result, Session, Span,
+    Stats, Store, StoreInfo, StoreUrl,
 };
 
 use super::SCHEME;
-use super::config::{BdbConfig, MAX_KEY_LEN, Sync};
+use super::config::{BdbConfig, Sync};
 use super::environment::Environment;
-use super::session::BdbSession;
-use super::upkeep;
-use crate::header::HEADER_LEN;
-use crate::upkeep::Upkeep;
-use larder_store::counters::{Counters, Dropped};
-
-/// The largest value: BerkeleyDB counts the bytes of a record in 32 bits.
-pub(super) const MAX_VALUE_LEN: usize = u32::MAX as usize - HEADER_LEN;
+use crate::records::{self, RecordSession, Shared};
 
 /// An open BerkeleyDB store.
 #[derive(Debug)]
 struct BdbStore {
     url: String,
-    shared: Arc<Shared>,
-}
-
-/// The state that the sessions of a store share; the upkeep ends with the last session.
-#[derive(Debug)]
-pub(super) struct Shared {
-    _upkeep: Upkeep,
-    pub(super) core: Arc<Core>,
-}
-
-/// The state that sessions and upkeep share.
-#[derive(Debug)]
-pub(super) struct Core {
-    pub(super) environment: Environment,
-    pub(super) config: BdbConfig,
-    pub(super) clock: Clock,
-    pub(super) counters: Counters,
-    pub(super) dropped: Dropped,
-    /// The last version that was assigned.
-    version: AtomicU64,
-    /// Whether any entry has had a deadline. While no entry has, a write need not read the entry that it replaces.
-    pub(super) has_deadlines: AtomicBool,
+    config: BdbConfig,
+    shared: Arc<Shared<Environment>>,
 }
 
 /// Opens the folder of a URL.
@@ -57,40 +29,29 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     let config: BdbConfig = url.options(SCHEME)?;
     config.check()?;
     let environment = Environment::open(Place::of(SCHEME, url)?, &config)?;
-    let listed = environment
-        .bdb()
-        .begin()
-        .and_then(|txn| Ok(txn.first_to_expire(&mut [0; 8 + MAX_KEY_LEN])?.is_some()));
-    let has_deadlines = listed.map_err(|fault| environment.error(fault))?;
-    let core = Arc::new(Core {
-        environment,
-        config,
-        clock: Clock::system(),
-        counters: Counters::default(),
-        dropped: Dropped::default(),
-        version: AtomicU64::new(first_version()),
-        has_deadlines: AtomicBool::new(has_deadlines),
-    });
-    let of_upkeep = Arc::clone(&core);
-    let upkeep = Upkeep::start(SCHEME, move |ending| upkeep::work(&of_upkeep, ending))?;
-    let shared = Arc::new(Shared { _upkeep: upkeep, core });
-    Ok(Arc::new(BdbStore { url: url.to_string(), shared }))
+    let (every, log) = (config.checkpoint.0, config.log.0);
+    let shared = Shared::start(environment, move |records, ending| {
+        let bdb = records.database.bdb();
+        let log_kilobytes = u32::try_from(log >> 10).unwrap_or(u32::MAX);
+        // Without an amount the checkpoint is always made, with an amount only after so much log.
+        records.keep_up(ending, every, |is_due| {
+            let _ = bdb.checkpoint(if is_due { 0 } else { log_kilobytes });
+        });
+        if records.database.is_kept() {
+            // Then the next process that opens the folder has nothing to recover.
+            let _ = bdb.checkpoint(0);
+        }
+    })?;
+    Ok(Arc::new(BdbStore { url: url.to_string(), config, shared }))
 }
 
-/// Versions count up from the time in nanoseconds. No version repeats, because no store changes every nanosecond.
-fn first_version() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX / 2).max(1)
-}
-
-impl Core {
-    /// A version that no entry has yet.
-    pub(super) fn next_version(&self) -> u64 {
-        self.version.fetch_add(1, Ordering::Relaxed) + 1
+impl BdbStore {
+    fn environment(&self) -> &Environment {
+        &self.shared.records.database
     }
 
     fn settings(&self) -> BTreeMap<String, String> {
-        let bdb = self.environment.bdb();
+        let bdb = self.environment().bdb();
         let mut settings = BTreeMap::from([
             ("type".to_owned(), self.config.kind.as_str().to_owned()),
             ("sync".into(), self.config.sync.as_str().into()),
@@ -132,15 +93,14 @@ impl Core {
 
 impl Store for BdbStore {
     fn info(&self) -> StoreInfo {
-        let core = &self.shared.core;
-        let folder = core.environment.folder();
+        let folder = self.environment().folder();
         let file_system = disk::file_system(folder).ok();
         StoreInfo {
             scheme: SCHEME,
             url: self.url.clone(),
-            version: Some(core.environment.bdb().version()),
-            settings: core.settings(),
-            durability: core.durability(file_system.as_ref()),
+            version: Some(self.environment().bdb().version()),
+            settings: self.settings(),
+            durability: self.durability(file_system.as_ref()),
             ownership: Ownership::Embedded,
             // Log files come and go, so the folder stands for all files.
             data_paths: vec![folder.to_owned()],
@@ -150,53 +110,21 @@ impl Store for BdbStore {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            stores: true,
-            ttl: true,
-            ttl_resolution: Duration::from_millis(1),
-            ttl_restarts: 0,
-            ttl_left: true,
-            flags: true,
-            add: true,
-            version: true,
-            append: true,
-            incr: true,
-            touch: true,
-            get_and_touch: true,
-            // BerkeleyDB reads many keys at once only where they are neighbours.
-            batch: false,
-            batch_write: true,
-            groups: false,
-            leases: false,
-            tokens: false,
-            pipeline: false,
-            namespaces: false,
-            forks: false,
-            clear: true,
-            persistent: true,
-            evicts: false,
-            reads_wait: Waits::Disk,
-            writes_wait: Waits::Disk,
-            reach: Reach::Process,
-            max_key_len: Some(MAX_KEY_LEN),
-            max_value_len: Some(MAX_VALUE_LEN),
-        }
+        // BerkeleyDB reads many keys at once only where they are neighbours.
+        records::capabilities::<Environment>(false)
     }
 
     fn session(&self) -> Result<Box<dyn Session>> {
-        Ok(Box::new(BdbSession::new(Arc::clone(&self.shared))))
+        Ok(Box::new(RecordSession::new(&self.shared)))
     }
 
     fn close(&self) -> Result<()> {
-        self.shared.core.environment.flush()
+        self.environment().flush()
     }
 
     fn stats(&self) -> Result<Stats> {
-        let core = &self.shared.core;
-        let environment = &core.environment;
-        let mut stats = core.counters.stats();
-        core.dropped.tell(&mut stats);
-        stats.evictions = Some(0);
+        let environment = self.environment();
+        let mut stats = self.shared.records.stats();
         // BerkeleyDB knows the number of entries only by counting them.
         let (pages, page_size) =
             environment.bdb().pages().map_err(|fault| environment.error(fault))?;

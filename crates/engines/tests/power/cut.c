@@ -98,6 +98,17 @@ static void note_length(int fd)
 		note(TRUNCATE, found.st_ino, (uint64_t)found.st_size, 0, NULL, 0, 0);
 }
 
+/*
+ * Notes the present name of a file. Some programs rename by a system call of their own and then sync the file, and only
+ * this record tells of it.
+ */
+static void note_name(const char *path, const struct stat *file)
+{
+	struct stat found;
+	if (S_ISREG(file->st_mode) && stat(path, &found) == 0 && found.st_ino == file->st_ino)
+		note_text(NAMED, file->st_ino, 0, path + folder_length + 1, strlen(path + folder_length + 1));
+}
+
 static int sync_file(int fd)
 {
 	char path[PATH_MAX];
@@ -107,6 +118,7 @@ static int sync_file(int fd)
 	uint64_t id = new_id();
 	pthread_mutex_lock(&order);
 	note_maps();
+	note_name(path, &found);
 	pthread_mutex_unlock(&order);
 	note(SYNC_BEGIN, found.st_ino, id, S_ISDIR(found.st_mode), NULL, 0, 0);
 	pause_for_disk();

@@ -2,12 +2,16 @@
 //!
 //! The program appends its own records to the same file. So each acknowledgement has its place among the syncs.
 
+use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 
 /// Bytes of the head of a record, as in `notes.h`.
 const HEAD: usize = 32;
+
+/// The present name of a file that is about to be synced.
+const NAMED: u32 = 11;
 
 /// The first number of the kinds that `notes.h` does not know.
 const OWN: u32 = 16;
@@ -60,21 +64,72 @@ impl Action {
 
 /// Reads a journal. A journal that ends in the middle of a record is an error of the test.
 pub(crate) fn read(mut bytes: &[u8]) -> Vec<Event<'_>> {
-    let mut events = Vec::new();
+    let (mut events, mut names) = (Vec::new(), Names::default());
     while let Some(len) = bytes.get(..4) {
         let len = u32::from_ne_bytes(len.try_into().unwrap());
         let (record, rest) = bytes.split_at(usize::try_from(len).unwrap());
-        events.push(event(record));
+        let event = match record_kind(record) {
+            NAMED => names.unseen_rename(record),
+            _ => Some(event(record)),
+        };
+        if let Some(event) = event {
+            names.follow(event);
+            events.push(event);
+        }
         bytes = rest;
     }
     assert!(bytes.is_empty(), "the journal is cut off");
     events
 }
 
+/// The files by their names, to find renames that the layer has not seen.
+#[derive(Default)]
+struct Names<'j>(HashMap<&'j str, u64>);
+
+impl<'j> Names<'j> {
+    fn follow(&mut self, event: Event<'j>) {
+        let Self(files) = self;
+        match event {
+            Event::Create { file, name } | Event::Link { file, name } => {
+                files.insert(name, file);
+            }
+            Event::Unlink { name } => {
+                files.remove(name);
+            }
+            Event::Rename { from, to, is_exchange } => {
+                let other = files.get(to).copied().filter(|_| is_exchange);
+                if let Some(file) = files.remove(from) {
+                    files.insert(to, file);
+                }
+                files.extend(other.map(|file| (from, file)));
+            }
+            _ => {}
+        }
+    }
+
+    /// The rename that has given a file its present name; `None` where the file had this name.
+    fn unseen_rename(&self, record: &'j [u8]) -> Option<Event<'j>> {
+        let (file, to) = (number(record, 8), str::from_utf8(&record[HEAD..]).unwrap());
+        if self.0.get(to) == Some(&file) {
+            return None;
+        }
+        let (from, _) = self.0.iter().find(|(_, named)| **named == file)?;
+        Some(Event::Rename { from, to, is_exchange: false })
+    }
+}
+
+fn number(record: &[u8], at: usize) -> u64 {
+    u64::from_ne_bytes(record[at..at + 8].try_into().unwrap())
+}
+
+fn record_kind(record: &[u8]) -> u32 {
+    u32::from_ne_bytes(record[4..8].try_into().unwrap())
+}
+
 fn event(record: &[u8]) -> Event<'_> {
-    let number = |at: usize| u64::from_ne_bytes(record[at..at + 8].try_into().unwrap());
-    let kind = u32::from_ne_bytes(record[4..8].try_into().unwrap());
-    let (file, first, second, rest) = (number(8), number(16), number(24), &record[HEAD..]);
+    let kind = record_kind(record);
+    let [file, first, second] = [8, 16, 24].map(|at| number(record, at));
+    let rest = &record[HEAD..];
     let text = || str::from_utf8(rest).unwrap();
     match kind {
         1 => Event::Create { file, name: text() },

@@ -212,7 +212,7 @@ fn checkpoints(events: &[Event<'_>], name: &str) -> Vec<usize> {
     let mut renamed = None;
     for (at, event) in events.iter().enumerate() {
         match *event {
-            Event::Create { file, name } => {
+            Event::Create { file, name } | Event::Link { file, name } => {
                 inodes.insert(name, file);
             }
             Event::Rename { from, to, .. } => {

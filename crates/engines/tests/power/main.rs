@@ -69,6 +69,10 @@ const CASES: &[Case] = &[
     case("bdb", "sync=group", Promise::Everything, PAGE, SHORTLY),
     case("bdb", "sync=group&type=hash", Promise::Everything, PAGE, SHORTLY),
     case("bdb", "sync=nosync&checkpoint=10ms", Promise::UpToCheckpoint("entries.db"), PAGE, LONGER),
+    case("redb", "sync=group", Promise::Everything, SECTOR, SHORTLY),
+    case("redb", "checkpoint=10ms", Promise::UpToCheckpoint("store"), SECTOR, LONGER),
+    case("fjall", "sync=group", Promise::Everything, SECTOR, SHORTLY),
+    case("fjall", "checkpoint=10ms", Promise::UpToCheckpoint("0.jnl"), SECTOR, LONGER),
 ];
 
 /// A store that promises nothing, held to a promise that it cannot keep.

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 /* The kinds of records; journal.rs has the same numbers. */
-enum kind { CREATE = 1, WRITE, WRITTEN, TRUNCATE, SYNC_BEGIN, SYNC_END, RENAME, UNLINK, LINK, FOLDER };
+enum kind { CREATE = 1, WRITE, WRITTEN, TRUNCATE, SYNC_BEGIN, SYNC_END, RENAME, UNLINK, LINK, FOLDER, NAMED };
 
 /* The head of a record, in the byte order of the machine. */
 struct head {

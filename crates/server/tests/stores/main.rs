@@ -33,6 +33,8 @@ const STORES: &[&str] = &[
     "lmdb:?sync=group",
     "bdb:",
     "sqlite:",
+    "redb:",
+    "fjall:",
     "file:",
     "postgresql:",
     "mysql:",

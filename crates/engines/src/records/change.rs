@@ -4,45 +4,44 @@ use std::sync::atomic::Ordering;
 
 use larder_store::{Counted, DeleteOutcome, Delta, Error, Result, SetMode, SetOutcome};
 
-use super::SCHEME;
-use super::shim::{Database, Outcome, Transaction};
-use super::store::{Core, MAX_VALUE_LEN};
+use super::{Database, Records, Transaction};
 use crate::decimal::{self, Digits};
 use crate::header::{HEADER_LEN, Header};
 
+/// The outcome of a step in a transaction; a fault ends the transaction.
+pub(super) type Outcome<T, D> = std::result::Result<T, <D as Database>::Fault>;
+
 /// One transaction that changes entries.
-pub(super) struct ChangeTransaction<'a> {
-    pub(super) core: &'a Core,
-    pub(super) txn: Transaction<'a>,
-    pub(super) record: &'a mut Vec<u8>,
-    pub(super) found: &'a mut Vec<u8>,
+pub(super) struct Change<'c, 'd, D: Database> {
+    pub(super) records: &'c Records<D>,
+    pub(super) txn: &'c mut D::Transaction<'d>,
+    /// The new record.
+    pub(super) record: &'c mut Vec<u8>,
+    /// The old record, where the new one is made of it.
+    pub(super) found: &'c mut Vec<u8>,
+    /// The earliest deadline that was listed; `u64::MAX` without one.
+    pub(super) earliest_ms: u64,
 }
 
-impl ChangeTransaction<'_> {
-    /// The header under `key`, expired or not.
-    fn header(&self, key: &[u8]) -> Outcome<Option<Header>> {
-        let head: Option<[u8; HEADER_LEN]> = self.txn.head(key)?;
-        Ok(head.and_then(|head| Header::from_bytes(&head)))
-    }
-
+impl<D: Database> Change<'_, '_, D> {
     /// The header under `key`, where a write needs it: to remove the entry from the expiry index.
-    fn replaced(&self, key: &[u8]) -> Outcome<Option<Header>> {
-        let may_have_deadline = self.core.has_deadlines.load(Ordering::Relaxed);
-        if may_have_deadline { self.header(key) } else { Ok(None) }
+    fn replaced(&self, key: &[u8]) -> Outcome<Option<Header>, D> {
+        let may_have_deadline = self.records.has_deadlines.load(Ordering::Relaxed);
+        if may_have_deadline { self.txn.head(key) } else { Ok(None) }
     }
 
-    /// Whether an entry has not expired.
-    fn is_live(&self, header: Header) -> bool {
-        header.meta(|| self.core.clock.now_ms()).is_some()
+    /// The header under `key`, if the entry exists and has not expired.
+    fn live(&self, key: &[u8]) -> Outcome<Option<Header>, D> {
+        Ok(self.txn.head(key)?.filter(|header| self.records.is_live(*header)))
     }
 
     /// Reads the record under `key` into `found`; returns its header, if the entry exists and has not expired.
-    fn find(&mut self, key: &[u8]) -> Outcome<Option<Header>> {
+    fn find(&mut self, key: &[u8]) -> Outcome<Option<Header>, D> {
         if !self.txn.get(key, self.found)? {
             return Ok(None);
         }
         let header = Header::split(self.found).map(|(header, _)| header);
-        Ok(header.filter(|header| self.is_live(*header)))
+        Ok(header.filter(|header| self.records.is_live(*header)))
     }
 
     /// Stores the header and a value of two parts, and returns the version. The old entry of the key, if any, had
@@ -53,19 +52,27 @@ impl ChangeTransaction<'_> {
         old_deadline_ms: u64,
         (deadline_ms, flags): (u64, u32),
         parts: [&[u8]; 2],
-    ) -> Outcome<u64> {
-        let version = self.core.next_version();
+    ) -> Outcome<u64, D> {
+        let version = self.records.next_version();
         let header = Header { deadline_ms, version, flags };
         self.record.clear();
         self.record.extend_from_slice(&header.to_bytes());
         self.record.extend_from_slice(parts[0]);
         self.record.extend_from_slice(parts[1]);
-        self.txn.put(Database::Entries, key, self.record)?;
-        self.list(key, old_deadline_ms, deadline_ms).map(|()| version)
+        self.list(key, old_deadline_ms, deadline_ms)?;
+        self.txn.put(key, self.record)?;
+        self.unlist(key, old_deadline_ms, deadline_ms)?;
+        Ok(version)
     }
 
     /// Joins a value to the one in `found`, and stores both with the old deadline and flags.
-    fn put_joined(&mut self, key: &[u8], old: Header, mode: SetMode, value: &[u8]) -> Outcome<u64> {
+    fn put_joined(
+        &mut self,
+        key: &[u8],
+        old: Header,
+        mode: SetMode,
+        value: &[u8],
+    ) -> Outcome<u64, D> {
         let found = std::mem::take(self.found);
         let other = &found[HEADER_LEN..];
         let parts = if mode == SetMode::Prepend { [value, other] } else { [other, value] };
@@ -75,31 +82,34 @@ impl ChangeTransaction<'_> {
     }
 
     /// Gives an entry another deadline. Its value stays, and so does its version.
-    fn set_deadline(&mut self, key: &[u8], old: Header, deadline_ms: u64) -> Outcome<()> {
-        self.txn.put_head(key, &Header { deadline_ms, ..old }.to_bytes())?;
-        self.list(key, old.deadline_ms, deadline_ms)
+    fn set_deadline(&mut self, key: &[u8], old: Header, deadline_ms: u64) -> Outcome<(), D> {
+        self.list(key, old.deadline_ms, deadline_ms)?;
+        self.txn.put_head(key, Header { deadline_ms, ..old })?;
+        self.unlist(key, old.deadline_ms, deadline_ms)
     }
 
     /// Removes the entry under `key`, whose header is `old`.
-    fn remove(&mut self, key: &[u8], old: Header) -> Outcome<()> {
-        self.txn.delete(Database::Entries, key)?;
-        self.list(key, old.deadline_ms, 0)
+    fn remove(&mut self, key: &[u8], old: Header) -> Outcome<(), D> {
+        self.txn.remove(key)?;
+        self.unlist(key, old.deadline_ms, 0)
     }
 
-    /// Moves an entry in the expiry index; an entry with deadline 0 is not in the index.
-    fn list(&mut self, key: &[u8], old_deadline_ms: u64, deadline_ms: u64) -> Outcome<()> {
-        if old_deadline_ms == deadline_ms {
+    /// Adds an entry to the expiry index, before the entry has this deadline.
+    fn list(&mut self, key: &[u8], old_deadline_ms: u64, deadline_ms: u64) -> Outcome<(), D> {
+        if deadline_ms == 0 || deadline_ms == old_deadline_ms {
             return Ok(());
         }
-        let listed = |deadline_ms: u64| [&deadline_ms.to_be_bytes()[..], key].concat();
-        if old_deadline_ms != 0 {
-            self.txn.delete(Database::Expiry, &listed(old_deadline_ms))?;
+        self.records.has_deadlines.store(true, Ordering::Relaxed);
+        self.earliest_ms = self.earliest_ms.min(deadline_ms);
+        self.txn.list(&listed(deadline_ms, key))
+    }
+
+    /// Removes an entry from the expiry index, once it has another deadline.
+    fn unlist(&mut self, key: &[u8], old_deadline_ms: u64, deadline_ms: u64) -> Outcome<(), D> {
+        if old_deadline_ms == 0 || deadline_ms == old_deadline_ms {
+            return Ok(());
         }
-        if deadline_ms != 0 {
-            self.core.has_deadlines.store(true, Ordering::Relaxed);
-            self.txn.put(Database::Expiry, &listed(deadline_ms), &[])?;
-        }
-        Ok(())
+        self.txn.unlist(&listed(old_deadline_ms, key))
     }
 
     /// A set in any mode. The inner result is the answer to the caller: a refusal undoes nothing, so that the other
@@ -110,24 +120,25 @@ impl ChangeTransaction<'_> {
         value: &[u8],
         mode: SetMode,
         terms: (u64, u32),
-    ) -> Outcome<Result<SetOutcome>> {
+    ) -> Outcome<Result<SetOutcome>, D> {
         let is_joined = matches!(mode, SetMode::Append | SetMode::Prepend);
         let old = match mode {
-            SetMode::Set if value.len() <= MAX_VALUE_LEN => self.replaced(key)?,
+            SetMode::Set if value.len() <= D::MAX_VALUE_LEN => self.replaced(key)?,
             SetMode::Append | SetMode::Prepend => self.find(key)?,
-            _ => self.header(key)?,
+            _ => self.txn.head(key)?,
         };
-        let there = old.filter(|old| self.is_live(*old));
+        let there = old.filter(|old| self.records.is_live(*old));
         if let Some(refused) = mode.refusal(there.map(|found| found.version)) {
             return Ok(Ok(refused));
         }
         let joined = there.filter(|_| is_joined);
         let len = value.len() + joined.map_or(0, |_| self.found.len() - HEADER_LEN);
-        if len > MAX_VALUE_LEN {
+        if len > D::MAX_VALUE_LEN {
             if let Some(old) = old.filter(|_| mode == SetMode::Set) {
                 self.remove(key, old)?;
             }
-            return Ok(Err(Error::ValueTooLarge { engine: SCHEME, len, limit: MAX_VALUE_LEN }));
+            let limit = D::MAX_VALUE_LEN;
+            return Ok(Err(Error::ValueTooLarge { engine: D::SCHEME, len, limit }));
         }
         let version = match joined {
             Some(old) => self.put_joined(key, old, mode, value)?,
@@ -137,16 +148,15 @@ impl ChangeTransaction<'_> {
     }
 
     /// Removes the entry under `key`; `false` when there is none.
-    pub(super) fn delete(&mut self, key: &[u8]) -> Outcome<bool> {
-        let Some(old) = self.header(key)? else { return Ok(false) };
-        let there = self.is_live(old);
+    pub(super) fn delete(&mut self, key: &[u8]) -> Outcome<bool, D> {
+        let Some(old) = self.txn.head(key)? else { return Ok(false) };
+        let there = self.records.is_live(old);
         self.remove(key, old).map(|()| there)
     }
 
     /// Removes the entry under `key`, if it has this version.
-    pub(super) fn delete_if(&mut self, key: &[u8], version: u64) -> Outcome<DeleteOutcome> {
-        let old = self.header(key)?.filter(|old| self.is_live(*old));
-        let Some(old) = old else { return Ok(DeleteOutcome::NotFound) };
+    pub(super) fn delete_if(&mut self, key: &[u8], version: u64) -> Outcome<DeleteOutcome, D> {
+        let Some(old) = self.live(key)? else { return Ok(DeleteOutcome::NotFound) };
         if old.version != version {
             return Ok(DeleteOutcome::Exists);
         }
@@ -154,9 +164,8 @@ impl ChangeTransaction<'_> {
     }
 
     /// Gives the entry under `key` another deadline; `false` when there is none.
-    pub(super) fn touch(&mut self, key: &[u8], deadline_ms: u64) -> Outcome<bool> {
-        let old = self.header(key)?.filter(|old| self.is_live(*old));
-        let Some(old) = old else { return Ok(false) };
+    pub(super) fn touch(&mut self, key: &[u8], deadline_ms: u64) -> Outcome<bool, D> {
+        let Some(old) = self.live(key)? else { return Ok(false) };
         self.set_deadline(key, old, deadline_ms).map(|()| true)
     }
 
@@ -165,7 +174,7 @@ impl ChangeTransaction<'_> {
         &mut self,
         key: &[u8],
         deadline_ms: u64,
-    ) -> Outcome<Option<Header>> {
+    ) -> Outcome<Option<Header>, D> {
         let Some(old) = self.find(key)? else { return Ok(None) };
         self.set_deadline(key, old, deadline_ms).map(|()| Some(old))
     }
@@ -176,11 +185,11 @@ impl ChangeTransaction<'_> {
         key: &[u8],
         delta: Delta,
         absent: Option<(u64, u64)>,
-    ) -> Outcome<Result<Option<Counted>>> {
+    ) -> Outcome<Result<Option<Counted>>, D> {
         let (number, old_deadline_ms, terms) = match (self.find(key)?, absent) {
             (Some(old), _) => {
                 let Some(number) = decimal::add(&self.found[HEADER_LEN..], delta) else {
-                    return Ok(Err(Error::NotANumber { engine: SCHEME }));
+                    return Ok(Err(Error::NotANumber { engine: D::SCHEME }));
                 };
                 (number, old.deadline_ms, (old.deadline_ms, old.flags))
             }
@@ -195,4 +204,9 @@ impl ChangeTransaction<'_> {
         let version = self.put(key, old_deadline_ms, terms, [digits.as_bytes(), &[]])?;
         Ok(Ok(Some(Counted { number, version: Some(version) })))
     }
+}
+
+/// The key of the index for an entry with this deadline.
+fn listed(deadline_ms: u64, key: &[u8]) -> Vec<u8> {
+    [&deadline_ms.to_be_bytes()[..], key].concat()
 }

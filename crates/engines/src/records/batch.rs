@@ -2,16 +2,16 @@
 
 use larder_store::{DeleteDone, Put, Result, SetDone};
 
-use super::session::{BdbSession, check_key, deadline_ms};
+use super::Database;
+use super::session::{RecordSession, check_key};
 
-/// The most entries of one transaction. A transaction keeps a lock for each page that it changes, and its changes in
-/// memory, until it ends.
+/// The most entries of one transaction. A transaction keeps its changes in memory until it ends, and keeps others out.
 const MAX_ENTRIES: usize = 1024;
 
 /// The most bytes of keys and values of one transaction, unless one entry alone is larger.
 const MAX_BYTES: usize = 4 << 20;
 
-impl BdbSession {
+impl<D: Database> RecordSession<D> {
     /// Stores many entries, with one commit for as many as one transaction takes.
     pub(super) fn store_many(&mut self, entries: &[Put<'_>], done: &mut SetDone<'_>) -> Result<()> {
         let mut first = 0;
@@ -29,18 +29,18 @@ impl BdbSession {
         first: usize,
         done: &mut SetDone<'_>,
     ) -> Result<()> {
-        let core = &self.shared.core;
-        let terms = |put: &Put<'_>| (deadline_ms(core, put.options.ttl), put.options.flags);
+        let records = &self.shared.records;
+        let terms = |put: &Put<'_>| (records.deadline_ms(put.options.ttl), put.options.flags);
         let terms: Vec<_> = entries.iter().map(terms).collect();
         let order = by_key(entries.len(), |i| entries[i].key);
-        let mut told = self.write(|writer| {
+        let mut told = self.write(|change| {
             let mut told = Vec::with_capacity(order.len());
             for i in &order {
                 let Put { key, value, options } = &entries[*i];
                 told.push((
                     *i,
-                    match check_key(key) {
-                        Ok(()) => writer.set(key, value, options.mode, terms[*i])?,
+                    match check_key::<D>(key) {
+                        Ok(()) => change.set(key, value, options.mode, terms[*i])?,
                         Err(refused) => Err(refused),
                     },
                 ));
@@ -61,13 +61,13 @@ impl BdbSession {
     pub(super) fn remove_many(&mut self, keys: &[&[u8]], done: &mut DeleteDone<'_>) -> Result<()> {
         for (n, part) in keys.chunks(MAX_ENTRIES).enumerate() {
             let order = by_key(part.len(), |i| part[i]);
-            let mut told = self.write(|writer| {
+            let mut told = self.write(|change| {
                 let mut told = Vec::with_capacity(order.len());
                 for i in &order {
                     told.push((
                         *i,
-                        match check_key(part[*i]) {
-                            Ok(()) => Ok(writer.delete(part[*i])?),
+                        match check_key::<D>(part[*i]) {
+                            Ok(()) => Ok(change.delete(part[*i])?),
                             Err(refused) => Err(refused),
                         },
                     ));
@@ -86,8 +86,8 @@ impl BdbSession {
     }
 }
 
-/// The places of a batch in the order of their keys, and of equal keys in the order of the batch. Two batches then lock
-/// the pages of a B-tree in the same order, and seldom wait for each other in a circle.
+/// The places of a batch in the order of their keys, and of equal keys in the order of the batch. Neighbours share pages.
+/// Two batches lock the pages of a B-tree in the same order then, and seldom wait for each other in a circle.
 fn by_key<'k>(len: usize, key: impl Fn(usize) -> &'k [u8]) -> Vec<usize> {
     let mut order: Vec<_> = (0..len).collect();
     order.sort_by_key(|i| key(*i));
