@@ -20,115 +20,14 @@ use larder_engines::ENGINES;
 use larder_report::{Cell, Floor, ReasonKind, Run};
 use larder_store::{Catalog, SetOptions, Source, Store, StoreUrl};
 use larder_testkit::{has_perl_modules, has_program, is_root, may_mount, trial_where};
-use libtest_mimic::Arguments;
+use libtest_mimic::{Arguments, Trial};
 
 const CATALOG: Catalog = ENGINES.with_guests(guest::GUESTS);
 
 fn main() -> ExitCode {
     larder_host::relay::serve_if_asked();
-    let workloads = [
-        ("sets_and_gets", "operations = ['set', 'get']\nkey-pattern = 'zipf:0.9'"),
-        ("a_mix", "ratio = '1:3'\nkey-size = 'uniform:20-60'\ndata-size = 'uniform:3-3000'"),
-        ("a_mix_with_deletes", "ratio = '1:3:1'"),
-        ("fills", "on-miss = 'fill'\nkey-pattern = 'zipf:0.9'\nrequests = 3000"),
-        ("fills_under_the_next_key", "on-miss = 'fill-next'\nkey-pattern = 'seq'"),
-        ("chains", "operations = ['set+get', 'delete']"),
-        ("many_keys_a_request", "multiget = 7"),
-        (
-            "all_keys_by_each",
-            "operations = 'get'\nkey-pattern = 'seq'\neach-thread = 'all:2'\nthreads = 4",
-        ),
-        ("groups_of_keys", "operations = ['get_many', 'get']\ngroup = 25"),
-        ("touches", "operations = ['set', 'touch', 'get']\nttl = '1h'"),
-    ];
-    let mut trials: Vec<_> = workloads
-        .into_iter()
-        .map(|(name, workload)| {
-            let name = format!("{name}_agree_exactly_with_memcached");
-            trial_where(memcached, &name, move || agree("memcached:", "perl+memcached:", workload))
-        })
-        .collect();
-    let groups = "operations = ['set', 'get', 'get_many']\ngroup = 25";
-    let each = "operations = 'get'\nkey-pattern = 'seq'\neach-thread = 'all:2'\nthreads = 4";
-    for (work, native, guest, workload) in [
-        ("", "memcached:", "java+memcached:", format!("{groups}\ndata-size = 'uniform:3-3000'")),
-        ("", "postgresql:", "java+postgresql:", format!("{groups}\nttl = '1h'")),
-        ("_at_all_keys_by_each", "memcached:", "java+memcached:", each.to_owned()),
-        ("_by_lettuce", "redis:", "java+lettuce:", format!("{groups}\nttl = '1h'")),
-        ("_by_jedis", "redis:", "java+jedis:", "ratio = '1:3:1'".to_owned()),
-    ] {
-        let name = format!("java_agrees_exactly_with_{}{work}", native.trim_end_matches(':'));
-        trials.push(trial_where(java, &name, move || agree(native, guest, &workload)));
-    }
-    let lru = || opens("go+lru:");
-    trials.push(trial_where(lru, "an_exact_lru_of_go_hits_as_the_model_does", || {
-        exact_lru("go+lru:")
-    }));
-    trials.push(trial_where(lru, "a_garbage_collector_is_told", collector));
-    let unbounded =
-        ["map", "caffeine", "guava", "ehcache", "hazelcast"].map(|it| format!("java+{it}:"));
-    trials.push(trial_where(java, "caches_of_java_with_room_agree_exactly_with_moka", move || {
-        caches_agree("moka:", &unbounded, "ratio = '1:3:1'\ndata-size = 'uniform:3-3000'");
-    }));
-    trials.push(trial_where(java, "full_caches_of_java_tell_what_they_drop", || {
-        full(
-            &[
-                "java+caffeine:?executor=caller",
-                "java+ehcache:",
-                "java+ehcache:?tier=offheap",
-                "java+hazelcast:",
-                "java+hazelcast:?near=on&near_entries=100&members=2",
-            ],
-            &["java+guava:?concurrency=1"],
-        );
-    }));
-    let packages = || {
-        pymemcache()?;
-        opens("python+cachetools:").and_then(|()| opens("python+cachebox:"))
-    };
-    let roomy = ["dict", "cachetools", "lru_cache", "cachebox"].map(|it| format!("python+{it}:"));
-    trials.push(trial_where(
-        packages,
-        "caches_of_python_with_room_agree_exactly_with_moka",
-        move || {
-            caches_agree("moka:", &roomy, "ratio = '1:3:1'\ndata-size = 'uniform:3-3000'");
-        },
-    ));
-    trials.push(trial_where(packages, "full_caches_of_python_tell_what_they_drop", || {
-        full(&["python+cachebox:?policy=lfu"], &["python+cachetools:", "python+cachebox:"]);
-    }));
-    trials.push(trial_where(packages, "lru_cache_reaches_the_ratio_of_an_exact_lru", exact));
-    let telling = ["a_mix_with_deletes", "fills", "many_keys_a_request", "touches"];
-    for (name, workload) in workloads.into_iter().filter(|(name, _)| telling.contains(name)) {
-        let name = format!("{name}_of_python_agree_exactly_with_memcached");
-        let agrees = move || agree("memcached:", "python+memcached:", workload);
-        trials.push(trial_where(pymemcache, &name, agrees));
-    }
-    for (name, native, guest, workload) in [
-        ("a_mix", "memcached:", "python+pylibmc:", "ratio = '1:3:1'"),
-        ("touches", "redis:", "python+redis:", "operations = ['set', 'touch', 'get']\nttl = '1h'"),
-        ("fills", "memcached:", "php+memcached:", "on-miss = 'fill'\nkey-pattern = 'zipf:0.9'"),
-        ("many_keys_a_request", "memcached:", "php+memcache:", "multiget = 7"),
-        ("a_mix", "memcached:", "node+memjs:", "ratio = '1:3:1'\ndata-size = 'uniform:3-3000'"),
-        ("keys_of_all_by_each", "memcached:", "go+memcached:", each),
-        ("many_keys_a_request", "memcached:", "go+memcached:", "multiget = 7\nttl = '1h'"),
-        ("a_mix", "redis:", "go+redis:", "ratio = '1:3:1'\ndata-size = 'uniform:3-3000'"),
-        ("a_mix", "moka:", "go+map:", "ratio = '1:3:1'\ndata-size = 'uniform:3-3000'"),
-        ("fills", "redis:", "node+ioredis:", "on-miss = 'fill'\nkey-pattern = 'zipf:0.9'"),
-        ("fills", "memcached:", "ruby+dalli:", "on-miss = 'fill'\nkey-pattern = 'zipf:0.9'"),
-        ("many_keys_a_request", "memcached:", "ruby+dalli:", "multiget = 7"),
-        ("a_mix", "memcached:", "ruby+hash:", "ratio = '1:3:1'\nttl = '1h'"),
-        ("a_mix", "redis:", "php+redis:", "ratio = '1:3:1'\nttl = '1h'"),
-        ("a_mix", "mongodb:", "php+mongodb:?w=0", "ratio = '1:3:1'\ndata-size = 'uniform:3-3000'"),
-    ] {
-        let name = format!("{name}_of_{}_agree_exactly", guest.trim_end_matches(':'));
-        trials.push(trial_where(|| opens(guest), &name, move || agree(native, guest, workload)));
-    }
-    let node = || opens("node+lru-cache:");
-    trials.push(trial_where(node, "caches_in_the_memory_of_node_agree_exactly", node_in_memory));
-    trials.push(trial_where(node, "lru_cache_hits_as_often_as_an_exact_lru", || {
-        exact_lru("node+lru-cache:")
-    }));
+    let mut trials = agreeing();
+    trials.extend(in_memory());
     let languages = || {
         memcached().and_then(|()| pymemcache()).and_then(|()| java())?;
         ["php+memcached:", "go+memcached:", "ruby+dalli:"].into_iter().try_for_each(opens)
@@ -166,6 +65,120 @@ fn main() -> ExitCode {
     trials.push(trial_where(dict, "memory_is_without_that_of_the_floor", own_memory));
     trials.push(trial_where(dict, "memory_that_no_other_process_has_is_a_reason", private));
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// Each client and each guest without a bound against the engine of this process that has the same entries.
+fn agreeing() -> Vec<Trial> {
+    let workloads = [
+        ("sets_and_gets", "operations = ['set', 'get']\nkey-pattern = 'zipf:0.9'"),
+        ("a_mix", "ratio = '1:3'\nkey-size = 'uniform:20-60'\ndata-size = 'uniform:3-3000'"),
+        ("a_mix_with_deletes", "ratio = '1:3:1'"),
+        ("fills", "on-miss = 'fill'\nkey-pattern = 'zipf:0.9'\nrequests = 3000"),
+        ("fills_under_the_next_key", "on-miss = 'fill-next'\nkey-pattern = 'seq'"),
+        ("chains", "operations = ['set+get', 'delete']"),
+        ("many_keys_a_request", "multiget = 7"),
+        (
+            "all_keys_by_each",
+            "operations = 'get'\nkey-pattern = 'seq'\neach-thread = 'all:2'\nthreads = 4",
+        ),
+        ("groups_of_keys", "operations = ['get_many', 'get']\ngroup = 25"),
+        ("touches", "operations = ['set', 'touch', 'get']\nttl = '1h'"),
+    ];
+    let mut trials: Vec<_> = workloads
+        .into_iter()
+        .map(|(name, workload)| {
+            let name = format!("{name}_agree_exactly_with_memcached");
+            trial_where(memcached, &name, move || agree("memcached:", "perl+memcached:", workload))
+        })
+        .collect();
+    let groups = "operations = ['set', 'get', 'get_many']\ngroup = 25";
+    let each = "operations = 'get'\nkey-pattern = 'seq'\neach-thread = 'all:2'\nthreads = 4";
+    for (work, native, guest, workload) in [
+        ("", "memcached:", "java+memcached:", format!("{groups}\ndata-size = 'uniform:3-3000'")),
+        ("", "postgresql:", "java+postgresql:", format!("{groups}\nttl = '1h'")),
+        ("_at_all_keys_by_each", "memcached:", "java+memcached:", each.to_owned()),
+        ("_by_lettuce", "redis:", "java+lettuce:", format!("{groups}\nttl = '1h'")),
+        ("_by_jedis", "redis:", "java+jedis:", "ratio = '1:3:1'".to_owned()),
+    ] {
+        let name = format!("java_agrees_exactly_with_{}{work}", native.trim_end_matches(':'));
+        trials.push(trial_where(java, &name, move || agree(native, guest, &workload)));
+    }
+    let telling = ["a_mix_with_deletes", "fills", "many_keys_a_request", "touches"];
+    for (name, workload) in workloads.into_iter().filter(|(name, _)| telling.contains(name)) {
+        let name = format!("{name}_of_python_agree_exactly_with_memcached");
+        let agrees = move || agree("memcached:", "python+memcached:", workload);
+        trials.push(trial_where(pymemcache, &name, agrees));
+    }
+    for (name, native, guest, workload) in [
+        ("a_mix", "memcached:", "python+pylibmc:", "ratio = '1:3:1'"),
+        ("touches", "redis:", "python+redis:", "operations = ['set', 'touch', 'get']\nttl = '1h'"),
+        ("fills", "memcached:", "php+memcached:", "on-miss = 'fill'\nkey-pattern = 'zipf:0.9'"),
+        ("many_keys_a_request", "memcached:", "php+memcache:", "multiget = 7"),
+        ("a_mix", "memcached:", "node+memjs:", "ratio = '1:3:1'\ndata-size = 'uniform:3-3000'"),
+        ("keys_of_all_by_each", "memcached:", "go+memcached:", each),
+        ("many_keys_a_request", "memcached:", "go+memcached:", "multiget = 7\nttl = '1h'"),
+        ("a_mix", "redis:", "go+redis:", "ratio = '1:3:1'\ndata-size = 'uniform:3-3000'"),
+        ("a_mix", "moka:", "go+map:", "ratio = '1:3:1'\ndata-size = 'uniform:3-3000'"),
+        ("fills", "redis:", "node+ioredis:", "on-miss = 'fill'\nkey-pattern = 'zipf:0.9'"),
+        ("fills", "memcached:", "ruby+dalli:", "on-miss = 'fill'\nkey-pattern = 'zipf:0.9'"),
+        ("many_keys_a_request", "memcached:", "ruby+dalli:", "multiget = 7"),
+        ("a_mix", "memcached:", "ruby+hash:", "ratio = '1:3:1'\nttl = '1h'"),
+        ("a_mix", "redis:", "php+redis:", "ratio = '1:3:1'\nttl = '1h'"),
+        ("a_mix", "mongodb:", "php+mongodb:?w=0", "ratio = '1:3:1'\ndata-size = 'uniform:3-3000'"),
+    ] {
+        let name = format!("{name}_of_{}_agree_exactly", guest.trim_end_matches(':'));
+        trials.push(trial_where(|| opens(guest), &name, move || agree(native, guest, workload)));
+    }
+    trials
+}
+
+/// Caches in the memory of their programs, with room for all entries and with too little.
+fn in_memory() -> Vec<Trial> {
+    let mut trials = Vec::new();
+    let lru = || opens("go+lru:");
+    trials.push(trial_where(lru, "an_exact_lru_of_go_hits_as_the_model_does", move || {
+        exact_lru("go+lru:");
+    }));
+    trials.push(trial_where(lru, "a_garbage_collector_is_told", collector));
+    let unbounded =
+        ["map", "caffeine", "guava", "ehcache", "hazelcast"].map(|it| format!("java+{it}:"));
+    trials.push(trial_where(java, "caches_of_java_with_room_agree_exactly_with_moka", move || {
+        caches_agree("moka:", &unbounded, "ratio = '1:3:1'\ndata-size = 'uniform:3-3000'");
+    }));
+    trials.push(trial_where(java, "full_caches_of_java_tell_what_they_drop", || {
+        full(
+            &[
+                "java+caffeine:?executor=caller",
+                "java+ehcache:",
+                "java+ehcache:?tier=offheap",
+                "java+hazelcast:",
+                "java+hazelcast:?near=on&near_entries=100&members=2",
+            ],
+            &["java+guava:?concurrency=1"],
+        );
+    }));
+    let packages = || {
+        pymemcache()?;
+        opens("python+cachetools:").and_then(|()| opens("python+cachebox:"))
+    };
+    let roomy = ["dict", "cachetools", "lru_cache", "cachebox"].map(|it| format!("python+{it}:"));
+    trials.push(trial_where(
+        packages,
+        "caches_of_python_with_room_agree_exactly_with_moka",
+        move || {
+            caches_agree("moka:", &roomy, "ratio = '1:3:1'\ndata-size = 'uniform:3-3000'");
+        },
+    ));
+    trials.push(trial_where(packages, "full_caches_of_python_tell_what_they_drop", || {
+        full(&["python+cachebox:?policy=lfu"], &["python+cachetools:", "python+cachebox:"]);
+    }));
+    trials.push(trial_where(packages, "lru_cache_reaches_the_ratio_of_an_exact_lru", exact));
+    let node = || opens("node+lru-cache:");
+    trials.push(trial_where(node, "caches_in_the_memory_of_node_agree_exactly", node_in_memory));
+    trials.push(trial_where(node, "lru_cache_hits_as_often_as_an_exact_lru", || {
+        exact_lru("node+lru-cache:");
+    }));
+    trials
 }
 
 /// Needs these modules of Perl.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use larder_report::{COMERS_FAILED, Collector, Counts, Latency, Operation, Sample};
+use larder_report::{COMERS_FAILED, Counts, Latency, Operation, Sample};
 use larder_store::{Durability, Stats};
 
 use super::meter::{Held, Meter, resident, tiers_between, wire_between};
@@ -111,10 +111,7 @@ impl Measured<'_> {
                     client_busy: result.client_busy.map(shortened),
                     client_wait_s: result.client_wait_s.filter(|_| alone),
                     // In a mix, it is not known which operation's garbage was collected.
-                    collector: result
-                        .collector
-                        .filter(|_| alone)
-                        .map(|it| Collector { cpu_s: shortened(it.cpu_s), ..it }),
+                    collector: result.collector.filter(|_| alone),
                     server_cpu_s: server_cpu_ns.filter(|_| alone).map(seconds),
                     server_wait_s: server_wait
                         .filter(|_| alone)

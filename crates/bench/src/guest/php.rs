@@ -58,10 +58,9 @@ fn arguments(launch: &Launch<'_>) -> Vec<OsString> {
 /// The settings of a cache's extension, which have the names of the cache's options.
 fn of_extension(part: &PartFile<'_>) -> Vec<String> {
     let (switch, prefix) = match part.cache {
-        "apcu" => ("apc.enable_cli=1", "apc"),
+        "apcu" | "symfony" => ("apc.enable_cli=1", "apc"),
         // Without this setting, XCache is off on the command line.
         "xcache" => ("xcache.test=1", "xcache"),
-        "symfony" => ("apc.enable_cli=1", "apc"),
         _ => return Vec::new(),
     };
     let options = part.options.as_object().into_iter().flatten();
