@@ -14,6 +14,10 @@ test *arguments:
 contract engine *arguments:
     cargo test -p larder-engines --no-default-features --features {{ engine }} --test contract -- {{ arguments }}
 
+# The contract suite for the guests of all languages, with all tried options
+guests *arguments:
+    LARDER_VARIANTS=yes cargo test -p larder-bench --test guest_contract -- {{ arguments }}
+
 # The cost that Larder adds to a bare operation of memcached, of redis, of a file get, and the measured loop
 bench-floor:
     cargo bench -p larder-engines --bench floor_memcached
