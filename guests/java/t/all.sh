@@ -11,7 +11,8 @@ classes=$(mktemp -d)
 trap 'rm -rf "$classes"' EXIT
 export TMPDIR="$classes"
 # A client's package is not the virtual machine's and not this program's.
-sources=$(find larder t -name '*.java' | xargs grep -LE '^import (static )?(com\.(github|google|hazelcast)|io\.lettuce|net\.spy|org\.ehcache|redis)\.')
+sources=$(find larder t -name '*.java' -exec \
+  grep -LE '^import (static )?(com\.(github|google|hazelcast)|io\.lettuce|net\.spy|org\.ehcache|redis)\.' {} +)
 # shellcheck disable=SC2086 # no name of a source has a space
 javac -Xlint:all -Werror -proc:none -d "$classes" $sources
 for test in t/*Test.java; do
