@@ -35,6 +35,8 @@ pub(super) struct FjallDatabase {
     pub(super) entries: Keyspace,
     pub(super) expiry: Keyspace,
     database: fjall::Database,
+    /// Whether the tables were made just now, and so as the options say.
+    are_new: bool,
     _lock: FolderLock,
     folder: PathBuf,
     place: Place,
@@ -66,11 +68,13 @@ impl FjallDatabase {
         {
             opened = open_tables(&folder, config);
         }
-        let (entries, expiry, database) = opened.map_err(|error| in_words(&folder, error))?;
+        let tables = opened.map_err(|error| in_words(&folder, error))?;
+        let Tables { entries, expiry, database, are_new } = tables;
         Ok(Self {
             entries,
             expiry,
             database,
+            are_new,
             _lock: lock,
             folder,
             place,
@@ -89,6 +93,11 @@ impl FjallDatabase {
     /// Whether the folder stays when it is closed.
     pub(super) fn is_kept(&self) -> bool {
         self.place.is_kept()
+    }
+
+    /// Whether the tables were made with the options of this store.
+    pub(super) fn is_new(&self) -> bool {
+        self.are_new
     }
 
     /// Bytes of the tables, in files and in memory. The journal has the latter once more.
@@ -177,20 +186,26 @@ impl Database for FjallDatabase {
     }
 }
 
-/// Opens the tables of a folder, made when they are missing: the entries and their index.
-fn open_tables(
-    folder: &Path,
-    config: &FjallConfig,
-) -> Outcome<(Keyspace, Keyspace, fjall::Database)> {
+/// The open tables of a folder.
+struct Tables {
+    entries: Keyspace,
+    expiry: Keyspace,
+    database: fjall::Database,
+    are_new: bool,
+}
+
+/// Opens the tables of a folder, made when they are missing.
+fn open_tables(folder: &Path, config: &FjallConfig) -> Outcome<Tables> {
     let database = fjall::Database::builder(folder).cache_size(config.cache.0).open()?;
     // A transaction writes the journal to the file once, when it ends.
     let options = || {
         let options = KeyspaceCreateOptions::default().manual_journal_persist(true);
         options.max_memtable_size(config.memtable.0)
     };
+    let are_new = !database.keyspace_exists("entries");
     let entries = database.keyspace("entries", options)?;
     let expiry = database.keyspace("expiry", options)?;
-    Ok((entries, expiry, database))
+    Ok(Tables { entries, expiry, database, are_new })
 }
 
 /// Removes what a crash has left of a folder that was being made, in which fjall would not make another one.

@@ -53,9 +53,12 @@ impl FjallStore {
         let FjallConfig { sync, checkpoint, cache, memtable } = &self.config;
         let mut settings = BTreeMap::from([
             ("cache".to_owned(), cache.to_string()),
-            ("memtable".into(), memtable.to_string()),
             ("sync".into(), sync.as_str().into()),
         ]);
+        // fjall does not tell the size that a folder was made with.
+        if self.database().is_new() {
+            settings.insert("memtable".into(), memtable.to_string());
+        }
         if *sync == Sync::Nosync {
             settings.insert("checkpoint".into(), checkpoint.to_string());
         }

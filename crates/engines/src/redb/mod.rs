@@ -5,7 +5,8 @@
 //! limit of bytes: entries are [records](crate::records), and nothing is evicted.
 //!
 //! A commit that is not durable stays in the memory of the process. So with `sync=nosync` a thread makes a durable commit
-//! at short intervals, and with `sync=group` writes that wait at the same time share one.
+//! at short intervals, and with `sync=group` writes that wait at the same time share one. After a kill, the next open reads
+//! the whole file once. After a write that the disk refused, redb refuses all work until the file is opened again.
 
 mod config;
 mod database;
