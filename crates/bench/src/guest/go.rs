@@ -13,8 +13,8 @@ use larder_host::disk;
 use larder_host::managed;
 use larder_host::scratch::ScratchDir;
 use larder_store::{
-    ByteSize, Durability, Engine, Error, Medium, PerProcess, Reach, Recipe, Result, Role, Source,
-    Span, StoreUrl,
+    ByteSize, Engine, Error, Medium, PerProcess, Reach, Recipe, Result, Role, Source, Span,
+    StoreUrl,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -54,18 +54,7 @@ const fn engine(scheme: &'static str) -> Engine {
 }
 
 /// The abilities of a cache in the memory of the program, which all its goroutines share.
-const MEMORY: Abilities = Abilities {
-    ttl: true,
-    ttl_resolution: Duration::from_millis(1),
-    touch: false,
-    batch: false,
-    evicts: true,
-    reach: Reach::Process,
-    durability: Durability::Volatile,
-    bound: None,
-    size: None,
-    takes: &[],
-};
+const MEMORY: Abilities = Abilities { evicts: true, ..options::IN_PROCESS };
 
 /// The abilities of a client of servers.
 const CLIENT: Abilities =

@@ -56,18 +56,7 @@ const fn engine(scheme: &'static str, recipes: &'static [Recipe]) -> Engine {
 }
 
 /// The abilities of a cache in the memory of its process.
-const MEMORY: Abilities = Abilities {
-    ttl: true,
-    ttl_resolution: Duration::from_millis(1),
-    touch: true,
-    batch: true,
-    evicts: false,
-    reach: Reach::Process,
-    durability: Durability::Volatile,
-    bound: None,
-    size: None,
-    takes: &[],
-};
+const MEMORY: Abilities = Abilities { touch: true, batch: true, ..options::IN_PROCESS };
 
 /// The caches of Node.js, in the order of the documentation.
 pub(super) const CACHES: &[Cache] = &[

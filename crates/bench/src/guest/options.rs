@@ -1,13 +1,15 @@
 //! The shared part of the languages' catalogs, and options of a URL on their way into `open.json`.
 
-use larder_store::{ByteSize, Engine, Medium, Recipe, Result, Span, StoreUrl};
+use std::time::Duration;
+
+use larder_store::{ByteSize, Durability, Engine, Medium, Reach, Recipe, Result, Span, StoreUrl};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use super::interpreter::schema_of;
-use super::store;
+use super::{Abilities, store};
 
 /// An engine, with the fields that most guests share.
 pub(super) const fn engine(
@@ -28,6 +30,20 @@ pub(super) const fn engine(
         open: store::open,
     }
 }
+
+/// The abilities of a plain cache in the memory of its process, on which those of most languages are based.
+pub(super) const IN_PROCESS: Abilities = Abilities {
+    ttl: true,
+    ttl_resolution: Duration::from_millis(1),
+    touch: false,
+    batch: false,
+    evicts: false,
+    reach: Reach::Process,
+    durability: Durability::Volatile,
+    bound: None,
+    size: None,
+    takes: &[],
+};
 
 /// The options of a cache without options.
 #[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]

@@ -39,18 +39,7 @@ const fn engine(scheme: &'static str, recipes: &'static [Recipe]) -> Engine {
 }
 
 /// The abilities of a cache in the memory of its process.
-const MEMORY: Abilities = Abilities {
-    ttl: true,
-    ttl_resolution: Duration::from_millis(1),
-    touch: true,
-    batch: false,
-    evicts: false,
-    reach: Reach::Process,
-    durability: Durability::Volatile,
-    bound: None,
-    size: None,
-    takes: &[],
-};
+const MEMORY: Abilities = Abilities { touch: true, ..super::options::IN_PROCESS };
 
 /// The servers behind both clients of memcached.
 const MEMCACHED: Keeps = Keeps::Servers {

@@ -36,18 +36,7 @@ const fn engine(scheme: &'static str, recipes: &'static [Recipe]) -> Engine {
 }
 
 /// The abilities of a cache in the memory of its process.
-const MEMORY: Abilities = Abilities {
-    ttl: true,
-    ttl_resolution: Duration::from_millis(1),
-    touch: false,
-    batch: false,
-    evicts: false,
-    reach: Reach::Process,
-    durability: Durability::Volatile,
-    bound: None,
-    size: None,
-    takes: &[],
-};
+const MEMORY: Abilities = options::IN_PROCESS;
 
 /// Ruby's caches, in the order of the documentation.
 pub(super) const CACHES: &[Cache] = &[
