@@ -45,7 +45,7 @@ guests.
 An engine of files without a path makes a temporary store. An engine of servers starts a server for itself when its URL
 names no host, and stops it again. The last column names the Debian package that an engine needs, or `--with NAME`: the
 software that `./setup.sh --with NAME` puts into the user's data folder. `larder engines` lists the engines that can run
-on this machine, with their versions.
+on this machine; `larder engines NAME` opens one, and shows its version.
 ";
 
 const LAYERS_HEAD: &str = "

@@ -1,5 +1,7 @@
 //! The small commands: engines, set, get, delete, stats, completions, man.
 
+use std::path::Path;
+
 use larder_bench::guest;
 use larder_engines::ENGINES;
 use larder_testkit::Postgres;
@@ -64,6 +66,13 @@ fn engines() {
     }
     let lmdb = listed.iter().find(|row| row["engine"] == "lmdb").unwrap();
     assert!(lmdb["version"].as_str().unwrap().starts_with("0.9."), "{lmdb:#}");
+    // The list starts no server that is installed; the engine alone does, and then tells its version.
+    if Path::new("/var/lib/dpkg/info/memcached.md5sums").is_file() {
+        let memcached = listed.iter().find(|row| row["engine"] == "memcached").unwrap();
+        assert!(memcached["runnable"] == true && memcached["version"].is_null(), "{memcached:#}");
+        let alone = scene.larder(&["engines", "memcached", "--format", "json"]);
+        assert!(alone.ends_with(0).json()[0]["version"].is_string(), "{alone:#?}");
+    }
     scene.assert_nothing_left();
 }
 
