@@ -24,7 +24,7 @@ const LAW: [&str; 2] =
     ["# The exponent of many measured caches", "# So large that a store's overhead"];
 const READS: &str = "requests = 60000\n";
 /// The sizes of values, for a trace that records them.
-const SIZES: [&str; 2] = ["data-size = \"8k\"\n", "data-size = \"1k\", "];
+const SIZES: &str = "data-size = \"8k\"\n";
 /// The first of the laws at full length.
 const LAWS: &str = "[[full.part]]";
 
@@ -37,7 +37,7 @@ fn make(file: &str) -> Result<String, String> {
     let (before, after) = (&without_laws[..from], &without_laws[to..]);
     let text = format!("{before}key-pattern = {pattern}\n{after}");
     if source.may_have_sizes() {
-        return Ok(SIZES.iter().fold(text, |text, size| text.replace(size, "")));
+        return Ok(text.replace(SIZES, ""));
     }
     Ok(text)
 }
