@@ -6,8 +6,8 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use crate::command::{
-    backup, compare, diff, engines, entry, generate, inspect, report, scenarios, serve, stats, top,
-    trace,
+    advise, backup, compare, diff, engines, entry, generate, inspect, report, scenarios, serve,
+    stats, top, trace,
 };
 use crate::exit::Usage;
 
@@ -27,6 +27,10 @@ const BEGIN: &str =
 pub(crate) enum Command {
     /// Measure several caches on the same verified work, side by side
     Compare(Box<compare::Arguments>),
+    /// Say which cache to take for a trace, how large, and what would change the answer
+    ///
+    /// Replays the trace on the candidates at a few sizes, and writes the results of that comparison beside the advice.
+    Advise(Box<advise::Arguments>),
     /// Render the results of a comparison again, print them, or draw their charts
     ///
     /// Without --format, this larder writes report.md and report.html again beside each run.json.

@@ -27,6 +27,7 @@ fn main() -> ExitCode {
     };
     let outcome = match arguments.command {
         Command::Compare(arguments) => command::compare::run(&arguments),
+        Command::Advise(arguments) => command::advise::run(&arguments),
         Command::Report(arguments) => command::report::run(&arguments),
         Command::Diff(arguments) => command::diff::run(&arguments),
         Command::Engines(arguments) => command::engines::run(&arguments),

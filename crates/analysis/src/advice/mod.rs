@@ -1,7 +1,7 @@
 //! Advice: which of the measured caches to take, and how large, for what its user wants.
 //!
 //! [`advise`] chooses among the cells of a [`Run`] that replayed one trace at several capacities. Every sentence is made
-//! of figures of that run, or of the hit ratios by capacity that a sample of the trace gave. Where nothing fits the
+//! of figures of that run, or of the hit ratios that an exact LRU has on the same requests. Where nothing fits the
 //! wishes, the advice says which wish fails, and by how much.
 
 mod candidate;
@@ -29,9 +29,9 @@ pub struct Wishes {
     pub cost_of_miss_ns: Option<f64>,
 }
 
-/// The hit ratio of an exact LRU of one capacity, as a sample of the trace gives it.
+/// The hit ratio that an exact LRU of one capacity has on the same requests.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Sampled {
+pub struct OfLru {
     /// Bytes of keys and values.
     pub capacity_bytes: u64,
     /// Its hit ratio, 0 to 1.
@@ -53,7 +53,7 @@ pub struct Advice {
 }
 
 /// Chooses a target and its capacity. The `curve` goes beyond the measured capacities, by rising capacity; it may be empty.
-pub fn advise(run: &Run, wishes: Wishes, curve: &[Sampled]) -> Advice {
+pub fn advise(run: &Run, wishes: Wishes, curve: &[OfLru]) -> Advice {
     let candidates = candidate::of(run, &wishes);
     let all: Vec<&Candidate> = candidates.iter().collect();
     let choice = choose(&all, &wishes);

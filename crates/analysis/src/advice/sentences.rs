@@ -4,7 +4,7 @@ use larder_report::figures::{bytes, count, list, nanoseconds, percent, seconds};
 use larder_report::{LIKE_HITS, Run, Severity};
 
 use super::choice::{Choice, LIKE_TIMES, choose};
-use super::{Candidate, Sampled, Wishes};
+use super::{Candidate, OfLru, Wishes};
 
 /// The places of entries, from the nearest.
 const REACHES: [(&str, &str); 3] =
@@ -18,7 +18,7 @@ pub(super) fn of(
     run: &Run,
     candidates: &[&Candidate],
     choice: Choice<'_>,
-    (wishes, curve): (&Wishes, &[Sampled]),
+    (wishes, curve): (&Wishes, &[OfLru]),
 ) -> Vec<String> {
     let (which, chosen) = match choice {
         Choice::Take(chosen) => (taken(chosen), chosen),
@@ -83,32 +83,32 @@ fn between([low, high]: [f64; 2]) -> String {
     format!(" ({} to {})", nanoseconds(low), nanoseconds(high))
 }
 
-/// What each doubling buys: by the target's own cells, and beyond them by the sample of the trace.
-fn sizes(chosen: &Candidate, candidates: &[&Candidate], curve: &[Sampled]) -> String {
+/// What each doubling buys: by the target's own cells, and beyond them by the model.
+fn sizes(chosen: &Candidate, candidates: &[&Candidate], curve: &[OfLru]) -> String {
     let own: Vec<&&Candidate> =
         candidates.iter().filter(|other| other.target == chosen.target).collect();
     let steps: Vec<String> = own
         .windows(2)
         .map(|pair| {
             format!(
-                "from {} to {} it has {}",
-                bytes(pair[0].capacity_bytes),
+                "{} has {} than {}",
                 bytes(pair[1].capacity_bytes),
-                points(pair[1].hit_ratio - pair[0].hit_ratio)
+                points(pair[1].hit_ratio - pair[0].hit_ratio),
+                bytes(pair[0].capacity_bytes)
             )
         })
         .collect();
     let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
     let measured = match &steps[..] {
         [] => format!("{} was measured at one size only.", chosen.name),
-        steps => format!("{}: {}.", chosen.name, list(steps)),
+        steps => format!("Of {} {}.", chosen.name, list(steps)),
     };
     let largest = own.last().map_or(0, |candidate| candidate.capacity_bytes);
     format!("{measured}{}", beyond(largest, curve))
 }
 
-/// The gain of further doublings, by the sample of the trace.
-fn beyond(largest: u64, curve: &[Sampled]) -> String {
+/// The gain of further doublings, by the model.
+fn beyond(largest: u64, curve: &[OfLru]) -> String {
     let at = |capacity: u64| curve.iter().rev().find(|point| point.capacity_bytes <= capacity);
     let gain = |factor: u64| {
         let (from, to) = (at(largest)?, at(largest.saturating_mul(factor))?);
@@ -116,13 +116,13 @@ fn beyond(largest: u64, curve: &[Sampled]) -> String {
     };
     match (gain(2), gain(8)) {
         (Some(double), Some(eightfold)) => format!(
-            " Beyond that, by an LRU on a sample of the trace, twice the room has {}, and eight times the room {}.",
+            " Beyond that, by an exact LRU on the same requests, twice the room has {}, and eight times the room {}.",
             points(double),
             points(eightfold)
         ),
         (Some(double), None) => {
             format!(
-                " Beyond that, by an LRU on a sample of the trace, twice the room has {}.",
+                " Beyond that, by an exact LRU on the same requests, twice the room has {}.",
                 points(double)
             )
         }
@@ -227,9 +227,10 @@ fn sureness(run: &Run, chosen: &Candidate, candidates: &[&Candidate]) -> String 
         errors => format!("{} found figures that are no results", count(errors, "check")),
     };
     format!(
-        "The figures are {} of {requests} requests of the trace on each of {}, in {}; {doubts}.",
+        "The figures come from {} of {requests} requests of the trace at each of {} of the {}, in {}; {doubts}.",
         count(rounds as usize, "round"),
-        count(candidates.len(), "candidate"),
+        count(candidates.len(), "size"),
+        count(run.targets.len(), "candidate"),
         seconds(run.duration_s)
     )
 }
@@ -264,7 +265,7 @@ fn not_tried(run: &Run, candidates: &[&Candidate]) -> String {
 fn points(difference: f64) -> String {
     let points = difference * 100.0;
     match points {
-        points if points.abs() < 0.05 => "no point".to_owned(),
+        points if points.abs() < 0.05 => "no more points".to_owned(),
         points if points > 0.0 => format!("{points:.1} points more"),
         points => format!("{:.1} points fewer", -points),
     }

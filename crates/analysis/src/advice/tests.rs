@@ -1,6 +1,6 @@
 use larder_report::{Cell, Counts, Latency, Operation, PointValue, Run, Target};
 
-use super::{Advice, Sampled, Wishes, advise};
+use super::{Advice, OfLru, Wishes, advise};
 
 const MIB: u64 = 1 << 20;
 const MILLISECOND: f64 = 1e6;
@@ -126,13 +126,13 @@ fn the_cost_of_a_miss_decides_how_much_room_pays() {
 }
 
 #[test]
-fn the_sample_of_the_trace_tells_of_sizes_that_were_not_measured() {
-    let curve: Vec<Sampled> = [(4, 0.60), (8, 0.65), (32, 0.80)]
-        .map(|(size, hit_ratio)| Sampled { capacity_bytes: size * MIB, hit_ratio })
+fn the_model_tells_of_sizes_that_were_not_measured() {
+    let curve: Vec<OfLru> = [(4, 0.60), (8, 0.65), (32, 0.80)]
+        .map(|(size, hit_ratio)| OfLru { capacity_bytes: size * MIB, hit_ratio })
         .into();
     let advice = advise(&run(TARGETS, HITS), Wishes::default(), &curve);
     let sizes = &advice.sentences[1];
-    assert!(sizes.contains("from 1.00 MiB to 2.00 MiB it has 10.0 points more"), "{sizes}");
+    assert!(sizes.contains("Of near: 2.00 MiB has 10.0 points more than 1.00 MiB"), "{sizes}");
     assert!(
         sizes.contains("twice the room has 5.0 points more, and eight times the room 20.0"),
         "{sizes}"

@@ -24,8 +24,9 @@ pub(crate) const CASES: &[Case] = &[
     (NOTHING, "help_shows_how_it_is_used", help),
 ];
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "compare",
+    "advise",
     "engines",
     "scenarios",
     "serve",
