@@ -5,6 +5,7 @@
 //! the others.
 
 mod columns;
+mod guard;
 mod read;
 mod write;
 

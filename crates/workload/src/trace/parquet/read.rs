@@ -10,6 +10,7 @@ use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 
 use super::columns::{Cell, Column};
+use super::guard::guarded;
 use super::told;
 use crate::trace::error::TraceFault;
 use crate::trace::lines::{MAX_TIME_S, shown};
@@ -20,18 +21,18 @@ use crate::trace::sink::{About, Rows, Stop};
 const BATCH: usize = 4096;
 
 pub(super) fn read(file: File, rows: &mut Rows<'_>) -> Result<(), Stop> {
-    let file = SerializedFileReader::new(file).map_err(broken)?;
+    let file = guarded(|| SerializedFileReader::new(file)).map_err(broken)?;
     let metadata = file.metadata().file_metadata();
     let fields = Fields::of(metadata.schema_descr())?;
     rows.about = about(metadata);
     let mut row = 0;
     for group in 0..file.num_row_groups() {
-        let group = file.get_row_group(group).map_err(broken)?;
+        let group = guarded(|| file.get_row_group(group)).map_err(broken)?;
         let mut columns = Columns::of(&fields, &*group)?;
         let mut left = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
         while left > 0 {
             let n_rows = left.min(BATCH);
-            columns.fill(n_rows).map_err(broken)?;
+            guarded(|| columns.fill(n_rows)).map_err(broken)?;
             for _ in 0..n_rows {
                 row += 1;
                 columns.give(rows, row)?;
@@ -211,7 +212,7 @@ impl Columns {
             let reader = group.get_column_reader(place)?;
             Ok((field, Column::new(reader, &schema.column(place))?))
         };
-        let columns: Result<_, ParquetError> = fields.columns.iter().map(column).collect();
+        let columns = guarded(|| fields.columns.iter().map(column).collect());
         Ok(Self {
             by_field: columns.map_err(broken)?,
             clock: fields.clock,
