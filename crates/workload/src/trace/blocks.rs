@@ -21,7 +21,7 @@ pub(super) const ARC: TraceFormat = TraceFormat {
     },
     read: Reader::Stream(read_arc),
     write: None,
-    begin: None,
+    holds: &[],
 };
 
 pub(super) const LIRS: TraceFormat = TraceFormat {
@@ -34,7 +34,7 @@ pub(super) const LIRS: TraceFormat = TraceFormat {
     },
     read: Reader::Stream(read_lirs),
     write: None,
-    begin: None,
+    holds: &[],
 };
 
 /// The mark in the traces of LIRS that is no access.

@@ -15,7 +15,7 @@ pub(super) const FORMAT: TraceFormat = TraceFormat {
     detect,
     read: Reader::Stream(read),
     write: None,
-    begin: None,
+    holds: &[],
 };
 
 const KEY: usize = 4;

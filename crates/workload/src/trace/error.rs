@@ -69,6 +69,9 @@ pub enum TraceFault {
         /// The form of the first line instead.
         reason: String,
     },
+    /// No file is meant.
+    #[error("no file there has such a name")]
+    NoFile,
     /// The trace has no operation.
     #[error("has no operation")]
     Empty,

@@ -2,15 +2,15 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufRead, Write};
+use std::io::BufRead;
 use std::path::Path;
 use std::str::FromStr;
 
 use super::error::TraceFault;
 use super::input::Input;
 use super::sink::{Rows, Stop};
-use super::writer::BeginTrace;
-use super::{Trace, blocks, cache2k, csv, journal, oracle_general, parquet, twitter};
+use super::writer::{BeginTrace, Field};
+use super::{blocks, cache2k, csv, journal, oracle_general, parquet, twitter};
 
 /// All formats, in the order in which they are tried on a file.
 pub const FORMATS: &[TraceFormat] = &[
@@ -40,11 +40,10 @@ pub struct TraceFormat {
     pub(super) detect: fn(&Head<'_>) -> bool,
     /// Gives every operation on, in order.
     pub(super) read: Reader,
-    /// Writes a trace, and returns the number of operations that the format has no place for. Not every format is
-    /// written.
-    pub(super) write: Option<Writer>,
-    /// Begins a trace of the format that takes rows one after the other.
-    pub(super) begin: Option<BeginTrace>,
+    /// Begins a trace of the format. Not every format is written.
+    pub(super) write: Option<BeginTrace>,
+    /// What the format has columns for, beside a time in seconds, a key and the size of its value.
+    pub(super) holds: &'static [Field],
 }
 
 /// The reader of a format, by what it reads from.
@@ -55,8 +54,6 @@ pub(super) enum Reader {
     /// A file, in any order.
     File(fn(File, &mut Rows<'_>) -> Result<(), Stop>),
 }
-
-pub(super) type Writer = fn(&Trace, &mut dyn Write) -> io::Result<u64>;
 
 /// The beginning of a trace, by which its format is recognised.
 pub(super) struct Head<'a> {
@@ -111,16 +108,10 @@ impl TraceFormat {
         found.copied().ok_or_else(unknown)
     }
 
-    /// The function that writes the format.
-    pub(super) fn writer(&self) -> Result<Writer, String> {
+    /// The function that begins a trace of the format.
+    pub(super) fn writer(&self) -> Result<BeginTrace, String> {
         let formats = written();
         self.write.ok_or_else(|| format!("{self} is only read; traces are written as {formats}"))
-    }
-
-    /// The function that begins a trace of the format.
-    pub(super) fn begin(&self) -> Result<BeginTrace, String> {
-        let formats = names(|format| format.begin.is_some());
-        self.begin.ok_or_else(|| format!("{self} is only read; rows are written as {formats}"))
     }
 
     pub(super) fn read(&self, input: Input<'_>, rows: &mut Rows<'_>) -> Result<(), Stop> {

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, Read};
 
-use super::row::Verb;
+use super::row::{Outcome, Verb};
 use super::sink::Stop;
 use crate::SizeSpec;
 
@@ -55,6 +55,21 @@ pub(super) fn operation(field: &[u8]) -> Result<Verb, String> {
         .ok_or_else(|| format!("no operation `{}`; known: {}", shown(field), Verb::known()))
 }
 
+/// The answer of a name.
+pub(super) fn outcome(field: &[u8]) -> Result<Option<Outcome>, String> {
+    if field.is_empty() {
+        return Ok(None);
+    }
+    let unknown = || format!("no result `{}`; known: {}", shown(field), Outcome::known());
+    Outcome::parse(field).map(Some).ok_or_else(unknown)
+}
+
+/// Whether a key can stand in a line among other fields.
+pub(super) fn is_text_key(key: &[u8]) -> bool {
+    const LONGEST: u64 = MAX_LINE / 2;
+    key.len() as u64 <= LONGEST && !key.contains(&b'\n') && !key.contains(&b'\r')
+}
+
 /// The size of a value.
 pub(super) fn value_size(field: &[u8]) -> Result<Option<u32>, String> {
     number(field, "value size", SizeSpec::LIMIT)
@@ -98,6 +113,16 @@ pub(super) fn number(field: &[u8], what: &str, limit: u32) -> Result<Option<u32>
         Some(number) if number <= limit => Ok(Some(number)),
         _ => Err(format!("{what} `{}` is not a whole number up to {limit}", shown(field))),
     }
+}
+
+/// The whole number of 64 bits in a field; `None` where it is empty.
+pub(super) fn long(field: &[u8], what: &str) -> Result<Option<u64>, String> {
+    if field.is_empty() {
+        return Ok(None);
+    }
+    let number = std::str::from_utf8(field).ok().and_then(|text| text.parse().ok());
+    let unlike = || format!("{what} `{}` is not a whole number of 64 bits", shown(field));
+    number.map(Some).ok_or_else(unlike)
 }
 
 /// A field as a message shows it: escaped and cut.

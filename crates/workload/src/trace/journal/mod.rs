@@ -22,7 +22,7 @@ pub(super) const FORMAT: TraceFormat = TraceFormat {
     detect,
     read: Reader::Stream(read::read),
     write: None,
-    begin: None,
+    holds: &[],
 };
 
 /// The ending of a journal's name.

@@ -10,6 +10,7 @@ mod read;
 mod write;
 
 use super::format::{Head, Reader, TraceFormat};
+use super::writer::Field;
 
 pub(super) const FORMAT: TraceFormat = TraceFormat {
     name: "parquet",
@@ -17,8 +18,8 @@ pub(super) const FORMAT: TraceFormat = TraceFormat {
     has_sizes: true,
     detect,
     read: Reader::File(read::read),
-    write: None,
-    begin: Some(write::begin),
+    write: Some(write::begin),
+    holds: Field::ALL,
 };
 
 /// The first and the last bytes of a file.

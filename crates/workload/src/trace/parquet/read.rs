@@ -13,6 +13,7 @@ use super::columns::{Cell, Column};
 use super::guard::guarded;
 use super::told;
 use crate::trace::error::TraceFault;
+use crate::trace::heading::Heading;
 use crate::trace::lines::{MAX_TIME_S, shown};
 use crate::trace::row::{Key, Outcome, Row, Verb};
 use crate::trace::sink::{About, Rows, Stop};
@@ -73,50 +74,9 @@ fn about(metadata: &FileMetaData) -> About {
     }
 }
 
-/// A field of a row, or what a column says of rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Field {
-    Time,
-    Connection,
-    Request,
-    Operation,
-    KeyHash,
-    Key,
-    KeySize,
-    ValueSize,
-    Ttl,
-    Amount,
-    Result,
-    Latency,
-    /// How many times the operation was repeated.
-    Times,
-}
-
-impl Field {
-    /// The field of a column's name: those of a recording, and those of a CSV.
-    fn of(name: &str) -> Option<Self> {
-        Some(match name {
-            "time" | "time_us" | "op_time" => Self::Time,
-            "connection" => Self::Connection,
-            "request" => Self::Request,
-            "operation" | "op" => Self::Operation,
-            "key_hash" => Self::KeyHash,
-            "key" => Self::Key,
-            "key_size" => Self::KeySize,
-            "value_size" | "size" => Self::ValueSize,
-            "ttl_s" | "ttl" => Self::Ttl,
-            "amount" => Self::Amount,
-            "result" => Self::Result,
-            "latency_ns" => Self::Latency,
-            "op_count" => Self::Times,
-            _ => return None,
-        })
-    }
-}
-
 /// The columns of a file that are read, by their places.
 struct Fields {
-    columns: Vec<(Field, usize)>,
+    columns: Vec<(Heading, usize)>,
     clock: Clock,
     has_requests: bool,
 }
@@ -132,11 +92,13 @@ enum Clock {
 
 impl Fields {
     fn of(schema: &SchemaDescriptor) -> Result<Self, Stop> {
-        let mut columns: Vec<(Field, usize)> = Vec::new();
+        let mut columns: Vec<(Heading, usize)> = Vec::new();
         let mut clock = Clock::Seconds;
         for (place, column) in schema.columns().iter().enumerate() {
-            let Some(field) = Field::of(&column.path().string()) else { continue };
-            if columns.iter().any(|(known, _)| *known == field) {
+            let Some(field) = Heading::of(column.path().string().as_bytes()) else { continue };
+            let is_time = |field| matches!(field, Heading::Time | Heading::TimeUs);
+            let is_same = |known| known == field || is_time(known) && is_time(field);
+            if columns.iter().any(|(known, _)| is_same(*known)) {
                 return Err(structure(format!("two columns for `{}`", column.name())));
             }
             if column.max_rep_level() > 0 || column.physical_type() == Physical::BOOLEAN {
@@ -144,13 +106,13 @@ impl Fields {
                     format!("column `{}` has no text or number for each row", column.name());
                 return Err(structure(reason));
             }
-            if field == Field::Time {
+            if is_time(field) {
                 clock = Clock::of(column);
             }
             columns.push((field, place));
         }
         let has = |field| columns.iter().any(|(known, _)| *known == field);
-        if !has(Field::Key) && !has(Field::KeyHash) {
+        if !has(Heading::Key) && !has(Heading::KeyHash) {
             let names: Vec<_> = schema.columns().iter().map(|column| column.name()).collect();
             let reason = format!(
                 "no column is named `key` or `key_hash`; it has {}",
@@ -158,7 +120,7 @@ impl Fields {
             );
             return Err(structure(reason));
         }
-        let has_requests = has(Field::Request);
+        let has_requests = has(Heading::Request);
         Ok(Self { columns, clock, has_requests })
     }
 }
@@ -200,7 +162,7 @@ impl Clock {
 
 /// The columns of a row group.
 struct Columns {
-    by_field: Vec<(Field, Column)>,
+    by_field: Vec<(Heading, Column)>,
     clock: Clock,
     has_requests: bool,
 }
@@ -208,7 +170,7 @@ struct Columns {
 impl Columns {
     fn of(fields: &Fields, group: &dyn RowGroupReader) -> Result<Self, Stop> {
         let schema = group.metadata().schema_descr();
-        let column = |&(field, place): &(Field, usize)| {
+        let column = |&(field, place): &(Heading, usize)| {
             let reader = group.get_column_reader(place)?;
             Ok((field, Column::new(reader, &schema.column(place))?))
         };
@@ -242,24 +204,24 @@ impl Columns {
         for (field, column) in &mut self.by_field {
             let cell = column.next();
             match field {
-                Field::Time => row.time_us = self.clock.us(cell)?,
-                Field::Connection => {
+                Heading::Time | Heading::TimeUs => row.time_us = self.clock.us(cell)?,
+                Heading::Connection => {
                     row.connection = whole(cell, "connection", u32::MAX)?.unwrap_or(0);
                 }
-                Field::Request => row.request = whole(cell, "request", u64::MAX)?.unwrap_or(0),
-                Field::Operation => {
+                Heading::Request => row.request = whole(cell, "request", u64::MAX)?.unwrap_or(0),
+                Heading::Operation => {
                     row.operation = named(cell, "operation", Verb::parse)?
                         .ok_or_else(|| format!("no operation; known: {}", Verb::known()))?;
                 }
-                Field::KeyHash => hash = hash_of(cell)?,
-                Field::Key => bytes = key_of(cell)?,
-                Field::KeySize => row.key_size = whole(cell, "key size", u32::MAX)?,
-                Field::ValueSize => row.value_size = whole(cell, "value size", u32::MAX)?,
-                Field::Ttl => row.ttl_s = whole(cell, "TTL", u32::MAX)?,
-                Field::Amount => row.amount = whole(cell, "amount", u64::MAX)?,
-                Field::Result => row.result = named(cell, "result", Outcome::parse)?,
-                Field::Latency => row.latency_ns = whole(cell, "latency", u64::MAX)?,
-                Field::Times => times = whole(cell, "op_count", u32::MAX)?.unwrap_or(1),
+                Heading::KeyHash => hash = hash_of(cell)?,
+                Heading::Key => bytes = key_of(cell)?,
+                Heading::KeySize => row.key_size = whole(cell, "key size", u32::MAX)?,
+                Heading::ValueSize => row.value_size = whole(cell, "value size", u32::MAX)?,
+                Heading::Ttl => row.ttl_s = whole(cell, "TTL", u32::MAX)?,
+                Heading::Amount => row.amount = whole(cell, "amount", u64::MAX)?,
+                Heading::Result => row.result = named(cell, "result", Outcome::parse)?,
+                Heading::Latency => row.latency_ns = whole(cell, "latency", u64::MAX)?,
+                Heading::Times => times = whole(cell, "op_count", u32::MAX)?.unwrap_or(1),
             }
         }
         row.key = bytes.or(hash.map(Key::Hash)).ok_or("it has no key")?;

@@ -1,6 +1,7 @@
 //! Writes rows as Parquet.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::sync::Arc;
 
 use parquet::basic::{
@@ -17,7 +18,7 @@ use super::{VERSION, told};
 use crate::trace::lines::MAX_KEY;
 use crate::trace::row::{Key, Outcome, Row, Verb};
 use crate::trace::sink::About;
-use crate::trace::writer::RowWriter;
+use crate::trace::writer::{Fit, RowWriter};
 
 /// The rows of a group, which are in memory until the group is written: about 20 MB without keys in clear.
 const GROUP_ROWS: usize = 1 << 18;
@@ -31,7 +32,10 @@ const BATCH: usize = 8192;
 /// The largest dictionary of a column. Frequent keys are worth a large one.
 const DICTIONARY_BYTES: usize = 2 << 20;
 
-pub(super) fn begin<'a>(out: Box<dyn Write + Send + 'a>) -> io::Result<Box<dyn RowWriter + 'a>> {
+pub(super) fn begin<'a>(
+    out: Box<dyn Write + Send + 'a>,
+    _: &Path,
+) -> io::Result<Box<dyn RowWriter + 'a>> {
     let begin = || SerializedFileWriter::new(out, Arc::new(schema()?), Arc::new(properties()));
     Ok(Box::new(Writer { file: begin().map_err(io_error)?, group: Group::default() }))
 }
@@ -42,9 +46,12 @@ struct Writer<'a> {
 }
 
 impl RowWriter for Writer<'_> {
-    fn push(&mut self, row: &Row<'_>) -> io::Result<()> {
-        self.group.push(row);
-        if self.group.is_full() { self.write_group().map_err(io_error) } else { Ok(()) }
+    fn push(&mut self, row: &Row<'_>) -> io::Result<Fit> {
+        let fit = self.group.push(row);
+        if self.group.is_full() {
+            self.write_group().map_err(io_error)?;
+        }
+        Ok(fit)
     }
 
     fn finish(mut self: Box<Self>, about: &About) -> io::Result<()> {
@@ -138,22 +145,25 @@ struct Group {
 }
 
 impl Group {
-    fn push(&mut self, row: &Row<'_>) {
+    fn push(&mut self, row: &Row<'_>) -> Fit {
         self.times.push(row.time_us.map(u64::cast_signed));
         self.connections.push(row.connection.cast_signed());
         self.requests.push(row.request.cast_signed());
         self.operations.push(row.operation as u8);
         self.key_hashes.push(row.key.hash().cast_signed());
-        self.keys.push(match row.key {
-            Key::Bytes(bytes) if bytes.len() <= MAX_KEY as usize => Some(bytes),
-            _ => None,
-        });
+        let (key, fit) = match row.key {
+            Key::Bytes(bytes) if bytes.len() <= MAX_KEY as usize => (Some(bytes), Fit::Whole),
+            Key::Bytes(_) => (None, Fit::Hashed),
+            Key::Hash(_) => (None, Fit::Whole),
+        };
+        self.keys.push(key);
         self.key_sizes.push(row.key_size.map(u32::cast_signed));
         self.value_sizes.push(row.value_size.map(u32::cast_signed));
         self.ttls.push(row.ttl_s.map(u32::cast_signed));
         self.amounts.push(row.amount.map(u64::cast_signed));
         self.results.push(row.result.map(|result| result as u8));
         self.latencies.push(row.latency_ns.map(u64::cast_signed));
+        fit
     }
 
     fn n_rows(&self) -> usize {

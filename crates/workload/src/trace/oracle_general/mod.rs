@@ -2,7 +2,10 @@
 //! the time in seconds (32 bits), the object (64), its size in bytes (32), and the place of its next access (64), counted
 //! from 1, or -1 for none. The place says nothing that the records behind do not say. Every access is a read.
 
-use std::io::{self, BufRead, Write};
+mod part;
+mod write;
+
+use std::io::BufRead;
 
 use super::error::TraceFault;
 use super::format::{Head, Reader, TraceFormat};
@@ -10,8 +13,6 @@ use super::lines::value_size_of;
 use super::records::Records;
 use super::row::{Key, Row};
 use super::sink::{Rows, Stop};
-use super::{Trace, TraceOp};
-use crate::Access;
 
 pub(super) const FORMAT: TraceFormat = TraceFormat {
     name: "oracleGeneral",
@@ -19,8 +20,8 @@ pub(super) const FORMAT: TraceFormat = TraceFormat {
     has_sizes: true,
     detect,
     read: Reader::Stream(read),
-    write: Some(write),
-    begin: None,
+    write: Some(write::begin),
+    holds: &[],
 };
 
 const RECORD: usize = 24;
@@ -45,35 +46,4 @@ fn read(input: &mut dyn BufRead, rows: &mut Rows<'_>) -> Result<(), Stop> {
         rows.push_request(&Row { time_us, value_size, ..Row::get(object) }, 1)?;
     }
     Ok(())
-}
-
-/// Writes gets and sets as accesses; the format has no removals, and no TTL to renew.
-///
-/// libCacheSim passes over an access of 0 bytes, so an access without a size has the first size of its key, or 1.
-fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<u64> {
-    let is_access = |op: &TraceOp| matches!(op.kind, Access::Get | Access::GetOrSet | Access::Set);
-    let next = next_accesses(trace.ops().filter(is_access), trace.n_keys());
-    let sizes = trace.first_value_sizes();
-    let accesses = trace.ops().zip(trace.times_ms()).filter(|(op, _)| is_access(op));
-    for ((op, time_ms), next) in accesses.zip(&next) {
-        let size = op.value_size.or(sizes[op.key as usize]).unwrap_or(0).max(1);
-        out.write_all(&(time_ms.unwrap_or(0) / 1000).to_le_bytes())?;
-        out.write_all(&u64::from(op.key).to_le_bytes())?;
-        out.write_all(&size.to_le_bytes())?;
-        out.write_all(&next.to_le_bytes())?;
-    }
-    Ok((trace.len() - next.len()) as u64)
-}
-
-/// For each access the place of the next one of the same key, from 1; -1 where there is none.
-fn next_accesses(accesses: impl Iterator<Item = TraceOp>, n_keys: u32) -> Vec<i64> {
-    let mut next = Vec::new();
-    let mut last = vec![None; n_keys as usize];
-    for (at, op) in accesses.enumerate() {
-        next.push(-1);
-        if let Some(before) = last[op.key as usize].replace(at) {
-            next[before] = i64::try_from(at + 1).unwrap_or(-1);
-        }
-    }
-    next
 }
