@@ -2,11 +2,13 @@
 
 use std::fmt::Write as _;
 use std::io::Write;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use larder_workload::Access;
 use larder_workload::trace::{
-    FORMATS, MAX_OPS, Trace, TraceFault, TraceOp, TraceSource, TraceStats,
+    FORMATS, Key, MAX_OPS, Row, Trace, TraceFault, TraceOp, TraceSource, TraceStats, Verb,
+    read_rows, read_rows_of,
 };
 use proptest::prelude::*;
 
@@ -119,54 +121,41 @@ fn libcachesims_records_are_reads_of_objects_with_sizes_and_times() {
     assert_eq!(message, "byte 24: value size 1073741825 > limit 1073741824");
 }
 
-/// A trace in another format, and the number of operations that the format has no place for.
-fn written(trace: &Trace, name: &str) -> (Vec<u8>, u64) {
-    let to: TraceSource = name.parse().expect("a path");
-    let format = to.format_to_write().expect("a format that is written");
-    let mut out = Vec::new();
-    let left_out = trace.write(format, &mut out).expect("memory");
-    (out, left_out)
-}
-
 #[test]
-fn a_csv_has_all_that_a_trace_has() {
-    let trace = read("a.csv", KVCACHE_2024.as_bytes()).unwrap();
-    let (csv, left_out) = written(&trace, "b.csv");
-    assert_eq!((read("b.csv", &csv).unwrap(), left_out), (trace, 0));
-    let bare = read("a.trace", &cache2k(&[5, 6, 5])).unwrap();
-    let (csv, _) = written(&bare, "some/x?format=csv");
-    assert_eq!(String::from_utf8_lossy(&csv).lines().nth(3), Some(",0,,get,,"));
-    assert_eq!(read("b.csv", &csv).unwrap(), bare);
-}
-
-#[test]
-fn libcachesims_records_name_the_next_access_of_their_object() {
-    let trace = read("a", TWITTER.as_bytes()).unwrap();
-    let (records, left_out) = written(&trace, "a.oracleGeneral.bin");
-    // The removal is left out, and the value of 40 bytes is set once.
-    let expected = [
-        oracle_general(0, 0, 212, 4),
-        oracle_general(0, 1, 40, -1),
-        oracle_general(2, 2, 8, -1),
-        oracle_general(3, 0, 212, -1),
-    ];
-    assert_eq!((records, left_out), (expected.concat(), 1));
-    // libCacheSim passes over an object of 0 bytes.
-    let unsized_keys = read("a.trace", &cache2k(&[9, 9])).unwrap();
-    let expected = [oracle_general(0, 0, 1, 2), oracle_general(0, 0, 1, -1)].concat();
-    assert_eq!(written(&unsized_keys, "a.oraclegeneral"), (expected, 0));
-}
-
-#[test]
-fn a_format_that_is_not_written_is_named() {
-    let why = |name: &str| name.parse::<TraceSource>().unwrap().format_to_write().unwrap_err();
-    for (name, expected) in [
-        ("web.trace", "`web.trace` names no format; write `?format=`, one of csv, oracleGeneral"),
-        ("web?format=arc", "arc is only read; traces are written as csv, oracleGeneral"),
-        ("a/web.csv.gz", "`web.csv.gz`: traces are written uncompressed; leave out .gz"),
-    ] {
-        assert_eq!(why(name), expected);
-    }
+fn a_trace_of_several_files_is_read_in_the_order_of_their_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let write =
+        |name: &str, keys: &str| std::fs::write(path(name), format!("key\n{keys}")).unwrap();
+    write("day-2.csv", "c\nd\n");
+    write("day-1.csv", "a\nb\n");
+    write("night-1.csv", "e\n");
+    write(".hidden.csv", "f\n");
+    let rows = |source: &str, at_most: u64| {
+        let source: TraceSource = path(source).to_str().unwrap().parse().unwrap();
+        let mut rows = Vec::new();
+        let mut sink = |row: &Row<'_>| {
+            let Key::Bytes(key) = row.key else { panic!("{row:?}") };
+            rows.push(format!("{}{}", row.request, key.escape_ascii()));
+            if rows.len() as u64 == at_most {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        };
+        read_rows(&source, &mut sink).map(|_| rows).map_err(|error| error.to_string())
+    };
+    assert_eq!(rows("day-*.csv", 9).unwrap(), ["0a", "1b", "2c", "3d"]);
+    assert_eq!(rows("*", 9).unwrap(), ["0a", "1b", "2c", "3d", "4e"]);
+    assert_eq!(rows("*-1*", 9).unwrap(), ["0a", "1b", "2e"]);
+    assert_eq!(rows("day-*.csv", 1).unwrap(), ["0a"]);
+    let missing = rows("week-*.csv", 9).unwrap_err();
+    assert!(missing.ends_with("week-*.csv: no file there has such a name"), "{missing}");
+    write("day-3.csv", "\"\n");
+    write("day-0.csv", "\n");
+    std::fs::write(path("day-1.csv"), "key,op\na,fly\n").unwrap();
+    let broken = rows("day-*.csv", 9).unwrap_err();
+    assert!(broken.contains("day-1.csv: line 2: no operation `fly`"), "{broken}");
 }
 
 #[test]
@@ -236,6 +225,42 @@ fn both_forms_of_metas_traces_say_the_same() {
         assert_eq!(trace.first_value_sizes(), [Some(87), Some(10)]);
         assert_eq!(trace.lookaside_hits(), 1 + 2);
     }
+}
+
+#[test]
+fn rows_have_what_the_trace_has_and_a_sink_ends_the_reading() {
+    let mut rows = 0;
+    let mut sink = |row: &Row<'_>| {
+        let counter = Row {
+            time_us: Some(2_000_000),
+            connection: 9,
+            request: 3,
+            operation: Verb::Incr,
+            key_size: Some(7),
+            value_size: Some(8),
+            ttl_s: Some(300),
+            ..Row::get(Key::Bytes(b"counter"))
+        };
+        rows += 1;
+        if rows < 4 {
+            return ControlFlow::Continue(());
+        }
+        assert_eq!(*row, counter);
+        ControlFlow::Break(())
+    };
+    // The fault is beyond the rows that the sink takes.
+    let broken = format!("{TWITTER}nonsense\n");
+    read_rows_of("cluster052", broken.as_bytes(), None, &mut sink).unwrap();
+    assert_eq!(rows, 4);
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("broken");
+    std::fs::write(&path, broken).unwrap();
+    let source: TraceSource = path.to_str().unwrap().parse().unwrap();
+    let mut all = |_: &Row<'_>| ControlFlow::Continue(());
+    let error = read_rows(&source, &mut all).unwrap_err().to_string();
+    let expected = format!("trace {}: line 6: 1 fields, where a request has 7", path.display());
+    assert!(error.starts_with(&expected), "{error}");
 }
 
 #[test]
@@ -344,6 +369,7 @@ fn broken_rows_and_records_name_their_place_and_fault() {
             "key,key_size\na,65536",
             "line 2: key size `65536` is not a whole number up to 65535",
         ),
+        ("a.csv", "key,time\na,-1", "line 2: time `-1` is not a number of seconds from 0 on"),
         ("a.csv", "key,ttl\na,-1", "line 2: TTL `-1` is not a whole number up to 4294967294"),
         ("a.csv", "key,op\na,get\n\"b,get\nc,get", "line 3: 1 fields, where the header has 2"),
         ("a.csv", "key,key\na,b", "unknown format"),
@@ -403,7 +429,7 @@ fn a_source_is_a_file_and_perhaps_its_format() {
     let error = "a?format=pcap".parse::<TraceSource>().unwrap_err();
     assert_eq!(
         error,
-        "no trace format `pcap`; known: csv, twitter, oracleGeneral, arc, lirs, cache2k"
+        "no trace format `pcap`; known: parquet, journal, csv, twitter, oracleGeneral, arc, lirs, cache2k"
     );
     // A named format wins over the file name and the first bytes.
     let format = FORMATS.iter().find(|format| format.name == "cache2k").copied();
@@ -459,7 +485,7 @@ fn an_infinite_cache_hits_every_key_it_was_given() {
 
 /// A trace in the words of the columns.
 #[derive(Debug, Clone)]
-struct Row {
+struct Line {
     key: u8,
     name: &'static str,
     size: Option<u32>,
@@ -467,18 +493,18 @@ struct Row {
     times: u8,
 }
 
-fn rows() -> impl Strategy<Value = Vec<Row>> {
+fn lines() -> impl Strategy<Value = Vec<Line>> {
     let name = prop::sample::select(vec!["get", "SET", "delete", "touch", "get_lease", "cas"]);
     let size = prop::option::of(1..1_u32 << 30);
     let ttl = prop::option::of(1..100_000_u32);
-    let row = (0..9_u8, name, size, ttl, 0..4_u8).prop_map(|(key, name, size, ttl, times)| Row {
+    let line = (0..9_u8, name, size, ttl, 0..4_u8).prop_map(|(key, name, size, ttl, times)| Line {
         key,
         name,
         size,
         ttl,
         times,
     });
-    prop::collection::vec(row, 1..40)
+    prop::collection::vec(line, 1..40)
 }
 
 proptest! {
@@ -531,11 +557,11 @@ proptest! {
     }
 
     #[test]
-    fn operations_written_as_csv_are_read_again(rows in rows()) {
+    fn operations_written_as_csv_are_read_again(rows in lines()) {
         let mut text = String::from("ttl,op_count,size,key,op\n");
         let mut expected = Vec::new();
         let mut numbers = Vec::new();
-        for Row { key, name, size, ttl, times } in &rows {
+        for Line { key, name, size, ttl, times } in &rows {
             let shown = |number: &Option<u32>| number.map(|n| n.to_string()).unwrap_or_default();
             let (ttl_shown, size_shown) = (shown(ttl), shown(size));
             writeln!(text, "{ttl_shown},{times},{size_shown},k{key},{name}").unwrap();

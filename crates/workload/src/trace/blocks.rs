@@ -6,9 +6,10 @@
 
 use std::io::BufRead;
 
-use super::format::{Head, TraceFormat};
+use super::format::{Head, Reader, TraceFormat};
 use super::lines::{Lines, shown};
-use super::recorder::{Record, Recorder, Stop};
+use super::row::{Key, Row};
+use super::sink::{Rows, Stop};
 
 pub(super) const ARC: TraceFormat = TraceFormat {
     name: "arc",
@@ -18,8 +19,9 @@ pub(super) const ARC: TraceFormat = TraceFormat {
         has_ending(head, "lis")
             || has_lines(head, |fields| matches!(fields, [_, _, b"0", _]) && are_blocks(fields))
     },
-    read: read_arc,
+    read: Reader::Stream(read_arc),
     write: None,
+    holds: &[],
 };
 
 pub(super) const LIRS: TraceFormat = TraceFormat {
@@ -30,8 +32,9 @@ pub(super) const LIRS: TraceFormat = TraceFormat {
         has_ending(head, "trc")
             || has_lines(head, |fields| fields == [MARK] || fields.len() == 1 && are_blocks(fields))
     },
-    read: read_lirs,
+    read: Reader::Stream(read_lirs),
     write: None,
+    holds: &[],
 };
 
 /// The mark in the traces of LIRS that is no access.
@@ -53,8 +56,8 @@ fn are_blocks(fields: &[&[u8]]) -> bool {
     fields.iter().all(|field| block(field).is_ok())
 }
 
-fn read_arc(input: &mut dyn BufRead, recorder: &mut Recorder) -> Result<(), Stop> {
-    read_lines(input, recorder, |text| {
+fn read_arc(input: &mut dyn BufRead, rows: &mut Rows<'_>) -> Result<(), Stop> {
+    read_lines(input, rows, |text| {
         let fields: Vec<_> = fields(text).collect();
         let &[first, n_blocks, _, _] = fields.as_slice() else {
             return Err(format!("{} fields, where a request has 4: cut off?", fields.len()));
@@ -63,8 +66,8 @@ fn read_arc(input: &mut dyn BufRead, recorder: &mut Recorder) -> Result<(), Stop
     })
 }
 
-fn read_lirs(input: &mut dyn BufRead, recorder: &mut Recorder) -> Result<(), Stop> {
-    read_lines(input, recorder, |text| {
+fn read_lirs(input: &mut dyn BufRead, rows: &mut Rows<'_>) -> Result<(), Stop> {
+    read_lines(input, rows, |text| {
         if text == MARK {
             return Ok((0, 0));
         }
@@ -75,16 +78,16 @@ fn read_lirs(input: &mut dyn BufRead, recorder: &mut Recorder) -> Result<(), Sto
 /// Reads lines, each of which tells a first block and a number of blocks.
 fn read_lines(
     input: &mut dyn BufRead,
-    recorder: &mut Recorder,
+    rows: &mut Rows<'_>,
     blocks: impl Fn(&[u8]) -> Result<(u64, u64), String>,
 ) -> Result<(), Stop> {
     let mut lines = Lines::new(input);
     while let Some((line, text)) = lines.next()? {
         let (first, n_blocks) =
             blocks(text.trim_ascii()).map_err(|reason| Stop::line(line, reason))?;
-        let n_blocks = recorder.wanted(n_blocks)? as u64;
+        rows.announce(n_blocks)?;
         for block in (0..n_blocks).map(|n| first.saturating_add(n)) {
-            recorder.push(&Record { key: &block.to_le_bytes(), ..Record::default() }, 1)?;
+            rows.push_request(&Row::get(Key::Hash(block)), 1)?;
         }
     }
     Ok(())
