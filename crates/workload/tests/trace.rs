@@ -2,11 +2,13 @@
 
 use std::fmt::Write as _;
 use std::io::Write;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use larder_workload::Access;
 use larder_workload::trace::{
-    FORMATS, MAX_OPS, Trace, TraceFault, TraceOp, TraceSource, TraceStats,
+    FORMATS, Key, MAX_OPS, Row, Trace, TraceFault, TraceOp, TraceSource, TraceStats, Verb,
+    read_rows, read_rows_of,
 };
 use proptest::prelude::*;
 
@@ -239,6 +241,42 @@ fn both_forms_of_metas_traces_say_the_same() {
 }
 
 #[test]
+fn rows_have_what_the_trace_has_and_a_sink_ends_the_reading() {
+    let mut rows = 0;
+    let mut sink = |row: &Row<'_>| {
+        let counter = Row {
+            time_us: Some(2_000_000),
+            connection: 9,
+            request: 3,
+            operation: Verb::Incr,
+            key_size: Some(7),
+            value_size: Some(8),
+            ttl_s: Some(300),
+            ..Row::get(Key::Bytes(b"counter"))
+        };
+        rows += 1;
+        if rows < 4 {
+            return ControlFlow::Continue(());
+        }
+        assert_eq!(*row, counter);
+        ControlFlow::Break(())
+    };
+    // The fault is beyond the rows that the sink takes.
+    let broken = format!("{TWITTER}nonsense\n");
+    read_rows_of("cluster052", broken.as_bytes(), None, &mut sink).unwrap();
+    assert_eq!(rows, 4);
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("broken");
+    std::fs::write(&path, broken).unwrap();
+    let source: TraceSource = path.to_str().unwrap().parse().unwrap();
+    let mut all = |_: &Row<'_>| ControlFlow::Continue(());
+    let error = read_rows(&source, &mut all).unwrap_err().to_string();
+    let expected = format!("trace {}: line 6: 1 fields, where a request has 7", path.display());
+    assert!(error.starts_with(&expected), "{error}");
+}
+
+#[test]
 fn twitters_keys_may_have_commas_and_foreign_operations_are_counted() {
     let trace = read("cluster052", TWITTER.as_bytes()).unwrap();
     let (get, set, delete) = (Access::Get, Access::Set, Access::Delete);
@@ -344,6 +382,7 @@ fn broken_rows_and_records_name_their_place_and_fault() {
             "key,key_size\na,65536",
             "line 2: key size `65536` is not a whole number up to 65535",
         ),
+        ("a.csv", "key,time\na,-1", "line 2: time `-1` is not a number of seconds from 0 on"),
         ("a.csv", "key,ttl\na,-1", "line 2: TTL `-1` is not a whole number up to 4294967294"),
         ("a.csv", "key,op\na,get\n\"b,get\nc,get", "line 3: 1 fields, where the header has 2"),
         ("a.csv", "key,key\na,b", "unknown format"),
@@ -459,7 +498,7 @@ fn an_infinite_cache_hits_every_key_it_was_given() {
 
 /// A trace in the words of the columns.
 #[derive(Debug, Clone)]
-struct Row {
+struct Line {
     key: u8,
     name: &'static str,
     size: Option<u32>,
@@ -467,18 +506,18 @@ struct Row {
     times: u8,
 }
 
-fn rows() -> impl Strategy<Value = Vec<Row>> {
+fn lines() -> impl Strategy<Value = Vec<Line>> {
     let name = prop::sample::select(vec!["get", "SET", "delete", "touch", "get_lease", "cas"]);
     let size = prop::option::of(1..1_u32 << 30);
     let ttl = prop::option::of(1..100_000_u32);
-    let row = (0..9_u8, name, size, ttl, 0..4_u8).prop_map(|(key, name, size, ttl, times)| Row {
+    let line = (0..9_u8, name, size, ttl, 0..4_u8).prop_map(|(key, name, size, ttl, times)| Line {
         key,
         name,
         size,
         ttl,
         times,
     });
-    prop::collection::vec(row, 1..40)
+    prop::collection::vec(line, 1..40)
 }
 
 proptest! {
@@ -531,11 +570,11 @@ proptest! {
     }
 
     #[test]
-    fn operations_written_as_csv_are_read_again(rows in rows()) {
+    fn operations_written_as_csv_are_read_again(rows in lines()) {
         let mut text = String::from("ttl,op_count,size,key,op\n");
         let mut expected = Vec::new();
         let mut numbers = Vec::new();
-        for Row { key, name, size, ttl, times } in &rows {
+        for Line { key, name, size, ttl, times } in &rows {
             let shown = |number: &Option<u32>| number.map(|n| n.to_string()).unwrap_or_default();
             let (ttl_shown, size_shown) = (shown(ttl), shown(size));
             writeln!(text, "{ttl_shown},{times},{size_shown},k{key},{name}").unwrap();

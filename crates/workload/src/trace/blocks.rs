@@ -8,7 +8,8 @@ use std::io::BufRead;
 
 use super::format::{Head, TraceFormat};
 use super::lines::{Lines, shown};
-use super::recorder::{Record, Recorder, Stop};
+use super::row::{Key, Row};
+use super::sink::{Rows, Stop};
 
 pub(super) const ARC: TraceFormat = TraceFormat {
     name: "arc",
@@ -53,8 +54,8 @@ fn are_blocks(fields: &[&[u8]]) -> bool {
     fields.iter().all(|field| block(field).is_ok())
 }
 
-fn read_arc(input: &mut dyn BufRead, recorder: &mut Recorder) -> Result<(), Stop> {
-    read_lines(input, recorder, |text| {
+fn read_arc(input: &mut dyn BufRead, rows: &mut Rows<'_>) -> Result<(), Stop> {
+    read_lines(input, rows, |text| {
         let fields: Vec<_> = fields(text).collect();
         let &[first, n_blocks, _, _] = fields.as_slice() else {
             return Err(format!("{} fields, where a request has 4: cut off?", fields.len()));
@@ -63,8 +64,8 @@ fn read_arc(input: &mut dyn BufRead, recorder: &mut Recorder) -> Result<(), Stop
     })
 }
 
-fn read_lirs(input: &mut dyn BufRead, recorder: &mut Recorder) -> Result<(), Stop> {
-    read_lines(input, recorder, |text| {
+fn read_lirs(input: &mut dyn BufRead, rows: &mut Rows<'_>) -> Result<(), Stop> {
+    read_lines(input, rows, |text| {
         if text == MARK {
             return Ok((0, 0));
         }
@@ -75,16 +76,16 @@ fn read_lirs(input: &mut dyn BufRead, recorder: &mut Recorder) -> Result<(), Sto
 /// Reads lines, each of which tells a first block and a number of blocks.
 fn read_lines(
     input: &mut dyn BufRead,
-    recorder: &mut Recorder,
+    rows: &mut Rows<'_>,
     blocks: impl Fn(&[u8]) -> Result<(u64, u64), String>,
 ) -> Result<(), Stop> {
     let mut lines = Lines::new(input);
     while let Some((line, text)) = lines.next()? {
         let (first, n_blocks) =
             blocks(text.trim_ascii()).map_err(|reason| Stop::line(line, reason))?;
-        let n_blocks = recorder.wanted(n_blocks)? as u64;
+        rows.announce(n_blocks)?;
         for block in (0..n_blocks).map(|n| first.saturating_add(n)) {
-            recorder.push(&Record { key: &block.to_le_bytes(), ..Record::default() }, 1)?;
+            rows.push_request(&Row::get(Key::Hash(block)), 1)?;
         }
     }
     Ok(())

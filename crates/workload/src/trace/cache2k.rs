@@ -4,8 +4,9 @@
 use std::io::BufRead;
 
 use super::format::{Head, TraceFormat};
-use super::recorder::{Record, Recorder, Stop};
 use super::records::Records;
+use super::row::{Key, Row};
+use super::sink::{Rows, Stop};
 
 pub(super) const FORMAT: TraceFormat = TraceFormat {
     name: "cache2k",
@@ -22,10 +23,10 @@ fn detect(head: &Head<'_>) -> bool {
     head.name.extension().is_some_and(|extension| extension == "trace")
 }
 
-fn read(input: &mut dyn BufRead, recorder: &mut Recorder) -> Result<(), Stop> {
+fn read(input: &mut dyn BufRead, rows: &mut Rows<'_>) -> Result<(), Stop> {
     let mut keys = Records::<KEY>::new(input, "key");
     while let Some((_, key)) = keys.next()? {
-        recorder.push(&Record { key: &key, ..Record::default() }, 1)?;
+        rows.push_request(&Row::get(Key::Hash(u32::from_be_bytes(key).into())), 1)?;
     }
     Ok(())
 }

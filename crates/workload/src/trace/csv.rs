@@ -10,7 +10,8 @@ use std::io::{self, BufRead, Write};
 use super::Trace;
 use super::format::{Head, TraceFormat};
 use super::lines::{Lines, MAX_KEY, key_size, number, operation, time, ttl, value_size};
-use super::recorder::{Record, Recorder, Stop};
+use super::row::{Key, Row};
+use super::sink::{Rows, Stop};
 use crate::Access;
 
 pub(super) const FORMAT: TraceFormat = TraceFormat {
@@ -26,14 +27,14 @@ fn detect(head: &Head<'_>) -> bool {
     Columns::parse(head.line()).is_ok()
 }
 
-fn read(input: &mut dyn BufRead, recorder: &mut Recorder) -> Result<(), Stop> {
+fn read(input: &mut dyn BufRead, rows: &mut Rows<'_>) -> Result<(), Stop> {
     let mut lines = Lines::new(input);
     let Some((line, header)) = lines.next()? else { return Ok(()) };
     let columns = Columns::parse(header).map_err(|reason| Stop::line(line, reason))?;
     while let Some((line, text)) = lines.next()? {
-        let parsed = columns.record(text);
-        let (record, times) = parsed.map_err(|reason| Stop::line(line, reason))?;
-        recorder.push(&record, times)?;
+        let (row, times) = columns.row(text).map_err(|reason| Stop::line(line, reason))?;
+        rows.announce(times.into())?;
+        rows.push_request(&row, times)?;
     }
     Ok(())
 }
@@ -98,19 +99,23 @@ impl Columns {
     }
 
     /// The operation in a line, and its number of repetitions.
-    fn record<'a>(&self, line: &'a [u8]) -> Result<(Record<'a>, u32), String> {
-        let mut record = Record::default();
+    fn row<'a>(&self, line: &'a [u8]) -> Result<(Row<'a>, u32), String> {
+        let mut row = Row::get(Key::Bytes(b""));
+        let mut key_len = None;
         let mut times = 1;
         let mut count = 0;
         for (place, field) in fields(line).enumerate() {
             count += 1;
             match self.0.get(place).unwrap_or(&Column::Other) {
-                Column::Key => record.key = field,
-                Column::Operation => record.operation = operation(field)?,
-                Column::ValueSize => record.value_size = value_size(field)?,
-                Column::KeySize => record.key_size = key_size(field)?,
-                Column::Ttl => record.ttl = ttl(field)?,
-                Column::Time => record.time_s = time(field)?,
+                Column::Key => {
+                    row.key = Key::Bytes(field);
+                    key_len = u32::try_from(field.len()).ok().filter(|len| *len <= MAX_KEY);
+                }
+                Column::Operation => row.operation = operation(field)?,
+                Column::ValueSize => row.value_size = value_size(field)?,
+                Column::KeySize => row.key_size = key_size(field)?,
+                Column::Ttl => row.ttl_s = ttl(field)?,
+                Column::Time => row.time_us = time(field)?,
                 Column::Times => times = number(field, "op_count", u32::MAX)?.unwrap_or(1),
                 Column::Other => {}
             }
@@ -120,9 +125,9 @@ impl Columns {
             return Err(format!("{count} fields, where the header has {columns}: cut off?"));
         }
         if !self.0.contains(&Column::KeySize) {
-            record.key_size = u32::try_from(record.key.len()).ok().filter(|len| *len <= MAX_KEY);
+            row.key_size = key_len;
         }
-        Ok((record, times))
+        Ok((row, times))
     }
 }
 

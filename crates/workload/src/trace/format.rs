@@ -6,7 +6,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use super::error::TraceFault;
-use super::recorder::{Recorder, Stop};
+use super::sink::{Rows, Stop};
 use super::{Trace, blocks, cache2k, csv, oracle_general, twitter};
 
 /// All formats, in the order in which they are tried on a file.
@@ -33,8 +33,8 @@ pub struct TraceFormat {
     pub has_sizes: bool,
     /// Whether a trace is probably of this format.
     pub(super) detect: fn(&Head<'_>) -> bool,
-    /// Passes every operation to the recorder.
-    pub(super) read: fn(&mut dyn BufRead, &mut Recorder) -> Result<(), Stop>,
+    /// Gives every operation on, in order.
+    pub(super) read: fn(&mut dyn BufRead, &mut Rows<'_>) -> Result<(), Stop>,
     /// Writes a trace, and returns the number of operations that the format has no place for. Not every format is
     /// written.
     pub(super) write: Option<Writer>,
@@ -101,12 +101,8 @@ impl TraceFormat {
         self.write.ok_or_else(|| format!("{self} is only read; traces are written as {formats}"))
     }
 
-    pub(super) fn read(
-        &self,
-        input: &mut dyn BufRead,
-        recorder: &mut Recorder,
-    ) -> Result<(), Stop> {
-        (self.read)(input, recorder)
+    pub(super) fn read(&self, input: &mut dyn BufRead, rows: &mut Rows<'_>) -> Result<(), Stop> {
+        (self.read)(input, rows)
     }
 }
 

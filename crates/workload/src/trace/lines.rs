@@ -2,7 +2,8 @@
 
 use std::io::{BufRead, Read};
 
-use super::recorder::{Recorded, Stop};
+use super::row::Verb;
+use super::sink::Stop;
 use crate::SizeSpec;
 
 /// The longest line: a file without line breaks is not read into memory whole.
@@ -13,6 +14,9 @@ pub(super) const MAX_KEY: u32 = u16::MAX as u32;
 
 /// In seconds; no trace has TTLs of more than a century.
 const MAX_TTL: u32 = u32::MAX - 1;
+
+/// Longer than any clock has run, and far from the most microseconds that a number holds.
+const MAX_TIME_S: f64 = 1e12;
 
 /// A reader of lines.
 pub(super) struct Lines<'a> {
@@ -46,9 +50,9 @@ impl<'a> Lines<'a> {
 }
 
 /// The operation of a name.
-pub(super) fn operation(field: &[u8]) -> Result<Recorded, String> {
-    Recorded::parse(field)
-        .ok_or_else(|| format!("no operation `{}`; known: {}", shown(field), Recorded::known()))
+pub(super) fn operation(field: &[u8]) -> Result<Verb, String> {
+    Verb::parse(field)
+        .ok_or_else(|| format!("no operation `{}`; known: {}", shown(field), Verb::known()))
 }
 
 /// The size of a value.
@@ -72,14 +76,16 @@ pub(super) fn ttl(field: &[u8]) -> Result<Option<u32>, String> {
     number(field, "TTL", MAX_TTL)
 }
 
-/// A time in seconds of any clock, whole or fractional; `None` where the field is empty.
-pub(super) fn time(field: &[u8]) -> Result<Option<f64>, String> {
+/// A time in microseconds, from seconds of any clock, whole or fractional; `None` where the field is empty.
+pub(super) fn time(field: &[u8]) -> Result<Option<u64>, String> {
     if field.is_empty() {
         return Ok(None);
     }
     let number = std::str::from_utf8(field).ok().and_then(|text| text.parse::<f64>().ok());
-    let number = number.filter(|number| number.is_finite());
-    number.map(Some).ok_or_else(|| format!("time `{}` is not a number of seconds", shown(field)))
+    let number = number.filter(|number| (0.0..=MAX_TIME_S).contains(number));
+    let unlike = || format!("time `{}` is not a number of seconds from 0 on", shown(field));
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is in range")]
+    number.map(|seconds| Some((seconds * 1e6).round() as u64)).ok_or_else(unlike)
 }
 
 /// The whole number in a field; `None` where it is empty.

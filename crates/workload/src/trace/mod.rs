@@ -1,13 +1,15 @@
 //! Traces: recorded accesses to a real cache, read as they are published and kept small in memory.
 //!
 //! [`Trace::open`] recognises compression by its magic bytes and the format by its header or name. It streams, so a
-//! trace of a billion lines is never in memory as text. In memory an operation takes at most 18 bytes, and 6 where a
+//! trace of a billion lines is never in memory as text. In memory an operation takes at most 17 bytes, and 5 where a
 //! trace has only keys.
 //!
-//! A format is one file here and one line in [`FORMATS`].
+//! Every format gives its operations as [`Row`]s to a [`Sink`]; a [`Trace`] in memory is one of the sinks. A format is one
+//! file here and one line in [`FORMATS`].
 
 mod arrivals;
 mod blocks;
+mod builder;
 mod cache2k;
 mod column;
 mod csv;
@@ -16,9 +18,10 @@ mod format;
 mod input;
 mod lines;
 mod oracle_general;
-mod recorder;
 mod records;
 mod replay;
+mod row;
+mod sink;
 mod source;
 mod twitter;
 
@@ -28,21 +31,23 @@ use std::path::Path;
 
 use crate::Access;
 
+use self::builder::TraceBuilder;
 use self::column::Figures;
-use self::recorder::{Recorded, Recorder, Stop};
 
 pub use self::error::{TraceError, TraceFault};
 pub use self::format::{FORMATS, TraceFormat};
+pub use self::row::{Key, Outcome, Row, Verb};
+pub use self::sink::{About, Sink, read_rows, read_rows_of};
 pub use self::source::TraceSource;
 
-/// The most operations of a trace: with their sizes, TTLs and times they take 4.8 GB.
+/// The most operations of a trace: with their sizes, TTLs and times they take 4.6 GB.
 pub const MAX_OPS: usize = 1 << 28;
 
 /// Recorded operations, in order. Keys are numbers, from 0 in the order of their first appearance.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trace {
     keys: Vec<u32>,
-    operations: Vec<Recorded>,
+    operations: Vec<Verb>,
     value_sizes: Figures,
     ttls: Figures,
     /// Milliseconds since the first operation.
@@ -106,16 +111,9 @@ impl Trace {
         format: Option<TraceFormat>,
         at_most: Option<usize>,
     ) -> Result<Self, TraceFault> {
-        let (head, mut input) = input::decompressed(input).map_err(TraceFault::Read)?;
-        let format = match format {
-            Some(format) => format,
-            None => TraceFormat::detect(name, &head)?,
-        };
-        let mut recorder = Recorder::new(at_most);
-        match format.read(&mut *input, &mut recorder) {
-            Ok(()) | Err(Stop::Enough) => recorder.finish(),
-            Err(Stop::Fault(fault)) => Err(fault),
-        }
+        let mut builder = TraceBuilder::new(at_most);
+        read_rows_of(name, input, format, &mut builder)?;
+        builder.finish()
     }
 
     /// Writes the trace, with the numbers of its keys in place of the keys. Returns the number of operations that the
@@ -145,7 +143,7 @@ impl Trace {
     pub fn op(&self, at: usize) -> TraceOp {
         TraceOp {
             key: self.keys[at],
-            kind: self.operations[at].kind,
+            kind: self.operations[at].access(),
             value_size: self.value_sizes.get(at),
             ttl: self.ttls.get(at),
         }
@@ -212,8 +210,8 @@ impl Trace {
             ..TraceStats::default()
         };
         for operation in &self.operations {
-            stats.approximated += u64::from(operation.nearest);
-            *match operation.kind {
+            stats.approximated += u64::from(!operation.is_exact());
+            *match operation.access() {
                 Access::Get | Access::GetOrSet => &mut stats.gets,
                 Access::Set => &mut stats.sets,
                 Access::Delete => &mut stats.deletes,

@@ -7,8 +7,9 @@ use std::io::{self, BufRead, Write};
 use super::error::TraceFault;
 use super::format::{Head, TraceFormat};
 use super::lines::value_size_of;
-use super::recorder::{Record, Recorder, Stop};
 use super::records::Records;
+use super::row::{Key, Row};
+use super::sink::{Rows, Stop};
 use super::{Trace, TraceOp};
 use crate::Access;
 
@@ -32,14 +33,15 @@ fn detect(head: &Head<'_>) -> bool {
     name.contains("oraclegeneral") && !is_other && !is_text
 }
 
-fn read(input: &mut dyn BufRead, recorder: &mut Recorder) -> Result<(), Stop> {
+fn read(input: &mut dyn BufRead, rows: &mut Rows<'_>) -> Result<(), Stop> {
     let mut records = Records::<RECORD>::new(input, "record");
     while let Some((offset, record)) = records.next()? {
         let [t0, t1, t2, t3, object @ .., s0, s1, s2, s3, _, _, _, _, _, _, _, _] = record;
         let value_size = value_size_of(u32::from_le_bytes([s0, s1, s2, s3]))
             .map_err(|reason| TraceFault::Byte { offset, reason })?;
-        let time_s = Some(f64::from(u32::from_le_bytes([t0, t1, t2, t3])));
-        recorder.push(&Record { key: &object, value_size, time_s, ..Record::default() }, 1)?;
+        let time_us = Some(u64::from(u32::from_le_bytes([t0, t1, t2, t3])) * 1_000_000);
+        let object = Key::Hash(u64::from_le_bytes(object));
+        rows.push_request(&Row { time_us, value_size, ..Row::get(object) }, 1)?;
     }
     Ok(())
 }

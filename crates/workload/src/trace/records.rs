@@ -3,7 +3,7 @@
 use std::io::{BufRead, Read};
 
 use super::error::TraceFault;
-use super::recorder::Stop;
+use super::sink::Stop;
 
 /// A reader of records of `N` bytes.
 pub(super) struct Records<'a, const N: usize> {
