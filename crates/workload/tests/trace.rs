@@ -442,7 +442,7 @@ fn a_source_is_a_file_and_perhaps_its_format() {
     let error = "a?format=pcap".parse::<TraceSource>().unwrap_err();
     assert_eq!(
         error,
-        "no trace format `pcap`; known: csv, twitter, oracleGeneral, arc, lirs, cache2k"
+        "no trace format `pcap`; known: parquet, journal, csv, twitter, oracleGeneral, arc, lirs, cache2k"
     );
     // A named format wins over the file name and the first bytes.
     let format = FORMATS.iter().find(|format| format.name == "cache2k").copied();

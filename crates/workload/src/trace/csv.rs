@@ -8,7 +8,7 @@
 use std::io::{self, BufRead, Write};
 
 use super::Trace;
-use super::format::{Head, TraceFormat};
+use super::format::{Head, Reader, TraceFormat};
 use super::lines::{Lines, MAX_KEY, key_size, number, operation, time, ttl, value_size};
 use super::row::{Key, Row};
 use super::sink::{Rows, Stop};
@@ -19,8 +19,9 @@ pub(super) const FORMAT: TraceFormat = TraceFormat {
     summary: "a header with `key` and any of op, size, key_size, ttl, op_count, op_time (Meta's kvcache)",
     has_sizes: true,
     detect,
-    read,
+    read: Reader::Stream(read),
     write: Some(write),
+    begin: None,
 };
 
 fn detect(head: &Head<'_>) -> bool {

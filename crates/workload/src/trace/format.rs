@@ -1,16 +1,21 @@
 //! The formats of traces.
 
 use std::fmt;
+use std::fs::File;
 use std::io::{self, BufRead, Write};
 use std::path::Path;
 use std::str::FromStr;
 
 use super::error::TraceFault;
+use super::input::Input;
 use super::sink::{Rows, Stop};
-use super::{Trace, blocks, cache2k, csv, oracle_general, twitter};
+use super::writer::BeginTrace;
+use super::{Trace, blocks, cache2k, csv, journal, oracle_general, parquet, twitter};
 
 /// All formats, in the order in which they are tried on a file.
 pub const FORMATS: &[TraceFormat] = &[
+    parquet::FORMAT,
+    journal::FORMAT,
     csv::FORMAT,
     twitter::FORMAT,
     oracle_general::FORMAT,
@@ -34,10 +39,21 @@ pub struct TraceFormat {
     /// Whether a trace is probably of this format.
     pub(super) detect: fn(&Head<'_>) -> bool,
     /// Gives every operation on, in order.
-    pub(super) read: fn(&mut dyn BufRead, &mut Rows<'_>) -> Result<(), Stop>,
+    pub(super) read: Reader,
     /// Writes a trace, and returns the number of operations that the format has no place for. Not every format is
     /// written.
     pub(super) write: Option<Writer>,
+    /// Begins a trace of the format that takes rows one after the other.
+    pub(super) begin: Option<BeginTrace>,
+}
+
+/// The reader of a format, by what it reads from.
+#[derive(Clone, Copy)]
+pub(super) enum Reader {
+    /// The bytes in their order.
+    Stream(fn(&mut dyn BufRead, &mut Rows<'_>) -> Result<(), Stop>),
+    /// A file, in any order.
+    File(fn(File, &mut Rows<'_>) -> Result<(), Stop>),
 }
 
 pub(super) type Writer = fn(&Trace, &mut dyn Write) -> io::Result<u64>;
@@ -101,8 +117,17 @@ impl TraceFormat {
         self.write.ok_or_else(|| format!("{self} is only read; traces are written as {formats}"))
     }
 
-    pub(super) fn read(&self, input: &mut dyn BufRead, rows: &mut Rows<'_>) -> Result<(), Stop> {
-        (self.read)(input, rows)
+    /// The function that begins a trace of the format.
+    pub(super) fn begin(&self) -> Result<BeginTrace, String> {
+        let formats = names(|format| format.begin.is_some());
+        self.begin.ok_or_else(|| format!("{self} is only read; rows are written as {formats}"))
+    }
+
+    pub(super) fn read(&self, input: Input<'_>, rows: &mut Rows<'_>) -> Result<(), Stop> {
+        match self.read {
+            Reader::Stream(read) => read(&mut *{ input.stream }, rows),
+            Reader::File(read) => read(input.into_file()?, rows),
+        }
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) const MAX_KEY: u32 = u16::MAX as u32;
 const MAX_TTL: u32 = u32::MAX - 1;
 
 /// Longer than any clock has run, and far from the most microseconds that a number holds.
-const MAX_TIME_S: f64 = 1e12;
+pub(super) const MAX_TIME_S: f64 = 1e12;
 
 /// A reader of lines.
 pub(super) struct Lines<'a> {

@@ -16,14 +16,17 @@ mod csv;
 mod error;
 mod format;
 mod input;
+mod journal;
 mod lines;
 mod oracle_general;
+mod parquet;
 mod records;
 mod replay;
 mod row;
 mod sink;
 mod source;
 mod twitter;
+mod writer;
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -36,9 +39,11 @@ use self::column::Figures;
 
 pub use self::error::{TraceError, TraceFault};
 pub use self::format::{FORMATS, TraceFormat};
+pub use self::journal::{Journal, finish_journal};
 pub use self::row::{Key, Outcome, Row, Verb};
 pub use self::sink::{About, Sink, read_rows, read_rows_of};
 pub use self::source::TraceSource;
+pub use self::writer::TraceWriter;
 
 /// The most operations of a trace: with their sizes, TTLs and times they take 4.6 GB.
 pub const MAX_OPS: usize = 1 << 28;

@@ -5,7 +5,7 @@
 use std::io::{self, BufRead, Write};
 
 use super::error::TraceFault;
-use super::format::{Head, TraceFormat};
+use super::format::{Head, Reader, TraceFormat};
 use super::lines::value_size_of;
 use super::records::Records;
 use super::row::{Key, Row};
@@ -18,8 +18,9 @@ pub(super) const FORMAT: TraceFormat = TraceFormat {
     summary: "libCacheSim's records of time, object, size and next access; recognized by `oracleGeneral` in the name",
     has_sizes: true,
     detect,
-    read,
+    read: Reader::Stream(read),
     write: Some(write),
+    begin: None,
 };
 
 const RECORD: usize = 24;

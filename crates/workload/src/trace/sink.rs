@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use super::error::{TraceError, TraceFault};
 use super::format::TraceFormat;
-use super::input;
+use super::input::Input;
 use super::row::Row;
 use super::source::TraceSource;
 
@@ -52,7 +52,8 @@ pub fn read_rows(source: &TraceSource, sink: &mut dyn Sink) -> Result<About, Tra
     let failed = |fault| TraceError { path: source.path.clone(), fault };
     let file = File::open(&source.path).map_err(|error| failed(TraceFault::Read(error)))?;
     let name = source.path.file_name().unwrap_or_default().to_string_lossy();
-    read_rows_of(&name, file, source.format, sink).map_err(failed)
+    let whole = file.try_clone().ok();
+    read_input(&name, file, whole, source.format, sink).map_err(failed)
 }
 
 /// As [`read_rows`], from any reader. Its name only serves to recognise the format, where `format` is not given.
@@ -62,13 +63,24 @@ pub fn read_rows_of(
     format: Option<TraceFormat>,
     sink: &mut dyn Sink,
 ) -> Result<About, TraceFault> {
-    let (head, mut input) = input::decompressed(input).map_err(TraceFault::Read)?;
+    read_input(name, input, None, format, sink)
+}
+
+/// Reads an input, which may be a whole file.
+fn read_input(
+    name: &str,
+    input: impl Read,
+    file: Option<File>,
+    format: Option<TraceFormat>,
+    sink: &mut dyn Sink,
+) -> Result<About, TraceFault> {
+    let input = Input::of(input, file).map_err(TraceFault::Read)?;
     let format = match format {
         Some(format) => format,
-        None => TraceFormat::detect(name, &head)?,
+        None => TraceFormat::detect(name, &input.head)?,
     };
     let mut rows = Rows { sink, n_requests: 0, about: About::default() };
-    match format.read(&mut *input, &mut rows) {
+    match format.read(input, &mut rows) {
         Ok(()) | Err(Stop::Enough) => Ok(rows.about),
         Err(Stop::Fault(fault)) => Err(fault),
     }

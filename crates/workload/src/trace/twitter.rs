@@ -4,7 +4,7 @@
 
 use std::io::BufRead;
 
-use super::format::{Head, TraceFormat};
+use super::format::{Head, Reader, TraceFormat};
 use super::lines::{Lines, key_size, number, operation, time, ttl, value_size};
 use super::row::{Key, Row};
 use super::sink::{Rows, Stop};
@@ -14,8 +14,9 @@ pub(super) const FORMAT: TraceFormat = TraceFormat {
     summary: "lines of time,key,key size,value size,client,operation,TTL without a header",
     has_sizes: true,
     detect,
-    read,
+    read: Reader::Stream(read),
     write: None,
+    begin: None,
 };
 
 fn detect(head: &Head<'_>) -> bool {
