@@ -3,11 +3,12 @@
 //! [`scratch`] makes directories, and [`mount`] file systems, that vanish with the process. [`managed`] starts real
 //! servers and stops them again, [`relay`] puts a longer wire before them, and [`cgroup`] limits the memory of them
 //! all. [`disk`] asks about file systems, [`epoll`] waits for many sockets, [`inherit`] gives descriptors to a child, and
-//! [`limits`] raises those of open files. [`listen`], [`stream`], [`tls`], [`slots`], [`mailbox`] and [`waker`] are the
-//! parts of a server's loop. A watchdog process cleans up after a killed process.
+//! [`limits`] raises those of open files. [`listen`], [`connect`], [`stream`], [`tls`], [`slots`],
+//! [`mailbox`] and [`waker`] are the parts of a server's loop. A watchdog process cleans up after a killed process.
 
 pub mod address;
 pub mod cgroup;
+pub mod connect;
 pub mod disk;
 pub mod epoll;
 pub mod inherit;

@@ -2,6 +2,9 @@
 
 use larder_workload::trace::{Key, Outcome, Row, Verb};
 
+/// The size of a batch that is handed over, in bytes.
+pub(crate) const BATCH_BYTES: usize = 256 << 10;
+
 /// Stands for a number that is not known.
 pub(crate) const NONE: u32 = u32::MAX;
 

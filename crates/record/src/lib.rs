@@ -2,11 +2,22 @@
 //!
 //! [`follow`] reads the two directions of a connection beside the traffic, and notes each operation on a key at a [`Desk`].
 
+//! [`Proxy`] passes the bytes on, and a [`Writer`] writes the rows to [`Files`].
+
 mod batch;
+mod clock;
 mod desk;
 pub mod follow;
 mod keys;
+mod proxy;
+mod tell;
+mod upstream;
+mod write;
 
 pub use batch::Batch;
 pub use desk::{Counts, Desk};
 pub use keys::{Keys, SALT_LEN};
+pub use proxy::{Proxy, Remote, Seen, Settings, Watch};
+pub use tell::{Tell, Weight};
+pub use upstream::Upstream;
+pub use write::{Files, Hand, Limits, RowSink, Writer, Written};
