@@ -110,6 +110,11 @@ impl Drop for Writer {
 }
 
 impl Hand {
+    /// Rows that were dropped so far.
+    pub fn dropped(&self) -> u64 {
+        self.shared.dropped.load(Ordering::Relaxed)
+    }
+
     /// Gives the rows away, or drops them where the writing has fallen behind. The batch is empty afterwards.
     pub(crate) fn give(&self, batch: &mut Batch) {
         if batch.is_empty() {

@@ -47,18 +47,17 @@ impl Names {
         };
         let stem = bare.file_name().and_then(OsStr::to_str);
         let stem = stem.ok_or_else(|| format!("{shown}: a recording needs the name of a file"))?;
-        let folder = match bare.parent() {
-            Some(folder) if folder != Path::new("") => folder.to_owned(),
-            _ => PathBuf::from("."),
-        };
+        let folder = bare.parent().unwrap_or(Path::new("")).to_owned();
+        let names = Self { folder, stem: stem.to_owned() };
+        let folder = names.folder();
         if !folder.is_dir() {
             return Err(format!("{shown}: there is no folder {}; make it", folder.display()));
         }
-        Ok(Self { folder, stem: stem.to_owned() })
+        Ok(names)
     }
 
     pub(super) fn folder(&self) -> &Path {
-        &self.folder
+        if self.folder == Path::new("") { Path::new(".") } else { &self.folder }
     }
 
     /// The file with the given name alone.
@@ -83,7 +82,7 @@ impl Names {
     /// The files with a time in their names and this ending, the oldest first, with their sizes.
     pub(super) fn list(&self, ending: &str) -> io::Result<Vec<(PathBuf, u64)>> {
         let mut found = Vec::new();
-        for entry in fs::read_dir(&self.folder)? {
+        for entry in fs::read_dir(self.folder())? {
             let entry = entry?;
             let name = entry.file_name();
             let bare = name.to_str().and_then(|name| name.strip_suffix(&format!(".{ending}")));
@@ -152,7 +151,7 @@ mod tests {
         assert!(refused("..").contains("name of a file"));
         assert_eq!(
             Names::of(Path::new("calls.v2")).unwrap().only(FINISHED),
-            Path::new("./calls.v2.parquet")
+            Path::new("calls.v2.parquet")
         );
     }
 }
