@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         Command::Engines(arguments) => command::engines::run(&arguments),
         Command::Scenarios(arguments) => command::scenarios::run(&arguments),
         Command::Serve(arguments) => command::serve::run(&arguments),
+        Command::Record(arguments) => command::record::run(&arguments),
         Command::Top(arguments) => command::top::run(&arguments),
         Command::Get(arguments) => command::entry::get(&arguments),
         Command::Set(arguments) => command::entry::set(&arguments),

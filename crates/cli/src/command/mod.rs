@@ -9,6 +9,7 @@ pub(crate) mod entry;
 pub(crate) mod gate;
 pub(crate) mod generate;
 pub(crate) mod inspect;
+pub(crate) mod record;
 pub(crate) mod report;
 pub(crate) mod scenarios;
 pub(crate) mod serve;

@@ -6,13 +6,18 @@ use std::os::unix::net::UnixStream;
 
 /// The end of a pair that wakes. Any number of threads may share it.
 #[derive(Debug)]
-pub(crate) struct Waker(UnixStream);
+pub struct Waker(UnixStream);
 
 /// The end that becomes readable.
 #[derive(Debug)]
-pub(crate) struct Woken(UnixStream);
+pub struct Woken(UnixStream);
 
-pub(crate) fn pair() -> io::Result<(Waker, Woken)> {
+/// A pair: what the one end wakes, the other end tells.
+///
+/// # Errors
+///
+/// No descriptors are left.
+pub fn pair() -> io::Result<(Waker, Woken)> {
     let (waker, woken) = UnixStream::pair()?;
     waker.set_nonblocking(true)?;
     woken.set_nonblocking(true)?;
@@ -20,7 +25,8 @@ pub(crate) fn pair() -> io::Result<(Waker, Woken)> {
 }
 
 impl Waker {
-    pub(crate) fn wake(&self) {
+    /// Wakes the thread that waits for the other end.
+    pub fn wake(&self) {
         // A full pipe wakes too.
         let _ = (&self.0).write(&[1]);
     }
@@ -28,7 +34,7 @@ impl Waker {
 
 impl Woken {
     /// Takes what woke, so that it wakes once.
-    pub(crate) fn settle(&mut self) {
+    pub fn settle(&mut self) {
         let mut bytes = [0; 64];
         while self.0.read(&mut bytes).is_ok_and(|n| n == bytes.len()) {}
     }

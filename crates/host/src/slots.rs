@@ -1,26 +1,30 @@
 //! The connections of a worker, by the tokens that its events carry.
 
-use crate::connection::Connection;
-
 /// The connections. A token names one connection, and never a later one in the same place.
-#[derive(Debug, Default)]
-pub(crate) struct Slots {
-    slots: Vec<Slot>,
+#[derive(Debug)]
+pub struct Slots<C> {
+    slots: Vec<Slot<C>>,
     free: Vec<usize>,
 }
 
-#[derive(Debug, Default)]
-struct Slot {
+#[derive(Debug)]
+struct Slot<C> {
     /// Connections that had this place.
     generation: u32,
-    connection: Option<Connection>,
+    connection: Option<C>,
 }
 
-impl Slots {
+impl<C> Default for Slots<C> {
+    fn default() -> Self {
+        Self { slots: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<C> Slots<C> {
     /// Takes a connection in, and returns its token.
-    pub(crate) fn insert(&mut self, connection: Connection) -> u64 {
+    pub fn insert(&mut self, connection: C) -> u64 {
         let place = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot::default());
+            self.slots.push(Slot { generation: 0, connection: None });
             self.slots.len() - 1
         });
         let slot = &mut self.slots[place];
@@ -30,13 +34,13 @@ impl Slots {
 
     /// The connection of a token, unless it has ended.
     #[inline]
-    pub(crate) fn find(&mut self, token: u64) -> Option<&mut Connection> {
+    pub fn find(&mut self, token: u64) -> Option<&mut C> {
         let slot = self.slots.get_mut(place_of(token))?;
         if u64::from(slot.generation) == token >> 32 { slot.connection.as_mut() } else { None }
     }
 
     /// Takes a connection out.
-    pub(crate) fn remove(&mut self, token: u64) -> Option<Connection> {
+    pub fn remove(&mut self, token: u64) -> Option<C> {
         self.find(token)?;
         let place = place_of(token);
         let slot = &mut self.slots[place];
@@ -46,7 +50,7 @@ impl Slots {
     }
 
     /// All connections with their tokens.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &Connection)> {
+    pub fn iter(&self) -> impl Iterator<Item = (u64, &C)> {
         self.slots.iter().enumerate().filter_map(|(place, slot)| {
             let connection = slot.connection.as_ref()?;
             Some((token(slot.generation, place), connection))

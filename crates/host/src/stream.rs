@@ -6,7 +6,8 @@ use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-use rustls::{ServerConfig, ServerConnection};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, Connection, ServerConfig, ServerConnection};
 use socket2::Socket;
 
 /// Encrypted bytes that a session keeps while its socket takes none.
@@ -14,7 +15,7 @@ const UNSENT: usize = 16 << 10;
 
 /// A connection's bytes.
 #[derive(Debug)]
-pub(crate) enum Stream {
+pub enum Stream {
     /// As they are.
     Plain(Socket),
     /// Encrypted.
@@ -23,27 +24,45 @@ pub(crate) enum Stream {
 
 /// A socket, and the session of TLS over it.
 #[derive(Debug)]
-pub(crate) struct TlsStream {
+pub struct TlsStream {
     socket: Socket,
-    session: ServerConnection,
+    session: Connection,
 }
 
 impl Stream {
-    /// Encrypts where there is a configuration.
+    /// The connection of a client. Encrypts where there is a configuration.
     ///
     /// # Errors
     ///
     /// A configuration that makes no session.
-    pub(crate) fn new(socket: Socket, tls: Option<Arc<ServerConfig>>) -> io::Result<Self> {
+    pub fn new(socket: Socket, tls: Option<Arc<ServerConfig>>) -> io::Result<Self> {
         let Some(config) = tls else { return Ok(Self::Plain(socket)) };
-        let mut session = ServerConnection::new(config).map_err(io::Error::other)?;
+        let session = ServerConnection::new(config).map_err(io::Error::other)?;
+        Ok(Self::encrypted(socket, session.into()))
+    }
+
+    /// A connection to a server, which needs a certificate for this name where there is a configuration.
+    ///
+    /// # Errors
+    ///
+    /// A configuration that makes no session.
+    pub fn to_server(
+        socket: Socket,
+        tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
+    ) -> io::Result<Self> {
+        let Some((config, name)) = tls else { return Ok(Self::Plain(socket)) };
+        let session = ClientConnection::new(config, name).map_err(io::Error::other)?;
+        Ok(Self::encrypted(socket, session.into()))
+    }
+
+    fn encrypted(socket: Socket, mut session: Connection) -> Self {
         session.set_buffer_limit(Some(UNSENT));
-        Ok(Self::Tls(Box::new(TlsStream { socket, session })))
+        Self::Tls(Box::new(TlsStream { socket, session }))
     }
 
     /// Reads into `buffer`; 0 is the end.
     #[inline]
-    pub(crate) fn recv(&mut self, buffer: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
+    pub fn recv(&mut self, buffer: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
         match self {
             Self::Plain(socket) => socket.recv(buffer),
             Self::Tls(tls) => tls.recv(buffer),
@@ -52,7 +71,7 @@ impl Stream {
 
     /// Sends a part of `bytes`. What a session of TLS has taken is sent.
     #[inline]
-    pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+    pub fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Plain(socket) => socket.send(bytes),
             Self::Tls(tls) => tls.send(bytes),
@@ -61,7 +80,7 @@ impl Stream {
 
     /// Whether bytes have been read from the socket and not been received yet.
     #[inline]
-    pub(crate) fn has_received(&mut self) -> bool {
+    pub fn has_received(&mut self) -> bool {
         match self {
             Self::Plain(_) => false,
             Self::Tls(tls) => tls.session.reader().fill_buf().is_ok_and(|bytes| !bytes.is_empty()),
@@ -69,7 +88,7 @@ impl Stream {
     }
 
     /// Whether the encryption is not agreed on yet.
-    pub(crate) fn is_shaking_hands(&self) -> bool {
+    pub fn is_shaking_hands(&self) -> bool {
         match self {
             Self::Plain(_) => false,
             Self::Tls(tls) => tls.session.is_handshaking(),
@@ -78,7 +97,7 @@ impl Stream {
 
     /// Whether bytes that it has taken wait for room in the socket.
     #[inline]
-    pub(crate) fn has_unsent(&self) -> bool {
+    pub fn has_unsent(&self) -> bool {
         match self {
             Self::Plain(_) => false,
             Self::Tls(tls) => tls.session.wants_write(),
@@ -86,7 +105,7 @@ impl Stream {
     }
 
     /// Says that nothing more will be sent.
-    pub(crate) fn shut_down(&mut self) {
+    pub fn shut_down(&mut self) {
         if let Self::Tls(tls) = self {
             tls.session.send_close_notify();
             let _ = tls.flush();
@@ -95,11 +114,12 @@ impl Stream {
     }
 
     /// Throws away what has arrived, as far as `buffer` and its length go.
-    pub(crate) fn discard(&self, buffer: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
+    pub fn discard(&self, buffer: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
         self.socket().recv(buffer)
     }
 
-    fn socket(&self) -> &Socket {
+    /// The socket itself.
+    pub fn socket(&self) -> &Socket {
         match self {
             Self::Plain(socket) => socket,
             Self::Tls(tls) => &tls.socket,

@@ -1,4 +1,4 @@
-//! The certificates that an encrypted connection trusts.
+//! The certificates that an encrypted connection to a server trusts.
 
 use std::sync::Arc;
 
@@ -14,41 +14,27 @@ use rustls::{
 
 /// The certificates that a connection trusts, and for which host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TlsTrust {
+pub enum TlsTrust {
     /// Every certificate: the connection is encrypted, but the server is not authenticated.
     Anybody,
     /// A certificate of a known authority, for any host.
-    #[cfg_attr(not(feature = "postgresql"), expect(dead_code, reason = "PostgreSQL's alone"))]
     Authority,
     /// A certificate of a known authority, for this host.
     Host,
 }
 
 /// The certificates of a text in PEM.
-pub(crate) fn certificates(pem: &[u8]) -> Vec<CertificateDer<'static>> {
+pub fn certificates(pem: &[u8]) -> Vec<CertificateDer<'static>> {
     CertificateDer::pem_slice_iter(pem).flatten().collect()
 }
 
 /// The authorities that this system trusts.
-pub(crate) fn of_system() -> Vec<CertificateDer<'static>> {
+pub fn of_system() -> Vec<CertificateDer<'static>> {
     rustls_native_certs::load_native_certs().certs
 }
 
-/// The same in PEM, without those that cannot be used.
-#[cfg(feature = "redis")]
-pub(crate) fn of_system_in_pem() -> Vec<u8> {
-    use base64::Engine as _;
-
-    let is_usable = |der: &CertificateDer<'_>| RootCertStore::empty().add(der.clone()).is_ok();
-    let in_pem = |der: CertificateDer<'_>| {
-        let text = base64::engine::general_purpose::STANDARD.encode(der);
-        format!("-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n")
-    };
-    of_system().into_iter().filter(is_usable).map(in_pem).collect::<String>().into_bytes()
-}
-
 /// The terms of connections that trust certificates of these authorities.
-pub(crate) fn client(
+pub fn client(
     engine: &'static str,
     trust: TlsTrust,
     authorities: Vec<CertificateDer<'static>>,
@@ -82,8 +68,7 @@ pub(crate) fn client(
 
 /// The terms of connections that trust certificates of these authorities in PEM, or of those of this system, or with
 /// `anybody` every certificate. Every connection does all the work of a new one, so that all cost the same.
-#[cfg(any(feature = "memcached", feature = "redis"))]
-pub(crate) fn without_resumption(
+pub fn without_resumption(
     engine: &'static str,
     authorities: Option<&[u8]>,
     anybody: bool,

@@ -10,8 +10,6 @@ use std::path::{Path, PathBuf};
 
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use crate::Error;
-
 /// An address at which a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
@@ -50,12 +48,22 @@ impl fmt::Display for Address {
     }
 }
 
+/// An address at which nothing listens, and the reason.
+#[derive(Debug)]
+pub struct NotListening {
+    /// The address.
+    pub address: Address,
+    /// The cause.
+    pub source: io::Error,
+}
+
 /// Sockets that listen. Clients may connect from now on; they are served once a server has the sockets.
 #[derive(Debug)]
 pub struct Listeners {
-    pub(crate) sockets: Vec<Listener>,
+    /// The sockets, in the order of their addresses.
+    pub sockets: Vec<Listener>,
     /// A socket at which metrics are read, from another process.
-    pub(crate) metrics: Option<OwnedFd>,
+    pub metrics: Option<OwnedFd>,
 }
 
 impl Listeners {
@@ -68,7 +76,7 @@ impl Listeners {
         addresses: &[Address],
         backlog: i32,
         handed_over: Vec<OwnedFd>,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, NotListening> {
         let mut handed_over: Vec<Socket> = handed_over.into_iter().map(Socket::from).collect();
         let listeners = addresses.iter().map(|address| {
             let same = handed_over.iter().position(|socket| is_at(socket, address));
@@ -77,7 +85,7 @@ impl Listeners {
                 Some(place) => Listener::of(handed_over.swap_remove(place), address),
                 None => Listener::bind(address, backlog),
             };
-            listener.map_err(|source| Error::Listen { address: address.clone(), source })
+            listener.map_err(|source| NotListening { address: address.clone(), source })
         });
         Ok(Self { sockets: listeners.collect::<Result<_, _>>()?, metrics: None })
     }
@@ -88,7 +96,7 @@ impl Listeners {
     /// # Errors
     ///
     /// A descriptor that is no such socket.
-    pub fn adopt(sockets: Vec<OwnedFd>, is_encrypted: bool) -> Result<Self, Error> {
+    pub fn adopt(sockets: Vec<OwnedFd>, is_encrypted: bool) -> io::Result<Self> {
         let listeners = sockets.into_iter().map(|socket| {
             let socket = Socket::from(socket);
             let local = socket.local_addr()?;
@@ -130,10 +138,11 @@ fn is_at(socket: &Socket, address: &Address) -> bool {
 
 /// A listening socket. The path of a unix socket is removed with it, if it is still the same file, and is this process's.
 #[derive(Debug)]
-pub(crate) struct Listener {
-    pub(crate) socket: Socket,
+pub struct Listener {
+    /// The socket.
+    pub socket: Socket,
     /// The address, with the port that the system chose where none was given.
-    pub(crate) address: Address,
+    pub address: Address,
     /// The device and the number of a unix socket's file, which vanishes with the listener.
     own_file: Option<(u64, u64)>,
     /// The system has opened it, and keeps its path.
@@ -183,19 +192,23 @@ impl Listener {
     }
 
     /// Takes the path of a unix socket over, unless it is the system's.
-    pub(crate) fn own_path(&mut self) {
+    pub fn own_path(&mut self) {
         if let (Address::Unix(path, _), false) = (&self.address, self.is_adopted) {
             self.own_file = file_at(path);
         }
     }
 
     /// Leaves the path to another process.
-    pub(crate) fn leave_path(&mut self) {
+    pub fn leave_path(&mut self) {
         self.own_file = None;
     }
 
     /// The next connection.
-    pub(crate) fn accept(&self) -> io::Result<Socket> {
+    ///
+    /// # Errors
+    ///
+    /// No connection waits, or no descriptors are left.
+    pub fn accept(&self) -> io::Result<Socket> {
         let (socket, _) = self.socket.accept()?;
         socket.set_nonblocking(true)?;
         if !matches!(self.address, Address::Unix(..)) {

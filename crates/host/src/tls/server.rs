@@ -1,12 +1,15 @@
-//! Encryption: certificates, keys and the authorities of clients, from files that are read again when the operator asks.
+//! The encryption of a server: certificates, keys and the authorities of clients, from files that are read again when the
+//! operator asks.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, version};
+
+use super::certificates_of_file;
 
 /// The files and rules of encrypted addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +28,7 @@ pub struct TlsSettings {
 
 /// Encryption as of the last reading of its files.
 #[derive(Debug)]
-pub(crate) struct Tls {
+pub struct Tls {
     settings: TlsSettings,
     config: RwLock<Arc<ServerConfig>>,
 }
@@ -36,7 +39,7 @@ impl Tls {
     /// # Errors
     ///
     /// One sentence that names the file and says what is wrong.
-    pub(crate) fn of_files(settings: TlsSettings) -> Result<Self, String> {
+    pub fn of_files(settings: TlsSettings) -> Result<Self, String> {
         let config = RwLock::new(read(&settings)?);
         Ok(Self { settings, config })
     }
@@ -46,20 +49,20 @@ impl Tls {
     /// # Errors
     ///
     /// As for [`Tls::of_files`].
-    pub(crate) fn reload(&self) -> Result<(), String> {
+    pub fn reload(&self) -> Result<(), String> {
         let config = read(&self.settings)?;
         *self.config.write().unwrap_or_else(PoisonError::into_inner) = config;
         Ok(())
     }
 
     /// The configuration for a new connection.
-    pub(crate) fn config(&self) -> Arc<ServerConfig> {
+    pub fn config(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.config.read().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 fn read(settings: &TlsSettings) -> Result<Arc<ServerConfig>, String> {
-    let chain = certificates(&settings.chain)?;
+    let chain = certificates_of_file(&settings.chain)?;
     let shown = settings.key.display();
     let key =
         PrivateKeyDer::from_pem_file(&settings.key).map_err(|error| format!("{shown}: {error}"))?;
@@ -76,7 +79,7 @@ fn read(settings: &TlsSettings) -> Result<Arc<ServerConfig>, String> {
         None => builder.with_no_client_auth(),
         Some(path) => {
             let mut roots = RootCertStore::empty();
-            for authority in certificates(path)? {
+            for authority in certificates_of_file(path)? {
                 let shown = path.display();
                 roots.add(authority).map_err(|error| format!("{shown}: {error}"))?;
             }
@@ -92,15 +95,4 @@ fn read(settings: &TlsSettings) -> Result<Arc<ServerConfig>, String> {
         .with_single_cert(chain, key)
         .map_err(|error| format!("{} and {shown}: {error}", settings.chain.display()))?;
     Ok(Arc::new(config))
-}
-
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let shown = path.display();
-    let read = CertificateDer::pem_file_iter(path).map_err(|error| format!("{shown}: {error}"))?;
-    let read: Vec<_> =
-        read.collect::<Result<_, _>>().map_err(|error| format!("{shown}: {error}"))?;
-    if read.is_empty() {
-        return Err(format!("{shown}: there is no certificate in PEM"));
-    }
-    Ok(read)
 }
