@@ -38,17 +38,18 @@ fn names_one() {
     assert_eq!(scene.files("advice").iter().filter(|name| name.starts_with("advice.")).count(), 2);
     assert!(scene.path("advice/report.html").is_file() && scene.path("advice/run.json").is_file());
     assert_eq!(std::fs::read_to_string(scene.path("advice/advice.md")).unwrap(), text);
-    // The dearer a miss is, the more room is worth its bytes; the folder of an earlier advice is replaced.
-    let capacity = |cost: &str| {
-        let priced = [&arguments[..], &["--cost-of-miss", cost, "--format", "json"]].concat();
-        let advice = scene.larder(&priced).ends_with(0).json();
+    // More hits take more room; the folder of an earlier advice is replaced.
+    let capacity = |hits: &str| {
+        let wishes = ["--min-hit-ratio", hits, "--cost-of-miss", "8ms", "--format", "json"];
+        let advice = scene.larder(&[&arguments[..], &wishes].concat()).ends_with(0).json();
         assert_eq!(advice["sentences"].as_array().unwrap().len(), 5);
         let chosen = &advice["choice"];
         assert!(advice["candidates"].as_array().unwrap().contains(chosen), "{advice:#}");
+        assert!(chosen["with_misses_ns"].as_f64() > chosen["request_ns"].as_f64(), "{chosen:#}");
         chosen["capacity_bytes"].as_u64().unwrap()
     };
-    let (cheap, dear) = (capacity("1ns"), capacity("1s"));
-    assert!(cheap < dear, "{cheap} < {dear}");
+    let (few, many) = (capacity("40%"), capacity("75%"));
+    assert!(few < many, "{few} < {many}");
     scene.assert_nothing_left();
 }
 
