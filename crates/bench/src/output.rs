@@ -51,9 +51,13 @@ pub fn index_names() -> impl Iterator<Item = &'static str> {
     INDEXES.iter().map(|(name, _)| *name)
 }
 
+/// The files that an advice leaves beside the results of its comparison.
+pub const ADVICE: [&str; 2] = ["advice.md", "advice.json"];
+
 /// Whether a file of this name belongs to the results of a run or of a set.
 pub(crate) fn is_result(name: &str) -> bool {
     name == RUN
+        || ADVICE.contains(&name)
         || REPORTS.iter().any(|(report, _)| *report == name)
         || index_names().any(|index| index == name)
 }

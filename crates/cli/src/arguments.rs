@@ -6,8 +6,8 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use crate::command::{
-    backup, compare, diff, engines, entry, generate, inspect, report, scenarios, serve, stats, top,
-    trace,
+    advise, backup, compare, diff, engines, entry, generate, inspect, record, report, scenarios,
+    serve, stats, top, trace,
 };
 use crate::exit::Usage;
 
@@ -27,6 +27,10 @@ const BEGIN: &str =
 pub(crate) enum Command {
     /// Measure several caches on the same verified work, side by side
     Compare(Box<compare::Arguments>),
+    /// Say which cache to take for a trace, how large, and what would change the answer
+    ///
+    /// Replays the trace on the candidates at a few sizes, and writes the results of that comparison beside the advice.
+    Advise(Box<advise::Arguments>),
     /// Render the results of a comparison again, print them, or draw their charts
     ///
     /// Without --format, this larder writes report.md and report.html again beside each run.json.
@@ -44,6 +48,10 @@ pub(crate) enum Command {
     ///
     /// The options are memcached's. Through a link named `memcached` the program serves without being told to.
     Serve(Box<serve::Arguments>),
+    /// Record what an application asks its memcached or Redis, by a proxy between both
+    ///
+    /// The bytes pass unchanged, whatever becomes of the recording. Larder reads it as a trace.
+    Record(Box<record::Arguments>),
     /// Watch servers of memcached's protocol: requests, hit rate, memory and more, live
     ///
     /// In the view, q ends and ? shows the other keys. A server that does not answer is asked again at every interval.

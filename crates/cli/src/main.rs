@@ -27,11 +27,13 @@ fn main() -> ExitCode {
     };
     let outcome = match arguments.command {
         Command::Compare(arguments) => command::compare::run(&arguments),
+        Command::Advise(arguments) => command::advise::run(&arguments),
         Command::Report(arguments) => command::report::run(&arguments),
         Command::Diff(arguments) => command::diff::run(&arguments),
         Command::Engines(arguments) => command::engines::run(&arguments),
         Command::Scenarios(arguments) => command::scenarios::run(&arguments),
         Command::Serve(arguments) => command::serve::run(&arguments),
+        Command::Record(arguments) => command::record::run(&arguments),
         Command::Top(arguments) => command::top::run(&arguments),
         Command::Get(arguments) => command::entry::get(&arguments),
         Command::Set(arguments) => command::entry::set(&arguments),

@@ -21,7 +21,7 @@ use larder_engines::ENGINES;
 use larder_report::{Run, digest};
 use larder_store::{Catalog, Engine, Medium, OptionDoc, Recipe, Source};
 use larder_workload::WorkloadSpec;
-use larder_workload::trace::FORMATS;
+use larder_workload::trace::{FORMATS, Outcome, Verb};
 use liblzma::read::XzDecoder;
 
 const HEAD: &str = "<!-- Made from the code by crates/cli/tests/generated.rs. Do not edit; run `just generate`. -->\n";
@@ -45,7 +45,7 @@ guests.
 An engine of files without a path makes a temporary store. An engine of servers starts a server for itself when its URL
 names no host, and stops it again. The last column names the Debian package that an engine needs, or `--with NAME`: the
 software that `./setup.sh --with NAME` puts into the user's data folder. `larder engines` lists the engines that can run
-on this machine, with their versions.
+on this machine; `larder engines NAME` opens one, and shows its version.
 ";
 
 const LAYERS_HEAD: &str = "
@@ -161,21 +161,30 @@ fn the_page_that_values_are_cut_from_is_as_long_as_promised() {
 }
 
 #[test]
-fn the_page_on_scenarios_names_every_field_format_and_scenario() {
+fn the_page_on_scenarios_names_every_field_and_scenario() {
     let page = fs::read_to_string(path("docs/scenarios.md")).unwrap();
     let workload = WorkloadSpec::augment_args(Command::new("workload"));
     let fields = workload.get_arguments().filter_map(|field| field.get_long());
-    let formats = FORMATS.iter().map(|format| format.name);
     let scenarios = BUILT_IN.iter().chain(BUILT_IN_SETS).map(|(name, _)| *name);
     let made: Vec<_> =
         MADE.iter().map(|Made { name, argument, .. }| format!("{name}:{argument}")).collect();
     let missing: Vec<_> = fields
-        .chain(formats)
         .chain(scenarios)
         .chain(made.iter().map(String::as_str))
         .filter(|name| !page.contains(&format!("`{name}`")))
         .collect();
     assert!(missing.is_empty(), "docs/scenarios.md does not name {missing:?}");
+}
+
+#[test]
+fn the_page_on_traces_names_every_format_column_and_answer() {
+    let page = fs::read_to_string(path("docs/traces.md")).unwrap();
+    let formats = FORMATS.iter().map(|format| format.name);
+    let operations = Verb::ALL.iter().map(|verb| verb.name());
+    let results = Outcome::ALL.iter().map(|outcome| outcome.name());
+    let names = formats.chain(operations).chain(results);
+    let missing: Vec<_> = names.filter(|name| !page.contains(&format!("`{name}`"))).collect();
+    assert!(missing.is_empty(), "docs/traces.md does not name {missing:?}");
 }
 
 /// Packages of other servers for the same engine, which later releases of Debian have and Debian 12 lacks.

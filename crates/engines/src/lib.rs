@@ -36,8 +36,6 @@ mod pipelined;
 mod records;
 #[cfg(any(feature = "memcached", feature = "redis"))]
 mod socket;
-#[cfg(any(feature = "memcached", feature = "postgresql", feature = "redis"))]
-mod tls;
 #[cfg(any(feature = "bdb", feature = "fjall", feature = "lmdb", feature = "redb"))]
 mod upkeep;
 

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use larder_store::{
     Delta, Error, Ownership, Put, Reach, Remaining, Session, SetMode, SetOptions, SetOutcome, Store,
 };
-use larder_testkit::takes_at_least;
+use larder_testkit::{PATIENCE, takes_at_least, within};
 use libtest_mimic::Arguments;
 use memcached_support::{memcached, trial};
 use session_support::{failure, get, open, set, try_open};
@@ -46,6 +46,7 @@ fn main() -> ExitCode {
         trial("a_unix_socket_reaches_this_host_only", a_unix_socket_reaches_this_host_only),
         trial("an_external_server_is_never_cleared", an_external_server),
         trial("effective_settings_are_read_back", effective_settings_are_read_back),
+        trial("values_without_room_go_to_the_extstore", values_without_room_go_to_the_extstore),
         trial("a_session_keeps_its_server", a_session_keeps_its_server),
         trial("counters_are_summed_over_nodes", counters_are_summed_over_nodes),
         trial("versions_and_ttl_come_with_a_hit", versions_and_ttl_come_with_a_hit),
@@ -489,6 +490,42 @@ fn effective_settings_are_read_back() {
     let maxbytes = format!("104857600; 127.0.0.1:{port} has 33554432");
     assert_eq!(mixed.info().settings["maxbytes"], maxbytes);
     assert_eq!(mixed.capabilities().max_value_len, Some(1 << 20), "the smaller limit counts");
+}
+
+fn values_without_room_go_to_the_extstore() {
+    let store = open("memcached:?m=16m&extstore=64m");
+    let address = nodes(&*store).remove(0);
+    let info = store.info();
+    let file = info.data_paths.first().unwrap();
+    assert!(file.is_file(), "{}", file.display());
+    let settings = ["extstore", "ext_item_size"].map(|name| info.settings[name].as_str());
+    assert_eq!(settings, ["64 MiB", "512"]);
+    let counter = |name: &str| -> u64 {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        stream.write_all(b"stats\r\n").unwrap();
+        let lines = BufReader::new(stream).lines().map_while(Result::ok);
+        let mut lines = lines.take_while(|line| line != "END");
+        let line = lines.find(|line| line.starts_with(&format!("STAT {name} "))).unwrap();
+        line.rsplit_once(' ').unwrap().1.parse().unwrap()
+    };
+    // The server moves values behind its callers, so sets go on until it has moved some.
+    let session = &mut *store.session().unwrap();
+    let value = |number: u32| format!("{number:08}").repeat(1024).into_bytes();
+    let mut stored = 0;
+    let is_moved = within(PATIENCE, || {
+        for number in stored..stored + 100 {
+            set(session, &number.to_string(), &value(number));
+        }
+        stored += 100;
+        counter("extstore_objects_written") > 100
+    });
+    assert!(is_moved, "{stored} values stored");
+    for number in 0..stored {
+        if let Some(read) = get(session, &number.to_string()) {
+            assert_eq!(read, value(number));
+        }
+    }
+    assert!(counter("get_extstore") > 0, "{stored} values stored");
 }
 
 fn a_session_keeps_its_server() {

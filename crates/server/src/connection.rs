@@ -4,8 +4,9 @@ use std::io::{self, ErrorKind};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use larder_host::stream::Stream;
+
 use crate::conversation::Conversation;
-use crate::stream::Stream;
 use crate::waiting::{OWN_BYTES, Waiting};
 
 /// The most bytes that are read and thrown away when the server ends a connection.

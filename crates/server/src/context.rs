@@ -5,19 +5,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use larder_host::listen::Address;
+use larder_host::tls::Tls;
 use larder_protocol::ttl;
 use larder_store::{Capabilities, Error, Remaining, Session, Store};
 
 use crate::counts::{Count, Counts};
 use crate::latency::{Kind, Times};
-use crate::listen::Address;
 use crate::loads::Loads;
 use crate::log::{Fields, Level};
 use crate::own::{Own, Portion};
 use crate::recaches::Recaches;
 use crate::server::Remote;
 use crate::settings::Settings;
-use crate::tls::Tls;
 use crate::users::Users;
 use crate::waiting::Waiting;
 

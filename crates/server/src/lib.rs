@@ -17,10 +17,8 @@ mod context;
 mod conversation;
 mod counts;
 mod latency;
-mod listen;
 mod loads;
 mod log;
-mod mailbox;
 mod meta;
 mod metrics;
 mod own;
@@ -29,28 +27,32 @@ mod recaches;
 mod rusage;
 mod server;
 mod settings;
-mod slots;
 mod slow;
 mod stats;
-mod stream;
 mod text;
-mod tls;
 mod users;
 mod waiting;
-mod waker;
 mod worker;
 
-pub use listen::{Address, Listeners};
+use larder_host::listen::NotListening;
+
+pub use larder_host::listen::{Address, Listeners};
+pub use larder_host::tls::TlsSettings;
 pub use log::{Fields, Level, LogFormat, flush_log};
 pub use server::{Order, Remote, Server};
 pub use settings::Settings;
-pub use tls::TlsSettings;
 
 /// The largest value that a server can be set to take, in bytes.
 pub const MAX_ITEM_BYTES: usize = larder_protocol::MAX_VALUE_LEN;
 
 /// The version of memcached whose protocols the server speaks, as clients read it.
 pub const MEMCACHED_VERSION: &str = "1.6.39";
+
+impl From<NotListening> for Error {
+    fn from(NotListening { address, source }: NotListening) -> Self {
+        Self::Listen { address, source }
+    }
+}
 
 /// The reason why a server could not begin or go on.
 #[derive(Debug, thiserror::Error)]

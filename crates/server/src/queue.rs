@@ -3,12 +3,26 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use larder_host::mailbox;
+use larder_host::stream::Stream;
+
 use crate::conversation::{Conversation, Progress};
-use crate::mailbox::{Mailbox, Message};
 use crate::text::TOGETHER;
 
 /// The most jobs that an assistant takes at once.
 pub(crate) const MOST: usize = TOGETHER;
+
+/// What other threads send to a worker.
+#[derive(Debug)]
+pub(crate) enum Message {
+    /// A new connection.
+    Welcome(Stream),
+    /// Requests that an assistant has answered.
+    Back(Box<Job>),
+}
+
+/// The messages of a worker.
+pub(crate) type Mailbox = mailbox::Mailbox<Message>;
 
 /// The requests of one connection, on their way to an assistant and back.
 #[derive(Debug)]

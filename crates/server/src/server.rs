@@ -10,21 +10,21 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use larder_host::epoll::{Epoll, Event, Events, READABLE};
+use larder_host::listen::{Address, Listener, Listeners};
+use larder_host::stream::Stream;
+use larder_host::tls::Tls;
+use larder_host::waker::{self, Waker, Woken};
 use larder_store::Store;
 use socket2::Socket;
 
 use crate::Error;
 use crate::assistant::Assistants;
 use crate::context::Shared;
-use crate::listen::{Address, Listener, Listeners};
-use crate::mailbox::{Mailbox, Message};
 use crate::metrics::Metrics;
 use crate::own::Own;
+use crate::queue::{Mailbox, Message};
 use crate::settings::Settings;
-use crate::stream::Stream;
 use crate::text::flush_if_due;
-use crate::tls::Tls;
-use crate::waker::{self, Waker, Woken};
 use crate::worker::{Hands, Worker};
 
 /// The time between two looks at what is due.

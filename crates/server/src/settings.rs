@@ -5,11 +5,11 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use larder_host::tls::TlsSettings;
 use larder_protocol::key::MAX_KEY_LEN;
 use larder_protocol::request::MAX_REQUEST_LINE;
 
 use crate::log::LogFormat;
-use crate::tls::TlsSettings;
 
 /// The settings of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]

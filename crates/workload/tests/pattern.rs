@@ -75,7 +75,7 @@ fn a_wrong_pattern_gets_one_line_that_says_why() {
         ("trace:", "no file; write trace:FILE"),
         (
             "trace:x?format=y",
-            "no trace format `y`; known: csv, twitter, oracleGeneral, arc, lirs, cache2k",
+            "no trace format `y`; known: parquet, journal, csv, twitter, oracleGeneral, arc, lirs, cache2k",
         ),
     ] {
         let error = text.parse::<KeyPattern>().unwrap_err();

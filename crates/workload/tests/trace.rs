@@ -121,54 +121,41 @@ fn libcachesims_records_are_reads_of_objects_with_sizes_and_times() {
     assert_eq!(message, "byte 24: value size 1073741825 > limit 1073741824");
 }
 
-/// A trace in another format, and the number of operations that the format has no place for.
-fn written(trace: &Trace, name: &str) -> (Vec<u8>, u64) {
-    let to: TraceSource = name.parse().expect("a path");
-    let format = to.format_to_write().expect("a format that is written");
-    let mut out = Vec::new();
-    let left_out = trace.write(format, &mut out).expect("memory");
-    (out, left_out)
-}
-
 #[test]
-fn a_csv_has_all_that_a_trace_has() {
-    let trace = read("a.csv", KVCACHE_2024.as_bytes()).unwrap();
-    let (csv, left_out) = written(&trace, "b.csv");
-    assert_eq!((read("b.csv", &csv).unwrap(), left_out), (trace, 0));
-    let bare = read("a.trace", &cache2k(&[5, 6, 5])).unwrap();
-    let (csv, _) = written(&bare, "some/x?format=csv");
-    assert_eq!(String::from_utf8_lossy(&csv).lines().nth(3), Some(",0,,get,,"));
-    assert_eq!(read("b.csv", &csv).unwrap(), bare);
-}
-
-#[test]
-fn libcachesims_records_name_the_next_access_of_their_object() {
-    let trace = read("a", TWITTER.as_bytes()).unwrap();
-    let (records, left_out) = written(&trace, "a.oracleGeneral.bin");
-    // The removal is left out, and the value of 40 bytes is set once.
-    let expected = [
-        oracle_general(0, 0, 212, 4),
-        oracle_general(0, 1, 40, -1),
-        oracle_general(2, 2, 8, -1),
-        oracle_general(3, 0, 212, -1),
-    ];
-    assert_eq!((records, left_out), (expected.concat(), 1));
-    // libCacheSim passes over an object of 0 bytes.
-    let unsized_keys = read("a.trace", &cache2k(&[9, 9])).unwrap();
-    let expected = [oracle_general(0, 0, 1, 2), oracle_general(0, 0, 1, -1)].concat();
-    assert_eq!(written(&unsized_keys, "a.oraclegeneral"), (expected, 0));
-}
-
-#[test]
-fn a_format_that_is_not_written_is_named() {
-    let why = |name: &str| name.parse::<TraceSource>().unwrap().format_to_write().unwrap_err();
-    for (name, expected) in [
-        ("web.trace", "`web.trace` names no format; write `?format=`, one of csv, oracleGeneral"),
-        ("web?format=arc", "arc is only read; traces are written as csv, oracleGeneral"),
-        ("a/web.csv.gz", "`web.csv.gz`: traces are written uncompressed; leave out .gz"),
-    ] {
-        assert_eq!(why(name), expected);
-    }
+fn a_trace_of_several_files_is_read_in_the_order_of_their_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let write =
+        |name: &str, keys: &str| std::fs::write(path(name), format!("key\n{keys}")).unwrap();
+    write("day-2.csv", "c\nd\n");
+    write("day-1.csv", "a\nb\n");
+    write("night-1.csv", "e\n");
+    write(".hidden.csv", "f\n");
+    let rows = |source: &str, at_most: u64| {
+        let source: TraceSource = path(source).to_str().unwrap().parse().unwrap();
+        let mut rows = Vec::new();
+        let mut sink = |row: &Row<'_>| {
+            let Key::Bytes(key) = row.key else { panic!("{row:?}") };
+            rows.push(format!("{}{}", row.request, key.escape_ascii()));
+            if rows.len() as u64 == at_most {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        };
+        read_rows(&source, &mut sink).map(|_| rows).map_err(|error| error.to_string())
+    };
+    assert_eq!(rows("day-*.csv", 9).unwrap(), ["0a", "1b", "2c", "3d"]);
+    assert_eq!(rows("*", 9).unwrap(), ["0a", "1b", "2c", "3d", "4e"]);
+    assert_eq!(rows("*-1*", 9).unwrap(), ["0a", "1b", "2e"]);
+    assert_eq!(rows("day-*.csv", 1).unwrap(), ["0a"]);
+    let missing = rows("week-*.csv", 9).unwrap_err();
+    assert!(missing.ends_with("week-*.csv: no file there has such a name"), "{missing}");
+    write("day-3.csv", "\"\n");
+    write("day-0.csv", "\n");
+    std::fs::write(path("day-1.csv"), "key,op\na,fly\n").unwrap();
+    let broken = rows("day-*.csv", 9).unwrap_err();
+    assert!(broken.contains("day-1.csv: line 2: no operation `fly`"), "{broken}");
 }
 
 #[test]
@@ -442,7 +429,7 @@ fn a_source_is_a_file_and_perhaps_its_format() {
     let error = "a?format=pcap".parse::<TraceSource>().unwrap_err();
     assert_eq!(
         error,
-        "no trace format `pcap`; known: csv, twitter, oracleGeneral, arc, lirs, cache2k"
+        "no trace format `pcap`; known: parquet, journal, csv, twitter, oracleGeneral, arc, lirs, cache2k"
     );
     // A named format wins over the file name and the first bytes.
     let format = FORMATS.iter().find(|format| format.name == "cache2k").copied();

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync/atomic"
 )
 
@@ -140,7 +141,10 @@ func (p *phase) workThroughSegment(at int) (next int, began int64, err error) {
 		p.block.end[next-1] = Now()
 	}
 	if p.isAlone {
-		p.cpu += processTime() - used
+		// The collector may go on while this goroutine waits for a processor between a reading and the work. More than all
+		// processors give in the time of the work was used outside it.
+		most := int64(runtime.NumCPU()) * (p.block.end[next-1] - began)
+		p.cpu += min(processTime()-used, most)
 		p.collector.end()
 	}
 	return next, began, nil

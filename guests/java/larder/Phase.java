@@ -18,6 +18,7 @@ final class Phase {
     private static final Block.Limits ALONE = new Block.Limits(16_384, 4 << 20);
 
     private static final Block.Limits SEVERAL = new Block.Limits(262_144, 64 << 20);
+    private static final long PROCESSORS = Runtime.getRuntime().availableProcessors();
     /** The longest segment of the loop; between segments the progress is published. */
     private static final long SEGMENT_NANOS = 250_000_000;
 
@@ -119,7 +120,10 @@ final class Phase {
             if (cache.finish()) {
                 block.end[next - 1] = System.nanoTime();
             }
-            cpu += isAlone ? used() - used : 0;
+            // The compiler and the collector may go on while this thread waits for a processor between a reading and
+            // the work. More than all processors give in the time of the work was used outside it.
+            long most = PROCESSORS * (block.end[next - 1] - began);
+            cpu += isAlone ? Math.min(used() - used, most) : 0;
             if (done == 0) {
                 start = began;
             }

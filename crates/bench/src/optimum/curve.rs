@@ -13,6 +13,12 @@ const MOST_OPS: u64 = 100_000_000;
 /// all.
 const ENOUGH_OPS: u64 = 50_000_000;
 
+/// The hit ratios of the models at every capacity that a plan asks for, before anything is measured. The first round
+/// stands for all.
+pub fn hit_curves(plan: &Plan) -> Vec<HitCurve> {
+    curves(plan, 1, |point| point.capacity.into_iter().collect())
+}
+
 /// The hit ratios at capacities in which not everything fits, for every point at which misses are filled. `bounds`
 /// returns the capacities of a point.
 pub(crate) fn curves(

@@ -18,3 +18,4 @@ mod time_set;
 mod tests;
 
 pub(crate) use curve::curves;
+pub use curve::hit_curves;

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use super::{twitter, web};
+use super::{hit_ratio, twitter, web};
 use crate::error::{Result, usage};
 
 /// A built-in scenario that is generated from an argument.
@@ -27,7 +27,7 @@ pub struct Made {
 }
 
 /// The scenarios that are generated from an argument. A new one is a file and a line here.
-pub const MADE: &[Made] = &[web::WEB, twitter::TWITTER];
+pub const MADE: &[Made] = &[web::WEB, twitter::TWITTER, hit_ratio::HIT_RATIO];
 
 impl Made {
     /// The scenario that a name with or without an argument means; `None` for other names.

@@ -3,6 +3,7 @@
 mod article;
 mod at;
 mod form;
+mod hit_ratio;
 mod made;
 mod named;
 mod set;
@@ -74,6 +75,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("hit-ratio", include_str!("../../../../scenarios/hit-ratio.toml")),
     ("session", include_str!("../../../../scenarios/session.toml")),
     ("stampede", include_str!("../../../../scenarios/stampede.toml")),
+    ("languages", include_str!("../../../../scenarios/languages.toml")),
     ("servers", include_str!("../../../../scenarios/servers.toml")),
     ("go", include_str!("../../../../scenarios/go.toml")),
     ("node", include_str!("../../../../scenarios/node.toml")),

@@ -38,7 +38,7 @@ fn make(file: &str) -> Result<String, String> {
 }
 
 /// The name of a trace, in the letters that a name may have: `web12` of `traces/web12.trace.xz?format=cache2k`.
-fn stem(file: &str) -> String {
+pub(super) fn stem(file: &str) -> String {
     let path = file.split('?').next().unwrap_or_default();
     let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
     let stem = name.split('.').find(|part| !part.is_empty()).unwrap_or("trace");

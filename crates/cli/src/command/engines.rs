@@ -1,8 +1,17 @@
 //! `larder engines`: the caches that can be compared, and those that can run here.
+//!
+//! The list of all is there at once: an engine whose programs and packages are installed is not opened for it. An engine
+//! that works in this process is opened, because that takes milliseconds. So is an engine that lacks a package of its
+//! recipe, because only opening tells whether its library came from elsewhere.
+
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 use clap::Args;
 use larder_host::managed;
-use larder_store::{ByteSize, Capabilities, Engine, Error, OptionDoc, Recipe, StoreUrl};
+use larder_store::{ByteSize, Capabilities, Engine, Error, OptionDoc, Recipe, Role, StoreUrl};
 use serde::Serialize;
 
 use super::print;
@@ -12,8 +21,11 @@ use crate::exit::Exit;
 /// Lists the caches that can be compared, whether they can run here, and the packages that the others need.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Only this engine, with its options
+    /// Only this engine, with its options; it is opened, and its server started
     engine: Option<String>,
+    /// Open every engine, for its version and limits; with all servers and languages this takes a minute
+    #[arg(long)]
+    open: bool,
     /// As text or JSON
     #[arg(long, value_name = "FORMAT", value_parser = ["text", "json"], default_value = "text")]
     format: String,
@@ -28,6 +40,9 @@ struct Listed {
     version: Option<String>,
     limits: Limits,
     reason: Option<String>,
+    /// Whether the engine was opened. Otherwise its version and limits are unknown.
+    #[serde(skip)]
+    is_opened: bool,
     /// The other servers of this engine, by the option `server`.
     servers: Vec<OtherServer>,
 }
@@ -52,8 +67,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         Some(name) => vec![CATALOG.find(name.trim_end_matches(':'))?],
         None => CATALOG.iter().collect(),
     };
-    let listed: Vec<(&Engine, Listed)> =
-        engines.into_iter().map(|engine| (engine, list(engine))).collect();
+    let is_opened = arguments.open || arguments.engine.is_some();
+    let listed = list_all(&engines, is_opened);
     let text = if arguments.format == "json" {
         let rows: Vec<_> = listed.iter().map(|(_, row)| row).collect();
         format!("{}\n", serde_json::to_string_pretty(&rows)?)
@@ -61,6 +76,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         let mut text: String = listed.iter().map(|(engine, row)| lines(engine, row)).collect();
         if arguments.engine.is_some() {
             text.extend(listed.iter().map(|(engine, _)| options(engine)));
+        } else if !arguments.open {
+            text.push_str("\n`larder engines NAME` opens an engine, and shows its version, limits and options.\n");
         }
         text
     };
@@ -68,31 +85,71 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Opens the engine with its defaults and asks it.
-fn list(engine: &Engine) -> Listed {
-    let opened =
-        StoreUrl::parse(&engine.default_url()).and_then(|url| engine.open_store(&url, &CATALOG));
-    let row = Listed {
+/// Lists the engines in their order. Several threads do it, because an engine that is opened may wait for its program.
+fn list_all<'a>(engines: &[&'a Engine], is_opened: bool) -> Vec<(&'a Engine, Listed)> {
+    let next = AtomicUsize::new(0);
+    let rows = Mutex::new(Vec::new());
+    let work = || {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(engine) = engines.get(at) else { break };
+            let row = if !is_opened && is_at_hand(engine) { present(engine) } else { open(engine) };
+            rows.lock().unwrap_or_else(PoisonError::into_inner).push((at, row));
+        }
+    };
+    let n_threads = thread::available_parallelism().map_or(1, NonZero::get).min(engines.len());
+    thread::scope(|scope| {
+        for _ in 0..n_threads {
+            scope.spawn(work);
+        }
+    });
+    let mut rows = rows.into_inner().unwrap_or_else(PoisonError::into_inner);
+    rows.sort_by_key(|(at, _)| *at);
+    rows.into_iter().map(|(at, row)| (engines[at], row)).collect()
+}
+
+/// Whether everything that an engine starts with its defaults is installed here, with the servers of a guest; false for
+/// an engine that starts nothing.
+fn is_at_hand(engine: &Engine) -> bool {
+    let is_first = |role| engine.recipes.iter().find(move |recipe| recipe.role == role);
+    let needs = [Role::Server, Role::Interpreter, Role::Library].into_iter().filter_map(is_first);
+    let mut all = needs.map(|recipe| managed::is_at_hand(engine.scheme, recipe)).peekable();
+    let servers = CATALOG.guest(engine.scheme).and_then(|guest| guest.servers);
+    let mut servers = servers.iter().filter_map(|scheme| CATALOG.find(scheme).ok());
+    all.peek().is_some() && all.all(|is_there| is_there) && servers.all(is_at_hand)
+}
+
+/// The row of an engine that is not opened.
+fn present(engine: &Engine) -> Listed {
+    Listed {
         engine: engine.scheme,
         kind: "store",
-        runnable: opened.is_ok(),
+        runnable: true,
         version: None,
         limits: Limits::default(),
         reason: None,
+        is_opened: false,
         servers: engine
             .recipes
             .iter()
             .filter(|recipe| !recipe.server.is_empty())
             .map(|recipe| other_server(engine, recipe))
             .collect(),
-    };
+    }
+}
+
+/// Opens the engine with its defaults and asks it.
+fn open(engine: &Engine) -> Listed {
+    let opened =
+        StoreUrl::parse(&engine.default_url()).and_then(|url| engine.open_store(&url, &CATALOG));
+    let row = Listed { is_opened: true, ..present(engine) };
     match opened {
         Ok(store) => {
             let Capabilities { max_key_len, max_value_len, .. } = store.capabilities();
             let limits = Limits { max_key_len, max_value_len };
             Listed { version: store.info().version, limits, ..row }
         }
-        Err(error) => Listed { reason: Some(reason(engine, &error)), ..row },
+        Err(error) => Listed { runnable: false, reason: Some(reason(engine, &error)), ..row },
     }
 }
 
@@ -131,6 +188,7 @@ fn lines(engine: &Engine, row: &Listed) -> String {
     };
     let state = match (&row.reason, &row.version) {
         (Some(reason), _) => format!("cannot run here: {reason}"),
+        (None, _) if !row.is_opened => "runs here: all that it needs is installed".to_owned(),
         (None, version) => format!(
             "runs here{}; keys: {}; values: {}",
             version.as_ref().map_or_else(String::new, |version| format!(", version {version}")),

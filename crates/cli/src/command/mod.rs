@@ -1,5 +1,6 @@
 //! The subcommands, one file each.
 
+pub(crate) mod advise;
 pub(crate) mod backup;
 pub(crate) mod compare;
 pub(crate) mod diff;
@@ -8,6 +9,7 @@ pub(crate) mod entry;
 pub(crate) mod gate;
 pub(crate) mod generate;
 pub(crate) mod inspect;
+pub(crate) mod record;
 pub(crate) mod report;
 pub(crate) mod scenarios;
 pub(crate) mod serve;

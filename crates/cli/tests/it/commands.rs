@@ -1,5 +1,7 @@
 //! The small commands: engines, set, get, delete, stats, completions, man.
 
+use std::path::Path;
+
 use larder_bench::guest;
 use larder_engines::ENGINES;
 use larder_testkit::Postgres;
@@ -22,8 +24,9 @@ pub(crate) const CASES: &[Case] = &[
     (NOTHING, "help_shows_how_it_is_used", help),
 ];
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "compare",
+    "advise",
     "engines",
     "scenarios",
     "serve",
@@ -64,6 +67,13 @@ fn engines() {
     }
     let lmdb = listed.iter().find(|row| row["engine"] == "lmdb").unwrap();
     assert!(lmdb["version"].as_str().unwrap().starts_with("0.9."), "{lmdb:#}");
+    // The list starts no server that is installed; the engine alone does, and then tells its version.
+    if Path::new("/var/lib/dpkg/info/memcached.md5sums").is_file() {
+        let memcached = listed.iter().find(|row| row["engine"] == "memcached").unwrap();
+        assert!(memcached["runnable"] == true && memcached["version"].is_null(), "{memcached:#}");
+        let alone = scene.larder(&["engines", "memcached", "--format", "json"]);
+        assert!(alone.ends_with(0).json()[0]["version"].is_string(), "{alone:#?}");
+    }
     scene.assert_nothing_left();
 }
 

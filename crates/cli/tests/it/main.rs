@@ -5,6 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
+mod advice;
 mod asserts;
 mod backups;
 mod commands;
@@ -39,6 +40,7 @@ type Need = fn() -> Result<(), String>;
 type Case = (Need, &'static str, fn());
 
 const CASES: &[&[Case]] = &[
+    advice::CASES,
     asserts::CASES,
     backups::CASES,
     commands::CASES,

@@ -1,6 +1,7 @@
 //! A recorded trace on every engine: the same operations and hits, equal to a separate count in this test.
 
 use std::collections::HashSet;
+use std::fs;
 use std::io::Write;
 
 use larder_report::Operation;
@@ -131,13 +132,28 @@ fn converted() {
     };
     let expected = hits("made.trace");
     assert!(expected > 0);
-    for to in ["made.csv", "made.oracleGeneral"] {
+    let formats =
+        ["made.csv", "made.parquet", "made.oracleGeneral", "made.twitter", "b?format=parquet"];
+    for to in formats {
         let told = scene.larder(&["trace", "convert", "made.trace", to]).ends_with(0).err.clone();
-        assert_contains(&told, &["900 operations on", "keys are in", to]);
-        assert_eq!(hits(to), expected, "{to}");
+        let (path, _) = to.split_once('?').unwrap_or((to, ""));
+        assert_contains(&told, &["900 operations are in", path]);
+        assert!(!told.contains("left out"), "{told}");
+        assert_eq!(hits(path), expected, "{to}");
     }
     let half = ["trace", "convert", "made.csv", "half.csv", "--requests", "450"];
-    assert_contains(&scene.larder(&half).ends_with(0).err, &["450 operations on"]);
+    assert_contains(&scene.larder(&half).ends_with(0).err, &["450 operations are in"]);
+    // Keys in clear are hidden where asked, and what a format lacks is told.
+    scene.write("clear.csv", "key,op,ttl\nuser:1,set,60\nuser:1,get,\nuser:1,touch,60\n");
+    let hidden = ["trace", "convert", "clear.csv", "hidden.csv", "--hash-keys"];
+    assert_contains(&scene.larder(&hidden).ends_with(0).err, &["3 operations are in"]);
+    assert!(!fs::read_to_string(scene.path("hidden.csv")).unwrap().contains("user"));
+    let lacking = ["trace", "convert", "clear.csv", "lacking.oracleGeneral"];
+    let told = scene.larder(&lacking).ends_with(0).err.clone();
+    assert_contains(&told, &["2 operations are in", "oracleGeneral has no place for"]);
+    assert_contains(&told, &["1 row with touch", "the TTL of 1 row", "the operation of 1 row"]);
+    let nothing = ["trace", "convert", "made.csv", "none.csv", "--requests", "0"];
+    assert_contains(&scene.larder(&nothing).ends_with(1).err, &["has no operation"]);
     // A broken trace leaves the file of before, and nothing beside it.
     scene.write("broken.trace", &bytes[..bytes.len() - 1]);
     let broken = ["trace", "convert", "broken.trace", "half.csv"];

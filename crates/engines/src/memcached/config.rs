@@ -24,10 +24,11 @@ const ITEM_MIN: u64 = 1 << 10;
 const ITEM_MAX_OF_LARDER: u64 = 1 << 30;
 
 /// Options that say how a server is started, and so mean nothing for one that runs already.
-const FOR_MANAGED: [&str; 15] = [
+const FOR_MANAGED: [&str; 16] = [
     "server",
     "store",
     "m",
+    "extstore",
     "item_size",
     "i",
     "server_threads",
@@ -45,14 +46,24 @@ const FOR_MANAGED: [&str; 15] = [
 /// Options that only the memcached plugin of MySQL has, and those that it has not.
 const FOR_INNODB: [&str; 6] =
     ["w_batch", "r_batch", "column", "flush", "support_xa", "buffer_pool"];
-const NOT_FOR_INNODB: [&str; 6] =
-    ["item_size", "i", "server_threads", "nodes", "socket", "distribution"];
+const NOT_FOR_INNODB: [&str; 7] =
+    ["extstore", "item_size", "i", "server_threads", "nodes", "socket", "distribution"];
 
 /// Options that twemproxy does not let a user choose.
 const NOT_FOR_TWEMPROXY: [&str; 1] = ["distribution"];
 
-/// Options that only `larder serve` has.
+/// Options that only `larder serve` has, and those that it has not.
 const FOR_LARDER: [&str; 1] = ["store"];
+const NOT_FOR_LARDER: [&str; 1] = ["extstore"];
+
+/// The smallest file of an extstore that has room for its pages, in bytes, and the largest item that fits into one of its
+/// write buffers.
+const EXTSTORE_MIN: u64 = 64 * MIB;
+const EXTSTORE_ITEM_MAX: u64 = 4 * MIB;
+
+/// The pages of an extstore, in bytes: memcached's own default, and the smallest that hold two write buffers.
+const EXTSTORE_PAGE: u64 = 64 * MIB;
+const EXTSTORE_PAGE_MIN: u64 = 8 * MIB;
 
 /// The widest VARCHAR: a row of MySQL has 65,535 bytes, and its other columns need some of them.
 const VARCHAR_MAX: u32 = 65_000;
@@ -82,6 +93,9 @@ pub(super) struct MemcachedConfig {
     /// 65536 is mebibytes, as for memcached itself. With `server=larder`: the size of a new store, if the store takes a
     /// size and its URL names none.
     pub(super) m: ByteSize,
+    /// Size of the file in which memcached keeps values that `m` has no room for, as its `ext_path`: `1g`. It lies in the
+    /// server's temporary folder (`TMPDIR`). Keys, and values below 512 bytes, stay in memory.
+    pub(super) extstore: Option<ByteSize>,
     /// Largest item, key and header included, of a server that is started, as memcached's -I. Also `i`. With
     /// `server=larder`: the largest value.
     #[serde(alias = "i")]
@@ -200,6 +214,7 @@ impl Default for MemcachedConfig {
             store: "memory".into(),
             store_options: Vec::new(),
             m: ByteSize(64 * MIB),
+            extstore: None,
             item_size: ByteSize(MIB),
             server_threads: 4,
             max_connections: None,
@@ -258,6 +273,7 @@ impl MemcachedConfig {
             return Err(invalid(reason.into()));
         }
         config.check_item_size()?;
+        config.check_extstore()?;
         config.check_server(url)?;
         if config.timeout.0.is_zero() {
             return Err(invalid("option `timeout`: 0s leaves no time to answer; write 5s".into()));
@@ -283,6 +299,25 @@ impl MemcachedConfig {
         Ok(())
     }
 
+    /// Refuses a file of memcached's extstore that has no room for its pages, or for the largest item.
+    fn check_extstore(&self) -> Result<()> {
+        match self.extstore {
+            Some(size) if size.0 < EXTSTORE_MIN => Err(Error::SizeTooSmall {
+                engine: SCHEME,
+                option: "extstore",
+                size,
+                least: ByteSize(EXTSTORE_MIN),
+            }),
+            Some(_) if self.item_size.0 > EXTSTORE_ITEM_MAX => {
+                let (size, most) = (self.item_size, ByteSize(EXTSTORE_ITEM_MAX));
+                let reason =
+                    format!("option `item_size`: {size} > {most}, which `extstore` takes at most");
+                Err(Error::InvalidOptions { engine: SCHEME, reason })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses options that the server to start does not have.
     fn check_server(&self, url: &StoreUrl) -> Result<()> {
         let refuse = |reason: String| Err(Error::InvalidOptions { engine: SCHEME, reason });
@@ -291,7 +326,7 @@ impl MemcachedConfig {
             MemcachedProgram::Memcached => &[&FOR_INNODB, &FOR_LARDER],
             MemcachedProgram::Innodb => &[&NOT_FOR_INNODB, &FOR_LARDER],
             MemcachedProgram::Twemproxy => &[&FOR_INNODB, &FOR_LARDER, &NOT_FOR_TWEMPROXY],
-            MemcachedProgram::Larder => &[&FOR_INNODB],
+            MemcachedProgram::Larder => &[&FOR_INNODB, &NOT_FOR_LARDER],
         };
         let mut has_not = has_not.iter().copied().flatten();
         if let Some(name) = has_not.find(|name| url.option(name).is_some()) {
@@ -350,6 +385,15 @@ impl MemcachedConfig {
         }
     }
 
+    /// The settings of memcached's extstore, for a file of this path, as memcached's -o takes them. Its pages are an eighth of
+    /// the file at most, because it writes to some, and keeps others free.
+    pub(super) fn extstore(&self, path: &str) -> Option<String> {
+        let size = self.extstore?.0;
+        let page = 1_u64 << (size / 8).clamp(EXTSTORE_PAGE_MIN, EXTSTORE_PAGE).ilog2();
+        let (page, size) = (page / MIB, size / MIB);
+        Some(format!("ext_page_size={page},ext_path={path}:{size}m"))
+    }
+
     /// `m` as memcached takes it.
     pub(super) fn memory_mib(&self) -> u64 {
         self.m.0.div_ceil(MIB)
@@ -385,6 +429,21 @@ mod tests {
     }
 
     #[test]
+    fn an_extstore_has_pages_enough_to_write_and_to_free_some() {
+        for (size, pages) in [("64m", 8), ("100m", 12), ("300m", 9), ("1g", 16), ("3000m", 46)] {
+            let config = read(&format!("memcached:?extstore={size}")).unwrap();
+            let settings = config.extstore("file").unwrap();
+            let number = |name: &str| -> u64 {
+                let at = settings.find(name).unwrap() + name.len();
+                settings[at..].split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()
+            };
+            let (page, all) = (number("ext_page_size="), number("ext_path=file:"));
+            assert_eq!(all / page, pages, "{settings}");
+        }
+        assert_eq!(read("memcached:").unwrap().extstore("file"), None);
+    }
+
+    #[test]
     fn an_item_limit_has_chunks_of_a_good_size() {
         for (text, chunk) in [
             ("1k", 1 << 10),
@@ -412,6 +471,9 @@ mod tests {
             ("memcached:?i=48k", "chunks of 16384; write 64k"),
             ("memcached:?i=0", "write 1k"),
             ("memcached:?nodes=0", "0 is not 1 to 64"),
+            ("memcached:?extstore=32m", "extstore"),
+            ("memcached:?extstore=1g&item_size=8m", "8 MiB > 4 MiB"),
+            ("memcached:?server=larder&extstore=1g", "means nothing for server=larder"),
             ("memcached:?max_connections=0", "0 connections reach no server"),
             ("memcached://h1?max_connections=9", "is for servers that larder starts"),
             ("memcached:?timeout=0", "write 5s"),
@@ -455,7 +517,7 @@ mod tests {
             ("memcached:?protocol=binary", "not one of auto, text, meta"),
             (
                 "memcached:?memory=1g",
-                "unknown option `memory`; known: server, store, m, i, item_size",
+                "unknown option `memory`; known: server, store, m, extstore, i, item_size",
             ),
         ] {
             let error = read(url).unwrap_err().to_string();

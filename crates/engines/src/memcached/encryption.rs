@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use larder_host::tls;
 use larder_store::{Error, Result, StoreUrl};
 use rustls::ClientConfig;
 
 use super::address::RECORD_LEN;
 use super::config::{MemcachedConfig, MemcachedProgram};
 use super::{ENCRYPTED, SCHEME};
-use crate::{authorities, tls};
+use crate::authorities;
 
 /// Options of trust in a server, which mean nothing for a server that larder starts.
 const FOR_NAMED: [&str; 2] = ["ca", "insecure"];

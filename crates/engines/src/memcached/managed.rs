@@ -25,6 +25,9 @@ pub(super) const START: Duration = Duration::from_secs(10);
 /// The file to which a memcached writes its port.
 pub(super) const PORT_FILE: &str = "port";
 
+/// The file of a memcached's extstore.
+const EXTSTORE_FILE: &str = "extstore";
+
 /// The files of the server's certificate and of its key, with TLS.
 const SERVER_FILE: &str = "server.pem";
 const KEY_FILE: &str = "key.pem";
@@ -58,8 +61,12 @@ pub(super) fn start(
 ) -> Result<Started> {
     match config.server {
         MemcachedProgram::Memcached => {
-            let (servers, nodes) = start_nodes(config)?.into_iter().unzip();
-            Ok(Started { servers, nodes, ..Started::default() })
+            let (servers, nodes): (Vec<Server>, _) = start_nodes(config)?.into_iter().unzip();
+            let files = servers.iter().map(|server| server.directory().join(EXTSTORE_FILE));
+            let data = files.filter(|_| config.extstore.is_some()).collect();
+            let settings = config.extstore.map(|size| ("extstore", size.to_string()));
+            let settings = settings.into_iter().collect();
+            Ok(Started { servers, nodes, data, settings, ..Started::default() })
         }
         MemcachedProgram::Innodb => innodb::start(config),
         MemcachedProgram::Twemproxy => twemproxy::start(config),
@@ -119,6 +126,10 @@ fn launch(config: &MemcachedConfig, certificates: Option<&Certificates>) -> Resu
     let chunk = config.chunk_max();
     if chunk < CHUNK_MAX {
         command.args(["-o", &format!("slab_chunk_max={chunk}")]);
+    }
+    let file = directory.path().join(EXTSTORE_FILE);
+    if let Some(extstore) = config.extstore(&file.to_string_lossy()) {
+        command.args(["-o", &extstore]);
     }
     if let Some(account) = &account {
         command.args(["-u", &account.name]);

@@ -27,7 +27,7 @@ use larder_host::scratch::Place;
 use larder_store::counters::{Counters, Requests};
 
 /// Settings that are read from the servers, by memcached's own names and those of `larder serve`.
-const READ_BACK: [&str; 11] = [
+const READ_BACK: [&str; 12] = [
     "maxbytes",
     "maxconns",
     "item_size_max",
@@ -37,6 +37,7 @@ const READ_BACK: [&str; 11] = [
     "cas_enabled",
     "growth_factor",
     "chunk_size",
+    "ext_item_size",
     "lru_maintainer_thread",
     "assistants",
 ];

@@ -1,12 +1,12 @@
 //! The certificates that a connection trusts.
 
+use larder_host::tls::{self, TlsTrust};
 use larder_store::Result;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::SCHEME;
 use super::config::{PostgresqlConfig, SslMode};
 use crate::authorities;
-use crate::tls::{self, TlsTrust};
 
 /// The TLS that the options ask for; without TLS the driver does not use it.
 pub(super) fn connector(config: &PostgresqlConfig) -> Result<MakeRustlsConnect> {

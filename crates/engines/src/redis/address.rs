@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use larder_host::relay::{Destination, Relay};
+use larder_host::tls;
 use larder_store::{Error, Result, StoreUrl};
 use redis::io::tcp::TcpSettings;
 use redis::{Client, ConnectionAddr, IntoConnectionInfo, RedisConnectionInfo, TlsCertificates};
@@ -15,9 +16,9 @@ use rustls::pki_types::ServerName;
 
 use super::config::RedisConfig;
 use super::{SCHEME, greet, refusal};
+use crate::authorities;
 use crate::network::{self, Place};
 use crate::socket::{Encryption, Socket};
-use crate::{authorities, tls};
 
 /// The port of a node whose URL names none.
 pub(super) const DEFAULT_PORT: u16 = 6379;
@@ -65,7 +66,7 @@ impl TrustedCertificates {
         match &self.authorities {
             Some(pem) => pem.clone(),
             None if self.anybody => Vec::new(),
-            None => self.of_system.get_or_init(tls::of_system_in_pem).clone(),
+            None => self.of_system.get_or_init(authorities::of_system_in_pem).clone(),
         }
     }
 

@@ -46,6 +46,31 @@ pub fn find(engine: &'static str, recipe: &Recipe) -> Result<PathBuf> {
     })
 }
 
+/// Whether a recipe's program is here, and everything that its source brings. Debian names the packages that are
+/// installed; a program of another origin may lack what the package has, so it does not count.
+pub fn is_at_hand(engine: &'static str, recipe: &Recipe) -> bool {
+    let has_all = match recipe.source {
+        Source::Debian(package) => is_package_installed(package),
+        Source::Setup(_) | Source::Own => true,
+        Source::Page(_) | Source::Feature(_) => false,
+    };
+    has_all && find(engine, recipe).is_ok()
+}
+
+/// Whether Debian's package manager has installed the files of a package.
+fn is_package_installed(package: &str) -> bool {
+    let notes = Path::new("/var/lib/dpkg/info");
+    let architecture = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    // The list of checksums goes with the files, while other notes stay until the configuration is purged.
+    [format!("{package}.md5sums"), format!("{package}:{architecture}.md5sums")]
+        .iter()
+        .any(|note| notes.join(note).is_file())
+}
+
 /// A program on `PATH`, among the daemons, or in the recipe's own folders.
 fn installed(recipe: &Recipe) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -140,6 +165,16 @@ mod tests {
             missing.to_string(),
             "test: LARDER_PROGRAM=/no/larder is no program; name a build of larder-of-a-test"
         );
+    }
+
+    #[test]
+    fn a_program_is_at_hand_only_with_its_package() {
+        let shell = |package| Recipe::server("sh", package);
+        // Every Debian has the first package, and the second has no such program.
+        let is_debian = Path::new("/var/lib/dpkg/info/coreutils.md5sums").is_file();
+        assert_eq!(is_at_hand("test", &shell("coreutils")), is_debian);
+        assert!(!is_at_hand("test", &shell("no-such-package")));
+        assert!(!is_at_hand("test", &Recipe::server("no-such-program", "coreutils")));
     }
 
     #[test]

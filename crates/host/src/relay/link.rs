@@ -4,11 +4,12 @@ use std::io::{self, ErrorKind, Read as _};
 use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant};
 
-use socket2::{Domain, SockAddr, Socket, Type};
+use socket2::Socket;
 
 use super::Destination;
 use super::held::Held;
 use super::process::Order;
+use crate::connect::connect;
 use crate::epoll::{Epoll, READABLE, WRITABLE};
 
 /// One of the two ends of a link.
@@ -192,34 +193,4 @@ impl Link {
 /// Whether the operation may succeed later.
 fn is_for_now(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
-}
-
-/// Begins a connection to the first untried address that does not fail at once.
-fn connect(destination: &Destination, n_tried: &mut usize) -> io::Result<Socket> {
-    let mut failed = io::Error::from(ErrorKind::AddrNotAvailable);
-    loop {
-        let address = match destination {
-            Destination::Tcp(addresses) => addresses.get(*n_tried).copied().map(SockAddr::from),
-            Destination::Unix(path) if *n_tried == 0 => Some(SockAddr::unix(path)?),
-            Destination::Unix(_) => None,
-        };
-        let Some(address) = address else { return Err(failed) };
-        *n_tried += 1;
-        match begin(&address) {
-            Ok(socket) => return Ok(socket),
-            Err(error) => failed = error,
-        }
-    }
-}
-
-fn begin(address: &SockAddr) -> io::Result<Socket> {
-    let socket = Socket::new(Domain::from(i32::from(address.family())), Type::STREAM, None)?;
-    socket.set_nonblocking(true)?;
-    if !address.is_unix() {
-        socket.set_tcp_nodelay(true)?;
-    }
-    match socket.connect(address) {
-        Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
-        _ => Ok(socket),
-    }
 }

@@ -128,6 +128,11 @@ impl<'a> Request<'a> {
         self.word
     }
 
+    /// The opaque word that the answer repeats.
+    pub fn opaque(&self) -> Option<&'a [u8]> {
+        self.words.into_iter().find_map(|word| word.strip_prefix(b"O"))
+    }
+
     /// Whether this part of the answer is asked for.
     pub fn asks_for(&self, letter: u8) -> bool {
         self.words.into_iter().any(|word| word[0] == letter)
@@ -230,6 +235,7 @@ mod tests {
         let mut room = [0; MAX_KEY_LEN];
         assert_eq!(request.key(&mut room), Ok(&b"key"[..]));
         assert!(request.flags.is_quiet && request.flags.wants_value);
+        assert_eq!(request.opaque(), Some(&b"7x"[..]));
         assert_eq!(request.flags.exptime, Some(30));
         let mut out = Vec::new();
         request.encode_flags(&mut out, b"ct", &Facts { version: 9, ttl_s: -1, ..Facts::default() });

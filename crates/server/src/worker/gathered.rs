@@ -5,6 +5,7 @@
 use std::ops::Range;
 use std::time::Instant;
 
+use larder_host::slots::Slots;
 use larder_protocol::text::get::parse_single;
 
 use super::{READ_BYTES, Worker, failed};
@@ -13,7 +14,6 @@ use crate::conversation::{Next, Progress};
 use crate::counts::Count;
 use crate::latency::Kind;
 use crate::own::Own;
-use crate::slots::Slots;
 use crate::text::{self, Whole};
 use crate::waiting::OWN_BYTES;
 
@@ -79,7 +79,7 @@ impl Gathered {
 }
 
 /// Whether the next bytes of a connection are a request of the text protocol, and nothing is in its way.
-fn takes_any_request(slots: &mut Slots, token: u64) -> bool {
+fn takes_any_request(slots: &mut Slots<Connection>, token: u64) -> bool {
     slots.find(token).is_some_and(|connection| connection.conversation.takes_any_request())
 }
 

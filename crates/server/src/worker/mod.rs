@@ -12,18 +12,18 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use larder_host::epoll::{Epoll, Event, Events, READABLE, WRITABLE};
+use larder_host::slots::Slots;
+use larder_host::stream::Stream;
+use larder_host::waker::Woken;
 
 use crate::connection::{Connection, Read, Sent};
 use crate::context::Shared;
 use crate::conversation::{Conversation, Next, Progress};
 use crate::counts::{Count, Counts};
-use crate::mailbox::{Mailbox, Message};
 use crate::queue::Job;
-use crate::slots::Slots;
-use crate::stream::Stream;
+use crate::queue::{Mailbox, Message};
 use crate::text;
 use crate::waiting::Waiting;
-use crate::waker::Woken;
 use gathered::Gathered;
 pub(crate) use hands::Hands;
 
@@ -53,7 +53,7 @@ pub(crate) struct Worker {
     /// Its place among the workers.
     place: usize,
     epoll: Epoll,
-    slots: Slots,
+    slots: Slots<Connection>,
     /// Connections that go on without an event.
     ready: VecDeque<u64>,
     /// The bytes of one read.

@@ -6,7 +6,7 @@
 
 use std::io::BufRead;
 
-use super::format::{Head, TraceFormat};
+use super::format::{Head, Reader, TraceFormat};
 use super::lines::{Lines, shown};
 use super::row::{Key, Row};
 use super::sink::{Rows, Stop};
@@ -19,8 +19,9 @@ pub(super) const ARC: TraceFormat = TraceFormat {
         has_ending(head, "lis")
             || has_lines(head, |fields| matches!(fields, [_, _, b"0", _]) && are_blocks(fields))
     },
-    read: read_arc,
+    read: Reader::Stream(read_arc),
     write: None,
+    holds: &[],
 };
 
 pub(super) const LIRS: TraceFormat = TraceFormat {
@@ -31,8 +32,9 @@ pub(super) const LIRS: TraceFormat = TraceFormat {
         has_ending(head, "trc")
             || has_lines(head, |fields| fields == [MARK] || fields.len() == 1 && are_blocks(fields))
     },
-    read: read_lirs,
+    read: Reader::Stream(read_lirs),
     write: None,
+    holds: &[],
 };
 
 /// The mark in the traces of LIRS that is no access.

@@ -1,13 +1,15 @@
-//! Collects rows into a trace in memory.
+//! Collects rows into a trace in memory. A size that no replay can make counts as not recorded.
 
 use std::ops::ControlFlow;
 
 use rapidhash::RapidHashMap;
 
 use super::error::TraceFault;
+use super::lines::MAX_KEY;
 use super::row::{Key, Row, Verb};
 use super::sink::Sink;
 use super::{MAX_OPS, Trace};
+use crate::SizeSpec;
 
 /// An unfinished trace.
 pub(super) struct TraceBuilder {
@@ -27,14 +29,16 @@ impl Sink for TraceBuilder {
         let key = self.number(row.key);
         let trace = &mut self.trace;
         if trace.key_size(key).is_none() {
-            trace.key_sizes.set(key as usize, row.key_size);
+            trace.key_sizes.set(key as usize, row.key_size.filter(|&size| size <= MAX_KEY));
         }
         let at = trace.len();
         let missed =
             row.operation == Verb::Get && row.value_size == Some(0) && row.result.is_none();
         trace.times_ms.set(at, time_ms);
-        trace.value_sizes.set(at, row.value_size.filter(|_| !missed));
-        trace.ttls.set(at, row.ttl_s.filter(|&ttl| ttl > 0));
+        trace
+            .value_sizes
+            .set(at, row.value_size.filter(|&size| !missed && size <= SizeSpec::LIMIT));
+        trace.ttls.set(at, row.ttl_s.filter(|&ttl| ttl > 0 && ttl < u32::MAX));
         trace.keys.push(key);
         trace.operations.push(row.operation);
         self.unless_enough()

@@ -3,7 +3,7 @@
 
 use std::io::BufRead;
 
-use super::format::{Head, TraceFormat};
+use super::format::{Head, Reader, TraceFormat};
 use super::records::Records;
 use super::row::{Key, Row};
 use super::sink::{Rows, Stop};
@@ -13,8 +13,9 @@ pub(super) const FORMAT: TraceFormat = TraceFormat {
     summary: "big-endian 32-bit keys, every access a get; recognized by the ending .trace",
     has_sizes: false,
     detect,
-    read,
+    read: Reader::Stream(read),
     write: None,
+    holds: &[],
 };
 
 const KEY: usize = 4;

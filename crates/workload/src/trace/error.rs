@@ -39,6 +39,23 @@ pub enum TraceFault {
         /// The fault.
         reason: String,
     },
+    /// A row of a format of columns is invalid.
+    #[error("row {row}: {reason}")]
+    Row {
+        /// Number of the row, from 1.
+        row: u64,
+        /// The fault.
+        reason: String,
+    },
+    /// The format's own structure is broken, or has no column that is needed.
+    #[error("{reason}")]
+    Structure {
+        /// The fault.
+        reason: String,
+    },
+    /// The trace cannot be written.
+    #[error("cannot be written: {0}")]
+    Write(io::Error),
     /// Neither its name nor its beginning matches a format.
     #[error("unknown format; name the format by `?format=`, one of {}", known())]
     UnknownFormat,
@@ -52,6 +69,9 @@ pub enum TraceFault {
         /// The form of the first line instead.
         reason: String,
     },
+    /// No file is meant.
+    #[error("no file there has such a name")]
+    NoFile,
     /// The trace has no operation.
     #[error("has no operation")]
     Empty,

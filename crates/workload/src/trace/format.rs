@@ -1,16 +1,21 @@
 //! The formats of traces.
 
 use std::fmt;
-use std::io::{self, BufRead, Write};
+use std::fs::File;
+use std::io::BufRead;
 use std::path::Path;
 use std::str::FromStr;
 
 use super::error::TraceFault;
+use super::input::Input;
 use super::sink::{Rows, Stop};
-use super::{Trace, blocks, cache2k, csv, oracle_general, twitter};
+use super::writer::{BeginTrace, Field};
+use super::{blocks, cache2k, csv, journal, oracle_general, parquet, twitter};
 
 /// All formats, in the order in which they are tried on a file.
 pub const FORMATS: &[TraceFormat] = &[
+    parquet::FORMAT,
+    journal::FORMAT,
     csv::FORMAT,
     twitter::FORMAT,
     oracle_general::FORMAT,
@@ -34,13 +39,21 @@ pub struct TraceFormat {
     /// Whether a trace is probably of this format.
     pub(super) detect: fn(&Head<'_>) -> bool,
     /// Gives every operation on, in order.
-    pub(super) read: fn(&mut dyn BufRead, &mut Rows<'_>) -> Result<(), Stop>,
-    /// Writes a trace, and returns the number of operations that the format has no place for. Not every format is
-    /// written.
-    pub(super) write: Option<Writer>,
+    pub(super) read: Reader,
+    /// Begins a trace of the format. Not every format is written.
+    pub(super) write: Option<BeginTrace>,
+    /// What the format has columns for, beside a time in seconds, a key and the size of its value.
+    pub(super) holds: &'static [Field],
 }
 
-pub(super) type Writer = fn(&Trace, &mut dyn Write) -> io::Result<u64>;
+/// The reader of a format, by what it reads from.
+#[derive(Clone, Copy)]
+pub(super) enum Reader {
+    /// The bytes in their order.
+    Stream(fn(&mut dyn BufRead, &mut Rows<'_>) -> Result<(), Stop>),
+    /// A file, in any order.
+    File(fn(File, &mut Rows<'_>) -> Result<(), Stop>),
+}
 
 /// The beginning of a trace, by which its format is recognised.
 pub(super) struct Head<'a> {
@@ -95,14 +108,17 @@ impl TraceFormat {
         found.copied().ok_or_else(unknown)
     }
 
-    /// The function that writes the format.
-    pub(super) fn writer(&self) -> Result<Writer, String> {
+    /// The function that begins a trace of the format.
+    pub(super) fn writer(&self) -> Result<BeginTrace, String> {
         let formats = written();
         self.write.ok_or_else(|| format!("{self} is only read; traces are written as {formats}"))
     }
 
-    pub(super) fn read(&self, input: &mut dyn BufRead, rows: &mut Rows<'_>) -> Result<(), Stop> {
-        (self.read)(input, rows)
+    pub(super) fn read(&self, input: Input<'_>, rows: &mut Rows<'_>) -> Result<(), Stop> {
+        match self.read {
+            Reader::Stream(read) => read(&mut *{ input.stream }, rows),
+            Reader::File(read) => read(input.into_file()?, rows),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Decompression, recognised by magic bytes.
 
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 
 use flate2::bufread::MultiGzDecoder;
@@ -16,24 +17,58 @@ const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
 /// The last three bytes of a skippable frame's magic number; files of several frames may begin with such a frame.
 const ZSTD_SKIPPABLE: &[u8] = b"\x2a\x4d\x18";
 
-/// The beginning of the decompressed data, and all the data including it.
-pub(super) fn decompressed<'a>(
-    input: impl Read + 'a,
-) -> io::Result<(Vec<u8>, Box<dyn BufRead + 'a>)> {
-    let (magic, input) = peek(input, 6)?;
-    let mut data = if magic.starts_with(XZ) {
+/// The bytes of a trace.
+pub(super) struct Input<'a> {
+    /// The beginning of the decompressed data.
+    pub(super) head: Vec<u8>,
+    /// All the decompressed data, including the beginning.
+    pub(super) stream: Box<dyn BufRead + 'a>,
+    /// The file with just these bytes, where there is one.
+    file: Option<File>,
+}
+
+impl<'a> Input<'a> {
+    /// The input, which may be a file.
+    pub(super) fn of(input: impl Read + 'a, file: Option<File>) -> io::Result<Self> {
+        let (magic, input) = peek(input, 6)?;
+        let is_file = |file: &File| file.metadata().is_ok_and(|metadata| metadata.is_file());
+        let file = file.filter(|file| !is_compressed(&magic) && is_file(file));
+        let mut data = decompressed(&magic, input);
+        let mut head = Vec::new();
+        data.by_ref().take(HEAD).read_to_end(&mut head)?;
+        let stream = io::Cursor::new(head.clone()).chain(BufReader::new(data));
+        Ok(Self { head, stream: Box::new(stream), file })
+    }
+
+    /// A file with the decompressed data. A pipe or compressed data are written to a temporary file without a name.
+    pub(super) fn into_file(mut self) -> io::Result<File> {
+        if let Some(file) = self.file {
+            return Ok(file);
+        }
+        let mut file = tempfile::tempfile()?;
+        io::copy(&mut self.stream, &mut file)?;
+        Ok(file)
+    }
+}
+
+fn is_compressed(magic: &[u8]) -> bool {
+    magic.starts_with(XZ) || magic.starts_with(GZIP) || is_zstd(magic)
+}
+
+fn is_zstd(magic: &[u8]) -> bool {
+    magic.starts_with(ZSTD) || magic.get(1..4) == Some(ZSTD_SKIPPABLE)
+}
+
+fn decompressed<'a>(magic: &[u8], input: impl BufRead + 'a) -> Box<dyn Read + 'a> {
+    if magic.starts_with(XZ) {
         Named::boxed("xz", XzDecoder::new_multi_decoder(input))
     } else if magic.starts_with(GZIP) {
         Named::boxed("gzip", MultiGzDecoder::new(input))
-    } else if magic.starts_with(ZSTD) || magic.get(1..4) == Some(ZSTD_SKIPPABLE) {
+    } else if is_zstd(magic) {
         Named::boxed("zstd", Zstd { input, decoder: FrameDecoder::new(), in_frame: false })
     } else {
         Box::new(input)
-    };
-    let mut head = Vec::new();
-    data.by_ref().take(HEAD).read_to_end(&mut head)?;
-    let all = io::Cursor::new(head.clone()).chain(BufReader::new(data));
-    Ok((head, Box::new(all)))
+    }
 }
 
 /// The first bytes of an input, and the whole input including them.

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, Read};
 
-use super::row::Verb;
+use super::row::{Outcome, Verb};
 use super::sink::Stop;
 use crate::SizeSpec;
 
@@ -16,7 +16,7 @@ pub(super) const MAX_KEY: u32 = u16::MAX as u32;
 const MAX_TTL: u32 = u32::MAX - 1;
 
 /// Longer than any clock has run, and far from the most microseconds that a number holds.
-const MAX_TIME_S: f64 = 1e12;
+pub(super) const MAX_TIME_S: f64 = 1e12;
 
 /// A reader of lines.
 pub(super) struct Lines<'a> {
@@ -53,6 +53,21 @@ impl<'a> Lines<'a> {
 pub(super) fn operation(field: &[u8]) -> Result<Verb, String> {
     Verb::parse(field)
         .ok_or_else(|| format!("no operation `{}`; known: {}", shown(field), Verb::known()))
+}
+
+/// The answer of a name.
+pub(super) fn outcome(field: &[u8]) -> Result<Option<Outcome>, String> {
+    if field.is_empty() {
+        return Ok(None);
+    }
+    let unknown = || format!("no result `{}`; known: {}", shown(field), Outcome::known());
+    Outcome::parse(field).map(Some).ok_or_else(unknown)
+}
+
+/// Whether a key can stand in a line among other fields.
+pub(super) fn is_text_key(key: &[u8]) -> bool {
+    const LONGEST: u64 = MAX_LINE / 2;
+    key.len() as u64 <= LONGEST && !key.contains(&b'\n') && !key.contains(&b'\r')
 }
 
 /// The size of a value.
@@ -98,6 +113,16 @@ pub(super) fn number(field: &[u8], what: &str, limit: u32) -> Result<Option<u32>
         Some(number) if number <= limit => Ok(Some(number)),
         _ => Err(format!("{what} `{}` is not a whole number up to {limit}", shown(field))),
     }
+}
+
+/// The whole number of 64 bits in a field; `None` where it is empty.
+pub(super) fn long(field: &[u8], what: &str) -> Result<Option<u64>, String> {
+    if field.is_empty() {
+        return Ok(None);
+    }
+    let number = std::str::from_utf8(field).ok().and_then(|text| text.parse().ok());
+    let unlike = || format!("{what} `{}` is not a whole number of 64 bits", shown(field));
+    number.map(Some).ok_or_else(unlike)
 }
 
 /// A field as a message shows it: escaped and cut.

@@ -15,18 +15,21 @@ mod column;
 mod csv;
 mod error;
 mod format;
+mod heading;
 mod input;
+mod journal;
 mod lines;
 mod oracle_general;
+mod parquet;
 mod records;
 mod replay;
 mod row;
 mod sink;
 mod source;
 mod twitter;
+mod writer;
 
-use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::Read;
 use std::path::Path;
 
 use crate::Access;
@@ -36,9 +39,11 @@ use self::column::Figures;
 
 pub use self::error::{TraceError, TraceFault};
 pub use self::format::{FORMATS, TraceFormat};
+pub use self::journal::{Journal, finish_journal};
 pub use self::row::{Key, Outcome, Row, Verb};
 pub use self::sink::{About, Sink, read_rows, read_rows_of};
 pub use self::source::TraceSource;
+pub use self::writer::{TraceWriter, Written};
 
 /// The most operations of a trace: with their sizes, TTLs and times they take 4.6 GB.
 pub const MAX_OPS: usize = 1 << 28;
@@ -98,10 +103,7 @@ impl Trace {
         format: Option<TraceFormat>,
         at_most: Option<usize>,
     ) -> Result<Self, TraceError> {
-        let failed = |fault| TraceError { path: path.into(), fault };
-        let file = File::open(path).map_err(|error| failed(TraceFault::Read(error)))?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        Self::read(&name, file, format, at_most).map_err(failed)
+        TraceSource { path: path.into(), format }.open(at_most)
     }
 
     /// Reads a trace from any reader. Its name only serves to recognise the format, where `format` is not given.
@@ -114,17 +116,6 @@ impl Trace {
         let mut builder = TraceBuilder::new(at_most);
         read_rows_of(name, input, format, &mut builder)?;
         builder.finish()
-    }
-
-    /// Writes the trace, with the numbers of its keys in place of the keys. Returns the number of operations that the
-    /// format has no place for.
-    ///
-    /// # Errors
-    ///
-    /// Errors of `out`, and [`io::ErrorKind::Unsupported`] where the format is only read.
-    pub fn write(&self, format: TraceFormat, out: &mut dyn Write) -> io::Result<u64> {
-        let unsupported = |reason| io::Error::new(io::ErrorKind::Unsupported, reason);
-        format.writer().map_err(unsupported)?(self, out)
     }
 
     /// The number of operations; at least one.
@@ -152,11 +143,6 @@ impl Trace {
     /// All operations in order.
     pub fn ops(&self) -> impl DoubleEndedIterator<Item = TraceOp> + ExactSizeIterator + '_ {
         (0..self.len()).map(|at| self.op(at))
-    }
-
-    /// The time of each operation since the first, in milliseconds, where it was recorded.
-    fn times_ms(&self) -> impl Iterator<Item = Option<u32>> + '_ {
-        (0..self.len()).map(|at| self.times_ms.get(at))
     }
 
     /// The key of each operation.

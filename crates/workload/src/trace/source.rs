@@ -1,16 +1,19 @@
 //! A trace as typed.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use super::{Trace, TraceError, TraceFormat};
+use super::builder::TraceBuilder;
+use super::{Trace, TraceError, TraceFault, TraceFormat, read_rows};
 
-/// The path of a trace: `FILE`, or `FILE?format=NAME` where its format cannot be recognised. Only [`TraceSource::open`]
-/// reads the file.
+/// The path of a trace: `FILE`, or `FILE?format=NAME` where its format cannot be recognised. `NAME-*.parquet` is a
+/// trace of several files. Only [`TraceSource::open`] and [`read_rows`] read the files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceSource {
-    /// The file.
+    /// The file, or the files that a `*` in its name stands for.
     pub path: PathBuf,
     /// Its format; `None` to recognise it.
     pub format: Option<TraceFormat>,
@@ -19,7 +22,40 @@ pub struct TraceSource {
 impl TraceSource {
     /// Reads the trace: all of it, or its first `at_most` operations.
     pub fn open(&self, at_most: Option<usize>) -> Result<Trace, TraceError> {
-        Trace::open(&self.path, self.format, at_most)
+        let mut builder = TraceBuilder::new(at_most);
+        read_rows(self, &mut builder)?;
+        builder.finish().map_err(|fault| self.failed(fault))
+    }
+
+    /// The files: the given one, or those that a `*` in its name stands for, in the order of their names. A recording of
+    /// many files has the time of each in its name.
+    pub(super) fn files(&self) -> Result<Vec<PathBuf>, TraceError> {
+        let pattern = self.path.file_name().unwrap_or_default();
+        if !pattern.as_bytes().contains(&b'*') || self.path.exists() {
+            return Ok(vec![self.path.clone()]);
+        }
+        let folder = self.path.parent().unwrap_or(Path::new(""));
+        let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        let unread = |error| self.failed(TraceFault::Read(error));
+        let mut files = Vec::new();
+        for entry in fs::read_dir(here).map_err(unread)? {
+            let entry = entry.map_err(unread)?;
+            let name = entry.file_name();
+            let is_hidden = name.as_bytes().starts_with(b".");
+            if !is_hidden && matches(pattern.as_bytes(), name.as_bytes()) && !entry.path().is_dir()
+            {
+                files.push(folder.join(name));
+            }
+        }
+        files.sort();
+        if files.is_empty() {
+            return Err(self.failed(TraceFault::NoFile));
+        }
+        Ok(files)
+    }
+
+    fn failed(&self, fault: TraceFault) -> TraceError {
+        TraceError { path: self.path.clone(), fault }
     }
 
     /// The format in which a new file is written: the given one, or the one that its name tells, as in `web.csv`.
@@ -38,6 +74,27 @@ impl TraceSource {
         let by_name = || TraceFormat::detect(&self.path.to_string_lossy(), b"").ok();
         self.format.or_else(by_name).is_none_or(|format| format.has_sizes)
     }
+}
+
+/// Whether a name is one that the pattern means. A `*` stands for any letters.
+fn matches(pattern: &[u8], name: &[u8]) -> bool {
+    let mut parts = pattern.split(|byte| *byte == b'*');
+    let Some(mut left) = parts.next().and_then(|first| name.strip_prefix(first)) else {
+        return false;
+    };
+    let mut parts = parts.peekable();
+    if parts.peek().is_none() {
+        return left.is_empty();
+    }
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return left.ends_with(part);
+        }
+        let found = (0..=left.len()).find(|at| left[*at..].starts_with(part));
+        let Some(at) = found else { return false };
+        left = &left[at + part.len()..];
+    }
+    true
 }
 
 impl FromStr for TraceSource {

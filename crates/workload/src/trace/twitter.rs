@@ -2,20 +2,23 @@
 //! in-memory cache clusters at Twitter", OSDI 2020): lines without a header of time, key, key size, value
 //! size, client, operation, TTL.
 
-use std::io::BufRead;
+use std::io::{self, BufRead, Write};
+use std::path::Path;
 
-use super::format::{Head, TraceFormat};
-use super::lines::{Lines, key_size, number, operation, time, ttl, value_size};
-use super::row::{Key, Row};
-use super::sink::{Rows, Stop};
+use super::format::{Head, Reader, TraceFormat};
+use super::lines::{Lines, is_text_key, key_size, number, operation, time, ttl, value_size};
+use super::row::{Key, Row, Verb};
+use super::sink::{About, Rows, Stop};
+use super::writer::{Field, Fit, RowWriter};
 
 pub(super) const FORMAT: TraceFormat = TraceFormat {
     name: "twitter",
     summary: "lines of time,key,key size,value size,client,operation,TTL without a header",
     has_sizes: true,
     detect,
-    read,
-    write: None,
+    read: Reader::Stream(read),
+    write: Some(begin),
+    holds: &[Field::Operation, Field::Connection, Field::KeySize, Field::Ttl],
 };
 
 fn detect(head: &Head<'_>) -> bool {
@@ -55,4 +58,46 @@ fn parse(line: &[u8]) -> Result<Row<'_>, String> {
         ttl_s: ttl(time_to_live)?,
         ..Row::get(Key::Bytes(key))
     })
+}
+
+/// Writes lines. What a row lacks is a 0, as Twitter's own have.
+struct Writer<'a>(Box<dyn Write + Send + 'a>);
+
+#[expect(clippy::unnecessary_wraps, reason = "every format begins a trace in this form")]
+fn begin<'a>(out: Box<dyn Write + Send + 'a>, _: &Path) -> io::Result<Box<dyn RowWriter + 'a>> {
+    Ok(Box::new(Writer(out)))
+}
+
+impl RowWriter for Writer<'_> {
+    fn push(&mut self, row: &Row<'_>) -> io::Result<Fit> {
+        let (operation, fit) = match row.operation {
+            Verb::Touch => return Ok(Fit::LeftOut),
+            Verb::Gat => (Verb::Get, Fit::AsGet),
+            other => (other, Fit::Whole),
+        };
+        let out = &mut self.0;
+        write!(out, "{},", row.time_us.unwrap_or(0) / 1_000_000)?;
+        let (key_len, fit) = match row.key {
+            Key::Bytes(key) if is_text_key(key) => {
+                out.write_all(key)?;
+                (u32::try_from(key.len()).unwrap_or(0), fit)
+            }
+            Key::Bytes(_) => {
+                write!(out, "{}", row.key.hash())?;
+                (0, Fit::Hashed)
+            }
+            Key::Hash(hash) => {
+                write!(out, "{hash}")?;
+                (0, fit)
+            }
+        };
+        let (key_size, connection) = (row.key_size.unwrap_or(key_len), row.connection);
+        let (value_size, ttl) = (row.value_size.unwrap_or(0), row.ttl_s.unwrap_or(0));
+        writeln!(out, ",{key_size},{value_size},{connection},{operation},{ttl}")?;
+        Ok(fit)
+    }
+
+    fn finish(mut self: Box<Self>, _: &About) -> io::Result<()> {
+        self.0.flush()
+    }
 }

@@ -23,6 +23,7 @@ use crate::catalog::CATALOG;
 use crate::exit::{Exit, Usage};
 use hand_over::HandedOver;
 
+pub(crate) use options::{Log, octal};
 pub(crate) use sources::with_sources;
 
 /// Serves a store to every client of memcached. The short options are memcached's.
@@ -313,7 +314,8 @@ fn listeners(
         Listeners::adopt(opened, arguments.enable_ssl)?
     } else {
         let sockets = std::mem::take(&mut handed_over.sockets);
-        Listeners::bind(&addresses(arguments)?, arguments.backlog, sockets)?
+        Listeners::bind(&addresses(arguments)?, arguments.backlog, sockets)
+            .map_err(larder_server::Error::from)?
     };
     Ok((listeners.with_metrics(handed_over.metrics.take()), are_systems, handed_over))
 }

@@ -187,7 +187,7 @@ impl Extended {
 
 /// The form of messages.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-pub(super) enum Log {
+pub(crate) enum Log {
     /// Sentences
     Text,
     /// A JSON object in each line
@@ -248,7 +248,7 @@ pub(super) fn change_user(name: Option<&str>) -> Result<(), Usage> {
 }
 
 /// Permissions in octal.
-pub(super) fn octal(text: &str) -> Result<u32, String> {
+pub(crate) fn octal(text: &str) -> Result<u32, String> {
     u32::from_str_radix(text, 8)
         .ok()
         .filter(|mode| *mode <= 0o777)

@@ -1,0 +1,97 @@
+//! What a run says of one target with one capacity.
+
+use larder_report::{CAPACITY, Cell, Operation, PointValue, Run, Target};
+use serde::{Deserialize, Serialize};
+
+use super::Wishes;
+
+/// A target with a capacity, and its figures. Times are in nanoseconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// The URL of the target.
+    pub target: String,
+    /// Its name in reports.
+    pub name: String,
+    /// The places from which its entries can be reached: `process`, `host` or `network`.
+    pub reach: String,
+    /// The capacity that it was given, in bytes.
+    pub capacity_bytes: u64,
+    /// The share of the reads that hit, 0 to 1.
+    pub hit_ratio: f64,
+    /// The least and the greatest hit ratio of a round.
+    pub hit_ratio_of_rounds: [f64; 2],
+    /// The longest time of 99 % of the hits; `None` with too few hits.
+    pub p99_ns: Option<f64>,
+    /// Its 95 % interval; `None` with fewer than six rounds.
+    pub p99_ns_ci95: Option<[f64; 2]>,
+    /// The time of a request, hit or miss, with the set that follows a miss.
+    pub request_ns: f64,
+    /// Its 95 % interval; `None` with fewer than six rounds.
+    pub request_ns_ci95: Option<[f64; 2]>,
+    /// The time of a request with what a miss costs beyond the cache; `None` without such a cost.
+    pub with_misses_ns: Option<f64>,
+}
+
+impl Candidate {
+    /// The figures of a cell; `None` where the cell is no result.
+    fn new(target: &Target, cell: &Cell, wishes: &Wishes) -> Option<Self> {
+        let PointValue::Number(capacity_bytes) = *cell.point.get(CAPACITY)? else { return None };
+        if cell.operation != Operation::GetOrSet || cell.reason.is_some() {
+            return None;
+        }
+        let hit_ratio = cell.hit_ratio()?;
+        let rounds = cell.samples.iter().filter(|sample| sample.complete);
+        let ratios = rounds.filter_map(|sample| {
+            let answered = sample.counts.hits + sample.counts.misses;
+            (answered > 0).then(|| ratio(sample.counts.hits, answered))
+        });
+        let [least, most] =
+            ratios.fold([hit_ratio; 2], |[least, most], ratio| [least.min(ratio), most.max(ratio)]);
+        let time = |per_second: f64| f64::from(cell.workers) * 1e9 / per_second;
+        let request_ns = cell.answered_per_s.filter(|rate| *rate > 0.0).map(time)?;
+        let candidate = Self {
+            target: target.url.clone(),
+            name: target.name.clone(),
+            reach: target.reach.clone().unwrap_or_default(),
+            capacity_bytes,
+            hit_ratio,
+            hit_ratio_of_rounds: [least, most],
+            p99_ns: cell.latency_ns.map(|latency| as_f64(latency.p99)),
+            p99_ns_ci95: cell.latency_ns_ci95.map(|intervals| intervals.p99),
+            request_ns,
+            request_ns_ci95: cell.answered_per_s_ci95.map(|[low, high]| [time(high), time(low)]),
+            with_misses_ns: None,
+        };
+        Some(candidate.with_cost(wishes.cost_of_miss_ns))
+    }
+
+    /// The same candidate where a miss costs this much beyond the cache, in nanoseconds.
+    pub(super) fn with_cost(&self, cost: Option<f64>) -> Self {
+        let with_misses_ns = cost.map(|cost| self.request_ns + (1.0 - self.hit_ratio) * cost);
+        Self { with_misses_ns, ..self.clone() }
+    }
+}
+
+/// All candidates of a run, by target and rising capacity.
+pub(super) fn of(run: &Run, wishes: &Wishes) -> Vec<Candidate> {
+    let mut all = Vec::new();
+    for target in run.targets.iter().filter(|target| target.stores == Some(true)) {
+        let cells = run.cells.iter().filter(|cell| cell.target == target.url);
+        let mut own: Vec<_> =
+            cells.filter_map(|cell| Candidate::new(target, cell, wishes)).collect();
+        own.sort_by_key(|candidate| candidate.capacity_bytes);
+        all.append(&mut own);
+    }
+    all
+}
+
+/// A part of a whole, 0 to 1.
+#[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+fn ratio(part: u64, whole: u64) -> f64 {
+    part as f64 / whole as f64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a time for people")]
+fn as_f64(ns: u64) -> f64 {
+    ns as f64
+}

@@ -1,0 +1,83 @@
+//! The choice among candidates.
+
+use std::cmp::Ordering;
+
+use larder_report::LIKE_HITS;
+
+use super::{Candidate, Wishes};
+
+/// Times within this share of the best count as alike, as rates do in a comparison.
+pub(super) const LIKE_TIMES: f64 = 0.02;
+
+/// The outcome of a choice.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Choice<'a> {
+    /// This candidate fits.
+    Take(&'a Candidate),
+    /// No candidate fits, and this one comes nearest.
+    Nearest(&'a Candidate),
+    /// There is no candidate.
+    NoFigures,
+}
+
+/// Chooses for the wishes.
+///
+/// With the cost of a miss, the candidate whose requests take least time on average is the best. Among those that are
+/// alike, the smallest is taken. Without that cost, room is worth its price while more of it buys more than a point of
+/// hits: the smallest size is taken that no larger one exceeds by a point, or that has the hits that are asked for.
+pub(super) fn choose<'a>(candidates: &[&'a Candidate], wishes: &Wishes) -> Choice<'a> {
+    let fitting: Vec<&Candidate> =
+        candidates.iter().copied().filter(|candidate| fits(candidate, wishes)).collect();
+    let chosen = if wishes.cost_of_miss_ns.is_some() {
+        least_time(&fitting)
+    } else {
+        least_room(&fitting, wishes.min_hit_ratio.is_some())
+    };
+    if let Some(chosen) = chosen {
+        return Choice::Take(chosen);
+    }
+    let nearest = candidates.iter().copied().min_by(|a, b| nearness(a, b, wishes));
+    nearest.map_or(Choice::NoFigures, Choice::Nearest)
+}
+
+/// Whether a candidate keeps to every wish.
+fn fits(candidate: &Candidate, wishes: &Wishes) -> bool {
+    let is_small = wishes.memory_bytes.is_none_or(|most| candidate.capacity_bytes <= most);
+    let is_fast = wishes.p99_ns.is_none_or(|most| candidate.p99_ns.is_some_and(|p99| p99 <= most));
+    let hits = wishes.min_hit_ratio.is_none_or(|least| candidate.hit_ratio >= least);
+    is_small && is_fast && hits
+}
+
+/// The order of candidates that do not fit: first those of the wished size and time, then those with more hits.
+fn nearness(a: &Candidate, b: &Candidate, wishes: &Wishes) -> Ordering {
+    let without_hits = Wishes { min_hit_ratio: None, ..*wishes };
+    let is_far = |candidate: &Candidate| !fits(candidate, &without_hits);
+    is_far(a).cmp(&is_far(b)).then(b.hit_ratio.total_cmp(&a.hit_ratio))
+}
+
+/// The smallest of those whose requests, with their misses, take about the least time.
+fn least_time<'a>(fitting: &[&'a Candidate]) -> Option<&'a Candidate> {
+    let time = |candidate: &Candidate| candidate.with_misses_ns.unwrap_or(candidate.request_ns);
+    let best = fitting.iter().map(|candidate| time(candidate)).fold(f64::INFINITY, f64::min);
+    let alike = fitting.iter().copied();
+    let alike = alike.filter(|candidate| time(candidate) <= best * (1.0 + LIKE_TIMES));
+    alike.min_by(|a, b| a.capacity_bytes.cmp(&b.capacity_bytes).then(time(a).total_cmp(&time(b))))
+}
+
+/// The fastest of those with about the most hits, at the smallest size that is worth its room. Every size is, where a hit
+/// ratio was asked for.
+fn least_room<'a>(fitting: &[&'a Candidate], any_size: bool) -> Option<&'a Candidate> {
+    let of_size = |size: u64| {
+        fitting.iter().copied().filter(move |candidate| candidate.capacity_bytes == size)
+    };
+    let most_hits = |size: u64| of_size(size).map(|it| it.hit_ratio).fold(0.0, f64::max);
+    let mut sizes: Vec<u64> = fitting.iter().map(|candidate| candidate.capacity_bytes).collect();
+    sizes.sort_unstable();
+    let largest_hits = sizes.iter().map(|size| most_hits(*size)).fold(0.0, f64::max);
+    let is_enough = |size: &u64| any_size || most_hits(*size) + LIKE_HITS >= largest_hits;
+    let size = sizes.iter().copied().find(is_enough)?;
+    let least = most_hits(size) - LIKE_HITS;
+    of_size(size)
+        .filter(|candidate| candidate.hit_ratio >= least)
+        .min_by(|a, b| a.request_ns.total_cmp(&b.request_ns))
+}

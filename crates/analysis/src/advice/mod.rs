@@ -1,0 +1,66 @@
+//! Advice: which of the measured caches to take, and how large, for what its user wants.
+//!
+//! [`advise`] chooses among the cells of a [`Run`] that replayed one trace at several capacities. Every sentence is made
+//! of figures of that run, or of the hit ratios that an exact LRU has on the same requests. Where nothing fits the
+//! wishes, the advice says which wish fails, and by how much.
+
+mod candidate;
+mod choice;
+mod sentences;
+#[cfg(test)]
+mod tests;
+
+use larder_report::Run;
+use serde::{Deserialize, Serialize};
+
+pub use self::candidate::Candidate;
+use self::choice::{Choice, choose};
+
+/// The wishes of a user; `None` where anything will do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Wishes {
+    /// The most bytes of the cache.
+    pub memory_bytes: Option<u64>,
+    /// The longest time of 99 % of the hits, in nanoseconds.
+    pub p99_ns: Option<f64>,
+    /// The least share of the reads that hit, 0 to 1.
+    pub min_hit_ratio: Option<f64>,
+    /// The time that a miss costs beyond the cache, in nanoseconds: a query, or a page made anew.
+    pub cost_of_miss_ns: Option<f64>,
+}
+
+/// The hit ratio that an exact LRU of one capacity has on the same requests.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct OfLru {
+    /// Bytes of keys and values.
+    pub capacity_bytes: u64,
+    /// Its hit ratio, 0 to 1.
+    pub hit_ratio: f64,
+}
+
+/// An answer, with the figures behind it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Advice {
+    /// The wishes that it follows.
+    pub wishes: Wishes,
+    /// The candidate to take; `None` where none fits.
+    pub choice: Option<Candidate>,
+    /// Five sentences or groups of sentences: which and how large; what other sizes buy; what would change the answer;
+    /// how sure it is; what was not tried.
+    pub sentences: Vec<String>,
+    /// All candidates, by target and rising capacity.
+    pub candidates: Vec<Candidate>,
+}
+
+/// Chooses a target and its capacity. The `curve` goes beyond the measured capacities, by rising capacity; it may be empty.
+pub fn advise(run: &Run, wishes: Wishes, curve: &[OfLru]) -> Advice {
+    let candidates = candidate::of(run, &wishes);
+    let all: Vec<&Candidate> = candidates.iter().collect();
+    let choice = choose(&all, &wishes);
+    let sentences = sentences::of(run, &all, choice, (&wishes, curve));
+    let choice = match choice {
+        Choice::Take(candidate) => Some(candidate.clone()),
+        Choice::Nearest(_) | Choice::NoFigures => None,
+    };
+    Advice { wishes, choice, sentences, candidates }
+}

@@ -1,0 +1,272 @@
+//! The words of an advice.
+
+use larder_report::figures::{bytes, count, list, nanoseconds, percent, seconds};
+use larder_report::{LIKE_HITS, Run, Severity};
+
+use super::choice::{Choice, LIKE_TIMES, choose};
+use super::{Candidate, OfLru, Wishes};
+
+/// The places of entries, from the nearest.
+const REACHES: [(&str, &str); 3] =
+    [("process", "one process"), ("host", "all processes of a host"), ("network", "several hosts")];
+
+/// The halvings by which a cost is found, to far below a percent.
+const STEPS: u32 = 20;
+
+/// The five parts of an advice.
+pub(super) fn of(
+    run: &Run,
+    candidates: &[&Candidate],
+    choice: Choice<'_>,
+    (wishes, curve): (&Wishes, &[OfLru]),
+) -> Vec<String> {
+    let (which, chosen) = match choice {
+        Choice::Take(chosen) => (taken(chosen), chosen),
+        Choice::Nearest(nearest) => (none(nearest, wishes), nearest),
+        Choice::NoFigures => {
+            return vec!["No candidate has a figure; its reason stands in the table.".to_owned()];
+        }
+    };
+    vec![
+        which,
+        sizes(chosen, candidates, curve),
+        changes(chosen, candidates, wishes),
+        sureness(run, chosen, candidates),
+        not_tried(run, candidates),
+    ]
+}
+
+/// Which cache, how large, and what it does.
+fn taken(chosen: &Candidate) -> String {
+    format!("Take {} with {}: {}.", chosen.name, bytes(chosen.capacity_bytes), does(chosen))
+}
+
+/// That no candidate fits, and what the nearest does.
+fn none(nearest: &Candidate, wishes: &Wishes) -> String {
+    let mut asked = Vec::new();
+    asked.extend(wishes.memory_bytes.map(|most| format!("at most {}", bytes(most))));
+    asked.extend(wishes.p99_ns.map(|most| format!("a p99 of at most {}", nanoseconds(most))));
+    asked.extend(wishes.min_hit_ratio.map(|least| format!("{} of hits", percent(least))));
+    let asked: Vec<&str> = asked.iter().map(String::as_str).collect();
+    let (name, size) = (&nearest.name, bytes(nearest.capacity_bytes));
+    format!(
+        "No measured candidate has {}. The nearest is {name} with {size}: {}.",
+        list(&asked),
+        does(nearest)
+    )
+}
+
+/// The figures of a candidate, with their intervals.
+fn does(candidate: &Candidate) -> String {
+    let [least, most] = candidate.hit_ratio_of_rounds;
+    let mut parts = vec![format!(
+        "{} of the reads hit ({} to {} over the rounds)",
+        percent(candidate.hit_ratio),
+        percent(least),
+        percent(most)
+    )];
+    if let Some(p99) = candidate.p99_ns {
+        let interval = candidate.p99_ns_ci95.map_or_else(String::new, between);
+        parts.push(format!("99 % of the hits take at most {}{interval}", nanoseconds(p99)));
+    }
+    if let Some(time) = candidate.with_misses_ns {
+        parts.push(format!(
+            "a request takes {} on average with the cost of its misses",
+            nanoseconds(time)
+        ));
+    }
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    list(&parts)
+}
+
+fn between([low, high]: [f64; 2]) -> String {
+    format!(" ({} to {})", nanoseconds(low), nanoseconds(high))
+}
+
+/// What each doubling buys: by the target's own cells, and beyond them by the model.
+fn sizes(chosen: &Candidate, candidates: &[&Candidate], curve: &[OfLru]) -> String {
+    let own: Vec<&&Candidate> =
+        candidates.iter().filter(|other| other.target == chosen.target).collect();
+    let steps: Vec<String> = own
+        .windows(2)
+        .map(|pair| {
+            format!(
+                "{} has {} than {}",
+                bytes(pair[1].capacity_bytes),
+                points(pair[1].hit_ratio - pair[0].hit_ratio),
+                bytes(pair[0].capacity_bytes)
+            )
+        })
+        .collect();
+    let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
+    let measured = match &steps[..] {
+        [] => format!("{} was measured at one size only.", chosen.name),
+        steps => format!("Of {} {}.", chosen.name, list(steps)),
+    };
+    let largest = own.last().map_or(0, |candidate| candidate.capacity_bytes);
+    format!("{measured}{}", beyond(largest, curve))
+}
+
+/// The gain of further doublings, by the model.
+fn beyond(largest: u64, curve: &[OfLru]) -> String {
+    let at = |capacity: u64| curve.iter().rev().find(|point| point.capacity_bytes <= capacity);
+    let gain = |factor: u64| {
+        let (from, to) = (at(largest)?, at(largest.saturating_mul(factor))?);
+        (to.capacity_bytes > from.capacity_bytes).then(|| to.hit_ratio - from.hit_ratio)
+    };
+    match (gain(2), gain(8)) {
+        (Some(double), Some(eightfold)) => format!(
+            " Beyond that, by an exact LRU on the same requests, twice the room has {}, and eight times the room {}.",
+            points(double),
+            points(eightfold)
+        ),
+        (Some(double), None) => {
+            format!(
+                " Beyond that, by an exact LRU on the same requests, twice the room has {}.",
+                points(double)
+            )
+        }
+        _ => String::new(),
+    }
+}
+
+/// What would change the answer: other processes that share the entries, the next best cache, another cost of a miss.
+fn changes(chosen: &Candidate, candidates: &[&Candidate], wishes: &Wishes) -> String {
+    let mut said = Vec::new();
+    let place = REACHES.iter().position(|(name, _)| *name == chosen.reach).unwrap_or(0);
+    for (reach, who) in &REACHES[place + 1..] {
+        if let Some(best) = best_of(candidates, wishes, |other| other.reach == *reach) {
+            let (name, size, does) = (&best.name, bytes(best.capacity_bytes), does(best));
+            said.push(format!("If {who} must share the entries, take {name} with {size}: {does}."));
+        }
+    }
+    said.extend(next_best(chosen, candidates, wishes));
+    said.extend(other_cost(chosen, candidates, wishes));
+    if said.is_empty() {
+        said.push("Nothing that was measured would change the answer.".to_owned());
+    }
+    said.join(" ")
+}
+
+/// The candidate that the same wishes choose among some.
+fn best_of<'a>(
+    candidates: &[&'a Candidate],
+    wishes: &Wishes,
+    is_meant: impl Fn(&Candidate) -> bool,
+) -> Option<&'a Candidate> {
+    let meant: Vec<&Candidate> =
+        candidates.iter().copied().filter(|candidate| is_meant(candidate)).collect();
+    match choose(&meant, wishes) {
+        Choice::Take(best) => Some(best),
+        Choice::Nearest(_) | Choice::NoFigures => None,
+    }
+}
+
+/// The best of the other targets with the same reach, and how far it is away.
+fn next_best(chosen: &Candidate, candidates: &[&Candidate], wishes: &Wishes) -> Option<String> {
+    let is_other = |other: &Candidate| other.target != chosen.target && other.reach == chosen.reach;
+    let next = best_of(candidates, wishes, is_other)?;
+    let (name, size) = (&next.name, bytes(next.capacity_bytes));
+    let hits = next.hit_ratio - chosen.hit_ratio;
+    let times = next.with_misses_ns.unwrap_or(next.request_ns)
+        / chosen.with_misses_ns.unwrap_or(chosen.request_ns);
+    let is_alike = hits.abs() <= LIKE_HITS
+        && (times - 1.0).abs() <= LIKE_TIMES
+        && next.capacity_bytes == chosen.capacity_bytes;
+    Some(if is_alike {
+        format!("{name} with {size} is as good.")
+    } else {
+        format!(
+            "The next is {name} with {size}: it has {} of hits, and a request takes {times:.2} times as long.",
+            points(hits)
+        )
+    })
+}
+
+/// The cost of a miss below which less room of the same target would do. It is searched, because the choice among sizes
+/// depends on all of them.
+fn other_cost(chosen: &Candidate, candidates: &[&Candidate], wishes: &Wishes) -> Option<String> {
+    let own: Vec<&Candidate> =
+        candidates.iter().copied().filter(|other| other.target == chosen.target).collect();
+    let size = |cost: f64| {
+        let priced: Vec<Candidate> = own.iter().map(|it| it.with_cost(Some(cost))).collect();
+        let priced: Vec<&Candidate> = priced.iter().collect();
+        match choose(&priced, &Wishes { cost_of_miss_ns: Some(cost), ..*wishes }) {
+            Choice::Take(best) => Some(best.capacity_bytes),
+            Choice::Nearest(_) | Choice::NoFigures => None,
+        }
+    };
+    // Costs between which the choice changes, on a scale of powers of two.
+    let (mut less, mut more) = (0.0, wishes.cost_of_miss_ns?.max(1.0).log2());
+    if size(f64::exp2(less))? == chosen.capacity_bytes {
+        return None;
+    }
+    for _ in 0..STEPS {
+        let middle = f64::midpoint(less, more);
+        if size(f64::exp2(middle))? < chosen.capacity_bytes {
+            less = middle;
+        } else {
+            more = middle;
+        }
+    }
+    let (other, cost) = (bytes(size(f64::exp2(less))?), nanoseconds(f64::exp2(less)));
+    Some(format!("Were a miss to cost less than {cost}, {other} of {} would do.", chosen.name))
+}
+
+/// How sure the answer is.
+fn sureness(run: &Run, chosen: &Candidate, candidates: &[&Candidate]) -> String {
+    let rounds = run.cells.iter().map(|cell| cell.rounds).max().unwrap_or(0);
+    let requests = run
+        .cells
+        .iter()
+        .find(|cell| cell.target == chosen.target)
+        .map_or(0, |cell| cell.counts.ops / u64::from(cell.rounds.max(1)));
+    let errors = run.checks.iter().filter(|check| check.severity == Severity::Error).count();
+    let doubts = match errors {
+        0 => "no check found a figure that is no result".to_owned(),
+        errors => format!("{} found figures that are no results", count(errors, "check")),
+    };
+    format!(
+        "The figures come from {} of {requests} requests of the trace at each of {} of the {}, in {}; {doubts}.",
+        count(rounds as usize, "round"),
+        count(candidates.len(), "size"),
+        count(run.targets.len(), "candidate"),
+        seconds(run.duration_s)
+    )
+}
+
+/// What was left out: targets without figures, and what no replay of a trace shows.
+fn not_tried(run: &Run, candidates: &[&Candidate]) -> String {
+    let has_figures = |url: &str| candidates.iter().any(|candidate| candidate.target == url);
+    let missing: Vec<String> = run
+        .targets
+        .iter()
+        .filter(|target| !has_figures(&target.url))
+        .map(|target| {
+            let cells = run.cells.iter().filter(|cell| cell.target == target.url);
+            let reason =
+                target.reason.clone().or_else(|| cells.filter_map(|it| it.reason.clone()).next());
+            format!("{} ({})", target.name, reason.unwrap_or_else(|| "no figure".into()))
+        })
+        .collect();
+    let missing: Vec<&str> = missing.iter().map(String::as_str).collect();
+    let without = match &missing[..] {
+        [] => String::new(),
+        missing => format!("Without a figure: {}. ", list(missing)),
+    };
+    format!(
+        "{without}Not tried: other sizes, other settings of the caches, more than {}, a network between, and another \
+         hour of your traffic.",
+        count(run.cells.iter().map(|cell| cell.workers).max().unwrap_or(1) as usize, "thread")
+    )
+}
+
+/// A difference of hit ratios: `3.1 points more`.
+fn points(difference: f64) -> String {
+    let points = difference * 100.0;
+    match points {
+        points if points.abs() < 0.05 => "no more points".to_owned(),
+        points if points > 0.0 => format!("{points:.1} points more"),
+        points => format!("{:.1} points fewer", -points),
+    }
+}

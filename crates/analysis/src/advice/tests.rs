@@ -1,0 +1,156 @@
+use larder_report::{Cell, Counts, Latency, Operation, PointValue, Run, Target};
+
+use super::{Advice, OfLru, Wishes, advise};
+
+const MIB: u64 = 1 << 20;
+const MILLISECOND: f64 = 1e6;
+
+/// A run of targets `(name, reach, nanoseconds of a request)` with these hits of 1,000 reads by size in mebibytes.
+fn run(targets: &[(&str, &str, f64)], hits: &[(&str, u64, u64)]) -> Run {
+    let target = |(name, reach, _): &(&str, &str, f64)| Target {
+        url: format!("{name}:"),
+        name: format!("{name}:"),
+        reach: Some((*reach).into()),
+        stores: Some(true),
+        ..Target::default()
+    };
+    let cell = |(name, size, hits): &(&str, u64, u64)| {
+        let (.., ns) = targets.iter().find(|(target, ..)| target == name).unwrap();
+        Cell {
+            target: format!("{name}:"),
+            point: [("capacity".into(), PointValue::Number(size * MIB))].into(),
+            operation: Operation::GetOrSet,
+            workers: 1,
+            rounds: 6,
+            counts: Counts { ops: 1000, hits: *hits, misses: 1000 - hits, ..Counts::default() },
+            answered_per_s: Some(1e9 / ns),
+            latency_ns: Some(Latency { p99: 50_000, ..Latency::default() }),
+            ..Cell::default()
+        }
+    };
+    Run {
+        targets: targets.iter().map(target).collect(),
+        cells: hits.iter().map(cell).collect(),
+        ..Run::default()
+    }
+}
+
+const TARGETS: &[(&str, &str, f64)] =
+    &[("near", "process", 500.0), ("slow", "process", 900.0), ("far", "network", 50_000.0)];
+const HITS: &[(&str, u64, u64)] = &[
+    ("near", 1, 500),
+    ("near", 2, 600),
+    ("near", 4, 605),
+    ("slow", 1, 560),
+    ("slow", 2, 604),
+    ("slow", 4, 608),
+    ("far", 1, 450),
+    ("far", 2, 580),
+    ("far", 4, 600),
+];
+
+fn chosen(advice: &Advice) -> Option<(&str, u64)> {
+    let choice = advice.choice.as_ref()?;
+    Some((&choice.target, choice.capacity_bytes / MIB))
+}
+
+#[test]
+fn without_wishes_the_fastest_of_those_with_most_hits_is_taken_where_room_buys_no_more() {
+    let advice = advise(&run(TARGETS, HITS), Wishes::default(), &[]);
+    assert_eq!(chosen(&advice), Some(("near:", 2)));
+    assert_eq!(advice.sentences.len(), 5);
+    assert!(advice.sentences[0].starts_with("Take near: with 2.00 MiB: 60 % of the reads hit"));
+    let changes = &advice.sentences[2];
+    assert!(
+        changes.contains("If several hosts must share the entries, take far: with 4.00 MiB"),
+        "{changes}"
+    );
+    assert!(changes.contains("The next is slow: with 2.00 MiB"), "{changes}");
+}
+
+#[test]
+fn a_hit_ratio_that_is_asked_for_takes_the_least_room_that_has_it() {
+    let wishes = Wishes { min_hit_ratio: Some(0.55), ..Wishes::default() };
+    assert_eq!(chosen(&advise(&run(TARGETS, HITS), wishes, &[])), Some(("slow:", 1)));
+}
+
+#[test]
+fn a_wish_that_nothing_fulfils_is_told_with_the_nearest() {
+    let wishes =
+        Wishes { min_hit_ratio: Some(0.9), memory_bytes: Some(2 * MIB), ..Wishes::default() };
+    let advice = advise(&run(TARGETS, HITS), wishes, &[]);
+    assert_eq!(chosen(&advice), None);
+    let which = &advice.sentences[0];
+    assert!(
+        which.contains("No measured candidate has at most 2.00 MiB and 90 % of hits"),
+        "{which}"
+    );
+    assert!(which.contains("The nearest is slow: with 2.00 MiB"), "{which}");
+}
+
+#[test]
+fn memory_and_p99_are_limits() {
+    let wishes = Wishes { memory_bytes: Some(MIB), ..Wishes::default() };
+    assert_eq!(chosen(&advise(&run(TARGETS, HITS), wishes, &[])), Some(("slow:", 1)));
+    let wishes = Wishes { p99_ns: Some(40_000.0), ..Wishes::default() };
+    assert_eq!(chosen(&advise(&run(TARGETS, HITS), wishes, &[])), None);
+}
+
+#[test]
+fn the_cost_of_a_miss_decides_how_much_room_pays() {
+    let of = |cost: f64| {
+        let wishes = Wishes { cost_of_miss_ns: Some(cost), ..Wishes::default() };
+        advise(&run(TARGETS, HITS), wishes, &[])
+    };
+    // A miss that costs nothing is worth no room, and one that costs much is worth the hits.
+    assert_eq!(chosen(&of(1.0)), Some(("near:", 1)));
+    let dear = of(8.0 * MILLISECOND);
+    assert_eq!(chosen(&dear), Some(("slow:", 2)));
+    let changes = &dear.sentences[2];
+    assert!(changes.contains("Were a miss to cost less than"), "{changes}");
+    // The told cost is the one at which the choice changes.
+    let told = changes.split("less than ").nth(1).unwrap().split(',').next().unwrap();
+    let (number, unit) = told.split_once(' ').unwrap();
+    let scale = match unit {
+        "ns" => 1.0,
+        "µs" => 1e3,
+        _ => MILLISECOND,
+    };
+    let flips = number.parse::<f64>().unwrap() * scale;
+    let size = |cost: f64| {
+        let slow: Vec<_> = HITS.iter().copied().filter(|(name, ..)| *name == "slow").collect();
+        let wishes = Wishes { cost_of_miss_ns: Some(cost), ..Wishes::default() };
+        chosen(&advise(&run(&TARGETS[1..2], &slow), wishes, &[])).unwrap().1
+    };
+    assert_eq!((size(flips * 0.9), size(flips * 1.1)), (1, 2));
+}
+
+#[test]
+fn the_model_tells_of_sizes_that_were_not_measured() {
+    let curve: Vec<OfLru> = [(4, 0.60), (8, 0.65), (32, 0.80)]
+        .map(|(size, hit_ratio)| OfLru { capacity_bytes: size * MIB, hit_ratio })
+        .into();
+    let advice = advise(&run(TARGETS, HITS), Wishes::default(), &curve);
+    let sizes = &advice.sentences[1];
+    assert!(sizes.contains("Of near: 2.00 MiB has 10.0 points more than 1.00 MiB"), "{sizes}");
+    assert!(
+        sizes.contains("twice the room has 5.0 points more, and eight times the room 20.0"),
+        "{sizes}"
+    );
+}
+
+#[test]
+fn a_target_without_a_figure_is_named_with_its_reason() {
+    let mut run = run(TARGETS, HITS);
+    run.targets.push(Target {
+        url: "gone:".into(),
+        name: "gone:".into(),
+        stores: Some(true),
+        reason: Some("not installed".into()),
+        ..Target::default()
+    });
+    let advice = advise(&run, Wishes::default(), &[]);
+    assert!(advice.sentences[4].contains("Without a figure: gone: (not installed)"));
+    let nothing = advise(&Run::default(), Wishes::default(), &[]);
+    assert_eq!((nothing.choice, nothing.sentences.len()), (None, 1));
+}

@@ -1,0 +1,210 @@
+//! `larder advise`: which cache to take for a trace, and how large.
+//!
+//! An exact LRU, followed on the requests of the trace, picks the few sizes that are worth a measurement. A comparison
+//! replays the trace on every candidate at these sizes, and [`larder_analysis::advice`] chooses among its figures.
+
+mod sizes;
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use anyhow::Context;
+use clap::Args;
+use larder_analysis::advice::{Advice, Wishes, advise};
+use larder_bench::{
+    ADVICE, Outcome, Permissions, Plan, Scenario, claim, compare, fit, refuse_too_large,
+};
+use larder_store::{ByteSize, Span};
+use larder_workload::trace::TraceSource;
+use larder_workload::{Capacity, Count, OnMiss, SizeSpec, Sweep, WorkloadSpec};
+
+use super::whole;
+use crate::catalog::CATALOG;
+use crate::exit::{Exit, Usage};
+use crate::interrupt::Interrupts;
+use crate::progress::Progress;
+
+/// The candidates of a user who names none: those of them that can run here.
+const CANDIDATES: [&str; 5] = ["memory:", "moka:", "quick_cache:", "memcached:", "redis:"];
+
+/// Rounds, of which six are the fewest that give intervals.
+const ROUNDS: &str = "6";
+
+/// Says which cache to take for a trace, how large, and what would change the answer.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The trace: a recording, or any other that `larder trace` reads
+    trace: TraceSource,
+
+    /// The candidates [default: memory: moka: quick_cache: memcached: redis:, those that can run here]
+    targets: Vec<String>,
+
+    /// The most memory of the cache: 512m, 4g [default: room for all keys and values]
+    #[arg(long, value_name = "SIZE")]
+    memory: Option<ByteSize>,
+
+    /// The longest time that 99 % of the hits may take: 1ms
+    #[arg(long, value_name = "TIME")]
+    p99: Option<Span>,
+
+    /// The least share of the reads that must hit: 95%
+    #[arg(long, value_name = "PERCENT")]
+    min_hit_ratio: Option<Percent>,
+
+    /// The time that a miss costs beyond the cache, such as a query's: 8ms
+    #[arg(long, value_name = "TIME")]
+    cost_of_miss: Option<Span>,
+
+    /// Size of values, for a trace that records none: 4k, uniform:1k-64k [default: 1k]
+    #[arg(short, long, value_name = "SIZE")]
+    data_size: Option<Sweep<SizeSpec>>,
+
+    /// Replay only the first N operations of the trace
+    #[arg(long, value_name = "N")]
+    requests: Option<Count>,
+
+    /// Rounds of the comparison; six or more give intervals [default: 6]
+    #[arg(short, long, value_name = "N")]
+    rounds: Option<Count>,
+
+    /// The folder for the advice and the results of the comparison
+    #[arg(short, long, value_name = "DIR", default_value = "larder-advice")]
+    output: PathBuf,
+
+    /// The format to print: text, json
+    #[arg(long, value_name = "FORMAT", value_parser = ["text", "json"], default_value = "text")]
+    format: String,
+
+    /// No progress on standard error, only errors
+    #[arg(short, long)]
+    quiet: bool,
+
+    /// Go ahead where a plan would fill a good part of memory, disk, or an external server
+    #[arg(short, long)]
+    yes: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  larder advise web.parquet --cost-of-miss 8ms
+  larder advise web.parquet memory: java+caffeine: memcached: --memory 4g --p99 1ms
+  larder advise web12.trace.xz --min-hit-ratio 70% -d 8k -o advice";
+
+/// A share as typed, in percent.
+#[derive(Debug, Clone, Copy)]
+struct Percent(f64);
+
+impl FromStr for Percent {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = text.trim().strip_suffix('%').and_then(|number| number.trim().parse().ok());
+        let share = number.filter(|percent| (0.0..=100.0).contains(percent));
+        share.map(Self).ok_or_else(|| format!("`{text}` is not 0% to 100%; write 95%"))
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    let interrupts = Interrupts::listen()?;
+    let wishes = wishes(arguments);
+    let permissions = Permissions { yes: arguments.yes, ..Permissions::default() };
+    let is_typed = !arguments.targets.is_empty();
+    let of_model = scenario(arguments, sizes::of_model())?;
+    refuse_too_large(&of_model, is_typed, &CATALOG, permissions)?;
+    let curve = sizes::curve(&Plan::new(&of_model, is_typed, &CATALOG)?);
+    let sizes = sizes::worth_measuring(&curve, &wishes).into_iter();
+    let sizes = sizes.map(|bytes| Capacity::Bytes(ByteSize(bytes))).collect();
+    let scenario = scenario(arguments, sizes)?;
+    let Some(outcome) = measured(arguments, &scenario, permissions, &interrupts)? else {
+        return Ok(Exit::Interrupted);
+    };
+    let advice = advise(&outcome.run, wishes, &curve);
+    written(arguments, &advice)?;
+    let shown = if arguments.format == "json" {
+        format!("{}\n", serde_json::to_string_pretty(&advice)?)
+    } else {
+        text(&advice)
+    };
+    super::print(shown.as_bytes())?;
+    let page = arguments.output.join("report.html");
+    anstream::eprintln!("the figures and curves: {}", page.display());
+    Ok(if advice.choice.is_some() { Exit::Done } else { Exit::Failed })
+}
+
+fn wishes(arguments: &Arguments) -> Wishes {
+    let nanoseconds = |Span(time): Span| time.as_secs_f64() * 1e9;
+    Wishes {
+        memory_bytes: arguments.memory.map(|ByteSize(bytes)| bytes),
+        p99_ns: arguments.p99.map(nanoseconds),
+        min_hit_ratio: arguments.min_hit_ratio.map(|Percent(percent)| percent / 100.0),
+        cost_of_miss_ns: arguments.cost_of_miss.map(nanoseconds),
+    }
+}
+
+/// The comparison: every candidate at each capacity, which replays the trace and stores what it misses.
+fn scenario(arguments: &Arguments, capacity: Sweep<Capacity>) -> anyhow::Result<Scenario> {
+    let targets = match &arguments.targets[..] {
+        [] => CANDIDATES.map(str::to_owned).into(),
+        typed => typed.to_owned(),
+    };
+    let trace = format!("trace:{}", arguments.trace);
+    let workload = WorkloadSpec {
+        key_pattern: Some(trace.parse().map_err(Usage)?),
+        data_size: arguments.data_size.clone(),
+        on_miss: Some(OnMiss::Fill),
+        capacity: Some(capacity),
+        requests: arguments.requests,
+        rounds: arguments.rounds.or(Some(ROUNDS.parse().map_err(Usage)?)),
+        ..WorkloadSpec::default()
+    };
+    Ok(Scenario { name: "advise".into(), targets, workload, ..Scenario::default() })
+}
+
+/// Carries out the comparison, and writes its results; `None` where it was interrupted.
+fn measured(
+    arguments: &Arguments,
+    scenario: &Scenario,
+    permissions: Permissions,
+    interrupts: &Interrupts,
+) -> anyhow::Result<Option<Outcome>> {
+    let is_typed = !arguments.targets.is_empty();
+    let stop = &*interrupts.stop;
+    let plan = Plan::new(scenario, is_typed, &CATALOG)?;
+    let _claimed = claim(&arguments.output)?;
+    interrupts.made(vec![arguments.output.clone()]);
+    let progress = Progress::new(arguments.quiet);
+    let argv = std::env::args().collect();
+    let outcome = fit(plan, scenario, is_typed, (&CATALOG, permissions), &progress, stop)
+        .and_then(|plan| compare(&plan, &CATALOG, argv, permissions, &progress, stop));
+    drop(progress);
+    let outcome = outcome.inspect_err(|_| interrupts.discard())?;
+    interrupts.writing();
+    for missing in larder_bench::write(&arguments.output, &outcome)? {
+        anstream::eprintln!("larder: {missing}");
+    }
+    Ok((!outcome.run.interrupted).then_some(outcome))
+}
+
+/// Writes the advice beside the results.
+fn written(arguments: &Arguments, advice: &Advice) -> anyhow::Result<()> {
+    use std::io::Write as _;
+
+    let write = |name: &str, content: &str| {
+        whole::write(&arguments.output.join(name), |out| Ok(out.write_all(content.as_bytes())?))
+    };
+    let [for_people, for_programs] = ADVICE;
+    write(for_people, &text(advice))?;
+    write(for_programs, &serde_json::to_string_pretty(advice).context("writing the advice")?)
+}
+
+/// The sentences, each after its number.
+fn text(advice: &Advice) -> String {
+    let mut text = String::new();
+    for (sentence, number) in advice.sentences.iter().zip(1..) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{number}. {sentence}");
+    }
+    text
+}

@@ -1,0 +1,233 @@
+//! `larder record`: a proxy between an application and its cache, which writes a trace.
+
+mod options;
+mod summary;
+
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError};
+use std::thread;
+
+use anyhow::Context as _;
+use clap::Args;
+use larder_host::listen::{Address, Listeners};
+use larder_host::tls::Tls;
+use larder_record::{Files, Keys, Limits, Proxy, Settings, Tell, Upstream, Weight, Writer};
+use larder_server::{Level, LogFormat};
+use larder_store::{ByteSize, Span, StoreUrl};
+use larder_workload::trace::About;
+use sd_notify::NotifyState;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use super::serve::Log;
+use crate::exit::{Exit, Usage};
+use options::{Certificates, KeyForm, Share};
+
+/// Records what an application asks its memcached or Redis, and changes nothing of it.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The addresses for the application, parted by commas: `127.0.0.1:11311`, a port of 127.0.0.1, or the path of a socket
+    #[arg(long, value_name = "ADDR", value_delimiter = ',')]
+    listen: Vec<String>,
+    /// The server: `memcached://HOST:PORT`, `redis://HOST`, or `memcached:/path/of.sock`. With TLS: `memcacheds://`,
+    /// `rediss://`, with the options `ca` and `insecure` of these engines
+    #[arg(long, value_name = "URL")]
+    upstream: Option<String>,
+    /// The file: NAME.journal while it is written, and NAME.parquet once it is whole
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// The form of keys
+    #[arg(long, value_enum, value_name = "FORM", default_value = "hashed")]
+    keys: KeyForm,
+    /// A file with the salt of the hashes, so that the same key has the same hash in several recordings. It is made
+    /// where there is none. Without it, each recording has a salt of its own that nobody knows
+    #[arg(long, value_name = "FILE")]
+    salt_file: Option<PathBuf>,
+    /// Record this share of the keys, each with all of its operations: `1%`
+    #[arg(long, value_name = "SHARE", default_value = "100%")]
+    sample: Share,
+    /// Begin the next file once the journal has this size; each file has its time in its name then
+    #[arg(long, value_name = "SIZE")]
+    rotate_size: Option<ByteSize>,
+    /// Begin the next file after this time
+    #[arg(long, value_name = "TIME")]
+    rotate_every: Option<Span>,
+    /// Keep this many finished files, and remove older ones
+    #[arg(long, value_name = "N")]
+    keep: Option<std::num::NonZero<usize>>,
+    /// The most bytes of all files: the oldest are removed. Without a size of files, a file is an eighth of it
+    #[arg(long, value_name = "SIZE")]
+    max_disk: Option<ByteSize>,
+    /// Threads that pass the bytes on
+    #[arg(short, long, value_name = "N", default_value = "1")]
+    threads: std::num::NonZero<usize>,
+    #[command(flatten)]
+    certificates: Certificates,
+    /// The permissions of a socket, in octal
+    #[arg(long, value_name = "MODE", default_value = "0700", value_parser = super::serve::octal)]
+    unix_mask: u32,
+    /// The time that connections have at the end until what they have asked is answered
+    #[arg(long, value_name = "TIME", default_value = "5s")]
+    grace: Span,
+    /// The time between two lines with what was seen; 0 for none
+    #[arg(long, value_name = "TIME", default_value = "10s")]
+    every: Span,
+    /// The form of messages on standard error
+    #[arg(long, value_name = "FORMAT", value_enum, default_value = "text")]
+    log: Log,
+}
+
+/// The most threads that pass bytes on.
+const MOST_THREADS: usize = 64;
+
+/// The connections that may wait to be accepted.
+const BACKLOG: i32 = 4096;
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    let done = record(arguments);
+    larder_server::flush_log();
+    done
+}
+
+fn record(arguments: &Arguments) -> anyhow::Result<Exit> {
+    let log: LogFormat = arguments.log.into();
+    let tell = tell_by(log);
+    let upstream = upstream(arguments)?;
+    let addresses = options::addresses(arguments)?;
+    if arguments.threads.get() > MOST_THREADS {
+        return Err(
+            Usage(format!("-t: {MOST_THREADS} threads at most; one passes most loads on")).into()
+        );
+    }
+    let tls = arguments.certificates.settings()?.map(Tls::of_files);
+    let tls = tls.transpose().map_err(anyhow::Error::msg)?;
+    let keys = keys(arguments)?;
+    let limits = limits(arguments)?;
+    // From here on no signal ends the process as it likes.
+    let signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    let listeners = Listeners::bind(&addresses, BACKLOG, Vec::new());
+    let listeners = listeners.map_err(|not| {
+        anyhow::anyhow!("cannot listen on {}: {}; take another --listen", not.address, not.source)
+    })?;
+    let about = About {
+        sample: Some(arguments.sample.0).filter(|share| *share < 1.0),
+        upstream: Some(upstream.kind.as_str().to_owned()),
+        ..About::default()
+    };
+    let files = Files::begin(&arguments.output, about, limits, Arc::clone(&tell));
+    let files = files.map_err(Usage)?;
+    let (journal, written) = (files.journal().map(ToOwned::to_owned), files.written());
+    say_what_is_recorded(arguments, &upstream, &keys, log);
+    let (writer, hand) = Writer::start(Box::new(files))?;
+    let (threads, grace) = (arguments.threads, arguments.grace.0);
+    let settings = Settings { upstream, tls, keys, threads, grace };
+    let proxy =
+        Proxy::start(listeners, settings, hand.clone(), tell).context("cannot start the proxy")?;
+    for address in proxy.addresses() {
+        let tls = if matches!(address, Address::Tls(_)) { " with TLS" } else { "" };
+        let open = if address.is_local() { "" } else { "; open to other hosts" };
+        let journal = journal.as_ref().map_or_else(String::new, |path| path.display().to_string());
+        let message = format!("recording to {journal} on {address}{tls}{open}");
+        log.say(Level::Info, "recording", &message, &[("address", &address), ("file", &journal)]);
+    }
+    let remote = proxy.remote();
+    thread::spawn(move || obey(signals, &remote));
+    let _ = sd_notify::notify(&[NotifyState::Ready]);
+    summary::begin(proxy.watch(), hand, arguments.every.0, log);
+    let seen = proxy.run()?;
+    let _ = sd_notify::notify(&[NotifyState::Stopping]);
+    let dropped = writer.finish();
+    let files = written.lock().unwrap_or_else(PoisonError::into_inner).files.clone();
+    super::print(summary::last(&seen, dropped, &files).as_bytes())?;
+    Ok(if files.is_empty() { Exit::Failed } else { Exit::Done })
+}
+
+/// Tells notices by the log.
+fn tell_by(log: LogFormat) -> Tell {
+    Arc::new(move |weight, event, message| {
+        let level = match weight {
+            Weight::Info => Level::Info,
+            Weight::Warning => Level::Warning,
+            Weight::Error => Level::Error,
+        };
+        log.say(level, event, message, &[]);
+    })
+}
+
+fn upstream(arguments: &Arguments) -> anyhow::Result<Upstream> {
+    let url = arguments.upstream.as_deref().ok_or_else(|| {
+        Usage("--upstream: which server? write memcached://HOST:PORT or redis://HOST".into())
+    })?;
+    Ok(Upstream::of_url(&StoreUrl::parse(url)?)?)
+}
+
+fn keys(arguments: &Arguments) -> Result<Keys, Usage> {
+    let salt = match &arguments.salt_file {
+        Some(path) => larder_record::salt_of_file(path)
+            .map_err(|error| Usage(format!("--salt-file {error}")))?,
+        None => larder_record::random_salt(),
+    };
+    let is_clear = arguments.keys == KeyForm::Clear;
+    Ok(Keys::new(&salt).in_clear(is_clear).sampled(arguments.sample.0))
+}
+
+fn limits(arguments: &Arguments) -> Result<Limits, Usage> {
+    const LEAST: u64 = 1 << 20;
+    for (name, size) in
+        [("--rotate-size", arguments.rotate_size), ("--max-disk", arguments.max_disk)]
+    {
+        if let Some(size) = size.filter(|size| size.0 < LEAST) {
+            return Err(Usage(format!("{name} {size}: a size from {}", ByteSize(LEAST))));
+        }
+    }
+    if arguments.rotate_every.is_some_and(|time| time.0.as_secs() < 1) {
+        return Err(Usage("--rotate-every: a time from 1s".into()));
+    }
+    let rotates = arguments.rotate_size.is_some()
+        || arguments.rotate_every.is_some()
+        || arguments.max_disk.is_some();
+    if arguments.keep.is_some() && !rotates {
+        return Err(Usage(
+            "--keep: there is one file only; add --rotate-size or --rotate-every".into(),
+        ));
+    }
+    Ok(Limits {
+        rotate_bytes: arguments.rotate_size.map(|size| size.0),
+        rotate_every: arguments.rotate_every.map(|time| time.0),
+        keep: arguments.keep.map(std::num::NonZero::get),
+        most_bytes: arguments.max_disk.map(|size| size.0),
+    })
+}
+
+fn say_what_is_recorded(arguments: &Arguments, upstream: &Upstream, keys: &Keys, log: LogFormat) {
+    let kind = upstream.kind.as_str();
+    let form = match (arguments.keys, &arguments.salt_file) {
+        (KeyForm::Clear, _) => "keys are in clear".to_owned(),
+        (KeyForm::Hashed, None) => "keys are hashed, with a salt that nobody knows".to_owned(),
+        (KeyForm::Hashed, Some(_)) => {
+            format!("keys are hashed, with the salt that is called {:016x}", keys.salt_name())
+        }
+    };
+    let share = &arguments.sample;
+    let sampled = if share.0 < 1.0 { format!("; {share} of the keys") } else { String::new() };
+    let message = format!("the server is {kind} at {upstream}; {form}{sampled}");
+    log.say(Level::Info, "server", &message, &[("kind", &kind), ("server", &upstream)]);
+}
+
+/// Does what signals ask for. A second signal to end cuts the connections; the journal is left then.
+fn obey(mut signals: Signals, remote: &larder_record::Remote) {
+    let mut is_ending = false;
+    for signal in signals.forever() {
+        match signal {
+            SIGHUP => remote.reload(),
+            _ if is_ending => {
+                larder_server::flush_log();
+                signal_hook::low_level::exit(Exit::Interrupted as i32);
+            }
+            _ => {
+                is_ending = true;
+                remote.end();
+            }
+        }
+    }
+}

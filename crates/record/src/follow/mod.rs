@@ -1,0 +1,128 @@
+//! Follows the two directions of a connection, and notes each operation on a key with its answer.
+//!
+//! A follower is given the bytes that have passed, in the order in which they passed, in pieces of any size. It holds no
+//! values, only their lengths; what it holds of a request until the answer comes is bounded. It changes nothing and
+//! answers nothing: bytes that it does not understand end the following of the connection and nothing else.
+
+mod line;
+mod memcached;
+mod queue;
+mod redis;
+
+use std::fmt;
+
+use crate::desk::Desk;
+use memcached::Memcached;
+use redis::Redis;
+
+/// The protocols of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// memcached's: text and meta, or binary, as the first byte of a connection tells.
+    Memcached,
+    /// Redis' and Valkey's, RESP2 and RESP3.
+    Redis,
+}
+
+impl Kind {
+    /// The name of the kind, as recordings have it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Memcached => "memcached",
+            Self::Redis => "redis",
+        }
+    }
+}
+
+/// The reason why a connection is not followed any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lost {
+    /// Bytes of the application that are no request.
+    Request(&'static str),
+    /// Bytes of the server that answer no request.
+    Answer(&'static str),
+    /// More requests wait for their answers than there is room for.
+    TooMuchWaits,
+    /// From here on the connection has another use than a cache, such as a stream of a server's events.
+    OtherUse(&'static str),
+}
+
+impl Lost {
+    /// Whether something was not understood, unlike [`Lost::OtherUse`].
+    pub fn is_trouble(self) -> bool {
+        !matches!(self, Self::OtherUse(_))
+    }
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Request(what) => write!(f, "the application sent {what}"),
+            Self::Answer(what) => write!(f, "the server sent {what}"),
+            Self::TooMuchWaits => f.write_str("more requests wait for answers than are held"),
+            Self::OtherUse(what) => f.write_str(what),
+        }
+    }
+}
+
+/// Follows one connection.
+#[derive(Debug)]
+pub struct Follower(Protocol);
+
+#[derive(Debug)]
+enum Protocol {
+    Memcached(Memcached),
+    Redis(Redis),
+}
+
+impl Follower {
+    /// Follows a connection from its beginning. Its rows have this number of a connection.
+    pub fn new(kind: Kind, connection: u32) -> Self {
+        Self(match kind {
+            Kind::Memcached => Protocol::Memcached(Memcached::new(connection)),
+            Kind::Redis => Protocol::Redis(Redis::new(connection)),
+        })
+    }
+
+    /// Takes bytes that the application has sent, which came at this time, in nanoseconds since 1970.
+    ///
+    /// # Errors
+    ///
+    /// The connection cannot be followed any more.
+    #[inline]
+    pub fn requests(&mut self, bytes: &[u8], at_ns: u64, desk: &mut Desk) -> Result<(), Lost> {
+        match &mut self.0 {
+            Protocol::Memcached(memcached) => memcached.requests(bytes, at_ns, desk),
+            Protocol::Redis(redis) => redis.requests(bytes, at_ns, desk),
+        }
+    }
+
+    /// Takes bytes that the server has sent, which went to the application at this time.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Follower::requests`].
+    #[inline]
+    pub fn answers(&mut self, bytes: &[u8], at_ns: u64, desk: &mut Desk) -> Result<(), Lost> {
+        match &mut self.0 {
+            Protocol::Memcached(memcached) => memcached.answers(bytes, at_ns, desk),
+            Protocol::Redis(redis) => redis.answers(bytes, at_ns, desk),
+        }
+    }
+
+    /// Whether no request waits for its answer.
+    pub fn is_quiet(&self) -> bool {
+        match &self.0 {
+            Protocol::Memcached(memcached) => memcached.is_quiet(),
+            Protocol::Redis(redis) => redis.is_quiet(),
+        }
+    }
+
+    /// Ends the following: requests that wait are noted as never answered, unless nothing is known of them any more.
+    pub fn end(self, is_lost: bool, desk: &mut Desk) {
+        match self.0 {
+            Protocol::Memcached(memcached) => memcached.end(is_lost, desk),
+            Protocol::Redis(redis) => redis.end(is_lost, desk),
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! The parts of answers: heads of lines, values that pass, and what contains other parts.
+
+use super::super::Lost;
+use super::super::line::{Lines, Next};
+use super::Talk;
+use crate::desk::Desk;
+
+/// The longest line that is held. Of a longer one, the beginning is read.
+const MOST_LINE: usize = 128;
+
+/// The deepest nesting that is followed.
+const MOST_LEVELS: usize = 128;
+
+/// The beginning of a value that is read where it may be the name of a message.
+const NAME_LEN: usize = 16;
+
+/// A part of an answer that contains no others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part<'a> {
+    /// A text, without its end.
+    Simple(&'a [u8]),
+    Error,
+    /// An integer, and the number of its digits.
+    Integer(i64, usize),
+    /// A value of this length.
+    Bulk(u64),
+    Nil,
+    /// Anything else: a floating-point number, or what contained others.
+    Any,
+}
+
+/// What contains other parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Container {
+    Array,
+    Push,
+    /// A set or a map.
+    Other,
+    /// Facts about the part behind it, which is the answer.
+    Attribute,
+}
+
+/// The answers of a connection, as their parts arrive.
+#[derive(Debug, Default)]
+pub(super) struct Replies {
+    lines: Lines,
+    levels: Vec<Level>,
+    /// Levels that are attributes.
+    n_attributes: usize,
+    /// The value that passes.
+    bulk: Option<Bulk>,
+    /// The rest of a long line passes.
+    is_passing: bool,
+}
+
+#[derive(Debug)]
+struct Level {
+    container: Container,
+    /// Parts that are still to come.
+    left: u64,
+}
+
+#[derive(Debug)]
+struct Bulk {
+    len: u64,
+    /// Bytes that are still to come, its end included.
+    left: u64,
+    is_error: bool,
+    name: [u8; NAME_LEN],
+}
+
+impl Replies {
+    #[inline]
+    pub(super) fn take(
+        &mut self,
+        mut input: &[u8],
+        at: u64,
+        talk: &mut Talk,
+        desk: &mut Desk,
+    ) -> Result<(), Lost> {
+        let mut lines = std::mem::take(&mut self.lines);
+        while !input.is_empty() {
+            if self.bulk.is_some() {
+                self.pass(&mut input, talk, desk)?;
+                continue;
+            }
+            if self.is_passing {
+                let end = memchr::memchr(b'\n', input);
+                self.is_passing = end.is_none();
+                input = end.map_or(&[][..], |end| &input[end + 1..]);
+                continue;
+            }
+            if self.levels.is_empty() && !lines.is_within() {
+                talk.answers.begin(at);
+            }
+            match lines.next(&mut input, MOST_LINE) {
+                Next::Line(line) => self.head(line, talk, desk)?,
+                Next::Wait => {}
+                Next::TooLong => {
+                    let beginning = std::mem::take(lines.held());
+                    if !matches!(beginning.first(), Some(b'+' | b'-' | b'(' | b',')) {
+                        return Err(Lost::Answer("a long line that is no text"));
+                    }
+                    self.is_passing = true;
+                    self.head(&beginning, talk, desk)?;
+                }
+            }
+        }
+        self.lines = lines;
+        Ok(())
+    }
+
+    /// Takes the line that begins a part.
+    #[inline]
+    fn head(&mut self, line: &[u8], talk: &mut Talk, desk: &mut Desk) -> Result<(), Lost> {
+        const WRONG: Lost = Lost::Answer("what is no answer of Redis");
+        let (kind, rest) = line.split_first().ok_or(WRONG)?;
+        let len = || integer(rest).ok_or(WRONG);
+        match kind {
+            b'+' => self.part(Part::Simple(rest), b"", talk, desk),
+            b'-' => self.part(Part::Error, b"", talk, desk),
+            b':' => self.part(Part::Integer(len()?, rest.len()), b"", talk, desk),
+            b'_' => self.part(Part::Nil, b"", talk, desk),
+            b',' | b'#' | b'(' => self.part(Part::Any, b"", talk, desk),
+            b'$' | b'=' | b'!' => match u64::try_from(len()?) {
+                Ok(len) => {
+                    let left = len.checked_add(2).ok_or(WRONG)?;
+                    let is_error = *kind == b'!';
+                    self.bulk = Some(Bulk { len, left, is_error, name: [0; NAME_LEN] });
+                    if self.levels.is_empty() { talk.enter(None, desk) } else { Ok(()) }
+                }
+                Err(_) => self.part(Part::Nil, b"", talk, desk),
+            },
+            b'*' | b'~' | b'>' | b'%' | b'|' => match u64::try_from(len()?) {
+                Ok(len) => self.open(*kind, len, talk, desk),
+                Err(_) => self.part(Part::Nil, b"", talk, desk),
+            },
+            _ => Err(WRONG),
+        }
+    }
+
+    /// Opens what contains so many parts.
+    fn open(&mut self, kind: u8, len: u64, talk: &mut Talk, desk: &mut Desk) -> Result<(), Lost> {
+        let container = match kind {
+            b'*' => Container::Array,
+            b'>' => Container::Push,
+            b'|' => Container::Attribute,
+            _ => Container::Other,
+        };
+        let is_of_pairs = matches!(kind, b'%' | b'|');
+        let left = if is_of_pairs { len.saturating_mul(2) } else { len };
+        if self.levels.len() == MOST_LEVELS {
+            return Err(Lost::Answer("an answer within answers, too deep"));
+        }
+        if container == Container::Attribute {
+            self.n_attributes += 1;
+        } else if self.n_attributes == 0 {
+            talk.open(self.levels.len(), container, left, desk)?;
+        }
+        self.levels.push(Level { container, left });
+        if left == 0 { self.close(talk, desk) } else { Ok(()) }
+    }
+
+    /// Lets the bytes of a value pass.
+    #[inline]
+    fn pass(&mut self, input: &mut &[u8], talk: &mut Talk, desk: &mut Desk) -> Result<(), Lost> {
+        let Some(bulk) = &mut self.bulk else { return Ok(()) };
+        let n = usize::try_from(bulk.left).map_or(input.len(), |left| left.min(input.len()));
+        if bulk.len <= NAME_LEN as u64 {
+            let whole = bulk.len + 2;
+            let begin = usize::try_from(whole - bulk.left).unwrap_or(NAME_LEN);
+            for (place, byte) in bulk.name.iter_mut().skip(begin).zip(&input[..n]) {
+                *place = *byte;
+            }
+        }
+        *input = &input[n..];
+        bulk.left -= n as u64;
+        if bulk.left > 0 {
+            return Ok(());
+        }
+        let Some(Bulk { len, is_error, name, .. }) = self.bulk.take() else { return Ok(()) };
+        let part = if is_error { Part::Error } else { Part::Bulk(len) };
+        let name = usize::try_from(len).ok().and_then(|len| name.get(..len)).unwrap_or_default();
+        self.part(part, name, talk, desk)
+    }
+
+    /// Takes a part that contains no others. `name` is what it says, where it is a short value.
+    #[inline]
+    fn part(
+        &mut self,
+        part: Part<'_>,
+        name: &[u8],
+        talk: &mut Talk,
+        desk: &mut Desk,
+    ) -> Result<(), Lost> {
+        if self.n_attributes == 0 {
+            talk.part(self.levels.len(), part, name, desk)?;
+        }
+        self.count(talk, desk)
+    }
+
+    /// Counts a part off what contains it.
+    #[inline]
+    fn count(&mut self, talk: &mut Talk, desk: &mut Desk) -> Result<(), Lost> {
+        let Some(level) = self.levels.last_mut() else { return Ok(()) };
+        level.left -= 1;
+        if level.left == 0 { self.close(talk, desk) } else { Ok(()) }
+    }
+
+    /// Closes what has got its last part, and what that was the last part of.
+    fn close(&mut self, talk: &mut Talk, desk: &mut Desk) -> Result<(), Lost> {
+        while let Some(level) = self.levels.pop() {
+            if level.container == Container::Attribute {
+                // The part that it belongs to follows.
+                self.n_attributes -= 1;
+                return Ok(());
+            }
+            if self.n_attributes == 0 {
+                talk.close(self.levels.len(), desk)?;
+            }
+            match self.levels.last_mut() {
+                Some(outer) => {
+                    outer.left -= 1;
+                    if outer.left > 0 {
+                        return Ok(());
+                    }
+                }
+                None => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An integer, whose sign may be a plus.
+fn integer(text: &[u8]) -> Option<i64> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}

@@ -1,0 +1,364 @@
+//! The files of a recording: the journal that is being written, and the Parquet files that journals become.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use larder_host::disk::file_system;
+use larder_workload::trace::{About, Journal, finish_journal};
+
+use super::name::{FINISHED, JOURNAL, Names};
+use super::{FLUSH, RowSink};
+use crate::batch::Batch;
+use crate::tell::{Tell, Weight};
+
+/// The time between two looks at the disk.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Room that is left to others on the disk: a twentieth of it, or this much if that is less.
+const LEFT_BYTES: u64 = 1 << 30;
+
+/// A file is this share of what a recording may take of the disk, where nothing else is told.
+const PARTS: u64 = 8;
+
+/// The bounds of a recording's files.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Limits {
+    /// The length of a journal at which the next file begins.
+    pub rotate_bytes: Option<u64>,
+    /// The time after which the next file begins.
+    pub rotate_every: Option<Duration>,
+    /// The number of finished files; older ones are removed.
+    pub keep: Option<usize>,
+    /// The bytes that all files take together.
+    pub most_bytes: Option<u64>,
+}
+
+impl Limits {
+    fn rotates(&self) -> bool {
+        self.rotate_bytes.is_some() || self.rotate_every.is_some() || self.most_bytes.is_some()
+    }
+
+    /// The length of a journal at which the next file begins.
+    fn journal_bytes(&self) -> Option<u64> {
+        self.rotate_bytes.or(self.most_bytes.map(|most| most / PARTS))
+    }
+}
+
+/// What has become of a recording so far.
+#[derive(Debug, Clone, Default)]
+pub struct Written {
+    /// The finished files that are still there, the oldest first.
+    pub files: Vec<PathBuf>,
+}
+
+/// The files of a recording.
+pub struct Files {
+    names: Names,
+    limits: Limits,
+    about: About,
+    tell: Tell,
+    journal: Option<Open>,
+    /// The first journal has the name that was given.
+    is_first: bool,
+    flushed: Instant,
+    looked: Instant,
+    /// Dropped rows that no journal has heard of.
+    untold: u64,
+    /// The disk has no room for more rows.
+    is_full: bool,
+    /// No journal is opened before this time, because of an error.
+    not_before: Option<Instant>,
+    finisher: Option<(Sender<Unfinished>, JoinHandle<()>)>,
+    written: Arc<Mutex<Written>>,
+}
+
+/// The journal that is being written.
+struct Open {
+    journal: Journal,
+    began: Instant,
+}
+
+/// A journal on its way to Parquet.
+enum Unfinished {
+    /// One that this process has written.
+    Own(Journal),
+    /// One that another process has left behind.
+    Left(PathBuf),
+}
+
+impl std::fmt::Debug for Files {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Files").field("names", &self.names).finish_non_exhaustive()
+    }
+}
+
+impl Files {
+    /// Begins the recording `FILE`. Journals that a process has left behind are finished meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// A sentence: a name that cannot be, a recording that exists already, and what the disk refuses.
+    pub fn begin(path: &Path, about: About, limits: Limits, tell: Tell) -> Result<Self, String> {
+        let names = Names::of(path)?;
+        let mut left = Vec::new();
+        if limits.rotates() {
+            let found = names.list(JOURNAL).map_err(|error| error.to_string())?;
+            left.extend(found.into_iter().map(|(path, _)| path));
+        } else {
+            left.extend(make_way(&names)?);
+        }
+        let written = Arc::new(Mutex::new(Written::default()));
+        let finisher = start_finisher(&names, limits, &tell, &written)
+            .map_err(|error| format!("no thread to finish files: {error}"))?;
+        for path in left {
+            // The thread lives as long as the sender.
+            let _ = finisher.0.send(Unfinished::Left(path));
+        }
+        let now = Instant::now();
+        let mut files = Self {
+            names,
+            limits,
+            about,
+            tell,
+            journal: None,
+            is_first: true,
+            flushed: now,
+            looked: now,
+            untold: 0,
+            is_full: false,
+            not_before: None,
+            finisher: Some(finisher),
+            written,
+        };
+        files.open().map_err(|error| error.to_string())?;
+        Ok(files)
+    }
+
+    /// What has become of the recording, from any thread and after its end.
+    pub fn written(&self) -> Arc<Mutex<Written>> {
+        Arc::clone(&self.written)
+    }
+
+    /// The journal that is being written.
+    pub fn journal(&self) -> Option<&Path> {
+        self.journal.as_ref().map(|open| open.journal.path())
+    }
+
+    fn open(&mut self) -> Result<(), larder_workload::trace::TraceError> {
+        let is_only = self.is_first && !self.limits.rotates();
+        let path =
+            if is_only { self.names.only(JOURNAL) } else { self.names.of_time(Timestamp::now()) };
+        let mut journal = Journal::create(&path, &self.about)?;
+        self.is_first = false;
+        if self.untold > 0 && journal.drop_rows(self.untold).is_ok() {
+            self.untold = 0;
+        }
+        self.journal = Some(Open { journal, began: Instant::now() });
+        Ok(())
+    }
+
+    /// The open journal, or a new one; `None` where there can be none at the moment.
+    fn journal_mut(&mut self) -> Option<&mut Journal> {
+        if self.journal.is_none() {
+            if self.is_full || self.not_before.is_some_and(|time| Instant::now() < time) {
+                return None;
+            }
+            if let Err(error) = self.open() {
+                self.give_up(&error.to_string());
+            }
+        }
+        self.journal.as_mut().map(|open| &mut open.journal)
+    }
+
+    /// Ends a journal that cannot be written. What it has is kept, and later rows go to another one.
+    fn give_up(&mut self, error: &str) {
+        let message = format!("rows are not recorded at the moment: {error}");
+        (self.tell)(Weight::Error, "not_written", &message);
+        self.not_before = Some(Instant::now() + LOOK);
+        self.end_journal();
+    }
+
+    /// Has the journal become a finished file.
+    fn end_journal(&mut self) {
+        if let (Some(open), Some((sender, _))) = (self.journal.take(), &self.finisher) {
+            // The thread lives as long as the sender.
+            let _ = sender.send(Unfinished::Own(open.journal));
+        }
+    }
+
+    fn rotate_if_due(&mut self) {
+        let Some(open) = &self.journal else { return };
+        let is_long =
+            self.limits.journal_bytes().is_some_and(|bytes| open.journal.size_bytes() >= bytes);
+        let is_old = self.limits.rotate_every.is_some_and(|time| open.began.elapsed() >= time);
+        if (is_long || is_old) && open.journal.n_rows() > 0 {
+            self.end_journal();
+        }
+    }
+
+    /// Looks whether there is room for more rows.
+    fn look_at_disk(&mut self) {
+        let why = self.why_full();
+        if let (Some(why), false) = (&why, self.is_full) {
+            let message = format!("rows are not recorded until there is room: {why}");
+            (self.tell)(Weight::Error, "no_room", &message);
+        }
+        self.is_full = why.is_some();
+    }
+
+    fn why_full(&self) -> Option<String> {
+        let folder = self.names.folder();
+        if let Ok(under) = file_system(folder)
+            && let (Some(size), Some(free)) = (under.size_bytes, under.free_bytes)
+            && free < LEFT_BYTES.min(size / 20)
+        {
+            return Some(format!("the disk under {} is nearly full", folder.display()));
+        }
+        let most = self.limits.most_bytes?;
+        let taken = make_room(&self.names, most).ok()?;
+        (taken > most).then(|| format!("the recording takes {taken} of {most} bytes"))
+    }
+}
+
+impl RowSink for Files {
+    fn write(&mut self, batch: &Batch) -> io::Result<()> {
+        if self.is_full {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        let Some(journal) = self.journal_mut() else {
+            return Err(io::ErrorKind::StorageFull.into());
+        };
+        let done = batch.rows().try_for_each(|row| journal.push(&row));
+        if let Err(error) = &done {
+            self.give_up(&error.to_string());
+        }
+        done
+    }
+
+    fn drop_rows(&mut self, n_rows: u64) {
+        let Some(journal) = self.journal_mut() else {
+            // The next journal tells them.
+            self.untold += n_rows;
+            return;
+        };
+        if let Err(error) = journal.drop_rows(n_rows) {
+            self.give_up(&error.to_string());
+        }
+    }
+
+    fn tick(&mut self) {
+        if self.flushed.elapsed() < FLUSH {
+            return;
+        }
+        self.flushed = Instant::now();
+        let flushed = self.journal.as_mut().map_or(Ok(()), |open| open.journal.flush());
+        if let Err(error) = flushed {
+            self.give_up(&error.to_string());
+        }
+        self.rotate_if_due();
+        if self.looked.elapsed() >= LOOK {
+            self.looked = Instant::now();
+            self.look_at_disk();
+        }
+    }
+
+    fn finish(&mut self) {
+        self.end_journal();
+        if let Some((sender, thread)) = self.finisher.take() {
+            drop(sender);
+            // A thread that panicked leaves a journal, which can be finished later.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Makes way for a recording of one file: a journal that was left behind gets another name, under which it is finished.
+fn make_way(names: &Names) -> Result<Option<PathBuf>, String> {
+    let finished = names.only(FINISHED);
+    if finished.exists() {
+        return Err(format!(
+            "{} exists; take another name, or let each file have its time with --rotate-every",
+            finished.display()
+        ));
+    }
+    let journal = names.only(JOURNAL);
+    let shown = journal.display();
+    let Ok(file) = File::open(&journal) else { return Ok(None) };
+    if file.try_lock().is_err() {
+        return Err(format!("{shown}: another process is recording there; take another name"));
+    }
+    let modified = file.metadata().and_then(|about| about.modified());
+    let time = modified.ok().and_then(|time| Timestamp::try_from(time).ok());
+    let aside = names.of_time(time.unwrap_or_else(Timestamp::now));
+    fs::rename(&journal, &aside).map_err(|error| format!("{shown}: {error}"))?;
+    Ok(Some(aside))
+}
+
+/// Removes the oldest finished files until all files take no more than `most` bytes, or none is left. Returns their bytes.
+fn make_room(names: &Names, most: u64) -> io::Result<u64> {
+    let finished = names.list(FINISHED)?;
+    let others = [JOURNAL, "parquet.new"].map(|ending| names.list(ending));
+    let mut taken: u64 = finished.iter().map(|(_, bytes)| bytes).sum();
+    for list in others {
+        taken += list?.iter().map(|(_, bytes)| bytes).sum::<u64>();
+    }
+    for (path, bytes) in finished {
+        if taken <= most {
+            break;
+        }
+        fs::remove_file(path)?;
+        taken -= bytes;
+    }
+    Ok(taken)
+}
+
+/// Starts the thread that turns journals into Parquet. It gives way to the threads that pass bytes on.
+fn start_finisher(
+    names: &Names,
+    limits: Limits,
+    tell: &Tell,
+    written: &Arc<Mutex<Written>>,
+) -> io::Result<(Sender<Unfinished>, JoinHandle<()>)> {
+    let (sender, journals) = channel();
+    let (names, tell, written) = (names.clone(), Arc::clone(tell), Arc::clone(written));
+    let thread = thread::Builder::new().name("finisher".into()).spawn(move || {
+        larder_host::limits::give_way();
+        for journal in journals {
+            let finished = match journal {
+                Unfinished::Own(journal) => journal.finish(),
+                Unfinished::Left(path) => finish_journal(&path).map(|(parquet, _)| parquet),
+            };
+            match finished {
+                Ok(path) => {
+                    tell(Weight::Info, "written", &format!("written: {}", path.display()));
+                    let mut written = written.lock().unwrap_or_else(PoisonError::into_inner);
+                    written.files.push(path);
+                    remove_old(&names, limits.keep);
+                    written.files.retain(|path| path.exists());
+                }
+                Err(error) => {
+                    let message = format!("a journal is left as it is: {error}");
+                    tell(Weight::Error, "not_finished", &message);
+                }
+            }
+        }
+    })?;
+    Ok((sender, thread))
+}
+
+/// Removes the oldest finished files beyond a number.
+fn remove_old(names: &Names, keep: Option<usize>) {
+    let Some(keep) = keep else { return };
+    let Ok(finished) = names.list(FINISHED) else { return };
+    let n_old = finished.len().saturating_sub(keep);
+    for (path, _) in finished.into_iter().take(n_old) {
+        // One that cannot be removed is tried again with the next.
+        let _ = fs::remove_file(path);
+    }
+}

@@ -1,0 +1,161 @@
+//! The writing of rows, by a thread of its own: a disk that is slow holds up no traffic.
+//!
+//! Batches of rows wait in a queue of bounded length. Where it is full, a batch is dropped and counted.
+
+mod files;
+mod name;
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::batch::Batch;
+
+pub use files::{Files, Limits, Written};
+
+/// The most batches that wait to be written: 64 MiB, a second of a million operations.
+const WAITING: usize = 256;
+
+/// Batches whose memory is kept for the next rows.
+const SPARE: usize = 8;
+
+/// The time after which a sink is flushed: a recording that is killed loses the rows of at most a second.
+const FLUSH: Duration = Duration::from_millis(300);
+
+/// What takes rows.
+pub trait RowSink: Send {
+    /// Takes rows.
+    ///
+    /// # Errors
+    ///
+    /// These rows are lost, and count as dropped.
+    fn write(&mut self, batch: &Batch) -> io::Result<()>;
+
+    /// Hears that so many rows were dropped.
+    fn drop_rows(&mut self, n_rows: u64);
+
+    /// Is called a few times a second: what was taken must survive the death of this process.
+    fn tick(&mut self);
+
+    /// Completes what was taken.
+    fn finish(&mut self);
+}
+
+/// Gives batches to the thread that writes. Any number of threads may have it.
+#[derive(Debug, Clone)]
+pub struct Hand {
+    sender: SyncSender<Batch>,
+    shared: Arc<Spare>,
+}
+
+#[derive(Debug, Default)]
+struct Spare {
+    batches: Mutex<Vec<Batch>>,
+    /// Rows that were dropped, all of them.
+    dropped: AtomicU64,
+    /// The sink hears of no further rows, though hands are left.
+    is_over: AtomicBool,
+}
+
+/// The thread that writes.
+#[derive(Debug)]
+pub struct Writer {
+    thread: Option<JoinHandle<()>>,
+    shared: Arc<Spare>,
+}
+
+impl Writer {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    ///
+    /// The system gives no thread.
+    pub fn start(sink: Box<dyn RowSink>) -> io::Result<(Self, Hand)> {
+        let (sender, batches) = sync_channel(WAITING);
+        let shared = Arc::new(Spare::default());
+        let of_thread = Arc::clone(&shared);
+        let thread = thread::Builder::new().name("writer".into());
+        let thread = thread.spawn(move || write_all(sink, &batches, &of_thread))?;
+        let hand = Hand { sender, shared: Arc::clone(&shared) };
+        Ok((Self { thread: Some(thread), shared }, hand))
+    }
+
+    /// Rows that were dropped so far.
+    pub fn dropped(&self) -> u64 {
+        self.shared.dropped.load(Ordering::Relaxed)
+    }
+
+    /// Waits until all rows that were given are written, and the recording is complete. Rows that are given later are lost.
+    pub fn finish(mut self) -> u64 {
+        self.end();
+        self.dropped()
+    }
+
+    fn end(&mut self) {
+        self.shared.is_over.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has written what it could.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Hand {
+    /// Rows that were dropped so far.
+    pub fn dropped(&self) -> u64 {
+        self.shared.dropped.load(Ordering::Relaxed)
+    }
+
+    /// Gives the rows away, or drops them where the writing has fallen behind. The batch is empty afterwards.
+    pub(crate) fn give(&self, batch: &mut Batch) {
+        if batch.is_empty() {
+            return;
+        }
+        let spare = self.shared.batches.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let full = std::mem::replace(batch, spare.unwrap_or_default());
+        let n_rows = full.len() as u64;
+        if self.sender.try_send(full).is_err() {
+            self.shared.dropped.fetch_add(n_rows, Ordering::Relaxed);
+        }
+    }
+}
+
+fn write_all(mut sink: Box<dyn RowSink>, batches: &Receiver<Batch>, shared: &Spare) {
+    let mut told = 0;
+    loop {
+        let next = batches.recv_timeout(FLUSH);
+        // What was given before the end is still there.
+        let is_over = shared.is_over.load(Ordering::Acquire);
+        match next {
+            Ok(mut batch) => {
+                if sink.write(&batch).is_err() {
+                    shared.dropped.fetch_add(batch.len() as u64, Ordering::Relaxed);
+                }
+                batch.clear();
+                let mut spare = shared.batches.lock().unwrap_or_else(PoisonError::into_inner);
+                if spare.len() < SPARE {
+                    spare.push(batch);
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) if is_over => break,
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        let dropped = shared.dropped.load(Ordering::Relaxed);
+        if dropped > told {
+            sink.drop_rows(dropped - told);
+            told = dropped;
+        }
+        sink.tick();
+    }
+    sink.finish();
+}

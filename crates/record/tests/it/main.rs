@@ -1,0 +1,8 @@
+//! What is recorded of connections.
+
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+
+mod memcached;
+mod noise;
+mod redis;
+mod talk;
