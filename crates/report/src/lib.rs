@@ -70,6 +70,11 @@ pub use model::{
     Verdict, Wire,
 };
 pub use model::{
+    CacheCurve, Course, CurvePolicy, CurveRatio, Distribution, DistributionOf, Estimate,
+    HitRatioAt, MeasuredIn, OperationCount, Popularity, ResultCount, Reuse, Sampling, TraceFile,
+    TraceInfo, WorkingSet, Zipf,
+};
+pub use model::{
     Change, ChangeVerdict, Diff, DiffCell, DiffFigure, DiffMeasure, DiffSide, Differing,
     NotCompared,
 };

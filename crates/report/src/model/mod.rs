@@ -10,6 +10,7 @@ mod diff;
 mod driven;
 mod hit_curve;
 mod index;
+mod info;
 mod latency;
 mod paced;
 mod sample;
@@ -40,6 +41,11 @@ pub use diff::{
 pub use driven::{Comers, Driven, Idle, Spread};
 pub use hit_curve::{HitCurve, HitRatios};
 pub use index::{Entry, Index};
+pub use info::{
+    CacheCurve, Course, CurvePolicy, CurveRatio, Distribution, DistributionOf, Estimate,
+    HitRatioAt, MeasuredIn, OperationCount, Popularity, ResultCount, Reuse, Sampling, TraceFile,
+    TraceInfo, WorkingSet, Zipf,
+};
 pub use latency::{CurvePoint, Latency, LatencyIntervals, LatencyTo, Stalls};
 pub use paced::{Paced, PacedSample};
 pub use sample::{

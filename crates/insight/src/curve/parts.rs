@@ -1,0 +1,102 @@
+//! A level of the sample in disjoint parts, each simulated by itself.
+
+use larder_report::{CurvePolicy, MeasuredIn};
+
+use super::estimate::{Scale, Told};
+use super::model::{Tally, follow};
+use super::{Asked, float, parallel};
+use crate::sequence::Sequence;
+
+/// The parts into which the keys of a level are dealt.
+const PARTS: usize = 8;
+
+/// The parts of a level; all keys of a complete trace are one part.
+pub(super) struct Parts {
+    sequences: Vec<Sequence>,
+    /// The share of the keys of the whole traffic in each part.
+    rate: f64,
+    reads: u64,
+}
+
+/// What a level tells of one capacity.
+pub(super) struct Followed {
+    /// What each model misses, in the order of the models that were asked for.
+    pub(super) told: Vec<Told>,
+    /// The share of the windows behind the first in which the first model was warm; 1 without such windows.
+    pub(super) warm: f64,
+    /// The share of the reads during which the sample looked.
+    pub(super) time: f64,
+}
+
+impl Parts {
+    /// The parts of the steps of a level that has the share `keys` of all keys.
+    pub(super) fn of(whole: Sequence, keys: f64, reads: u64) -> Self {
+        let sequences = if keys < 1.0 { whole.split(PARTS) } else { vec![whole] };
+        let rate = keys / float(sequences.len() as u64);
+        Self { sequences, rate, reads }
+    }
+
+    /// The share of the keys in all parts together.
+    pub(super) fn keys(&self) -> f64 {
+        self.rate * float(self.sequences.len() as u64)
+    }
+
+    /// Follows models at each capacity.
+    pub(super) fn follow(
+        &self,
+        models: &[CurvePolicy],
+        asked: &[Asked],
+        threads: usize,
+    ) -> Vec<Followed> {
+        let (n_models, n_parts) = (models.len(), self.sequences.len());
+        let job = |number: usize| {
+            let (at, model) = (number / n_parts / n_models, number / n_parts % n_models);
+            follow(models[model], &self.sequences[number % n_parts], self.miniature(asked[at]))
+        };
+        let n_jobs = asked.len() * n_models * n_parts;
+        let mut tallies = parallel::map(n_jobs, threads, job).into_iter();
+        let mut of_parts = || -> Vec<Vec<Tally>> { tallies.by_ref().take(n_parts).collect() };
+        let mut followed = Vec::new();
+        for _ in asked {
+            let of_models: Vec<_> = models.iter().map(|_| of_parts()).collect();
+            followed.push(Followed {
+                told: of_models.iter().map(|parts| Told::by(parts, self.scale())).collect(),
+                warm: self.warm(&of_models[0]),
+                time: self.time(&of_models[0]),
+            });
+        }
+        followed
+    }
+
+    /// The capacity of a cache that sees the keys of one part.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a part of a whole number"
+    )]
+    fn miniature(&self, asked: Asked) -> (u64, MeasuredIn) {
+        ((float(asked.capacity) * self.rate).round() as u64, asked.measure)
+    }
+
+    fn warm(&self, tallies: &[Vec<Tally>]) -> f64 {
+        let (mut unused, mut all) = (0, 0);
+        for (tallies, part) in tallies.iter().zip(&self.sequences) {
+            for (tally, window) in tallies.iter().zip(&part.windows).skip(1) {
+                unused += tally.unused;
+                all += window.uses.len();
+            }
+        }
+        1.0 - float(unused as u64) / float(all.max(1) as u64)
+    }
+
+    fn time(&self, tallies: &[Vec<Tally>]) -> f64 {
+        let reads: f64 = tallies.iter().flatten().map(|tally| tally.reads).sum();
+        reads / float(tallies.len() as u64) / float(self.reads.max(1))
+    }
+
+    fn scale(&self) -> Scale {
+        let first = self.sequences[0].windows.first();
+        let first = first.map_or(0, |window| window.reads.end - window.reads.start);
+        Scale { rate: self.rate, first: float(first) / float(self.reads.max(1)) }
+    }
+}

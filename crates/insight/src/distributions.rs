@@ -1,0 +1,93 @@
+//! Sizes, TTLs and latencies by rank, of all rows.
+
+use hdrhistogram::Histogram;
+use larder_report::{Distribution, DistributionOf};
+use larder_workload::trace::Row;
+
+use crate::sample::Kind;
+
+/// The quantiles that are told.
+const QUANTILES: [f64; 13] =
+    [0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 1.0];
+
+/// Figures are told to so many digits.
+const DIGITS: u8 = 3;
+
+/// Counts by figure.
+#[derive(Debug)]
+pub(crate) struct Distributions {
+    key_sizes: Histogram<u64>,
+    value_sizes: Histogram<u64>,
+    ttls: Histogram<u64>,
+    latencies: Histogram<u64>,
+    stored: u64,
+    /// Whether any TTL was told, none among them.
+    tells_ttls: bool,
+}
+
+impl Distributions {
+    pub(crate) fn new() -> Self {
+        let empty = || Histogram::new(DIGITS).expect("so many digits are possible");
+        Self {
+            key_sizes: empty(),
+            value_sizes: empty(),
+            ttls: empty(),
+            latencies: empty(),
+            stored: 0,
+            tells_ttls: false,
+        }
+    }
+
+    /// Counts a row of this kind, which has a value of this size.
+    #[inline]
+    pub(crate) fn count(&mut self, row: &Row<'_>, kind: Option<Kind>, value_size: Option<u32>) {
+        if let Some(size) = row.key_size {
+            self.key_sizes.saturating_record(size.into());
+        }
+        if let Some(size) = value_size {
+            self.value_sizes.saturating_record(size.into());
+        }
+        if kind == Some(Kind::Write) {
+            self.stored += 1;
+            self.tells_ttls |= row.ttl_s.is_some();
+            if let Some(ttl) = row.ttl_s.filter(|ttl| *ttl > 0) {
+                self.ttls.saturating_record(ttl.into());
+            }
+        }
+        if let Some(latency) = row.latency_ns {
+            self.latencies.saturating_record(latency);
+        }
+    }
+
+    /// The share of the stored entries that have a TTL.
+    pub(crate) fn with_ttl(&self) -> Option<f64> {
+        let share = crate::curve::float(self.ttls.len()) / crate::curve::float(self.stored);
+        (self.tells_ttls && self.stored > 0).then_some(share)
+    }
+
+    /// Those that have figures.
+    pub(crate) fn finish(&self) -> Vec<Distribution> {
+        let all = [
+            (DistributionOf::KeySizes, &self.key_sizes),
+            (DistributionOf::ValueSizes, &self.value_sizes),
+            (DistributionOf::Ttls, &self.ttls),
+            (DistributionOf::Latencies, &self.latencies),
+        ];
+        let known = all.into_iter().filter(|(_, histogram)| !histogram.is_empty());
+        known.map(|(of, histogram)| distribution(of, histogram)).collect()
+    }
+}
+
+fn distribution(of: DistributionOf, histogram: &Histogram<u64>) -> Distribution {
+    let at = |quantile: &f64| match *quantile {
+        quantile if quantile <= 0.0 => (quantile, histogram.min()),
+        quantile if quantile >= 1.0 => (quantile, histogram.max()),
+        quantile => (quantile, histogram.value_at_quantile(quantile).min(histogram.max())),
+    };
+    Distribution {
+        of,
+        count: histogram.len(),
+        mean: histogram.mean(),
+        quantiles: QUANTILES.iter().map(at).collect(),
+    }
+}
