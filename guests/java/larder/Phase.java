@@ -120,8 +120,8 @@ final class Phase {
             if (cache.finish()) {
                 block.end[next - 1] = System.nanoTime();
             }
-            // The compiler and the collector may go on while this thread waits for a processor between a reading and
-            // the work. More than all processors give in the time of the work was used outside it.
+            // The work cannot take more processor time than its own time on every processor. A reading has more where
+            // the compiler ran on while this thread waited for a processor between the reading and the work.
             long most = PROCESSORS * (block.end[next - 1] - began);
             cpu += isAlone ? Math.min(used() - used, most) : 0;
             if (done == 0) {

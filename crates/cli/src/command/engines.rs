@@ -1,6 +1,6 @@
 //! `larder engines`: the caches that can be compared, and those that can run here.
 //!
-//! The list of all is there at once: an engine whose programs and packages are installed is not opened for it. An engine
+//! To list all engines takes about two seconds: an engine whose programs and packages are installed is not opened. An engine
 //! that works in this process is opened, because that takes milliseconds. So is an engine that lacks a package of its
 //! recipe, because only opening tells whether its library came from elsewhere.
 
@@ -11,7 +11,7 @@ use std::thread;
 
 use clap::Args;
 use larder_host::managed;
-use larder_store::{ByteSize, Capabilities, Engine, Error, OptionDoc, Recipe, Role, StoreUrl};
+use larder_store::{ByteSize, Capabilities, Engine, Error, OptionDoc, Recipe, StoreUrl};
 use serde::Serialize;
 
 use super::print;
@@ -41,7 +41,7 @@ struct Listed {
     limits: Limits,
     reason: Option<String>,
     /// Whether the engine was opened. Otherwise its version and limits are unknown.
-    #[serde(skip)]
+    #[serde(rename = "opened")]
     is_opened: bool,
     /// The other servers of this engine, by the option `server`.
     servers: Vec<OtherServer>,
@@ -111,8 +111,12 @@ fn list_all<'a>(engines: &[&'a Engine], is_opened: bool) -> Vec<(&'a Engine, Lis
 /// Whether everything that an engine starts with its defaults is installed here, with the servers of a guest; false for
 /// an engine that starts nothing.
 fn is_at_hand(engine: &Engine) -> bool {
-    let is_first = |role| engine.recipes.iter().find(move |recipe| recipe.role == role);
-    let needs = [Role::Server, Role::Interpreter, Role::Library].into_iter().filter_map(is_first);
+    let first_of = |role| engine.recipes.iter().find(move |recipe| recipe.role == role);
+    // Other programs of a role are alternatives; packages of the same program are all needed.
+    let is_needed = |recipe: &&Recipe| {
+        first_of(recipe.role).is_some_and(|first| first.program == recipe.program)
+    };
+    let needs = engine.recipes.iter().filter(is_needed);
     let mut all = needs.map(|recipe| managed::is_at_hand(engine.scheme, recipe)).peekable();
     let servers = CATALOG.guest(engine.scheme).and_then(|guest| guest.servers);
     let mut servers = servers.iter().filter_map(|scheme| CATALOG.find(scheme).ok());
@@ -188,7 +192,9 @@ fn lines(engine: &Engine, row: &Listed) -> String {
     };
     let state = match (&row.reason, &row.version) {
         (Some(reason), _) => format!("cannot run here: {reason}"),
-        (None, _) if !row.is_opened => "runs here: all that it needs is installed".to_owned(),
+        (None, _) if !row.is_opened => {
+            "runs here, as its programs and packages are installed; not opened".to_owned()
+        }
         (None, version) => format!(
             "runs here{}; keys: {}; values: {}",
             version.as_ref().map_or_else(String::new, |version| format!(", version {version}")),

@@ -49,8 +49,8 @@ const FOR_INNODB: [&str; 6] =
 const NOT_FOR_INNODB: [&str; 7] =
     ["extstore", "item_size", "i", "server_threads", "nodes", "socket", "distribution"];
 
-/// Options that twemproxy does not let a user choose.
-const NOT_FOR_TWEMPROXY: [&str; 1] = ["distribution"];
+/// Options that twemproxy does not let a user choose, and those of memcached alone.
+const NOT_FOR_TWEMPROXY: [&str; 2] = ["distribution", "extstore"];
 
 /// Options that only `larder serve` has, and those that it has not.
 const FOR_LARDER: [&str; 1] = ["store"];

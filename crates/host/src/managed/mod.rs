@@ -47,14 +47,18 @@ pub fn find(engine: &'static str, recipe: &Recipe) -> Result<PathBuf> {
 }
 
 /// Whether a recipe's program is here, and everything that its source brings. Debian names the packages that are
-/// installed; a program of another origin may lack what the package has, so it does not count.
+/// installed, and puts their programs below `/usr`. A program of another place may lack what the package has, so it does
+/// not count.
 pub fn is_at_hand(engine: &'static str, recipe: &Recipe) -> bool {
-    let has_all = match recipe.source {
-        Source::Debian(package) => is_package_installed(package),
+    let Ok(program) = find(engine, recipe) else { return false };
+    match recipe.source {
+        Source::Debian(package) => {
+            let is_debians = program.starts_with("/usr") && !program.starts_with("/usr/local");
+            is_debians && is_package_installed(package)
+        }
         Source::Setup(_) | Source::Own => true,
         Source::Page(_) | Source::Feature(_) => false,
-    };
-    has_all && find(engine, recipe).is_ok()
+    }
 }
 
 /// Whether Debian's package manager has installed the files of a package.
@@ -169,8 +173,8 @@ mod tests {
 
     #[test]
     fn a_program_is_at_hand_only_with_its_package() {
-        let shell = |package| Recipe::server("sh", package);
-        // Every Debian has the first package, and the second has no such program.
+        let shell = |package| Recipe::server("env", package);
+        // Every Debian has the first package, and the second package does not exist.
         let is_debian = Path::new("/var/lib/dpkg/info/coreutils.md5sums").is_file();
         assert_eq!(is_at_hand("test", &shell("coreutils")), is_debian);
         assert!(!is_at_hand("test", &shell("no-such-package")));

@@ -11,7 +11,8 @@ use crate::guest::options::{bytes, options_of};
 use crate::guest::{Abilities, Cache, Keeps};
 
 /// The component and the interface by which it is called.
-const PACKAGES: &[Recipe] = &[needs("php-symfony-cache"), needs("php-psr-simple-cache")];
+const PACKAGES: &[Recipe] =
+    &[needs("php-symfony-cache"), needs("php-psr-simple-cache"), needs("php-apcu")];
 
 /// The settings of PHP for the memory of APCu, which is the first two adapters' own or nearest.
 pub(super) const OF_APCU: [&str; 2] = ["shm_size", "entries_hint"];
