@@ -53,6 +53,7 @@ pub fn is_at_hand(engine: &'static str, recipe: &Recipe) -> bool {
     let Ok(program) = find(engine, recipe) else { return false };
     match recipe.source {
         Source::Debian(package) => {
+            let program = program.canonicalize().unwrap_or(program);
             let is_debians = program.starts_with("/usr") && !program.starts_with("/usr/local");
             is_debians && is_package_installed(package)
         }
