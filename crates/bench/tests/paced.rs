@@ -125,7 +125,7 @@ fn threads_share_one_schedule_and_mixes_chains_and_requests_of_many_keys_follow_
 fn a_trace_is_replayed_at_its_own_pace_or_at_another() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("recorded.csv");
-    // 100 gets in the first 100 ms, and 100 in the next 400 ms.
+    // 100 gets in the first 100 ms, and 100 in the next; one is 500 ms after the first.
     let mut text = "time,key\n".to_owned();
     for (second, count) in [("10.0", 100), ("10.1", 100), ("10.5", 1)] {
         for key in 0..count {
@@ -133,14 +133,13 @@ fn a_trace_is_replayed_at_its_own_pace_or_at_another() {
         }
     }
     std::fs::write(&path, text).unwrap();
-    let trace =
-        format!("rounds = 1\nkey-pattern = 'trace:{}'\narrivals = 'trace'\n", path.display());
-    let recorded = support::run(&ENGINES, &["moka:"], &trace);
+    let trace = format!("rounds = 1\nkey-pattern = 'trace:{}'\n", path.display());
+    let recorded = support::run(&ENGINES, &["moka:"], &format!("{trace}replay = '1x'\n"));
     let cell = paced(&recorded, "moka:", Operation::Get);
     assert_eq!(cell.counts.ops, 201);
-    // The length of an interval is known from the next; the last interval is as long as the one before.
+    // The recording clock ticks every 100 ms, and its last tick counts.
     let wall_s = cell.wall_s.unwrap();
-    assert!(wall_s > 0.89, "{wall_s}");
+    assert!(wall_s > 0.59, "{wall_s}");
     let bins = cell.samples[0].timeline.as_ref().unwrap();
     // No more gets than were due by then, and those of the bin that reaches beyond 100 ms.
     let early: u64 = bins
@@ -151,9 +150,12 @@ fn a_trace_is_replayed_at_its_own_pace_or_at_another() {
         .map(|(ops, _)| ops)
         .sum();
     assert!(early <= 130, "{early} in the first 100 ms");
-    let faster = support::run(&ENGINES, &["moka:"], &format!("{trace}rate = 1005\n"));
-    let faster_s = paced(&faster, "moka:", Operation::Get).wall_s.unwrap();
-    assert!(faster_s > 0.19 && faster_s < wall_s, "{faster_s} and {wall_s}");
+    // Twice as fast, as a speed or as a rate.
+    for faster in ["replay = '2x'\n", "arrivals = 'trace'\nrate = 670\n"] {
+        let run = support::run(&ENGINES, &["moka:"], &format!("{trace}{faster}"));
+        let faster_s = paced(&run, "moka:", Operation::Get).wall_s.unwrap();
+        assert!(faster_s > 0.29 && faster_s < wall_s, "{faster_s} and {wall_s}");
+    }
 }
 
 #[test]
@@ -171,6 +173,9 @@ fn rates_sweep_and_plans_that_cannot_be_paced_are_refused_in_one_line() {
     for (workload, why) in [
         ("arrivals = 'exponential'", "add a --rate"),
         ("arrivals = 'trace'\nrate = 10", "add --keys-from trace:FILE"),
+        ("arrivals = 'trace'", "add a --rate, or take --replay 1x"),
+        ("replay = '10x'", "--replay 10x: no trace is replayed; add --keys-from trace:FILE"),
+        ("replay = '1x'\nrate = 10", "--replay 1x sets the pace of the trace: leave out --rate"),
         ("search = 'p99:1ms'", "take --operations get, or --ratio 1:10"),
         ("operations = 'get'\nsearch = 'p99:1ms'\nrate = 10", "leave out --rate and --scan"),
         ("scan = '1:2:1'\nrate = 10", "leave out one of them"),
@@ -181,8 +186,10 @@ fn rates_sweep_and_plans_that_cannot_be_paced_are_refused_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("plain.csv");
     std::fs::write(&path, "key\na\nb\n").unwrap();
-    let error = refused(&format!("key-pattern = 'trace:{}'\narrivals = 'trace'", path.display()));
-    assert!(error.contains("this trace has no times"), "{error}");
+    for paced in ["arrivals = 'trace'\nrate = 10", "replay = '1x'"] {
+        let error = refused(&format!("key-pattern = 'trace:{}'\n{paced}", path.display()));
+        assert!(error.contains("this trace has no times"), "{error}");
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use larder_store::{ByteSize, Span};
 
 use super::typed::text;
 use super::{
-    ArrivalKind, Bound, Capacity, EachThread, KeyPattern, OnMiss, Operations, Ratio, Scan,
+    ArrivalKind, Bound, Capacity, EachThread, KeyPattern, OnMiss, Operations, Ratio, Replay, Scan,
     SizeSpec, Sweep, Until,
 };
 
@@ -167,10 +167,21 @@ pub struct WorkloadSpec {
     pub rate: Option<Sweep<Count>>,
 
     /// The spacing of operations over time: fixed, at the same distance; exponential, as from many callers; trace, as
-    /// recorded [default: fixed]
+    /// recorded, at another rate [default: fixed]
     #[arg(long, value_name = "HOW", allow_hyphen_values = true)]
     #[serde(deserialize_with = "text")]
     pub arrivals: Option<ArrivalKind>,
+
+    /// The pace of a trace: asap, as fast as targets answer; 1x, as it was recorded; 10x or 0.5x, so many times as fast,
+    /// with the recorded TTLs on the same clock [default: asap]
+    #[arg(
+        long,
+        value_name = "SPEED",
+        conflicts_with_all = ["rate", "arrivals", "scan", "search"],
+        allow_hyphen_values = true
+    )]
+    #[serde(deserialize_with = "text")]
+    pub replay: Option<Replay>,
 
     /// Measure at the rates from the first to the last in steps, 10k:50k:10k, and show latency against throughput
     #[arg(long, value_name = "FROM:TO:STEP", conflicts_with = "rate", allow_hyphen_values = true)]
@@ -248,7 +259,13 @@ impl WorkloadSpec {
             other.within = None;
         }
         if self.rate.is_some() || self.scan.is_some() || self.search.is_some() {
-            (other.rate, other.scan, other.search) = (None, None, None);
+            (other.rate, other.scan, other.search, other.replay) = (None, None, None, None);
+        }
+        if self.arrivals.is_some() {
+            other.replay = None;
+        }
+        if self.replay.is_some() {
+            (other.rate, other.scan, other.search, other.arrivals) = (None, None, None, None);
         }
         if self.compressibility.is_some() || self.payload.is_some() {
             (other.compressibility, other.payload) = (None, None);
@@ -280,6 +297,7 @@ impl WorkloadSpec {
             duration: self.duration.or(other.duration),
             rate: self.rate.or(other.rate),
             arrivals: self.arrivals.or(other.arrivals),
+            replay: self.replay.or(other.replay),
             scan: self.scan.or(other.scan),
             search: self.search.or(other.search),
             warmup: self.warmup.or(other.warmup),
@@ -304,6 +322,7 @@ impl WorkloadSpec {
             || self.rate.is_some()
             || self.scan.is_some()
             || self.search.is_some()
+            || self.replay.is_some_and(|replay| replay.speed().is_some())
             || self.capacity.is_some()
     }
 
@@ -353,6 +372,7 @@ impl WorkloadSpec {
             ("duration", differs(self.duration.as_ref(), other.duration.as_ref(), "")),
             ("rate", differs(self.rate.as_ref(), other.rate.as_ref(), "")),
             ("arrivals", differs(self.arrivals.as_ref(), other.arrivals.as_ref(), "fixed")),
+            ("replay", differs(self.replay.as_ref(), other.replay.as_ref(), "asap")),
             ("scan", differs(self.scan.as_ref(), other.scan.as_ref(), "")),
             ("search", differs(self.search.as_ref(), other.search.as_ref(), "")),
             ("pin", differs(self.pin.as_ref(), other.pin.as_ref(), "false")),

@@ -49,7 +49,7 @@ fn error(name: &str, bytes: &[u8]) -> String {
 }
 
 fn op(key: u32, kind: Access, value_size: Option<u32>, ttl: Option<u32>) -> TraceOp {
-    TraceOp { key, kind, value_size, ttl }
+    TraceOp { key, kind, value_size, ttl, is_joined: false }
 }
 
 fn cache2k(keys: &[u32]) -> Vec<u8> {

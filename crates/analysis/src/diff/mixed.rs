@@ -78,6 +78,7 @@ fn resolved(workload: &BTreeMap<String, String>, option: &str) -> Option<String>
         "processes" => given("threads"),
         "requests" if !has_any(&["duration"]) && !is_replayed() => given("keys"),
         "arrivals" if has_any(&["rate", "scan", "search"]) => Some("fixed".into()),
+        "replay" if is_replayed() && !has_any(&["rate", "scan", "search"]) => Some("asap".into()),
         _ => None,
     })
 }

@@ -13,7 +13,9 @@ use super::executor::Executor;
 use super::meter::{Meter, evicted};
 use super::samples::Entry;
 use super::shares::{part, whole};
-use crate::measure::{Arrivals, Clocks, Coming, KeyState, PhasePlan, PhaseResult, ReadBack};
+use crate::measure::{
+    Arrivals, Clocks, Coming, KeyState, PhasePlan, PhaseResult, ReadBack, nanoseconds,
+};
 use crate::memory;
 use crate::plan::{PlannedPhase, PlannedPoint, phase_seed};
 use crate::target::Target;
@@ -82,7 +84,8 @@ impl Turn<'_> {
         target.account.begin();
         let mut entries = Vec::new();
         let mut state = KeyState::new(self.point.keys.count(), self.number);
-        if gone_after_ns(target, self.point) < u64::MAX {
+        let replays_ttls = self.point.replays_ttls() && target.counts_ttls();
+        if replays_ttls || gone_after_ns(target, self.point) < u64::MAX {
             state.follow_renewals();
         }
         let result = self.phases(target, &state, &mut entries);
@@ -242,7 +245,7 @@ impl Turn<'_> {
         let of_many = phase.operations.iter().find(|operation| operation.is_of_many_keys());
         PhasePlan {
             work: &phase.work,
-            source: self.point.key_source(&phase.work),
+            source: self.point.key_source(&phase.work).with_ttls(target.capabilities.ttl),
             operations: &phase.operations,
             requests,
             time_limit,
@@ -250,6 +253,7 @@ impl Turn<'_> {
             set_options: target.set_options(self.point),
             touch_ttl: self.point.set_options.ttl,
             gone_after_ns: gone_after_ns(target, self.point),
+            ttl_slack_ns: nanoseconds(target.gone_after(Duration::ZERO)),
             sent_only: target.info.durability == Durability::Unacknowledged,
             load_time: self.point.load_time,
             keys_a_request: match of_many {
@@ -290,7 +294,7 @@ impl Turn<'_> {
     /// looked for. A server whose clock has steps may end a TTL a step early: memcached's `1` ends with its second.
     fn may_have_expired(&self, target: &Target, began: Instant) -> bool {
         let step = target.capabilities.ttl_resolution;
-        let ttl = self.point.set_options.ttl.map(|ttl| ttl.saturating_sub(step));
+        let ttl = self.point.ttls().min().map(|ttl| ttl.saturating_sub(step));
         ttl.is_some_and(|ttl| ttl < LASTING_TURNS * began.elapsed())
     }
 
@@ -301,10 +305,8 @@ impl Turn<'_> {
 
 /// The time after its last renewal when a key is gone for certain; [`u64::MAX`] where the workload has no TTL.
 fn gone_after_ns(target: &Target, point: &PlannedPoint) -> u64 {
-    let counts = target.capabilities.ttl && target.capabilities.stores;
-    let ttl = point.set_options.ttl.filter(|_| counts);
-    let ns = ttl.map(|ttl| u64::try_from(target.gone_after(ttl).as_nanos()).unwrap_or(u64::MAX));
-    ns.unwrap_or(u64::MAX)
+    let ttl = point.set_options.ttl.filter(|_| target.counts_ttls());
+    ttl.map_or(u64::MAX, |ttl| nanoseconds(target.gone_after(ttl)))
 }
 
 /// Makes sure that a load has stored its keys.

@@ -182,7 +182,7 @@ impl HandPlan {
         let version = u32::try_from(self.texts.len()).unwrap_or(u32::MAX) + 1;
         let text = self.stranger(key, version, len);
         let header = text.first_chunk().copied().unwrap_or([0; HEADER_LEN]);
-        let (at, _) = self.values.recipe_of(key, version);
+        let (at, _) = self.values.recipe_of(key, version, len);
         self.texts.push(text);
         self.script.add((key, version), (at, len, header))
     }

@@ -199,7 +199,8 @@ impl Script {
         for key in keys {
             let newest = self.newest[key as usize];
             let Some(version) = self.version(newest).map(|version| version + 1) else { continue };
-            steps.push((key, self.number(key, version, values)));
+            let len = u32::try_from(values.len_of(key)).unwrap_or(u32::MAX);
+            steps.push((key, self.number((key, version), len, values)));
             versions.push((key, version));
         }
         self.alone(Access::Set, steps.clone());
@@ -269,9 +270,9 @@ impl Script {
 
     fn step(&mut self, op: &crate::measure::Op, values: &Values, base: u32) -> Step {
         let value = match op.kind {
-            Access::Set => self.number(op.key, op.version, values),
+            Access::Set => self.number((op.key, op.version), op.len, values),
             // As in the measured loop, a key that was never set is filled with its first version.
-            Access::GetOrSet => self.number(op.fill, op.version.max(base + 1), values),
+            Access::GetOrSet => self.number((op.fill, op.version.max(base + 1)), op.len, values),
             Access::Get if op.version == NOTHING => NO_VALUE,
             Access::Get => self.numbers.get(&(op.key, op.version)).copied().unwrap_or(0),
             Access::Delete | Access::Touch => 0,
@@ -280,12 +281,13 @@ impl Script {
     }
 
     /// The number of a value. A value gets its number when it is first needed.
-    fn number(&mut self, key: u32, version: u32, values: &Values) -> u32 {
+    fn number(&mut self, (key, version): (u32, u32), len: u32, values: &Values) -> u32 {
         if let Some(number) = self.numbers.get(&(key, version)) {
             return *number;
         }
-        let (at, header) = values.recipe_of(key, version);
-        self.add((key, version), (at, values.len_of(key), header))
+        let len = len as usize;
+        let (at, header) = values.recipe_of(key, version, len);
+        self.add((key, version), (at, len, header))
     }
 
     /// Adds a version of a key's value: its offset in the pool, its length and its header. Returns its number.

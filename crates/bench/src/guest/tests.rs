@@ -255,6 +255,7 @@ fn waiting_for_a_guest_takes_no_processor_time() {
         set_options: target.set_options(point),
         touch_ttl: None,
         gone_after_ns: u64::MAX,
+        ttl_slack_ns: 0,
         sent_only: false,
         load_time: None,
         keys_a_request: 1,

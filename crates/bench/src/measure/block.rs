@@ -1,5 +1,7 @@
 //! Operations ready to run, with their keys as bytes.
 
+use std::time::Duration;
+
 use larder_workload::Access;
 
 /// One operation, ready to run.
@@ -21,7 +23,17 @@ pub(crate) struct Op {
     /// For an operation that may store: the size of the value, in bytes; for a get-or-set, of the value under the key
     /// `fill`.
     pub(crate) len: u32,
+    /// The TTL that the operation gives, in milliseconds; 0 for that of the phase.
+    pub(crate) ttl_ms: u32,
     pub(crate) kind: Access,
+}
+
+impl Op {
+    /// The TTL of its own that the operation gives.
+    #[inline]
+    pub(super) fn ttl(self) -> Option<Duration> {
+        (self.ttl_ms > 0).then(|| Duration::from_millis(self.ttl_ms.into()))
+    }
 }
 
 /// Some operations with their keys as bytes.
@@ -40,6 +52,9 @@ pub(crate) struct Block {
     pub(super) picks: Vec<u32>,
     /// The place of each operation in the trace that is replayed; empty without a trace.
     pub(super) places: Vec<u64>,
+    /// For the first operation of each request of many keys the number of its keys, and 1 for every other; empty where
+    /// the phase says how many keys a request has.
+    pub(super) together: Vec<u32>,
 }
 
 impl Block {
@@ -75,7 +90,14 @@ impl Block {
         self.places.get(i).copied()
     }
 
+    /// The number of operations, from `i` on, that are asked for in one request.
+    #[inline]
+    pub(super) fn together(&self, i: usize) -> usize {
+        self.together.get(i).map_or(1, |keys| *keys as usize)
+    }
+
     pub(super) fn clear(&mut self) {
+        self.together.clear();
         self.ops.clear();
         self.places.clear();
         self.keys.clear();
@@ -85,4 +107,12 @@ impl Block {
         self.tags.clear();
         self.tag_ends.clear();
     }
+}
+
+/// The memory of an emptied list, for elements that live as long as others.
+pub(super) fn recycled<A, B>(mut list: Vec<A>) -> Vec<B> {
+    const { assert!(size_of::<A>() == size_of::<B>() && align_of::<A>() == align_of::<B>()) };
+    list.clear();
+    // The standard library collects such an iterator in place.
+    list.into_iter().map(|_| unreachable!("the list is empty")).collect()
 }

@@ -104,9 +104,12 @@ impl DrawPlan<'_> {
         self.work.deletes() && !self.work.races(self.at_once) && self.writers <= self.keys.count()
     }
 
-    /// Operations that are drawn as one.
-    fn per_draw(&self) -> usize {
-        self.work.per_draw(self.source.group)
+    /// The draws that make so many operations, the last one whole.
+    fn draws(&self, operations: u64) -> u64 {
+        match (self.work, self.source.recording) {
+            (Work::Replayed { .. }, Some(recording)) => recording.requests_of(operations),
+            _ => operations.div_ceil(self.work.per_draw(self.source.group) as u64),
+        }
     }
 }
 
@@ -130,7 +133,7 @@ impl<'a> Draw<'a> {
             order: plan.order,
             next: u64::from(thread),
             own: own(&plan, thread),
-            end: plan.requests.map_or(u64::MAX, |ops| ops.div_ceil(plan.per_draw() as u64)),
+            end: plan.requests.map_or(u64::MAX, |ops| plan.draws(ops)),
             tagged: plan.tagged,
             gone: Marks::new(plan.follows_deletes(), plan.keys.count()),
             stores_nothing: !plan.work.stores(),
@@ -194,11 +197,10 @@ impl<'a> Draw<'a> {
                 for kind in kinds {
                     self.push(block, key, *kind);
                 }
+            } else if let Work::Replayed { read, writes } = *self.work {
+                self.replay(block, read, writes);
             } else if let Some((key, kind)) = self.choose(block.picks[i]) {
                 self.push(block, key, kind);
-                if let Work::Replayed { .. } = self.work {
-                    block.places.push(self.next);
-                }
             }
             if let (Some(size), Some(op)) = (self.tagged, block.ops.get(first)) {
                 self.keys.write_tag(op.key / size, &mut block.tags);
@@ -264,18 +266,42 @@ impl<'a> Draw<'a> {
                 let at = self.by_index();
                 Some((self.order.map_or(at, |order| order[at as usize]), kind))
             }
-            Work::Chained(_) | Work::Grouped => None,
+            Work::Chained(_) | Work::Grouped | Work::Replayed { .. } => None,
             Work::Drawn { ratio, read, .. } => {
                 let pick = self.by_pattern(pick);
                 let kind = self.mix(ratio, read);
                 let writes = matches!(kind, Access::Set | Access::Delete);
                 Some((if writes { self.owned(pick) } else { pick }, kind))
             }
-            Work::Replayed { read, writes } => {
-                let trace = self.source.trace.expect("only a plan with a trace replays");
-                let op = trace.op(usize::try_from(self.next).ok()? % trace.len());
-                let is_read = op.kind == Access::Get;
-                (writes || is_read).then_some((op.key, if is_read { read } else { op.kind }))
+        }
+    }
+
+    /// Draws the next request of the trace, with the sizes and TTLs that were recorded.
+    fn replay(&mut self, block: &mut Block, read: Access, writes: bool) {
+        let recording = self.source.recording.expect("only a plan with a trace replays");
+        let (place, places) = recording.request(self.next);
+        let first = block.ops.len();
+        for op in places.map(|at| recording.trace.op(at)) {
+            let is_read = op.kind == Access::Get;
+            if !writes && !is_read {
+                continue;
+            }
+            self.push(block, op.key, if is_read { read } else { op.kind });
+            if let Some(drawn) = block.ops.last_mut() {
+                let stores = matches!(drawn.kind, Access::Set | Access::GetOrSet);
+                let size = op.value_size.filter(|_| stores && self.values.are_recorded());
+                drawn.len = size.unwrap_or(drawn.len);
+                drawn.ttl_ms = recording.ttl_ms(op.ttl);
+            }
+            block.places.push(place);
+        }
+        // Misses that are filled are asked for one by one: each fill is a part of its read.
+        let n_keys = block.ops.len() - first;
+        if recording.starts.is_some() && n_keys > 0 {
+            let is_one = n_keys > 1 && read == Access::Get;
+            block.together.resize(block.ops.len(), 1);
+            if is_one {
+                block.together[first] = u32::try_from(n_keys).unwrap_or(u32::MAX);
             }
         }
     }
@@ -365,7 +391,7 @@ impl<'a> Draw<'a> {
             Access::Get | Access::Delete | Access::Touch => 0,
         };
         let len = u32::try_from(len).unwrap_or(u32::MAX);
-        block.ops.push(Op { key, fill, version, len, kind });
+        block.ops.push(Op { key, fill, version, len, ttl_ms: 0, kind });
     }
 
     /// Whether a key that is drawn now must be absent. This session, its only writer, has deleted it last in this
@@ -417,9 +443,9 @@ mod tests {
     use super::*;
     use crate::measure::READS;
 
-    /// The keys of work that needs no group and no trace.
+    /// The keys of work that needs no group and no recording.
     fn without_groups(picker: &Picker) -> KeySource<'_> {
-        KeySource { picker, group: 1, trace: None, applications: None }
+        KeySource { picker, group: 1, recording: None, applications: None }
     }
 
     #[test]

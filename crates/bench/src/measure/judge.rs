@@ -23,13 +23,17 @@ use larder_workload::{Asked, Composer, Finding, Values};
 pub(super) struct Orders<'a> {
     pub(super) set_options: SetOptions,
     pub(super) touch_ttl: Option<Duration>,
-    /// The time after its last renewal when a key is gone for certain, in nanoseconds; [`u64::MAX`] where no entry has
-    /// a TTL.
+    /// The time after its last renewal when a key is gone for certain, in nanoseconds; [`u64::MAX`] where entries have no
+    /// TTL, or each its own.
     pub(super) gone_after_ns: u64,
+    /// The time after its TTL when a key with a TTL of its own is gone for certain, in nanoseconds.
+    pub(super) ttl_slack_ns: u64,
     /// The time that it takes to make a value; `None` where it takes no time.
     pub(super) loads: Option<&'a Loads>,
     /// Keys a request; 1 reads one by one.
     pub(super) keys_a_request: usize,
+    /// The most keys of a request, those of a recording included.
+    pub(super) most_keys: usize,
     /// Whether one request at a time is under way, in the whole phase.
     pub(super) alone: bool,
     /// Whether the store keeps nothing and replays the last set: any whole value is right.
@@ -39,6 +43,36 @@ pub(super) struct Orders<'a> {
     /// When the first thread began.
     pub(super) began: &'a OnceLock<u64>,
     pub(super) stop: &'a AtomicBool,
+}
+
+impl Orders<'_> {
+    /// The kind of every request of a phase, where all of them have many keys. A recording tells it for each request.
+    pub(super) fn request_of(&self, operations: &[Operation]) -> Option<Operation> {
+        let of_many = operations.iter().copied().find(|operation| operation.is_of_many_keys());
+        of_many.filter(|_| self.most_keys == self.keys_a_request)
+    }
+
+    /// The options of a set or a fill.
+    #[inline]
+    pub(super) fn set_options_of(&self, op: Op) -> SetOptions {
+        SetOptions { ttl: op.ttl().or(self.set_options.ttl), ..self.set_options }
+    }
+
+    /// The TTL that a touch gives.
+    #[inline]
+    pub(super) fn touch_ttl_of(&self, op: Op) -> Option<Duration> {
+        op.ttl().or(self.touch_ttl)
+    }
+
+    /// When an entry that an operation renews now is gone for certain.
+    #[inline]
+    pub(super) fn gone_at_ns(&self, op: Op, now: u64) -> u64 {
+        let lasts = match op.ttl_ms {
+            0 => self.gone_after_ns,
+            ttl_ms => (u64::from(ttl_ms) * 1_000_000).saturating_add(self.ttl_slack_ns),
+        };
+        now.saturating_add(lasts)
+    }
 }
 
 /// One thread's counts, and the knowledge by which it judges answers.
@@ -106,7 +140,7 @@ impl<'a> Judge<'a> {
         now: u64,
         outcome: Result<(), Error>,
     ) -> Finished {
-        self.state.note_renewal(op.key, now);
+        self.state.note_renewal(op.key, self.orders.gone_at_ns(op, now));
         let tally = self.tallies.of(Operation::Set);
         attempted(tally, self.origin, now, begun);
         if let Err(error) = outcome {
@@ -148,7 +182,7 @@ impl<'a> Judge<'a> {
             (Err(error), _) => return Finished::failed(now, tally, &error),
             (Ok(None), fill) => fill,
         };
-        self.state.note_renewal(op.fill, now);
+        self.state.note_renewal(op.fill, self.orders.gone_at_ns(op, now));
         note_miss(&self.draw, op, tally);
         let Some(fill) = fill else { return Finished::well(now) };
         if let Err(error) = fill.outcome {
@@ -186,7 +220,7 @@ impl<'a> Judge<'a> {
         now: u64,
         answer: &Result<bool, Error>,
     ) -> Finished {
-        self.state.note_renewal(op.key, now);
+        self.state.note_renewal(op.key, self.orders.gone_at_ns(op, now));
         self.presence(Operation::Touch, op, begun, now, answer)
     }
 
@@ -212,7 +246,7 @@ impl<'a> Judge<'a> {
     /// Whether a key that was found should have been gone when the operation began.
     #[inline]
     fn has_outlived<B: Begun>(&self, op: Op, begun: B) -> bool {
-        self.state.has_outlived(op.key, begun.at(), self.orders.gone_after_ns)
+        self.state.has_outlived(op.key, begun.at())
     }
 
     /// Judges the value of a key.

@@ -13,9 +13,9 @@ pub(crate) struct KeyState {
     acked: Vec<AtomicU32>,
     /// The latest version that an acknowledged delete removed; 0 where it is not known.
     removed: Vec<AtomicU32>,
-    /// When the latest set, fill or touch of a key began or was acknowledged, on the monotonic clock; 0 is never.
+    /// When a key is gone for certain, by its sets, fills and touches, on the monotonic clock; 0 where there was none.
     /// Empty where no entry has a TTL.
-    renewed_ns: Vec<AtomicU64>,
+    gone_at_ns: Vec<AtomicU64>,
     /// The latest version that was drawn; only the thread that owns a key writes it.
     issued: Vec<AtomicU32>,
     /// The number of draws of each key in this phase.
@@ -41,7 +41,7 @@ impl KeyState {
         Self {
             acked: zeros(),
             removed: zeros(),
-            renewed_ns: Vec::new(),
+            gone_at_ns: Vec::new(),
             issued: zeros(),
             drawn: zeros(),
             doubted: OnceLock::new(),
@@ -52,7 +52,7 @@ impl KeyState {
 
     /// Follows when each key was renewed, so that a key that outlives its TTL is seen.
     pub(crate) fn follow_renewals(&mut self) {
-        self.renewed_ns = self.acked.iter().map(|_| AtomicU64::new(0)).collect();
+        self.gone_at_ns = self.acked.iter().map(|_| AtomicU64::new(0)).collect();
     }
 
     /// A state of the same turn in which nothing is known yet.
@@ -109,21 +109,21 @@ impl KeyState {
         self.acked[key as usize].store(NOTHING, Ordering::Release);
     }
 
-    /// A set, a fill or a touch of a key begins, or was acknowledged.
+    /// A set, a fill or a touch of a key begins, or was acknowledged: it is gone for certain at this instant,
+    /// [`u64::MAX`] for never.
     #[inline]
-    pub(super) fn note_renewal(&self, key: u32, now_ns: u64) {
-        if let Some(renewed) = self.renewed_ns.get(key as usize) {
+    pub(super) fn note_renewal(&self, key: u32, gone_at_ns: u64) {
+        if let Some(gone) = self.gone_at_ns.get(key as usize) {
             // A thread that lost the processor in between does not put the time back.
-            renewed.fetch_max(now_ns, Ordering::Release);
+            gone.fetch_max(gone_at_ns, Ordering::Release);
         }
     }
 
-    /// Whether a key that was found should have been gone when the operation began: for longer than `gone_after_ns` no
-    /// operation has renewed it.
+    /// Whether a key that was found should have been gone when the operation began.
     #[inline]
-    pub(super) fn has_outlived(&self, key: u32, began_ns: u64, gone_after_ns: u64) -> bool {
-        let renewed = self.renewed_ns.get(key as usize).map(|ns| ns.load(Ordering::Acquire));
-        renewed.is_some_and(|ns| ns > 0 && began_ns > ns.saturating_add(gone_after_ns))
+    pub(super) fn has_outlived(&self, key: u32, began_ns: u64) -> bool {
+        let gone = self.gone_at_ns.get(key as usize).map(|ns| ns.load(Ordering::Acquire));
+        gone.is_some_and(|ns| ns > 0 && began_ns > ns)
     }
 
     /// A version of a key that no set has had; only the thread that owns the key may call this.

@@ -23,7 +23,7 @@ mod work;
 mod worker;
 
 pub(crate) use block::{Block, Op};
-pub(crate) use clock::{Clocks, Scheduled, cpu_ns_of, now_ns};
+pub(crate) use clock::{Clocks, Scheduled, cpu_ns_of, nanoseconds, now_ns};
 pub use clock::{reading_cost_ns, thread_cpu_ns};
 pub use comers::{Comers, Coming, Idle};
 pub(crate) use curve::{curve, up_to};
@@ -39,4 +39,4 @@ pub(crate) use readback::{Reader, deleted, samples, set_again, spread};
 pub use tally::{PacedTally, Tallies, Tally};
 pub(crate) use tally::{add_examples, figures, merged};
 pub(crate) use work::READS;
-pub use work::{KeySource, Work};
+pub use work::{KeySource, Recording, Work};

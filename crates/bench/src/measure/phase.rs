@@ -45,9 +45,11 @@ pub struct PhasePlan<'a> {
     pub set_options: SetOptions,
     /// The TTL that a touch gives.
     pub touch_ttl: Option<Duration>,
-    /// The time after its last renewal when a key is gone for certain, in nanoseconds; `u64::MAX` where no entry has a
-    /// TTL.
+    /// The time after its last renewal when a key is gone for certain, in nanoseconds; `u64::MAX` where entries have no
+    /// TTL, or each its own.
     pub gone_after_ns: u64,
+    /// The time after its TTL when a key with a recorded TTL is gone for certain, in nanoseconds.
+    pub ttl_slack_ns: u64,
     /// Whether writes have no acknowledgement: another connection may read the value from before.
     pub sent_only: bool,
     /// The time that it takes to make a value that a get-or-set missed.
@@ -170,8 +172,10 @@ pub(crate) fn run_phase(
         set_options: plan.set_options,
         touch_ttl: plan.touch_ttl,
         gone_after_ns: plan.gone_after_ns,
+        ttl_slack_ns: plan.ttl_slack_ns,
         loads: loads.as_ref(),
         keys_a_request: plan.keys_a_request.max(1),
+        most_keys: plan.keys_a_request.max(plan.source.most_keys()),
         alone: at_once == 1,
         replays,
         time_limit: plan.time_limit,

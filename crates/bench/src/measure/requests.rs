@@ -3,10 +3,12 @@
 //! The keys of a group are read by a request for each key, by one request for all, or by one request for their tag. The
 //! checks of each entry are the same.
 
+use std::ops::Range;
+
 use larder_report::Operation;
 use larder_store::{Error, Groups, Result, Session};
 
-use super::block::{Block, Op};
+use super::block::{Block, Op, recycled};
 use super::clock::now_ns;
 use super::draw::Draw;
 use super::failures::Failures;
@@ -20,56 +22,65 @@ use larder_workload::{Finding, Values};
 impl<P: Pace> Worker<'_, P> {
     /// Runs a block as requests of many keys; the latency is the request's, the counts are keys.
     pub(super) fn requests(&mut self, request: Operation, block: &Block, left: Option<u64>) -> u64 {
-        let keys: Vec<&[u8]> = (0..block.ops.len()).map(|i| block.key(i)).collect();
-        let mut found = std::mem::take(&mut self.found);
         let start = self.start();
         let end = left.map_or(u64::MAX, |left| start + left);
         let mut then = start;
         let batch = self.judge.orders.keys_a_request;
-        for (keys, first) in keys.chunks(batch).zip((0..).step_by(batch)) {
+        for first in (0..block.ops.len()).step_by(batch) {
+            let range = first..block.ops.len().min(first + batch);
             let free = if first == 0 { self.free } else { then };
-            let (place, ops) = (block.place(first), keys.len() as u64);
-            let Some(begun) = self.pace.begin(free, then, ops, place) else { break };
-            found.fill(false);
-            let ops = &block.ops[first..first + keys.len()];
-            let mut answers = Answers::new(
-                &mut self.judge,
-                request,
-                ops,
-                begun.at(),
-                &mut found,
-                Counted::default(),
-            );
-            let answer = match (request, block.tag(first)) {
-                (Operation::GetEach, _) => {
-                    let failing = (&mut self.failures, begun.at());
-                    answers.each(keys, self.session, &mut self.buffer, failing);
-                    Ok(())
-                }
-                (Operation::GetTag, Some(tag)) => answers.tagged(keys, self.session, tag),
-                (Operation::GetTag, None) => answers.untagged(keys, self.session),
-                _ => self.session.get_many(keys, &mut |i, value, _| answers.at(i, value)),
-            };
-            let now = now_ns();
-            if request != Operation::GetEach && answer.is_ok() {
-                answers.note_misses();
-            }
-            let (has_failed, n) = (answer.is_err(), answers.n);
-            let unanswered = answer.as_ref().is_err_and(is_unanswered);
-            answers.end(begun, now, answer);
-            if has_failed {
-                self.failures.count(begun.at(), now, unanswered);
-            } else if n.failed == 0 {
-                self.failures.end();
-            }
-            then = now;
+            let (place, n_ops) = (block.place(first), range.len() as u64);
+            let Some(begun) = self.pace.begin(free, then, n_ops, place) else { break };
+            then = self.request(request, block, range, begun);
             if then >= end || self.failures.gave_up() {
                 break;
             }
         }
-        self.found = found;
         self.free = then;
         then - start
+    }
+
+    /// Carries out one request for these operations of a block, and returns when it was over.
+    pub(super) fn request(
+        &mut self,
+        request: Operation,
+        block: &Block,
+        range: Range<usize>,
+        begun: P::Begun,
+    ) -> u64 {
+        let mut keys: Vec<&[u8]> = recycled(std::mem::take(&mut self.keys));
+        keys.extend(range.clone().map(|i| block.key(i)));
+        let (first, ops) = (range.start, &block.ops[range]);
+        let mut found = std::mem::take(&mut self.found);
+        found.fill(false);
+        let counted = Counted::default();
+        let mut answers =
+            Answers::new(&mut self.judge, request, ops, begun.at(), &mut found, counted);
+        let answer = match (request, block.tag(first)) {
+            (Operation::GetEach, _) => {
+                let failing = (&mut self.failures, begun.at());
+                answers.each(&keys, self.session, &mut self.buffer, failing);
+                Ok(())
+            }
+            (Operation::GetTag, Some(tag)) => answers.tagged(&keys, self.session, tag),
+            (Operation::GetTag, None) => answers.untagged(&keys, self.session),
+            _ => self.session.get_many(&keys, &mut |i, value, _| answers.at(i, value)),
+        };
+        let now = now_ns();
+        if request != Operation::GetEach && answer.is_ok() {
+            answers.note_misses();
+        }
+        let (has_failed, n) = (answer.is_err(), answers.n);
+        let unanswered = answer.as_ref().is_err_and(is_unanswered);
+        answers.end(begun, now, answer);
+        if has_failed {
+            self.failures.count(begun.at(), now, unanswered);
+        } else if n.failed == 0 {
+            self.failures.end();
+        }
+        self.keys = recycled(keys);
+        self.found = found;
+        now
     }
 }
 
@@ -255,8 +266,7 @@ impl<'a> Answers<'a> {
         let replays = self.orders.replays;
         let finding = verify(self.values, self.state, replays, (key, version), value);
         self.n.found += 1;
-        let gone_after_ns = self.orders.gone_after_ns;
-        let outlived = self.state.has_outlived(self.ops[i].key, self.began_ns, gone_after_ns);
+        let outlived = self.state.has_outlived(self.ops[i].key, self.began_ns);
         self.n.outlived += u64::from(outlived);
         self.n.right += u64::from(finding == Finding::Right);
         self.tally.seen(finding, value.len());

@@ -7,7 +7,7 @@ use larder_store::{Error, Put, Result, SetDone, SetOptions, SetOutcome};
 
 use super::block::{Block, Op};
 use super::clock::now_ns;
-use super::judge::{Judge, is_lost, is_unanswered, stored};
+use super::judge::{Judge, Orders, is_lost, is_unanswered, stored};
 use super::key_state::KeyState;
 use super::pace::{Begun, Pace};
 use super::tally::Tally;
@@ -39,7 +39,7 @@ impl<P: Pace> Worker<'_, P> {
             let Some(begun) = self.pace.begin(free, then, ops, place) else { break };
             self.found.fill(false);
             let asked = &block.ops[first..first + puts.len()];
-            note_renewals(self.judge.state, asked, begun.at());
+            note_renewals(&self.judge.orders, self.judge.state, asked, begun.at());
             let told = &mut self.found[..puts.len()];
             let mut outcomes = Outcomes::new(&mut self.judge, asked, told, Done::default());
             let mut done: &mut SetDone<'_> = &mut |i, outcome| {
@@ -89,6 +89,7 @@ pub(super) struct Done {
 /// A request that stores many keys, and the outcomes.
 pub(super) struct Outcomes<'a> {
     ops: &'a [Op],
+    orders: Orders<'a>,
     state: &'a KeyState,
     tally: &'a mut Tally,
     /// Whether each of the keys has its outcome.
@@ -107,7 +108,8 @@ impl<'a> Outcomes<'a> {
         done: Done,
     ) -> Self {
         let tally = judge.tallies.of(Operation::SetMany);
-        Self { ops, state: judge.state, tally, told, origin: judge.origin, done }
+        let (orders, state, origin) = (judge.orders, judge.state, judge.origin);
+        Self { ops, orders, state, tally, told, origin, done }
     }
 
     /// The outcome of one key. Where the set has failed, whether it may still be carried out.
@@ -142,8 +144,8 @@ impl<'a> Outcomes<'a> {
         answer: Result<()>,
         fail: &mut dyn FnMut(usize, bool),
     ) -> Done {
-        let Self { ops, state, tally, told, origin, mut done } = self;
-        note_renewals(state, ops, now);
+        let Self { ops, orders, state, tally, told, origin, mut done } = self;
+        note_renewals(&orders, state, ops, now);
         let n = ops.len() as u64;
         tally.attempted(n, now - origin, begun.took(now));
         if let Some(late) = begun.late() {
@@ -171,9 +173,9 @@ impl<'a> Outcomes<'a> {
 }
 
 /// A set of these keys begins, or was answered.
-pub(super) fn note_renewals(state: &KeyState, ops: &[Op], now_ns: u64) {
+pub(super) fn note_renewals(orders: &Orders<'_>, state: &KeyState, ops: &[Op], now_ns: u64) {
     for op in ops {
-        state.note_renewal(op.key, now_ns);
+        state.note_renewal(op.key, orders.gone_at_ns(*op, now_ns));
     }
 }
 

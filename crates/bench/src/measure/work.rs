@@ -1,5 +1,7 @@
 //! The work of a phase: its operations, and the source of their keys.
 
+use std::ops::Range;
+
 use larder_workload::trace::Trace;
 use larder_workload::{Access, Picker, Ratio};
 
@@ -34,6 +36,61 @@ pub enum Work {
     },
 }
 
+/// A trace, and how it is replayed.
+#[derive(Debug, Clone, Copy)]
+pub struct Recording<'a> {
+    /// The operations.
+    pub trace: &'a Trace,
+    /// The place of the first operation of each request, where some requests read several keys.
+    pub starts: Option<&'a [u32]>,
+    /// The most keys of a request.
+    pub most_keys: usize,
+    /// The part of each recorded TTL that an entry gets; `None` where recorded TTLs are not replayed.
+    pub ttl_scale: Option<f64>,
+}
+
+impl Recording<'_> {
+    /// The number of requests.
+    pub(super) fn n_requests(&self) -> u64 {
+        self.starts.map_or(self.trace.len(), <[u32]>::len) as u64
+    }
+
+    /// The places of the operations of a request, counted on where the trace comes round.
+    pub(super) fn request(&self, number: u64) -> (u64, Range<usize>) {
+        let n_requests = self.n_requests();
+        let (round, at) = (number / n_requests, number % n_requests);
+        let at = usize::try_from(at).unwrap_or(0);
+        let start = |at: usize| match self.starts {
+            Some(starts) => starts.get(at).map_or(self.trace.len(), |start| *start as usize),
+            None => at,
+        };
+        let places = start(at)..start(at + 1);
+        (round * self.trace.len() as u64 + places.start as u64, places)
+    }
+
+    /// The requests that have so many operations together, the last one whole.
+    pub(super) fn requests_of(&self, operations: u64) -> u64 {
+        let Some(starts) = self.starts else { return operations };
+        let len = self.trace.len() as u64;
+        let rest = operations % len;
+        let within = starts.partition_point(|start| u64::from(*start) < rest);
+        operations / len * self.n_requests() + within as u64
+    }
+
+    /// The TTL of an operation in milliseconds; 0 for none.
+    pub(super) fn ttl_ms(&self, recorded_s: Option<u32>) -> u32 {
+        let (Some(scale), Some(seconds)) = (self.ttl_scale, recorded_s) else { return 0 };
+        let ms = (f64::from(seconds) * 1000.0 * scale).round();
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a longer TTL than 49 days outlives every run"
+        )]
+        let ms = ms.clamp(1.0, f64::from(u32::MAX)) as u32;
+        ms
+    }
+}
+
 /// The source of the keys of a phase.
 #[derive(Debug, Clone, Copy)]
 pub struct KeySource<'a> {
@@ -42,10 +99,26 @@ pub struct KeySource<'a> {
     /// Keys of a group.
     pub group: u32,
     /// The recording; only `Work::Replayed` needs it.
-    pub trace: Option<&'a Trace>,
+    pub recording: Option<Recording<'a>>,
     /// For a phase that only reads, in order: the number of applications. Each has keys of its own that all of its
     /// threads read. `None` where the threads share the keys.
     pub applications: Option<u32>,
+}
+
+impl KeySource<'_> {
+    /// The same, without recorded TTLs for a store that has none.
+    #[must_use]
+    pub(crate) fn with_ttls(mut self, has_ttls: bool) -> Self {
+        if let Some(recording) = self.recording.as_mut().filter(|_| !has_ttls) {
+            recording.ttl_scale = None;
+        }
+        self
+    }
+
+    /// The most keys of a recorded request.
+    pub(super) fn most_keys(&self) -> usize {
+        self.recording.map_or(1, |recording| recording.most_keys)
+    }
 }
 
 impl Work {

@@ -42,7 +42,8 @@ pub(super) struct Worker<'a, P> {
     /// The instant since which the thread has been waiting for an operation to begin.
     pub(super) free: u64,
     pub(super) buffer: Vec<u8>,
-    /// Whether each key of a request was found.
+    /// Memory of the keys of a request, kept to use it again, and whether each was found.
+    pub(super) keys: Vec<&'static [u8]>,
     pub(super) found: Vec<bool>,
     /// The values of a block of sets of many keys, kept to reuse their memory.
     pub(super) made: Vec<u8>,
@@ -90,9 +91,10 @@ impl<'a, P: Pace> Worker<'a, P> {
             pace,
             free: 0,
             buffer,
-            found: vec![false; orders.keys_a_request],
+            keys: Vec::with_capacity(orders.most_keys),
+            found: vec![false; orders.most_keys],
             made: Vec::new(),
-            request: operations.iter().copied().find(|operation| operation.is_of_many_keys()),
+            request: orders.request_of(operations),
             timed_ns: 0,
             failures: Failures::of(1),
         }
@@ -184,9 +186,21 @@ impl<'a, P: Pace> Worker<'a, P> {
         let start = self.start();
         let end = left.map_or(u64::MAX, |left| start + left);
         let mut then = start;
-        for i in 0..block.ops.len() {
+        let mut next = 0;
+        while next < block.ops.len() {
+            let i = next;
+            let n_ops = block.together(i);
+            next += n_ops;
             let free = if i == 0 { self.free } else { then };
-            let Some(begun) = self.pace.begin(free, then, 1, block.place(i)) else { break };
+            let place = block.place(i);
+            let Some(begun) = self.pace.begin(free, then, n_ops as u64, place) else { break };
+            if n_ops > 1 {
+                then = self.request(Operation::GetMany, block, i..next, begun);
+                if then >= end || self.failures.gave_up() {
+                    break;
+                }
+                continue;
+            }
             let op = block.ops[i];
             let key = block.key(i);
             let done = match op.kind {
@@ -224,12 +238,14 @@ impl<'a, P: Pace> Worker<'a, P> {
     #[inline]
     fn set(&mut self, (key, tag): (&[u8], Option<&[u8]>), op: Op, begun: P::Begun) -> Finished {
         let Judge { state, composer, orders, .. } = &mut self.judge;
-        state.note_renewal(op.key, begun.at());
+        state.note_renewal(op.key, orders.gone_at_ns(op, begun.at()));
         let value = composer.compose(op.key, op.version, op.len);
+        let options = &orders.set_options_of(op);
         let outcome = match tag {
-            None => self.session.set(key, value, &orders.set_options),
-            Some(tag) => groups(self.session)
-                .and_then(|groups| groups.set_tagged(key, value, &orders.set_options, tag)),
+            None => self.session.set(key, value, options),
+            Some(tag) => {
+                groups(self.session).and_then(|groups| groups.set_tagged(key, value, options, tag))
+            }
         };
         let now = now_ns();
         let outcome = stored(outcome, || self.session.engine());
@@ -246,9 +262,10 @@ impl<'a, P: Pace> Worker<'a, P> {
             let load = orders.loads.map(|loads| loads.make(op.fill, begun.at()));
             // Making the value may take longer than its TTL.
             let begins = if load.is_some() { now_ns() } else { begun.at() };
-            state.note_renewal(op.fill, begins);
+            state.note_renewal(op.fill, orders.gone_at_ns(op, begins));
             let value = composer.compose(op.fill, version, op.len);
-            let outcome = self.session.set(block.fill_key(i), value, &orders.set_options);
+            let options = &orders.set_options_of(op);
+            let outcome = self.session.set(block.fill_key(i), value, options);
             let outcome = stored(outcome, || self.session.engine());
             if let (Some(load), Ok(())) = (&load, &outcome) {
                 load.stored();
@@ -266,8 +283,9 @@ impl<'a, P: Pace> Worker<'a, P> {
     }
 
     fn touch(&mut self, key: &[u8], op: Op, begun: P::Begun) -> Finished {
-        self.judge.state.note_renewal(op.key, begun.at());
-        let answer = self.session.touch(key, self.judge.orders.touch_ttl);
+        let Judge { state, orders, .. } = &self.judge;
+        state.note_renewal(op.key, orders.gone_at_ns(op, begun.at()));
+        let answer = self.session.touch(key, orders.touch_ttl_of(op));
         self.judge.touched(op, begun, now_ns(), &answer)
     }
 }

@@ -52,7 +52,7 @@ impl Accesses {
             requests: phase.requests,
             sent_only: false,
         };
-        let size = |key| (point.keys.len_of(key) + point.values.len_of(key)) as u64;
+        let size = |key| (point.keys.len_of(key) + point.values.largest_of(key)) as u64;
         let mut accesses = Self { sizes: (0..count).map(size).collect(), ..Self::default() };
         let mut draws: Vec<Draw<'_>> =
             (0..point.threads).map(|thread| Draw::new(plan, thread)).collect();

@@ -20,7 +20,7 @@ pub(super) fn describe(
     };
     say("keys", source.keys.to_string());
     say("key-pattern", source.pattern.to_string());
-    let trace = source.trace.as_deref();
+    let trace = source.trace();
     let recorded_keys = trace.filter(|_| spec.key_size.is_none()).and_then(|trace| {
         recorded((0..trace.n_keys()).map(|key| trace.key_size(key)), &key_sizes.to_string())
     });
@@ -46,7 +46,7 @@ pub(super) fn describe(
         say("payload", payload.display().to_string());
     }
     if let Some(trace) = trace {
-        say("operations", recorded_operations(trace));
+        say("operations", recorded_operations(trace, source.has_requests()));
     }
     if let Some(operations) = &spec.operations {
         say("operations", operations.to_string());
@@ -97,6 +97,9 @@ pub(super) fn describe(
     if let Some(arrivals) = spec.arrivals {
         say("arrivals", arrivals.to_string());
     }
+    if let Some(replay) = spec.replay {
+        say("replay", replay.to_string());
+    }
     if let Some(until) = spec.until {
         say("until", until.to_string());
     }
@@ -113,7 +116,7 @@ pub(super) fn describe(
 /// size.
 fn recorded(sizes: impl Iterator<Item = Option<u32>>, otherwise: &str) -> Option<String> {
     let all: Vec<Option<u32>> = sizes.collect();
-    let mut known: Vec<u32> = all.iter().copied().flatten().filter(|size| *size > 0).collect();
+    let mut known: Vec<u32> = all.iter().copied().flatten().collect();
     known.sort_unstable();
     let (first, last) = (known.first()?, known.last()?);
     let shown = |size: u32| ByteSize(size.into());
@@ -133,10 +136,12 @@ fn recorded(sizes: impl Iterator<Item = Option<u32>>, otherwise: &str) -> Option
 }
 
 /// The number of operations of each kind that a trace replays.
-fn recorded_operations(trace: &Trace) -> String {
+fn recorded_operations(trace: &Trace, together: bool) -> String {
     let stats = trace.stats();
+    let joined = if together { stats.joined_gets } else { 0 };
     let kinds = [
-        (stats.gets, "get"),
+        (stats.gets - joined, "get"),
+        (joined, "get_many"),
         (stats.sets, "set"),
         (stats.deletes, "delete"),
         (stats.touches, "touch"),

@@ -110,9 +110,10 @@ impl Plan {
         let shared = targets.iter().any(PlannedTarget::is_external);
         let prefix =
             if shared { format!("larder:{:08x}:", rand::random::<u32>()) } else { "k".to_owned() };
+        let has_guest = targets.iter().any(PlannedTarget::is_guest);
         let mut parts = Vec::new();
         for (name, spec) in &workloads {
-            let mut part = PlannedPart::new(*name, spec, &prefix, seed)?;
+            let mut part = PlannedPart::new(*name, spec, (&prefix, has_guest), seed)?;
             // Targets that were typed are measured on every part.
             if !typed {
                 let names = targets.iter().map(|target| &target.name);
@@ -279,6 +280,7 @@ fn keys_say_how_much(spec: &WorkloadSpec) -> Result<()> {
         ("rate", spec.rate.is_some()),
         ("scan", spec.scan.is_some()),
         ("search", spec.search.is_some()),
+        ("replay", spec.replay.is_some_and(|replay| replay.speed().is_some())),
         ("capacity", spec.capacity.is_some()),
     ];
     match others.into_iter().find(|(_, is_given)| *is_given) {

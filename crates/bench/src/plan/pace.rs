@@ -10,12 +10,12 @@ use larder_workload::{ArrivalKind, Bound, WorkloadSpec};
 /// The rate at which operations come, whether a target keeps up or not.
 #[derive(Debug, Clone)]
 pub(crate) struct PlannedPace {
-    /// Operations a second, of all threads together; `None` for the recorded rate.
+    /// Operations a second, of all threads together; `None` where a rate is searched for.
     rate: Option<f64>,
     /// The spacing of operations over time.
     arrivals: ArrivalKind,
     /// When the operations of a trace were recorded, in nanoseconds, and how long all of them took.
-    recorded: Option<(Arc<[u64]>, u64)>,
+    recorded: Option<Times>,
     /// The bound within which the highest rate is searched for; until a rate is tried, the loop is closed.
     search: Option<Bound>,
 }
@@ -27,27 +27,37 @@ impl PlannedPace {
         rate: Option<u32>,
         trace: Option<&Trace>,
     ) -> Result<Option<Self>> {
-        let arrivals = spec.arrivals.unwrap_or_default();
-        let recorded = match (arrivals, trace) {
-            (ArrivalKind::Trace, None) => {
-                return Err(usage("--arrivals trace: no trace is replayed; add --keys-from trace:FILE"));
-            }
-            (ArrivalKind::Trace, Some(trace)) => Some(trace.arrivals().ok_or_else(|| {
-                usage("--arrivals trace: this trace has no times; take fixed or exponential, with a --rate")
-            })?),
-            _ => None,
-        };
         check_alone(spec)?;
+        if let Some((replay, speed)) =
+            spec.replay.and_then(|replay| Some((replay, replay.speed()?)))
+        {
+            let recorded = recorded(trace, &format!("--replay {replay}"), "take --replay asap")?;
+            let rate = Some(recorded_rate(&recorded) * speed);
+            let arrivals = ArrivalKind::Trace;
+            return Ok(Some(Self { rate, arrivals, recorded: Some(recorded), search: None }));
+        }
+        let arrivals = spec.arrivals.unwrap_or_default();
         let search = spec.search;
-        if rate.is_none() && recorded.is_none() && search.is_none() {
+        if rate.is_none() && search.is_none() {
             return match spec.arrivals {
+                Some(ArrivalKind::Trace) => Err(usage(
+                    "--arrivals trace: the plan has no rate; add a --rate, or take --replay 1x for the recorded one",
+                )),
                 Some(arrivals) => Err(usage(format!(
                     "--arrivals {arrivals}: the plan has no rate; add a --rate, or leave out --arrivals"
                 ))),
                 None => Ok(None),
             };
         }
+        let recorded = (arrivals == ArrivalKind::Trace)
+            .then(|| recorded(trace, "--arrivals trace", "take fixed or exponential"))
+            .transpose()?;
         Ok(Some(Self { rate: rate.map(f64::from), arrivals, recorded, search }))
+    }
+
+    /// How many times as fast as the recording a trace is replayed; `None` where it is not replayed in its times.
+    pub(super) fn speed(&self) -> Option<f64> {
+        Some(self.rate? / recorded_rate(self.recorded.as_ref()?))
     }
 
     /// The time until `requests` operations are scheduled, in seconds.
@@ -75,8 +85,32 @@ impl PlannedPace {
     }
 }
 
+/// When the operations of a trace were recorded, and how long all of them took.
+type Times = (Arc<[u64]>, u64);
+
+/// The recorded times, for an option that needs them.
+fn recorded(trace: Option<&Trace>, option: &str, otherwise: &str) -> Result<Times> {
+    let no_trace = || usage(format!("{option}: no trace is replayed; add --keys-from trace:FILE"));
+    let no_times = || usage(format!("{option}: this trace has no times; {otherwise}"));
+    trace.ok_or_else(no_trace)?.arrivals().ok_or_else(no_times)
+}
+
+/// Operations a second, as they were recorded.
+#[expect(clippy::cast_precision_loss, reason = "a rate")]
+fn recorded_rate((at, lasts_ns): &Times) -> f64 {
+    at.len() as f64 * 1e9 / (*lasts_ns).max(1) as f64
+}
+
 /// Refuses two options that both set the rate; a scenario may name both.
 fn check_alone(spec: &WorkloadSpec) -> Result<()> {
+    let is_paced = spec.rate.is_some() || spec.scan.is_some() || spec.search.is_some();
+    if let Some(replay) = spec.replay
+        && (is_paced || spec.arrivals.is_some())
+    {
+        return Err(usage(format!(
+            "--replay {replay} sets the pace of the trace: leave out --rate, --scan, --search and --arrivals"
+        )));
+    }
     match (&spec.rate, spec.scan, spec.search) {
         (Some(rate), Some(scan), _) => {
             Err(usage(format!("--scan {scan} with --rate {rate}: leave out one of them")))

@@ -26,11 +26,11 @@ impl PlannedPart {
     pub(super) fn new(
         name: Option<&str>,
         spec: &WorkloadSpec,
-        prefix: &str,
+        (prefix, has_guest): (&str, bool),
         seed: u64,
     ) -> Result<Self> {
         let mut notes = Vec::new();
-        let source = Source::open(spec, &mut notes)?;
+        let source = Source::open(spec, has_guest, &mut notes)?;
         source.keys.iter().try_for_each(|keys| keys_fit(keys.0))?;
         let key_sizes = spec.key_size.clone();
         let key_sizes = key_sizes.unwrap_or_else(|| SizeSpec::fixed(DEFAULT_KEY_SIZE).into());

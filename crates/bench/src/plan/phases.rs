@@ -83,7 +83,7 @@ pub(super) fn plan_phases(
             "--multiget only reads: leave out --ratio and --on-miss {on_miss}"
         )));
     }
-    let writes = source.trace.as_ref().is_some_and(|trace| trace.writes());
+    let writes = source.trace().is_some_and(Trace::writes);
     if multiget && writes {
         return Err(usage("--multiget only reads, and this trace also sets or deletes"));
     }
@@ -106,8 +106,9 @@ pub(super) fn plan_phases(
     }
     check_groups(spec, source, readers.map_or(keys, |readers| keys / readers.applications()))?;
     check_multiset(spec, source)?;
-    let planner = Planner { spec, keys, readers, on_miss, multiget };
-    let mut phases = match (&source.trace, spec.ratio) {
+    let together = source.has_requests();
+    let planner = Planner { spec, keys, readers, on_miss, multiget, together };
+    let mut phases = match (source.trace(), spec.ratio) {
         (Some(_), Some(_)) => {
             return Err(usage(
                 "--ratio with a trace: the trace has its own sets and reads; leave out --ratio",
@@ -163,7 +164,7 @@ fn check_multiset(spec: &WorkloadSpec, source: &Source) -> Result<()> {
     let refuse =
         |others: &str| Err(usage(format!("--multiset {count} only stores: leave out {others}")));
     let names = |operation| spec.operations.iter().any(|list| list.0.concat().contains(&operation));
-    if source.trace.is_some() {
+    if source.replayed.is_some() {
         return refuse("the trace");
     }
     if spec.ratio.is_some() {
@@ -220,7 +221,8 @@ fn check_groups(spec: &WorkloadSpec, source: &Source, keys: u32) -> Result<()> {
             size.max(2)
         )));
     }
-    if source.trace.is_some() || spec.ratio.is_some() || spec.on_miss.is_some_and(OnMiss::fills) {
+    if source.replayed.is_some() || spec.ratio.is_some() || spec.on_miss.is_some_and(OnMiss::fills)
+    {
         return Err(usage(format!(
             "--group {size} only reads: leave out the trace, --ratio and --on-miss"
         )));
@@ -247,6 +249,8 @@ struct Planner<'a> {
     readers: Option<Readers>,
     on_miss: OnMiss,
     multiget: bool,
+    /// Whether a trace is replayed with the keys of each request together.
+    together: bool,
 }
 
 impl Planner<'_> {
@@ -255,11 +259,11 @@ impl Planner<'_> {
         let writes = trace.writes();
         let work = Work::Replayed { read: self.read(), writes };
         let len = trace.len() as u64;
+        let operations = recorded_operations(trace, self.read_operation(), self.together);
         if self.on_miss.fills() || writes {
-            let operations = recorded_operations(trace, self.read_operation());
             return vec![self.phase(work, &operations, len)];
         }
-        let replay = self.phase(work, &[self.read_operation()], len);
+        let replay = self.phase(work, &operations, len);
         vec![self.every_key(Access::Set, Operation::Set), replay]
     }
 
@@ -382,10 +386,12 @@ fn kind(operation: Operation) -> Access {
     }
 }
 
-fn recorded_operations(trace: &Trace, read: Operation) -> Vec<Operation> {
+fn recorded_operations(trace: &Trace, read: Operation, together: bool) -> Vec<Operation> {
     let stats = trace.stats();
+    let joined = if together { stats.joined_gets } else { 0 };
     let recorded = [
-        (read, stats.gets),
+        (read, stats.gets - joined),
+        (Operation::GetMany, joined),
         (Operation::Set, stats.sets),
         (Operation::Delete, stats.deletes),
         (Operation::Touch, stats.touches),
@@ -446,7 +452,7 @@ fn predict_hits(phases: &mut [PlannedPhase], source: &Source, keys: u32) {
                 phase.predicted_hit_ratio = Some(if loaded { 1.0 } else { 0.0 });
             }
             Work::Replayed { writes: false, read: Access::GetOrSet } => {
-                let trace = source.trace.as_ref();
+                let trace = source.trace();
                 let whole = trace.filter(|trace| phase.requests == Some(trace.len() as u64));
                 #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
                 let ratio = whole.map(|trace| trace.lookaside_hits() as f64 / trace.len() as f64);

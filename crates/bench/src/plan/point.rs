@@ -1,6 +1,5 @@
 //! One point of the sweep: its keys, values and phases.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use larder_report::figures::count;
@@ -15,12 +14,11 @@ use super::load::Load;
 use super::pace::PlannedPace;
 use super::phases::{PlannedPhase, plan_phases};
 use super::readers::Readers;
-use super::source::Source;
+use super::source::{Replayed, Source};
 use super::targets::PlannedTarget;
 use crate::error::{Result, usage};
-use crate::measure::{KeySource, Work};
+use crate::measure::{KeySource, Recording, Work};
 use crate::scenario::size_coordinate;
-use larder_workload::trace::Trace;
 use larder_workload::{
     Bound, Capacity, Distribution, KeyPattern, KeySpace, Lengths, Picker, SizeSpec, Sizes, Values,
     WorkloadSpec,
@@ -86,7 +84,9 @@ pub struct PlannedPoint {
     applications: Option<u32>,
     /// Draws groups.
     group_picker: Option<Picker>,
-    trace: Option<Arc<Trace>>,
+    replayed: Option<Replayed>,
+    /// The part of each recorded TTL that an entry gets; `None` where recorded TTLs are not replayed.
+    ttl_scale: Option<f64>,
     /// Every key once, shuffled; `None` where the pattern asks for order.
     order: Option<Vec<u32>>,
 }
@@ -101,9 +101,33 @@ impl PlannedPoint {
         KeySource {
             picker,
             group: self.group.unwrap_or(1),
-            trace: self.trace.as_deref(),
+            recording: self.replayed.as_ref().map(|replayed| Recording {
+                trace: &replayed.trace,
+                starts: replayed.starts.as_deref(),
+                most_keys: replayed.most_keys,
+                ttl_scale: self.ttl_scale,
+            }),
             applications: self.applications.filter(|_| work.only_reads()),
         }
+    }
+
+    /// Whether entries have a TTL.
+    pub(crate) fn has_ttls(&self) -> bool {
+        self.set_options.ttl.is_some() || self.ttl_scale.is_some()
+    }
+
+    /// Whether entries have the TTLs of a recording.
+    pub(crate) fn replays_ttls(&self) -> bool {
+        self.ttl_scale.is_some()
+    }
+
+    /// The TTLs of entries: that of the plan, or those of the recording on its scaled clock.
+    pub(crate) fn ttls(&self) -> impl Iterator<Item = Duration> + '_ {
+        let replayed = self.replayed.as_ref().zip(self.ttl_scale);
+        let recorded = replayed.into_iter().flat_map(|(replayed, scale)| {
+            replayed.trace.ttls().map(move |ttl| Duration::from_secs(ttl.into()).mul_f64(scale))
+        });
+        self.set_options.ttl.into_iter().chain(recorded)
     }
 
     /// The requests that may be under way at once.
@@ -195,12 +219,21 @@ impl PlannedPoint {
     /// index, and 64 MiB for memory that is allocated in pages of a megabyte and more. Last, the buffers of connections:
     /// Redis counts them, and refuses writes or evicts entries for them.
     pub fn room_bytes(&self) -> u64 {
-        let keys_a_request = self.multiget.max(self.multiset) as u64;
+        let recorded = self.replayed.as_ref().map_or(1, |replayed| replayed.most_keys);
+        let keys_a_request = self.multiget.max(self.multiset).max(recorded) as u64;
         let answers = u64::from(self.at_once()) * keys_a_request * self.values.longest() as u64;
         let buffers = u64::from(self.connections()) * CONNECTION_BUFFERS + answers;
         let buffers = if self.loads_connections() { buffers } else { 0 };
         2 * self.working_set_bytes + 200 * self.items + (64 << 20) + buffers
     }
+}
+
+/// The part of each recorded TTL that an entry gets: TTLs are on the clock on which a trace is replayed. As fast as a
+/// target answers, there is no such clock.
+fn ttl_scale(spec: &WorkloadSpec, source: &Source, pace: Option<&PlannedPace>) -> Option<f64> {
+    let speed = pace?.speed()?;
+    let has_ttls = source.stores() && source.trace()?.ttls().next().is_some();
+    (has_ttls && spec.ttl.is_none()).then_some(1.0 / speed)
 }
 
 /// Where in the sweep a point lies.
@@ -252,7 +285,10 @@ pub(super) fn plan_point(
     one_writer_a_key(&phases, at.keys, sessions)?;
     load.map_or(Ok(()), |load| load.has_work(spec, &phases))?;
     one_kind_to_search(spec, &phases)?;
-    let sizes = (0..at.keys).map(|key| (keys.len_of(key) + values.len_of(key)) as u64);
+    let pace =
+        PlannedPace::of(spec, at.rate, source.replayed.as_ref().map(|replayed| &*replayed.trace))?;
+    let ttl_scale = ttl_scale(spec, source, pace.as_ref());
+    let sizes = (0..at.keys).map(|key| (keys.len_of(key) + values.largest_of(key)) as u64);
     let working_set_bytes = sizes.sum();
     let capacity = at.capacity.map(|capacity| capacity.bytes_of(working_set_bytes));
     let mut point = coordinates(source, asked_at, &keys, &values);
@@ -277,11 +313,12 @@ pub(super) fn plan_point(
             .map(|size| Picker::new(distribution.clone(), at.keys / size.0, seed)),
         set_options: SetOptions { ttl: spec.ttl.map(|Span(ttl)| ttl), ..SetOptions::default() },
         load_time: spec.load_time.map(|Span(time)| time),
-        pace: PlannedPace::of(spec, at.rate, source.trace.as_deref())?,
+        pace,
         pin: spec.pin.unwrap_or(false),
         phases,
         picker: Picker::new(distribution, at.keys, seed),
-        trace: source.trace.clone(),
+        replayed: source.replayed.clone(),
+        ttl_scale,
         order: (!in_order).then(|| shuffled(at.keys, seed)),
         keys,
         values,
@@ -346,7 +383,7 @@ fn requests_fit(
     ] {
         let Some(size) = size.map(|keys| keys.0).filter(|size| *size > 1) else { continue };
         if size > keys {
-            let whose = match source.trace {
+            let whose = match source.replayed {
                 Some(_) => "that this trace has",
                 None => "of --keys",
             };
@@ -378,7 +415,7 @@ fn plan_keys(
     prefix: &str,
     seed: u64,
 ) -> Result<KeySpace> {
-    let recorded = source.trace.as_ref().filter(|_| spec.key_size.is_none());
+    let recorded = source.trace().filter(|_| spec.key_size.is_none());
     let lengths = match recorded {
         Some(trace) => Lengths::Recorded {
             by_key: (0..at.keys).map(|key| trace.key_size(key).unwrap_or(0)).collect(),
@@ -407,11 +444,12 @@ fn plan_values(
     at: &Coordinates<'_>,
     seed: u64,
 ) -> Result<Values> {
-    let recorded = source.trace.as_ref().filter(|_| spec.data_size.is_none());
-    let sizes = match recorded.map(|trace| trace.first_value_sizes()) {
-        Some(by_key) if by_key.iter().any(Option::is_some) => Sizes::Recorded {
-            by_key: by_key.into_iter().map(Option::unwrap_or_default).collect(),
+    let recorded = source.trace().filter(|_| spec.data_size.is_none());
+    let sizes = match recorded.map(|trace| (trace, trace.first_value_sizes())) {
+        Some((trace, by_key)) if by_key.iter().any(Option::is_some) => Sizes::Recorded {
+            by_key: by_key.into_iter().map(|size| size.unwrap_or(Sizes::UNKNOWN)).collect(),
             otherwise: at.data_size.clone(),
+            largest: if source.stores() { trace.largest_of_several().into() } else { [].into() },
         },
         _ => Sizes::Drawn(at.data_size.clone()),
     };

@@ -8,7 +8,9 @@ use larder_store::ByteSize;
 
 use crate::error::{Error, Result, usage};
 use larder_workload::trace::{Trace, TraceOp};
-use larder_workload::{Count, Distribution, KeyPattern, OnMiss, SizeSpec, Sweep, WorkloadSpec};
+use larder_workload::{
+    Access, ArrivalKind, Count, Distribution, KeyPattern, OnMiss, SizeSpec, Sweep, WorkloadSpec,
+};
 
 /// The default number of keys.
 const DEFAULT_KEYS: u32 = 20_000;
@@ -22,6 +24,18 @@ const BUILT_IN_PAGE: &str = "builtin:page";
 /// A page of HTML as a web server sends it, made of the documentation.
 const PAGE: &[u8] = include_bytes!("../../../../scenarios/page.html");
 
+/// A trace that is replayed.
+#[derive(Debug, Clone)]
+pub(super) struct Replayed {
+    pub(super) trace: Arc<Trace>,
+    /// The place of the first operation of each request, where keys are asked together as they were recorded.
+    pub(super) starts: Option<Arc<[u32]>>,
+    /// The most keys of a request.
+    pub(super) most_keys: usize,
+    /// Whether the replay stores values: those that were recorded, or fills.
+    stores: bool,
+}
+
 /// Where keys and bytes come from.
 #[derive(Debug)]
 pub(super) struct Source {
@@ -30,28 +44,32 @@ pub(super) struct Source {
     pub(super) keys: Sweep<Count>,
     /// The sizes of values to sweep.
     pub(super) sizes: Sweep<SizeSpec>,
-    pub(super) trace: Option<Arc<Trace>>,
+    pub(super) replayed: Option<Replayed>,
     pub(super) payload: Option<Vec<u8>>,
 }
 
 impl Source {
     /// Reads the trace and the payload, if there are any.
-    pub(super) fn open(spec: &WorkloadSpec, notes: &mut Vec<String>) -> Result<Self> {
+    pub(super) fn open(
+        spec: &WorkloadSpec,
+        has_guest: bool,
+        notes: &mut Vec<String>,
+    ) -> Result<Self> {
         let uniform = KeyPattern::Drawn(Distribution::Uniform);
         let pattern = spec.key_pattern.clone().unwrap_or(uniform);
         let payload = spec.payload.as_deref().map(read_payload).transpose()?;
         let sizes = data_sizes(spec, payload.as_deref());
         let keys = spec.keys.clone();
         let mut keys = keys.unwrap_or_else(|| Count(default_keys(&sizes)).into());
-        let mut trace = None;
+        let mut replayed = None;
         if let KeyPattern::Trace(source) = &pattern {
             if spec.keys.is_some() {
                 return Err(usage(
                     "--keys with a trace: the trace has its own keys; leave out --keys",
                 ));
             }
-            let replayed = spec.requests.map(|requests| requests.0 as usize);
-            let mut recorded = source.open(replayed)?;
+            let at_most = spec.requests.map(|requests| requests.0 as usize);
+            let mut recorded = source.open(at_most)?;
             if spec.on_miss == Some(OnMiss::FillNext) {
                 return Err(usage(
                     "--on-miss fill-next with a trace: the trace has its own sets; take fill or skip",
@@ -60,19 +78,41 @@ impl Source {
             if spec.on_miss == Some(OnMiss::Fill) {
                 recorded = without_fills(&recorded, notes);
             }
+            let fills = spec.on_miss.is_some_and(OnMiss::fills);
+            let stores = fills || recorded.writes();
+            if stores {
+                recorded = recorded.sizes_carried_on();
+            }
             note_approximations(&recorded, notes);
-            note_omissions(&recorded, notes);
-            note_misses(&recorded, spec.on_miss.is_some_and(OnMiss::fills), notes);
+            note_omissions(spec, &recorded, stores, notes);
+            note_misses(&recorded, fills, notes);
             keys = Count(recorded.n_keys()).into();
-            trace = Some(Arc::new(recorded));
+            let starts = request_starts(spec, &recorded, has_guest, notes);
+            let most_keys = if starts.is_some() { recorded.longest_request() } else { 1 };
+            replayed = Some(Replayed { trace: Arc::new(recorded), starts, most_keys, stores });
         }
-        if spec.keys.is_none() && trace.is_none() && keys[0] < Count(DEFAULT_KEYS) {
+        if spec.keys.is_none() && replayed.is_none() && keys[0] < Count(DEFAULT_KEYS) {
             let set = ByteSize(DEFAULT_SET);
             notes.push(format!(
                 "keys: {keys}, so that the values take {set} at most; --keys sets another number"
             ));
         }
-        Ok(Self { pattern, keys, sizes, trace, payload })
+        Ok(Self { pattern, keys, sizes, replayed, payload })
+    }
+
+    /// The trace that is replayed.
+    pub(super) fn trace(&self) -> Option<&Trace> {
+        self.replayed.as_ref().map(|replayed| &*replayed.trace)
+    }
+
+    /// Whether a replay stores values: those that were recorded, or fills.
+    pub(super) fn stores(&self) -> bool {
+        self.replayed.as_ref().is_some_and(|replayed| replayed.stores)
+    }
+
+    /// Whether keys are asked together as they were recorded.
+    pub(super) fn has_requests(&self) -> bool {
+        self.replayed.as_ref().is_some_and(|replayed| replayed.starts.is_some())
     }
 }
 
@@ -95,19 +135,58 @@ pub(crate) fn sizes_and_keys(spec: &WorkloadSpec) -> Option<(Sweep<SizeSpec>, Sw
     Some((sizes, keys))
 }
 
+/// The place of the first operation of each request; `None` where keys are asked one by one.
+fn request_starts(
+    spec: &WorkloadSpec,
+    trace: &Trace,
+    has_guest: bool,
+    notes: &mut Vec<String>,
+) -> Option<Arc<[u32]>> {
+    let starts = trace.request_starts()?;
+    let reason = if spec.on_miss.is_some_and(OnMiss::fills) {
+        "each is filled by itself"
+    } else if has_guest {
+        "guests cannot"
+    } else if spec.multiget.is_some() {
+        return None;
+    } else {
+        return Some(starts.into());
+    };
+    notes.push(format!(
+        "{} recorded reads of several keys in a request are replayed one by one: {reason}",
+        trace.stats().joined_gets
+    ));
+    None
+}
+
 /// Notes the parts of a recording that a replay leaves out.
-fn note_omissions(trace: &Trace, notes: &mut Vec<String>) {
-    if trace.ops().any(|op| op.ttl.is_some()) {
-        notes.push("recorded TTLs are not replayed; --ttl gives all values the same TTL".into());
+fn note_omissions(spec: &WorkloadSpec, trace: &Trace, stores: bool, notes: &mut Vec<String>) {
+    let has_clock = spec.replay.is_some_and(|replay| replay.speed().is_some())
+        || spec.arrivals == Some(ArrivalKind::Trace) && spec.search.is_none();
+    if stores && !has_clock && spec.ttl.is_none() && trace.ttls().next().is_some() {
+        notes.push(
+            "recorded TTLs are not replayed as fast as targets answer; --replay 1x or 10x replays them, and --ttl gives \
+             all values the same TTL"
+                .into(),
+        );
+    }
+    if spec.data_size.is_some() {
+        return;
     }
     let sizes = trace.first_value_sizes();
     let other =
         |op: &TraceOp| op.value_size.is_some_and(|size| sizes[op.key as usize] != Some(size));
-    let varying = trace.ops().filter(other).count();
-    if varying > 0 {
+    let with_value = |op: &TraceOp| matches!(op.kind, Access::Get | Access::Set);
+    let varying = trace.ops().filter(with_value).filter(other).count();
+    if varying > 0 && !stores {
         notes.push(format!(
             "each key has its first recorded size; {varying} operations recorded another size"
         ));
+    }
+    if varying > 0 && stores && spec.capacity.is_some() {
+        notes.push(
+            "values change their size; a share of the capacity, and both models, count each key with its largest".into(),
+        );
     }
 }
 

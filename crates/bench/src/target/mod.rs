@@ -236,7 +236,7 @@ impl Target {
             let text = format!("value {size} > item limit {most}");
             return Some((ReasonKind::Oversize, text));
         }
-        if point.set_options.ttl.is_some() && !self.capabilities.ttl {
+        if point.has_ttls() && !self.capabilities.ttl {
             return Some((ReasonKind::Unsupported, "has no TTL".into()));
         }
         if let Some(reason) = self.left_out(point) {

@@ -6,10 +6,10 @@ use rapidhash::RapidHashMap;
 
 use super::error::TraceFault;
 use super::lines::MAX_KEY;
-use super::row::{Key, Row, Verb};
+use super::row::{Key, Row};
 use super::sink::Sink;
 use super::{MAX_OPS, Trace};
-use crate::SizeSpec;
+use crate::{Access, SizeSpec};
 
 /// An unfinished trace.
 pub(super) struct TraceBuilder {
@@ -19,22 +19,31 @@ pub(super) struct TraceBuilder {
     at_most: usize,
     /// The time of the first operation, in microseconds.
     began_us: Option<u64>,
+    /// The request of the last operation, where that was a read.
+    last_read: Option<u64>,
     too_long: bool,
 }
 
 impl Sink for TraceBuilder {
     fn push(&mut self, row: &Row<'_>) -> ControlFlow<()> {
         self.announce(1)?;
-        let time_ms = row.time_us.map(|time| self.since_begin_ms(time));
+        let time_us = row.time_us.map(|time| self.since_begin_us(time));
+        let is_read = row.operation.access() == Access::Get;
+        let is_joined = is_read && self.last_read == Some(row.request);
+        self.last_read = is_read.then_some(row.request);
         let key = self.number(row.key);
         let trace = &mut self.trace;
         if trace.key_size(key).is_none() {
             trace.key_sizes.set(key as usize, row.key_size.filter(|&size| size <= MAX_KEY));
         }
         let at = trace.len();
-        let missed =
-            row.operation == Verb::Get && row.value_size == Some(0) && row.result.is_none();
-        trace.times_ms.set(at, time_ms);
+        let has_value = matches!(row.operation.access(), Access::Get | Access::Set);
+        let missed = has_value && row.value_size == Some(0) && row.result.is_none();
+        // A trace is replayed in its times where every operation has one.
+        if let Some(time_us) = time_us.filter(|_| trace.times_us.len() == at) {
+            trace.times_us.push(time_us);
+        }
+        trace.joined.set(at, is_joined);
         trace
             .value_sizes
             .set(at, row.value_size.filter(|&size| !missed && size <= SizeSpec::LIMIT));
@@ -64,6 +73,7 @@ impl TraceBuilder {
             trace: Trace::default(),
             at_most: at_most.unwrap_or(usize::MAX),
             began_us: None,
+            last_read: None,
             too_long: false,
         }
     }
@@ -75,7 +85,11 @@ impl TraceBuilder {
         } else if self.trace.len() == 0 {
             Err(TraceFault::Empty)
         } else {
-            Ok(self.trace)
+            let mut trace = self.trace;
+            if trace.times_us.len() < trace.len() {
+                trace.times_us = Vec::new();
+            }
+            Ok(trace)
         }
     }
 
@@ -87,11 +101,9 @@ impl TraceBuilder {
         }
     }
 
-    /// Milliseconds since the first operation. Before the first it is 0, and beyond 49 days it stands still.
-    fn since_begin_ms(&mut self, time_us: u64) -> u32 {
-        let began_us = *self.began_us.get_or_insert(time_us);
-        let ms = (time_us.saturating_sub(began_us) + 500) / 1000;
-        u32::try_from(ms).unwrap_or(u32::MAX).min(u32::MAX - 1)
+    /// Microseconds since the first operation; before the first it is 0.
+    fn since_begin_us(&mut self, time_us: u64) -> u64 {
+        time_us.saturating_sub(*self.began_us.get_or_insert(time_us))
     }
 
     /// The number of a key; a new key gets the next number.

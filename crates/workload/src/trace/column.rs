@@ -30,3 +30,38 @@ impl Figures {
         self.0.truncate(length);
     }
 }
+
+/// Places that are marked, a bit for each. Without a mark they take no memory.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Marks(Vec<u64>);
+
+impl Marks {
+    #[inline]
+    pub(super) fn has(&self, at: usize) -> bool {
+        self.0.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1)
+    }
+
+    pub(super) fn set(&mut self, at: usize, is_so: bool) {
+        let word = at / 64;
+        if word >= self.0.len() {
+            if !is_so {
+                return;
+            }
+            self.0.resize(word + 1, 0);
+        }
+        let bit = 1 << (at % 64);
+        self.0[word] = if is_so { self.0[word] | bit } else { self.0[word] & !bit };
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.iter().all(|word| *word == 0)
+    }
+
+    /// Forgets the marks from a place on.
+    pub(super) fn truncate(&mut self, length: usize) {
+        self.0.truncate(length.div_ceil(64));
+        for at in length..self.0.len() * 64 {
+            self.set(at, false);
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! Traces: recorded accesses to a real cache, read as they are published and kept small in memory.
 //!
 //! [`Trace::open`] recognises compression by its magic bytes and the format by its header or name. It streams, so a
-//! trace of a billion lines is never in memory as text. In memory an operation takes at most 17 bytes, and 5 where a
+//! trace of a billion lines is never in memory as text. In memory an operation takes at most 22 bytes, and 5 where a
 //! trace has only keys.
 //!
 //! Every format gives its operations as [`Row`]s to a [`Sink`]; a [`Trace`] in memory is one of the sinks. A format is one
@@ -23,6 +23,7 @@ mod oracle_general;
 mod parquet;
 mod records;
 mod replay;
+mod requests;
 mod row;
 mod sink;
 mod source;
@@ -35,7 +36,7 @@ use std::path::Path;
 use crate::Access;
 
 use self::builder::TraceBuilder;
-use self::column::Figures;
+use self::column::{Figures, Marks};
 
 pub use self::error::{TraceError, TraceFault};
 pub use self::format::{FORMATS, TraceFormat};
@@ -45,7 +46,7 @@ pub use self::sink::{About, Sink, read_rows, read_rows_of};
 pub use self::source::TraceSource;
 pub use self::writer::{TraceWriter, Written};
 
-/// The most operations of a trace: with their sizes, TTLs and times they take 4.6 GB.
+/// The most operations of a trace: with their sizes, TTLs and times they take 5.8 GB.
 pub const MAX_OPS: usize = 1 << 28;
 
 /// Recorded operations, in order. Keys are numbers, from 0 in the order of their first appearance.
@@ -55,8 +56,10 @@ pub struct Trace {
     operations: Vec<Verb>,
     value_sizes: Figures,
     ttls: Figures,
-    /// Milliseconds since the first operation.
-    times_ms: Figures,
+    /// Microseconds since the first operation; empty where some operation has no time.
+    times_us: Vec<u64>,
+    /// Whether an operation reads another key of the request before it.
+    joined: Marks,
     /// By key, not by operation.
     key_sizes: Figures,
     n_keys: u32,
@@ -69,11 +72,13 @@ pub struct TraceOp {
     pub key: u32,
     /// The use of the key; never a get-or-set.
     pub kind: Access,
-    /// Size of the value in bytes, where it was recorded. A get of 0 bytes counts as not recorded, because traces write
-    /// a miss that way.
+    /// Size of the value in bytes, where it was recorded. 0 bytes of a get or a set count as not recorded where the trace
+    /// has no results, because traces write a miss that way.
     pub value_size: Option<u32>,
     /// TTL in seconds, where there was one.
     pub ttl: Option<u32>,
+    /// Whether it is a further read of the request of the operation before it.
+    pub is_joined: bool,
 }
 
 /// The numbers of operations by kind, and the number of keys.
@@ -81,8 +86,10 @@ pub struct TraceOp {
 pub struct TraceStats {
     /// All operations.
     pub operations: u64,
-    /// Reads.
+    /// Reads, those of several keys in a request included.
     pub gets: u64,
+    /// Reads of several keys in a request.
+    pub joined_gets: u64,
     /// Writes.
     pub sets: u64,
     /// Removals.
@@ -137,6 +144,7 @@ impl Trace {
             kind: self.operations[at].access(),
             value_size: self.value_sizes.get(at),
             ttl: self.ttls.get(at),
+            is_joined: self.joined.has(at),
         }
     }
 
@@ -158,7 +166,7 @@ impl Trace {
     /// For each key the first recorded size of its value in bytes; `None` where no size was recorded.
     pub fn first_value_sizes(&self) -> Vec<Option<u32>> {
         let mut sizes = vec![None; self.n_keys as usize];
-        for op in self.ops() {
+        for op in self.ops().filter(|op| matches!(op.kind, Access::Get | Access::Set)) {
             let size = &mut sizes[op.key as usize];
             *size = size.or(op.value_size);
         }
@@ -195,8 +203,9 @@ impl Trace {
             keys: u64::from(self.n_keys),
             ..TraceStats::default()
         };
-        for operation in &self.operations {
+        for (at, operation) in self.operations.iter().enumerate() {
             stats.approximated += u64::from(!operation.is_exact());
+            stats.joined_gets += u64::from(self.joined.has(at) || self.joined.has(at + 1));
             *match operation.access() {
                 Access::Get | Access::GetOrSet => &mut stats.gets,
                 Access::Set => &mut stats.sets,

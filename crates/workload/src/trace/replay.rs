@@ -67,7 +67,10 @@ impl Trace {
                 self.operations[kept] = self.operations[at];
                 self.value_sizes.set(kept, self.value_sizes.get(at));
                 self.ttls.set(kept, self.ttls.get(at));
-                self.times_ms.set(kept, self.times_ms.get(at));
+                self.joined.set(kept, self.joined.has(at));
+                if let Some(time_us) = self.times_us.get(at).copied() {
+                    self.times_us[kept] = time_us;
+                }
                 kept += 1;
             }
         }
@@ -75,6 +78,7 @@ impl Trace {
         self.operations.truncate(kept);
         self.value_sizes.truncate(kept);
         self.ttls.truncate(kept);
-        self.times_ms.truncate(kept);
+        self.times_us.truncate(kept);
+        self.joined.truncate(kept);
     }
 }

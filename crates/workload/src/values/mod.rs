@@ -53,21 +53,30 @@ pub struct Values {
 pub enum Sizes {
     /// Drawn from a distribution for each key.
     Drawn(SizeSpec),
-    /// As a trace recorded it; 0 where it recorded no size.
+    /// As a trace recorded it.
     Recorded {
-        /// Size of the value under the key with this index.
+        /// Size of the value under the key with this index, or [`Sizes::UNKNOWN`].
         by_key: Arc<[u32]>,
         /// Distribution where the trace recorded no size.
         otherwise: SizeSpec,
+        /// The largest size under the key with this index, where its values have several; otherwise 0, or nothing where
+        /// no key has.
+        largest: Arc<[u32]>,
     },
 }
 
 impl Sizes {
+    /// In place of a size that was not recorded. No value is that large.
+    pub const UNKNOWN: u32 = u32::MAX;
+
     /// The largest of the values under the first `keys` keys, in bytes.
     pub fn longest(&self, keys: u32, seed: u64) -> usize {
         match self {
             Self::Drawn(spec) => spec.largest(size_seed(seed), keys.into()) as usize,
-            Self::Recorded { .. } => (0..keys).map(|key| self.of(key, seed)).max().unwrap_or(0),
+            Self::Recorded { .. } => {
+                let longest = |key| self.of(key, seed).max(self.of_several(key));
+                (0..keys).map(longest).max().unwrap_or(0)
+            }
         }
     }
 
@@ -75,12 +84,22 @@ impl Sizes {
         let drawn = |spec: &SizeSpec| spec.size_of(size_seed(seed), index.into());
         let len = match self {
             Self::Drawn(spec) => drawn(spec),
-            Self::Recorded { by_key, otherwise } => match by_key.get(index as usize) {
-                None | Some(0) => drawn(otherwise),
+            Self::Recorded { by_key, otherwise, .. } => match by_key.get(index as usize) {
+                None | Some(&Self::UNKNOWN) => drawn(otherwise),
                 Some(len) => *len,
             },
         };
         len as usize
+    }
+
+    /// The largest size of a key whose values have several; otherwise 0.
+    fn of_several(&self, index: u32) -> usize {
+        match self {
+            Self::Drawn(_) => 0,
+            Self::Recorded { largest, .. } => {
+                largest.get(index as usize).map_or(0, |size| *size as usize)
+            }
+        }
     }
 }
 
@@ -148,9 +167,14 @@ impl Values {
         matches!(self.sizes, Sizes::Recorded { .. })
     }
 
-    /// The size of the value under a key, in bytes.
+    /// The size of the value under a key, in bytes; the first, where a trace recorded several.
     pub fn len_of(&self, index: u32) -> usize {
         self.sizes.of(index, self.seed)
+    }
+
+    /// The size of the largest value under a key, in bytes.
+    pub fn largest_of(&self, index: u32) -> usize {
+        self.len_of(index).max(self.sizes.of_several(index))
     }
 
     /// The longest possible value, in bytes.
@@ -169,10 +193,10 @@ impl Values {
     }
 
     /// The place in the pool where the value of a key and version begins, for a program that composes values itself.
-    /// Also the header that is written over its beginning where it has room.
-    pub fn recipe_of(&self, index: u32, version: u32) -> (usize, [u8; HEADER_LEN]) {
+    /// Also the header of such a value of this length, that is written over its beginning where it has room.
+    pub fn recipe_of(&self, index: u32, version: u32, len: usize) -> (usize, [u8; HEADER_LEN]) {
         let tag = self.tag(index);
-        let len = u32::try_from(self.len_of(index)).unwrap_or(u32::MAX);
+        let len = u32::try_from(len).unwrap_or(u32::MAX);
         let checksum = checksum(tag, version, len, self.seed);
         let mut header = [0; HEADER_LEN];
         Header { tag, version, len, checksum }.write(&mut header);
@@ -231,11 +255,21 @@ impl Values {
     fn verify_short(&self, index: u32, oldest: u32, newest: u32, value: &[u8]) -> Finding {
         let tag = self.tag(index);
         let expected = self.len_of(index);
+        let begins = |version: &u32| self.pool[offset(tag, *version)..].starts_with(value);
+        if self.sizes.of_several(index) > 0 {
+            // Of a value that may have several sizes, a cut one without a header cannot be told.
+            let is_one =
+                oldest != NOTHING && (oldest..=newest.max(oldest)).rev().any(|it| begins(&it));
+            return match (is_one, self.begins_header(index, value)) {
+                (true, _) => Finding::Right,
+                (false, true) => Finding::Truncated,
+                (false, false) => Finding::Damaged,
+            };
+        }
         if expected >= HEADER_LEN {
             let is_cut = self.begins_header(index, value);
             return if is_cut { Finding::Truncated } else { Finding::Damaged };
         }
-        let begins = |version: &u32| self.pool[offset(tag, *version)..].starts_with(value);
         let has_one = oldest != NOTHING;
         if value.len() <= expected
             && has_one
@@ -449,10 +483,36 @@ mod tests {
     }
 
     #[test]
+    fn a_key_whose_values_change_their_size_is_verified_at_every_size() {
+        let sizes = Sizes::Recorded {
+            by_key: [10, 10].into(),
+            otherwise: "100".parse().unwrap(),
+            largest: [300, 0].into(),
+        };
+        let longest = sizes.longest(2, 7);
+        let values = Values::random(sizes, longest, 0.0, 7);
+        assert_eq!((longest, values.largest_of(0), values.largest_of(1)), (300, 300, 10));
+        let mut composer = Composer::new(&values);
+        for len in [0, 1, 10, 23, 24, 300] {
+            let value = composer.compose(0, 5, len).to_vec();
+            assert_eq!(verify(&values, 0, 5, &value), Finding::Right, "{len}");
+            assert_eq!(verify(&values, 0, 4, &value), Finding::Right, "{len}");
+            if len >= 10 {
+                assert_ne!(verify(&values, 0, 6, &value), Finding::Right, "old, {len}");
+                assert_ne!(verify(&values, 1, 5, &value), Finding::Right, "swapped, {len}");
+            }
+            assert_ne!(verify(&values, 0, 5, b"\xee\xee\xee\xee\xee"), Finding::Right);
+        }
+        let value = composer.compose(0, 5, 300).to_vec();
+        assert_eq!(verify(&values, 0, 5, &value[..299]), Finding::Truncated);
+        assert_eq!(verify(&values, 0, 5, &value[..12]), Finding::Truncated);
+    }
+
+    #[test]
     fn a_value_made_elsewhere_is_the_same() {
         for size in ["100", "24", "23", "3"] {
             let values = values(size);
-            let (at, header) = values.recipe_of(5, base_version(1));
+            let (at, header) = values.recipe_of(5, base_version(1), values.len_of(5));
             let mut value = values.pool()[at..at + values.len_of(5)].to_vec();
             if let Some(beginning) = value.first_chunk_mut() {
                 *beginning = header;

@@ -1,6 +1,6 @@
 //! The explanation of a wrong value: the request, and the returned value.
 
-use super::{Finding, Header, NOTHING, VERSIONS_PER_TURN, Values};
+use super::{Finding, Header, NOTHING, VERSIONS_PER_TURN, Values, checksum};
 use crate::KeySpace;
 
 /// The request, for the explanation of a wrong value.
@@ -35,8 +35,8 @@ impl Values {
         value: &[u8],
     ) -> String {
         let key = keys.shown(asked.key);
-        let len = self.len_of(asked.key);
         let header = Header::read(value);
+        let len = self.stored_len(asked.key, header.as_ref());
         match (finding, header) {
             (Finding::Truncated, _) => {
                 format!("`{key}` came back with {} of its {len} bytes", value.len())
@@ -74,13 +74,23 @@ impl Values {
         }
     }
 
+    /// The length of the value that was stored: as its header says, if that is whole.
+    fn stored_len(&self, index: u32, header: Option<&Header>) -> usize {
+        let tag = self.tag(index);
+        let is_whole = |header: &&Header| {
+            let sum = checksum(tag, header.version, header.len, self.seed);
+            header.tag == tag && header.checksum == sum
+        };
+        header.filter(is_whole).map_or_else(|| self.len_of(index), |header| header.len as usize)
+    }
+
     /// The byte at which a damaged value departs from the most similar version.
     fn describe_damage(&self, key: &str, asked: Asked, value: &[u8]) -> String {
         let known = Header::read(value).filter(|header| header.tag == self.tag(asked.key));
         let oldest = if asked.oldest == NOTHING { asked.base + 1 } else { asked.oldest };
-        let version = known.map_or(oldest, |header| header.version);
-        let len = self.len_of(asked.key);
-        let (at, header) = self.recipe_of(asked.key, version);
+        let version = known.as_ref().map_or(oldest, |header| header.version);
+        let len = self.stored_len(asked.key, known.as_ref());
+        let (at, header) = self.recipe_of(asked.key, version, len);
         let mut stored = self.pool[at..at + len].to_vec();
         if let Some(beginning) = stored.first_chunk_mut() {
             *beginning = header;

@@ -5,6 +5,7 @@
 
 mod kind;
 mod ladder;
+mod steps;
 mod trial;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,9 +13,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::TargetSlot;
-use crate::plan::{Plan, PlannedTarget};
+use crate::plan::{Plan, PlannedPoint, PlannedTarget};
 use crate::target::Target;
 use trial::Trial;
+
+pub(super) use steps::notes;
 
 /// The least TTL that is tried, whatever finer steps a target knows: so much time can pass between two calls on a busy
 /// machine.
@@ -109,7 +112,7 @@ impl Trials {
 
 /// Whether entries on a target have a TTL.
 fn uses_ttl(plan: &Plan, target: &PlannedTarget) -> bool {
-    plan.points_of(target).any(|point| point.set_options.ttl.is_some())
+    plan.points_of(target).any(PlannedPoint::has_ttls)
 }
 
 /// The TTL that is tried: the shortest that a target can tell from no TTL.
@@ -123,6 +126,11 @@ fn least_time(target: &Target) -> Duration {
 }
 
 impl Target {
+    /// Whether entries with a TTL end.
+    pub(super) fn counts_ttls(&self) -> bool {
+        self.capabilities.ttl && self.capabilities.stores
+    }
+
     /// The time after which a key with a TTL is gone for certain: the TTL, a step of the store's clock, and some
     /// patience.
     pub(super) fn gone_after(&self, ttl: Duration) -> Duration {

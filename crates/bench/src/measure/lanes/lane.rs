@@ -76,6 +76,16 @@ impl<'a, B: Begun> Lane<'a, B> {
     pub(super) fn n_drawn(&self) -> usize {
         self.block.ops.len() - self.next
     }
+
+    /// The operations of the next request; 0 where none is drawn.
+    pub(super) fn n_next(&self, keys_a_request: usize) -> usize {
+        self.n_drawn().min(keys_a_request.max(self.block.together(self.next)))
+    }
+}
+
+/// The kind of a recorded request of so many keys.
+pub(super) fn many(n_ops: usize) -> Option<Operation> {
+    (n_ops > 1).then_some(Operation::GetMany)
 }
 
 /// A session's part that sends without waiting. A plan gives lanes only to targets that have it.
@@ -111,7 +121,7 @@ struct Slot<B> {
 
 impl<B: Begun> Outstanding<B> {
     fn new(pipeline: usize, keys_a_request: usize) -> Self {
-        let nothing = Op { key: 0, fill: 0, version: 0, len: 0, kind: Access::Get };
+        let nothing = Op { key: 0, fill: 0, version: 0, len: 0, ttl_ms: 0, kind: Access::Get };
         let slot = |_| Slot {
             begun: None,
             n_ops: 0,
@@ -196,7 +206,8 @@ impl<B: Begun> Inbox<'_, '_, B> {
             debug_assert!(false, "an answer to request {id}, which has none outstanding");
             return Next::More;
         };
-        if let Some(request) = self.request {
+        let n_ops = self.outstanding.slots[id].n_ops;
+        if let Some(request) = self.request.or(many(n_ops)) {
             return self.many(request, id, answer, (begun, now), was_sent);
         }
         let done = match (op.kind, answer) {

@@ -23,13 +23,14 @@ use std::time::Duration;
 use larder_report::Operation;
 use larder_store::{Answer, Error, Put, Session};
 
+use super::block::recycled;
 use super::clock::{ThreadCpu, nanoseconds, now_ns};
 use super::failures::Failures;
 use super::judge::Judge;
 use super::pace::{Begun, Pace, Start};
 use super::stores::{make, note_renewals, puts};
 use super::worker::Share;
-use lane::{Lane, Next, pipeline_of};
+use lane::{Lane, Next, many, pipeline_of};
 use larder_workload::{Access, Values};
 use poll::Events;
 pub(super) use poll::Poll;
@@ -106,10 +107,12 @@ impl<'a, P: Pace> Driver<'a, P> {
         pace: P,
     ) -> Self {
         let keys_a_request = judge.orders.keys_a_request;
+        let most_keys = judge.orders.most_keys;
+        let request = judge.orders.request_of(operations);
         let mut lanes: Vec<Lane<'a, P::Begun>> = sessions
             .iter_mut()
             .zip(first..)
-            .map(|(session, number)| Lane::new(session.as_mut(), number, pipeline, keys_a_request))
+            .map(|(session, number)| Lane::new(session.as_mut(), number, pipeline, most_keys))
             .collect();
         let poll = Arc::new(poll);
         for (lane, at) in lanes.iter_mut().zip(0..) {
@@ -131,8 +134,8 @@ impl<'a, P: Pace> Driver<'a, P> {
             ready: Vec::with_capacity(lanes.len()),
             looked_at: Vec::with_capacity(lanes.len()),
             fills: Vec::with_capacity(pipeline),
-            request: operations.iter().copied().find(|operation| operation.is_of_many_keys()),
-            keys: Vec::with_capacity(keys_a_request),
+            request,
+            keys: Vec::with_capacity(most_keys),
             puts: Vec::with_capacity(keys_a_request),
             made: Vec::with_capacity(made * values.longest()),
             fill_key: Vec::new(),
@@ -222,7 +225,7 @@ impl<'a, P: Pace> Driver<'a, P> {
                 now = self.drawn_at;
             }
             let lane = &self.lanes[at as usize];
-            let ops = lane.n_drawn().min(self.judge.orders.keys_a_request);
+            let ops = lane.n_next(self.judge.orders.keys_a_request);
             if ops == 0 {
                 self.free.pop_front();
                 continue;
@@ -338,9 +341,9 @@ impl<'a, P: Pace> Driver<'a, P> {
         let Judge { state, composer, orders, .. } = &mut self.judge;
         let pipeline = pipeline_of(lane.session);
         let (op, key) = (ops[0], lane.block.key(first));
-        let sent = match (self.request, op.kind) {
+        let sent = match (self.request.or(many(n_ops)), op.kind) {
             (Some(Operation::SetMany), _) => {
-                note_renewals(state, ops, begun.at());
+                note_renewals(orders, state, ops, begun.at());
                 make(composer, ops, &mut self.made);
                 let mut entries = recycled(std::mem::take(&mut self.puts));
                 entries.extend(puts(&lane.block, first..end, &self.made, orders.set_options));
@@ -357,14 +360,14 @@ impl<'a, P: Pace> Driver<'a, P> {
             }
             (None, Access::Get | Access::GetOrSet) => pipeline.get(id, key),
             (None, Access::Set) => {
-                state.note_renewal(op.key, begun.at());
+                state.note_renewal(op.key, orders.gone_at_ns(op, begun.at()));
                 let value = composer.compose(op.key, op.version, op.len);
-                pipeline.set(id, key, value, &orders.set_options)
+                pipeline.set(id, key, value, &orders.set_options_of(op))
             }
             (None, Access::Delete) => pipeline.delete(id, key),
             (None, Access::Touch) => {
-                state.note_renewal(op.key, begun.at());
-                pipeline.touch(id, key, orders.touch_ttl)
+                state.note_renewal(op.key, orders.gone_at_ns(op, begun.at()));
+                pipeline.touch(id, key, orders.touch_ttl_of(op))
             }
         };
         self.n_outstanding += 1;
@@ -491,12 +494,13 @@ impl<'a, P: Pace> Driver<'a, P> {
         let version = self.judge.fill_version(op);
         lane.outstanding.begin_fill(id, version);
         let Judge { state, composer, orders, draw, .. } = &mut self.judge;
-        state.note_renewal(op.fill, begun.at());
+        state.note_renewal(op.fill, orders.gone_at_ns(op, begun.at()));
         self.fill_key.clear();
         draw.keys().write(op.fill, &mut self.fill_key);
         let value = composer.compose(op.fill, version, op.len);
         let pipeline = pipeline_of(lane.session);
-        if let Err(error) = pipeline.set(id, &self.fill_key, value, &orders.set_options) {
+        let options = &orders.set_options_of(op);
+        if let Err(error) = pipeline.set(id, &self.fill_key, value, options) {
             self.not_sent(at, id, error);
         }
     }
@@ -557,12 +561,4 @@ enum From {
     Anywhere,
     /// Links that have been silent for too long, and so fail.
     TheSilent,
-}
-
-/// The memory of an emptied list, for elements that live as long as others.
-fn recycled<A, B>(mut list: Vec<A>) -> Vec<B> {
-    const { assert!(size_of::<A>() == size_of::<B>() && align_of::<A>() == align_of::<B>()) };
-    list.clear();
-    // The standard library collects such an iterator in place.
-    list.into_iter().map(|_| unreachable!("the list is empty")).collect()
 }
