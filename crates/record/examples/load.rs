@@ -8,6 +8,14 @@
 #![expect(clippy::print_stdout, reason = "its figures")]
 #![expect(clippy::unwrap_used, reason = "a measurement without what it needs has failed")]
 #![expect(clippy::cast_precision_loss, reason = "figures need few digits")]
+#![expect(
+    clippy::exit,
+    clippy::format_collect,
+    clippy::naive_bytecount,
+    clippy::print_stderr,
+    clippy::unchecked_time_subtraction,
+    reason = "a program of measurements, which tells what it sees and ends"
+)]
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};

@@ -1,7 +1,7 @@
 //! The numbers that stand for keys in a recording.
 //!
-//! A hash without a secret would tell a key to anybody who guesses it: keys are words and numbers. SipHash with a random
-//! salt does not, and it is fast for the short texts that keys are (Aumasson and Bernstein, "SipHash: a fast short-input
+//! A hash without a secret would tell a key to anybody who guesses it: keys are words and numbers. `SipHash` with a random
+//! salt does not, and it is fast for the short texts that keys are (Aumasson and Bernstein, "`SipHash`: a fast short-input
 //! PRF", 2012).
 
 use std::hash::Hasher as _;

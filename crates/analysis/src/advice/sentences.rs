@@ -112,7 +112,7 @@ fn beyond(largest: u64, curve: &[OfLru]) -> String {
     let at = |capacity: u64| curve.iter().rev().find(|point| point.capacity_bytes <= capacity);
     let gain = |factor: u64| {
         let (from, to) = (at(largest)?, at(largest.saturating_mul(factor))?);
-        (to.capacity_bytes > from.capacity_bytes).then(|| to.hit_ratio - from.hit_ratio)
+        (to.capacity_bytes > from.capacity_bytes).then_some(to.hit_ratio - from.hit_ratio)
     };
     match (gain(2), gain(8)) {
         (Some(double), Some(eightfold)) => format!(
@@ -243,9 +243,8 @@ fn not_tried(run: &Run, candidates: &[&Candidate]) -> String {
         .iter()
         .filter(|target| !has_figures(&target.url))
         .map(|target| {
-            let cells = run.cells.iter().filter(|cell| cell.target == target.url);
-            let reason =
-                target.reason.clone().or_else(|| cells.filter_map(|it| it.reason.clone()).next());
+            let mut cells = run.cells.iter().filter(|cell| cell.target == target.url);
+            let reason = target.reason.clone().or_else(|| cells.find_map(|it| it.reason.clone()));
             format!("{} ({})", target.name, reason.unwrap_or_else(|| "no figure".into()))
         })
         .collect();

@@ -66,7 +66,7 @@ pub(super) fn start(
             let data = files.filter(|_| config.extstore.is_some()).collect();
             let settings = config.extstore.map(|size| ("extstore", size.to_string()));
             let settings = settings.into_iter().collect();
-            Ok(Started { servers, nodes, data, settings, ..Started::default() })
+            Ok(Started { servers, nodes, settings, data, ..Started::default() })
         }
         MemcachedProgram::Innodb => innodb::start(config),
         MemcachedProgram::Twemproxy => twemproxy::start(config),

@@ -4,6 +4,11 @@
 //! values, only their lengths; what it holds of a request until the answer comes is bounded. It changes nothing and
 //! answers nothing: bytes that it does not understand end the following of the connection and nothing else.
 
+#![expect(
+    clippy::match_same_arms,
+    reason = "tables of a protocol have a line for each case, as its documentation has"
+)]
+
 mod line;
 mod memcached;
 mod queue;
@@ -70,6 +75,7 @@ impl fmt::Display for Lost {
 pub struct Follower(Protocol);
 
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "each connection has one, in its own allocation")]
 enum Protocol {
     Memcached(Memcached),
     Redis(Redis),

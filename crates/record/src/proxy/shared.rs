@@ -77,19 +77,16 @@ impl Shared {
         self.n_refused.fetch_add(1, Ordering::Relaxed);
         let mut reach = self.reach.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        let is_told = match &mut reach.refused {
-            Some((n, told)) => {
-                *n += 1;
-                let is_told = now.duration_since(*told) < PAUSE;
-                if !is_told {
-                    *told = now;
-                }
-                is_told
+        let is_told = if let Some((n, told)) = &mut reach.refused {
+            *n += 1;
+            let is_told = now.duration_since(*told) < PAUSE;
+            if !is_told {
+                *told = now;
             }
-            None => {
-                reach.refused = Some((1, now));
-                false
-            }
+            is_told
+        } else {
+            reach.refused = Some((1, now));
+            false
         };
         if !is_told {
             let message = format!(

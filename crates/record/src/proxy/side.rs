@@ -9,6 +9,7 @@ use larder_host::stream::Stream;
 
 /// One end of a link.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, not one state")]
 pub(super) struct Side {
     stream: Stream,
     /// Bytes of the other end that the socket has not taken, from `sent` on.

@@ -112,7 +112,9 @@ impl Worker {
             self.wait(&mut events, Some(Duration::from_millis(20)))?;
         }
         let left: Vec<u64> = self.links.iter().map(|(token, _)| token).collect();
-        left.into_iter().for_each(|token| self.remove(token));
+        for token in left {
+            self.remove(token);
+        }
         self.hand_over();
         Ok(())
     }
@@ -291,7 +293,9 @@ impl Worker {
                 n_left += 1;
             }
         }
-        quiet.into_iter().for_each(|token| self.remove(token));
+        for token in quiet {
+            self.remove(token);
+        }
         n_left
     }
 

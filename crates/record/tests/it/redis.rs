@@ -24,7 +24,7 @@ fn request(line: &str) -> String {
     let words: Vec<&str> = line.split_whitespace().collect();
     let mut wire = format!("*{}\r\n", words.len());
     for word in words {
-        wire += &format!("${}\r\n{word}\r\n", word.len());
+        wire.extend(["$", &word.len().to_string(), "\r\n", word, "\r\n"]);
     }
     wire
 }

@@ -85,11 +85,11 @@ pub(crate) fn shown(row: &Row<'_>) -> String {
     let mut text = format!("{} {} {key}", row.request, row.operation);
     for (name, number) in [("size", row.value_size), ("ttl", row.ttl_s)] {
         if let Some(number) = number {
-            text += &format!(" {name}={number}");
+            text.extend([" ", name, "=", &number.to_string()]);
         }
     }
     if let Some(amount) = row.amount {
-        text += &format!(" by={amount}");
+        text.extend([" by=", &amount.to_string()]);
     }
     match row.result {
         Some(result) => text + &format!(" {result}"),

@@ -6,21 +6,20 @@ use larder_report::figures::count;
 use larder_store::Span;
 
 use super::super::TargetSlot;
-use crate::plan::Plan;
+use crate::plan::{Plan, PlannedPoint};
 
 /// For each target whose clock has steps: the number of recorded TTLs that it cannot keep exactly.
 pub(in super::super) fn notes(plan: &Plan, slots: &[TargetSlot]) -> Vec<String> {
     let open = slots.iter().filter_map(|slot| match slot {
         TargetSlot::Open(target) => Some(target),
-        _ => None,
+        TargetSlot::Closed(..) => None,
     });
     let note = |name: &str, step: Duration| {
         let points = plan.points.iter().filter(|point| point.replays_ttls());
-        let (all, rounded) =
-            points.flat_map(|point| point.ttls()).fold((0, 0), |(all, not), ttl| {
-                let is_rounded = !ttl.as_millis().is_multiple_of(step.as_millis().max(1));
-                (all + 1, not + u64::from(is_rounded))
-            });
+        let (all, rounded) = points.flat_map(PlannedPoint::ttls).fold((0, 0), |(all, not), ttl| {
+            let is_rounded = !ttl.as_millis().is_multiple_of(step.as_millis().max(1));
+            (all + 1, not + u64::from(is_rounded))
+        });
         (rounded > 0).then(|| {
             format!(
                 "{name} counts TTLs in steps of {}: {rounded} of {} on the clock of the replay are no whole steps, and \

@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     /// The trace: a recording, or any other that `larder trace` reads
     trace: TraceSource,
 
-    /// The candidates [default: memory: moka: quick_cache: memcached: redis:, those that can run here]
+    /// The candidates [default: `memory: moka: quick_cache: memcached: redis:`, those that can run here]
     targets: Vec<String>,
 
     /// The most memory of the cache: 512m, 4g [default: room for all keys and values]

@@ -209,7 +209,7 @@ impl Binary {
         if self.queue.len() >= MOST_QUIET
             && let Some(first) = self.queue.first().filter(|first| first.what.is_quiet)
         {
-            let result = silence(first.verb);
+            let result = Some(silence(first.verb));
             self.finish(result, None, desk);
         }
         let of_request = OfRequest {
@@ -283,7 +283,7 @@ impl Binary {
             if !is_quiet {
                 return Err(Lost::Answer("no answer to what was asked"));
             }
-            self.finish(silence(verb), None, desk);
+            self.finish(Some(silence(verb)), None, desk);
         }
     }
 
@@ -356,13 +356,13 @@ fn outcome(verb: Verb, status: u16) -> Outcome {
 }
 
 /// The meaning of a quiet request's missing answer.
-fn silence(verb: Verb) -> Option<Outcome> {
-    Some(match verb {
+fn silence(verb: Verb) -> Outcome {
+    match verb {
         Verb::Get | Verb::Gat => Outcome::Miss,
         Verb::Delete => Outcome::Deleted,
         Verb::Touch => Outcome::Touched,
         _ => Outcome::Stored,
-    })
+    }
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ const NO_ANSWER: Lost = Lost::Answer("no answer to what was asked");
 
 /// The state of the answers of a connection.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, not one state")]
 pub(super) struct Answers {
     /// The time at which the first byte of the present answer went to the application.
     began: u64,
@@ -265,7 +266,7 @@ impl Talk {
     #[inline]
     fn answered(&mut self, part: Part<'_>, desk: &mut Desk) -> Result<(), Lost> {
         self.answers.place = 0;
-        let Talk { queue, answers, database, .. } = self;
+        let Self { queue, answers, database, .. } = self;
         let began = answers.began;
         if answers.is_executing {
             let queue = &mut answers.transaction;

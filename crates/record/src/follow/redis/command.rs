@@ -249,11 +249,11 @@ mod tests {
 
     #[test]
     fn keys_and_values_stand_where_the_command_has_them() {
+        use Role::{Ignored, Key, Value, Word};
         let roles = |name: &[u8], n: u64| {
             let family = Command::find(name).family;
             (1..n).map(|place| family.role(place)).collect::<Vec<_>>()
         };
-        use Role::{Ignored, Key, Value, Word};
         assert_eq!(roles(b"SET", 5), [Key, Value, Word, Word]);
         assert_eq!(roles(b"SETEX", 4), [Key, Word, Value]);
         assert_eq!(roles(b"MSET", 5), [Key, Value, Key, Value]);
