@@ -108,7 +108,7 @@ fn check_options(url: &StoreUrl, scheme: &Scheme) -> Result<()> {
         }
     }
     if scheme.is_encrypted && url.option("tls").is_some_and(|tls| tls != "on") {
-        let plain = scheme.name.trim_end_matches('s');
+        let plain = scheme.name.strip_suffix('s').unwrap_or(scheme.name);
         return refuse(format!("option `tls`: this scheme is encrypted; write `{plain}:`"));
     }
     let is_encrypted = scheme.is_encrypted || url.option("tls") == Some("on");
