@@ -1,5 +1,7 @@
 //! Replays of recordings: sizes that change, TTLs on a scaled clock, and keys that were asked for together.
 
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+
 #[expect(dead_code, reason = "other tests ask for more")]
 mod support;
 

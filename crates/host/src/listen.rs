@@ -49,7 +49,8 @@ impl fmt::Display for Address {
 }
 
 /// An address at which nothing listens, and the reason.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{address}: {source}")]
 pub struct NotListening {
     /// The address.
     pub address: Address,

@@ -251,6 +251,8 @@ impl Worker {
                     side.send_kept();
                 }
             }
+            // One that broke off breaks off at the other end too, once that has all bytes.
+            Read::End if side.is_broken => {}
             Read::End => link.side(end.other()).end(),
         }
     }

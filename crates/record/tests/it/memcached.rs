@@ -317,7 +317,15 @@ fn quiet_requests_of_the_meta_protocol() {
          > mg a v q
          > mg a v q
          > mg b v
-         < EN",
+         < EN
+         > md a q
+         > ma b q
+         > mn
+         < NF
+         < MN
+         > md a q
+         > md b
+         < NF",
         &[
             "0 get a miss",
             "1 get b size=1 hit",
@@ -332,6 +340,11 @@ fn quiet_requests_of_the_meta_protocol() {
             "11 get a miss",
             "12 get a miss",
             "13 get b miss",
+            // Versions of memcached that tell it, and those that do not.
+            "14 delete a not_found",
+            "15 incr b by=1 -",
+            "17 delete a -",
+            "18 delete b not_found",
         ],
     );
 }

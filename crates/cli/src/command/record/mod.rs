@@ -99,7 +99,7 @@ fn record(arguments: &Arguments) -> anyhow::Result<Exit> {
             Usage(format!("-t: {MOST_THREADS} threads at most; one passes most loads on")).into()
         );
     }
-    let tls = arguments.certificates.settings()?.map(Tls::of_files);
+    let tls = arguments.certificates.settings().map(Tls::of_files);
     let tls = tls.transpose().map_err(anyhow::Error::msg)?;
     let keys = keys(arguments)?;
     let limits = limits(arguments)?;

@@ -48,6 +48,7 @@ impl fmt::Display for Share {
 
 /// The certificates of encrypted addresses, by memcached's names.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_field_names, reason = "the names are memcached's")]
 pub(super) struct Certificates {
     /// Encrypt the addresses, those of sockets and those behind `notls:` apart: the certificates, the own one first, in PEM
     #[arg(long, value_name = "FILE", requires = "ssl_key")]
@@ -66,13 +67,11 @@ impl Certificates {
     }
 
     /// The encryption that they give.
-    pub(super) fn settings(&self) -> Result<Option<TlsSettings>, Usage> {
-        let (Some(chain), Some(key)) = (self.ssl_chain_cert.clone(), self.ssl_key.clone()) else {
-            return Ok(None);
-        };
+    pub(super) fn settings(&self) -> Option<TlsSettings> {
+        let (chain, key) = (self.ssl_chain_cert.clone()?, self.ssl_key.clone()?);
         let authorities = self.ssl_ca_cert.clone();
         let needs_client = authorities.is_some();
-        Ok(Some(TlsSettings { chain, key, authorities, needs_client, is_newest_only: false }))
+        Some(TlsSettings { chain, key, authorities, needs_client, is_newest_only: false })
     }
 }
 

@@ -265,6 +265,13 @@ fn is_followed(talk: &Talk) -> bool {
     talk.queue.iter().any(|asked| asked.what.silence != Silence::Wanted)
 }
 
+/// Whether a request behind the first one may be answered that its key does not exist.
+#[cold]
+fn another_takes_not_found(talk: &Talk) -> bool {
+    let mut others = talk.queue.iter().skip(1).filter(|it| it.what.silence == Silence::Never);
+    others.any(|it| matches!(it.what.kind, Kind::MetaStore | Kind::MetaDelete | Kind::MetaCount))
+}
+
 /// What a line of the meta protocol means for a request.
 fn meta(what: What, line: &[u8], talk: &mut Talk, desk: &Desk) -> Result<Fit, Lost> {
     const WRONG: Lost = Lost::Answer("a value without its length");
@@ -297,7 +304,8 @@ fn meta(what: What, line: &[u8], talk: &mut Talk, desk: &Desk) -> Result<Fit, Lo
         && match what.kind {
             Kind::MetaGet => code == b"EN",
             Kind::MetaStore => code == b"HD",
-            _ => matches!(code, b"HD" | b"NF"),
+            // memcached leaves out NF from some version on. Before, it is the quiet request's where no other takes it.
+            _ => matches!(code, b"HD" | b"VA") || code == b"NF" && another_takes_not_found(talk),
         };
     if !is_its_own || is_left_out {
         return Ok(Fit::No);
