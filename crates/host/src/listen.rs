@@ -49,13 +49,24 @@ impl fmt::Display for Address {
 }
 
 /// An address at which nothing listens, and the reason.
-#[derive(Debug, thiserror::Error)]
-#[error("{address}: {source}")]
+#[derive(Debug)]
 pub struct NotListening {
     /// The address.
     pub address: Address,
     /// The cause.
     pub source: io::Error,
+}
+
+impl fmt::Display for NotListening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.address, self.source)
+    }
+}
+
+impl std::error::Error for NotListening {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
+    }
 }
 
 /// Sockets that listen. Clients may connect from now on; they are served once a server has the sockets.

@@ -354,7 +354,7 @@ fn a_get_of_thousands_of_keys_is_taken_word_by_word() {
     let keys: Vec<String> = (0..5000).map(|i| format!("key:{i:09}")).collect();
     let mut text = format!("> get {}\n", keys.join(" "));
     for key in keys.iter().step_by(2) {
-        text.extend(["< VALUE ", &key, " 0 1\n< x\n"]);
+        text.extend(["< VALUE ", key, " 0 1\n< x\n"]);
     }
     text += "< END\n> gat 60 a\n< END";
     let mut expected: Vec<String> = keys

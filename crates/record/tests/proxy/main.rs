@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
+#![expect(clippy::format_collect, clippy::items_after_statements, reason = "tests show what they send where they send it")]
+
 mod ends;
 mod passing;
 mod setup;

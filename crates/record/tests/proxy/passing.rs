@@ -78,7 +78,7 @@ fn slow_reader() {
         thread::spawn(move || {
             let _ = client.read(&mut [0; 100]);
             let _ = client.write_all(b"VALUE a 0 1073741824\r\n");
-            while client.write_all(&[b'v'; 1 << 16]).is_ok() {
+            while client.write_all(&vec![b'v'; 1 << 16]).is_ok() {
                 sent.fetch_add(1 << 16, Ordering::SeqCst);
             }
         });
@@ -123,7 +123,7 @@ fn slow_server() {
         let mut client = client;
         client.write_all(format!("set a 0 0 {ALL}\r\n").as_bytes()).unwrap();
         while counter.load(Ordering::SeqCst) < ALL {
-            client.write_all(&[b'v'; 1 << 16]).unwrap();
+            client.write_all(&vec![b'v'; 1 << 16]).unwrap();
             counter.fetch_add(1 << 16, Ordering::SeqCst);
         }
     });
