@@ -74,7 +74,7 @@ pub(crate) enum Command {
     Stats(stats::Arguments),
     /// Draw the fill and the age of the segments of a segment cache
     Inspect(inspect::Arguments),
-    /// Convert traces of requests
+    /// Look at recorded traffic, or convert it
     Trace {
         #[command(subcommand)]
         command: trace::Command,

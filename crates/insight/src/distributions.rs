@@ -42,20 +42,20 @@ impl Distributions {
     #[inline]
     pub(crate) fn count(&mut self, row: &Row<'_>, kind: Option<Kind>, value_size: Option<u32>) {
         if let Some(size) = row.key_size {
-            self.key_sizes.saturating_record(size.into());
+            record(&mut self.key_sizes, size.into());
         }
         if let Some(size) = value_size {
-            self.value_sizes.saturating_record(size.into());
+            record(&mut self.value_sizes, size.into());
         }
         if kind == Some(Kind::Write) {
             self.stored += 1;
             self.tells_ttls |= row.ttl_s.is_some();
             if let Some(ttl) = row.ttl_s.filter(|ttl| *ttl > 0) {
-                self.ttls.saturating_record(ttl.into());
+                record(&mut self.ttls, ttl.into());
             }
         }
         if let Some(latency) = row.latency_ns {
-            self.latencies.saturating_record(latency);
+            record(&mut self.latencies, latency);
         }
     }
 
@@ -78,6 +78,11 @@ impl Distributions {
     }
 }
 
+/// Counts a figure. The histogram grows to any figure.
+fn record(histogram: &mut Histogram<u64>, figure: u64) {
+    histogram.record(figure).expect("a histogram that grows takes every figure");
+}
+
 fn distribution(of: DistributionOf, histogram: &Histogram<u64>) -> Distribution {
     let at = |quantile: &f64| match *quantile {
         quantile if quantile <= 0.0 => (quantile, histogram.min()),
@@ -89,5 +94,36 @@ fn distribution(of: DistributionOf, histogram: &Histogram<u64>) -> Distribution 
         count: histogram.len(),
         mean: histogram.mean(),
         quantiles: QUANTILES.iter().map(at).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use larder_workload::trace::{Key, Verb};
+
+    use super::*;
+
+    #[test]
+    fn figures_of_any_size_are_told_to_three_digits() {
+        let mut all = Distributions::new();
+        for number in 1..=1000_u32 {
+            let row = Row {
+                operation: Verb::Set,
+                key_size: Some(20),
+                ttl_s: Some(if number % 2 == 0 { 86_400 } else { 0 }),
+                latency_ns: Some(u64::from(number) * 1_000_000_000),
+                ..Row::get(Key::Hash(1))
+            };
+            all.count(&row, Some(Kind::Write), Some(number * 1000));
+        }
+        assert_eq!(all.with_ttl(), Some(0.5));
+        let told = all.finish();
+        let of = |of| told.iter().find(|it| it.of == of).unwrap();
+        let is_near =
+            |figure: Option<u64>, wanted: u64| figure.unwrap().abs_diff(wanted) <= wanted / 1000;
+        assert!(is_near(of(DistributionOf::ValueSizes).at(0.5), 500_000));
+        assert!(is_near(of(DistributionOf::Latencies).at(1.0), 1_000_000_000_000));
+        assert_eq!(of(DistributionOf::KeySizes).at(0.99), Some(20));
+        assert_eq!(of(DistributionOf::Ttls).count, 500);
     }
 }

@@ -38,7 +38,7 @@ impl Settings {
     pub const MOST_USES: usize = 1 << 22;
 
     /// The least of it: a smaller sample would tell too little.
-    pub const LEAST_USES: usize = 1 << 14;
+    pub const LEAST_USES: usize = 10_000;
 }
 
 impl Default for Settings {

@@ -16,6 +16,9 @@ use crate::working_set::working_set;
 /// A sample of keys is not thinned to fewer uses than these: they take less than a second.
 const LEAST_USES: usize = 1 << 18;
 
+/// A hit ratio with a larger half of its interval says too little to be told, unless it was asked for.
+const WIDEST: f64 = 0.05;
+
 /// A trace that was read to its end.
 pub(crate) struct Trace {
     pub(crate) sampler: Sampler,
@@ -68,6 +71,11 @@ impl Trace {
             let lru = unlimited.ratios.first()?;
             Some(Estimate::within(1.0 - lru.hits, lru.half_width))
         });
+        if settings.capacities.is_empty() {
+            let all = answers.len();
+            answers.retain(|at| at.ratios.iter().all(|ratio| ratio.half_width <= WIDEST));
+            info.sampling.left_out = (all - answers.len()) as u64;
+        }
         let answers = answers.iter();
         let of = |measure| {
             let of_measure = answers.clone().filter(|at| at.asked.measure == measure);

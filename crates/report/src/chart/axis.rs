@@ -31,6 +31,16 @@ pub(super) fn of_coordinate(name: &str, numbers: &[f64]) -> Axis {
     of_numbers(name, unit, numbers, is_size || ["keys", "connections", "pipeline"].contains(&name))
 }
 
+/// The axis of amounts that multiply from place to place, with no other scale.
+pub(super) fn of_amounts(label: &str, unit: Unit, numbers: &[f64]) -> Axis {
+    Axis { scales: Vec::new(), ..of_numbers(label, unit, numbers, true) }
+}
+
+/// The axis of times from the beginning on.
+pub(super) fn of_time() -> Axis {
+    of_sums("time since the beginning", Unit::Seconds)
+}
+
 /// The axis of names.
 pub(super) fn of_categories(label: &str, categories: Vec<String>) -> Axis {
     Axis {

@@ -26,6 +26,20 @@ pub enum Family {
     Usage,
     /// The outcomes of the operations: hits, misses, errors.
     Outcomes,
+    /// Of a trace: the hit ratio of simulated caches, against the capacity.
+    CacheHits,
+    /// Of a trace: the operations over time.
+    Course,
+    /// Of a trace: the keys in use over time.
+    WorkingSet,
+    /// Of a trace: the reads of a key, against its rank.
+    Popularity,
+    /// Of a trace: what is used between two uses of a key.
+    Reuse,
+    /// Of a trace: the sizes of keys and values.
+    Sizes,
+    /// Of a trace: the TTLs of stored entries.
+    Ttls,
 }
 
 /// The direction in which figures are better.
@@ -140,6 +154,30 @@ const USAGE: Manner =
 const OUTCOMES: Manner =
     Manner { name: "outcomes", heading: "Outcomes of the operations", ..PLAIN };
 
+const CACHE_HITS: Manner = Manner {
+    name: "cache_hits",
+    heading: "Hit ratio by capacity",
+    better: Some(Better::More),
+    has_stills: true,
+    ..PLAIN
+};
+
+const COURSE: Manner =
+    Manner { name: "course", heading: "Rate over time", has_stills: true, ..PLAIN };
+
+const WORKING_SET: Manner =
+    Manner { name: "working_set", heading: "Keys in use over time", has_stills: true, ..PLAIN };
+
+const POPULARITY: Manner =
+    Manner { name: "popularity", heading: "Popularity of the keys", has_stills: true, ..PLAIN };
+
+const REUSE: Manner =
+    Manner { name: "reuse", heading: "Reuse distances", has_stills: true, ..PLAIN };
+
+const SIZES: Manner = Manner { name: "sizes", heading: "Sizes", has_stills: true, ..PLAIN };
+
+const TTLS: Manner = Manner { name: "ttls", heading: "TTLs", has_stills: true, ..PLAIN };
+
 impl Family {
     /// The presentation of its charts.
     pub fn manner(self) -> &'static Manner {
@@ -154,6 +192,13 @@ impl Family {
             Self::Resources => &RESOURCES,
             Self::Usage => &USAGE,
             Self::Outcomes => &OUTCOMES,
+            Self::CacheHits => &CACHE_HITS,
+            Self::Course => &COURSE,
+            Self::WorkingSet => &WORKING_SET,
+            Self::Popularity => &POPULARITY,
+            Self::Reuse => &REUSE,
+            Self::Sizes => &SIZES,
+            Self::Ttls => &TTLS,
         }
     }
 

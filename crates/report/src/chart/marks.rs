@@ -212,6 +212,7 @@ pub(super) fn series(
         target,
         name: name.to_owned(),
         colour: None,
+        hue: None,
         labels: Vec::new(),
         unlike: withheld.as_deref() == Some(UNLIKE),
         withheld,

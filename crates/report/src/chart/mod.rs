@@ -8,6 +8,7 @@ mod axis;
 mod draw;
 mod family;
 mod hit_ratio;
+mod info;
 mod latency;
 mod marks;
 mod model;
@@ -27,6 +28,7 @@ use std::collections::BTreeSet;
 
 pub use draw::{Ground, png, svg};
 pub use family::{Better, Family, Manner};
+pub use info::info_charts;
 pub use model::{Absent, Axis, Chart, Facet, Ratios, Scale, Series, Shape, Unit};
 pub use subject::is_chart_id;
 

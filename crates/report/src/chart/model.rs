@@ -145,6 +145,9 @@ pub struct Series {
     /// The palette number of a part of stacked bars; for a model, the number of its line's dash. `None` for the look of
     /// the target.
     pub colour: Option<usize>,
+    /// The palette number of a line that is neither a target's nor a model's; `None` for these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hue: Option<usize>,
     /// The reason why these figures are shown outside the ranking, in a few words.
     pub withheld: Option<String>,
     /// Whether the figures are a result that is not ranked because its target hits less often than others. A miss is

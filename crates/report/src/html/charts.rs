@@ -137,27 +137,41 @@ impl<'v, 'a> Charts<'v, 'a> {
 
     fn panel(&self, charts: &[Chart], is_main: bool) -> Markup {
         let first = &charts[0];
-        let Manner { name: family, heading, has_stills, has_table, .. } = *first.family.manner();
-        html! {
-            div.panel.main[is_main].live[!has_stills].has-stills[has_stills] id={ "charts-" (family) } data-family=(family) {
-                h3.unseen[is_main] { (heading) }
-                div.live {
-                    figure {
-                        figcaption { p.title { (first.title) } (switches::of_family(charts)) }
-                        div.plot { (reserved(first, self.view.run)) }
-                        div.below { p.reading { (first.reading) } p.key { (key(charts)) } }
-                        ul.absent { @for absent in first.absent.iter().filter(|_| first.shape != Shape::Bars) {
-                            li { (marks::of_target(Some(absent.target))) " " b { (absent.name) }
-                                @if !absent.at.is_empty() { ", " (absent.at.join(", ")) ":" } @else if !absent.name.ends_with(':') { ":" }
-                                " " (absent.reason) }
-                        } }
-                        p.readout.unseen role="status" aria-live="polite" {}
-                    }
-                    @if has_table { (table_beside(first, &self.latencies)) }
+        let has_table = first.family.manner().has_table;
+        let beside = has_table.then(|| table_beside(first, &self.latencies));
+        panel(charts, is_main, &key(charts), (&reserved(first, self.view.run), beside))
+    }
+}
+
+/// The charts of a family: the first as a placeholder until the script draws it, with what stands beside it; the still
+/// pictures below.
+pub(super) fn panel(
+    charts: &[Chart],
+    is_main: bool,
+    key: &str,
+    (placeholder, beside): (&Markup, Option<Markup>),
+) -> Markup {
+    let first = &charts[0];
+    let Manner { name: family, heading, has_stills, .. } = *first.family.manner();
+    html! {
+        div.panel.main[is_main].live[!has_stills].has-stills[has_stills] id={ "charts-" (family) } data-family=(family) {
+            h3.unseen[is_main] { (heading) }
+            div.live {
+                figure {
+                    figcaption { p.title { (first.title) } (switches::of_family(charts)) }
+                    div.plot { (placeholder) }
+                    div.below { p.reading { (first.reading) } p.key { (key) } }
+                    ul.absent { @for absent in first.absent.iter().filter(|_| first.shape != Shape::Bars) {
+                        li { (marks::of_target(Some(absent.target))) " " b { (absent.name) }
+                            @if !absent.at.is_empty() { ", " (absent.at.join(", ")) ":" } @else if !absent.name.ends_with(':') { ":" }
+                            " " (absent.reason) }
+                    } }
+                    p.readout.unseen role="status" aria-live="polite" {}
                 }
-                (stills(charts))
-                @if has_stills { p.key.still { (key(charts)) } }
+                @if let Some(beside) = beside { (beside) }
             }
+            (stills(charts))
+            @if has_stills { p.key.still { (key) } }
         }
     }
 }

@@ -14,6 +14,7 @@ mod environment;
 mod grid;
 mod head;
 pub(crate) mod index;
+pub(crate) mod info;
 mod marks;
 mod podium;
 mod switches;

@@ -8,6 +8,7 @@ mod charts;
 mod chromium;
 mod driver;
 mod index;
+mod info;
 mod largest;
 mod loads;
 mod looks;
@@ -37,6 +38,7 @@ const CASES: &[&[Case]] = &[
     plain::CASES,
     largest::CASES,
     index::CASES,
+    info::CASES,
 ];
 
 fn main() -> ExitCode {

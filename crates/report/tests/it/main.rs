@@ -10,6 +10,7 @@ mod files;
 mod hit_ratio;
 mod html;
 mod index;
+mod info;
 #[path = "../made_up/mod.rs"]
 mod made_up;
 mod made_up_runs;

@@ -1,6 +1,7 @@
 //! `larder trace`: recorded traffic. One file a command.
 
 mod convert;
+mod info;
 
 use clap::Subcommand;
 
@@ -13,10 +14,16 @@ pub(crate) enum Command {
     ///
     /// A trace may be larger than the memory. All that the new format has a place for is kept, and the rest is told.
     Convert(convert::Convert),
+    /// Say what a trace asks of a cache: rate, mix, sizes, popularity, and hit ratios against capacity
+    ///
+    /// A trace may be larger than the memory: it is read once, and what depends on keys comes from a sample of them, told
+    /// with its error. docs/trace-info.md says what each figure means.
+    Info(Box<info::Info>),
 }
 
 pub(crate) fn run(command: &Command) -> anyhow::Result<Exit> {
     match command {
         Command::Convert(arguments) => convert::run(arguments),
+        Command::Info(arguments) => info::run(arguments),
     }
 }

@@ -102,7 +102,7 @@ fn across(along: &Mapping, axis: &Axis, chart: &Chart) -> Vec<Tick> {
 }
 
 fn line(canvas: &mut Canvas, chart: &Chart, series: &Series, at: &dyn Fn(f64, f64) -> (f64, f64)) {
-    let paint = series.target.map_or(Paint::Soft, Paint::Colour);
+    let paint = series.target.or(series.hue).map_or(Paint::Soft, Paint::Colour);
     let hollow = series.withheld.is_some();
     canvas.begin(&name(series));
     let own = || series.target.map_or_else(|| model_dash(series), dash);
@@ -134,8 +134,11 @@ fn line(canvas: &mut Canvas, chart: &Chart, series: &Series, at: &dyn Fn(f64, f6
     canvas.end();
 }
 
-/// The dash of a model's line.
+/// The dash of a line that is no target's: models have dashes.
 fn model_dash(series: &Series) -> &'static str {
+    if series.hue.is_some() {
+        return "";
+    }
     MODEL_DASHES[series.colour.unwrap_or(0) % MODEL_DASHES.len()]
 }
 

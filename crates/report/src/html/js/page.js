@@ -65,6 +65,7 @@ const printing = () => {
 /** Makes plain files of the data in the page. */
 const downloads = () => {
   const [json, csv] = ["run-json", "samples-csv"].map((id) => document.getElementById(id));
+  const name = json.download.replace(/\.gz$/, "");
   const packed = json.href.slice(json.href.indexOf(",") + 1);
   const upgrade = (link, name, make) => {
     let made = false;
@@ -77,8 +78,8 @@ const downloads = () => {
       link.click();
     });
   };
-  upgrade(json, "run.json", (text) => text);
-  upgrade(csv, "samples.csv", (text) => samplesCsv(JSON.parse(text), JSON.parse(csv.dataset.heads)));
+  upgrade(json, name, (text) => text);
+  if (csv) upgrade(csv, "samples.csv", (text) => samplesCsv(JSON.parse(text), JSON.parse(csv.dataset.heads)));
 };
 
 themes();

@@ -23,8 +23,12 @@ const fillAbsent = (panel, chart, { targets }, isShown) => {
       one.name.endsWith(":") && !one.at.length ? ` ${one.reason}` : `: ${one.reason}`)));
 };
 
-/** The look of a line of a model, which is no target: as for notes beside the matter, without a mark. */
-const modelLook = ({ name, colour }, { dashes }) => ({ name, colour: null, mark: "", dash: dashes[colour], rounds: "" });
+/**
+ * The look of a line that is no target's, without a mark: of a model as for notes beside the matter, of another line in
+ * its own colour.
+ */
+const modelLook = ({ name, colour, hue }, { dashes }) =>
+  ({ name, colour: hue ?? null, mark: "", dash: hue === undefined ? dashes[colour] : "", rounds: "" });
 
 /** Writes, in the place of a picture, why there is no picture. */
 const drawNothing = (plot, why) => {

@@ -198,6 +198,8 @@ pub struct Sampling {
     pub uses: u64,
     /// The most operations that were kept for each level of the sample.
     pub most_uses: u64,
+    /// Capacities that are left out because the sample is too small for them.
+    pub left_out: u64,
     /// The share of the reads that nobody filled in the recording after they missed; the simulated caches do not fill
     /// them either.
     pub not_filled: f64,

@@ -1,0 +1,230 @@
+//! `larder trace info`: what a trace tells, in one pass and in bounded memory.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use larder_insight::{Capacities, Insight, Settings};
+use larder_report::{Format, Style, TraceInfo, info_formats, render_info};
+use larder_store::ByteSize;
+use larder_workload::Count;
+use larder_workload::trace::{Row, Sink, TraceSource, read_rows};
+
+use super::super::{print, whole};
+use crate::exit::{Exit, Usage};
+use crate::terminal;
+
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct Info {
+    /// The trace, compressed or not; `FILE?format=NAME` where its format cannot be recognised; `NAME-*.parquet` for
+    /// several files in the order of their names
+    file: TraceSource,
+
+    /// The format to print: table, markdown, html, json [default: table, or nothing where files are written]
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<Format>,
+
+    /// Write trace-info.html, .json and .md into this folder, which is made where it is missing
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+
+    /// Write the page to this file
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
+    /// The capacities to tell: sizes, shares of all, or entries (64m,10%,20k-entries) [default: a series up to all]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    capacity: Vec<AskedCapacity>,
+
+    /// The share of the keys that is followed over all of the time at most: 1%. Small caches are followed with more keys
+    /// for a part of the time. A trace of few operations is always followed exactly.
+    #[arg(long, value_name = "PERCENT")]
+    sample: Option<SampleShare>,
+
+    /// The operations that each level of the sample keeps at most. Up to so many, a trace is followed exactly. A million
+    /// take 16 MB for each level
+    #[arg(long, value_name = "N", default_value = "4m")]
+    keep: Count,
+
+    /// Read only the first N operations
+    #[arg(long, value_name = "N")]
+    requests: Option<Count>,
+
+    /// Simulations at the same time [default: as many as there are processors]
+    #[arg(short, long, value_name = "N")]
+    threads: Option<usize>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  larder trace info web.parquet
+  larder trace info web.parquet --html web.html
+  larder trace info 'web-*.parquet' --capacity 64m,256m,1g --format markdown
+  larder trace info cluster52.zst?format=twitter -o cluster52";
+
+/// A capacity as typed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct AskedCapacity(Capacities);
+
+impl FromStr for AskedCapacity {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is not a capacity above 0; write 64m, 10% or 20k-entries");
+        let capacity = if let Some(percent) = text.strip_suffix('%') {
+            let percent: f64 = percent.trim().parse().map_err(|_| wrong())?;
+            let is_share = percent > 0.0 && percent <= 1e6;
+            is_share.then_some(Capacities::Share(percent / 100.0))
+        } else if let Some(entries) = text.strip_suffix("-entries") {
+            let Count(entries) = entries.parse().map_err(|_| wrong())?;
+            (entries > 0).then_some(Capacities::Entries(entries.into()))
+        } else {
+            let ByteSize(bytes) = text.parse().map_err(|_| wrong())?;
+            (bytes > 0).then_some(Capacities::Bytes(bytes))
+        };
+        capacity.map(Self).ok_or_else(wrong)
+    }
+}
+
+/// A share of the keys.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct SampleShare(f64);
+
+impl FromStr for SampleShare {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is not a share above 0 and up to 100%; write 1%");
+        let percent = text.strip_suffix('%').and_then(|text| text.trim().parse::<f64>().ok());
+        let percent = percent.filter(|percent| *percent > 0.0 && *percent <= 100.0);
+        percent.map(|percent| Self(percent / 100.0)).ok_or_else(wrong)
+    }
+}
+
+pub(super) fn run(arguments: &Info) -> anyhow::Result<Exit> {
+    let writes = arguments.output.is_some() || arguments.html.is_some();
+    let printed = arguments.format.or_else(|| (!writes).then_some(Format::TABLE));
+    printed.map_or(Ok(()), refuse_other_formats)?;
+    let info = analysed(arguments)?;
+    let style = terminal::style();
+    let text = |format: Format| render_info(&info, format, style).unwrap_or_default();
+    if let Some(folder) = &arguments.output {
+        write_all(folder, &info)?;
+    }
+    if let Some(path) = &arguments.html {
+        write(path, &text(Format::HTML))?;
+    }
+    if let Some(format) = printed {
+        print(text(format).as_bytes())?;
+    }
+    Ok(Exit::Done)
+}
+
+fn refuse_other_formats(format: Format) -> anyhow::Result<()> {
+    if info_formats().any(|known| known == format) {
+        return Ok(());
+    }
+    let known: Vec<_> = info_formats().map(Format::as_str).collect();
+    bail!(Usage(format!("--format {format}: what a trace tells has {}", known.join(", "))));
+}
+
+/// Reads the trace once.
+fn analysed(arguments: &Info) -> anyhow::Result<TraceInfo> {
+    let mut sink = Beginning {
+        insight: Insight::new(settings(arguments)?),
+        left: arguments.requests.map_or(u64::MAX, |Count(requests)| requests.into()),
+    };
+    let about = read_rows(&arguments.file, &mut sink)?;
+    let Beginning { insight, left } = sink;
+    if insight.rows() == 0 {
+        bail!("trace {}: has no operation", arguments.file);
+    }
+    let is_beginning = left == 0;
+    Ok(insight.finish(&arguments.file.to_string(), &about, is_beginning))
+}
+
+fn settings(arguments: &Info) -> anyhow::Result<Settings> {
+    let keep = u64::from(arguments.keep.0);
+    let least = Settings::LEAST_USES as u64;
+    if !(least..=Settings::MOST_USES as u64 * 64).contains(&keep) {
+        let most = Settings::MOST_USES * 64;
+        bail!(Usage(format!("--keep {keep} is not between {least} and {most}")));
+    }
+    if arguments.requests == Some(Count(0)) || arguments.threads == Some(0) {
+        bail!(Usage("--requests and --threads are 1 or more".to_owned()));
+    }
+    let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+    Ok(Settings {
+        most_uses: usize::try_from(keep).unwrap_or(usize::MAX),
+        keys: arguments.sample.map_or(1.0, |SampleShare(share)| share),
+        capacities: arguments.capacity.iter().map(|AskedCapacity(capacity)| *capacity).collect(),
+        threads: arguments.threads.unwrap_or_else(processors),
+        ..Settings::default()
+    })
+}
+
+/// The analysis of the first rows.
+struct Beginning {
+    insight: Insight,
+    left: u64,
+}
+
+impl Sink for Beginning {
+    fn push(&mut self, row: &Row<'_>) -> ControlFlow<()> {
+        if self.left == 0 {
+            return ControlFlow::Break(());
+        }
+        self.left -= 1;
+        self.insight.push(row)
+    }
+}
+
+/// Writes the page, the data and the text for a pull request.
+fn write_all(folder: &Path, info: &TraceInfo) -> anyhow::Result<()> {
+    std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
+    let style = Style { colour: false, width: 100 };
+    for (format, extension) in
+        [(Format::HTML, "html"), (Format::JSON, "json"), (Format::MARKDOWN, "md")]
+    {
+        let text = render_info(info, format, style).unwrap_or_default();
+        let path = folder.join("trace-info").with_extension(extension);
+        whole::write(&path, |out| Ok(out.write_all(text.as_bytes())?))?;
+    }
+    anstream::eprintln!("larder: {} has what the trace tells", folder.display());
+    Ok(())
+}
+
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    whole::write(path, |out| Ok(out.write_all(text.as_bytes())?))?;
+    anstream::eprintln!("larder: the page is {}", path.display());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capacities_are_sizes_shares_or_entries() {
+        let parsed = |text: &str| text.parse::<AskedCapacity>().map(|AskedCapacity(it)| it);
+        assert_eq!(parsed("64m"), Ok(Capacities::Bytes(64 << 20)));
+        assert_eq!(parsed("10%"), Ok(Capacities::Share(0.1)));
+        assert_eq!(parsed("20k-entries"), Ok(Capacities::Entries(20_000)));
+        for text in ["0", "0%", "-1%", "much", "0-entries", "x-entries", ""] {
+            let error = parsed(text).unwrap_err();
+            assert!(error.ends_with("write 64m, 10% or 20k-entries"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_sample_is_a_share() {
+        assert_eq!("1%".parse(), Ok(SampleShare(0.01)));
+        for text in ["0%", "101%", "1", "one%"] {
+            assert!(text.parse::<SampleShare>().is_err(), "{text}");
+        }
+    }
+}
