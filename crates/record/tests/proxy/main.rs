@@ -1,8 +1,11 @@
 //! The proxy between clients and servers: real ones, and peers whose bytes a test decides.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
-
-#![expect(clippy::format_collect, clippy::items_after_statements, reason = "tests show what they send where they send it")]
+#![expect(
+    clippy::format_collect,
+    clippy::items_after_statements,
+    reason = "tests show what they send where they send it"
+)]
 
 mod ends;
 mod passing;

@@ -46,17 +46,17 @@ fn operations(info: &TraceInfo) -> String {
     let mut text = amount_of(info.rows);
     if info.requests < info.rows && info.requests > 0 {
         let each = float(info.rows) / float(info.requests);
-        text.push_str(&format!(
+        text.extend([format!(
             " in {} requests, {} keys each",
             amount_of(info.requests),
             amount(each)
-        ));
+        )]);
     }
     if info.connections > 1 {
-        text.push_str(&format!(
+        text.extend([format!(
             " on {}",
             count(usize::try_from(info.connections).unwrap_or(usize::MAX), "connection")
-        ));
+        )]);
     }
     text
 }
@@ -76,7 +76,7 @@ pub(crate) fn mix(operations: &[OperationCount], rows: u64) -> String {
 fn keys(info: &TraceInfo) -> String {
     let mut text = format!("{} different", estimate(&info.keys, amount));
     if let Some(bytes) = &info.bytes {
-        text.push_str(&format!(", {} with their values", estimate(bytes, bytes_of)));
+        text.extend([format!(", {} with their values", estimate(bytes, bytes_of))]);
     }
     text
 }

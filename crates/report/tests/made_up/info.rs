@@ -76,9 +76,11 @@ pub(crate) fn keys_alone() -> TraceInfo {
 /// The texts of a trace that would like to be code.
 pub(crate) fn hostile_trace() -> TraceInfo {
     let mut info = recording();
-    info.trace.path = "</title><script>document.title='taken'</script>|*`\u{202e}.csv".to_owned();
+    "</title><script>document.title='taken'</script>|*`\u{202e}.csv"
+        .clone_into(&mut info.trace.path);
     info.trace.upstream = Some("<img src=x onerror=\"document.title='taken'\">".to_owned());
-    info.operations[0].operation = "</script><script>document.title='taken'</script>".to_owned();
+    "</script><script>document.title='taken'</script>"
+        .clone_into(&mut info.operations[0].operation);
     info
 }
 
@@ -162,7 +164,7 @@ fn reuse() -> Reuse {
 
 fn curve(measure: MeasuredIn, capacities: &[u64], is_sampled: bool) -> CacheCurve {
     let at = |(number, capacity): (usize, &u64)| {
-        let grown = f64::from(u32::try_from(number).unwrap());
+        let grown = f64::from(u32::try_from(number).expect("few points"));
         let ratio = |(policy, place): (&CurvePolicy, u32)| CurveRatio {
             policy: *policy,
             hit_ratio: (0.35 + 0.17 * grown + 0.01 * f64::from(place)).min(0.924),

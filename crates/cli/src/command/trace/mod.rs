@@ -13,7 +13,7 @@ pub(crate) enum Command {
     /// Write a trace in another format
     ///
     /// A trace may be larger than the memory. All that the new format has a place for is kept, and the rest is told.
-    Convert(convert::Convert),
+    Convert(Box<convert::Convert>),
     /// Say what a trace asks of a cache: rate, mix, sizes, popularity, and hit ratios against capacity
     ///
     /// A trace may be larger than the memory: it is read once, and what depends on keys comes from a sample of them, told

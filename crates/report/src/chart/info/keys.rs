@@ -42,7 +42,7 @@ fn law(popularity: &Popularity, zipf: &Zipf, reads: f64) -> Option<Series> {
     let of_law =
         fitted.iter().map(|(rank, _)| (*rank, last_reads * (rank / last_rank).powf(-exponent)));
     let line = line(0, "Zipf law", of_law);
-    (fitted.len() > 1).then(|| Series { hue: None, colour: Some(0), ..line })
+    (fitted.len() > 1).then_some(Series { hue: None, colour: Some(0), ..line })
 }
 
 /// Distances by percentile of the reads.
