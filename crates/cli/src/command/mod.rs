@@ -56,3 +56,8 @@ fn print(bytes: &[u8]) -> anyhow::Result<()> {
         _ => Ok(()),
     }
 }
+
+/// The command line with every password masked, in targets and in URLs of options.
+fn masked_argv() -> Vec<String> {
+    std::env::args_os().map(|argument| StoreUrl::mask(&argument.to_string_lossy())).collect()
+}

@@ -21,7 +21,7 @@ use larder_workload::{Capacity, Count, OnMiss, SizeSpec, Sweep, WorkloadSpec};
 
 use super::whole;
 use crate::catalog::CATALOG;
-use crate::exit::{Exit, Usage};
+use crate::exit::{Exit, Usage, one_line};
 use crate::interrupt::Interrupts;
 use crate::progress::Progress;
 
@@ -175,14 +175,15 @@ fn measured(
     let _claimed = claim(&arguments.output)?;
     interrupts.made(vec![arguments.output.clone()]);
     let progress = Progress::new(arguments.quiet);
-    let argv = std::env::args().collect();
-    let outcome = fit(plan, scenario, is_typed, (&CATALOG, permissions), &progress, stop)
-        .and_then(|plan| compare(&plan, &CATALOG, argv, permissions, &progress, stop));
+    let outcome =
+        fit(plan, scenario, is_typed, (&CATALOG, permissions), &progress, stop).and_then(|plan| {
+            compare(&plan, &CATALOG, super::masked_argv(), permissions, &progress, stop)
+        });
     drop(progress);
     let outcome = outcome.inspect_err(|_| interrupts.discard())?;
     interrupts.writing();
     for missing in larder_bench::write(&arguments.output, &outcome)? {
-        anstream::eprintln!("larder: {missing}");
+        anstream::eprintln!("larder: {}", one_line(&missing));
     }
     Ok((!outcome.run.interrupted).then_some(outcome))
 }

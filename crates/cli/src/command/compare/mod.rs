@@ -17,7 +17,6 @@ use larder_bench::{
 };
 use larder_host::cgroup::MemoryLimit;
 use larder_report::{ArticleForm, Cell, Format, ReasonKind, Run, render};
-use larder_store::StoreUrl;
 use larder_workload::WorkloadSpec;
 
 use self::describe::describe;
@@ -175,7 +174,9 @@ fn one(arguments: &Arguments, mut scenario: Scenario) -> anyhow::Result<Exit> {
     let progress = Progress::new(arguments.quiet);
     let outcome = prepared
         .and_then(|()| fit(plan, &scenario, typed, (&CATALOG, permissions), &progress, stop))
-        .and_then(|plan| compare(&plan, &CATALOG, masked_argv(), permissions, &progress, stop));
+        .and_then(|plan| {
+            compare(&plan, &CATALOG, super::masked_argv(), permissions, &progress, stop)
+        });
     let told = progress.tells_failures();
     drop(progress);
     let outcome = outcome.inspect_err(|_| interrupts.discard())?;
@@ -290,9 +291,4 @@ fn failures(run: &Run) -> impl Iterator<Item = String> {
         let reason = run.cells.iter().find(lost)?.reason.as_ref()?;
         Some(format!("{} is {reason}", target.name))
     })
-}
-
-/// The command line with every password masked, in targets and in URLs of options.
-fn masked_argv() -> Vec<String> {
-    std::env::args_os().map(|argument| StoreUrl::mask(&argument.to_string_lossy())).collect()
 }

@@ -12,8 +12,9 @@ use larder_bench::{
 use larder_report::{Entry, Index, Run, index_formats, render_index};
 use larder_workload::WorkloadSpec;
 
+use super::super::masked_argv;
 use super::describe::{describe, seconds, total};
-use super::{Arguments, RESULTS, claimed, exit, folder, limited, masked_argv, replaced};
+use super::{Arguments, RESULTS, claimed, exit, folder, limited, replaced};
 use crate::catalog::CATALOG;
 use crate::command::gate::Gate;
 use crate::command::print;
