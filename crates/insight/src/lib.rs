@@ -23,3 +23,4 @@ mod zipf;
 
 pub use capacities::Capacities;
 pub use insight::{Insight, Settings};
+pub use policy::TimeSet;

@@ -7,8 +7,9 @@
 //! Nawijn 1995). With entries of several sizes the best choice is a knapsack, too slow to fill; then this choice is
 //! good, but not the best.
 
+use larder_insight::TimeSet;
+
 use super::accesses::{Accesses, Use};
-use super::time_set::TimeSet;
 
 /// The next read of an entry that is replaced or dropped before any read.
 const NEVER: u32 = u32::MAX;

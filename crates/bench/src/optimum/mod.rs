@@ -12,7 +12,6 @@ mod accesses;
 mod belady;
 mod curve;
 mod lru;
-mod time_set;
 
 #[cfg(test)]
 mod tests;

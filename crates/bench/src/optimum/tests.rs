@@ -1,13 +1,12 @@
 //! Compares the models with reference models: too slow for use, and too simple to be wrong.
 
 use proptest::collection::vec;
-use proptest::prelude::{Just, Strategy, any, prop_oneof};
+use proptest::prelude::{Just, Strategy, prop_oneof};
 use proptest::{prop_assert, prop_assert_eq, proptest};
 
 use super::accesses::{Accesses, Use};
 use super::belady::Future;
 use super::lru;
-use super::time_set::TimeSet;
 
 fn accesses(ops: &[(u32, Use)], sizes: &[u64]) -> Accesses {
     Accesses {
@@ -118,26 +117,6 @@ proptest! {
         let accesses = accesses(&ops, &[3; 5]);
         prop_assert_eq!(lru::hits(&accesses, 15), exhaustive(&accesses, 15));
         prop_assert_eq!(optimal(&accesses, 15), exhaustive(&accesses, 15));
-    }
-
-    #[test]
-    fn a_set_of_times_gives_the_last(
-        numbers in vec((0_usize..5000, any::<bool>()), 0..300),
-    ) {
-        let mut set = TimeSet::new(5000);
-        let mut known = std::collections::BTreeSet::new();
-        for (number, is_in) in numbers {
-            if is_in {
-                set.insert(number);
-                known.insert(number);
-            } else {
-                prop_assert_eq!(set.remove(number), known.remove(&number));
-            }
-        }
-        while let Some(last) = known.pop_last() {
-            prop_assert_eq!(set.pop_last(), Some(last));
-        }
-        prop_assert_eq!(set.pop_last(), None);
     }
 }
 

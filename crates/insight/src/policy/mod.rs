@@ -1,4 +1,4 @@
-//! What a cache keeps: replacement policies as simulations, one file each.
+//! What a cache keeps: replacement policies as simulations, one file for each kind.
 //!
 //! A policy knows keys by small numbers and entries by their sizes. It keeps no values and reads no clock, so a step
 //! takes nanoseconds. The unit of sizes is the caller's: with bytes the capacity is in bytes, and with sizes of 1 it is
@@ -7,8 +7,7 @@
 //! [`belady`] is no [`Policy`]: it must know the future.
 
 pub(crate) mod belady;
-mod fifo;
-mod lru;
+mod queue;
 mod rings;
 mod s3_fifo;
 mod sieve;
@@ -17,10 +16,10 @@ mod tests;
 mod time_set;
 mod w_tiny_lfu;
 
-pub(crate) use fifo::Fifo;
-pub(crate) use lru::Lru;
+pub(crate) use queue::{Fifo, Lru};
 pub(crate) use s3_fifo::S3Fifo;
 pub(crate) use sieve::Sieve;
+pub use time_set::TimeSet;
 pub(crate) use w_tiny_lfu::WTinyLfu;
 
 /// A cache of a fixed capacity. No entry is larger than the capacity.

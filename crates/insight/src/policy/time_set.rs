@@ -5,15 +5,16 @@
 
 const BITS: usize = u64::BITS as usize;
 
-/// Numbers below a bound.
-pub(super) struct TimeSet {
+/// Numbers below a bound, of which the largest is found at once.
+#[derive(Debug)]
+pub struct TimeSet {
     /// From the lowest level, with a bit for each number, to a level of a single word.
     levels: Vec<Vec<u64>>,
 }
 
 impl TimeSet {
     /// An empty set of numbers below `bound`.
-    pub(super) fn new(bound: usize) -> Self {
+    pub fn new(bound: usize) -> Self {
         let mut levels = vec![vec![0; bound.div_ceil(BITS).max(1)]];
         while let Some(words) = levels.last().map(Vec::len).filter(|words| *words > 1) {
             levels.push(vec![0; words.div_ceil(BITS)]);
@@ -21,7 +22,8 @@ impl TimeSet {
         Self { levels }
     }
 
-    pub(super) fn insert(&mut self, mut number: usize) {
+    /// Puts a number in, which may be in already.
+    pub fn insert(&mut self, mut number: usize) {
         for level in &mut self.levels {
             let word = &mut level[number / BITS];
             let was_empty = *word == 0;
@@ -34,7 +36,7 @@ impl TimeSet {
     }
 
     /// Takes a number out; `false` where it was not in.
-    pub(super) fn remove(&mut self, mut number: usize) -> bool {
+    pub fn remove(&mut self, mut number: usize) -> bool {
         if self.levels[0][number / BITS] >> (number % BITS) & 1 == 0 {
             return false;
         }
@@ -50,7 +52,7 @@ impl TimeSet {
     }
 
     /// Takes out the largest number.
-    pub(super) fn pop_last(&mut self) -> Option<usize> {
+    pub fn pop_last(&mut self) -> Option<usize> {
         let mut at = 0;
         for level in self.levels.iter().rev() {
             let word = level[at];

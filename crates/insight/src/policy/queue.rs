@@ -1,16 +1,23 @@
-//! First in, first out: the entry that came first makes room, however often it was used.
+//! First in, first out, and least recently used: one queue whose oldest entry makes room. A use moves an entry to its newest
+//! place, or does not.
 
 use super::Policy;
 use super::rings::Rings;
 
-/// A queue.
+/// A queue; `RENEWS` says whether a use counts as a new arrival.
 #[derive(Debug)]
-pub(crate) struct Fifo {
+pub(crate) struct Queue<const RENEWS: bool> {
     capacity: u64,
     keys: Rings<1>,
 }
 
-impl Fifo {
+/// First in, first out: the entry that came first makes room, however often it was used.
+pub(crate) type Fifo = Queue<false>;
+
+/// An exact LRU: the entry whose last use is oldest makes room.
+pub(crate) type Lru = Queue<true>;
+
+impl<const RENEWS: bool> Queue<RENEWS> {
     fn make_room(&mut self, size: u64) {
         while self.keys.used(0) + size > self.capacity {
             let oldest = self.keys.oldest(0).expect("what takes room is in the queue");
@@ -19,7 +26,7 @@ impl Fifo {
     }
 }
 
-impl Policy for Fifo {
+impl<const RENEWS: bool> Policy for Queue<RENEWS> {
     fn new(capacity: u64, n_keys: usize) -> Self {
         Self { capacity, keys: Rings::new(n_keys) }
     }
@@ -32,7 +39,11 @@ impl Policy for Fifo {
         self.keys.queue(key).is_some()
     }
 
-    fn touch(&mut self, _key: u32) {}
+    fn touch(&mut self, key: u32) {
+        if RENEWS {
+            self.keys.shift(0, key);
+        }
+    }
 
     fn insert(&mut self, key: u32, size: u32) {
         self.make_room(size.into());
