@@ -11,6 +11,8 @@ pub(super) struct Lines {
     held: Vec<u8>,
     /// The held bytes were a whole line, which has been taken.
     is_taken: bool,
+    /// The rest of a line that is too long passes.
+    is_passing: bool,
 }
 
 /// The next line.
@@ -83,6 +85,23 @@ impl Lines {
     pub(super) fn held(&mut self) -> &mut Vec<u8> {
         &mut self.held
     }
+
+    /// Takes the held beginning of a line that is too long. The rest of the line is for [`Lines::pass_rest`].
+    pub(super) fn take_beginning(&mut self) -> Vec<u8> {
+        self.is_passing = true;
+        std::mem::take(&mut self.held)
+    }
+
+    /// Passes over the rest of a line that is too long; `false` where no such line is under way.
+    pub(super) fn pass_rest(&mut self, input: &mut &[u8]) -> bool {
+        if !self.is_passing {
+            return false;
+        }
+        let end = memchr(b'\n', input);
+        self.is_passing = end.is_none();
+        *input = end.map_or(&[][..], |end| &input[end + 1..]);
+        true
+    }
 }
 
 fn without_return(line: &[u8]) -> &[u8] {
@@ -117,6 +136,6 @@ mod tests {
         assert_eq!(lines.next(&mut input, 6), Next::Wait);
         let mut input = &b"456789"[..];
         assert_eq!(lines.next(&mut input, 6), Next::TooLong);
-        assert_eq!((lines.held().as_slice(), input), (&b"012345"[..], &b"6789"[..]));
+        assert_eq!((lines.take_beginning().as_slice(), input), (&b"012345"[..], &b"6789"[..]));
     }
 }

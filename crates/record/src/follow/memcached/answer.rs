@@ -21,8 +21,6 @@ pub(super) struct Answers {
     began: Option<u64>,
     /// Bytes of a value, and of the end behind it, that are still to come.
     value_left: u64,
-    /// The rest of a long line passes.
-    is_passing: bool,
     /// The place of the next key of a get.
     next_key: usize,
     /// Values of a get that come in another order than its keys: hashes of their keys, and their lengths.
@@ -61,10 +59,7 @@ impl Answers {
                 self.value_left -= n as u64;
                 continue;
             }
-            if self.is_passing {
-                let end = memchr::memchr(b'\n', input);
-                self.is_passing = end.is_none();
-                input = end.map_or(&[][..], |end| &input[end + 1..]);
+            if lines.pass_rest(&mut input) {
                 continue;
             }
             if !lines.is_within() {
@@ -74,8 +69,7 @@ impl Answers {
                 Next::Line(line) => self.line(line, talk, desk)?,
                 Next::Wait => {}
                 Next::TooLong => {
-                    let beginning = std::mem::take(lines.held());
-                    self.is_passing = true;
+                    let beginning = lines.take_beginning();
                     self.line(&beginning, talk, desk)?;
                 }
             }

@@ -10,7 +10,7 @@ use super::super::queue::{Asked, Queue};
 use super::text::{MOST_QUIET, Noted, verb_of};
 use super::ttl_s;
 use crate::batch::NONE;
-use crate::desk::{Desk, OfRequest};
+use crate::desk::Desk;
 
 /// The statuses of an answer that mean something for an operation.
 const SUCCESS: u16 = 0;
@@ -212,13 +212,7 @@ impl Binary {
             let result = Some(silence(first.verb));
             self.finish(result, None, desk);
         }
-        let of_request = OfRequest {
-            number: desk.number(),
-            connection: self.connection,
-            came_ns: at,
-            ttl_s: noted.ttl_s,
-            amount: noted.amount,
-        };
+        let of_request = noted.of_request(self.connection, at, desk);
         self.queue.push(Asked { what, verb: noted.verb, of_request, n_keys: 0 }, desk)
     }
 

@@ -111,6 +111,12 @@ impl Noted {
     pub(super) fn of(verb: Verb) -> Self {
         Self { verb, ttl_s: NONE, amount: 0 }
     }
+
+    /// The facts of a request of this connection, which came at this time.
+    pub(super) fn of_request(&self, connection: u32, came_ns: u64, desk: &mut Desk) -> OfRequest {
+        let Self { ttl_s, amount, .. } = *self;
+        OfRequest { number: desk.number(), connection, came_ns, ttl_s, amount }
+    }
 }
 
 impl Text {
@@ -229,13 +235,7 @@ impl Talk {
         {
             self.finish(result, None, desk);
         }
-        let of_request = OfRequest {
-            number: desk.number(),
-            connection: self.connection,
-            came_ns: at,
-            ttl_s: noted.ttl_s,
-            amount: noted.amount,
-        };
+        let of_request = noted.of_request(self.connection, at, desk);
         self.queue.push(Asked { what, verb: noted.verb, of_request, n_keys: 0 }, desk)
     }
 

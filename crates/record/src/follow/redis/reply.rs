@@ -49,8 +49,6 @@ pub(super) struct Replies {
     n_attributes: usize,
     /// The value that passes.
     bulk: Option<Bulk>,
-    /// The rest of a long line passes.
-    is_passing: bool,
 }
 
 #[derive(Debug)]
@@ -84,10 +82,7 @@ impl Replies {
                 self.pass(&mut input, talk, desk)?;
                 continue;
             }
-            if self.is_passing {
-                let end = memchr::memchr(b'\n', input);
-                self.is_passing = end.is_none();
-                input = end.map_or(&[][..], |end| &input[end + 1..]);
+            if lines.pass_rest(&mut input) {
                 continue;
             }
             if self.levels.is_empty() && !lines.is_within() {
@@ -97,11 +92,10 @@ impl Replies {
                 Next::Line(line) => self.head(line, talk, desk)?,
                 Next::Wait => {}
                 Next::TooLong => {
-                    let beginning = std::mem::take(lines.held());
+                    let beginning = lines.take_beginning();
                     if !matches!(beginning.first(), Some(b'+' | b'-' | b'(' | b',')) {
                         return Err(Lost::Answer("a long line that is no text"));
                     }
-                    self.is_passing = true;
                     self.head(&beginning, talk, desk)?;
                 }
             }
