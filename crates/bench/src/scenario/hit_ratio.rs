@@ -1,8 +1,10 @@
 //! `hit-ratio:FILE`: the hit ratios of the scenario `hit-ratio`, on the reads of a trace.
 
-use super::made::{Made, quoted};
-use super::web::stem;
 use larder_workload::trace::TraceSource;
+use toml_edit::{DocumentMut, TomlError, value};
+
+use super::made::Made;
+use super::web::stem;
 
 pub(super) const HIT_RATIO: Made = Made {
     name: "hit-ratio",
@@ -17,33 +19,36 @@ pub(super) const HIT_RATIO: Made = Made {
 
 /// The scenario with the reads of its laws.
 const TEXT: &str = include_str!("../../../../scenarios/hit-ratio.toml");
-/// The placeholder of the name, because two traces are two scenarios.
-const NAME: &str = "name = \"hit-ratio\"\n";
-/// The law of the short form, with its comment and its numbers of keys and reads, which a trace has itself.
-const LAW: [&str; 2] =
-    ["# The exponent of many measured caches", "# So large that a store's overhead"];
-const READS: &str = "requests = 60000\n";
-/// The sizes of values, for a trace that records them.
-const SIZES: &str = "data-size = \"8k\"\n";
-/// The first of the laws at full length.
-const LAWS: &str = "[[full.part]]";
 
 fn make(file: &str) -> Result<String, String> {
     let source: TraceSource = file.parse()?;
-    let pattern = quoted(&format!("trace:{source}"));
-    let named = TEXT.replace(NAME, &format!("name = \"hit-ratio-{}\"\n", stem(file)));
-    let without_laws = named.split(LAWS).next().unwrap_or_default().replace(READS, "");
-    let [from, to] = LAW.map(|line| without_laws.find(line).unwrap_or(without_laws.len()));
-    let (before, after) = (&without_laws[..from], &without_laws[to..]);
-    let text = format!("{before}key-pattern = {pattern}\n{after}");
-    if source.may_have_sizes() {
-        return Ok(text.replace(SIZES, ""));
+    let mut scenario: DocumentMut = TEXT.parse().map_err(|error: TomlError| error.to_string())?;
+    // Two traces are two scenarios.
+    scenario["name"] = value(format!("hit-ratio-{}", stem(file)));
+    if let Some(full) = scenario["full"].as_table_mut() {
+        full.remove("part");
     }
-    Ok(text)
+    if let Some(workload) = scenario["workload"].as_table_mut() {
+        // A trace has its own keys and its own number of reads.
+        for law in ["keys", "requests"] {
+            workload.remove(law);
+        }
+        if source.has_sizes() {
+            workload.remove("data-size");
+        }
+        // The comment above the pattern is about the law.
+        if let Some(mut pattern) = workload.key_mut("key-pattern") {
+            pattern.leaf_decor_mut().clear();
+        }
+        workload["key-pattern"] = value(format!("trace:{source}"));
+    }
+    Ok(scenario.to_string())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -58,10 +63,20 @@ mod tests {
         let full = table["full"].as_table().unwrap();
         assert!(!full.contains_key("part") && full["targets"].as_array().unwrap().len() > 20);
         assert!(!text.contains("zipf"), "{text}");
-        let with_sizes = make("web.csv").unwrap();
-        assert!(
-            !with_sizes.contains("data-size") && with_sizes.contains("capacity"),
-            "{with_sizes}"
-        );
+    }
+
+    #[test]
+    fn values_have_the_sizes_of_a_trace_that_records_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let made = |name: &str, rows: &str| {
+            let file = folder.path().join(name);
+            fs::write(&file, rows).unwrap();
+            let text = make(file.to_str().unwrap()).unwrap();
+            let table: toml::Table = toml::from_str(&text).unwrap();
+            assert!(table["workload"].as_table().unwrap().contains_key("capacity"), "{text}");
+            table["workload"].get("data-size").cloned()
+        };
+        assert_eq!(made("sizes.csv", "key,size\n1,200\n2,300\n"), None);
+        assert_eq!(made("keys.csv", "key\n1\n2\n"), Some("8k".into()), "no column of sizes");
     }
 }

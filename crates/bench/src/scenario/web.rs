@@ -31,7 +31,7 @@ data-size = \"gpareto:512,7680,0\"
 
 fn make(file: &str) -> Result<String, String> {
     let source: TraceSource = file.parse()?;
-    let sizes = if source.may_have_sizes() { "" } else { SIZES };
+    let sizes = if source.has_sizes() { "" } else { SIZES };
     let pattern = quoted(&format!("trace:{source}"));
     let named = TEXT.replace(NAME, &format!("name = \"web-{}\"\n", stem(file)));
     Ok(named.replace(PLACE, &format!("{pattern}\n{sizes}")))

@@ -2,12 +2,17 @@
 
 use std::fmt;
 use std::fs;
+use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use super::builder::TraceBuilder;
+use super::row::Row;
 use super::{Trace, TraceError, TraceFault, TraceFormat, read_rows};
+
+/// The rows that tell whether a trace has sizes. A recording may begin with many reads that miss, and have no size.
+const JUDGED_ROWS: usize = 100_000;
 
 /// The path of a trace: `FILE`, or `FILE?format=NAME` where its format cannot be recognised. `NAME-*.parquet` is a
 /// trace of several files. Only [`TraceSource::open`] and [`read_rows`] read the files.
@@ -69,8 +74,24 @@ impl TraceSource {
         format.writer().map(|_| format)
     }
 
-    /// Whether the trace may have the sizes of values, judged by its format or its name.
-    pub fn may_have_sizes(&self) -> bool {
+    /// Whether the trace has the sizes of values, judged by its first rows. A trace that cannot be read is judged by its
+    /// format: the reading that follows tells what is wrong with it.
+    pub fn has_sizes(&self) -> bool {
+        let mut left = JUDGED_ROWS;
+        let mut found = false;
+        let mut judge = |row: &Row<'_>| {
+            left -= 1;
+            found = row.value_size.is_some();
+            if found || left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        match read_rows(self, &mut judge) {
+            Ok(_) => found,
+            Err(_) => self.format_has_sizes(),
+        }
+    }
+
+    /// Whether traces of its format have sizes. An unknown format may have them.
+    fn format_has_sizes(&self) -> bool {
         let by_name = || TraceFormat::detect(&self.path.to_string_lossy(), b"").ok();
         self.format.or_else(by_name).is_none_or(|format| format.has_sizes)
     }
