@@ -79,7 +79,7 @@ func writeResults(phases []*phase, used int64, systemShare float64, found *colle
 		if len(phases) == 1 {
 			found = &phase.collector.found
 		} else {
-			cpu = int64(float64(used) * float64(phase.timed) / float64(max(1, worked)))
+			cpu = possible(int64(float64(used)*float64(phase.timed)/float64(max(1, worked))), phase.timed)
 		}
 		// The collector is that of the process, so its work is told once.
 		told := found

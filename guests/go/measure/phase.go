@@ -150,6 +150,12 @@ func (p *phase) workThroughSegment(at int) (next int, began int64, err error) {
 	return next, began, nil
 }
 
+// possible returns the part of a processor time that can belong to work of this length: all processors give no more in
+// that time.
+func possible(cpu, elapsed int64) int64 {
+	return min(cpu, int64(runtime.NumCPU())*elapsed)
+}
+
 // writeResult writes the result with this processor time to a file, which gets its name when it is complete.
 func (p *phase) writeResult(cpu int64, systemShare float64, found *collected) error {
 	system := int64(float64(cpu) * systemShare)

@@ -39,11 +39,13 @@ final class Crew {
         long[] ticks = Usage.ticks();
         long ofOthers = work(workers, start, tell);
         double systemShare = systemShare(ticks, Usage.ticks());
-        long ofEach = Math.max(0, ofOthers) / Math.max(1, workers.stream().filter(Worker::hasWorked).count());
+        long timed = Math.max(1, workers.stream().mapToLong(worker -> worker.phase.timed()).sum());
         for (Worker worker : workers) {
             judge.learnFrom(worker.judge);
-            long cpu = worker.hasWorked() ? worker.phase.cpu() + ofEach : 0;
-            worker.phase.writeResult(folder, Math.max(0, cpu), systemShare);
+            // The other threads worked for each worker as long as it worked itself.
+            double share = (double) worker.phase.timed() / timed;
+            long cpu = worker.phase.cpu() + Math.round(Math.max(0, ofOthers) * share);
+            worker.phase.writeResult(folder, Phase.possible(cpu, worker.phase.timed()), systemShare);
         }
     }
 
@@ -116,10 +118,6 @@ final class Crew {
             Thread thread = new Thread(() -> run(tasks), "process " + process);
             thread.setDaemon(true);
             thread.start();
-        }
-
-        boolean hasWorked() {
-            return phase.done() > 0;
         }
 
         /** The failure that ended the thread, with the thread's number where there are several. */

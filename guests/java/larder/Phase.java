@@ -110,6 +110,16 @@ final class Phase {
         return cpu;
     }
 
+    /** The nanoseconds from the first operation to the end of the last. */
+    long timed() {
+        return timed;
+    }
+
+    /** The part of a processor time that can belong to work of this length: all processors give no more in that time. */
+    static long possible(long cpu, long elapsed) {
+        return Math.min(Math.max(0, cpu), PROCESSORS * elapsed);
+    }
+
     private void workThroughBlock() throws Exception {
         int at = 0;
         while (at < block.count && timed < limit && !isStopped) {
@@ -120,10 +130,8 @@ final class Phase {
             if (cache.finish()) {
                 block.end[next - 1] = System.nanoTime();
             }
-            // The work cannot take more processor time than its own time on every processor. A reading has more where
-            // the compiler ran on while this thread waited for a processor between the reading and the work.
-            long most = PROCESSORS * (block.end[next - 1] - began);
-            cpu += isAlone ? Math.min(used() - used, most) : 0;
+            // A reading has more where the compiler ran on while this thread waited for a processor before the work.
+            cpu += isAlone ? possible(used() - used, block.end[next - 1] - began) : 0;
             if (done == 0) {
                 start = began;
             }
