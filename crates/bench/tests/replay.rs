@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use larder_engines::ENGINES;
 use larder_report::{Operation, Run};
+use larder_store::StoreUrl;
 use support::cell;
 use tempfile::TempDir;
 
@@ -125,4 +126,34 @@ fn recorded_ttls_are_on_the_clock_of_the_replay() {
     assert_eq!(cell(&run, "moka:", Operation::Get).counts.hits, 4);
     let note = "recorded TTLs are not replayed as fast as targets answer";
     assert!(run.notes.iter().any(|told| told.starts_with(note)), "{:?}", run.notes);
+}
+
+/// What memcached itself would answer: `add` stores what is absent, the others what is present.
+#[test]
+fn stores_with_a_condition_are_carried_out_where_it_holds() {
+    let csv = "key,op,size\n\
+               a,add,100\na,add,200\na,get,\na,replace,300\na,get,\n\
+               b,replace,100\nb,get,\nb,append,10\nb,incr,1\nb,cas,50\nb,get,\n\
+               c,set,100\nc,incr,1\nc,delete,\nc,decr,1\nc,get,\nc,add,70\nc,get,\n";
+    let recorded = Recorded::new(csv);
+    let mut targets = vec!["moka:", "memory:", "sqlite:"];
+    let mut loads = vec![];
+    if ENGINES.open(&StoreUrl::parse("memcached:").unwrap()).is_ok() {
+        targets.push("memcached:");
+        loads.push((&["memcached:"][..], "connections = 1"));
+    }
+    for (targets, more) in [(&targets[..], "")].into_iter().chain(loads) {
+        let run = recorded.run(targets, more);
+        assert_eq!(run.notes.iter().filter(|note| note.contains("condition")).count(), 1);
+        for target in targets {
+            let of = |operation| cell(&run, target, operation).counts;
+            let (sets, gets) = (of(Operation::Set), of(Operation::Get));
+            assert_eq!((sets.ops, sets.misses, sets.errors), (11, 6, 0), "{target} {more}");
+            assert_eq!((gets.hits, gets.misses, gets.wrong), (3, 3, 0), "{target} {more}");
+        }
+    }
+    // The store is no longer empty when the trace comes round.
+    let again = recorded.run(&["moka:"], "requests = 180");
+    let of = |operation| cell(&again, "moka:", operation).counts;
+    assert_eq!((of(Operation::Set).ops, of(Operation::Get).wrong), (110, 0));
 }

@@ -254,7 +254,7 @@ fn rate(cell: &Cell) -> Option<f64> {
 
 /// Whether some of its operations missed.
 fn misses(cell: &Cell) -> bool {
-    cell.operation.can_miss() && cell.counts.misses > 0
+    cell.counts.misses > 0
 }
 
 fn rows<'a>(run: &'a Run, operation: Operation, point: &'a Point, decides: bool) -> Vec<Row<'a>> {

@@ -1,6 +1,6 @@
 //! The ways in which one operation uses a key.
 
-use larder_store::Operation;
+use larder_store::{Operation, SetMode};
 
 /// The use that an operation makes of its key, as a trace recorded it or as a phase draws it. An operation of a workload
 /// may be made of several: a `get_many` is a get of each key.
@@ -17,6 +17,25 @@ pub enum Access {
     Delete,
     /// Renew the TTL.
     Touch,
+}
+
+/// What must be so for a store to be carried out. Otherwise nothing is stored, and the operation counts as a miss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Condition {
+    /// The key is absent: memcached's `add`.
+    Absent,
+    /// The key is present: memcached's `replace`.
+    Present,
+}
+
+impl Condition {
+    /// The way in which a store takes the condition.
+    pub fn mode(self) -> SetMode {
+        match self {
+            Self::Absent => SetMode::Add,
+            Self::Present => SetMode::Replace,
+        }
+    }
 }
 
 impl Access {

@@ -22,7 +22,7 @@ mod typed;
 mod until;
 mod values;
 
-pub use access::Access;
+pub use access::{Access, Condition};
 pub use bound::Bound;
 pub use capacity::Capacity;
 pub use each_thread::EachThread;

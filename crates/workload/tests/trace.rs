@@ -7,11 +7,11 @@ use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use larder_workload::Access;
 use larder_workload::trace::{
     FORMATS, Key, MAX_OPS, Row, Trace, TraceFault, TraceOp, TraceSource, TraceStats, Verb,
     read_rows, read_rows_of,
 };
+use larder_workload::{Access, Condition};
 use proptest::prelude::*;
 use samples::{KVCACHE_2024, TWITTER};
 
@@ -35,7 +35,7 @@ fn error(name: &str, bytes: &[u8]) -> String {
 }
 
 fn op(key: u32, kind: Access, value_size: Option<u32>, ttl: Option<u32>) -> TraceOp {
-    TraceOp { key, kind, value_size, ttl, is_joined: false }
+    TraceOp { key, kind, condition: None, value_size, ttl, is_joined: false }
 }
 
 fn cache2k(keys: &[u32]) -> Vec<u8> {
@@ -257,7 +257,7 @@ fn twitters_keys_may_have_commas_and_foreign_operations_are_counted() {
         op(0, get, Some(212), None),
         op(1, set, Some(40), Some(86400)),
         op(0, delete, Some(0), None),
-        op(2, set, Some(8), Some(300)),
+        TraceOp { condition: Some(Condition::Present), ..op(2, set, Some(8), Some(300)) },
         op(0, get, Some(212), None),
     ];
     assert_eq!(trace.ops().collect::<Vec<_>>(), expected);
@@ -562,7 +562,9 @@ proptest! {
                     numbers.push(*key);
                 }
                 let number = numbers.iter().position(|known| known == key).unwrap();
-                expected.push(op(u32::try_from(number).unwrap(), kind, *size, *ttl));
+                let condition = (*name == "cas").then_some(Condition::Present);
+                let op = op(u32::try_from(number).unwrap(), kind, *size, *ttl);
+                expected.push(TraceOp { condition, ..op });
             }
         }
         match read("x.csv", text.as_bytes()) {

@@ -75,7 +75,7 @@ impl Changes {
     }
 
     fn rate(&self, place: &DiffCell, old: &Cell, new: &Cell) -> Option<Change> {
-        let missed = |cell: &Cell| cell.operation.can_miss() && cell.counts.misses > 0;
+        let missed = |cell: &Cell| cell.counts.misses > 0;
         let answers = |cell: &Cell| each(cell, |sample| sample.answered_per_s(cell.operation));
         let rates = |cell: &Cell| each(cell, |sample| Some(sample.ops_per_s));
         if missed(old) || missed(new) {

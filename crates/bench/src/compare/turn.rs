@@ -245,7 +245,7 @@ impl Turn<'_> {
         let of_many = phase.operations.iter().find(|operation| operation.is_of_many_keys());
         PhasePlan {
             work: &phase.work,
-            source: self.point.key_source(&phase.work).with_ttls(target.capabilities.ttl),
+            source: self.point.key_source(&phase.work).for_store(&target.capabilities),
             operations: &phase.operations,
             requests,
             time_limit,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use larder_workload::Access;
+use larder_workload::{Access, Condition};
 
 /// One operation, ready to run.
 ///
@@ -25,6 +25,8 @@ pub(crate) struct Op {
     pub(crate) len: u32,
     /// The TTL that the operation gives, in milliseconds; 0 for that of the phase.
     pub(crate) ttl_ms: u32,
+    /// For a set, what must be so for it to be carried out.
+    pub(crate) condition: Option<Condition>,
     pub(crate) kind: Access,
 }
 

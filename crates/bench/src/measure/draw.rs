@@ -292,6 +292,11 @@ impl<'a> Draw<'a> {
                 let size = op.value_size.filter(|_| stores && self.values.are_recorded());
                 drawn.len = size.unwrap_or(drawn.len);
                 drawn.ttl_ms = recording.ttl_ms(op.ttl);
+                drawn.condition = op.condition.filter(|_| recording.has_conditions);
+                if drawn.condition.is_some() {
+                    // Whether the value is stored is known only later.
+                    self.set.set(op.key, false);
+                }
             }
             block.places.push(place);
         }
@@ -391,7 +396,7 @@ impl<'a> Draw<'a> {
             Access::Get | Access::Delete | Access::Touch => 0,
         };
         let len = u32::try_from(len).unwrap_or(u32::MAX);
-        block.ops.push(Op { key, fill, version, len, ttl_ms: 0, kind });
+        block.ops.push(Op { key, fill, version, len, ttl_ms: 0, condition: None, kind });
     }
 
     /// Whether a key that is drawn now must be absent. This session, its only writer, has deleted it last in this

@@ -16,7 +16,7 @@ use super::key_state::KeyState;
 use super::loads::Loads;
 use super::pace::{Begun, Took};
 use super::tally::{Known, Tallies, Tally};
-use larder_workload::{Asked, Composer, Finding, Values};
+use larder_workload::{Asked, Composer, Condition, Finding, Values};
 
 /// The part of the work that is the same for every thread of a phase.
 #[derive(Debug, Clone, Copy)]
@@ -55,7 +55,8 @@ impl Orders<'_> {
     /// The options of a set or a fill.
     #[inline]
     pub(super) fn set_options_of(&self, op: Op) -> SetOptions {
-        SetOptions { ttl: op.ttl().or(self.set_options.ttl), ..self.set_options }
+        let mode = op.condition.map_or(self.set_options.mode, Condition::mode);
+        SetOptions { ttl: op.ttl().or(self.set_options.ttl), mode, ..self.set_options }
     }
 
     /// The TTL that a touch gives.
@@ -131,22 +132,26 @@ impl<'a> Judge<'a> {
         Finished::well(now)
     }
 
-    /// A set was answered.
+    /// A set was answered: whether it was carried out.
     #[inline]
     pub(super) fn set<B: Begun>(
         &mut self,
         op: Op,
         begun: B,
         now: u64,
-        outcome: Result<(), Error>,
+        outcome: Result<bool, Error>,
     ) -> Finished {
         self.state.note_renewal(op.key, self.orders.gone_at_ns(op, now));
         let tally = self.tallies.of(Operation::Set);
         attempted(tally, self.origin, now, begun);
-        if let Err(error) = outcome {
-            return Finished::failed(now, tally, &error);
+        match outcome {
+            Ok(true) => self.state.acknowledge(op.key, op.version),
+            Ok(false) => {
+                tally.counts.misses += 1;
+                return Finished::well(now);
+            }
+            Err(error) => return Finished::failed(now, tally, &error),
         }
-        self.state.acknowledge(op.key, op.version);
         tally.bytes += u64::from(op.len);
         tally.success(begun.took(now));
         Finished::well(now)
@@ -333,6 +338,19 @@ pub(super) fn stored(
             peer: "the store".into(),
             message: format!("{refused:?} to a plain set"),
         }),
+    }
+}
+
+/// Whether a set was carried out. Only one with a condition may rightly not be.
+#[inline]
+pub(super) fn carried_out(
+    op: Op,
+    outcome: Result<SetOutcome, Error>,
+    engine: impl FnOnce() -> &'static str,
+) -> Result<bool, Error> {
+    match outcome {
+        Ok(SetOutcome::NotStored | SetOutcome::NotFound) if op.condition.is_some() => Ok(false),
+        outcome => stored(outcome, engine).map(|()| true),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use larder_store::Capabilities;
 use larder_workload::trace::Trace;
 use larder_workload::{Access, Picker, Ratio};
 
@@ -47,6 +48,8 @@ pub struct Recording<'a> {
     pub most_keys: usize,
     /// The part of each recorded TTL that an entry gets; `None` where recorded TTLs are not replayed.
     pub ttl_scale: Option<f64>,
+    /// Whether stores keep their recorded conditions. Otherwise they are carried out in any case.
+    pub has_conditions: bool,
 }
 
 impl Recording<'_> {
@@ -106,11 +109,12 @@ pub struct KeySource<'a> {
 }
 
 impl KeySource<'_> {
-    /// The same, without recorded TTLs for a store that has none.
+    /// The same, without what a store lacks of a recording: TTLs, and conditions of stores.
     #[must_use]
-    pub(crate) fn with_ttls(mut self, has_ttls: bool) -> Self {
-        if let Some(recording) = self.recording.as_mut().filter(|_| !has_ttls) {
-            recording.ttl_scale = None;
+    pub(crate) fn for_store(mut self, capabilities: &Capabilities) -> Self {
+        if let Some(recording) = &mut self.recording {
+            recording.ttl_scale = recording.ttl_scale.filter(|_| capabilities.ttl);
+            recording.has_conditions &= capabilities.add;
         }
         self
     }

@@ -17,7 +17,7 @@ use larder_store::{Error, Session};
 use super::block::{Block, Op};
 use super::clock::{ThreadCpu, nanoseconds, now_ns};
 use super::failures::Failures;
-use super::judge::{Fill, Finished, Judge, stored};
+use super::judge::{Fill, Finished, Judge, carried_out, stored};
 use super::loads::Load;
 use super::pace::{Begun, Pace};
 use super::requests::groups;
@@ -248,7 +248,7 @@ impl<'a, P: Pace> Worker<'a, P> {
             }
         };
         let now = now_ns();
-        let outcome = stored(outcome, || self.session.engine());
+        let outcome = carried_out(op, outcome, || self.session.engine());
         self.judge.set(op, begun, now, outcome)
     }
 

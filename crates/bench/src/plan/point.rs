@@ -106,6 +106,7 @@ impl PlannedPoint {
                 starts: replayed.starts.as_deref(),
                 most_keys: replayed.most_keys,
                 ttl_scale: self.ttl_scale,
+                has_conditions: true,
             }),
             applications: self.applications.filter(|_| work.only_reads()),
         }

@@ -83,7 +83,7 @@ impl Source {
             if stores {
                 recorded = recorded.sizes_carried_on();
             }
-            note_approximations(&recorded, notes);
+            note_approximations(&recorded, has_guest, notes);
             note_omissions(spec, &recorded, stores, notes);
             note_misses(&recorded, fills, notes);
             keys = Count(recorded.n_keys()).into();
@@ -224,12 +224,21 @@ fn without_fills(recorded: &Trace, notes: &mut Vec<String>) -> Trace {
     trace
 }
 
-fn note_approximations(trace: &Trace, notes: &mut Vec<String>) {
-    let approximated = trace.stats().approximated;
-    if approximated > 0 {
+fn note_approximations(trace: &Trace, has_guest: bool, notes: &mut Vec<String>) {
+    let stats = trace.stats();
+    if stats.approximated > 0 {
         notes.push(format!(
-            "{approximated} recorded operations have no counterpart here and are replayed as the nearest operation: \
-             gat as get, the other operations (add, replace, cas, append, prepend, incr, decr) as set"
+            "{} recorded operations have no counterpart here and are replayed as the nearest operation: gat as get; cas, \
+             append, prepend, incr and decr as replace",
+            stats.approximated
+        ));
+    }
+    if stats.conditional > 0 {
+        let who = if has_guest { "guests, and stores without add," } else { "a store without add" };
+        notes.push(format!(
+            "{} recorded stores have a condition, the key's absence or presence; one that does not hold counts as a miss. \
+             {who} would store in any case",
+            stats.conditional
         ));
     }
 }

@@ -25,7 +25,12 @@ const READS: &[Outcome] = &[
 ];
 
 const STORES: &[Outcome] = &[
-    Outcome { name: "stored", colour: 0, count: |counts| counts.ops.saturating_sub(counts.errors) },
+    Outcome {
+        name: "stored",
+        colour: 0,
+        count: |counts| counts.ops.saturating_sub(counts.misses + counts.errors),
+    },
+    Outcome { name: "not stored", colour: 4, count: |counts| counts.misses },
     ERRORS,
 ];
 

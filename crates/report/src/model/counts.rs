@@ -125,7 +125,8 @@ impl Counts {
     /// Operations with a right answer, hits and misses. `None` for an operation that cannot miss.
     pub fn answered(&self, operation: Operation) -> Option<u64> {
         let failed = self.wrong + self.errors + self.failed_fills;
-        operation.can_miss().then(|| self.ops.saturating_sub(failed))
+        // A set misses where it has a condition.
+        (operation.can_miss() || self.misses > 0).then(|| self.ops.saturating_sub(failed))
     }
 
     /// Adds another round: totals grow, and "the most in one round" keeps the larger.

@@ -33,7 +33,7 @@ mod writer;
 use std::io::Read;
 use std::path::Path;
 
-use crate::Access;
+use crate::{Access, Condition};
 
 use self::builder::TraceBuilder;
 use self::column::{Figures, Marks};
@@ -72,6 +72,8 @@ pub struct TraceOp {
     pub key: u32,
     /// The use of the key; never a get-or-set.
     pub kind: Access,
+    /// For a set, what must be so for it to be carried out.
+    pub condition: Option<Condition>,
     /// Size of the value in bytes, where it was recorded. 0 bytes of a get or a set count as not recorded where the trace
     /// has no results, because traces write a miss that way.
     pub value_size: Option<u32>,
@@ -98,8 +100,10 @@ pub struct TraceStats {
     pub touches: u64,
     /// Different keys.
     pub keys: u64,
-    /// Operations without a counterpart in a replay, counted as the nearest kind: `add`, `replace`, `cas`, `append`,
-    /// `prepend`, `incr` and `decr` as a set, `gat` as a get.
+    /// Stores that are carried out only where the key is absent, or only where it is present.
+    pub conditional: u64,
+    /// Operations without a counterpart in a replay, counted as the nearest kind: `cas`, `append`, `prepend`, `incr` and
+    /// `decr` as a `replace`, `gat` as a get.
     pub approximated: u64,
 }
 
@@ -142,6 +146,7 @@ impl Trace {
         TraceOp {
             key: self.keys[at],
             kind: self.operations[at].access(),
+            condition: self.operations[at].condition(),
             value_size: self.value_sizes.get(at),
             ttl: self.ttls.get(at),
             is_joined: self.joined.has(at),
@@ -173,7 +178,8 @@ impl Trace {
         sizes
     }
 
-    /// The number of operations that miss in a store that begins empty and keeps everything. With `fills`, a read that
+    /// The number of operations that miss in a store that begins empty and keeps everything: reads, deletes and touches of
+    /// absent keys, and stores whose condition does not hold. With `fills`, a read that
     /// misses stores its key and does not count.
     pub fn misses_from_empty(&self, fills: bool) -> u64 {
         let mut stored = vec![false; self.n_keys as usize];
@@ -181,9 +187,14 @@ impl Trace {
         for op in self.ops() {
             let stored = &mut stored[op.key as usize];
             let is_filled = op.kind == Access::Get && fills;
-            missed += u64::from(!*stored && op.kind != Access::Set && !is_filled);
+            let finds = match op.condition {
+                Some(Condition::Absent) => !*stored,
+                Some(Condition::Present) => *stored,
+                None => *stored || op.kind == Access::Set || is_filled,
+            };
+            missed += u64::from(!finds);
             *stored = match op.kind {
-                Access::Set => true,
+                Access::Set => *stored || op.condition != Some(Condition::Present),
                 Access::Delete => false,
                 Access::Get | Access::GetOrSet | Access::Touch => *stored || is_filled,
             };
@@ -205,6 +216,7 @@ impl Trace {
         };
         for (at, operation) in self.operations.iter().enumerate() {
             stats.approximated += u64::from(!operation.is_exact());
+            stats.conditional += u64::from(operation.condition().is_some());
             stats.joined_gets += u64::from(self.joined.has(at) || self.joined.has(at + 1));
             *match operation.access() {
                 Access::Get | Access::GetOrSet => &mut stats.gets,

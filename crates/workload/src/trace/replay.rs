@@ -1,7 +1,7 @@
 //! A trace as a look-aside cache replays it.
 
 use super::Trace;
-use crate::Access;
+use crate::{Access, Condition};
 
 impl Trace {
     /// The trace without the sets that a replay with fill on miss does by itself.
@@ -50,7 +50,7 @@ impl Trace {
                     hits += u64::from(*present);
                     *present = true;
                 }
-                Access::Set => *present = true,
+                Access::Set => *present |= op.condition != Some(Condition::Present),
                 Access::Delete => *present = false,
                 Access::Touch => {}
             }

@@ -2,6 +2,7 @@
 
 use super::Trace;
 use super::column::Figures;
+use super::row::Verb;
 use crate::Access;
 
 impl Trace {
@@ -26,17 +27,23 @@ impl Trace {
     }
 
     /// The trace in which each operation has the size that its key had then, as far as the trace tells. An operation
-    /// without a size takes the last size before it, or else the next.
+    /// without a size takes the last size before it, or else the next. A part that is added to a value makes it longer.
     #[must_use]
     pub fn sizes_carried_on(mut self) -> Self {
         let mut known = Figures::default();
         let forward = 0..self.len();
-        for at in forward.clone().chain(forward.rev()) {
+        for (nth, at) in forward.clone().chain(forward.rev()).enumerate() {
             let key = self.keys[at] as usize;
-            if matches!(self.operations[at].access(), Access::Delete | Access::Touch) {
+            let verb = self.operations[at];
+            if matches!(verb.access(), Access::Delete | Access::Touch) {
                 continue;
             }
-            let size = self.value_sizes.get(at).or(known.get(key));
+            let own = self.value_sizes.get(at);
+            let is_part = matches!(verb, Verb::Append | Verb::Prepend) && nth < self.len();
+            let size = match own.filter(|_| is_part) {
+                Some(part) => Some(part.saturating_add(known.get(key).unwrap_or(0))),
+                None => own.or(known.get(key)),
+            };
             known.set(key, size);
             self.value_sizes.set(at, size);
         }
@@ -96,6 +103,9 @@ mod tests {
         let sizes: Vec<_> = trace.ops().map(|op| op.value_size).collect();
         assert_eq!(sizes, [Some(5), Some(5), Some(5), None, Some(9), None, Some(9)]);
         assert_eq!(trace.largest_of_several(), [9, 0]);
+        let parts = self::trace("key,op,size\na,set,5\na,append,3\na,prepend,1\na,get,\n");
+        let sizes: Vec<_> = parts.sizes_carried_on().ops().map(|op| op.value_size).collect();
+        assert_eq!(sizes, [Some(5), Some(8), Some(9), Some(9)]);
     }
 
     #[test]

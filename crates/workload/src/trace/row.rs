@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::Access;
+use crate::{Access, Condition};
 
 /// One operation on one key, as it was recorded. A format leaves out what it has no column for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,9 +153,23 @@ impl Verb {
         }
     }
 
+    /// The condition under which a replay stores. What changes a value is stored where there is one.
+    pub fn condition(self) -> Option<Condition> {
+        match self {
+            Self::Add => Some(Condition::Absent),
+            Self::Replace | Self::Append | Self::Prepend | Self::Cas | Self::Incr | Self::Decr => {
+                Some(Condition::Present)
+            }
+            Self::Get | Self::Gat | Self::Set | Self::Delete | Self::Touch => None,
+        }
+    }
+
     /// Whether a replay does just this, and not the nearest to it.
     pub fn is_exact(self) -> bool {
-        matches!(self, Self::Get | Self::Set | Self::Delete | Self::Touch)
+        matches!(
+            self,
+            Self::Get | Self::Set | Self::Add | Self::Replace | Self::Delete | Self::Touch
+        )
     }
 
     /// The operation of a name in upper or lower case, in the words of memcached's protocol or of Meta's caches.

@@ -5,7 +5,7 @@ use larder_store::{Answer, Error, Pipeline, Session};
 
 use crate::measure::block::{Block, Op};
 use crate::measure::failures::Failures;
-use crate::measure::judge::{Fill, Finished, Judge, is_lost, is_unanswered, stored};
+use crate::measure::judge::{Fill, Finished, Judge, carried_out, is_lost, is_unanswered};
 use crate::measure::pace::Begun;
 use crate::measure::requests::{Answers, Counted};
 use crate::measure::stores::{Done, Outcomes};
@@ -121,7 +121,15 @@ struct Slot<B> {
 
 impl<B: Begun> Outstanding<B> {
     fn new(pipeline: usize, keys_a_request: usize) -> Self {
-        let nothing = Op { key: 0, fill: 0, version: 0, len: 0, ttl_ms: 0, kind: Access::Get };
+        let nothing = Op {
+            key: 0,
+            fill: 0,
+            version: 0,
+            len: 0,
+            ttl_ms: 0,
+            condition: None,
+            kind: Access::Get,
+        };
         let slot = |_| Slot {
             begun: None,
             n_ops: 0,
@@ -227,10 +235,14 @@ impl<B: Begun> Inbox<'_, '_, B> {
                     let done = self.judge.get_or_set(op, begun, now, missed, None);
                     return self.over(id, op, begun, done, was_sent);
                 };
-                let fill = Fill { version, is_repeated: false, outcome: self.outcome(answer) };
+                let fill = Fill {
+                    version,
+                    is_repeated: false,
+                    outcome: self.outcome(op, answer).map(drop),
+                };
                 self.judge.get_or_set(op, begun, now, Ok(None), Some(fill))
             }
-            (Access::Set, answer) => self.judge.set(op, begun, now, self.outcome(answer)),
+            (Access::Set, answer) => self.judge.set(op, begun, now, self.outcome(op, answer)),
             (Access::Delete, answer) => self.judge.deleted(op, begun, now, &self.presence(answer)),
             (Access::Touch, answer) => self.judge.touched(op, begun, now, &self.presence(answer)),
         };
@@ -358,9 +370,9 @@ impl<B: Begun> Inbox<'_, '_, B> {
         }
     }
 
-    fn outcome(&self, answer: Answer<'_>) -> Result<(), Error> {
+    fn outcome(&self, op: Op, answer: Answer<'_>) -> Result<bool, Error> {
         match answer {
-            Answer::Stored(outcome) => stored(Ok(outcome), || self.engine),
+            Answer::Stored(outcome) => carried_out(op, Ok(outcome), || self.engine),
             Answer::Failed(error) => Err(error),
             other => Err(unexpected(self.engine, &other)),
         }
