@@ -300,14 +300,10 @@ impl<'a> Draw<'a> {
             }
             block.places.push(place);
         }
-        // Misses that are filled are asked for one by one: each fill is a part of its read.
         let n_keys = block.ops.len() - first;
         if recording.starts.is_some() && n_keys > 0 {
-            let is_one = n_keys > 1 && read == Access::Get;
             block.together.resize(block.ops.len(), 1);
-            if is_one {
-                block.together[first] = u32::try_from(n_keys).unwrap_or(u32::MAX);
-            }
+            block.together[first] = u32::try_from(n_keys).unwrap_or(u32::MAX);
         }
     }
 

@@ -175,8 +175,6 @@ impl<'a> Judge<'a> {
     ) -> Finished {
         let outlived = matches!(answer, Ok(Some(_))) && self.has_outlived(op, begun);
         let tally = self.tallies.of(Operation::GetOrSet);
-        tally.counts.repeated_loads +=
-            u64::from(fill.as_ref().is_some_and(|fill| fill.is_repeated));
         attempted(tally, self.origin, now, begun);
         let fill = match (answer, fill) {
             (Ok(Some(value)), _) => {
@@ -187,15 +185,27 @@ impl<'a> Judge<'a> {
             (Err(error), _) => return Finished::failed(now, tally, &error),
             (Ok(None), fill) => fill,
         };
-        self.state.note_renewal(op.fill, self.orders.gone_at_ns(op, now));
         note_miss(&self.draw, op, tally);
         let Some(fill) = fill else { return Finished::well(now) };
+        let done = self.filled(op, now, fill);
+        if !done.failed {
+            self.tallies.of(Operation::GetOrSet).record(begun.took(now));
+        }
+        done
+    }
+
+    /// A miss was followed by a store.
+    #[inline]
+    pub(super) fn filled(&mut self, op: Op, now: u64, fill: Fill) -> Finished {
+        let tally = self.tallies.of(Operation::GetOrSet);
+        tally.counts.repeated_loads += u64::from(fill.is_repeated);
+        self.state.note_renewal(op.fill, self.orders.gone_at_ns(op, now));
         if let Err(error) = fill.outcome {
             tally.counts.failed_fills += 1;
             return Finished::not_filled(now, tally, &error);
         }
         tally.bytes += u64::from(op.len);
-        tally.success(begun.took(now));
+        tally.succeeded += 1;
         if self.state.acked(op.fill).is_none_or(|acked| acked < fill.version) {
             self.state.acknowledge(op.fill, fill.version);
         }

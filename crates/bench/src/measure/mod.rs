@@ -7,6 +7,7 @@ mod crew;
 mod curve;
 mod draw;
 mod failures;
+mod fills;
 mod judge;
 mod key_state;
 mod lanes;

@@ -108,7 +108,7 @@ pub(super) struct Counted {
     /// Keys for which an entry came back.
     pub(super) found: u64,
     /// Found keys with the right value.
-    right: u64,
+    pub(super) right: u64,
     /// Found keys whose TTL had passed when the request began.
     outlived: u64,
     /// Keys that the store reported as absent.

@@ -195,7 +195,10 @@ impl<'a, P: Pace> Worker<'a, P> {
             let place = block.place(i);
             let Some(begun) = self.pace.begin(free, then, n_ops as u64, place) else { break };
             if n_ops > 1 {
-                then = self.request(Operation::GetMany, block, i..next, begun);
+                then = match block.ops[i].kind {
+                    Access::GetOrSet => self.filled_request(block, i..next, begun),
+                    _ => self.request(Operation::GetMany, block, i..next, begun),
+                };
                 if then >= end || self.failures.gave_up() {
                     break;
                 }
@@ -256,25 +259,29 @@ impl<'a, P: Pace> Worker<'a, P> {
     #[inline]
     fn get_or_set(&mut self, (block, i): (&Block, usize), op: Op, begun: P::Begun) -> Finished {
         let answer = self.session.get(block.key(i), &mut self.buffer);
-        let version = self.judge.fill_version(op);
-        let Judge { state, composer, orders, .. } = &mut self.judge;
-        let filled = matches!(answer, Ok(None)).then(|| {
-            let load = orders.loads.map(|loads| loads.make(op.fill, begun.at()));
-            // Making the value may take longer than its TTL.
-            let begins = if load.is_some() { now_ns() } else { begun.at() };
-            state.note_renewal(op.fill, orders.gone_at_ns(op, begins));
-            let value = composer.compose(op.fill, version, op.len);
-            let options = &orders.set_options_of(op);
-            let outcome = self.session.set(block.fill_key(i), value, options);
-            let outcome = stored(outcome, || self.session.engine());
-            if let (Some(load), Ok(())) = (&load, &outcome) {
-                load.stored();
-            }
-            Fill { version, is_repeated: load.as_ref().is_some_and(Load::is_repeated), outcome }
-        });
+        let filled = matches!(answer, Ok(None)).then(|| self.fill((block, i), op, begun.at()));
         let now = now_ns();
         let answer = answer.map(|found| found.map(|_| &self.buffer[..]));
         self.judge.get_or_set(op, begun, now, answer, filled)
+    }
+
+    /// Makes and stores the value of a get-or-set that has missed, and that began at this time.
+    #[inline]
+    pub(super) fn fill(&mut self, (block, i): (&Block, usize), op: Op, began_ns: u64) -> Fill {
+        let version = self.judge.fill_version(op);
+        let Judge { state, composer, orders, .. } = &mut self.judge;
+        let load = orders.loads.map(|loads| loads.make(op.fill, began_ns));
+        // Making the value may take longer than its TTL.
+        let begins = if load.is_some() { now_ns() } else { began_ns };
+        state.note_renewal(op.fill, orders.gone_at_ns(op, begins));
+        let value = composer.compose(op.fill, version, op.len);
+        let options = &orders.set_options_of(op);
+        let outcome = self.session.set(block.fill_key(i), value, options);
+        let outcome = stored(outcome, || self.session.engine());
+        if let (Some(load), Ok(())) = (&load, &outcome) {
+            load.stored();
+        }
+        Fill { version, is_repeated: load.as_ref().is_some_and(Load::is_repeated), outcome }
     }
 
     fn delete(&mut self, key: &[u8], op: Op, begun: P::Begun) -> Finished {

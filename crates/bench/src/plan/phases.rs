@@ -259,7 +259,9 @@ impl Planner<'_> {
         let writes = trace.writes();
         let work = Work::Replayed { read: self.read(), writes };
         let len = trace.len() as u64;
-        let operations = recorded_operations(trace, self.read_operation(), self.together);
+        // A get-or-set of several keys is one of each key.
+        let together = self.together && !self.on_miss.fills();
+        let operations = recorded_operations(trace, self.read_operation(), together);
         if self.on_miss.fills() || writes {
             return vec![self.phase(work, &operations, len)];
         }

@@ -143,8 +143,9 @@ fn request_starts(
     notes: &mut Vec<String>,
 ) -> Option<Arc<[u32]>> {
     let starts = trace.request_starts()?;
-    let reason = if spec.on_miss.is_some_and(OnMiss::fills) {
-        "each is filled by itself"
+    let drives = spec.connections.is_some() || spec.pipeline.is_some();
+    let reason = if drives && spec.on_miss.is_some_and(OnMiss::fills) {
+        "with --connections and --pipeline, each is filled by itself"
     } else if has_guest {
         "guests cannot"
     } else if spec.multiget.is_some() {
