@@ -43,6 +43,15 @@ pub fn held_above(run: &Run, cell: &Cell) -> Option<Above> {
     (held_bytes as f64 > most).then_some(Above { held_bytes, capacity_bytes, is_asked, share })
 }
 
+/// What a target held of the capacity that `--capacity` asked for, both in bytes, where it dropped entries with less than
+/// half of that. Its hit ratio is then that of less room.
+pub fn held_below(cell: &Cell) -> Option<(u64, u64)> {
+    let Some(PointValue::Number(asked)) = cell.point.get(CAPACITY) else { return None };
+    let held = cell.held_bytes_peak?;
+    let drops = cell.counts.evictions.is_some_and(|evictions| evictions > 0);
+    (drops && held < asked / 2).then_some((held, *asked))
+}
+
 /// A target's own setting for its choice of the entry to evict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lru {

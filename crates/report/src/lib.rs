@@ -56,7 +56,7 @@ pub use error::Error;
 pub use findings::{Finding, findings, tally};
 pub use format::{Format, render};
 pub use header::machine;
-pub use held::{Above, beats_itself, held_above};
+pub use held::{Above, beats_itself, held_above, held_below};
 pub use index::{digest, index_formats, render_index};
 pub use info::{info_formats, render_info};
 pub use json::schema;

@@ -1,7 +1,7 @@
 //! CAPACITY: a working set that does not fit measures eviction.
 
 use larder_report::figures::percent;
-use larder_report::{Cell, Run, Severity, beats_itself, held_above};
+use larder_report::{Cell, Run, Severity, beats_itself, held_above, held_below};
 use larder_store::ByteSize;
 
 use super::{About, Check, Needs, Report, is_bounded, keeps_all, measured};
@@ -25,13 +25,23 @@ fn held_more(run: &Run, cell: &Cell) -> Option<String> {
     ))
 }
 
+/// The sentence about a target that dropped entries long before its capacity was full.
+fn held_less(cell: &Cell) -> Option<String> {
+    let (held, asked) = held_below(cell)?;
+    let [held, asked] = [held, asked].map(ByteSize);
+    Some(format!(
+        "held {held} of --capacity {asked} at most, and dropped entries: its own data, or the way in which it divides its \
+         memory, took the rest"
+    ))
+}
+
 impl Check for Capacity {
     fn about(&self) -> &'static About {
         &About {
             id: "CAPACITY",
             severities: &[Severity::Error, Severity::Warn],
             sees: "a working set larger than a target's capacity or the machine's memory, entries evicted to make \
-                   room, or a target that held more than its capacity",
+                   room, or a target that held more than its capacity, or dropped entries with less than half of it",
             seen_in: "by the defaults of the caches, A000: 70 MiB into one of 32 MB and one of 64; A001: 9.8 GiB into \
                       64 MB",
             advice: "give the target room for the working set, or read the row as a measurement of eviction",
@@ -54,7 +64,7 @@ impl Check for Capacity {
             }
         }
         for cell in measured(run) {
-            if let Some(text) = held_more(run, cell) {
+            if let Some(text) = held_more(run, cell).or_else(|| held_less(cell)) {
                 report.cell(Severity::Warn, cell, text);
             }
         }

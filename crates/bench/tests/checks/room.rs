@@ -42,6 +42,16 @@ pub(crate) const CASES: &[Case] = &[
         needs: memcached,
     },
     Case {
+        id: "CAPACITY",
+        severity: Severity::Warn,
+        fires_on: "a server that cannot use its room for values of many sizes",
+        trips: || real(&["memcached:"], &format!("{MANY_SIZES}\ncapacity = '20m'")),
+        words: &["of --capacity 20 MiB at most, and dropped entries"],
+        silent_on: "a server with room for all of its classes of sizes",
+        silent: || real(&["memcached:"], &format!("{MANY_SIZES}\ncapacity = '64m'")),
+        needs: memcached,
+    },
+    Case {
         id: "ONE-KEY",
         severity: Severity::Note,
         fires_on: "one key again and again",
@@ -52,6 +62,10 @@ pub(crate) const CASES: &[Case] = &[
         needs: NOTHING,
     },
 ];
+
+/// About 12 MiB.
+const MANY_SIZES: &str =
+    "keys = 4000\ndata-size = 'uniform:100-6000'\nrequests = 8000\non-miss = 'fill'";
 
 /// About 100 MiB.
 const LARGE: &str = "keys = 130\ndata-size = '800k'";
