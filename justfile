@@ -110,10 +110,10 @@ articles-page:
     ./docs/articles/show "$runs/all"
     rm -r "$runs"
 
-# Write the generated files again: docs/engines.md, docs/checks.md, docs/run.schema.json, a table of docs/serve.md
+# Write the generated files again: docs/engines.md, docs/checks.md, the schemas in docs, a table of docs/serve.md
 generate:
     LARDER_BLESS=1 cargo test --quiet -p larder --test generated
-    LARDER_BLESS=1 cargo test --quiet -p larder-report --test it the_published_schema_is_up_to_date
+    LARDER_BLESS=1 cargo test --quiet -p larder-report --test it the_published_schema
 
 # Format and lints, as in .ci/run
 lint:

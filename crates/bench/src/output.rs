@@ -14,8 +14,7 @@ use std::time::{Duration, SystemTime};
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::IntervalLogWriterBuilder;
 use larder_report::{
-    Chart, Format, Index, Run, Style, charts, is_chart_id, render, render_index, samples_csv,
-    usage_csv,
+    Chart, Format, Index, Run, Style, render, render_index, samples_csv, usage_csv,
 };
 use tempfile::NamedTempFile;
 
@@ -141,21 +140,20 @@ pub fn write_index(folder: &Path, index: &Index) -> Result<()> {
     Ok(())
 }
 
-/// Writes a file for each chart of a run into `folder`, which is created where it is missing: `rate-get.svg`. Charts
-/// of an earlier run are removed, other files stay. Returns how many charts there are.
+/// Writes a file for each of these charts into `folder`, which is created where it is missing: `rate-get.svg`. Earlier files
+/// whose names are those of such charts are removed, other files stay.
 pub fn write_charts(
     folder: &Path,
-    run: &Run,
+    (charts, is_id): (&[Chart], fn(&str) -> bool),
     extension: &str,
     picture: impl Fn(&Chart) -> Vec<u8>,
-) -> Result<usize> {
+) -> Result<()> {
     prepare(folder)?;
-    remove(folder, extension, is_chart_id)?;
-    let charts = charts(run);
-    for chart in &charts {
+    remove(folder, extension, is_id)?;
+    for chart in charts {
         whole(&folder.join(format!("{}.{extension}", chart.id)), &picture(chart))?;
     }
-    Ok(charts.len())
+    Ok(())
 }
 
 /// Removes the files of this extension whose names are ours.

@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::Error;
 use crate::format::Format;
-use crate::model::{Index, Run, SCHEMA_VERSION};
+use crate::model::{Index, Run, SCHEMA_VERSION, TraceInfo};
 
 /// The fields that must be readable in any `run.json`, however new.
 #[derive(Deserialize)]
@@ -64,8 +64,16 @@ fn of_this_schema<T: DeserializeOwned>(
 
 /// The JSON schema of `run.json`, indented, with a line feed at its end.
 pub fn schema() -> String {
-    let schema = serde_json::to_value(schemars::schema_for!(Run));
-    pretty(&sorted(schema.expect("a schema is a value")))
+    published(schemars::schema_for!(Run))
+}
+
+/// The JSON schema of `trace-info.json`, indented, with a line feed at its end.
+pub fn info_schema() -> String {
+    published(schemars::schema_for!(TraceInfo))
+}
+
+fn published(schema: schemars::Schema) -> String {
+    pretty(&sorted(schema.into()))
 }
 
 /// The same value with the keys of every object sorted: whether the library sorts them depends on features of other

@@ -48,7 +48,7 @@ mod verified;
 pub use assertion::{ASSERTION_EXPECTED, Assertion, Failure, Unmatched, assertion_metrics};
 pub use chart::{
     Absent, Axis, Better, Chart, Facet, Family, Ground, Manner, Ratios, Scale, Series, Shape, Unit,
-    charts, info_charts, is_chart_id, palette, png, svg,
+    charts, info_charts, is_chart_id, is_info_chart_id, palette, png, svg,
 };
 pub use csv::{samples_csv, usage_csv};
 pub use diff::{diff_formats, render_diff};
@@ -59,7 +59,7 @@ pub use header::machine;
 pub use held::{Above, beats_itself, held_above, held_below};
 pub use index::{digest, index_formats, render_index};
 pub use info::{info_formats, render_info};
-pub use json::schema;
+pub use json::{info_schema, schema};
 pub use limits::{NOT_SHOWN, not_shown};
 pub use model::{
     Article, ArticleChecks, ArticleFigure, ArticleForm, ArticleRate, COMERS_FAILED, Cell, Check,

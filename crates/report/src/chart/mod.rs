@@ -28,7 +28,7 @@ use std::collections::BTreeSet;
 
 pub use draw::{Ground, png, svg};
 pub use family::{Better, Family, Manner};
-pub use info::info_charts;
+pub use info::{info_charts, is_info_chart_id};
 pub use model::{Absent, Axis, Chart, Facet, Ratios, Scale, Series, Shape, Unit};
 pub use subject::is_chart_id;
 

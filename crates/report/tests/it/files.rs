@@ -45,14 +45,19 @@ fn an_unknown_format_lists_the_known_ones() {
 
 #[test]
 fn the_published_schema_is_up_to_date() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/run.schema.json");
+    assert_published("run.schema.json", &schema());
+}
+
+/// Compares a schema with its file in docs, which `LARDER_BLESS` writes again.
+pub(super) fn assert_published(name: &str, schema: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
     if std::env::var_os("LARDER_BLESS").is_some() {
-        std::fs::write(&path, schema()).unwrap();
+        std::fs::write(&path, schema).unwrap();
     }
     let published = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
-        published == schema(),
-        "docs/run.schema.json is not what the model says: run this test with LARDER_BLESS=1"
+        published == schema,
+        "docs/{name} is not what the model says: run this test with LARDER_BLESS=1"
     );
 }
 

@@ -1,8 +1,11 @@
 //! What a trace tells, in every format.
 
 use insta::assert_snapshot;
-use larder_report::{Format, Style, TraceInfo, info_charts, info_formats, render_info};
+use larder_report::{
+    Format, Style, TraceInfo, info_charts, info_formats, info_schema, is_info_chart_id, render_info,
+};
 
+use super::files::assert_published;
 use super::html::text_of;
 use super::made_up::info::{hostile_trace, keys_alone, recording};
 use super::small::PLAIN;
@@ -34,6 +37,23 @@ fn what_is_written_as_json_is_read_again() {
     for info in [recording(), keys_alone()] {
         let text = render(&info, Format::JSON);
         assert_eq!(serde_json::from_str::<TraceInfo>(&text).unwrap(), info);
+    }
+}
+
+#[test]
+fn the_published_schema_of_a_trace_is_up_to_date() {
+    assert_published("trace-info.schema.json", &info_schema());
+}
+
+#[test]
+fn what_a_trace_tells_is_valid_by_its_schema_and_what_is_damaged_is_not() {
+    let schema = serde_json::from_str(&info_schema()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    for info in [recording(), keys_alone()] {
+        let mut json = serde_json::from_str(&render(&info, Format::JSON)).unwrap();
+        assert_eq!(validator.iter_errors(&json).map(|error| error.to_string()).next(), None);
+        json["curves"][0]["measure"] = "pages".into();
+        assert!(!validator.is_valid(&json));
     }
 }
 
@@ -75,6 +95,11 @@ fn a_chart_is_there_for_all_that_is_known_and_nothing_else() {
         "ttls",
     ];
     assert_eq!(ids(&recording()), expected);
+    // Only files with such names are removed when charts are written again.
+    assert!(expected.iter().all(|id| is_info_chart_id(id)));
+    for other in ["course-get", "rate-get", "logo", "sizes2", ""] {
+        assert!(!is_info_chart_id(other), "{other}");
+    }
     assert_eq!(ids(&keys_alone()), ["cache_hits-entries", "popularity"]);
     let nothing = TraceInfo::of(larder_report::TraceFile::default());
     assert_eq!(ids(&nothing), [""; 0]);

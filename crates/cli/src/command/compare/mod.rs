@@ -22,7 +22,7 @@ use larder_workload::WorkloadSpec;
 use self::describe::describe;
 use self::next::next_step;
 use super::gate::Gate;
-use super::report::{export_png, export_svg};
+use super::report::Charts;
 use crate::catalog::CATALOG;
 use crate::exit::{Exit, one_line};
 use crate::interrupt::Interrupts;
@@ -190,10 +190,10 @@ fn one(arguments: &Arguments, mut scenario: Scenario) -> anyhow::Result<Exit> {
     }
     anstream::eprintln!("results: {}{}", folder.display(), replaced(arguments, &claimed));
     if let Some(folder) = &arguments.export_svg {
-        export_svg(folder, &outcome.run)?;
+        Charts::of_run(&outcome.run).export_svg(folder)?;
     }
     if let Some(folder) = &arguments.export_png {
-        export_png(folder, &outcome.run)?;
+        Charts::of_run(&outcome.run).export_png(folder)?;
     }
     if !arguments.quiet && io::stderr().is_terminal() {
         anstream::eprintln!("{}", next_step(&outcome.run, &folder));

@@ -18,7 +18,7 @@ use super::{Arguments, RESULTS, claimed, exit, folder, limited, replaced};
 use crate::catalog::CATALOG;
 use crate::command::gate::Gate;
 use crate::command::print;
-use crate::command::report::{export_png, export_svg};
+use crate::command::report::Charts;
 use crate::exit::{Exit, Usage, one_line, told};
 use crate::interrupt::Interrupts;
 use crate::progress::{Progress, heading};
@@ -171,10 +171,10 @@ fn made(arguments: &Arguments, results: &Path) -> Vec<PathBuf> {
 /// Exports the charts of one scenario where requested, in folders of its name.
 fn export(arguments: &Arguments, name: &str, run: &Run) -> anyhow::Result<()> {
     if let Some(folder) = &arguments.export_svg {
-        export_svg(&folder.join(name), run)?;
+        Charts::of_run(run).export_svg(&folder.join(name))?;
     }
     if let Some(folder) = &arguments.export_png {
-        export_png(&folder.join(name), run)?;
+        Charts::of_run(run).export_png(&folder.join(name))?;
     }
     Ok(())
 }

@@ -11,7 +11,10 @@ use std::{fs, iter};
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use larder_bench::is_of_one_plan;
-use larder_report::{Chart, Error, Format, Ground, Run, png, render, svg};
+use larder_report::{
+    Chart, Error, Format, Ground, Run, TraceInfo, charts, info_charts, is_chart_id,
+    is_info_chart_id, png, render, svg,
+};
 
 use self::merged::merged;
 use self::set::SetResults;
@@ -129,10 +132,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             None => folder.clone(),
         };
         if let Some(folder) = &arguments.export_svg {
-            export_svg(&of_run(folder), run)?;
+            Charts::of_run(run).export_svg(&of_run(folder))?;
         }
         if let Some(folder) = &arguments.export_png {
-            export_png(&of_run(folder), run)?;
+            Charts::of_run(run).export_png(&of_run(folder))?;
         }
     }
     let runs: Vec<&Run> = results.iter().map(|results| &results.run).collect();
@@ -187,25 +190,44 @@ fn write(Results { folder, run }: &Results) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes each chart of a run as SVG into a folder.
-pub(super) fn export_svg(folder: &Path, run: &Run) -> anyhow::Result<()> {
-    export(folder, run, "svg", |chart| svg(chart, Ground::White).into_bytes())
+/// All charts of a run or of a trace, to be written as files.
+pub(super) struct Charts {
+    all: Vec<Chart>,
+    /// Whether an earlier export of the kind can have left a file of this name.
+    is_id: fn(&str) -> bool,
 }
 
-/// Writes each chart of a run as PNG into a folder.
-pub(super) fn export_png(folder: &Path, run: &Run) -> anyhow::Result<()> {
-    export(folder, run, "png", png)
-}
+impl Charts {
+    /// The charts of a run.
+    pub(super) fn of_run(run: &Run) -> Self {
+        Self { all: charts(run), is_id: is_chart_id }
+    }
 
-fn export(
-    folder: &Path,
-    run: &Run,
-    extension: &str,
-    picture: impl Fn(&Chart) -> Vec<u8>,
-) -> anyhow::Result<()> {
-    let charts = larder_bench::write_charts(folder, run, extension, picture)?;
-    anstream::eprintln!("charts: {} ({charts} files)", folder.display());
-    Ok(())
+    /// The charts of what a trace tells.
+    pub(super) fn of_trace(info: &TraceInfo) -> Self {
+        Self { all: info_charts(info), is_id: is_info_chart_id }
+    }
+
+    /// Writes each as SVG into a folder.
+    pub(super) fn export_svg(&self, folder: &Path) -> anyhow::Result<()> {
+        self.export(folder, "svg", |chart| svg(chart, Ground::White).into_bytes())
+    }
+
+    /// Writes each as PNG into a folder.
+    pub(super) fn export_png(&self, folder: &Path) -> anyhow::Result<()> {
+        self.export(folder, "png", png)
+    }
+
+    fn export(
+        &self,
+        folder: &Path,
+        extension: &str,
+        picture: impl Fn(&Chart) -> Vec<u8>,
+    ) -> anyhow::Result<()> {
+        larder_bench::write_charts(folder, (&self.all, self.is_id), extension, picture)?;
+        anstream::eprintln!("charts: {} ({} files)", folder.display(), self.all.len());
+        Ok(())
+    }
 }
 
 /// Reads the run in a folder of results, or in the file itself.

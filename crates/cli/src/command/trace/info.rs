@@ -1,7 +1,6 @@
 //! `larder trace info`: what a trace tells, in one pass and in bounded memory.
 
 use std::io::Write;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -11,9 +10,11 @@ use larder_insight::{Capacities, Insight, Settings};
 use larder_report::{Format, Style, TraceInfo, info_formats, render_info};
 use larder_store::ByteSize;
 use larder_workload::Count;
-use larder_workload::trace::{Row, Sink, TraceSource, read_rows};
+use larder_workload::trace::{TraceSource, read_rows};
 
+use super::super::report::Charts;
 use super::super::{print, whole};
+use super::Beginning;
 use crate::exit::{Exit, Usage};
 use crate::terminal;
 
@@ -35,6 +36,14 @@ pub(crate) struct Info {
     /// Write the page to this file
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+
+    /// Leave each chart as SVG in this folder
+    #[arg(long, value_name = "DIR")]
+    export_svg: Option<PathBuf>,
+
+    /// Leave each chart as PNG in this folder
+    #[arg(long, value_name = "DIR")]
+    export_png: Option<PathBuf>,
 
     /// The capacities to tell: sizes, shares of all, or entries (64m,10%,20k-entries) [default: a series up to all]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
@@ -63,6 +72,7 @@ const EXAMPLES: &str = "\
 Examples:
   larder trace info web.parquet
   larder trace info web.parquet --html web.html
+  larder trace info web.parquet --export-svg charts
   larder trace info 'web-*.parquet' --capacity 64m,256m,1g --format markdown
   larder trace info cluster52.zst?format=twitter -o cluster52";
 
@@ -106,7 +116,8 @@ impl FromStr for SampleShare {
 }
 
 pub(super) fn run(arguments: &Info) -> anyhow::Result<Exit> {
-    let writes = arguments.output.is_some() || arguments.html.is_some();
+    let files = [&arguments.output, &arguments.html, &arguments.export_svg, &arguments.export_png];
+    let writes = files.iter().any(|file| file.is_some());
     let printed = arguments.format.or_else(|| (!writes).then_some(Format::TABLE));
     printed.map_or(Ok(()), refuse_other_formats)?;
     let info = analysed(arguments)?;
@@ -117,6 +128,12 @@ pub(super) fn run(arguments: &Info) -> anyhow::Result<Exit> {
     }
     if let Some(path) = &arguments.html {
         write(path, &text(Format::HTML))?;
+    }
+    if let Some(folder) = &arguments.export_svg {
+        Charts::of_trace(&info).export_svg(folder)?;
+    }
+    if let Some(folder) = &arguments.export_png {
+        Charts::of_trace(&info).export_png(folder)?;
     }
     if let Some(format) = printed {
         print(text(format).as_bytes())?;
@@ -134,17 +151,13 @@ fn refuse_other_formats(format: Format) -> anyhow::Result<()> {
 
 /// Reads the trace once.
 fn analysed(arguments: &Info) -> anyhow::Result<TraceInfo> {
-    let mut sink = Beginning {
-        insight: Insight::new(settings(arguments)?),
-        left: arguments.requests.map_or(u64::MAX, |Count(requests)| requests.into()),
-    };
-    let about = read_rows(&arguments.file, &mut sink)?;
-    let Beginning { insight, left } = sink;
-    if insight.rows() == 0 {
+    let mut rows = Beginning::new(Insight::new(settings(arguments)?), arguments.requests);
+    let about = read_rows(&arguments.file, &mut rows)?;
+    if rows.sink.rows() == 0 {
         bail!("trace {}: has no operation", arguments.file);
     }
-    let is_beginning = left == 0;
-    Ok(insight.finish(&arguments.file.to_string(), &about, is_beginning))
+    let is_beginning = rows.is_reached();
+    Ok(rows.sink.finish(&arguments.file.to_string(), &about, is_beginning))
 }
 
 fn settings(arguments: &Info) -> anyhow::Result<Settings> {
@@ -154,8 +167,8 @@ fn settings(arguments: &Info) -> anyhow::Result<Settings> {
         let most = Settings::MOST_USES * 64;
         bail!(Usage(format!("--keep {keep} is not between {least} and {most}")));
     }
-    if arguments.requests == Some(Count(0)) || arguments.threads == Some(0) {
-        bail!(Usage("--requests and --threads are 1 or more".to_owned()));
+    if arguments.threads == Some(0) {
+        bail!(Usage("--threads 0 is not 1 or more".to_owned()));
     }
     let processors = || std::thread::available_parallelism().map_or(1, usize::from);
     Ok(Settings {
@@ -165,22 +178,6 @@ fn settings(arguments: &Info) -> anyhow::Result<Settings> {
         threads: arguments.threads.unwrap_or_else(processors),
         ..Settings::default()
     })
-}
-
-/// The analysis of the first rows.
-struct Beginning {
-    insight: Insight,
-    left: u64,
-}
-
-impl Sink for Beginning {
-    fn push(&mut self, row: &Row<'_>) -> ControlFlow<()> {
-        if self.left == 0 {
-            return ControlFlow::Break(());
-        }
-        self.left -= 1;
-        self.insight.push(row)
-    }
 }
 
 /// Writes the page, the data and the text for a pull request.

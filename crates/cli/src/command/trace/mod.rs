@@ -1,11 +1,14 @@
 //! `larder trace`: recorded traffic. One file a command.
 
+mod beginning;
 mod convert;
 mod info;
 
 use clap::Subcommand;
 
 use crate::exit::Exit;
+
+pub(super) use self::beginning::Beginning;
 
 /// What is done with traces.
 #[derive(Debug, Subcommand)]

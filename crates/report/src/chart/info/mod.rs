@@ -26,6 +26,27 @@ pub fn info_charts(info: &TraceInfo) -> Vec<Chart> {
     CHARTS.iter().flat_map(|charts| charts(info)).collect()
 }
 
+/// The families of these charts.
+const FAMILIES: [Family; 7] = [
+    Family::CacheHits,
+    Family::Course,
+    Family::WorkingSet,
+    Family::Popularity,
+    Family::Reuse,
+    Family::Sizes,
+    Family::Ttls,
+];
+
+/// The facets of these charts, as their ids have them.
+const FACETS: [&str; 3] = ["bytes", "entries", "keys"];
+
+/// Whether a chart of some trace can have this id: `course`, `cache_hits-bytes`.
+pub fn is_info_chart_id(text: &str) -> bool {
+    let (family, facet) = text.split_once('-').map_or((text, None), |(name, of)| (name, Some(of)));
+    let is_known = FAMILIES.iter().any(|known| known.as_str() == family);
+    is_known && facet.is_none_or(|facet| FACETS.contains(&facet))
+}
+
 /// What a chart shows.
 struct Shown<'a> {
     family: Family,

@@ -1,9 +1,10 @@
 //! What happens over the time of a trace.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The operations over time, in steps of equal length.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Course {
     /// The length of a step in seconds.
     pub step_s: f64,
@@ -16,7 +17,7 @@ pub struct Course {
 }
 
 /// The keys in use, in steps of equal length.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkingSet {
     /// The length of a step in seconds; `null` without times.
     pub step_s: Option<f64>,
@@ -33,7 +34,7 @@ pub struct WorkingSet {
 }
 
 /// How much is used between two uses of a key.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reuse {
     /// The share of the reads whose key was used before.
     pub again: f64,

@@ -1,9 +1,10 @@
 //! The hit ratios of simulated caches by their capacity.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The unit of capacities.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MeasuredIn {
     /// Entries, whatever their sizes.
@@ -13,7 +14,9 @@ pub enum MeasuredIn {
 }
 
 /// A simulated policy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum CurvePolicy {
     /// Least recently used.
@@ -49,7 +52,7 @@ impl CurvePolicy {
 }
 
 /// The hit ratios by rising capacity.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CacheCurve {
     /// The unit of the capacities.
     pub measure: MeasuredIn,
@@ -58,7 +61,7 @@ pub struct CacheCurve {
 }
 
 /// The hit ratios at one capacity.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HitRatioAt {
     /// The capacity.
     pub capacity: u64,
@@ -71,7 +74,7 @@ pub struct HitRatioAt {
 }
 
 /// The hit ratio of a policy.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CurveRatio {
     /// The policy.
     pub policy: CurvePolicy,

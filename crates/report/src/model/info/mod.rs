@@ -5,6 +5,7 @@
 mod course;
 mod curve;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use course::{Course, Reuse, WorkingSet};
@@ -13,7 +14,7 @@ pub use curve::{CacheCurve, CurvePolicy, CurveRatio, HitRatioAt, MeasuredIn};
 use super::SCHEMA_VERSION;
 
 /// What is known of a trace.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TraceInfo {
     /// The version of this model.
     pub schema: u32,
@@ -63,7 +64,7 @@ pub struct TraceInfo {
 }
 
 /// The file of a trace.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TraceFile {
     /// Its path as typed.
     pub path: String,
@@ -80,7 +81,7 @@ pub struct TraceFile {
 }
 
 /// A figure that may come from a sample.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
     /// The figure.
     pub value: f64,
@@ -102,7 +103,7 @@ impl Estimate {
 }
 
 /// Operations of one kind.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OperationCount {
     /// The kind, in memcached's words.
     pub operation: String,
@@ -113,7 +114,7 @@ pub struct OperationCount {
 }
 
 /// Operations with one answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ResultCount {
     /// The answer.
     pub result: String,
@@ -122,7 +123,7 @@ pub struct ResultCount {
 }
 
 /// What a distribution is of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DistributionOf {
     /// Lengths of keys in bytes, by operation.
@@ -136,7 +137,7 @@ pub enum DistributionOf {
 }
 
 /// Figures by rank.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Distribution {
     /// What was counted.
     pub of: DistributionOf,
@@ -157,7 +158,7 @@ impl Distribution {
 }
 
 /// How the reads are spread over the keys.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Popularity {
     /// For ranks 1, 2, 5, 10 … the share of the reads that the key of this rank has.
     pub ranks: Vec<(u64, f64)>,
@@ -174,7 +175,7 @@ pub struct Popularity {
 }
 
 /// A law of Zipf: the key of rank r has a share of the reads that is proportional to r^−exponent.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Zipf {
     /// The exponent.
     pub exponent: Estimate,
@@ -190,7 +191,7 @@ pub struct Zipf {
 }
 
 /// How the figures were taken.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sampling {
     /// The share of the keys that was followed over all of the time; 1 where all were.
     pub keys: f64,
