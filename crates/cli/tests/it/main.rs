@@ -24,6 +24,7 @@ mod serve;
 mod sets;
 mod slices;
 mod spans;
+mod trace_info;
 mod traces;
 mod usage;
 
@@ -58,6 +59,7 @@ const CASES: &[&[Case]] = &[
     sets::CASES,
     slices::CASES,
     spans::CASES,
+    trace_info::CASES,
     traces::CASES,
     usage::CASES,
 ];

@@ -9,6 +9,7 @@ use serde_json::json;
 use super::assets::REPORT;
 use super::charts::panel;
 use super::data::packed;
+use super::text::unbroken;
 use super::{contents, marks, page};
 use crate::chart::{Chart, Family, Shape, info_charts, palette};
 use crate::info::assumed::{ASSUMED, assumed};
@@ -79,7 +80,7 @@ fn masthead(info: &TraceInfo) -> Markup {
 fn in_short(info: &TraceInfo) -> Markup {
     html! {
         dl.sayings.columned { @for said in sentences(info) {
-            div { dt { (capital(said.subject)) } dd { (capital(&said.text)) } }
+            div { dt { (capital(said.subject)) } dd { (unbroken(&capital(&said.text))) } }
         } }
     }
 }
@@ -189,7 +190,7 @@ impl InfoView<'_> {
                     h2 { "The keys" }
                     (self.panel(Family::WorkingSet, false))
                     (self.panel(Family::Popularity, false))
-                    @if let Some(popularity) = tables::popularity(self.info) { (table(&popularity)) }
+                    @if let Some(popularity) = tables::popularity(self.info) { (body_of(&popularity)) }
                     (self.panel(Family::Reuse, false))
                     @if let Some(reuse) = tables::reuse(self.info) { (table(&reuse)) }
                 }
@@ -227,11 +228,15 @@ fn key(chart: &Chart) -> &'static str {
 }
 
 fn table(table: &InfoTable) -> Markup {
+    html! { h3 id=(table.id) { (table.caption) } (body_of(table)) }
+}
+
+/// A table below a heading of its own.
+fn body_of(table: &InfoTable) -> Markup {
     let is_words = |column: usize| {
         table.is_list() || table.heads.get(column + 1).is_some_and(|head| head == ANSWERS)
     };
     html! {
-        h3 id=(table.id) { (table.caption) }
         div.scroll tabindex="0" role="region" aria-label=(table.caption) {
             table.plain {
                 thead { tr { @for (column, head) in table.heads.iter().enumerate() {

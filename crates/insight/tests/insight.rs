@@ -1,0 +1,161 @@
+//! What is told of made traces: exactly where they are small, and within its error where only a sample is kept.
+
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+
+use larder_insight::{Capacities, Insight, Settings};
+use larder_report::{CurvePolicy, MeasuredIn, TraceInfo};
+use larder_workload::trace::{About, Key, Outcome, Row, Sink, Verb};
+
+/// Rows, each a tenth of a second after the one before.
+fn told(settings: Settings, about: &About, rows: &[Row<'_>]) -> TraceInfo {
+    let mut insight = Insight::new(settings);
+    for (at, row) in (0..).zip(rows) {
+        let time_us = Some(1_000_000 + at * 100_000);
+        assert!(insight.push(&Row { time_us, request: at, ..*row }).is_continue());
+    }
+    insight.finish("made", about, false)
+}
+
+fn get(key: u64) -> Row<'static> {
+    Row { key_size: Some(10), value_size: Some(90), ..Row::get(Key::Hash(key)) }
+}
+
+fn asking(capacities: &[Capacities]) -> Settings {
+    Settings { capacities: capacities.to_vec(), ..Settings::default() }
+}
+
+fn ratio(info: &TraceInfo, measure: MeasuredIn, capacity: u64, policy: CurvePolicy) -> f64 {
+    let curve = info.curve(measure).unwrap();
+    let at = curve.capacities.iter().find(|at| at.capacity == capacity).unwrap();
+    at.of(policy).unwrap().hit_ratio
+}
+
+/// The next number of a generator by its state.
+fn next(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// Reads of keys of which the ranks have about a law of Zipf.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "a drawn number"
+)]
+fn skewed(n_reads: usize, n_keys: u64) -> Vec<Row<'static>> {
+    let mut state = 5;
+    let draw = |_| {
+        let share = (next(&mut state) >> 11) as f64 / (1_u64 << 53) as f64;
+        get((n_keys as f64).powf(share) as u64)
+    };
+    (0..n_reads).map(draw).collect()
+}
+
+#[test]
+fn a_small_trace_is_told_exactly() {
+    // A loop over four keys: an LRU of fewer entries never hits.
+    let rows: Vec<Row<'_>> = (0..400).map(|at| get(at % 4)).collect();
+    let info = told(Settings::default(), &About::default(), &rows);
+    assert!(info.is_exact());
+    assert_eq!((info.keys.value, info.bytes.unwrap().value), (4.0, 400.0));
+    assert_eq!((info.rows, info.reads, info.lasts_s), (400, 400, Some(39.9)));
+    let of = |policy, capacity| ratio(&info, MeasuredIn::Entries, capacity, policy);
+    assert!(of(CurvePolicy::Lru, 2).abs() < 1e-9);
+    assert!((of(CurvePolicy::Lru, 5) - 0.99).abs() < 1e-9);
+    assert!(of(CurvePolicy::Optimal, 2) > 0.3);
+    assert!((info.unavoidable.unwrap().value - 0.01).abs() < 1e-9);
+    assert!((ratio(&info, MeasuredIn::Bytes, 512, CurvePolicy::Fifo) - 0.99).abs() < 1e-9);
+    assert_eq!(info.course.unwrap().rows.iter().sum::<u64>(), 400);
+}
+
+#[test]
+fn a_sample_is_off_by_little_and_tells_by_how_much() {
+    let rows = skewed(400_000, 50_000);
+    let capacities = [Capacities::Entries(2000), Capacities::Entries(10_000)];
+    let exact = told(asking(&capacities), &About::default(), &rows);
+    assert!(exact.is_exact());
+    let settings = Settings { most_uses: 100_000, threads: 2, ..asking(&capacities) };
+    let sampled = told(settings, &About::default(), &rows);
+    assert!(!sampled.is_exact() && sampled.sampling.uses <= 100_000);
+    let [low, high] = sampled.keys.ci95.unwrap();
+    assert!((low..high).contains(&exact.keys.value), "{:?} {:?}", exact.keys, sampled.keys);
+    let (mut outside, mut all) = (0, 0);
+    for (exact, sampled) in exact.curves[0].capacities.iter().zip(&sampled.curves[0].capacities) {
+        for (exact, sampled) in exact.ratios.iter().zip(&sampled.ratios) {
+            let error = (exact.hit_ratio - sampled.hit_ratio).abs();
+            assert!(error < 0.03, "{exact:?} {sampled:?}");
+            outside += usize::from(error > sampled.half_width.unwrap());
+            all += 1;
+        }
+    }
+    assert!(outside * 3 <= all, "{outside} of {all}");
+    let once = |info: &TraceInfo| info.popularity.as_ref().unwrap().read_once.value;
+    assert!((once(&exact) - once(&sampled)).abs() < 0.05);
+}
+
+#[test]
+fn threads_and_order_of_simulations_change_no_figure() {
+    let rows = skewed(60_000, 20_000);
+    let settings = Settings { most_uses: 20_000, ..asking(&[Capacities::Share(0.1)]) };
+    let alone = told(settings.clone(), &About::default(), &rows);
+    let together = told(Settings { threads: 3, ..settings }, &About::default(), &rows);
+    assert_eq!(alone, together);
+}
+
+#[test]
+fn a_recording_of_some_keys_is_scaled_to_all_of_them() {
+    let rows = skewed(20_000, 2000);
+    let about = About { sample: Some(0.1), upstream: Some("redis".to_owned()), ..About::default() };
+    let info = told(asking(&[Capacities::Entries(5000)]), &about, &rows);
+    let whole = told(asking(&[Capacities::Entries(500)]), &About::default(), &rows);
+    assert!(!info.is_exact());
+    assert!((info.keys.value / whole.keys.value - 10.0).abs() < 1e-9);
+    let at =
+        |info: &TraceInfo, capacity| ratio(info, MeasuredIn::Entries, capacity, CurvePolicy::Lru);
+    let (scaled, plain) = (at(&info, 5000), at(&whole, 500));
+    assert!((scaled - plain).abs() < 0.03, "{scaled} {plain}");
+}
+
+#[test]
+fn a_miss_that_nobody_filled_is_not_filled_in_a_simulated_cache_either() {
+    let result = |row: Row<'static>, result| Row { result: Some(result), ..row };
+    let set = |key| Row { operation: Verb::Set, ..get(key) };
+    let mut rows = Vec::new();
+    for _ in 0..50 {
+        rows.push(result(get(1), Outcome::Miss));
+        rows.push(result(get(2), Outcome::Hit));
+    }
+    rows.push(result(get(3), Outcome::Miss));
+    rows.push(result(set(3), Outcome::Stored));
+    rows.push(result(get(3), Outcome::Hit));
+    let info = told(Settings::default(), &About::default(), &rows);
+    // The last read of the key 1 may have been filled later: nothing tells.
+    let not_filled = info.sampling.not_filled;
+    assert!((not_filled - 49.0 / 102.0).abs() < 1e-9, "{not_filled}");
+    // 49 hits of the key 2 and one of the key 3.
+    let lru = ratio(&info, MeasuredIn::Entries, 5, CurvePolicy::Lru);
+    assert!((lru - 50.0 / 102.0).abs() < 1e-9, "{lru}");
+    assert!((info.recorded_hit_ratio.unwrap() - 51.0 / 102.0).abs() < 1e-9);
+}
+
+#[test]
+fn an_entry_expires_where_times_are_known() {
+    let set = Row { operation: Verb::Set, ttl_s: Some(1), ..get(1) };
+    let rows: Vec<Row<'_>> = std::iter::once(set).chain((0..20).map(|_| get(1))).collect();
+    let info = told(Settings::default(), &About::default(), &rows);
+    assert!(info.sampling.expires);
+    // Stored at 0 for a second, ten reads. The tenth misses and fills, and so does the twentieth.
+    assert!((info.unavoidable.unwrap().value - 0.1).abs() < 1e-9, "{:?}", info.unavoidable);
+    assert_eq!(info.with_ttl, Some(1.0));
+}
+
+#[test]
+fn writes_alone_tell_no_hit_ratios() {
+    let rows: Vec<Row<'_>> = (0..30).map(|key| Row { operation: Verb::Set, ..get(key) }).collect();
+    let info = told(Settings::default(), &About::default(), &rows);
+    assert!(info.curves.is_empty() && info.popularity.is_none() && info.unavoidable.is_none());
+    assert_eq!((info.keys.value, info.reads), (30.0, 0));
+}
