@@ -31,7 +31,6 @@ pub use environment::environment;
 pub use error::{Error, Result};
 pub use memory::limit_memory;
 pub use observer::{Event, Observer, Silent};
-pub use optimum::hit_curves;
 pub use output::{ADVICE, index_names, prepare, write, write_charts, write_index, write_reports};
 pub use plan::{Load, Plan, PlannedPhase, PlannedPoint, PlannedTarget, SliceSpec};
 pub use results::{Claimed, claim};

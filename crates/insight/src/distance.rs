@@ -38,7 +38,7 @@ pub(crate) fn distances(steps: &[Step], n_keys: usize) -> Vec<Option<Distance>> 
             bytes.add(place, -i64::from(size));
         }
         let stays = match step.usage {
-            Use::Read | Use::Write => true,
+            Use::Read | Use::Write | Use::Add => true,
             Use::Look | Use::Change | Use::Renew => before.is_some(),
             Use::Drop => false,
         };

@@ -9,6 +9,7 @@ mod course;
 mod curve;
 mod distance;
 mod distributions;
+mod exact;
 mod insight;
 mod policy;
 mod popularity;
@@ -22,5 +23,6 @@ mod working_set;
 mod zipf;
 
 pub use capacities::Capacities;
+pub use exact::{Optimum, lru_hits};
 pub use insight::{Insight, Settings};
-pub use policy::TimeSet;
+pub use step::{Step, Steps, Use};

@@ -47,12 +47,13 @@ impl<P: Policy> Cache<P> {
                 return Some(false);
             }
             Use::Write => self.store(step, is_there),
+            Use::Add if !is_there || is_expired => self.store(step, is_there),
             Use::Change if is_there && !is_expired => {
                 self.policy.store(step.key, step.size_in(self.measure));
             }
             Use::Renew if is_there && !is_expired => self.expire(step),
             Use::Drop if is_there => self.policy.remove(step.key),
-            Use::Change | Use::Renew | Use::Drop => {}
+            Use::Add | Use::Change | Use::Renew | Use::Drop => {}
         }
         None
     }

@@ -7,7 +7,7 @@ use larder_report::LIKE_HITS;
 use super::{Candidate, Wishes};
 
 /// Times within this share of the best count as alike, as rates do in a comparison.
-pub(super) const LIKE_TIMES: f64 = 0.02;
+pub const LIKE_TIMES: f64 = 0.02;
 
 /// The outcome of a choice.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,7 +1,7 @@
 //! Advice: which of the measured caches to take, and how large, for what its user wants.
 //!
 //! [`advise`] chooses among the cells of a [`Run`] that replayed one trace at several capacities. Every sentence is made
-//! of figures of that run, or of the hit ratios that an exact LRU has on the same requests. Where nothing fits the
+//! of figures of that run, or of the hit ratios that a simulated LRU has on the same requests. Where nothing fits the
 //! wishes, the advice says which wish fails, and by how much.
 
 mod candidate;
@@ -10,10 +10,11 @@ mod sentences;
 #[cfg(test)]
 mod tests;
 
-use larder_report::Run;
+use larder_report::{HitRatioAt, Run};
 use serde::{Deserialize, Serialize};
 
 pub use self::candidate::Candidate;
+pub use self::choice::LIKE_TIMES;
 use self::choice::{Choice, choose};
 
 /// The wishes of a user; `None` where anything will do.
@@ -29,13 +30,13 @@ pub struct Wishes {
     pub cost_of_miss_ns: Option<f64>,
 }
 
-/// The hit ratio that an exact LRU of one capacity has on the same requests.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct OfLru {
-    /// Bytes of keys and values.
-    pub capacity_bytes: u64,
-    /// Its hit ratio, 0 to 1.
-    pub hit_ratio: f64,
+/// What is known of the trace without a measurement.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Model {
+    /// The hit ratios of simulated caches, by rising capacity in bytes of keys and values.
+    pub curve: Vec<HitRatioAt>,
+    /// The share of the keys that the trace has; `None` for all.
+    pub sample: Option<f64>,
 }
 
 /// An answer, with the figures behind it.
@@ -52,12 +53,12 @@ pub struct Advice {
     pub candidates: Vec<Candidate>,
 }
 
-/// Chooses a target and its capacity. The `curve` goes beyond the measured capacities, by rising capacity; it may be empty.
-pub fn advise(run: &Run, wishes: Wishes, curve: &[OfLru]) -> Advice {
+/// Chooses a target and its capacity. The model tells of capacities beyond the measured ones; its curve may be empty.
+pub fn advise(run: &Run, wishes: Wishes, model: &Model) -> Advice {
     let candidates = candidate::of(run, &wishes);
     let all: Vec<&Candidate> = candidates.iter().collect();
     let choice = choose(&all, &wishes);
-    let sentences = sentences::of(run, &all, choice, (&wishes, curve));
+    let sentences = sentences::of(run, &all, choice, (&wishes, model));
     let choice = match choice {
         Choice::Take(candidate) => Some(candidate.clone()),
         Choice::Nearest(_) | Choice::NoFigures => None,

@@ -1,10 +1,10 @@
 //! The words of an advice.
 
-use larder_report::figures::{bytes, count, list, nanoseconds, percent, seconds};
-use larder_report::{LIKE_HITS, Run, Severity};
+use larder_report::figures::{bytes, count, list, nanoseconds, percent, seconds, significant};
+use larder_report::{CurvePolicy, HitRatioAt, LIKE_HITS, Run, Severity};
 
 use super::choice::{Choice, LIKE_TIMES, choose};
-use super::{Candidate, OfLru, Wishes};
+use super::{Candidate, Model, Wishes};
 
 /// The places of entries, from the nearest.
 const REACHES: [(&str, &str); 3] =
@@ -18,22 +18,32 @@ pub(super) fn of(
     run: &Run,
     candidates: &[&Candidate],
     choice: Choice<'_>,
-    (wishes, curve): (&Wishes, &[OfLru]),
+    (wishes, model): (&Wishes, &Model),
 ) -> Vec<String> {
-    let (which, chosen) = match choice {
+    let (mut which, chosen) = match choice {
         Choice::Take(chosen) => (taken(chosen), chosen),
         Choice::Nearest(nearest) => (none(nearest, wishes), nearest),
         Choice::NoFigures => {
             return vec!["No candidate has a figure; its reason stands in the table.".to_owned()];
         }
     };
+    which.extend(model.sample.map(of_all_keys));
     vec![
         which,
-        sizes(chosen, candidates, curve),
+        sizes(chosen, candidates, &model.curve),
         changes(chosen, candidates, wishes),
         sureness(run, chosen, candidates),
         not_tried(run, candidates),
     ]
+}
+
+/// That a sample of the keys needs only its share of the room.
+fn of_all_keys(sample: f64) -> String {
+    format!(
+        " The recording has {} of the keys, and all of them need {} times the room.",
+        percent(sample),
+        significant(1.0 / sample, 3)
+    )
 }
 
 /// Which cache, how large, and what it does.
@@ -84,7 +94,7 @@ fn between([low, high]: [f64; 2]) -> String {
 }
 
 /// What each doubling buys: by the target's own cells, and beyond them by the model.
-fn sizes(chosen: &Candidate, candidates: &[&Candidate], curve: &[OfLru]) -> String {
+fn sizes(chosen: &Candidate, candidates: &[&Candidate], curve: &[HitRatioAt]) -> String {
     let own: Vec<&&Candidate> =
         candidates.iter().filter(|other| other.target == chosen.target).collect();
     let steps: Vec<String> = own
@@ -108,21 +118,22 @@ fn sizes(chosen: &Candidate, candidates: &[&Candidate], curve: &[OfLru]) -> Stri
 }
 
 /// The gain of further doublings, by the model.
-fn beyond(largest: u64, curve: &[OfLru]) -> String {
-    let at = |capacity: u64| curve.iter().rev().find(|point| point.capacity_bytes <= capacity);
+fn beyond(largest: u64, curve: &[HitRatioAt]) -> String {
+    let at = |capacity: u64| curve.iter().rev().find(|point| point.capacity <= capacity);
+    let hits = |point: &HitRatioAt| point.of(CurvePolicy::Lru).map(|ratio| ratio.hit_ratio);
     let gain = |factor: u64| {
         let (from, to) = (at(largest)?, at(largest.saturating_mul(factor))?);
-        (to.capacity_bytes > from.capacity_bytes).then_some(to.hit_ratio - from.hit_ratio)
+        (to.capacity > from.capacity).then_some(hits(to)? - hits(from)?)
     };
     match (gain(2), gain(8)) {
         (Some(double), Some(eightfold)) => format!(
-            " Beyond that, by an exact LRU on the same requests, twice the room has {}, and eight times the room {}.",
+            " Beyond that, by a simulated LRU on the same requests, twice the room has {}, and eight times the room {}.",
             points(double),
             points(eightfold)
         ),
         (Some(double), None) => {
             format!(
-                " Beyond that, by an exact LRU on the same requests, twice the room has {}.",
+                " Beyond that, by a simulated LRU on the same requests, twice the room has {}.",
                 points(double)
             )
         }
@@ -253,9 +264,13 @@ fn not_tried(run: &Run, candidates: &[&Candidate]) -> String {
         [] => String::new(),
         missing => format!("Without a figure: {}. ", list(missing)),
     };
+    let about = match &run.notes[..] {
+        [] => String::new(),
+        notes => format!(" About the replay: {}.", notes.join("; ")),
+    };
     format!(
         "{without}Not tried: other sizes, other settings of the caches, more than {}, a network between, and another \
-         hour of your traffic.",
+         hour of your traffic.{about}",
         count(run.cells.iter().map(|cell| cell.workers).max().unwrap_or(1) as usize, "thread")
     )
 }

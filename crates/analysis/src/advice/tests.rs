@@ -1,6 +1,8 @@
-use larder_report::{Cell, Counts, Latency, Operation, PointValue, Run, Target};
+use larder_report::{
+    Cell, Counts, CurvePolicy, CurveRatio, HitRatioAt, Latency, Operation, PointValue, Run, Target,
+};
 
-use super::{Advice, OfLru, Wishes, advise};
+use super::{Advice, Model, Wishes, advise};
 
 const MIB: u64 = 1 << 20;
 const MILLISECOND: f64 = 1e6;
@@ -56,7 +58,7 @@ fn chosen(advice: &Advice) -> Option<(&str, u64)> {
 
 #[test]
 fn without_wishes_the_fastest_of_those_with_most_hits_is_taken_where_room_buys_no_more() {
-    let advice = advise(&run(TARGETS, HITS), Wishes::default(), &[]);
+    let advice = advise(&run(TARGETS, HITS), Wishes::default(), &Model::default());
     assert_eq!(chosen(&advice), Some(("near:", 2)));
     assert_eq!(advice.sentences.len(), 5);
     assert!(advice.sentences[0].starts_with("Take near: with 2.00 MiB: 60 % of the reads hit"));
@@ -71,14 +73,14 @@ fn without_wishes_the_fastest_of_those_with_most_hits_is_taken_where_room_buys_n
 #[test]
 fn a_hit_ratio_that_is_asked_for_takes_the_least_room_that_has_it() {
     let wishes = Wishes { min_hit_ratio: Some(0.55), ..Wishes::default() };
-    assert_eq!(chosen(&advise(&run(TARGETS, HITS), wishes, &[])), Some(("slow:", 1)));
+    assert_eq!(chosen(&advise(&run(TARGETS, HITS), wishes, &Model::default())), Some(("slow:", 1)));
 }
 
 #[test]
 fn a_wish_that_nothing_fulfils_is_told_with_the_nearest() {
     let wishes =
         Wishes { min_hit_ratio: Some(0.9), memory_bytes: Some(2 * MIB), ..Wishes::default() };
-    let advice = advise(&run(TARGETS, HITS), wishes, &[]);
+    let advice = advise(&run(TARGETS, HITS), wishes, &Model::default());
     assert_eq!(chosen(&advice), None);
     let which = &advice.sentences[0];
     assert!(
@@ -91,16 +93,16 @@ fn a_wish_that_nothing_fulfils_is_told_with_the_nearest() {
 #[test]
 fn memory_and_p99_are_limits() {
     let wishes = Wishes { memory_bytes: Some(MIB), ..Wishes::default() };
-    assert_eq!(chosen(&advise(&run(TARGETS, HITS), wishes, &[])), Some(("slow:", 1)));
+    assert_eq!(chosen(&advise(&run(TARGETS, HITS), wishes, &Model::default())), Some(("slow:", 1)));
     let wishes = Wishes { p99_ns: Some(40_000.0), ..Wishes::default() };
-    assert_eq!(chosen(&advise(&run(TARGETS, HITS), wishes, &[])), None);
+    assert_eq!(chosen(&advise(&run(TARGETS, HITS), wishes, &Model::default())), None);
 }
 
 #[test]
 fn the_cost_of_a_miss_decides_how_much_room_pays() {
     let of = |cost: f64| {
         let wishes = Wishes { cost_of_miss_ns: Some(cost), ..Wishes::default() };
-        advise(&run(TARGETS, HITS), wishes, &[])
+        advise(&run(TARGETS, HITS), wishes, &Model::default())
     };
     // A miss that costs nothing is worth no room, and one that costs much is worth the hits.
     assert_eq!(chosen(&of(1.0)), Some(("near:", 1)));
@@ -120,17 +122,22 @@ fn the_cost_of_a_miss_decides_how_much_room_pays() {
     let size = |cost: f64| {
         let slow: Vec<_> = HITS.iter().copied().filter(|(name, ..)| *name == "slow").collect();
         let wishes = Wishes { cost_of_miss_ns: Some(cost), ..Wishes::default() };
-        chosen(&advise(&run(&TARGETS[1..2], &slow), wishes, &[])).unwrap().1
+        chosen(&advise(&run(&TARGETS[1..2], &slow), wishes, &Model::default())).unwrap().1
     };
     assert_eq!((size(flips * 0.9), size(flips * 1.1)), (1, 2));
 }
 
 #[test]
 fn the_model_tells_of_sizes_that_were_not_measured() {
-    let curve: Vec<OfLru> = [(4, 0.60), (8, 0.65), (32, 0.80)]
-        .map(|(size, hit_ratio)| OfLru { capacity_bytes: size * MIB, hit_ratio })
-        .into();
-    let advice = advise(&run(TARGETS, HITS), Wishes::default(), &curve);
+    let at = |(size, hit_ratio)| HitRatioAt {
+        capacity: size * MIB,
+        ratios: [CurveRatio { policy: CurvePolicy::Lru, hit_ratio, half_width: None }].into(),
+        keys: 1.0,
+        time: 1.0,
+    };
+    let curve = [(4, 0.60), (8, 0.65), (32, 0.80)].map(at).into();
+    let model = Model { curve, ..Model::default() };
+    let advice = advise(&run(TARGETS, HITS), Wishes::default(), &model);
     let sizes = &advice.sentences[1];
     assert!(sizes.contains("Of near: 2.00 MiB has 10.0 points more than 1.00 MiB"), "{sizes}");
     assert!(
@@ -149,8 +156,24 @@ fn a_target_without_a_figure_is_named_with_its_reason() {
         reason: Some("not installed".into()),
         ..Target::default()
     });
-    let advice = advise(&run, Wishes::default(), &[]);
+    let advice = advise(&run, Wishes::default(), &Model::default());
     assert!(advice.sentences[4].contains("Without a figure: gone: (not installed)"));
-    let nothing = advise(&Run::default(), Wishes::default(), &[]);
+    assert!(!advice.sentences[4].contains("About the replay"));
+    let nothing = advise(&Run::default(), Wishes::default(), &Model::default());
     assert_eq!((nothing.choice, nothing.sentences.len()), (None, 1));
+}
+
+#[test]
+fn a_sample_of_the_keys_and_what_was_not_replayed_as_recorded_are_told() {
+    let run = Run { notes: ["TTLs are left out".into()].into(), ..run(TARGETS, HITS) };
+    let model = Model { sample: Some(0.01), ..Model::default() };
+    let advice = advise(&run, Wishes::default(), &model);
+    let [which, .., not_tried] = &advice.sentences[..] else { panic!("{advice:?}") };
+    assert!(
+        which.ends_with(
+            "The recording has 1 % of the keys, and all of them need 100 times the room."
+        ),
+        "{which}"
+    );
+    assert!(not_tried.ends_with("About the replay: TTLs are left out."), "{not_tried}");
 }

@@ -1,30 +1,21 @@
-//! The accesses of a phase to a cache, as the models see them: which key, and whether it is read, stored or dropped.
+//! The accesses of a phase to a cache, as the models see them: the key, and its use.
+
+use larder_insight::{Step, Steps, Use};
+use larder_workload::{Access, Condition};
 
 use crate::measure::{Block, Draw, DrawPlan, KeyState};
 use crate::plan::{PlannedPhase, PlannedPoint, phase_seed};
-use larder_workload::Access;
 
 /// Operations that are drawn at once.
 const BLOCK: usize = 4096;
 
-/// The access of an operation to a cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Use {
-    /// Looks for the key, and stores it after a miss.
-    Read,
-    /// Stores the key, whether it is there or not.
-    Write,
-    /// Removes the key.
-    Drop,
-}
-
 /// The operations of a phase, in order.
 #[derive(Debug, Default)]
 pub(super) struct Accesses {
-    pub(super) keys: Vec<u32>,
-    pub(super) uses: Vec<Use>,
-    /// By key: bytes of the key and its value.
-    pub(super) sizes: Vec<u64>,
+    keys: Vec<u32>,
+    uses: Vec<Use>,
+    /// By key: bytes of the key and its largest value.
+    sizes: Vec<u32>,
 }
 
 impl Accesses {
@@ -52,7 +43,10 @@ impl Accesses {
             requests: phase.requests,
             sent_only: false,
         };
-        let size = |key| (point.keys.len_of(key) + point.values.largest_of(key)) as u64;
+        let size = |key| {
+            let bytes = point.keys.len_of(key) + point.values.largest_of(key);
+            u32::try_from(bytes).expect("a value has at most a gibibyte")
+        };
         let mut accesses = Self { sizes: (0..count).map(size).collect(), ..Self::default() };
         let mut draws: Vec<Draw<'_>> =
             (0..point.threads).map(|thread| Draw::new(plan, thread)).collect();
@@ -73,7 +67,11 @@ impl Accesses {
             for op in blocks.iter().filter_map(|block| block.ops.get(at)) {
                 let usage = match op.kind {
                     Access::GetOrSet => Use::Read,
-                    Access::Set => Use::Write,
+                    Access::Set => match op.condition {
+                        Some(Condition::Absent) => Use::Add,
+                        Some(Condition::Present) => Use::Change,
+                        None => Use::Write,
+                    },
                     Access::Delete => Use::Drop,
                     // Gets and touches store nothing.
                     Access::Get | Access::Touch => continue,
@@ -84,20 +82,24 @@ impl Accesses {
         }
     }
 
-    /// The number of operations.
-    pub(super) fn len(&self) -> usize {
-        self.keys.len()
-    }
-
     /// The number of reads.
     pub(super) fn reads(&self) -> u64 {
         self.uses.iter().filter(|usage| **usage == Use::Read).count() as u64
     }
+}
 
-    /// The operations in order: key and use.
-    pub(super) fn iter(
-        &self,
-    ) -> impl DoubleEndedIterator<Item = (u32, Use)> + ExactSizeIterator + '_ {
-        self.keys.iter().copied().zip(self.uses.iter().copied())
+impl Steps for Accesses {
+    fn n_keys(&self) -> usize {
+        self.sizes.len()
+    }
+
+    fn n_steps(&self) -> usize {
+        self.keys.len()
+    }
+
+    #[inline]
+    fn step(&self, at: usize) -> Step {
+        let key = self.keys[at];
+        Step { key, size: self.sizes[key as usize], usage: self.uses[at], ..Step::default() }
     }
 }

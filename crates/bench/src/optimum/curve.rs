@@ -1,10 +1,9 @@
 //! The hit ratios of both models at each capacity of a run.
 
+use larder_insight::{Optimum, lru_hits};
 use larder_report::{HitCurve, HitRatios, Operation, Point};
 
 use super::accesses::Accesses;
-use super::belady::Future;
-use super::lru;
 use crate::plan::{Plan, PlannedPhase, PlannedPoint};
 
 /// The most operations of a round that the models follow: keys and futures take 10 bytes an operation.
@@ -12,12 +11,6 @@ const MOST_OPS: u64 = 100_000_000;
 /// The models follow so many operations of all rounds together. In longer runs some rounds, at least one, stand for
 /// all.
 const ENOUGH_OPS: u64 = 50_000_000;
-
-/// The hit ratios of the models at every capacity that a plan asks for, before anything is measured. The first round
-/// stands for all.
-pub fn hit_curves(plan: &Plan) -> Vec<HitCurve> {
-    curves(plan, 1, |point| point.capacity.into_iter().collect())
-}
 
 /// The hit ratios at capacities in which not everything fits, for every point at which misses are filled. `bounds`
 /// returns the capacities of a point.
@@ -83,13 +76,13 @@ fn follow(curve: &mut HitCurve, planned: &PlannedPoint, plan: &Plan, rounds: u32
     let rounds = if phase.is_replayed() { 1 } else { done.min(affordable).max(1) };
     for round in (1..).filter(own).take(usize::try_from(rounds).unwrap_or(1)) {
         let accesses = Accesses::of(planned, (number, phase), plan.seed, round);
-        let future = Future::of(&accesses);
+        let optimum = Optimum::of(&accesses);
         let share = 1.0 / (accesses.reads().max(1) as f64 * rounds as f64);
         curve.rounds += 1;
         for ratios in &mut curve.capacities {
             let capacity = ratios.capacity_bytes;
-            ratios.lru += lru::hits(&accesses, capacity) as f64 * share;
-            ratios.optimal += future.hits(&accesses, capacity) as f64 * share;
+            ratios.lru += lru_hits(&accesses, capacity) as f64 * share;
+            ratios.optimal += optimum.hits(capacity) as f64 * share;
         }
     }
 }

@@ -39,17 +39,19 @@ fn names_one() {
     assert!(scene.path("advice/report.html").is_file() && scene.path("advice/run.json").is_file());
     assert_eq!(std::fs::read_to_string(scene.path("advice/advice.md")).unwrap(), text);
     // More hits take more room; the folder of an earlier advice is replaced.
-    let capacity = |hits: &str| {
-        let wishes = ["--min-hit-ratio", hits, "--cost-of-miss", "8ms", "--format", "json"];
-        let advice = scene.larder(&[&arguments[..], &wishes].concat()).ends_with(0).json();
+    let advised = |wishes: &[&str]| {
+        let all = [&arguments[..], wishes, &["--format", "json"]].concat();
+        let advice = scene.larder(&all).ends_with(0).json();
         assert_eq!(advice["sentences"].as_array().unwrap().len(), 5);
-        let chosen = &advice["choice"];
-        assert!(advice["candidates"].as_array().unwrap().contains(chosen), "{advice:#}");
-        assert!(chosen["with_misses_ns"].as_f64() > chosen["request_ns"].as_f64(), "{chosen:#}");
-        chosen["capacity_bytes"].as_u64().unwrap()
+        let chosen = advice["choice"].clone();
+        assert!(advice["candidates"].as_array().unwrap().contains(&chosen), "{advice:#}");
+        chosen
     };
+    let capacity = |hits: &str| advised(&["--min-hit-ratio", hits])["capacity_bytes"].as_u64();
     let (few, many) = (capacity("40%"), capacity("75%"));
-    assert!(few < many, "{few} < {many}");
+    assert!(few < many, "{few:?} < {many:?}");
+    let chosen = advised(&["--cost-of-miss", "8ms"]);
+    assert!(chosen["with_misses_ns"].as_f64() > chosen["request_ns"].as_f64(), "{chosen:#}");
     scene.assert_nothing_left();
 }
 

@@ -9,7 +9,7 @@ use crate::policy::{Fifo, Lru, Policy, S3Fifo, Sieve, WTinyLfu};
 use crate::sample::Window;
 use crate::sequence::Sequence;
 use crate::simulate::Cache;
-use crate::step::Step;
+use crate::step::{Kept, Step};
 
 /// The policies that forget what is older than their entries, and so soon are as if they had run for ever.
 pub(crate) const FORGETFUL: [CurvePolicy; 2] = [CurvePolicy::Lru, CurvePolicy::Fifo];
@@ -102,8 +102,8 @@ fn optimal(sequence: &Sequence, to: (u64, MeasuredIn)) -> Vec<Tally> {
         let counted = begin..end;
         let mut misses = 0;
         let told = |at: usize, hit: bool| misses += u64::from(!hit && counted.contains(&at));
-        let n_keys = sequence.n_keys();
-        Future::of(steps, n_keys).follow((steps, n_keys), to, told);
+        let kept = Kept { steps, n_keys: sequence.n_keys() };
+        Future::of(&kept).follow(&kept, to, told);
         let unused = steps.len() - counted.len();
         Tally { misses, reads: reads_of(window, counted), unused }
     };

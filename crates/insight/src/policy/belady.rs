@@ -9,7 +9,7 @@
 use larder_report::MeasuredIn;
 
 use super::time_set::TimeSet;
-use crate::step::{Step, Use};
+use crate::step::{Steps, Use};
 
 /// The next use of an entry that is replaced or dropped before any.
 const NEVER: u32 = u32::MAX;
@@ -19,15 +19,16 @@ const NEVER: u32 = u32::MAX;
 pub(crate) struct Future(Vec<u32>);
 
 impl Future {
-    pub(crate) fn of(steps: &[Step], n_keys: usize) -> Self {
-        let mut next = vec![NEVER; steps.len()];
-        let mut upcoming = vec![NEVER; n_keys];
-        for (at, (next, step)) in next.iter_mut().zip(steps).enumerate().rev() {
+    pub(crate) fn of(steps: &impl Steps) -> Self {
+        let mut next = vec![NEVER; steps.n_steps()];
+        let mut upcoming = vec![NEVER; steps.n_keys()];
+        for (at, next) in next.iter_mut().enumerate().rev() {
+            let step = steps.step(at);
             let upcoming = &mut upcoming[step.key as usize];
             *next = *upcoming;
             *upcoming = match step.usage {
                 Use::Write | Use::Drop => NEVER,
-                Use::Read | Use::Look | Use::Change | Use::Renew => {
+                Use::Read | Use::Look | Use::Add | Use::Change | Use::Renew => {
                     u32::try_from(at).expect("more steps are not kept")
                 }
             };
@@ -39,16 +40,17 @@ impl Future {
     /// hit.
     pub(crate) fn follow(
         &self,
-        (steps, n_keys): (&[Step], usize),
+        steps: &impl Steps,
         (capacity, measure): (u64, MeasuredIn),
         mut told: impl FnMut(usize, bool),
     ) {
         // An entry is known by the place of its next use.
-        let mut kept = TimeSet::new(steps.len());
-        let mut sizes = vec![0_u32; n_keys];
-        let mut expiries = vec![0_u32; n_keys];
+        let mut kept = TimeSet::new(steps.n_steps());
+        let mut sizes = vec![0_u32; steps.n_keys()];
+        let mut expiries = vec![0_u32; steps.n_keys()];
         let mut used = 0;
-        for (at, step) in steps.iter().enumerate() {
+        for at in 0..steps.n_steps() {
+            let step = steps.step(at);
             let (size, expiry) = (&mut sizes[step.key as usize], &mut expiries[step.key as usize]);
             let was_there = kept.remove(at);
             if was_there {
@@ -59,7 +61,7 @@ impl Future {
             }
             let is_stored = match step.usage {
                 Use::Write => true,
-                Use::Read => !was_there,
+                Use::Read | Use::Add => !was_there,
                 Use::Change => was_there,
                 Use::Look | Use::Renew | Use::Drop => false,
             };
@@ -71,14 +73,14 @@ impl Future {
             }
             let next = self.0[at];
             let stays = (is_stored || was_there) && next != NEVER && u64::from(*size) <= capacity;
-            if !stays || steps[next as usize].at >= *expiry {
+            if !stays || steps.step(next as usize).at >= *expiry {
                 continue;
             }
             kept.insert(next as usize);
             used += u64::from(*size);
             while used > capacity {
                 let last = kept.pop_last().expect("what takes room is kept");
-                used -= u64::from(sizes[steps[last].key as usize]);
+                used -= u64::from(sizes[steps.step(last).key as usize]);
             }
         }
     }

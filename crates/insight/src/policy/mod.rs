@@ -19,7 +19,6 @@ mod w_tiny_lfu;
 pub(crate) use queue::{Fifo, Lru};
 pub(crate) use s3_fifo::S3Fifo;
 pub(crate) use sieve::Sieve;
-pub use time_set::TimeSet;
 pub(crate) use w_tiny_lfu::WTinyLfu;
 
 /// A cache of a fixed capacity. No entry is larger than the capacity.

@@ -7,14 +7,14 @@ const BITS: usize = u64::BITS as usize;
 
 /// Numbers below a bound, of which the largest is found at once.
 #[derive(Debug)]
-pub struct TimeSet {
+pub(crate) struct TimeSet {
     /// From the lowest level, with a bit for each number, to a level of a single word.
     levels: Vec<Vec<u64>>,
 }
 
 impl TimeSet {
     /// An empty set of numbers below `bound`.
-    pub fn new(bound: usize) -> Self {
+    pub(crate) fn new(bound: usize) -> Self {
         let mut levels = vec![vec![0; bound.div_ceil(BITS).max(1)]];
         while let Some(words) = levels.last().map(Vec::len).filter(|words| *words > 1) {
             levels.push(vec![0; words.div_ceil(BITS)]);
@@ -23,7 +23,7 @@ impl TimeSet {
     }
 
     /// Puts a number in, which may be in already.
-    pub fn insert(&mut self, mut number: usize) {
+    pub(crate) fn insert(&mut self, mut number: usize) {
         for level in &mut self.levels {
             let word = &mut level[number / BITS];
             let was_empty = *word == 0;
@@ -36,7 +36,7 @@ impl TimeSet {
     }
 
     /// Takes a number out; `false` where it was not in.
-    pub fn remove(&mut self, mut number: usize) -> bool {
+    pub(crate) fn remove(&mut self, mut number: usize) -> bool {
         if self.levels[0][number / BITS] >> (number % BITS) & 1 == 0 {
             return false;
         }
@@ -52,7 +52,7 @@ impl TimeSet {
     }
 
     /// Takes out the largest number.
-    pub fn pop_last(&mut self) -> Option<usize> {
+    pub(crate) fn pop_last(&mut self) -> Option<usize> {
         let mut at = 0;
         for level in self.levels.iter().rev() {
             let word = level[at];

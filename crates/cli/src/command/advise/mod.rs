@@ -1,8 +1,9 @@
 //! `larder advise`: which cache to take for a trace, and how large.
 //!
-//! An exact LRU, followed on the requests of the trace, picks the few sizes that are worth a measurement. A comparison
-//! replays the trace on every candidate at these sizes, and [`larder_analysis::advice`] chooses among its figures.
+//! Simulated caches pick the few sizes that are worth a measurement ([`model`], [`sizes`]). A comparison replays the trace on
+//! every candidate at these sizes, and [`larder_analysis::advice`] chooses among its figures.
 
+mod model;
 mod sizes;
 
 use std::fmt::Write as _;
@@ -12,9 +13,7 @@ use std::str::FromStr;
 use anyhow::Context;
 use clap::Args;
 use larder_analysis::advice::{Advice, Wishes, advise};
-use larder_bench::{
-    ADVICE, Outcome, Permissions, Plan, Scenario, claim, compare, fit, refuse_too_large,
-};
+use larder_bench::{ADVICE, Outcome, Permissions, Plan, Scenario, claim, compare};
 use larder_store::{ByteSize, Span};
 use larder_workload::trace::TraceSource;
 use larder_workload::{Capacity, Count, OnMiss, SizeSpec, Sweep, WorkloadSpec};
@@ -59,7 +58,7 @@ pub(crate) struct Arguments {
 
     /// Size of values, for a trace that records none: 4k, uniform:1k-64k [default: 1k]
     #[arg(short, long, value_name = "SIZE")]
-    data_size: Option<Sweep<SizeSpec>>,
+    data_size: Option<SizeSpec>,
 
     /// Replay only the first N operations of the trace
     #[arg(long, value_name = "N")]
@@ -110,17 +109,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let interrupts = Interrupts::listen()?;
     let wishes = wishes(arguments);
     let permissions = Permissions { yes: arguments.yes, ..Permissions::default() };
-    let is_typed = !arguments.targets.is_empty();
-    let of_model = scenario(arguments, sizes::of_model())?;
-    refuse_too_large(&of_model, is_typed, &CATALOG, permissions)?;
-    let curve = sizes::curve(&Plan::new(&of_model, is_typed, &CATALOG)?);
-    let sizes = sizes::worth_measuring(&curve, &wishes).into_iter();
-    let sizes = sizes.map(|bytes| Capacity::Bytes(ByteSize(bytes))).collect();
-    let scenario = scenario(arguments, sizes)?;
-    let Some(outcome) = measured(arguments, &scenario, permissions, &interrupts)? else {
+    let model = model::of(arguments)?;
+    let plan = planned(arguments, sizes::worth_measuring(&model.curve, &wishes))?;
+    let Some(outcome) = measured(arguments, &plan, permissions, &interrupts)? else {
         return Ok(Exit::Interrupted);
     };
-    let advice = advise(&outcome.run, wishes, &curve);
+    let advice = advise(&outcome.run, wishes, &model);
     written(arguments, &advice)?;
     let shown = if arguments.format == "json" {
         format!("{}\n", serde_json::to_string_pretty(&advice)?)
@@ -144,41 +138,38 @@ fn wishes(arguments: &Arguments) -> Wishes {
 }
 
 /// The comparison: every candidate at each capacity, which replays the trace and stores what it misses.
-fn scenario(arguments: &Arguments, capacity: Sweep<Capacity>) -> anyhow::Result<Scenario> {
+fn planned(arguments: &Arguments, sizes: Vec<u64>) -> anyhow::Result<Plan> {
     let targets = match &arguments.targets[..] {
         [] => CANDIDATES.map(str::to_owned).into(),
         typed => typed.to_owned(),
     };
     let trace = format!("trace:{}", arguments.trace);
+    let sizes = sizes.into_iter().map(|bytes| Capacity::Bytes(ByteSize(bytes)));
     let workload = WorkloadSpec {
         key_pattern: Some(trace.parse().map_err(Usage)?),
-        data_size: arguments.data_size.clone(),
+        data_size: arguments.data_size.clone().map(Sweep::from),
         on_miss: Some(OnMiss::Fill),
-        capacity: Some(capacity),
+        capacity: Some(sizes.collect()),
         requests: arguments.requests,
         rounds: arguments.rounds.or(Some(ROUNDS.parse().map_err(Usage)?)),
         ..WorkloadSpec::default()
     };
-    Ok(Scenario { name: "advise".into(), targets, workload, ..Scenario::default() })
+    let scenario = Scenario { name: "advise".into(), targets, workload, ..Scenario::default() };
+    Ok(Plan::new(&scenario, !arguments.targets.is_empty(), &CATALOG)?)
 }
 
 /// Carries out the comparison, and writes its results; `None` where it was interrupted.
 fn measured(
     arguments: &Arguments,
-    scenario: &Scenario,
+    plan: &Plan,
     permissions: Permissions,
     interrupts: &Interrupts,
 ) -> anyhow::Result<Option<Outcome>> {
-    let is_typed = !arguments.targets.is_empty();
     let stop = &*interrupts.stop;
-    let plan = Plan::new(scenario, is_typed, &CATALOG)?;
     let _claimed = claim(&arguments.output)?;
     interrupts.made(vec![arguments.output.clone()]);
     let progress = Progress::new(arguments.quiet);
-    let outcome =
-        fit(plan, scenario, is_typed, (&CATALOG, permissions), &progress, stop).and_then(|plan| {
-            compare(&plan, &CATALOG, super::masked_argv(), permissions, &progress, stop)
-        });
+    let outcome = compare(plan, &CATALOG, super::masked_argv(), permissions, &progress, stop);
     drop(progress);
     let outcome = outcome.inspect_err(|_| interrupts.discard())?;
     interrupts.writing();

@@ -91,6 +91,22 @@ fn an_entry_that_is_written_or_dropped_before_its_next_read_is_not_worth_keeping
 }
 
 #[test]
+fn an_add_stores_only_where_there_is_no_entry() {
+    let of = |at, usage, size| Step { at, ttl: 10, ..step(0, usage, size) };
+    let steps = [
+        of(0, Use::Add, 2),   // stored until 10
+        of(5, Use::Read, 2),  // a hit
+        of(6, Use::Add, 9),   // changes neither the size nor the TTL
+        of(9, Use::Read, 2),  // a hit
+        of(10, Use::Add, 3),  // stored until 20
+        of(19, Use::Read, 3), // a hit
+    ];
+    assert_eq!(hits::<Lru>(&steps, 4), [true; 3]);
+    assert_eq!(hits::<S3Fifo>(&steps, 4), [true; 3]);
+    assert_eq!(optimal(&steps, 4), 3);
+}
+
+#[test]
 fn an_entry_is_a_miss_once_its_ttl_is_over_and_is_then_filled_again() {
     let read = |at| Step { at, ttl: 10, ..step(0, Use::Read, 1) };
     let renew = |at| Step { usage: Use::Renew, ..read(at) };

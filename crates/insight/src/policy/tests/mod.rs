@@ -13,7 +13,7 @@ use super::belady::Future;
 use super::time_set::TimeSet;
 use super::{Fifo, Lru, Policy, S3Fifo, Sieve, WTinyLfu};
 use crate::simulate::Cache;
-use crate::step::{Step, Use};
+use crate::step::{Kept, Step, Use};
 
 fn step(key: u32, usage: Use, size: u32) -> Step {
     Step { key, size, at: 0, ttl: 0, usage }
@@ -39,9 +39,9 @@ fn count<P: Policy>(steps: &[Step], capacity: u64) -> usize {
 }
 
 fn optimal(steps: &[Step], capacity: u64) -> usize {
-    let (n_keys, mut hits) = (n_keys(steps), 0);
+    let (kept, mut hits) = (Kept { steps, n_keys: n_keys(steps) }, 0);
     let follow = |_, hit| hits += usize::from(hit);
-    Future::of(steps, n_keys).follow((steps, n_keys), (capacity, MeasuredIn::Bytes), follow);
+    Future::of(&kept).follow(&kept, (capacity, MeasuredIn::Bytes), follow);
     hits
 }
 
