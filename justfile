@@ -75,6 +75,12 @@ week sets='10000000':
 articles:
     cargo test --release -p larder-bench --test article_runs -- --ignored --test-threads 1
 
+# Hold `larder advise` against a comparison of all candidates at all sizes on a trace, a quarter of an hour or more. Further
+# arguments go to both, and the results stay in the folder: just advice web12.trace.xz /var/tmp/web12 -d 8k
+advice trace folder *arguments:
+    LARDER_TRACE={{ trace }} LARDER_FOLDER={{ folder }} LARDER_WORK='{{ arguments }}' \
+      cargo test --release -p larder --test exhaustive_advice -- --ignored --nocapture
+
 # Run quick and hit-ratio on an idle machine, and show them in docs; needs chromium
 gallery:
     #!/usr/bin/env bash
