@@ -25,9 +25,38 @@ pub const ENGINE: Engine = Engine {
 /// The failures in a row after which a tier behind a network is left alone.
 const BREAKER: &str = "5";
 
-/// Opens each tier with the caller's catalog.
 fn open(url: &StoreUrl, catalog: &Catalog) -> Result<Arc<dyn Store>> {
-    let config = Config::from_url(url)?;
+    Ok(Arc::new(Tiers::open(url, catalog)?))
+}
+
+impl Tiers {
+    /// Opens a stack by its URL, and each of its tiers with this catalog.
+    ///
+    /// It is for the process that opens it. A forked child opens the stack again; [`Catalog::open`] gives a store that
+    /// refuses all calls there.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidUrl`] for a URL that is no stack, or names fewer than two tiers. Else as [`Tiers::new`], and what the
+    /// engine of a tier refuses.
+    pub fn open(url: &StoreUrl, catalog: &Catalog) -> Result<Self> {
+        if !ENGINE.means(url.scheme()) {
+            let reason = "a stack is needed here; write `tiered:moka:|memcached:`";
+            return Err(Error::InvalidUrl { url: url.to_string(), reason: reason.into() });
+        }
+        let config = Config::from_url(url)?;
+        let stores = open_tiers(url, &config, catalog)?;
+        let channel = channel(&stores, &config, catalog)?;
+        Self::labelled(stores, &config, url.to_string(), channel)
+    }
+}
+
+/// The open tiers of a URL, each with its label.
+fn open_tiers(
+    url: &StoreUrl,
+    config: &Config,
+    catalog: &Catalog,
+) -> Result<Vec<(String, Arc<dyn Store>)>> {
     let urls = url.tiers();
     if urls.len() < 2 {
         let reason = "a stack has at least two tiers; write `tiered:moka:|memcached:`";
@@ -47,12 +76,11 @@ fn open(url: &StoreUrl, catalog: &Catalog) -> Result<Arc<dyn Store>> {
     }
     let mut stores = Vec::with_capacity(urls.len());
     for tier in urls {
-        let store = catalog.open(&with_breaker(with_room(tier, &config, catalog)?, catalog)?)?;
+        let store = catalog.open(&with_breaker(with_room(tier, config, catalog)?, catalog)?)?;
         let label = tier.name().map_or_else(|| format!("{}:", tier.scheme()), str::to_owned);
         stores.push((label, store));
     }
-    let channel = channel(&stores, &config, catalog)?;
-    Ok(Arc::new(Tiers::labelled(stores, &config, url.to_string(), channel)?))
+    Ok(stores)
 }
 
 /// The URL of a tier with the stack's room for it, where the tier has such a limit and is not external.
