@@ -121,6 +121,10 @@ generate:
     LARDER_BLESS=1 cargo test --quiet -p larder --test generated
     LARDER_BLESS=1 cargo test --quiet -p larder-report --test it the_published_schema
 
+# Install the library for C below a folder, with more arguments for cargo: just install-capi /usr/local --features all
+install-capi prefix *arguments:
+    packaging/capi {{ prefix }} {{ arguments }}
+
 # Format and lints, as in .ci/run
 lint:
     cargo fmt --all --check

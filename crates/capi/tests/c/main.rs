@@ -1,0 +1,217 @@
+//! The library as a C program has it: installed, found by pkg-config, and used by programs that a C compiler makes here.
+//!
+//! The programs use a real memcached and a file, and run again under Valgrind: no leak, no wrong access.
+
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+
+mod header;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Output};
+use std::sync::OnceLock;
+
+use larder_host::scratch::ScratchDir;
+use larder_testkit::{MEMCACHED, Memcached, has_program, trial, trial_where};
+use libtest_mimic::{Arguments, Trial};
+
+/// A kind of store.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Kind {
+    Memory,
+    File,
+    Memcached,
+    Stack,
+}
+
+const KINDS: [Kind; 4] = [Kind::Memory, Kind::File, Kind::Memcached, Kind::Stack];
+
+fn main() -> ExitCode {
+    let mut trials = vec![
+        trial("the_header_is_that_of_the_code", header::the_header_is_that_of_the_code),
+        trial_where(has_pkg_config, "a_program_is_linked_statically", || {
+            let (place, program) =
+                (Place::new(Kind::Memory), compiled("verbs.c", &["-static-larder"]));
+            succeeds(Command::new(program).arg(place.url()).arg("own"));
+        }),
+        trial_where(has_pkg_config, "the_example_of_the_page_runs", the_example_of_the_page_runs),
+    ];
+    for kind in KINDS {
+        trials.push(trial_of(kind, false, &format!("every_function::{kind:?}"), verbs));
+        trials.push(trial_of(kind, true, &format!("every_function::{kind:?}::valgrind"), verbs));
+        trials.push(trial_of(kind, false, &format!("threads::{kind:?}"), threads));
+    }
+    trials.push(trial_of(Kind::Stack, true, "threads::Stack::valgrind", threads));
+    for checked in [false, true] {
+        let name = format!("a_forked_child{}", if checked { "::valgrind" } else { "" });
+        trials.push(trial_of(Kind::Memcached, checked, &name, fork));
+    }
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// A trial of a store, which may run under Valgrind.
+fn trial_of(kind: Kind, checked: bool, name: &str, run: fn(&Place, bool)) -> Trial {
+    let need = move || {
+        has_pkg_config()?;
+        if kind.has_server() {
+            has_program(&MEMCACHED)?;
+        }
+        if checked { has("valgrind") } else { Ok(()) }
+    };
+    trial_where(need, name, move || run(&Place::new(kind), checked))
+}
+
+fn has(program: &str) -> Result<(), String> {
+    let found = Command::new(program).arg("--version").output();
+    found.map(drop).map_err(|error| format!("{program}: {error}; apt-get install {program}"))
+}
+
+fn has_pkg_config() -> Result<(), String> {
+    has("pkg-config")?;
+    has("cc")
+}
+
+impl Kind {
+    fn has_server(self) -> bool {
+        matches!(self, Self::Memcached | Self::Stack)
+    }
+
+    /// The word by which `verbs.c` knows what to expect.
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Memory | Self::File => "own",
+            Self::Memcached => "server",
+            Self::Stack => "stack",
+        }
+    }
+}
+
+/// An empty store, which the programs open by its URL.
+struct Place {
+    kind: Kind,
+    folder: ScratchDir,
+    server: Option<Memcached>,
+}
+
+impl Place {
+    fn new(kind: Kind) -> Self {
+        let server = kind.has_server().then(Memcached::start);
+        Self { kind, folder: ScratchDir::create("capi").unwrap(), server }
+    }
+
+    fn url(&self) -> String {
+        match self.kind {
+            Kind::Memory => "memory:?size=1m".into(),
+            Kind::File => self.file(),
+            Kind::Memcached => self.servers(),
+            Kind::Stack => format!("tiered:{}|{}", self.file(), self.servers()),
+        }
+    }
+
+    fn file(&self) -> String {
+        format!("mmap:{}?size=1m", self.folder.path().join("cache").display())
+    }
+
+    fn servers(&self) -> String {
+        format!("memcached://{}", self.server.as_ref().unwrap().address())
+    }
+}
+
+fn verbs(place: &Place, checked: bool) {
+    let mut command = running(&compiled("verbs.c", &[]), checked);
+    succeeds(command.args([place.url().as_str(), place.kind.as_str()]));
+}
+
+fn threads(place: &Place, checked: bool) {
+    succeeds(running(&compiled("threads.c", &[]), checked).arg(place.url()));
+}
+
+fn fork(place: &Place, checked: bool) {
+    let mut command = running(&compiled("fork.c", &[]), checked);
+    command.args([place.file(), place.servers()]);
+    if checked {
+        // A child frees no memory of its parent's store, which Valgrind would take for a leak once its handle is closed.
+        command.arg("keep");
+    }
+    succeeds(&mut command);
+}
+
+fn the_example_of_the_page_runs() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/c.md");
+    let page = fs::read_to_string(page).unwrap();
+    let (_, rest) = page.split_once("```c\n").unwrap();
+    let (example, rest) = rest.split_once("```").unwrap();
+    assert!(!rest.contains("```c\n"), "the page has one program");
+    let place = Place::new(Kind::File);
+    let source = place.folder.path().join("example.c");
+    fs::write(&source, example).unwrap();
+    let program = compiled(source.to_str().unwrap(), &[]);
+    let output = succeeds(running(&program, false).arg(place.url()));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "loaded: Ada\n");
+    let output = succeeds(running(&program, false).arg(place.url()));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "found: Ada\n");
+}
+
+/// The folder in which the library is installed, as `packaging/capi` does it.
+fn prefix() -> &'static Path {
+    static PREFIX: OnceLock<ScratchDir> = OnceLock::new();
+    let install = || {
+        let folder = ScratchDir::create("capi").unwrap();
+        let built = std::env::current_exe().unwrap().parent().unwrap().to_owned();
+        let mut script = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/capi"));
+        succeeds(script.arg("--built").arg(built).arg(folder.path()));
+        folder
+    };
+    PREFIX.get_or_init(install).path()
+}
+
+/// Compiles a program of this folder, or one elsewhere, with the flags of pkg-config.
+fn compiled(source: &str, flags: &[&str]) -> PathBuf {
+    let is_static = flags.contains(&"-static-larder");
+    let mut asked = Command::new("pkg-config");
+    asked.args(["--cflags", "--libs", "larder"]);
+    if is_static {
+        asked.arg("--static");
+    }
+    asked.env("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig"));
+    let told = succeeds(&mut asked);
+    let told = String::from_utf8(told.stdout).unwrap();
+    // The linker takes the shared library where it finds both.
+    let archive = prefix().join("lib/liblarder.a").display().to_string();
+    let told = told.split_whitespace().map(|flag| match flag {
+        "-llarder" if is_static => archive.as_str(),
+        flag => flag,
+    });
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c");
+    let source = folder.join(source);
+    static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let program = prefix().join(format!("program-{number}"));
+    let mut compiler = Command::new("cc");
+    compiler.args(["-std=c11", "-D_GNU_SOURCE", "-pedantic", "-Wall", "-Wextra", "-Werror", "-g"]);
+    compiler.arg("-I").arg(&folder).arg("-o").arg(&program).arg(source);
+    succeeds(compiler.args(told).arg("-lpthread"));
+    program
+}
+
+/// A run of a program, which finds the library where it is installed.
+fn running(program: &Path, checked: bool) -> Command {
+    let mut command = if checked {
+        let mut valgrind = Command::new("valgrind");
+        // One thread runs at a time. Without turns, a thread with a lock may wait for longer than others wait for the lock.
+        valgrind.args(["--quiet", "--error-exitcode=9", "--leak-check=full", "--fair-sched=yes"]);
+        valgrind.args(["--errors-for-leak-kinds=definite,indirect", "--"]).arg(program);
+        valgrind
+    } else {
+        Command::new(program)
+    };
+    command.env("LD_LIBRARY_PATH", prefix().join("lib"));
+    command
+}
+
+fn succeeds(command: &mut Command) -> Output {
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {}\n{said}", output.status);
+    output
+}
