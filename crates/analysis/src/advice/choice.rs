@@ -24,7 +24,8 @@ pub(super) enum Choice<'a> {
 ///
 /// With the cost of a miss, the candidate whose requests take least time on average is the best. Among those that are
 /// alike, the smallest is taken. Without that cost, room is worth its price while more of it buys more than a point of
-/// hits: the smallest size is taken that no larger one exceeds by a point, or that has the hits that are asked for.
+/// hits: the smallest size is taken that no larger one exceeds by a point, or that has the hits that are asked for. The
+/// fastest candidate of that size is taken.
 pub(super) fn choose<'a>(candidates: &[&'a Candidate], wishes: &Wishes) -> Choice<'a> {
     let fitting: Vec<&Candidate> =
         candidates.iter().copied().filter(|candidate| fits(candidate, wishes)).collect();
@@ -64,8 +65,8 @@ fn least_time<'a>(fitting: &[&'a Candidate]) -> Option<&'a Candidate> {
     alike.min_by(|a, b| a.capacity_bytes.cmp(&b.capacity_bytes).then(time(a).total_cmp(&time(b))))
 }
 
-/// The fastest of those with about the most hits, at the smallest size that is worth its room. Every size is, where a hit
-/// ratio was asked for.
+/// The fastest of those with about the most hits, at the smallest size that is worth its room. Where a hit ratio was asked
+/// for, every size is, and all that fit have hits enough.
 fn least_room<'a>(fitting: &[&'a Candidate], any_size: bool) -> Option<&'a Candidate> {
     let of_size = |size: u64| {
         fitting.iter().copied().filter(move |candidate| candidate.capacity_bytes == size)
@@ -76,7 +77,7 @@ fn least_room<'a>(fitting: &[&'a Candidate], any_size: bool) -> Option<&'a Candi
     let largest_hits = sizes.iter().map(|size| most_hits(*size)).fold(0.0, f64::max);
     let is_enough = |size: &u64| any_size || most_hits(*size) + LIKE_HITS >= largest_hits;
     let size = sizes.iter().copied().find(is_enough)?;
-    let least = most_hits(size) - LIKE_HITS;
+    let least = if any_size { 0.0 } else { most_hits(size) - LIKE_HITS };
     of_size(size)
         .filter(|candidate| candidate.hit_ratio >= least)
         .min_by(|a, b| a.request_ns.total_cmp(&b.request_ns))

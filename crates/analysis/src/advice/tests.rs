@@ -74,6 +74,9 @@ fn without_wishes_the_fastest_of_those_with_most_hits_is_taken_where_room_buys_n
 fn a_hit_ratio_that_is_asked_for_takes_the_least_room_that_has_it() {
     let wishes = Wishes { min_hit_ratio: Some(0.55), ..Wishes::default() };
     assert_eq!(chosen(&advise(&run(TARGETS, HITS), wishes, &Model::default())), Some(("slow:", 1)));
+    // Further hits that nobody asked for are no reason to take the slower one.
+    let wishes = Wishes { min_hit_ratio: Some(0.5), ..Wishes::default() };
+    assert_eq!(chosen(&advise(&run(TARGETS, HITS), wishes, &Model::default())), Some(("near:", 1)));
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! A recorded trace on every engine: the same operations and hits, equal to a separate count in this test.
 
 use std::collections::HashSet;
+use std::fmt::Write as _;
 use std::fs;
-use std::io::Write;
+use std::io::Write as _;
 
 use larder_report::Operation;
 use larder_testkit::Random;
@@ -17,6 +18,7 @@ pub(crate) const CASES: &[Case] = &[
     (NOTHING, "a_trace_that_finds_nothing_says_why", finds_nothing),
     (NOTHING, "a_converted_trace_hits_as_its_original", converted),
     (MEMCACHED, "a_trace_hits_alike_on_servers_too", servers),
+    (MEMCACHED, "a_recording_is_replayed_as_it_was_over_many_connections", recording),
 ];
 
 const ROUNDS: u64 = 2;
@@ -117,6 +119,47 @@ fn finds_nothing() {
     assert_eq!(told.workload["operations"], "recorded (50 get, 50 set)");
     run(&scene, "key,op\na,set\na,get\na,delete\n", &[]);
     assert!(!scene.run_json().notes.join("\n").contains("empty store"));
+}
+
+fn recording() {
+    let scene = Scene::new();
+    let mut csv = "op_time,key,op,size,ttl,request\n".to_owned();
+    for n in 0..400 {
+        let (key, size) = (n % 40, 20 + n % 7 * 300);
+        let at = n / 100;
+        writeln!(csv, "{at},k{key},set,{size},3600,{n}").unwrap();
+        for other in 0..4 {
+            writeln!(csv, "{at},k{},get,,,{}", (key + other) % 40, 1000 + n).unwrap();
+        }
+    }
+    scene.write("made.csv", &csv);
+    let parquet = ["trace", "convert", "made.csv", "made.parquet"];
+    assert_contains(&scene.larder(&parquet).ends_with(0).err, &["2000 operations are in"]);
+    let work = ["compare", "memcached:", "-q", "--keys-from", "trace:made.parquet", "-r", "1"];
+    let many = ["--connections", "4", "--pipeline", "3", "-t", "2", "-o", "out"];
+    scene.larder(&[&work[..], &many].concat()).ends_with(0);
+    let run = scene.run_json();
+    let of = |operation| {
+        let cell = run.cells.iter().find(|cell| cell.operation == operation).unwrap();
+        assert_eq!((cell.counts.wrong, cell.counts.errors), (0, 0), "{operation}");
+        (cell.counts, cell.latency_count.unwrap())
+    };
+    let (sets, times) = of(Operation::Set);
+    assert_eq!((sets.ops, times), (400, 400));
+    // Four keys a request. One whose keys no other connection has set yet has no time.
+    let (reads, times) = of(Operation::GetMany);
+    assert_eq!(reads.ops, 1600);
+    assert!(times <= 400 && times * 4 >= reads.hits && reads.hits > 0, "{times}, {reads:?}");
+    // Four seconds at forty times the pace: an hour lasts 90 seconds, which memcached counts exactly.
+    let paced = ["--replay", "40x", "-o", "out"];
+    scene.larder(&[&work[..], &paced].concat()).ends_with(0);
+    let run = scene.run_json();
+    assert!(run.cells.iter().all(|cell| cell.wall_s.unwrap() > 0.09), "{:?}", run.cells[0].wall_s);
+    assert!(!run.notes.join("\n").contains("steps of 1s"), "{:?}", run.notes);
+    let odd = ["--replay", "7x", "-o", "out"];
+    scene.larder(&[&work[..], &odd].concat()).ends_with(0);
+    let notes = scene.run_json().notes.join("\n");
+    assert_contains(&notes, &["memcached: counts TTLs in steps of 1s: 400 of 400 recorded TTLs"]);
 }
 
 fn converted() {

@@ -81,3 +81,48 @@ impl Sink for AsReplayed {
         self.insight.push(&row)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use larder_report::{CurvePolicy, CurveRatio};
+    use larder_workload::trace::{Key, Outcome};
+
+    use super::*;
+
+    fn curve(measure: MeasuredIn, capacity: u64) -> CacheCurve {
+        let lru = CurveRatio { policy: CurvePolicy::Lru, hit_ratio: 0.5, half_width: None };
+        let at = HitRatioAt { capacity, ratios: [lru].into(), keys: 1.0, time: 1.0 };
+        CacheCurve { measure, capacities: [at].into() }
+    }
+
+    #[test]
+    fn a_curve_of_entries_stands_in_for_that_of_bytes() {
+        let capacities = |curves: &[CacheCurve]| -> Vec<u64> {
+            in_bytes(curves).iter().map(|at| at.capacity).collect()
+        };
+        let (entries, bytes) = (curve(MeasuredIn::Entries, 10), curve(MeasuredIn::Bytes, 700));
+        assert_eq!(capacities(&[entries.clone(), bytes]), [700]);
+        assert_eq!(capacities(&[entries]), [10 * 1056]);
+        assert_eq!(capacities(&[]), [0; 0]);
+    }
+
+    #[test]
+    fn rows_are_analysed_as_they_are_replayed() {
+        let values = Some(SizeSpec::fixed(100));
+        let mut sink = AsReplayed { insight: Insight::new(Settings::default()), values };
+        let get = |key, at| Row {
+            time_us: Some(at * 1_000_000),
+            value_size: Some(9),
+            result: Some(Outcome::Miss),
+            ..Row::get(Key::Hash(key))
+        };
+        let set = Row { operation: Verb::Set, ttl_s: Some(1), ..get(3, 2) };
+        for row in [get(1, 0), get(1, 1), set, get(3, 60)] {
+            assert!(sink.push(&row).is_continue());
+        }
+        let info = sink.insight.finish("made", &About::default(), false);
+        // Of three reads, the second of key 1 and that of key 3 hit: the first is filled, and the entry does not expire.
+        assert!((info.unavoidable.unwrap().value - 1.0 / 3.0).abs() < 1e-9);
+        assert!((info.bytes.unwrap().value - 2.0 * 132.0).abs() < 1e-9);
+    }
+}
