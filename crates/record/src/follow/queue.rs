@@ -166,6 +166,18 @@ impl<W: Copy> Queue<W> {
         self.asked.front_mut()
     }
 
+    /// The request at this place; that of the first one is 0.
+    pub(super) fn at(&self, place: usize) -> Option<&Asked<W>> {
+        self.asked.get(place)
+    }
+
+    /// Whether the request at a place asks for this key.
+    pub(super) fn asks_for(&self, place: usize, hash: u64) -> bool {
+        let before: usize = self.asked.iter().take(place).map(|asked| asked.n_keys).sum();
+        let n_keys = self.asked.get(place).map_or(0, |asked| asked.n_keys);
+        self.keys.iter().skip(before).take(n_keys).any(|key| key.hash == hash)
+    }
+
     /// The requests, the first one first.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Asked<W>> {
         self.asked.iter()

@@ -2,7 +2,7 @@
 
 use larder_record::follow::{Kind, Lost};
 
-use crate::talk::{BEGIN_NS, From, check, check_lost, check_talk, follow, talk};
+use crate::talk::{BEGIN_NS, From, all_shown, check, check_lost, check_talk, follow, talk};
 
 fn rows(text: &str, rows: &[&str]) {
     check(Kind::Memcached, text, rows);
@@ -490,4 +490,78 @@ fn the_binary_protocol_with_its_quiet_commands() {
             "13 get a size=2 hit",
         ],
     );
+}
+
+#[test]
+fn a_line_that_two_requests_may_have_caused_waits_for_the_lines_behind_it() {
+    // `a` was deleted in silence, and `b` was absent.
+    rows(
+        "> md a q
+         > md b
+         > mg c v
+         < NF
+         < EN",
+        &["0 delete a -", "1 delete b not_found", "2 get c miss"],
+    );
+    // Both were absent.
+    rows(
+        "> md a q
+         > md b
+         > mg c v
+         < NF
+         < NF
+         < EN",
+        &["0 delete a not_found", "1 delete b not_found", "2 get c miss"],
+    );
+    // The value of the held line passes before the next line is looked for.
+    rows(
+        "> mg a q v
+         > mg b v
+         > get c
+         < VA 2
+         < MN
+         < VALUE c 0 1
+         < x
+         < END",
+        &["0 get a miss", "1 get b size=2 hit", "2 get c size=1 hit"],
+    );
+    // An error is the last request's: a no-op has none, and so has the first one nothing to tell.
+    rows(
+        "> ms a 1 q
+         > x
+         > nonsense
+         > mn
+         < ERROR
+         < MN",
+        &["0 set a size=1 ttl=0 stored"],
+    );
+    rows(
+        "> mg a q
+         > ms b 1
+         > x
+         > mg c q
+         > ms d 1
+         > x
+         > mn
+         < HD
+         < HD
+         < MN",
+        &[
+            "0 get a miss",
+            "1 set b size=1 ttl=0 stored",
+            "2 get c miss",
+            "3 set d size=1 ttl=0 stored",
+        ],
+    );
+}
+
+#[test]
+fn lines_that_stay_in_doubt_are_bounded() {
+    // A server that tells nothing of absent keys, and a client that never asks for anything else.
+    let pair = "> md a q\n> md b\n< NF\n";
+    let (batch, done) = follow(Kind::Memcached, &talk(&pair.repeat(5000)));
+    assert_eq!(done, Ok(()));
+    let shown = all_shown(&batch);
+    assert_eq!(shown.len(), 10_000);
+    assert!(shown.iter().all(|row| row.ends_with(" delete a -") || row.ends_with("b not_found")));
 }

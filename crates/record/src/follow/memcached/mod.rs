@@ -2,8 +2,10 @@
 
 mod answer;
 mod binary;
+mod doubt;
 mod meta;
 mod text;
+mod words;
 
 use larder_protocol::binary::REQUEST_MAGIC;
 use larder_protocol::ttl;

@@ -138,6 +138,10 @@ impl Text {
         at: u64,
         desk: &mut Desk,
     ) -> Result<(), Lost> {
+        // The first of so many requests ends when another one comes: it must be the right one.
+        if self.answers.is_in_doubt() && self.talk.queue.len() >= MOST_QUIET / 2 {
+            self.answers.decide(&mut self.talk, desk)?;
+        }
         while !input.is_empty() {
             if self.talk.value_left > 0 {
                 self.talk.skip(&mut input, at, desk);
@@ -207,10 +211,17 @@ impl Text {
     }
 
     pub(super) fn is_quiet(&self) -> bool {
-        self.talk.queue.is_empty() && self.talk.value_left == 0 && !self.lines.is_within()
+        let is_whole = self.talk.value_left == 0 && !self.lines.is_within();
+        is_whole && self.answers.may_be_over(&self.talk)
     }
 
     pub(super) fn end(mut self, is_lost: bool, desk: &mut Desk) {
+        if is_lost {
+            self.answers.forget(desk);
+        } else {
+            // Lines that are held fit their requests: there is no error to tell.
+            let _ = self.answers.decide(&mut self.talk, desk);
+        }
         while !is_lost && let Some(first) = self.talk.queue.first() {
             let is_quiet = first.what.silence == Silence::Wanted;
             let result = (!is_quiet).then_some(Outcome::Error);
@@ -294,6 +305,22 @@ impl Talk {
             self.is_arriving = false;
         }
         self.queue.finish_alike(result, at, desk);
+    }
+
+    /// Ends so many requests in front, which have left out their answers.
+    #[inline]
+    pub(super) fn leave_out(&mut self, n: usize, desk: &mut Desk) -> Result<(), Lost> {
+        let until = self.queue.len().saturating_sub(n);
+        while self.queue.len() > until {
+            match self.queue.first().map(|first| first.what.silence) {
+                Some(Silence::Means(result)) => self.finish(result, None, desk),
+                Some(Silence::Wanted) => self.finish(None, None, desk),
+                Some(Silence::Never) | None => {
+                    return Err(Lost::Answer("no answer to what was asked"));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Takes the line of a request.
