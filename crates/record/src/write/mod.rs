@@ -129,6 +129,19 @@ impl Hand {
     }
 }
 
+impl Hand {
+    /// Gives the rows away, and waits where the writing has fallen behind.
+    pub(crate) fn give_patiently(&self, batch: &mut Batch) {
+        if batch.is_empty() {
+            return;
+        }
+        let n_rows = batch.len() as u64;
+        if self.sender.send(std::mem::take(batch)).is_err() {
+            self.shared.dropped.fetch_add(n_rows, Ordering::Relaxed);
+        }
+    }
+}
+
 fn write_all(mut sink: Box<dyn RowSink>, batches: &Receiver<Batch>, shared: &Spare) {
     let mut told = 0;
     loop {

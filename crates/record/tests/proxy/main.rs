@@ -7,6 +7,7 @@
     reason = "tests show what they send where they send it"
 )]
 
+mod captures;
 mod ends;
 mod passing;
 mod setup;
@@ -24,7 +25,8 @@ type Need = fn() -> Result<(), String>;
 /// A need, the sentence that a test states, and the test.
 type Case = (Need, &'static str, fn());
 
-const CASES: &[&[Case]] = &[ends::CASES, passing::CASES, transcripts::CASES, writing::CASES];
+const CASES: &[&[Case]] =
+    &[captures::CASES, ends::CASES, passing::CASES, transcripts::CASES, writing::CASES];
 
 const NOTHING: Need = || Ok(());
 const WITH_MEMCACHED: Need = || has_program(&MEMCACHED);

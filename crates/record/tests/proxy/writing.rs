@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use larder_record::{Batch, Files, Limits, RowSink, Tell};
+use larder_record::{Batch, Files, Limits, RowSink};
 use larder_testkit::{Memcached, PATIENCE, within};
 use larder_workload::trace::{About, Journal, Key, Row, TraceSource, read_rows};
 
-use crate::setup::{Kept, Running, Start, ask};
+use crate::setup::{Kept, Running, Start, ask, silent};
 use crate::{Case, NOTHING, WITH_MEMCACHED};
 
 pub(crate) const CASES: &[Case] = &[
@@ -73,10 +73,6 @@ fn too_slow() {
     assert!(dropped > 0, "nothing was dropped");
     assert_eq!(slow.kept.rows().len() as u64 + dropped, n_asked);
     assert_eq!(slow.kept.dropped(), dropped);
-}
-
-fn silent() -> Tell {
-    Arc::new(|_, _, _| {})
 }
 
 fn about() -> About {

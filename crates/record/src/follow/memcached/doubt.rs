@@ -14,7 +14,7 @@ use crate::keys::Keys;
 
 /// The most lines that are held, and their bytes.
 const MOST_LINES: usize = 256;
-const MOST_BYTES: usize = 16 << 10;
+const MOST_BYTES: usize = 64 << 10;
 
 /// The most places that are kept apart.
 const MOST_PLACES: usize = 64;
