@@ -1,5 +1,6 @@
 //! `larder record`: a proxy between an application and its cache, which writes a trace.
 
+mod capture;
 mod options;
 mod summary;
 
@@ -33,6 +34,11 @@ pub(crate) struct Arguments {
     /// `rediss://`, with the options `ca` and `insecure` of these engines
     #[arg(long, value_name = "URL")]
     upstream: Option<String>,
+    /// Record a capture of the network in place of a proxy: `pcap:FILE`, as tcpdump or Wireshark write it, or `pcap:-`. The
+    /// host of `--upstream` is the server's in the packets, and 0.0.0.0 stands for every host
+    #[arg(long, value_name = "SOURCE", conflicts_with_all = ["listen", "rotate_every", "threads",
+        "grace", "every", "unix_mask", "ssl_chain_cert"])]
+    from: Option<capture::Source>,
     /// The file: NAME.journal while it is written, and NAME.parquet once it is whole
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
@@ -93,6 +99,9 @@ fn record(arguments: &Arguments) -> anyhow::Result<Exit> {
     let log: LogFormat = arguments.log.into();
     let tell = tell_by(log);
     let upstream = upstream(arguments)?;
+    if let Some(source) = &arguments.from {
+        return capture::run(source, arguments, &upstream, log);
+    }
     let addresses = options::addresses(arguments)?;
     if arguments.threads.get() > MOST_THREADS {
         return Err(
@@ -109,11 +118,7 @@ fn record(arguments: &Arguments) -> anyhow::Result<Exit> {
     let listeners = listeners.map_err(|not| {
         anyhow::anyhow!("cannot listen on {}: {}; take another --listen", not.address, not.source)
     })?;
-    let about = About {
-        sample: Some(arguments.sample.0).filter(|share| *share < 1.0),
-        upstream: Some(upstream.kind.as_str().to_owned()),
-        ..About::default()
-    };
+    let about = about(arguments, &upstream);
     let files = Files::begin(&arguments.output, about, limits, Arc::clone(&tell));
     let files = files.map_err(Usage)?;
     let (journal, written) = (files.journal().map(ToOwned::to_owned), files.written());
@@ -140,6 +145,15 @@ fn record(arguments: &Arguments) -> anyhow::Result<Exit> {
     let files = written.lock().unwrap_or_else(PoisonError::into_inner).files.clone();
     super::print(summary::last(&seen, dropped, &files).as_bytes())?;
     Ok(if files.is_empty() { Exit::Failed } else { Exit::Done })
+}
+
+/// What a recording tells of itself.
+fn about(arguments: &Arguments, upstream: &Upstream) -> About {
+    About {
+        sample: Some(arguments.sample.0).filter(|share| *share < 1.0),
+        upstream: Some(upstream.kind.as_str().to_owned()),
+        ..About::default()
+    }
 }
 
 /// Tells notices by the log.

@@ -79,7 +79,8 @@ impl Certificates {
 pub(super) fn addresses(arguments: &Arguments) -> Result<Vec<Address>, Usage> {
     if arguments.listen.is_empty() {
         return Err(Usage(
-            "--listen: where? write 127.0.0.1:11311, or the path of a socket".into(),
+            "--listen: where? write 127.0.0.1:11311, or the path of a socket; or --from pcap:FILE"
+                .into(),
         ));
     }
     let is_encrypted = arguments.certificates.are_named();

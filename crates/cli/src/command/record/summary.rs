@@ -50,18 +50,8 @@ pub(super) fn begin(watch: Watch, hand: Hand, every: Duration, log: LogFormat) {
 
 /// What was seen in all.
 pub(super) fn last(seen: &Seen, dropped: u64, files: &[PathBuf]) -> String {
-    let Counts { operations, rows, errors, others, .. } = seen.counts;
-    let mut text = format!(
-        "{} operations{} on {} connections; {} rows recorded, {} dropped\n",
-        grouped(operations),
-        hit_ratio(&seen.counts),
-        grouped(seen.n_connections),
-        grouped(rows.saturating_sub(dropped)),
-        grouped(dropped),
-    );
+    let mut text = counted(&seen.counts, seen.n_connections, dropped);
     for (number, what) in [
-        (errors, "operations that were refused or never answered"),
-        (others, "requests that are no operations on keys of a cache"),
         (seen.n_lost, "connections that were not understood to their end, and passed through"),
         (seen.n_other_use, "connections that were put to another use, and passed through"),
         (seen.n_refused, "connections that the server refused"),
@@ -70,11 +60,38 @@ pub(super) fn last(seen: &Seen, dropped: u64, files: &[PathBuf]) -> String {
             let _ = writeln!(text, "{what}: {}", grouped(number));
         }
     }
+    list_files(&mut text, files);
+    text
+}
+
+/// The operations that were seen.
+pub(super) fn counted(counts: &Counts, n_connections: u64, dropped: u64) -> String {
+    let Counts { operations, rows, errors, others, .. } = *counts;
+    let mut text = format!(
+        "{} operations{} on {} connections; {} rows recorded, {} dropped\n",
+        grouped(operations),
+        hit_ratio(counts),
+        grouped(n_connections),
+        grouped(rows.saturating_sub(dropped)),
+        grouped(dropped),
+    );
+    for (number, what) in [
+        (errors, "operations that were refused or never answered"),
+        (others, "requests that are no operations on keys of a cache"),
+    ] {
+        if number > 0 {
+            let _ = writeln!(text, "{what}: {}", grouped(number));
+        }
+    }
+    text
+}
+
+/// Adds the finished files and their sizes.
+pub(super) fn list_files(text: &mut String, files: &[PathBuf]) {
     for path in files {
         let size = fs::metadata(path).map_or(0, |about| about.len());
         let _ = writeln!(text, "{} ({})", path.display(), ByteSize(size));
     }
-    text
 }
 
 fn hit_ratio(counts: &Counts) -> String {
@@ -93,7 +110,7 @@ fn rate(operations: u64, time: Duration) -> String {
 }
 
 /// A number with its thousands parted.
-fn grouped(number: u64) -> String {
+pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {

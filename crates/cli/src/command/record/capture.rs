@@ -1,0 +1,118 @@
+//! `larder record --from pcap:FILE`: a recording of captured packets.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, PoisonError};
+
+use larder_record::{CaptureFile, Captured, Files, Upstream, Writer};
+use larder_server::LogFormat;
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use super::summary::{counted, grouped, list_files};
+use super::{Arguments, about, keys, limits, say_what_is_recorded, tell_by};
+use crate::exit::{Exit, Usage};
+
+/// A source of recordings that is no proxy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Source(PathBuf);
+
+impl FromStr for Source {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            Some(("pcap", path)) if !path.is_empty() => Ok(Self(path.into())),
+            _ => Err(format!("`{text}` is no source; write pcap:FILE, or pcap:- for a pipe")),
+        }
+    }
+}
+
+/// Records a capture.
+pub(super) fn run(
+    source: &Source,
+    arguments: &Arguments,
+    upstream: &Upstream,
+    log: LogFormat,
+) -> anyhow::Result<Exit> {
+    let path = &source.0;
+    let input = open(path).map_err(|error| Usage(format!("--from {}: {error}", path.display())))?;
+    let capture = CaptureFile::open(input, upstream)
+        .map_err(|error| Usage(format!("--from {}: the file {error}", path.display())))?;
+    let tell = tell_by(log);
+    let keys = keys(arguments)?;
+    let limits = limits(arguments)?;
+    let is_told_to_end = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        // A second signal ends the process at once.
+        signal_hook::flag::register_conditional_shutdown(
+            signal,
+            Exit::Interrupted as i32,
+            Arc::clone(&is_told_to_end),
+        )?;
+        signal_hook::flag::register(signal, Arc::clone(&is_told_to_end))?;
+    }
+    let about = about(arguments, upstream);
+    let files = Files::begin(&arguments.output, about, limits, Arc::clone(&tell));
+    let files = files.map_err(Usage)?;
+    let written = files.written();
+    say_what_is_recorded(arguments, upstream, &keys, log);
+    let (writer, hand) = Writer::start(Box::new(files))?;
+    let seen = capture.record(keys, &hand, &tell, &is_told_to_end);
+    let dropped = writer.finish();
+    let seen = seen.map_err(|error| anyhow::anyhow!("the file {} {error}", path.display()))?;
+    let files = written.lock().unwrap_or_else(PoisonError::into_inner).files.clone();
+    super::super::print(summary(&seen, dropped, &files).as_bytes())?;
+    Ok(if files.is_empty() { Exit::Failed } else { Exit::Done })
+}
+
+fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
+    if path.as_os_str() == "-" {
+        return Ok(Box::new(io::stdin()));
+    }
+    let file = File::open(path)?;
+    if file.metadata()?.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    Ok(Box::new(file))
+}
+
+/// What was seen in all.
+fn summary(seen: &Captured, dropped: u64, files: &[PathBuf]) -> String {
+    let mut text = counted(&seen.counts, seen.n_connections, dropped);
+    if seen.n_segments == 0 {
+        let packets = grouped(seen.n_packets);
+        let _ = writeln!(text, "no packet of {packets} is the server's: check --upstream");
+    }
+    for (number, what) in [
+        (
+            seen.n_joined,
+            "connections that are recorded in part: they were open before, or bytes are missing",
+        ),
+        (
+            seen.n_skipped,
+            "connections that were open before, and asked nothing that could be told apart",
+        ),
+        (seen.n_gaps, "places at which bytes are missing: what was asked there is not recorded"),
+        (seen.n_cut, "packets that were captured in part: capture with `tcpdump -s 0`"),
+        (seen.n_encrypted, "encrypted connections, which cannot be followed"),
+        (seen.n_lost, "connections that were not understood to their end"),
+        (seen.n_other_use, "connections that were put to another use"),
+        (seen.n_too_many, "packets of connections for which there was no room"),
+        (seen.n_fragments, "fragments of packets, which are not put together"),
+        (seen.n_unknown_links, "packets of a kind of link that is not read"),
+        (seen.n_repeated, "bytes that came again"),
+    ] {
+        if number > 0 {
+            let _ = writeln!(text, "{what}: {}", grouped(number));
+        }
+    }
+    if let Some(byte) = seen.cut_at {
+        let _ = writeln!(text, "the capture ends within a packet, at byte {byte}");
+    }
+    list_files(&mut text, files);
+    text
+}
