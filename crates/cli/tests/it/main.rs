@@ -17,6 +17,7 @@ mod interrupted;
 mod memory;
 mod output;
 mod progress;
+mod record;
 mod regions;
 mod reports;
 mod scene;
@@ -54,6 +55,7 @@ const CASES: &[&[Case]] = &[
     output::CASES,
     progress::CASES,
     regions::CASES,
+    record::CASES,
     reports::CASES,
     serve::CASES,
     sets::CASES,

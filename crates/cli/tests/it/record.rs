@@ -1,0 +1,300 @@
+//! `larder record` as its user runs it: before a real memcached, with real clients, killed, and on a disk that is full.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use larder_store::Recipe;
+use larder_testkit::{Memcached, PATIENCE, has_program, may_mount, with_mounts, within};
+
+use crate::scene::{LARDER, Scene, assert_contains};
+use crate::{Case, MEMCACHED, Need};
+
+const MEMCSLAP: Need =
+    || MEMCACHED().and_then(|()| has_program(&Recipe::server("memcslap", "libmemcached-tools")));
+const WITH_MOUNTS: Need = || MEMCACHED().and_then(|()| may_mount());
+
+pub(crate) const CASES: &[Case] = &[
+    (MEMCACHED, "a_recording_that_is_killed_leaves_a_journal_that_is_read", killed),
+    (MEMCSLAP, "a_recording_of_memcslap_has_what_the_server_counted", memcslap),
+    (MEMCACHED, "a_recording_of_compare_has_what_the_server_counted", compared),
+    (MEMCACHED, "a_recording_rotates_and_loses_no_row", rotated),
+    (WITH_MOUNTS, "a_full_disk_drops_rows_and_no_byte_of_the_traffic", full_disk),
+    (crate::NOTHING, "what_cannot_be_recorded_is_told_in_a_line", refused),
+];
+
+/// A recording that runs before a memcached.
+struct Recording {
+    child: Child,
+    told: BufReader<ChildStderr>,
+    port: String,
+}
+
+impl Recording {
+    fn start(scene: &Scene, server: &Memcached, output: &str, more: &[&str]) -> Self {
+        Self::spawn(Command::new(LARDER), scene, server, output, more)
+    }
+
+    fn spawn(
+        mut program: Command,
+        scene: &Scene,
+        server: &Memcached,
+        output: &str,
+        more: &[&str],
+    ) -> Self {
+        let upstream = format!("memcached://{}", server.address());
+        let what = ["record", "--listen", "127.0.0.1:0", "--upstream", &upstream, "-o", output];
+        let mut child = program
+            .args(what)
+            .args(["--keys", "clear", "--every", "0s"])
+            .args(more)
+            .current_dir(scene.path(""))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut told = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("recording to") {
+            line.clear();
+            assert!(told.read_line(&mut line).unwrap() > 0, "it has ended");
+        }
+        let port = line.trim_end().rsplit_once(':').unwrap().1.to_owned();
+        Self { child, told, port }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let socket = TcpStream::connect(format!("127.0.0.1:{}", self.port)).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket
+    }
+
+    /// Ends it in order; its last lines, and what else it has told.
+    fn end(self) -> (String, String) {
+        let (code, out, told) = self.ended();
+        assert_eq!(code, Some(0), "{told}");
+        (out, told)
+    }
+
+    /// The same, with its exit code.
+    fn ended(mut self) -> (Option<i32>, String, String) {
+        crate::scene::signal("TERM", &[&self.child.id().to_string()]);
+        let (mut out, mut told) = (String::new(), String::new());
+        self.child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+        self.told.read_to_string(&mut told).unwrap();
+        (self.child.wait().unwrap().code(), out, told)
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The counters of a server.
+fn stats(server: &Memcached) -> HashMap<String, u64> {
+    let mut socket = server.connect();
+    socket.write_all(b"stats\r\nquit\r\n").unwrap();
+    let mut text = String::new();
+    socket.read_to_string(&mut text).unwrap();
+    let lines = text.lines().filter_map(|line| line.strip_prefix("STAT ")?.split_once(' '));
+    lines.filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?))).collect()
+}
+
+/// The rows of a recording, by operation and result, as `larder trace convert` gives them.
+fn rows(scene: &Scene, file: &str) -> HashMap<(String, String), u64> {
+    scene.larder(&["trace", "convert", file, "rows.csv"]).ends_with(0);
+    let text = fs::read_to_string(scene.path("rows.csv")).unwrap();
+    fs::remove_file(scene.path("rows.csv")).unwrap();
+    let mut lines = text.lines();
+    let names: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
+    let place = |name: &str| names.iter().position(|it| *it == name).unwrap_or(usize::MAX);
+    let places = [place("op"), place("result")];
+    let mut counts = HashMap::new();
+    for line in lines {
+        let words: Vec<&str> = line.split(',').collect();
+        let [operation, result] = places.map(|it| (*words.get(it).unwrap_or(&"")).to_owned());
+        *counts.entry((operation, result)).or_default() += 1;
+    }
+    counts
+}
+
+fn n_rows(scene: &Scene, file: &str) -> u64 {
+    rows(scene, file).values().sum()
+}
+
+fn killed() {
+    let scene = Scene::new();
+    let server = Memcached::start();
+    let mut recording = Recording::start(&scene, &server, "calls.parquet", &[]);
+    let asked = Arc::new(AtomicU64::new(0));
+    let clients: Vec<_> = (0..4)
+        .map(|_| {
+            let (mut socket, asked) = (recording.connect(), Arc::clone(&asked));
+            thread::spawn(move || {
+                let mut answer = [0; 5];
+                while socket.write_all(b"get a\r\n").is_ok()
+                    && socket.read_exact(&mut answer).is_ok()
+                {
+                    asked.fetch_add(1, Ordering::SeqCst);
+                }
+            })
+        })
+        .collect();
+    // What was asked before a moment that is over is in the journal.
+    assert!(within(PATIENCE, || asked.load(Ordering::SeqCst) > 1000));
+    let before = asked.load(Ordering::SeqCst);
+    assert!(within(PATIENCE, || n_rows(&scene, "calls.journal") >= before));
+    recording.child.kill().unwrap();
+    assert_eq!(recording.child.wait().unwrap().signal(), Some(9));
+    // Each client sees its connection end.
+    clients.into_iter().for_each(|client| client.join().unwrap());
+    let all = asked.load(Ordering::SeqCst);
+    let left = n_rows(&scene, "calls.journal");
+    assert!((before..=all + 4).contains(&left), "{before} {left} {all}");
+    scene.larder(&["trace", "info", "calls.journal"]).ends_with(0);
+    // The next recording of this name finishes it.
+    Recording::start(&scene, &server, "calls.parquet", &[]).end();
+    let mut files = scene.files("");
+    files.retain(|name| name.starts_with("calls"));
+    assert!(files.iter().all(|name| name.ends_with(".parquet")), "{files:?}");
+    assert_eq!(files.iter().map(|name| n_rows(&scene, name)).sum::<u64>(), left);
+}
+
+/// Checks that a recording has all that a server has counted.
+fn assert_as_counted(scene: &Scene, file: &str, before: &HashMap<String, u64>, server: &Memcached) {
+    let now = stats(server);
+    let counted = |name: &str| now[name] - before[name];
+    let rows = rows(scene, file);
+    let n = |operation: &str, result: &str| {
+        rows.get(&(operation.to_owned(), result.to_owned())).copied().unwrap_or_default()
+    };
+    assert_eq!(counted("get_hits"), n("get", "hit"), "{rows:?}");
+    assert_eq!(counted("get_misses"), n("get", "miss"), "{rows:?}");
+    let sets: u64 = rows.iter().filter(|((it, _), _)| it == "set").map(|(_, n)| n).sum();
+    assert_eq!(counted("cmd_set"), sets, "{rows:?}");
+    assert_eq!(counted("delete_hits"), n("delete", "deleted"), "{rows:?}");
+}
+
+fn memcslap() {
+    let scene = Scene::new();
+    let server = Memcached::start();
+    let before = stats(&server);
+    let recording = Recording::start(&scene, &server, "calls.parquet", &[]);
+    let servers = format!("--servers=127.0.0.1:{}", recording.port);
+    for more in [&["--test=set"][..], &["--test=get"], &["--test=get", "--binary"]] {
+        let load = ["--concurrency=4", "--execute-number=500", "--initial-load=500"];
+        let ran = Command::new("memcslap").arg(&servers).args(load).args(more).output().unwrap();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    }
+    let (out, told) = recording.end();
+    assert!(!told.contains("without being recorded"), "{told}");
+    assert_contains(&out, &["operations", "0 dropped", "calls.parquet"]);
+    assert_as_counted(&scene, "calls.parquet", &before, &server);
+    assert!(n_rows(&scene, "calls.parquet") >= 3000);
+}
+
+fn compared() {
+    let scene = Scene::new();
+    let server = Memcached::start();
+    let before = stats(&server);
+    let recording = Recording::start(&scene, &server, "calls.parquet", &[]);
+    let target = format!("memcached://127.0.0.1:{}", recording.port);
+    let work = ["compare", "-q", &target, "-k", "300", "-d", "100", "-r", "1", "-o", "out"];
+    scene.larder(&work).ends_with(0);
+    let (_, told) = recording.end();
+    assert!(!told.contains("without being recorded"), "{told}");
+    assert_as_counted(&scene, "calls.parquet", &before, &server);
+    // The run's own counts leave out what only prepares and checks.
+    let own: u64 = scene.run_json().cells.iter().map(|cell| cell.counts.hits).sum();
+    let rows = rows(&scene, "calls.parquet");
+    assert!(own > 0 && rows[&("get".to_owned(), "hit".to_owned())] >= own, "{own} {rows:?}");
+}
+
+/// Asks for so many keys, and checks each answer.
+fn ask_for(recording: &Recording, n: u64) {
+    let mut socket = recording.connect();
+    let mut answers = BufReader::new(socket.try_clone().unwrap());
+    for from in (0..n).step_by(100) {
+        let mut requests = String::new();
+        for number in from..n.min(from + 100) {
+            requests.extend(["get key:", &format!("{number:020}"), "\r\n"]);
+        }
+        socket.write_all(requests.as_bytes()).unwrap();
+        for _ in from..n.min(from + 100) {
+            let mut line = String::new();
+            answers.read_line(&mut line).unwrap();
+            assert_eq!(line, "END\r\n");
+        }
+    }
+}
+
+fn rotated() {
+    const N: u64 = 60_000;
+    let scene = Scene::new();
+    let server = Memcached::start();
+    let recording = Recording::start(&scene, &server, "calls.parquet", &["--rotate-size", "1m"]);
+    ask_for(&recording, N);
+    recording.end();
+    let mut files = scene.files("");
+    files.retain(|name| name.starts_with("calls-"));
+    assert!(files.len() >= 2 && files.iter().all(|name| name.ends_with(".parquet")), "{files:?}");
+    assert_eq!(files.iter().map(|name| n_rows(&scene, name)).sum::<u64>(), N);
+}
+
+fn full_disk() {
+    const N: u64 = 100_000;
+    let scene = Scene::new();
+    fs::create_dir(scene.path("disk")).unwrap();
+    let server = Memcached::start();
+    let mut program = with_mounts("sh");
+    let script = r#"mount -t tmpfs -o size=2m none disk && exec "$0" "$@""#;
+    program.args(["-c", script, LARDER]);
+    let recording = Recording::spawn(program, &scene, &server, "disk/calls.parquet", &[]);
+    ask_for(&recording, N);
+    // Where even Parquet finds no room, the journal is left and the exit code says so.
+    let (code, out, told) = recording.ended();
+    assert!(matches!(code, Some(0 | 1)), "{code:?} {told}");
+    assert!(told.contains("not recorded") || told.contains("journal"), "{told}");
+    let number = |line: &str, behind: &str| -> u64 {
+        let word = line.split(behind).next().unwrap().rsplit([' ', ';']).next().unwrap();
+        word.replace(',', "").parse().unwrap()
+    };
+    let line =
+        out.lines().find(|line| line.contains("rows recorded")).unwrap_or_else(|| panic!("{told}"));
+    assert_contains(line, &["100,000 operations"]);
+    let (kept, dropped) = (number(line, " rows recorded"), number(line, " dropped"));
+    assert!(dropped > 0 && kept > 0 && kept + dropped == N, "{told}");
+}
+
+fn refused() {
+    let scene = Scene::new();
+    scene.write("text.pcap", "no packets at all, but some text that is long enough");
+    for (arguments, needles) in [
+        (&["--upstream", "memcached://127.0.0.1"][..], &["--listen", "--from pcap:FILE"][..]),
+        (&["--upstream", "memcached://127.0.0.1", "--from", "pcap:none.pcap"], &["none.pcap"]),
+        (
+            &["--upstream", "memcached://127.0.0.1", "--from", "pcap:text.pcap"],
+            &["text.pcap", "neither pcap nor pcapng", "tcpdump -w"],
+        ),
+        (&["--upstream", "memcached://127.0.0.1", "--from", "calls.pcap"], &["write pcap:FILE"]),
+        (
+            &["--upstream", "memcached://127.0.0.1", "--from", "pcap:-", "--listen", "0"],
+            &["cannot be used with"],
+        ),
+    ] {
+        let answer = scene.larder(&[&["record", "-o", "calls.parquet"][..], arguments].concat());
+        answer.ends_with(2);
+        assert_contains(&answer.err, needles);
+    }
+    // Nothing was begun.
+    assert!(!scene.path("calls.journal").exists() && !scene.path("calls.parquet").exists());
+}
