@@ -392,6 +392,18 @@ fn what_was_never_answered_is_an_error() {
          > x",
         &["0 get a size=1 error", "0 get b error", "1 set c size=1 ttl=0 error"],
     );
+    // A server that has answered all others was silent about the last one.
+    rows(
+        "> mg a
+         > mg b q
+         < EN",
+        &["0 get a miss", "1 get b miss"],
+    );
+    rows(
+        "> mg b q
+         > mg a",
+        &["0 get b error", "1 get a error"],
+    );
 }
 
 #[test]

@@ -222,9 +222,14 @@ impl Text {
             // Lines that are held fit their requests: there is no error to tell.
             let _ = self.answers.decide(&mut self.talk, desk);
         }
+        // Silence means what it says where nothing else waits for its answer: the server has heard all.
+        let is_cut = self.talk.queue.iter().any(|it| it.what.silence == Silence::Never);
         while !is_lost && let Some(first) = self.talk.queue.first() {
-            let is_quiet = first.what.silence == Silence::Wanted;
-            let result = (!is_quiet).then_some(Outcome::Error);
+            let result = match first.what.silence {
+                Silence::Wanted => None,
+                Silence::Means(result) if !is_cut => result,
+                Silence::Means(_) | Silence::Never => Some(Outcome::Error),
+            };
             self.talk.queue.finish_alike(result, None, desk);
         }
         self.talk.queue.forget(desk);
