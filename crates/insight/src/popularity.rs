@@ -5,7 +5,7 @@
 
 use larder_report::{Estimate, Popularity, Zipf};
 
-use crate::curve::{float, share};
+use crate::curve::{float, of_traffic, share};
 use crate::sample::Level;
 use crate::zipf;
 
@@ -22,7 +22,7 @@ pub(crate) struct Counts {
     pub(crate) reads: Vec<u32>,
     /// The share of all keys that the level has.
     pub(crate) keys: f64,
-    /// The reads of the whole trace meanwhile.
+    /// The reads of the whole traffic meanwhile.
     pub(crate) of_reads: u64,
 }
 
@@ -31,6 +31,7 @@ impl Counts {
     pub(crate) fn of(level: &mut Level, reads: u64, recorded: f64) -> Self {
         let windows = level.windows(reads);
         let of_reads = windows.iter().map(|window| window.reads.end - window.reads.start).sum();
+        let of_reads = of_traffic(of_reads, recorded);
         let uses = level.references.iter();
         // The lowest bit of a kept hash is free.
         let marked = uses.map(|it| it.hash() | u64::from(it.kind().reads()));

@@ -9,7 +9,7 @@ use crate::sequence::Sequence;
 /// The quantiles that are told.
 const QUANTILES: [f64; 9] = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99];
 
-/// The distances of a sequence that has the share `keys` of all keys of a trace with so many reads; `None` where no key is
+/// The distances of a sequence that has the share `keys` of all keys of a traffic with so many reads; `None` where no key is
 /// read again.
 ///
 /// A distance among a share of the keys is that share of the real one. A sample that has too few reads lacks those of the

@@ -5,7 +5,7 @@ use larder_report::{
 };
 
 use crate::capacities::{UNLIMITED, asked};
-use crate::curve::{Asked, AtCapacity, Sampled, Sizes, curves, float, share};
+use crate::curve::{Asked, AtCapacity, Sampled, Sizes, curves, float, of_traffic, share};
 use crate::insight::{Settings, sampling, scaled};
 use crate::popularity::{Counts, popularity};
 use crate::reuse::reuse;
@@ -51,7 +51,7 @@ impl Trace {
         let (bytes, sizes) = of_entries(&last, keys);
         info.bytes = last.has_sizes.then_some(bytes);
         info.working_set = working_set(&last, keys, self.clock_ticks, has_times);
-        info.reuse = reuse(&last, keys, reads);
+        info.reuse = reuse(&last, keys, of_traffic(reads, self.recorded));
         if reads == 0 {
             return;
         }

@@ -13,8 +13,10 @@ pub(crate) struct Ratio {
 /// What the misses of a sample stand for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scale {
-    /// The share of the keys in each part.
+    /// The share of the recorded keys in each part: reads are counted of the recording, whatever it left out.
     pub(crate) rate: f64,
+    /// The share of all keys in all parts together.
+    pub(crate) keys: f64,
     /// The share of the reads that lies in the first window.
     pub(crate) first: f64,
 }
@@ -46,7 +48,7 @@ impl Told {
             parts: parts.iter().map(|tallies| miss_ratio(tallies, scale)).collect(),
             windows: windows(parts, scale.rate),
             later: 1.0 - scale.first,
-            unseen: (1.0 - scale.rate * count(parts.len())).max(0.0),
+            unseen: (1.0 - scale.keys).max(0.0),
         }
     }
 

@@ -114,7 +114,7 @@ pub(crate) fn curves(sampled: Sampled<'_>, asked: &[Asked], threads: usize) -> V
         }
         let of_level = |level: Level| (level.shift, Sequence::of(level, ttls, facts));
         let Some((shift, whole)) = level.map(of_level).or_else(|| last.take()) else { break };
-        let parts = Parts::of(whole, share(shift) * recorded, facts.reads);
+        let parts = Parts::of(whole, share(shift), recorded, facts.reads);
         let follow = |models: &[CurvePolicy], places: &[usize]| {
             let asked: Vec<Asked> = places.iter().map(|at| asked[*at]).collect();
             parts.follow(models, &asked, threads)
@@ -174,6 +174,12 @@ impl Found {
         let ratios = (0..here.len()).map(of_model).chain([optimal.ratio()]).collect();
         Some(AtCapacity { asked, ratios, keys: self.keys, time: self.time })
     }
+}
+
+/// The reads of the whole traffic, of which the share `recorded` of the keys was recorded.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number")]
+pub(crate) fn of_traffic(reads: u64, recorded: f64) -> u64 {
+    (float(reads) / recorded).round() as u64
 }
 
 /// The share of the keys in a level.

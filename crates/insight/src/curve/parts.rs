@@ -15,6 +15,8 @@ pub(super) struct Parts {
     sequences: Vec<Sequence>,
     /// The share of the keys of the whole traffic in each part.
     rate: f64,
+    /// The share of all keys that was recorded.
+    recorded: f64,
     reads: u64,
 }
 
@@ -29,11 +31,12 @@ pub(super) struct Followed {
 }
 
 impl Parts {
-    /// The parts of the steps of a level that has the share `keys` of all keys.
-    pub(super) fn of(whole: Sequence, keys: f64, reads: u64) -> Self {
+    /// The parts of the steps of a level that has the share `level` of the recorded keys.
+    pub(super) fn of(whole: Sequence, level: f64, recorded: f64, reads: u64) -> Self {
+        let keys = level * recorded;
         let sequences = if keys < 1.0 { whole.split(PARTS) } else { vec![whole] };
         let rate = keys / float(sequences.len() as u64);
-        Self { sequences, rate, reads }
+        Self { sequences, rate, recorded, reads }
     }
 
     /// The share of the keys in all parts together.
@@ -97,6 +100,7 @@ impl Parts {
     fn scale(&self) -> Scale {
         let first = self.sequences[0].windows.first();
         let first = first.map_or(0, |window| window.reads.end - window.reads.start);
-        Scale { rate: self.rate, first: float(first) / float(self.reads.max(1)) }
+        let first = float(first) / float(self.reads.max(1));
+        Scale { rate: self.rate / self.recorded, keys: self.keys(), first }
     }
 }
