@@ -110,7 +110,7 @@ mod tests {
     fn rows_are_analysed_as_they_are_replayed() {
         let values = Some(SizeSpec::fixed(100));
         let mut sink = AsReplayed { insight: Insight::new(Settings::default()), values };
-        let get = |key, at| Row {
+        let get = |key, at: u64| Row {
             time_us: Some(at * 1_000_000),
             value_size: Some(9),
             result: Some(Outcome::Miss),
