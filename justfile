@@ -116,6 +116,21 @@ articles-page:
     ./docs/articles/show "$runs/all"
     rm -r "$runs"
 
+# Build the package for Python into an environment below target, and run its tests and Django's own of cache backends
+python:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    environment=$(realpath -m "${CARGO_TARGET_DIR:-target}/python")
+    python3 -m venv "$environment"
+    "$environment/bin/pip" install -q './python[test]'
+    (cd python && "$environment/bin/python" -m pytest -q)
+    version=$("$environment/bin/python" -c 'import django; print(django.__version__)')
+    "$environment/bin/pip" download -q --no-deps --no-binary :all: -d "$environment" "django==$version"
+    tar -xf "$environment/django-$version.tar.gz" -C "$environment"
+    for url in memory: "mmap:$environment/cache?size=64m"; do
+        "$environment/bin/python" python/suites/django_suite.py "$environment/django-$version" "$url"
+    done
+
 # Write the generated files again: docs/engines.md, docs/checks.md, the schemas in docs, a table of docs/serve.md
 generate:
     LARDER_BLESS=1 cargo test --quiet -p larder --test generated

@@ -1,0 +1,39 @@
+"""Larder's caches: in memory, in a file that processes share, in memcached or Redis, or in a stack of these.
+
+>>> import larder
+>>> with larder.open("memory:?size=16m") as cache:
+...     cache.set("user:7", {"name": "Ada"}, ttl=300)
+...     cache.get("user:7")
+{'name': 'Ada'}
+"""
+
+from larder._larder import (
+    Error,
+    RefusedError,
+    Store,
+    UnavailableError,
+    UnsupportedError,
+    UsageError,
+)
+from larder._larder import open as _open
+from larder.serializers import Json, SignedPickle
+
+__all__ = [
+    "Error",
+    "Json",
+    "RefusedError",
+    "SignedPickle",
+    "Store",
+    "UnavailableError",
+    "UnsupportedError",
+    "UsageError",
+    "open",
+]
+
+
+def open(url, *, serializer=None):
+    """Opens the cache of a URL, such as ``mmap:/run/app/cache?size=256m``.
+
+    Bytes, text and whole numbers are stored as they are. ``serializer`` stores every other value: JSON without one.
+    """
+    return _open(url, Json() if serializer is None else serializer)

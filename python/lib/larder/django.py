@@ -1,0 +1,126 @@
+"""A cache backend of Django.
+
+    CACHES = {
+        "default": {
+            "BACKEND": "larder.django.LarderCache",
+            "LOCATION": "tiered:mmap:/run/shop/cache?size=256m|memcached://h1,h2",
+            "OPTIONS": {"serializer": "pickle"},
+        }
+    }
+
+Without ``serializer``, values are bytes, text, whole numbers, and what JSON can hold. With ``"pickle"`` any object is
+stored, signed with ``SECRET_KEY``.
+"""
+
+import hashlib
+
+import larder
+from django.conf import settings
+from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
+from django.core.exceptions import ImproperlyConfigured
+
+__all__ = ["LarderCache"]
+
+# The longest key of memcached.
+_LONGEST_KEY = 250
+
+# The stores of this process by URL and serializer: all threads and all requests share one.
+_stores = {}
+
+
+def _serializer(name):
+    if name == "pickle":
+        return larder.SignedPickle(settings.SECRET_KEY)
+    if name == "json":
+        return larder.Json()
+    if isinstance(name, str):
+        raise ImproperlyConfigured(f"OPTIONS: serializer {name!r} is not known; write 'json' or 'pickle', or an object")
+    return name
+
+
+class LarderCache(BaseCache):
+    """Any store of Larder as a cache of Django."""
+
+    def __init__(self, url, params):
+        super().__init__(params)
+        options = params.get("OPTIONS", {})
+        self._url = url
+        self._by = options.get("serializer", "json")
+
+    @property
+    def _cache(self):
+        known = (self._url, self._by if isinstance(self._by, str) else id(self._by))
+        store = _stores.get(known)
+        if store is None:
+            store = _stores.setdefault(known, larder.open(self._url, serializer=_serializer(self._by)))
+        return store
+
+    def _ttl(self, timeout):
+        """Django's timeouts: ``None`` is for ever, and 0 or less has passed."""
+        if timeout is DEFAULT_TIMEOUT:
+            timeout = self.default_timeout
+        return None if timeout is None else max(0, timeout)
+
+    def _key(self, key, version):
+        key = self.make_and_validate_key(key, version=version)
+        # Django warns of such keys, and takes them. No store need take them, so their hashes stand for them.
+        if len(key.encode()) > _LONGEST_KEY or any(byte < "!" or byte == "\x7f" for byte in key):
+            return "hashed:" + hashlib.sha256(key.encode()).hexdigest()
+        return key
+
+    def get(self, key, default=None, version=None):
+        return self._cache.get(self._key(key, version), default)
+
+    def has_key(self, key, version=None):
+        return self._key(key, version) in self._cache
+
+    def set(self, key, value, timeout=DEFAULT_TIMEOUT, version=None):
+        key, ttl = self._key(key, version), self._ttl(timeout)
+        if ttl == 0:
+            self._cache.delete(key)
+        else:
+            self._cache.set(key, value, ttl)
+
+    def add(self, key, value, timeout=DEFAULT_TIMEOUT, version=None):
+        key, ttl = self._key(key, version), self._ttl(timeout)
+        if ttl == 0:
+            return key not in self._cache
+        return self._cache.add(key, value, ttl)
+
+    def touch(self, key, timeout=DEFAULT_TIMEOUT, version=None):
+        key, ttl = self._key(key, version), self._ttl(timeout)
+        return self._cache.delete(key) if ttl == 0 else self._cache.touch(key, ttl)
+
+    def delete(self, key, version=None):
+        return self._cache.delete(self._key(key, version))
+
+    def incr(self, key, delta=1, version=None):
+        key = self._key(key, version)
+        try:
+            number = self._cache.incr(key, delta) if delta >= 0 else self._cache.decr(key, -delta)
+        except ValueError as error:
+            # As Django's own backends raise where a value is no number.
+            raise TypeError(str(error)) from error
+        if number is None:
+            raise ValueError(f"Key '{key}' not found")
+        return number
+
+    def get_many(self, keys, version=None):
+        made = {self._key(key, version): key for key in keys}
+        found = self._cache.get_many(made)
+        return {made[key]: value for key, value in found.items()}
+
+    def set_many(self, data, timeout=DEFAULT_TIMEOUT, version=None):
+        ttl = self._ttl(timeout)
+        made = {self._key(key, version): key for key in data}
+        if ttl == 0:
+            self._cache.delete_many(made)
+            return []
+        refused = self._cache.set_many({key: data[own] for key, own in made.items()}, ttl)
+        return [made[key] for key in refused]
+
+    def delete_many(self, keys, version=None):
+        self._cache.delete_many([self._key(key, version) for key in keys])
+
+    def clear(self):
+        self._cache.clear()

@@ -1,0 +1,457 @@
+//! The class `Store`.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use larder::{Counted, Delta, Error, Initial, Put, Session, SetMode, SetOptions, SetOutcome};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use crate::errors::{Error as BaseError, raised};
+use crate::keys::{key_of, keys_of};
+use crate::load;
+use crate::sessions::{Handle, Opened};
+use crate::values::{Stored, stored, value_of};
+
+/// An open cache. Threads share it; a forked child opens it anew by itself.
+#[pyclass(frozen, module = "larder", weakref)]
+pub(crate) struct Store {
+    url: String,
+    namespace: Option<String>,
+    serializer: Py<PyAny>,
+    /// `None` once it is closed.
+    opened: Mutex<Option<Arc<Opened>>>,
+}
+
+/// Opens a cache by its URL. `larder.open` of the package chooses the serializer.
+#[pyfunction]
+pub(crate) fn open(py: Python<'_>, url: String, serializer: Py<PyAny>) -> PyResult<Store> {
+    let opened = py.detach(|| Opened::open(&url)).map_err(|error| raised(&error))?;
+    Ok(Store { url, namespace: None, serializer, opened: Mutex::new(Some(Arc::new(opened))) })
+}
+
+/// Whether a call reads or writes: one may wait where the other does not.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Call {
+    Read,
+    Write,
+}
+
+impl Store {
+    /// What this process has opened.
+    fn opened(&self, py: Python<'_>) -> PyResult<Arc<Opened>> {
+        let mut held = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(opened) = held.as_ref() else {
+            return Err(BaseError::new_err("the store is closed"));
+        };
+        if !opened.is_inherited() {
+            return Ok(Arc::clone(opened));
+        }
+        let anew = py
+            .detach(|| match &self.namespace {
+                None => Opened::open(&self.url),
+                Some(name) => Opened::open(&self.url)?.namespace(name),
+            })
+            .map_err(|error| raised(&error))?;
+        let anew = Arc::new(anew);
+        // To drop what the parent has opened would end its connections in order, and so disturb it.
+        std::mem::forget(held.replace(Arc::clone(&anew)));
+        Ok(anew)
+    }
+
+    /// Does some work with a session. Python's other threads run meanwhile where the store may wait.
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        call: Call,
+        work: impl FnOnce(&mut dyn Session) -> larder::Result<T> + Send,
+    ) -> PyResult<T> {
+        let opened = self.opened(py)?;
+        let mut handle = opened.take().map_err(|error| raised(&error))?;
+        let waits = if call == Call::Read { opened.reads_wait() } else { opened.writes_wait() };
+        let done = if waits {
+            py.detach(|| work(handle.session()))
+        } else {
+            work(handle.session())
+        };
+        opened.give(handle);
+        done.map_err(|error| raised(&error))
+    }
+
+    fn put(
+        &self,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        ttl: Option<&Bound<'_, PyAny>>,
+        mode: SetMode,
+    ) -> PyResult<SetOutcome> {
+        let (bytes, Stored { bytes: value, flags }) = (key_of(key)?, stored(value, &self.serializer)?);
+        let options = SetOptions { mode, ttl: ttl_of(ttl)?, flags };
+        self.with(key.py(), Call::Write, |session| session.set(bytes, &value, &options))
+    }
+
+    fn count(
+        &self,
+        key: &Bound<'_, PyAny>,
+        delta: Delta,
+        initial: Option<u64>,
+        ttl: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Option<u64>> {
+        let (bytes, ttl) = (key_of(key)?, ttl_of(ttl)?);
+        let absent = initial.map(|number| Initial { number, ttl });
+        let counted: Option<Counted> =
+            self.with(key.py(), Call::Write, |session| session.incr(bytes, delta, absent))?;
+        Ok(counted.map(|counted| counted.number))
+    }
+}
+
+#[pymethods]
+impl Store {
+    /// The value of a key, or `default`.
+    #[pyo3(signature = (key, default = None))]
+    fn get<'py>(
+        &self,
+        key: &Bound<'py, PyAny>,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let (py, bytes) = (key.py(), key_of(key)?);
+        let mut value = Vec::new();
+        let found = self.with(py, Call::Read, |session| session.get(bytes, &mut value))?;
+        match found {
+            Some(meta) => value_of(py, &value, meta.flags, &self.serializer).map(Some),
+            None => Ok(default),
+        }
+    }
+
+    /// The value of a key and its version for `cas`; `(None, None)` where it is absent.
+    fn gets<'py>(
+        &self,
+        key: &Bound<'py, PyAny>,
+    ) -> PyResult<(Option<Bound<'py, PyAny>>, Option<u64>)> {
+        let (py, bytes) = (key.py(), key_of(key)?);
+        let mut value = Vec::new();
+        let found = self.with(py, Call::Read, |session| session.get(bytes, &mut value))?;
+        let Some(meta) = found else { return Ok((None, None)) };
+        Ok((Some(value_of(py, &value, meta.flags, &self.serializer)?), meta.version))
+    }
+
+    fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let bytes = key_of(key)?;
+        Ok(self.with(key.py(), Call::Read, |session| session.look(bytes))?.is_some())
+    }
+
+    /// Stores a value, for `ttl` seconds or for ever.
+    #[pyo3(signature = (key, value, ttl = None))]
+    fn set(
+        &self,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        ttl: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        self.put(key, value, ttl, SetMode::Set).map(drop)
+    }
+
+    /// Stores a value where the key is absent; whether it was.
+    #[pyo3(signature = (key, value, ttl = None))]
+    fn add(
+        &self,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        ttl: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<bool> {
+        Ok(self.put(key, value, ttl, SetMode::Add)?.is_stored())
+    }
+
+    /// Stores a value where the key is present; whether it was.
+    #[pyo3(signature = (key, value, ttl = None))]
+    fn replace(
+        &self,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        ttl: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<bool> {
+        Ok(self.put(key, value, ttl, SetMode::Replace)?.is_stored())
+    }
+
+    /// Stores a value where the key still has the version of `gets`; whether it had.
+    #[pyo3(signature = (key, value, version, ttl = None))]
+    fn cas(
+        &self,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        version: u64,
+        ttl: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<bool> {
+        Ok(self.put(key, value, ttl, SetMode::Cas(version))?.is_stored())
+    }
+
+    /// Adds to a whole number, and returns the new one. An absent key becomes `initial`, or stays absent: `None`.
+    #[pyo3(signature = (key, delta = 1, initial = None, ttl = None))]
+    fn incr(
+        &self,
+        key: &Bound<'_, PyAny>,
+        delta: u64,
+        initial: Option<u64>,
+        ttl: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Option<u64>> {
+        self.count(key, Delta::Up(delta), initial, ttl)
+    }
+
+    /// Takes from a whole number, which stops at 0.
+    #[pyo3(signature = (key, delta = 1, initial = None, ttl = None))]
+    fn decr(
+        &self,
+        key: &Bound<'_, PyAny>,
+        delta: u64,
+        initial: Option<u64>,
+        ttl: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Option<u64>> {
+        self.count(key, Delta::Down(delta), initial, ttl)
+    }
+
+    /// Gives a key a new TTL; whether it was there.
+    #[pyo3(signature = (key, ttl = None))]
+    fn touch(&self, key: &Bound<'_, PyAny>, ttl: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
+        let (bytes, ttl) = (key_of(key)?, ttl_of(ttl)?);
+        self.with(key.py(), Call::Write, |session| session.touch(bytes, ttl))
+    }
+
+    /// Removes a key; whether it was there.
+    fn delete(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let bytes = key_of(key)?;
+        self.with(key.py(), Call::Write, |session| session.delete(bytes))
+    }
+
+    /// The values of the keys that are there.
+    fn get_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+        let (py, keys) = (keys.py(), keys_of(keys)?);
+        let bytes = keys.iter().map(key_of).collect::<PyResult<Vec<_>>>()?;
+        let found = self.with(py, Call::Read, |session| {
+            let mut found = Vec::new();
+            session.get_many(&bytes, &mut |place, value, meta| {
+                found.push((place, value.to_vec(), meta.flags));
+            })?;
+            Ok(found)
+        })?;
+        let values = PyDict::new(py);
+        for (place, value, flags) in found {
+            values.set_item(&keys[place], value_of(py, &value, flags, &self.serializer)?)?;
+        }
+        Ok(values)
+    }
+
+    /// Stores the values of a dict; the list of keys that were not stored.
+    #[pyo3(signature = (values, ttl = None))]
+    fn set_many<'py>(
+        &self,
+        values: &Bound<'py, PyDict>,
+        ttl: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let (py, ttl) = (values.py(), ttl_of(ttl)?);
+        let items: Vec<_> = values.iter().collect();
+        let mut puts = Vec::with_capacity(items.len());
+        for (key, value) in &items {
+            puts.push((key_of(key)?, stored(value, &self.serializer)?));
+        }
+        let refused = self.with(py, Call::Write, |session| {
+            let entries: Vec<Put<'_>> = puts
+                .iter()
+                .map(|(key, value)| {
+                    let options = SetOptions { ttl, flags: value.flags, ..SetOptions::default() };
+                    Put { key, value: &value.bytes, options }
+                })
+                .collect();
+            let mut refused = Vec::new();
+            session.set_many(&entries, &mut |place, outcome| {
+                if !outcome.is_ok_and(SetOutcome::is_stored) {
+                    refused.push(place);
+                }
+            })?;
+            Ok(refused)
+        })?;
+        PyList::new(py, refused.into_iter().map(|place| &items[place].0))
+    }
+
+    /// Removes keys; the number of those that were there.
+    fn delete_many(&self, keys: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let (py, keys) = (keys.py(), keys_of(keys)?);
+        let bytes = keys.iter().map(key_of).collect::<PyResult<Vec<_>>>()?;
+        self.with(py, Call::Write, |session| {
+            let mut n_there = 0;
+            let mut failed = None;
+            session.delete_many(&bytes, &mut |_, outcome| match outcome {
+                Ok(was_there) => n_there += usize::from(was_there),
+                Err(error) => failed = Some(error),
+            })?;
+            failed.map_or(Ok(n_there), Err)
+        })
+    }
+
+    /// The value of a key. Where it is absent, `loader()` makes it, and it is stored for `ttl` seconds.
+    ///
+    /// In a stack (`tiered:`), one caller of all that share the lowest tier loads, and the others wait for `wait` seconds at
+    /// most.
+    #[pyo3(signature = (key, loader, ttl = None, *, wait = 5.0, early = 0.0))]
+    fn get_or_load<'py>(
+        &self,
+        key: &Bound<'py, PyAny>,
+        loader: &Bound<'py, PyAny>,
+        ttl: Option<&Bound<'py, PyAny>>,
+        wait: f64,
+        early: f64,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (py, bytes) = (key.py(), key_of(key)?);
+        let wait = Duration::try_from_secs_f64(wait)
+            .map_err(|_| PyValueError::new_err(format!("wait is {wait}; write seconds, 0 or more")))?;
+        let rules = load::Rules { ttl: ttl_of(ttl)?, wait, early };
+        let opened = self.opened(py)?;
+        let mut handle = opened.take().map_err(|error| raised(&error))?;
+        let done = match &mut handle {
+            Handle::Stack(session) => {
+                load::from_stack(py, session, bytes, loader, &self.serializer, rules)
+            }
+            Handle::Plain(_) => Ok(None),
+        };
+        opened.give(handle);
+        if let Some(value) = done? {
+            return Ok(value);
+        }
+        if let Some(value) = self.get(key, None)? {
+            return Ok(value);
+        }
+        let value = loader.call0()?;
+        self.put(key, &value, ttl, SetMode::Set)?;
+        Ok(value)
+    }
+
+    /// The values of keys. `loader(missing)` gets a list of the absent ones, and returns a dict of those that it can make.
+    #[pyo3(signature = (keys, loader, ttl = None))]
+    fn get_or_load_many<'py>(
+        &self,
+        keys: &Bound<'py, PyAny>,
+        loader: &Bound<'py, PyAny>,
+        ttl: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let py = keys.py();
+        let keys = PyList::new(py, keys_of(keys)?)?;
+        let values = self.get_many(&keys)?;
+        let missing = PyList::empty(py);
+        for key in keys.iter() {
+            if !values.contains(&key)? && !missing.contains(&key)? {
+                missing.append(key)?;
+            }
+        }
+        if !missing.is_empty() {
+            let made = loader.call1((missing,))?;
+            let made = made.cast::<PyDict>().map_err(|_| {
+                PyTypeError::new_err("the loader of get_or_load_many returns a dict of key to value")
+            })?;
+            self.set_many(made, ttl)?;
+            values.update(made.as_mapping())?;
+        }
+        Ok(values)
+    }
+
+    /// Removes every entry of the store, or of its namespace.
+    fn clear(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, Call::Write, |session| session.clear())
+    }
+
+    /// A store of the same medium with keys of its own.
+    fn namespace(&self, py: Python<'_>, name: String) -> PyResult<Self> {
+        let opened = self.opened(py)?;
+        let opened = py.detach(|| opened.namespace(&name)).map_err(|error| raised(&error))?;
+        Ok(Self {
+            url: self.url.clone(),
+            namespace: Some(name),
+            serializer: self.serializer.clone_ref(py),
+            opened: Mutex::new(Some(Arc::new(opened))),
+        })
+    }
+
+    /// Counters of the store: `hits`, `misses`, `items` and others, as far as it knows them.
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let opened = self.opened(py)?;
+        let stats = py.detach(|| opened.store().stats()).map_err(|error| raised(&error))?;
+        let told = PyDict::new(py);
+        for (name, number) in [
+            ("hits", stats.hits),
+            ("misses", stats.misses),
+            ("sets", stats.sets),
+            ("deletes", stats.deletes),
+            ("evictions", stats.evictions),
+            ("expirations", stats.expirations),
+            ("connections", stats.connections),
+            ("items", stats.items),
+            ("bytes", stats.bytes),
+            ("capacity_bytes", stats.capacity_bytes),
+        ] {
+            if let Some(number) = number {
+                told.set_item(name, number)?;
+            }
+        }
+        Ok(told)
+    }
+
+    /// Whether calls may wait for a disk or another process.
+    #[getter]
+    fn waits(&self, py: Python<'_>) -> PyResult<bool> {
+        let opened = self.opened(py)?;
+        Ok(opened.reads_wait() || opened.writes_wait())
+    }
+
+    /// The URL, its password masked.
+    #[getter]
+    fn url(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.opened(py)?.store().info().url)
+    }
+
+    /// Ends the use of the store. A second call does nothing; every other call fails from then on.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match opened {
+            Some(opened) if opened.is_inherited() => {
+                // It is the parent's.
+                std::mem::forget(opened);
+                Ok(())
+            }
+            Some(opened) => {
+                let done: Result<(), Error> = py.detach(|| opened.store().close());
+                done.map_err(|error| raised(&error))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn __enter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.close(py)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        match self.url(py) {
+            Ok(url) => format!("<larder.Store {url}>"),
+            Err(_) => "<larder.Store, closed>".into(),
+        }
+    }
+}
+
+/// A TTL: seconds, a `timedelta`, or `None` for ever.
+fn ttl_of(ttl: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Duration>> {
+    let Some(ttl) = ttl else { return Ok(None) };
+    if let Ok(seconds) = ttl.extract::<f64>() {
+        let ttl = Duration::try_from_secs_f64(seconds);
+        return ttl.map(Some).map_err(|_| {
+            PyValueError::new_err(format!("ttl is {seconds}; write seconds, 0 or more, or None"))
+        });
+    }
+    let kind = ttl.get_type().name()?;
+    ttl.extract::<Duration>().map(Some).map_err(|_| {
+        PyTypeError::new_err(format!("ttl is a {kind}; write seconds, a timedelta, or None"))
+    })
+}

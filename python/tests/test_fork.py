@@ -1,0 +1,44 @@
+import os
+
+import larder
+import pytest
+
+
+def in_child(work):
+    """Does some work in a forked child, and returns what it wrote."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(write, repr(work()).encode())
+        except BaseException as error:
+            os.write(write, f"raised {error!r}".encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    with open(read, "rb") as answer:
+        text = answer.read().decode()
+    os.waitpid(child, 0)
+    return text
+
+
+def test_a_child_uses_the_store_of_its_parent(url):
+    cache = larder.open(url)
+    cache.set("forked", "parent")
+
+    def work():
+        found = [cache.get("forked") for _ in range(3)]
+        cache.set("child", 1)
+        return found
+
+    found = in_child(work)
+    # The memory of a process is its own: the child opens an empty one.
+    expected = [None] * 3 if url.startswith("memory:") else ["parent"] * 3
+    assert found == repr(expected)
+    # The parent's connections are as they were.
+    for _ in range(3):
+        assert cache.get("forked") == "parent"
+    if not url.startswith("memory:"):
+        assert cache.get("child") == 1
+    assert in_child(lambda: cache.close()) == "None"
+    assert cache.get("forked") == "parent"
