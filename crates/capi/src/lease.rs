@@ -105,7 +105,6 @@ pub unsafe extern "C" fn larder_get_or_lease_many(
 
 /// Stores a value that was loaded under a token.
 #[unsafe(no_mangle)]
-#[expect(clippy::too_many_arguments, reason = "in C a key is a pointer and a length")]
 pub unsafe extern "C" fn larder_fill(
     session: *mut SessionHandle,
     key: *const c_void,

@@ -70,7 +70,6 @@ pub unsafe extern "C" fn larder_get(
 
 /// Reads a value, and gives its entry a new TTL.
 #[unsafe(no_mangle)]
-#[expect(clippy::too_many_arguments, reason = "in C a key is a pointer and a length")]
 pub unsafe extern "C" fn larder_get_and_touch(
     session: *mut SessionHandle,
     key: *const c_void,

@@ -15,7 +15,6 @@ use crate::types::{Bytes, InitialNumber, Outcome, PutEntry, found, lifetime};
 
 /// Stores a value.
 #[unsafe(no_mangle)]
-#[expect(clippy::too_many_arguments, reason = "in C a key is a pointer and a length")]
 pub unsafe extern "C" fn larder_set(
     session: *mut SessionHandle,
     key: *const c_void,
@@ -34,7 +33,6 @@ pub unsafe extern "C" fn larder_set(
 
 /// Stores a value where the key is absent.
 #[unsafe(no_mangle)]
-#[expect(clippy::too_many_arguments, reason = "in C a key is a pointer and a length")]
 pub unsafe extern "C" fn larder_add(
     session: *mut SessionHandle,
     key: *const c_void,
@@ -53,7 +51,6 @@ pub unsafe extern "C" fn larder_add(
 
 /// Stores a value where the key exists.
 #[unsafe(no_mangle)]
-#[expect(clippy::too_many_arguments, reason = "in C a key is a pointer and a length")]
 pub unsafe extern "C" fn larder_replace(
     session: *mut SessionHandle,
     key: *const c_void,
@@ -72,7 +69,6 @@ pub unsafe extern "C" fn larder_replace(
 
 /// Stores a value where the entry has a version.
 #[unsafe(no_mangle)]
-#[expect(clippy::too_many_arguments, reason = "in C a key is a pointer and a length")]
 pub unsafe extern "C" fn larder_cas(
     session: *mut SessionHandle,
     key: *const c_void,

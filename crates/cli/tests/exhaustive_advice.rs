@@ -106,14 +106,12 @@ fn nearest<'a>(all: &'a [Candidate], chosen: &'a Candidate) -> &'a Candidate {
 
 /// Whether a candidate is as good as the best one.
 fn is_as_good(candidate: &Candidate, best: &Candidate, wishes: &Wishes) -> bool {
-    match (candidate.with_misses_ns, best.with_misses_ns) {
-        (Some(time), Some(least)) => time <= least * (1.0 + LIKE_TIMES_OF_TWO_RUNS),
-        _ => {
-            let hits = wishes.min_hit_ratio.unwrap_or(best.hit_ratio);
-            let room = ratio(candidate.capacity_bytes, best.capacity_bytes);
-            candidate.hit_ratio + LIKE_HITS_OF_TWO_RUNS >= hits && room <= 2.05
-        }
+    if let (Some(time), Some(least)) = (candidate.with_misses_ns, best.with_misses_ns) {
+        return time <= least * (1.0 + LIKE_TIMES_OF_TWO_RUNS);
     }
+    let hits = wishes.min_hit_ratio.unwrap_or(best.hit_ratio);
+    let room = ratio(candidate.capacity_bytes, best.capacity_bytes);
+    candidate.hit_ratio + LIKE_HITS_OF_TWO_RUNS >= hits && room <= 2.05
 }
 
 fn shown(candidate: &Candidate) -> String {

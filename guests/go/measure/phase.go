@@ -141,10 +141,8 @@ func (p *phase) workThroughSegment(at int) (next int, began int64, err error) {
 		p.block.end[next-1] = Now()
 	}
 	if p.isAlone {
-		// The work cannot take more processor time than its own time on every processor. A reading has more where the
-		// collector ran on while this goroutine waited for a processor between the reading and the work.
-		most := int64(runtime.NumCPU()) * (p.block.end[next-1] - began)
-		p.cpu += min(processTime()-used, most)
+		// A reading has more where the collector ran on while this goroutine waited for a processor before the work.
+		p.cpu += possible(processTime()-used, p.block.end[next-1]-began)
 		p.collector.end()
 	}
 	return next, began, nil

@@ -10,6 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use larder_host::scratch::ScratchDir;
 use larder_testkit::{MEMCACHED, Memcached, has_program, trial, trial_where};
@@ -25,6 +26,9 @@ enum Kind {
 }
 
 const KINDS: [Kind; 4] = [Kind::Memory, Kind::File, Kind::Memcached, Kind::Stack];
+
+/// The number of programs that were compiled.
+static N_PROGRAMS: AtomicU32 = AtomicU32::new(0);
 
 fn main() -> ExitCode {
     let mut trials = vec![
@@ -184,8 +188,7 @@ fn compiled(source: &str, flags: &[&str]) -> PathBuf {
     });
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c");
     let source = folder.join(source);
-    static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
-    let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let number = N_PROGRAMS.fetch_add(1, Ordering::Relaxed);
     let program = prefix().join(format!("program-{number}"));
     let mut compiler = Command::new("cc");
     compiler.args(["-std=c11", "-D_GNU_SOURCE", "-pedantic", "-Wall", "-Wextra", "-Werror", "-g"]);

@@ -111,7 +111,12 @@ fn stats(server: &Memcached) -> HashMap<String, u64> {
 
 /// The rows of a recording, by operation and result, as `larder trace convert` gives them.
 fn rows(scene: &Scene, file: &str) -> HashMap<(String, String), u64> {
-    scene.larder(&["trace", "convert", file, "rows.csv"]).ends_with(0);
+    let told = scene.larder(&["trace", "convert", file, "rows.csv"]);
+    // A journal is there before its first rows are.
+    if told.err.contains("has no operation") {
+        return HashMap::new();
+    }
+    told.ends_with(0);
     let text = fs::read_to_string(scene.path("rows.csv")).unwrap();
     fs::remove_file(scene.path("rows.csv")).unwrap();
     let mut lines = text.lines();
@@ -156,7 +161,9 @@ fn killed() {
     recording.child.kill().unwrap();
     assert_eq!(recording.child.wait().unwrap().signal(), Some(9));
     // Each client sees its connection end.
-    clients.into_iter().for_each(|client| client.join().unwrap());
+    for client in clients {
+        client.join().unwrap();
+    }
     let all = asked.load(Ordering::SeqCst);
     let left = n_rows(&scene, "calls.journal");
     assert!((before..=all + 4).contains(&left), "{before} {left} {all}");

@@ -1,6 +1,7 @@
 //! The open cache.
 
 use std::fmt;
+use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -50,7 +51,7 @@ struct QuickCacheStore {
 struct QuickCache {
     cache: Cache<Box<[u8]>, Entry, Weights, DefaultHashBuilder, Evictions>,
     max_weight: u64,
-    evictions: Arc<AtomicU64>,
+    evictions: Evictions,
     expirations: AtomicU64,
 }
 
@@ -69,10 +70,11 @@ impl QuickCache {
             options.shards(usize::from(shards));
         }
         let options = options.build().expect("both sizes are set");
-        let evictions = Arc::<AtomicU64>::default();
+        let hasher = DefaultHashBuilder::default();
+        let evictions = Evictions { count: Arc::default(), hasher: hasher.clone() };
         let new = |max_weight| {
-            let (weights, counts) = (Weights { max_weight }, Evictions(Arc::clone(&evictions)));
-            Cache::with_options(options.clone(), weights, DefaultHashBuilder::default(), counts)
+            let (weights, counts) = (Weights { max_weight }, evictions.clone());
+            Cache::with_options(options.clone(), weights, hasher.clone(), counts)
         };
         // The number of shards, and with it the longest entry, is known only once there is a cache.
         let max_weight = hot_part(new(u64::MAX).shard_capacity());
@@ -105,15 +107,36 @@ impl Weighter<Box<[u8]>, Entry> for Weights {
 
 /// Counts the entries that make room.
 #[derive(Debug, Clone)]
-struct Evictions(Arc<AtomicU64>);
+struct Evictions {
+    count: Arc<AtomicU64>,
+    hasher: DefaultHashBuilder,
+}
+
+impl Evictions {
+    fn hash(&self, key: &[u8]) -> u64 {
+        self.hasher.hash_one(key)
+    }
+}
+
+/// A request to the cache, as far as its evictions need it.
+#[derive(Debug, Default)]
+struct Request {
+    /// The hash of the key that is stored, and the version of its new entry.
+    stored: Option<(u64, u64)>,
+    /// An entry that is freed once no lock is held; of several, the last.
+    freed: Option<(Box<[u8]>, Entry)>,
+}
 
 impl Lifecycle<Box<[u8]>, Entry> for Evictions {
-    /// An entry that is freed once no lock is held; of several, the last.
-    type RequestState = Option<(Box<[u8]>, Entry)>;
+    type RequestState = Request;
 
-    fn on_evict(&self, state: &mut Self::RequestState, key: Box<[u8]>, entry: Entry) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-        *state = Some((key, entry));
+    /// The crate calls this for the entry that a new one of its key replaces, too. That is no eviction.
+    fn on_evict(&self, request: &mut Request, key: Box<[u8]>, entry: Entry) {
+        let is_replaced = request
+            .stored
+            .is_some_and(|(hash, version)| entry.version != version && self.hash(&key) == hash);
+        self.count.fetch_add(u64::from(!is_replaced), Ordering::Relaxed);
+        request.freed = Some((key, entry));
     }
 }
 
@@ -136,7 +159,9 @@ impl Objects for QuickCache {
     }
 
     fn insert(&self, key: Box<[u8]>, entry: Entry) {
-        self.cache.insert(key, entry);
+        let stored = Some((self.evictions.hash(&key), entry.version));
+        let mut request = Request { stored, freed: None };
+        self.cache.insert_with_lifecycle(key, entry, &mut request);
     }
 
     fn remove(&self, key: &[u8]) -> Option<Entry> {
@@ -182,7 +207,7 @@ impl Store for QuickCacheStore {
     fn stats(&self) -> Result<Stats> {
         let QuickCache { cache, evictions, expirations, .. } = &self.shared.objects;
         let mut stats = self.shared.counters.stats();
-        stats.evictions = Some(evictions.load(Ordering::Relaxed));
+        stats.evictions = Some(evictions.count.load(Ordering::Relaxed));
         stats.expirations = Some(expirations.load(Ordering::Relaxed));
         stats.items = Some(cache.len() as u64);
         stats.bytes = Some(cache.weight());
@@ -217,6 +242,24 @@ mod tests {
             let refused = session.set(b"k", &vec![7; most + 1], &SetOptions::default());
             assert!(matches!(refused, Err(Error::ValueTooLarge { .. })), "{url}");
         }
+    }
+
+    #[test]
+    fn an_entry_that_is_replaced_is_not_evicted_and_one_that_makes_room_is() {
+        let store = open_url("quick_cache:?size=64k&shards=1");
+        let mut session = store.session().unwrap();
+        let mut set = |key: u32, len: usize| {
+            let value = vec![7; len];
+            session.set(&key.to_le_bytes(), &value, &SetOptions::default()).unwrap();
+        };
+        for round in 0..50 {
+            (0..10).for_each(|key| set(key, 100 + round));
+        }
+        let evictions = || store.stats().unwrap().evictions.unwrap();
+        assert_eq!((evictions(), store.stats().unwrap().items), (0, Some(10)));
+        (100..300).for_each(|key| set(key, 1000));
+        let left = store.stats().unwrap().items.unwrap();
+        assert_eq!(evictions() + left, 210);
     }
 
     #[test]

@@ -219,7 +219,9 @@ impl Capture<'_> {
             let is_idle = |flow: &Flow| at_ns.saturating_sub(flow.last_ns) >= IDLE_NS;
             let idle = self.flows.iter().filter(|(_, flow)| is_idle(flow));
             let idle: Vec<_> = idle.map(|(ends, _)| *ends).collect();
-            idle.into_iter().for_each(|ends| self.end(ends, false));
+            for ends in idle {
+                self.end(ends, false);
+            }
         }
         let has_room = self.flows.len() < MOST_FLOWS;
         self.seen.n_too_many += u64::from(!has_room);

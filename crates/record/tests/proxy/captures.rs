@@ -145,7 +145,7 @@ enum Link {
 fn packet(sent: &Sent, link: Link, version: u8) -> Vec<u8> {
     let ports = if sent.is_request { [40_000_u16, 11_211] } else { [11_211, 40_000] };
     let mut tcp = Vec::new();
-    ports.iter().for_each(|port| tcp.extend(port.to_be_bytes()));
+    tcp.extend(ports.iter().flat_map(|port| port.to_be_bytes()));
     tcp.extend(sent.number.to_be_bytes());
     tcp.extend(sent.expects.to_be_bytes());
     // Twelve bytes of options, as the times of segments take.
@@ -159,7 +159,7 @@ fn packet(sent: &Sent, link: Link, version: u8) -> Vec<u8> {
         ip.extend([0x45, 0]);
         ip.extend(len.to_be_bytes());
         ip.extend([0, 0, 0x40, 0, 64, 6, 0, 0]);
-        hosts.iter().for_each(|host| ip.extend([10, 0, 0, *host]));
+        ip.extend(hosts.iter().flat_map(|host| [10, 0, 0, *host]));
     } else {
         ip.extend([0x60, 0, 0, 0]);
         ip.extend(u16::try_from(tcp.len()).unwrap().to_be_bytes());
@@ -390,7 +390,7 @@ fn noise() {
     for seed in 0..300 {
         let mut random = Random::new(seed);
         let mut file = files[random.below(2)].clone();
-        for _ in 0..1 + random.below(60) {
+        for _ in 0..=random.below(60) {
             let place = random.below(file.len());
             file[place] = random.bytes(1)[0];
         }

@@ -52,7 +52,7 @@ fn the_published_schema_is_up_to_date() {
 pub(super) fn assert_published(name: &str, schema: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
     if std::env::var_os("LARDER_BLESS").is_some() {
-        std::fs::write(&path, schema).unwrap();
+        std::fs::write(&path, schema).expect("docs can be written");
     }
     let published = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(

@@ -37,6 +37,9 @@ pub(super) const LIRS: TraceFormat = TraceFormat {
     holds: &[],
 };
 
+/// The most blocks of a request: 8 GiB.
+const MOST_BLOCKS: u64 = 1 << 24;
+
 /// The mark in the traces of LIRS that is no access.
 const MARK: &[u8] = b"*";
 
@@ -62,7 +65,13 @@ fn read_arc(input: &mut dyn BufRead, rows: &mut Rows<'_>) -> Result<(), Stop> {
         let &[first, n_blocks, _, _] = fields.as_slice() else {
             return Err(format!("{} fields, where a request has 4: cut off?", fields.len()));
         };
-        Ok((block(first)?, block(n_blocks)?))
+        let (first, n_blocks) = (block(first)?, block(n_blocks)?);
+        if n_blocks > MOST_BLOCKS || first.checked_add(n_blocks.saturating_sub(1)).is_none() {
+            return Err(format!(
+                "{n_blocks} blocks from {first} on, where a request has {MOST_BLOCKS} at most: damaged?"
+            ));
+        }
+        Ok((first, n_blocks))
     })
 }
 
@@ -86,7 +95,7 @@ fn read_lines(
         let (first, n_blocks) =
             blocks(text.trim_ascii()).map_err(|reason| Stop::line(line, reason))?;
         rows.announce(n_blocks)?;
-        for block in (0..n_blocks).map(|n| first.saturating_add(n)) {
+        for block in (0..n_blocks).map(|n| first + n) {
             rows.push_request(&Row::get(Key::Hash(block)), 1)?;
         }
     }
