@@ -7,13 +7,16 @@
 mod header;
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Output};
+use std::process::{Command, ExitCode, Output, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use larder_host::scratch::ScratchDir;
-use larder_testkit::{MEMCACHED, Memcached, has_program, trial, trial_where};
+use larder_testkit::{
+    MEMCACHED, Memcached, PATIENCE, has_program, is_running, signal, trial, trial_where, within,
+};
 use libtest_mimic::{Arguments, Trial};
 
 /// A kind of store.
@@ -34,8 +37,7 @@ fn main() -> ExitCode {
     let mut trials = vec![
         trial("the_header_is_that_of_the_code", header::the_header_is_that_of_the_code),
         trial_where(has_pkg_config, "a_program_is_linked_statically", || {
-            let (place, program) =
-                (Place::new(Kind::Memory), compiled("verbs.c", &["-static-larder"]));
+            let (place, program) = (Place::new(Kind::Memory), compiled("verbs.c", Library::Static));
             succeeds(Command::new(program).arg(place.url()).arg("own"));
         }),
         trial_where(has_pkg_config, "the_example_of_the_page_runs", the_example_of_the_page_runs),
@@ -46,6 +48,9 @@ fn main() -> ExitCode {
         trials.push(trial_of(kind, false, &format!("threads::{kind:?}"), threads));
     }
     trials.push(trial_of(Kind::Stack, true, "threads::Stack::valgrind", threads));
+    for kind in KINDS.into_iter().filter(|kind| kind.has_server()) {
+        trials.push(trial_of(kind, false, &format!("a_server_that_ends::{kind:?}"), lost));
+    }
     for checked in [false, true] {
         let name = format!("a_forked_child{}", if checked { "::valgrind" } else { "" });
         trials.push(trial_of(Kind::Memcached, checked, &name, fork));
@@ -122,16 +127,38 @@ impl Place {
 }
 
 fn verbs(place: &Place, checked: bool) {
-    let mut command = running(&compiled("verbs.c", &[]), checked);
+    let mut command = running(&compiled("verbs.c", Library::Shared), checked);
     succeeds(command.args([place.url().as_str(), place.kind.as_str()]));
 }
 
 fn threads(place: &Place, checked: bool) {
-    succeeds(running(&compiled("threads.c", &[]), checked).arg(place.url()));
+    succeeds(running(&compiled("threads.c", Library::Shared), checked).arg(place.url()));
+}
+
+/// The server ends while the program is connected.
+fn lost(place: &Place, checked: bool) {
+    let mut command = running(&compiled("lost.c", Library::Shared), checked);
+    command
+        .args([place.url().as_str(), place.kind.as_str()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut program = command.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(program.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    if line == "connected\n" {
+        let server = place.server.as_ref().unwrap();
+        signal(server.pid(), libc::SIGKILL);
+        assert!(within(PATIENCE, || !is_running(&server.pid().to_string())));
+        program.stdin.as_mut().unwrap().write_all(b"it has ended\n").unwrap();
+    }
+    let output = program.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(line == "connected\n" && output.status.success(), "{}\n{said}", output.status);
 }
 
 fn fork(place: &Place, checked: bool) {
-    let mut command = running(&compiled("fork.c", &[]), checked);
+    let mut command = running(&compiled("fork.c", Library::Shared), checked);
     command.args([place.file(), place.servers()]);
     if checked {
         // A child frees no memory of its parent's store, which Valgrind would take for a leak once its handle is closed.
@@ -149,7 +176,7 @@ fn the_example_of_the_page_runs() {
     let place = Place::new(Kind::File);
     let source = place.folder.path().join("example.c");
     fs::write(&source, example).unwrap();
-    let program = compiled(source.to_str().unwrap(), &[]);
+    let program = compiled(source.to_str().unwrap(), Library::Shared);
     let output = succeeds(running(&program, false).arg(place.url()));
     assert_eq!(String::from_utf8_lossy(&output.stdout), "loaded: Ada\n");
     let output = succeeds(running(&program, false).arg(place.url()));
@@ -169,12 +196,19 @@ fn prefix() -> &'static Path {
     PREFIX.get_or_init(install).path()
 }
 
+/// The form of the library that a program is linked with.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Library {
+    Shared,
+    Static,
+}
+
 /// Compiles a program of this folder, or one elsewhere, with the flags of pkg-config.
-fn compiled(source: &str, flags: &[&str]) -> PathBuf {
-    let is_static = flags.contains(&"-static-larder");
+fn compiled(source: &str, library: Library) -> PathBuf {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
     let mut asked = Command::new("pkg-config");
     asked.args(["--cflags", "--libs", "larder"]);
-    if is_static {
+    if library == Library::Static {
         asked.arg("--static");
     }
     asked.env("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig"));
@@ -183,12 +217,13 @@ fn compiled(source: &str, flags: &[&str]) -> PathBuf {
     // The linker takes the shared library where it finds both.
     let archive = prefix().join("lib/liblarder.a").display().to_string();
     let told = told.split_whitespace().map(|flag| match flag {
-        "-llarder" if is_static => archive.as_str(),
+        "-llarder" if library == Library::Static => archive.as_str(),
         flag => flag,
     });
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c");
     let source = folder.join(source);
     let number = N_PROGRAMS.fetch_add(1, Ordering::Relaxed);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let program = prefix().join(format!("program-{number}"));
     let mut compiler = Command::new("cc");
     compiler.args(["-std=c11", "-D_GNU_SOURCE", "-pedantic", "-Wall", "-Wextra", "-Werror", "-g"]);
