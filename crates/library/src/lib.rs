@@ -83,7 +83,9 @@
 //! `tiered`; `embedded` has every engine without a server, and `all` has every engine. The URL of an engine that was left
 //! out is an error that names its feature.
 
+#[doc(inline)]
 pub use larder_engines::ENGINES;
+#[doc(inline)]
 pub use larder_store::{
     Capabilities, Catalog, Channel, ChannelKind, Counted, Counter, DeleteDone, DeleteOutcome,
     Delta, Durability, End, Engine, Error, Facts, Fill, FoundEntry, Groups, Initial, LeaseDone,
@@ -91,6 +93,7 @@ pub use larder_store::{
     SetMode, SetOptions, SetOutcome, Stats, Store, StoreInfo, StoreUrl, TierStats, Token, Waits,
     hear_of_troubles,
 };
+#[doc(inline)]
 pub use larder_tiers::{
     Answer, Answered, Cap, Config, Found, Give, LoadOptions, Loaded, LoaderOfMany, Lookup, OnError,
     OnWriteError, Origin, Tiers, TiersSession, WriteOrder,
@@ -134,3 +137,8 @@ pub fn open(url: &str) -> Result<Arc<dyn Store>> {
 pub fn open_tiers(url: &str) -> Result<Tiers> {
     Tiers::open(&StoreUrl::parse(url)?, &ENGINES)
 }
+
+/// Tests the examples of the page for users.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust.md")]
+struct Page;
