@@ -205,7 +205,6 @@ enum Library {
 
 /// Compiles a program of this folder, or one elsewhere, with the flags of pkg-config.
 fn compiled(source: &str, library: Library) -> PathBuf {
-    static NUMBER: AtomicU32 = AtomicU32::new(0);
     let mut asked = Command::new("pkg-config");
     asked.args(["--cflags", "--libs", "larder"]);
     if library == Library::Static {
@@ -223,7 +222,6 @@ fn compiled(source: &str, library: Library) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c");
     let source = folder.join(source);
     let number = N_PROGRAMS.fetch_add(1, Ordering::Relaxed);
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let program = prefix().join(format!("program-{number}"));
     let mut compiler = Command::new("cc");
     compiler.args(["-std=c11", "-D_GNU_SOURCE", "-pedantic", "-Wall", "-Wextra", "-Werror", "-g"]);
