@@ -145,10 +145,11 @@ fn resized() {
 
 fn continued() {
     let scene = Scene::new();
-    // With turns of this length the view is seldom drawn, so the stop does not meet a view that is half drawn.
+    // With turns of this length the view is seldom drawn once a turn has begun, so the stop does not meet a view that is
+    // half drawn.
     let long = ["compare", "moka:", "-k", "200k", "-r", "1000", "-o", "out"];
     let mut larder = OnTerminal::start(&scene, 80, &[], &long);
-    larder.until(|screen| screen.contains("turns"));
+    larder.until(|screen| screen.contains("turns") && screen.contains("▸ moka:"));
     let process = larder.child.id().to_string();
     signal("STOP", &[&process]);
     let stopped = || {
