@@ -8,8 +8,8 @@ use super::super::interpreter::schema_of;
 use super::super::options::{self, Nothing, options_of};
 use super::super::{Abilities, Cache, Keeps};
 use super::options::{
-    Caffeine, Ehcache, Guava, Hazelcast, Jedis, Lettuce, Memcached, Postgresql, guava, hazelcast,
-    sized,
+    Caffeine, Ehcache, Guava, Hazelcast, Jedis, Lettuce, Memcached, Postgresql, ehcache, guava,
+    hazelcast, sized,
 };
 use super::{CAFFEINE, EHCACHE, GUAVA, HAZELCAST, JAVA, JEDIS, LETTUCE, PGJDBC, SPYMEMCACHED};
 
@@ -120,7 +120,7 @@ pub(in super::super) const CACHES: &[Cache] = &[
         name: "ehcache",
         keeps: Keeps::Memory { shared: true },
         can: Abilities { takes: CAPACITY, ..LOCAL },
-        options: sized::<Ehcache>,
+        options: ehcache,
     },
     Cache {
         engine: Engine {

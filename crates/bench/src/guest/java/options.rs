@@ -40,6 +40,19 @@ pub(super) fn guava(engine: &'static str, url: &StoreUrl) -> Result<Value> {
     sized::<Guava>(engine, url)
 }
 
+/// Checks the options of `java+ehcache:`, which counts entries on the heap only.
+pub(super) fn ehcache(engine: &'static str, url: &StoreUrl) -> Result<Value> {
+    let Ehcache { tier, entries, .. } = url.options(engine)?;
+    match (tier, entries) {
+        (Tier::Offheap, Some(entries)) => {
+            let reason =
+                format!("entries is {entries} with tier=offheap, which is bounded by size");
+            Err(Error::InvalidOptions { engine, reason })
+        }
+        _ => sized::<Ehcache>(engine, url),
+    }
+}
+
 /// Checks the options of `java+hazelcast:`, whose map has at most six backups.
 pub(super) fn hazelcast(engine: &'static str, url: &StoreUrl) -> Result<Value> {
     let Hazelcast { members, backups, partitions, near_entries, .. } = url.options(engine)?;
@@ -241,6 +254,7 @@ mod tests {
         for (url, words) in [
             ("java+caffeine:?size=1k", "option `size`"),
             ("java+ehcache:?tier=disk", "disk"),
+            ("java+ehcache:?tier=offheap&entries=5", "bounded by size"),
             ("java+guava:?concurrency=0", "concurrency is 0; write 1 to 256"),
             ("java+hazelcast:?members=0", "members is 0; write 1 to 8"),
             ("java+hazelcast:?backups=7", "backups is 7; write 0 to 6"),
