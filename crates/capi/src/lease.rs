@@ -10,7 +10,7 @@ use crate::code::{LARDER_LOAD, LARDER_OK, LARDER_SET, LARDER_UNKNOWN, LARDER_WAI
 use crate::read::{all, append};
 use crate::session::{SessionHandle, call};
 use crate::types::{Bytes, LeaseToken, LeasedEntry, Metadata, Outcome, PutEntry, found, lifetime};
-use crate::write::keep_first;
+use crate::write::{keep_first, outcome_of};
 
 /// The session's leases, or the reason why it has none.
 fn leases(session: &mut dyn Session) -> Result<&mut dyn Leases, Failure> {
@@ -157,10 +157,7 @@ pub unsafe extern "C" fn larder_fill_many(
             let fills = fills.collect::<Result<Vec<_>, _>>()?;
             let mut first = None;
             leases(open.session)?.fill_many(&fills, &mut |i, outcome| {
-                outcomes[i] = match outcome {
-                    Ok(outcome) => outcome.into(),
-                    Err(error) => Outcome { code: keep_first(&mut first, error), ..Outcome::NONE },
-                };
+                outcomes[i] = outcome_of(outcome, &mut first);
             })?;
             first.map_or(Ok(LARDER_OK), Err)
         })

@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use larder::{DeleteOutcome, Delta, Initial};
+use larder::{DeleteOutcome, Delta, Initial, SetOutcome};
 
 use crate::border::{Done, Failure, array, given, places, tell};
 use crate::code::{
@@ -156,10 +156,7 @@ pub unsafe extern "C" fn larder_set_many(
             let entries = entries.collect::<Result<Vec<_>, _>>()?;
             let mut first = None;
             open.session.set_many(&entries, &mut |i, outcome| {
-                outcomes[i] = match outcome {
-                    Ok(outcome) => outcome.into(),
-                    Err(error) => Outcome { code: keep_first(&mut first, error), ..Outcome::NONE },
-                };
+                outcomes[i] = outcome_of(outcome, &mut first);
             })?;
             first.map_or(Ok(LARDER_OK), Err)
         })
@@ -172,6 +169,17 @@ pub(crate) fn keep_first(first: &mut Option<Failure>, error: larder::Error) -> i
     let code = failure.code;
     first.get_or_insert(failure);
     code
+}
+
+/// The outcome of one entry of a batch.
+pub(crate) fn outcome_of(
+    outcome: larder::Result<SetOutcome>,
+    first: &mut Option<Failure>,
+) -> Outcome {
+    match outcome {
+        Ok(outcome) => outcome.into(),
+        Err(error) => Outcome { code: keep_first(first, error), ..Outcome::NONE },
+    }
 }
 
 /// Adds to a number.
