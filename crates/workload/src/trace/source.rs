@@ -75,8 +75,11 @@ impl TraceSource {
     }
 
     /// Whether the trace has the sizes of values, judged by its first rows. A trace that cannot be read is judged by its
-    /// format: the reading that follows tells what is wrong with it.
+    /// format: the reading that follows tells what is wrong with it. Nothing is read of a format without sizes.
     pub fn has_sizes(&self) -> bool {
+        if !self.format_has_sizes() {
+            return false;
+        }
         let mut left = JUDGED_ROWS;
         let mut found = false;
         let mut judge = |row: &Row<'_>| {
@@ -86,7 +89,7 @@ impl TraceSource {
         };
         match read_rows(self, &mut judge) {
             Ok(_) => found,
-            Err(_) => self.format_has_sizes(),
+            Err(_) => true,
         }
     }
 
