@@ -32,7 +32,10 @@ pub use error::{Error, Result};
 pub use memory::limit_memory;
 pub use observer::{Event, Observer, Silent};
 pub use output::{ADVICE, index_names, prepare, write, write_charts, write_index, write_reports};
-pub use plan::{Load, Plan, PlannedPhase, PlannedPoint, PlannedTarget, SliceSpec};
+pub use plan::{
+    DEFAULT_KEY_SIZE, DEFAULT_VALUE_SIZE, Load, Plan, PlannedPhase, PlannedPoint, PlannedTarget,
+    SliceSpec,
+};
 pub use results::{Claimed, claim};
 pub use scenario::{
     ArticleSpec, At, BUILT_IN, BUILT_IN_SETS, ClaimSpec, FigureSpec, Form, MADE, Made, Member,

@@ -32,6 +32,7 @@ pub use phases::PlannedPhase;
 pub(crate) use point::MAX_VALUE;
 pub use point::PlannedPoint;
 pub use slice::SliceSpec;
+pub use source::DEFAULT_VALUE_SIZE;
 pub(crate) use source::sizes_and_keys;
 pub use targets::PlannedTarget;
 pub(crate) use targets::plan_targets;
@@ -43,7 +44,7 @@ const MAX_ROUNDS: u32 = 1000;
 /// The default time for the rounds where they end by the precision of the rates.
 const DEFAULT_MAX_TIME: Duration = Duration::from_mins(5);
 /// The default length of keys, in bytes.
-const DEFAULT_KEY_SIZE: u32 = 32;
+pub const DEFAULT_KEY_SIZE: u32 = 32;
 /// The memory that the run itself needs for every key, in bytes: its place in the order, its versions, its count.
 const BYTES_A_KEY: u64 = 16;
 

@@ -17,7 +17,7 @@ const DEFAULT_KEYS: u32 = 20_000;
 /// The values of all keys take at most this by default, in bytes: larger values need fewer keys to be measured well.
 const DEFAULT_SET: u64 = 256 << 20;
 /// The default size of values: 1 KiB.
-const DEFAULT_SIZE: u32 = 1024;
+pub const DEFAULT_VALUE_SIZE: u32 = 1024;
 
 /// The payload that is built in, as `--payload` names it.
 const BUILT_IN_PAGE: &str = "builtin:page";
@@ -120,7 +120,7 @@ impl Source {
 fn data_sizes(spec: &WorkloadSpec, payload: Option<&[u8]>) -> Sweep<SizeSpec> {
     spec.data_size.clone().unwrap_or_else(|| {
         let own = payload.map(|bytes| u32::try_from(bytes.len()));
-        SizeSpec::fixed(own.map_or(DEFAULT_SIZE, |len| len.unwrap_or(u32::MAX))).into()
+        SizeSpec::fixed(own.map_or(DEFAULT_VALUE_SIZE, |len| len.unwrap_or(u32::MAX))).into()
     })
 }
 

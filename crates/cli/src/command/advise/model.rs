@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use anyhow::bail;
 use larder_analysis::advice::Model;
+use larder_bench::{DEFAULT_KEY_SIZE, DEFAULT_VALUE_SIZE};
 use larder_insight::{Capacities, Insight, Settings};
 use larder_report::{CacheCurve, HitRatioAt, MeasuredIn};
 use larder_workload::SizeSpec;
@@ -17,12 +18,6 @@ const HALVINGS: u32 = 8;
 
 /// The sizes between one halving and the next, of which that next one is one.
 const STEPS: u32 = 4;
-
-/// The length of a key that a replay makes where none was recorded.
-const KEY_SIZE: u32 = 32;
-
-/// The size of a value that a replay makes where neither a size was recorded nor one was asked for.
-const VALUE_SIZE: u32 = 1024;
 
 /// Reads the trace once, and simulates caches of many sizes on a sample of its keys.
 pub(super) fn of(arguments: &Arguments) -> anyhow::Result<Model> {
@@ -53,7 +48,7 @@ fn in_bytes(curves: &[CacheCurve]) -> Vec<HitRatioAt> {
     if let Some(curve) = of_measure(MeasuredIn::Bytes) {
         return curve.capacities.clone();
     }
-    let entry = u64::from(KEY_SIZE + VALUE_SIZE);
+    let entry = u64::from(DEFAULT_KEY_SIZE + DEFAULT_VALUE_SIZE);
     let sized = |at: &HitRatioAt| HitRatioAt { capacity: at.capacity * entry, ..at.clone() };
     let entries = of_measure(MeasuredIn::Entries);
     entries.map_or_else(Vec::new, |curve| curve.capacities.iter().map(sized).collect())
@@ -74,7 +69,7 @@ impl Sink for AsReplayed {
         if matches!(row.operation, Verb::Get | Verb::Gat) {
             row.result = None;
         }
-        row.key_size = row.key_size.or(Some(KEY_SIZE));
+        row.key_size = row.key_size.or(Some(DEFAULT_KEY_SIZE));
         if let Some(values) = &self.values {
             row.value_size = Some(values.size_of(0, row.key.hash()));
         }
