@@ -4,9 +4,24 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 
-create_exception!(larder, Error, PyException, "The base of all errors of Larder; `kind` names each.");
-create_exception!(larder, UsageError, Error, "A URL, an option or a key that must be written differently.");
-create_exception!(larder, UnavailableError, Error, "The store does not answer, or failed on the way.");
+create_exception!(
+    larder,
+    Error,
+    PyException,
+    "The base of all errors of Larder; `kind` names each."
+);
+create_exception!(
+    larder,
+    UsageError,
+    Error,
+    "A URL, an option or a key that must be written differently."
+);
+create_exception!(
+    larder,
+    UnavailableError,
+    Error,
+    "The store does not answer, or failed on the way."
+);
 create_exception!(larder, UnsupportedError, Error, "The store cannot do this.");
 create_exception!(larder, RefusedError, Error, "The store took no value: too large, or no room.");
 

@@ -38,7 +38,7 @@ pub(crate) fn from_stack<'py>(
     loader: &Bound<'py, PyAny>,
     serializer: &Py<PyAny>,
     rules: Rules,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
+) -> PyResult<Bound<'py, PyAny>> {
     let options = LoadOptions {
         ttl: rules.ttl,
         wait: rules.wait,
@@ -59,8 +59,9 @@ pub(crate) fn from_stack<'py>(
         })
     });
     match answer {
-        Ok(Some(answer)) => value_of(py, &bytes, answer.flags, serializer).map(Some),
-        Ok(None) => Ok(None),
+        Ok(Some(answer)) => value_of(py, &bytes, answer.flags, serializer),
+        // The loader always has a value, and nothing absent is remembered.
+        Ok(None) => Ok(py.None().into_bound(py)),
         Err(Failure::Store(error)) => Err(raised(&error)),
         Err(Failure::Loader(error)) => Err(error),
     }

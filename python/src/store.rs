@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use larder::{Counted, Delta, Error, Initial, Put, Session, SetMode, SetOptions, SetOutcome};
+use larder::{Counted, Delta, Error, Initial, Meta, Put, Session, SetMode, SetOptions, SetOutcome};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -70,13 +70,21 @@ impl Store {
         let opened = self.opened(py)?;
         let mut handle = opened.take().map_err(|error| raised(&error))?;
         let waits = if call == Call::Read { opened.reads_wait() } else { opened.writes_wait() };
-        let done = if waits {
-            py.detach(|| work(handle.session()))
-        } else {
-            work(handle.session())
-        };
+        let done =
+            if waits { py.detach(|| work(handle.session())) } else { work(handle.session()) };
         opened.give(handle);
         done.map_err(|error| raised(&error))
+    }
+
+    /// The value of a key with its metadata.
+    fn read<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Option<(Bound<'py, PyAny>, Meta)>> {
+        let (py, bytes) = (key.py(), key_of(key)?);
+        let mut value = Vec::new();
+        let found = self.with(py, Call::Read, |session| session.get(bytes, &mut value))?;
+        let made = found.map(|meta| {
+            value_of(py, &value, meta.flags, &self.serializer).map(|value| (value, meta))
+        });
+        made.transpose()
     }
 
     fn put(
@@ -86,7 +94,8 @@ impl Store {
         ttl: Option<&Bound<'_, PyAny>>,
         mode: SetMode,
     ) -> PyResult<SetOutcome> {
-        let (bytes, Stored { bytes: value, flags }) = (key_of(key)?, stored(value, &self.serializer)?);
+        let (bytes, Stored { bytes: value, flags }) =
+            (key_of(key)?, stored(value, &self.serializer)?);
         let options = SetOptions { mode, ttl: ttl_of(ttl)?, flags };
         self.with(key.py(), Call::Write, |session| session.set(bytes, &value, &options))
     }
@@ -115,13 +124,7 @@ impl Store {
         key: &Bound<'py, PyAny>,
         default: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let (py, bytes) = (key.py(), key_of(key)?);
-        let mut value = Vec::new();
-        let found = self.with(py, Call::Read, |session| session.get(bytes, &mut value))?;
-        match found {
-            Some(meta) => value_of(py, &value, meta.flags, &self.serializer).map(Some),
-            None => Ok(default),
-        }
+        Ok(self.read(key)?.map(|(value, _)| value).or(default))
     }
 
     /// The value of a key and its version for `cas`; `(None, None)` where it is absent.
@@ -129,11 +132,7 @@ impl Store {
         &self,
         key: &Bound<'py, PyAny>,
     ) -> PyResult<(Option<Bound<'py, PyAny>>, Option<u64>)> {
-        let (py, bytes) = (key.py(), key_of(key)?);
-        let mut value = Vec::new();
-        let found = self.with(py, Call::Read, |session| session.get(bytes, &mut value))?;
-        let Some(meta) = found else { return Ok((None, None)) };
-        Ok((Some(value_of(py, &value, meta.flags, &self.serializer)?), meta.version))
+        Ok(self.read(key)?.map_or((None, None), |(value, meta)| (Some(value), meta.version)))
     }
 
     fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -302,22 +301,19 @@ impl Store {
         early: f64,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, bytes) = (key.py(), key_of(key)?);
-        let wait = Duration::try_from_secs_f64(wait)
-            .map_err(|_| PyValueError::new_err(format!("wait is {wait}; write seconds, 0 or more")))?;
+        let wait = Duration::try_from_secs_f64(wait).map_err(|_| {
+            PyValueError::new_err(format!("wait is {wait}; write seconds, 0 or more"))
+        })?;
         let rules = load::Rules { ttl: ttl_of(ttl)?, wait, early };
         let opened = self.opened(py)?;
         let mut handle = opened.take().map_err(|error| raised(&error))?;
-        let done = match &mut handle {
-            Handle::Stack(session) => {
-                load::from_stack(py, session, bytes, loader, &self.serializer, rules)
-            }
-            Handle::Plain(_) => Ok(None),
-        };
-        opened.give(handle);
-        if let Some(value) = done? {
-            return Ok(value);
+        if let Handle::Stack(session) = &mut handle {
+            let done = load::from_stack(py, session, bytes, loader, &self.serializer, rules);
+            opened.give(handle);
+            return done;
         }
-        if let Some(value) = self.get(key, None)? {
+        opened.give(handle);
+        if let Some((value, _)) = self.read(key)? {
             return Ok(value);
         }
         let value = loader.call0()?;
@@ -345,7 +341,9 @@ impl Store {
         if !missing.is_empty() {
             let made = loader.call1((missing,))?;
             let made = made.cast::<PyDict>().map_err(|_| {
-                PyTypeError::new_err("the loader of get_or_load_many returns a dict of key to value")
+                PyTypeError::new_err(
+                    "the loader of get_or_load_many returns a dict of key to value",
+                )
             })?;
             self.set_many(made, ttl)?;
             values.update(made.as_mapping())?;

@@ -73,7 +73,9 @@ pub(crate) fn value_of<'py>(
                 .ok_or_else(|| PyValueError::new_err("a loaded value has less than four bytes"))?;
             value_of(py, value, u32::from_be_bytes(*flags), serializer)
         }
-        _ => Ok(serializer.call_method1(py, "loads", (PyBytes::new(py, bytes), flags))?.into_bound(py)),
+        _ => Ok(serializer
+            .call_method1(py, "loads", (PyBytes::new(py, bytes), flags))?
+            .into_bound(py)),
     }
 }
 
