@@ -2,128 +2,64 @@
 //!
 //! The programs use a real memcached and a file, and run again under Valgrind: no leak, no wrong access.
 
-#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
-
 mod header;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Output, Stdio};
-use std::sync::OnceLock;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use larder_host::scratch::ScratchDir;
-use larder_testkit::{
-    MEMCACHED, Memcached, PATIENCE, has_program, is_running, signal, trial, trial_where, within,
-};
-use libtest_mimic::{Arguments, Trial};
+use larder_testkit::{PATIENCE, is_running, signal, trial, trial_where, within};
+use libtest_mimic::Trial;
 
-/// A kind of store.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Kind {
-    Memory,
-    File,
-    Memcached,
-    Stack,
-}
-
-const KINDS: [Kind; 4] = [Kind::Memory, Kind::File, Kind::Memcached, Kind::Stack];
+use super::place::{KINDS, Kind, Place, has, prefix, succeeds};
 
 /// The number of programs that were compiled.
 static N_PROGRAMS: AtomicU32 = AtomicU32::new(0);
 
-fn main() -> ExitCode {
+pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = vec![
-        trial("the_header_is_that_of_the_code", header::the_header_is_that_of_the_code),
-        trial_where(has_pkg_config, "a_program_is_linked_statically", || {
+        trial("c::the_header_is_that_of_the_code", header::the_header_is_that_of_the_code),
+        trial_where(has_pkg_config, "c::a_program_is_linked_statically", || {
             let (place, program) = (Place::new(Kind::Memory), compiled("verbs.c", Library::Static));
             succeeds(Command::new(program).arg(place.url()).arg("own"));
         }),
-        trial_where(has_pkg_config, "the_example_of_the_page_runs", the_example_of_the_page_runs),
+        trial_where(
+            has_pkg_config,
+            "c::the_example_of_the_page_runs",
+            the_example_of_the_page_runs,
+        ),
     ];
     for kind in KINDS {
-        trials.push(trial_of(kind, false, &format!("every_function::{kind:?}"), verbs));
-        trials.push(trial_of(kind, true, &format!("every_function::{kind:?}::valgrind"), verbs));
-        trials.push(trial_of(kind, false, &format!("threads::{kind:?}"), threads));
+        trials.push(trial_of(kind, false, &format!("c::every_function::{kind:?}"), verbs));
+        trials.push(trial_of(kind, true, &format!("c::every_function::{kind:?}::valgrind"), verbs));
+        trials.push(trial_of(kind, false, &format!("c::threads::{kind:?}"), threads));
     }
-    trials.push(trial_of(Kind::Stack, true, "threads::Stack::valgrind", threads));
+    trials.push(trial_of(Kind::Stack, true, "c::threads::Stack::valgrind", threads));
     for kind in KINDS.into_iter().filter(|kind| kind.has_server()) {
-        trials.push(trial_of(kind, false, &format!("a_server_that_ends::{kind:?}"), lost));
+        trials.push(trial_of(kind, false, &format!("c::a_server_that_ends::{kind:?}"), lost));
     }
     for checked in [false, true] {
-        let name = format!("a_forked_child{}", if checked { "::valgrind" } else { "" });
+        let name = format!("c::a_forked_child{}", if checked { "::valgrind" } else { "" });
         trials.push(trial_of(Kind::Memcached, checked, &name, fork));
     }
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    trials
 }
 
 /// A trial of a store, which may run under Valgrind.
 fn trial_of(kind: Kind, checked: bool, name: &str, run: fn(&Place, bool)) -> Trial {
     let need = move || {
         has_pkg_config()?;
-        if kind.has_server() {
-            has_program(&MEMCACHED)?;
-        }
-        if checked { has("valgrind") } else { Ok(()) }
+        kind.needs()?;
+        if checked { has("valgrind", "valgrind") } else { Ok(()) }
     };
     trial_where(need, name, move || run(&Place::new(kind), checked))
 }
 
-fn has(program: &str) -> Result<(), String> {
-    let found = Command::new(program).arg("--version").output();
-    found.map(drop).map_err(|error| format!("{program}: {error}; apt-get install {program}"))
-}
-
 fn has_pkg_config() -> Result<(), String> {
-    has("pkg-config")?;
-    has("cc")
-}
-
-impl Kind {
-    fn has_server(self) -> bool {
-        matches!(self, Self::Memcached | Self::Stack)
-    }
-
-    /// The word by which `verbs.c` knows what to expect.
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Memory | Self::File => "own",
-            Self::Memcached => "server",
-            Self::Stack => "stack",
-        }
-    }
-}
-
-/// An empty store, which the programs open by its URL.
-struct Place {
-    kind: Kind,
-    folder: ScratchDir,
-    server: Option<Memcached>,
-}
-
-impl Place {
-    fn new(kind: Kind) -> Self {
-        let server = kind.has_server().then(Memcached::start);
-        Self { kind, folder: ScratchDir::create("capi").unwrap(), server }
-    }
-
-    fn url(&self) -> String {
-        match self.kind {
-            Kind::Memory => "memory:?size=1m".into(),
-            Kind::File => self.file(),
-            Kind::Memcached => self.servers(),
-            Kind::Stack => format!("tiered:{}|{}", self.file(), self.servers()),
-        }
-    }
-
-    fn file(&self) -> String {
-        format!("mmap:{}?size=1m", self.folder.path().join("cache").display())
-    }
-
-    fn servers(&self) -> String {
-        format!("memcached://{}", self.server.as_ref().unwrap().address())
-    }
+    has("pkg-config", "pkg-config")?;
+    has("cc", "gcc")
 }
 
 fn verbs(place: &Place, checked: bool) {
@@ -183,19 +119,6 @@ fn the_example_of_the_page_runs() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "found: Ada\n");
 }
 
-/// The folder in which the library is installed, as `packaging/capi` does it.
-fn prefix() -> &'static Path {
-    static PREFIX: OnceLock<ScratchDir> = OnceLock::new();
-    let install = || {
-        let folder = ScratchDir::create("capi").unwrap();
-        let built = std::env::current_exe().unwrap().parent().unwrap().to_owned();
-        let mut script = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/capi"));
-        succeeds(script.arg("--built").arg(built).arg(folder.path()));
-        folder
-    };
-    PREFIX.get_or_init(install).path()
-}
-
 /// The form of the library that a program is linked with.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Library {
@@ -219,7 +142,7 @@ fn compiled(source: &str, library: Library) -> PathBuf {
         "-llarder" if library == Library::Static => archive.as_str(),
         flag => flag,
     });
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/languages/c");
     let source = folder.join(source);
     let number = N_PROGRAMS.fetch_add(1, Ordering::Relaxed);
     let program = prefix().join(format!("program-{number}"));
@@ -243,11 +166,4 @@ fn running(program: &Path, checked: bool) -> Command {
     };
     command.env("LD_LIBRARY_PATH", prefix().join("lib"));
     command
-}
-
-fn succeeds(command: &mut Command) -> Output {
-    let output = command.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {}\n{said}", output.status);
-    output
 }
