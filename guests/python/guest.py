@@ -7,8 +7,8 @@ import os
 import signal
 import sys
 
-from larder.guest import Guest
-from larder.protocol import Protocol
+from larder_guest.guest import Guest
+from larder_guest.protocol import Protocol
 
 
 def main() -> None:

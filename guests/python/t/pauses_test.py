@@ -6,11 +6,11 @@ import time
 import unittest
 from typing import Any
 
-from larder.cache import Cache
-from larder.failure import Failure
-from larder.judge import Judge
-from larder.phase import Phase
-from larder.plan import Plan
+from larder_guest.cache import Cache
+from larder_guest.failure import Failure
+from larder_guest.judge import Judge
+from larder_guest.phase import Phase
+from larder_guest.plan import Plan
 from t.support import Case
 
 

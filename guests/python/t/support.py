@@ -18,7 +18,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from larder.header import Header  # noqa: E402
+from larder_guest.header import Header  # noqa: E402
 
 # The seed and the span of the values of plans.
 SEED, SPAN = "00000000c0ffee07", 131_072

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import pylibmc
 
-from larder.cache import Cache, Client, given, whole_seconds
-from larder.failure import Failure
+from larder_guest.cache import Cache, Client, given, whole_seconds
+from larder_guest.failure import Failure
 
 # Beyond this limit the protocol takes a TTL for a point in time.
 _LONGEST_TTL_S: Final = 30 * 24 * 60 * 60

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from larder.cache import Cache
+from larder_guest.cache import Cache
 
 
 class Null(Cache):

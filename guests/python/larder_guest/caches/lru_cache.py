@@ -13,7 +13,7 @@ from functools import lru_cache
 from platform import python_version
 from typing import Any
 
-from larder.cache import Cache
+from larder_guest.cache import Cache
 
 
 class _Absent(Exception):

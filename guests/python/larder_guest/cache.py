@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any, Protocol
 
-from larder.failure import Failure
+from larder_guest.failure import Failure
 
 
 class Client(Protocol):

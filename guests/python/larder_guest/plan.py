@@ -13,7 +13,7 @@ from pathlib import Path
 from struct import Struct
 from typing import Any, Final
 
-from larder.header import HEADER_BYTES, Header
+from larder_guest.header import HEADER_BYTES, Header
 
 GET: Final = 0
 SET: Final = 1

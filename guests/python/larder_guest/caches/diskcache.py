@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import diskcache
 
-from larder.cache import Cache, given
+from larder_guest.cache import Cache, given
 
 _SETTINGS: Final = (
     "size_limit", "eviction_policy", "cull_limit", "statistics", "tag_index", "disk_min_file_size", "sqlite_synchronous",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from larder.block import Block, Segment
-from larder.plan import DELETE, GET, GET_OR_SET, SET, TOUCH
-from larder.tally import Tally
+from larder_guest.block import Block, Segment
+from larder_guest.plan import DELETE, GET, GET_OR_SET, SET, TOUCH
+from larder_guest.tally import Tally
 
 
 class Count:

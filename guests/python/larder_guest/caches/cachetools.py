@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import cachetools
 
-from larder.cache import Cache
-from larder.failure import Failure
+from larder_guest.cache import Cache
+from larder_guest.failure import Failure
 
 # The size of an entry besides its value: its key and the bookkeeping, as Python counted them over 200,000 entries. The
 # package hands over the value alone when it asks for a size.

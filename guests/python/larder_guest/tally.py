@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Final
 
-from larder.block import DAMAGED, ERROR, FILLED, MISS, OTHER_KEY, PLANNED, RIGHT, STALE, TRUNCATED, UNFILLED, Block
-from larder.timeline import Timeline
+from larder_guest.block import DAMAGED, ERROR, FILLED, MISS, OTHER_KEY, PLANNED, RIGHT, STALE, TRUNCATED, UNFILLED, Block
+from larder_guest.timeline import Timeline
 
 # The ways in which a value is wrong, as results name them.
 _WRONG: Final = {DAMAGED: "damaged", TRUNCATED: "truncated", STALE: "stale", OTHER_KEY: "other_key"}

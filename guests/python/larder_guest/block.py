@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from larder.failure import Failure
-from larder.plan import GET, GET_OR_SET, NOTHING, SET, Plan
+from larder_guest.failure import Failure
+from larder_guest.plan import GET, GET_OR_SET, NOTHING, SET, Plan
 
 # The outcomes of an operation; the loop notes an outcome only where it is not `RIGHT`.
 RIGHT: Final = 0

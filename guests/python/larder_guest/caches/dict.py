@@ -9,7 +9,7 @@ from __future__ import annotations
 from time import monotonic
 from typing import Any
 
-from larder.cache import Cache
+from larder_guest.cache import Cache
 
 
 class Dict(Cache):

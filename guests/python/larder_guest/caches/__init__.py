@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, Final
 
-from larder.cache import Cache
-from larder.failure import Failure
+from larder_guest.cache import Cache
+from larder_guest.failure import Failure
 
 _CACHES: Final = (
     "cachebox", "cachetools", "dict", "diskcache", "lru_cache", "memcached", "null", "pylibmc", "redis",
@@ -19,7 +19,7 @@ def open_cache(order: dict[str, Any]) -> Cache:
     if name not in _CACHES:
         raise Failure("other", f"unknown cache: {name}; known: {', '.join(_CACHES)}")
     try:
-        module = import_module(f"larder.caches.{name}")
+        module = import_module(f"larder_guest.caches.{name}")
     except ModuleNotFoundError as error:
         raise Failure("other", f"the Python package {error.name} is not installed") from error
     return module.open_cache(order)

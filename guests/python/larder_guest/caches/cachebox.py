@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import cachebox
 
-from larder.cache import Cache
-from larder.failure import Failure
+from larder_guest.cache import Cache
+from larder_guest.failure import Failure
 
 # The size of an entry besides its key and value, as the process grew over 300,000 entries: 170 bytes, and 190 with an
 # expiry time.

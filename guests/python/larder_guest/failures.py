@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from larder.block import ERROR, FAILED, FILLED, LOST, MISS, MISSED, UNFILLED, Block, Note
-from larder.cache import Cache
-from larder.failure import Failure
-from larder.judge import Judge
-from larder.plan import DELETE, GET_OR_SET, SET
+from larder_guest.block import ERROR, FAILED, FILLED, LOST, MISS, MISSED, UNFILLED, Block, Note
+from larder_guest.cache import Cache
+from larder_guest.failure import Failure
+from larder_guest.judge import Judge
+from larder_guest.plan import DELETE, GET_OR_SET, SET
 
 # The phase is given up after this many failures in a row, or this time of them: the rest would only repeat them.
 _FAILURES_IN_A_ROW: Final = 100

@@ -11,8 +11,8 @@ from typing import Any
 
 import redis
 
-from larder.cache import Cache, Client, given
-from larder.failure import Failure
+from larder_guest.cache import Cache, Client, given
+from larder_guest.failure import Failure
 
 
 def _counting(kind: type[Any], opened: list[int]) -> type[Any]:

@@ -13,14 +13,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from larder.block import Block, Limits, Segment
-from larder.cache import Cache
-from larder.count import Count
-from larder.failures import Failures
-from larder.judge import Judge
-from larder.loop import Loop
-from larder.plan import Plan
-from larder.usage import Usage, rss_bytes
+from larder_guest.block import Block, Limits, Segment
+from larder_guest.cache import Cache
+from larder_guest.count import Count
+from larder_guest.failures import Failures
+from larder_guest.judge import Judge
+from larder_guest.loop import Loop
+from larder_guest.plan import Plan
+from larder_guest.usage import Usage, rss_bytes
 
 # The limits of a block. For a process alone: as much as stays in a processor's cache.
 _ALONE: Final = Limits(operations=4_096, value_bytes=4 << 20)

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from larder.block import DAMAGED, NONE, OTHER_KEY, RIGHT, STALE, TRUNCATED, Block
-from larder.header import HEADER_BYTES
-from larder.plan import Plan
+from larder_guest.block import DAMAGED, NONE, OTHER_KEY, RIGHT, STALE, TRUNCATED, Block
+from larder_guest.header import HEADER_BYTES
+from larder_guest.plan import Plan
 
 # A value without a header that is at least this long hardly ever equals another value by chance.
 _TELLING_BYTES: Final = 8

@@ -13,10 +13,10 @@ from __future__ import annotations
 from time import monotonic_ns
 from typing import Any
 
-from larder.block import ERROR, FAILED, FILLED, LOST, MISS, MISSED, REFUSED, RIGHT, UNFILLED, Block, Note
-from larder.cache import Cache
-from larder.judge import Judge
-from larder.plan import DELETE, GET, GET_OR_SET, SET
+from larder_guest.block import ERROR, FAILED, FILLED, LOST, MISS, MISSED, REFUSED, RIGHT, UNFILLED, Block, Note
+from larder_guest.cache import Cache
+from larder_guest.judge import Judge
+from larder_guest.plan import DELETE, GET, GET_OR_SET, SET
 
 
 class Loop:

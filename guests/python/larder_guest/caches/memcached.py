@@ -16,8 +16,8 @@ from pymemcache import __version__
 from pymemcache.client.base import Client as OfOne
 from pymemcache.client.hash import HashClient as OfMany
 
-from larder.cache import Cache, Client, given, whole_seconds
-from larder.failure import Failure
+from larder_guest.cache import Cache, Client, given, whole_seconds
+from larder_guest.failure import Failure
 
 # Beyond this limit the protocol takes a TTL for a point in time.
 _LONGEST_TTL_S: Final = 30 * 24 * 60 * 60

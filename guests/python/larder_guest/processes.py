@@ -12,12 +12,12 @@ import signal
 from collections.abc import Callable
 from typing import Final
 
-from larder.cache import Cache
-from larder.failure import Failure
-from larder.judge import Judge
-from larder.phase import Phase
-from larder.plan import Plan
-from larder.protocol import Protocol
+from larder_guest.cache import Cache
+from larder_guest.failure import Failure
+from larder_guest.judge import Judge
+from larder_guest.phase import Phase
+from larder_guest.plan import Plan
+from larder_guest.protocol import Protocol
 
 # The longest wait for a message of a child or a command.
 _WAIT_S: Final = 0.25

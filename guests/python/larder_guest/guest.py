@@ -11,14 +11,14 @@ from pathlib import Path
 from time import monotonic, monotonic_ns
 from typing import Any, Final
 
-from larder import caches
-from larder.cache import Cache
-from larder.failure import Failure
-from larder.judge import Judge
-from larder.phase import Phase
-from larder.plan import Plan
-from larder.processes import Processes
-from larder.protocol import Protocol
+from larder_guest import caches
+from larder_guest.cache import Cache
+from larder_guest.failure import Failure
+from larder_guest.judge import Judge
+from larder_guest.phase import Phase
+from larder_guest.plan import Plan
+from larder_guest.processes import Processes
+from larder_guest.protocol import Protocol
 
 _PROTOCOL: Final = 2
 _ALIVE_S: Final = 1
