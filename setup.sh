@@ -9,7 +9,7 @@ set -euo pipefail
 
 # Each list is one line, because a test compares it with the engines. The packages are in the order of docs/engines.md.
 packages=(memcached nutcracker redis-server postgresql mariadb-server perl libcache-cache-perl libcache-mmap-perl libcache-fastmmap-perl libcache-memcached-fast-perl php-cli php-apcu php-memcached php-memcache php-redis php-mongodb php-symfony-cache php-psr-simple-cache default-jdk-headless python3 nodejs ruby)
-extras=(innodb mongodb bdb java python go node ruby)
+extras=(innodb mongodb bdb java python go node ruby library)
 for_tests=(clients)
 
 # An extra is software that no package contains. Its function `bring_NAME` makes it in a folder of the user's data, with
@@ -68,6 +68,8 @@ Without options: installs the packages of Debian that the engines need.
                         and ioredis 6.0.0, as Node.js with the MIT licence
                 ruby    the libraries that the guests in Ruby call, packages of Debian: ActiveSupport and Dalli, both
                         with the MIT licence. The folder has a link to the Ruby that finds them
+                library Larder's own library for programs in C and its package for Python, which its guests call, compiled
+                        here. That needs Rust
                 all     every NAME above, and the packages
                 clients clients of memcached that only the tests of \`larder serve\` use, from Go's module proxy and npm
                         (1 MB): gomemcache with Apache's licence and memjs 1.3.2 with the MIT licence. Their packages
@@ -277,6 +279,28 @@ bring_ruby() {
   mkdir "$1/bin"
   ln -s /usr/bin/ruby "$1/bin/ruby"
   "$1/bin/ruby" -e 'require "active_support"; require "active_support/cache"; require "dalli"'
+}
+
+packages_of_library() { echo gcc libc6-dev python3 python3-venv; }
+# Other sources need another library.
+state_of_library() {
+  printf 'the library and the package for Python, from sources %s\n' \
+    "$(cd "$here" && sources_of_library | xargs cat | sha256sum | head -c 12)"
+}
+sources_of_library() {
+  find Cargo.lock Cargo.toml crates/*/Cargo.toml crates/*/src crates/capi python -name target -prune -o \
+    -name '__pycache__' -prune -o -type f -print | LC_ALL=C sort
+}
+file_of_library() { echo python/larder/__init__.py; }
+# Both are compiled with the same settings into the same folder, so that they share what they have in common.
+bring_library() {
+  command -v cargo >/dev/null || fail 'the library needs Rust 1.95 or newer, from https://rustup.rs'
+  "$here/packaging/capi" "$1"
+  /usr/bin/python3 -m venv "$scratch/pip"
+  CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$here/target} "$scratch/pip/bin/pip" --quiet --disable-pip-version-check \
+    --no-input --no-cache-dir install --target "$1/python" \
+    --config-settings "build-args=--locked --profile ${LARDER_PROFILE:-release}" "$here/python"
+  PYTHONPATH=$1/python /usr/bin/python3 -c 'import larder; larder.open("memory:")'
 }
 
 # Go and Node.js may be there without a package of Debian.

@@ -1,5 +1,5 @@
 //! Embeds the programs of the guests: every file of `guests/<language>/` but its tests, so that a module more is a file
-//! more and nothing else.
+//! more and nothing else. The sources of Larder's own package for a language, if it has any, lie in `package` beside them.
 
 use std::env;
 use std::error::Error;
@@ -7,11 +7,15 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// The sources of Larder's packages for languages, below the root, which their guests load.
+const PACKAGES: &[(&str, &str)] = &[];
+
 /// Folders that hold tests, or what a language leaves there when they run.
 const LEFT_OUT: &[&str] = &["t", "tests", "__pycache__", "node_modules"];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let guests = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../../guests");
+    let root = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../..");
+    let guests = root.join("guests");
     println!("cargo::rerun-if-changed={}", guests.display());
     let out = PathBuf::from(env::var("OUT_DIR")?);
     for language in fs::read_dir(&guests)? {
@@ -20,17 +24,28 @@ fn main() -> Result<(), Box<dyn Error>> {
         if !folder.is_dir() {
             continue;
         }
-        let mut files = Vec::new();
-        collect(&folder, &mut files)?;
-        files.sort();
         let mut list = String::from("&[\n");
-        for file in &files {
-            let within = file.strip_prefix(&folder)?.display().to_string();
-            let file = file.display().to_string();
-            writeln!(list, "    ({within:?}, include_bytes!({file:?})),")?;
+        write_files(&mut list, &folder, Path::new(""))?;
+        if let Some((_, package)) = PACKAGES.iter().find(|(language, _)| *language == name) {
+            let package = root.join(package);
+            println!("cargo::rerun-if-changed={}", package.display());
+            write_files(&mut list, &package, Path::new("package"))?;
         }
         list += "]\n";
         fs::write(out.join(format!("{name}.rs")), list)?;
+    }
+    Ok(())
+}
+
+/// Writes a line for every file below a folder: its path in the guest's own folder, and its contents.
+fn write_files(list: &mut String, folder: &Path, within: &Path) -> Result<(), Box<dyn Error>> {
+    let mut files = Vec::new();
+    collect(folder, &mut files)?;
+    files.sort();
+    for file in &files {
+        let path = within.join(file.strip_prefix(folder)?).display().to_string();
+        let file = file.display().to_string();
+        writeln!(list, "    ({path:?}, include_bytes!({file:?})),")?;
     }
     Ok(())
 }

@@ -60,6 +60,7 @@ const URLS: &[&str] = &[
     "python+cachebox:",
     "python+pylibmc:?nodes=2&hashing=ketama",
     "python+redis:",
+    "python+larder:",
     "ruby+null:",
     "ruby+hash:",
     "ruby+memorystore:",

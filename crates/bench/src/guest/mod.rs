@@ -10,6 +10,7 @@ mod files;
 mod go;
 mod interpreter;
 mod java;
+mod library;
 mod node;
 mod options;
 mod patience;

@@ -8,7 +8,7 @@ use larder_store::{Durability, Engine, Medium, Reach, Recipe, Role, Source};
 
 use super::interpreter::schema_of;
 use super::options::{Nothing, engine as engine_of, options_of};
-use super::{Abilities, Cache, Keeps, Language, SILENCE, as_it_is, as_the_plan};
+use super::{Abilities, Cache, Keeps, Language, SILENCE, as_it_is, as_the_plan, library};
 use options::{
     CacheBox, CacheTools, DiskCache, LruCache, Memcached, PyLibMc, Redis, disk_cache, lru_cache,
     sized,
@@ -208,4 +208,13 @@ pub(super) const CACHES: &[Cache] = &[
         can: Abilities { batch: true, reach: Reach::Network, ..MEMORY },
         options: options_of::<Redis>,
     },
+    library::cache(
+        &PYTHON,
+        "python+larder",
+        (
+            "Python: Larder's own package, on its segment cache in a file that processes share",
+            "python+larder:/dev/shm?size=64m",
+        ),
+        &[ENVIRONMENT, ANY, library::FOR_PYTHON],
+    ),
 ];

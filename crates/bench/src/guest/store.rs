@@ -5,7 +5,7 @@
 //! comparison of its own.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -104,7 +104,9 @@ struct OpenFile<'a> {
 pub(super) struct PartFile<'a> {
     pub(super) cache: &'a str,
     pub(super) options: &'a Value,
-    folder: Option<&'a std::path::Path>,
+    folder: Option<&'a Path>,
+    /// The file of Larder's own library.
+    library: Option<&'a Path>,
     servers: Vec<String>,
     /// The settings of the servers, as their engine reports them.
     server: BTreeMap<String, String>,
@@ -272,6 +274,7 @@ impl Shared {
                     cache: cache.name,
                     options: &self.options,
                     folder: None,
+                    library: None,
                     servers: Vec::new(),
                     server: BTreeMap::new(),
                     room_bytes: demand.room_bytes,
@@ -523,6 +526,7 @@ impl GuestCache {
             cache: self.cache.name,
             options: &self.options,
             folder: self.folder(),
+            library: self.library.as_deref(),
             servers: self.servers(),
             server: self.settings(),
             room_bytes: demand.room_bytes,

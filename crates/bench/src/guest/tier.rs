@@ -1,7 +1,7 @@
 //! One cache of a guest: the whole guest, or one of its tiers.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fmt, fs};
 
@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::store::{Demand, ownership};
-use super::{Cache, Keeps};
+use super::{Cache, Keeps, library};
 
 /// The option with the bytes that a cache in files should hold. Pages and buckets that one key may fill can take more.
 pub(super) const SIZE: &str = "size";
@@ -40,6 +40,8 @@ const ACKNOWLEDGED_BY: &str = "w";
 pub(super) struct GuestCache {
     pub(super) cache: &'static Cache,
     pub(super) options: Value,
+    /// The file of Larder's own library, for a cache that is called by it.
+    pub(super) library: Option<PathBuf>,
     /// The place of its files.
     place: Option<Place>,
     /// The servers that it speaks to.
@@ -92,6 +94,7 @@ impl GuestCache {
         let mut part = Self {
             cache,
             options: Value::Null,
+            library: library::of(cache)?,
             place: None,
             servers: None,
             access: ServerAccess::NONE,

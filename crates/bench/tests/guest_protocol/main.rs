@@ -85,6 +85,7 @@ const KEEPING: &[&str] = &[
     "php+tiered:apcu:|file:",
     "php+tiered:apcu:|memcached:",
     "python+diskcache:",
+    "python+larder:",
     "python+diskcache:?shards=3&timeout=60s",
     "python+memcached:",
     "python+memcached:?connect=operation&ignore_exc=on",

@@ -9,7 +9,7 @@ from larder_guest.cache import Cache
 from larder_guest.failure import Failure
 
 _CACHES: Final = (
-    "cachebox", "cachetools", "dict", "diskcache", "lru_cache", "memcached", "null", "pylibmc", "redis",
+    "cachebox", "cachetools", "dict", "diskcache", "larder", "lru_cache", "memcached", "null", "pylibmc", "redis",
 )  # fmt: skip
 
 
