@@ -8,7 +8,7 @@
 set -euo pipefail
 
 # Each list is one line, because a test compares it with the engines. The packages are in the order of docs/engines.md.
-packages=(memcached nutcracker redis-server postgresql mariadb-server perl libcache-cache-perl libcache-mmap-perl libcache-fastmmap-perl libcache-memcached-fast-perl php-cli php-apcu php-memcached php-memcache php-redis php-mongodb php-symfony-cache php-psr-simple-cache default-jdk-headless python3 nodejs ruby)
+packages=(memcached nutcracker redis-server postgresql mariadb-server perl libcache-cache-perl libcache-mmap-perl libcache-fastmmap-perl libcache-memcached-fast-perl libffi-platypus-perl php-cli php-apcu php-memcached php-memcache php-redis php-mongodb php-symfony-cache php-psr-simple-cache default-jdk-headless python3 nodejs ruby)
 extras=(innodb mongodb bdb java python go node ruby library)
 for_tests=(clients)
 

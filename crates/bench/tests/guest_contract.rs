@@ -32,6 +32,7 @@ const URLS: &[&str] = &[
     "perl+filecache:",
     "perl+mmap:",
     "perl+fastmmap:",
+    "perl+larder:",
     "perl+memcached:",
     "perl+tiered:fastmmap:/dev/shm|memcached:",
     "php+null:",

@@ -28,6 +28,7 @@ my %CACHES = (
     filecache => 'Larder::Cache::FileCache',
     mmap      => 'Larder::Cache::Mmap',
     fastmmap  => 'Larder::Cache::FastMmap',
+    larder    => 'Larder::Cache::Larder',
     memcached => 'Larder::Cache::Memcached',
     tiered    => 'Larder::Cache::Tiered',
 );

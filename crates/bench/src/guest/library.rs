@@ -23,7 +23,6 @@ const NAMED: &str = "LARDER_LIBRARY";
 pub(super) const FOR_PYTHON: Recipe = brought("python/larder/__init__.py");
 
 /// The library for packages that load it.
-#[expect(dead_code, reason = "the packages that load it are on their way")]
 pub(super) const FOR_C: Recipe = brought("lib/liblarder.so.0.1");
 
 /// A file that the set-up compiles.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::interpreter::schema_of;
 use super::options::{self, Connect, Nothing, bytes, options_of, seconds};
-use super::{Abilities, Cache, Keeps, Language, SILENCE, as_it_is, as_the_plan};
+use super::{Abilities, Cache, Keeps, Language, SILENCE, as_it_is, as_the_plan, library};
 
 const PERL: Language = Language {
     name: "perl",
@@ -141,6 +141,15 @@ pub(super) const CACHES: &[Cache] = &[
         can: Abilities { touch: true, batch: true, reach: Reach::Network, ..FILES },
         options: options_of::<PerlMemcached>,
     },
+    library::cache(
+        &PERL,
+        "perl+larder",
+        (
+            "Perl: Larder's own package, on its segment cache in a file that processes share",
+            "perl+larder:/dev/shm?size=64m",
+        ),
+        &[needs("libffi-platypus-perl"), library::FOR_C],
+    ),
     Cache {
         engine: Engine {
             summary: "Perl: a stack of the caches above; a hit is stored in all nearer tiers, where its TTL begins \

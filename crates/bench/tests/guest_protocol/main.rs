@@ -60,6 +60,7 @@ const KEEPING: &[&str] = &[
     "node+ioredis:?style=callback",
     "node+memjs:",
     "perl+fastmmap:",
+    "perl+larder:",
     "perl+fastmmap:?compressor=zlib",
     "perl+filecache:",
     "perl+filecache:?connect=operation",

@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
 mod c;
+mod perl;
 mod place;
 
 use std::process::ExitCode;
@@ -12,6 +13,6 @@ use std::process::ExitCode;
 use libtest_mimic::Arguments;
 
 fn main() -> ExitCode {
-    let trials = [c::trials()].into_iter().flatten().collect();
+    let trials = [c::trials(), perl::trials()].into_iter().flatten().collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
