@@ -136,6 +136,10 @@ generate:
     LARDER_BLESS=1 cargo test --quiet -p larder --test generated
     LARDER_BLESS=1 cargo test --quiet -p larder-report --test it the_published_schema
 
+# Compare the interface of the library for Rust with that of a commit; needs `cargo install cargo-semver-checks`
+semver since:
+    cargo semver-checks --package larder-library --baseline-rev {{ since }}
+
 # Install the library for C below a folder, with more arguments for cargo: just install-capi /usr/local --features all
 install-capi prefix *arguments:
     packaging/capi {{ prefix }} {{ arguments }}
