@@ -141,6 +141,19 @@ fn a_miss_that_nobody_filled_is_not_filled_in_a_simulated_cache_either() {
     assert!((info.recorded_hit_ratio.unwrap() - 51.0 / 102.0).abs() < 1e-9);
 }
 
+/// Redis stores an absent key by `incr`, so the read behind it hits in every cache.
+#[test]
+fn a_change_that_stores_an_absent_key_makes_the_next_read_hit() {
+    let of = |operation, ttl_s| Row { operation, ttl_s, ..get(1) };
+    let hit_ratio = |ttl_s| {
+        let rows = [of(Verb::Set, None), of(Verb::Delete, None), of(Verb::Incr, ttl_s), get(1)];
+        let info = told(Settings::default(), &About::default(), &rows);
+        ratio(&info, MeasuredIn::Entries, 1, CurvePolicy::Lru)
+    };
+    assert!((hit_ratio(Some(0)) - 1.0).abs() < 1e-9);
+    assert!(hit_ratio(None).abs() < 1e-9);
+}
+
 #[test]
 fn an_entry_expires_where_times_are_known() {
     let set = Row { operation: Verb::Set, ttl_s: Some(1), ..get(1) };

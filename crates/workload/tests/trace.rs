@@ -273,6 +273,18 @@ fn twitters_keys_may_have_commas_and_foreign_operations_are_counted() {
     assert_eq!((stats.gets, stats.sets, stats.deletes, stats.approximated), (2, 2, 1, 1));
 }
 
+/// Redis stores an absent key by `incr`, and memcached where it is asked to.
+#[test]
+fn a_change_with_a_ttl_of_its_own_stores_an_absent_key() {
+    let conditions = |text: &str| {
+        let trace = read("mine.csv", text.as_bytes()).unwrap();
+        (trace.ops().map(|op| op.condition).collect::<Vec<_>>(), trace.misses_from_empty(false))
+    };
+    let (none, present) = (None, Some(Condition::Present));
+    let text = "key,op,ttl\na,incr,\na,get,\nb,incr,0\nb,get,\nc,append,60\nc,get,\nd,replace,60\n";
+    assert_eq!(conditions(text), (vec![present, none, none, none, none, none, present], 3));
+}
+
 #[test]
 fn named_columns_may_stand_in_any_order_and_most_may_be_missing() {
     let text = "\u{feff}region , value_size,key ,op\r\nx,7,\"a,b\",set\r\n\r\ny,,a,touch\r\nz,9,\"a,b\",GET\r\n";

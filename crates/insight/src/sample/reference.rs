@@ -32,6 +32,7 @@ impl Kind {
             (Verb::Touch, _) => Some(Self::Renew),
             (_, Some(Outcome::NotStored | Outcome::Exists)) => None,
             (Verb::Set | Verb::Add, _) => Some(Self::Write),
+            _ if row.creates() => Some(Self::Write),
             (
                 Verb::Replace | Verb::Append | Verb::Prepend | Verb::Cas | Verb::Incr | Verb::Decr,
                 _,

@@ -97,6 +97,8 @@ fn every_command_of_a_cache() {
          > PEXPIRE a 100
          < :0
          > TOUCH a
+         < :1
+         > EXPIRE a -1
          < :1",
         &[
             "0 set a size=5 ttl=60 stored",
@@ -124,19 +126,20 @@ fn every_command_of_a_cache() {
             "17 get a size=1 hit",
             "17 get c miss",
             "17 get b size=2 hit",
-            "18 append a size=2 stored",
+            "18 append a size=2 ttl=0 stored",
             "19 delete a deleted",
             "19 delete b deleted",
             "20 delete a not_found",
             "21 delete a -",
             "21 delete b -",
             "22 get a hit",
-            "23 incr n size=2 by=1 stored",
-            "24 decr n size=1 by=4 stored",
-            "25 decr n size=1 by=4 stored",
+            "23 incr n size=2 ttl=0 by=1 stored",
+            "24 decr n size=1 ttl=0 by=4 stored",
+            "25 decr n size=1 ttl=0 by=4 stored",
             "26 touch a ttl=30 touched",
             "27 touch a ttl=1 not_found",
             "28 touch a touched",
+            "29 delete a deleted",
         ],
     );
 }

@@ -44,6 +44,7 @@ impl Sink for TraceBuilder {
             trace.times_us.push(time_us);
         }
         trace.joined.set(at, is_joined);
+        trace.creates.set(at, row.creates());
         trace
             .value_sizes
             .set(at, row.value_size.filter(|&size| !missed && size <= SizeSpec::LIMIT));

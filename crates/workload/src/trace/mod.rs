@@ -60,6 +60,8 @@ pub struct Trace {
     times_us: Vec<u64>,
     /// Whether an operation reads another key of the request before it.
     joined: Marks,
+    /// Whether an operation that changes a value stores it where the key is absent.
+    creates: Marks,
     /// By key, not by operation.
     key_sizes: Figures,
     n_keys: u32,
@@ -146,11 +148,16 @@ impl Trace {
         TraceOp {
             key: self.keys[at],
             kind: self.operations[at].access(),
-            condition: self.operations[at].condition(),
+            condition: self.condition(at),
             value_size: self.value_sizes.get(at),
             ttl: self.ttls.get(at),
             is_joined: self.joined.has(at),
         }
+    }
+
+    /// The condition under which the operation at a place stores.
+    fn condition(&self, at: usize) -> Option<Condition> {
+        self.operations[at].condition().filter(|_| !self.creates.has(at))
     }
 
     /// All operations in order.
@@ -216,7 +223,7 @@ impl Trace {
         };
         for (at, operation) in self.operations.iter().enumerate() {
             stats.approximated += u64::from(!operation.is_exact());
-            stats.conditional += u64::from(operation.condition().is_some());
+            stats.conditional += u64::from(self.condition(at).is_some());
             stats.joined_gets += u64::from(self.joined.has(at) || self.joined.has(at + 1));
             *match operation.access() {
                 Access::Get | Access::GetOrSet => &mut stats.gets,

@@ -68,6 +68,7 @@ impl Trace {
                 self.value_sizes.set(kept, self.value_sizes.get(at));
                 self.ttls.set(kept, self.ttls.get(at));
                 self.joined.set(kept, self.joined.has(at));
+                self.creates.set(kept, self.creates.has(at));
                 if let Some(time_us) = self.times_us.get(at).copied() {
                     self.times_us[kept] = time_us;
                 }
@@ -80,5 +81,6 @@ impl Trace {
         self.ttls.truncate(kept);
         self.times_us.truncate(kept);
         self.joined.truncate(kept);
+        self.creates.truncate(kept);
     }
 }

@@ -22,7 +22,8 @@ pub struct Row<'a> {
     pub key_size: Option<u32>,
     /// Length of the value in bytes: the one read, or the one to write.
     pub value_size: Option<u32>,
-    /// TTL in seconds; 0 for an entry without one.
+    /// TTL in seconds; 0 for an entry without one. Of `incr`, `decr`, `append` and `prepend` the TTL that an absent key
+    /// gets; `None` where an absent key stays absent.
     pub ttl_s: Option<u32>,
     /// What `incr` and `decr` add and take away.
     pub amount: Option<u64>,
@@ -48,6 +49,12 @@ impl<'a> Row<'a> {
             result: None,
             latency_ns: None,
         }
+    }
+
+    /// Whether a change of a value stores it where the key is absent: then its TTL is told. Redis changes all values so,
+    /// and memcached where it is asked to.
+    pub fn creates(&self) -> bool {
+        self.operation.changes() && self.ttl_s.is_some()
     }
 }
 
@@ -153,7 +160,8 @@ impl Verb {
         }
     }
 
-    /// The condition under which a replay stores. What changes a value is stored where there is one.
+    /// The condition under which a replay stores. What changes a value is stored where there is one, but for
+    /// [`Row::creates`].
     pub fn condition(self) -> Option<Condition> {
         match self {
             Self::Add => Some(Condition::Absent),
@@ -162,6 +170,11 @@ impl Verb {
             }
             Self::Get | Self::Gat | Self::Set | Self::Delete | Self::Touch => None,
         }
+    }
+
+    /// Whether it makes a new value of the one that is there.
+    pub fn changes(self) -> bool {
+        matches!(self, Self::Append | Self::Prepend | Self::Incr | Self::Decr)
     }
 
     /// Whether a replay does just this, and not the nearest to it.

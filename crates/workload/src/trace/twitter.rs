@@ -48,14 +48,16 @@ fn parse(line: &[u8]) -> Result<Row<'_>, String> {
             let fields = line.split(|&byte| byte == b',').count();
             format!("{fields} fields, where a request has 7: cut off?")
         })?;
+    let operation = operation(name)?;
     Ok(Row {
         time_us: time(seconds)?,
         // Another name of a client is no number of a connection.
         connection: number(client, "client", u32::MAX).ok().flatten().unwrap_or(0),
-        operation: operation(name)?,
+        operation,
         key_size: key_size(key_len)?,
         value_size: value_size(value_len)?,
-        ttl_s: ttl(time_to_live)?,
+        // Twitter's caches store no absent key by a change of its value.
+        ttl_s: ttl(time_to_live)?.filter(|_| !operation.changes()),
         ..Row::get(Key::Bytes(key))
     })
 }

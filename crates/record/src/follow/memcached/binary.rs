@@ -7,7 +7,7 @@ use larder_workload::trace::{Outcome, Verb};
 
 use super::super::Lost;
 use super::super::queue::{Asked, Queue};
-use super::text::{MOST_QUIET, Noted, verb_of};
+use super::text::{MOST_QUIET, Noted};
 use super::ttl_s;
 use crate::batch::NONE;
 use crate::desk::Desk;
@@ -164,7 +164,7 @@ impl Binary {
                 self.of_key(what, touch.key, with_ttl(Verb::Touch, touch.exptime), at, desk)
             }
             Command::Set(set) => {
-                let noted = with_ttl(verb_of(set.header.mode), set.header.exptime);
+                let noted = Noted::storing(set.header.mode, set.header.exptime, at);
                 self.of_key(what, set.header.key, noted, at, desk)?;
                 if let Some(key) = self.queue.last_key() {
                     key.value_size = u32::try_from(set.header.len).unwrap_or(NONE);

@@ -6,7 +6,7 @@ use larder_protocol::meta::{Command, arithmetic, set};
 use larder_workload::trace::{Outcome, Verb};
 
 use super::super::Lost;
-use super::text::{Kind, Noted, Silence, Tag, Talk, What, verb_of};
+use super::text::{Kind, Noted, Silence, Tag, Talk, What, joins, verb_of};
 use super::ttl_s;
 use crate::batch::NONE;
 use crate::desk::Desk;
@@ -44,7 +44,7 @@ impl Talk {
                 let noted = Noted {
                     verb: if is_down { Verb::Decr } else { Verb::Incr },
                     amount: request.flags.delta.unwrap_or(1),
-                    ttl_s: request.flags.exptime.map_or(NONE, |end| ttl_s(end, at)),
+                    ttl_s: request.flags.vivify.map_or(NONE, |end| ttl_s(end, at)),
                 };
                 self.meta_key(request, Kind::MetaCount, None, noted, at, desk)
             }
@@ -57,8 +57,10 @@ impl Talk {
         let Ok(mode) = set::mode(&request.flags) else {
             return self.other(Kind::Fault, false, at, desk);
         };
-        let end = request.flags.exptime.unwrap_or_default();
-        let noted = Noted { ttl_s: ttl_s(end, at), ..Noted::of(verb_of(mode)) };
+        let noted = match request.flags.vivify {
+            Some(end) if joins(mode) => Noted { ttl_s: ttl_s(end, at), ..Noted::of(verb_of(mode)) },
+            _ => Noted::storing(mode, request.flags.exptime.unwrap_or_default(), at),
+        };
         self.meta_key(request, Kind::MetaStore, Some(Outcome::Stored), noted, at, desk)
     }
 

@@ -112,6 +112,12 @@ impl Noted {
         Self { verb, ttl_s: NONE, amount: 0 }
     }
 
+    /// A value that is stored at this time. What joins another one leaves the TTL of the entry.
+    pub(super) fn storing(mode: StorageMode, end: i64, at: u64) -> Self {
+        let ttl_s = if joins(mode) { NONE } else { ttl_s(end, at) };
+        Self { ttl_s, ..Self::of(verb_of(mode)) }
+    }
+
     /// The facts of a request of this connection, which came at this time.
     pub(super) fn of_request(&self, connection: u32, came_ns: u64, desk: &mut Desk) -> OfRequest {
         let Self { ttl_s, amount, .. } = *self;
@@ -381,10 +387,7 @@ impl Talk {
                 }
             }
             text::Request::Set(set) => {
-                let noted = Noted {
-                    ttl_s: ttl_s(set.header.exptime, at),
-                    ..Noted::of(verb_of(set.header.mode))
-                };
+                let noted = Noted::storing(set.header.mode, set.header.exptime, at);
                 self.ask(What::of(Kind::Store, set.is_quiet), noted, at, desk)?;
                 self.push_key(set.header.key, desk)?;
                 self.expect_value(set.header.len);
@@ -434,6 +437,10 @@ impl Talk {
 /// Whether a line may have thousands of keys.
 fn reads(line: &[u8]) -> bool {
     line.starts_with(b"get") || line.starts_with(b"gat")
+}
+
+pub(super) fn joins(mode: StorageMode) -> bool {
+    matches!(mode, StorageMode::Append | StorageMode::Prepend)
 }
 
 pub(super) fn verb_of(mode: StorageMode) -> Verb {

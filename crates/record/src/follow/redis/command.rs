@@ -92,15 +92,20 @@ pub(super) enum Unit {
 }
 
 impl Unit {
-    /// The TTL in seconds at this time. An end that has passed counts as a second.
-    pub(super) fn ttl_s(self, number: i64, now_ns: u64) -> u32 {
+    /// The TTL in milliseconds at this time; 0 and below for an end that has passed.
+    pub(super) fn ttl_ms(self, number: i64, now_ns: u64) -> i64 {
         let now_ms = i64::try_from(now_ns / 1_000_000).unwrap_or(i64::MAX);
-        let millis = match self {
+        match self {
             Self::Seconds => number.saturating_mul(1000),
             Self::Millis => number,
             Self::Date => number.saturating_mul(1000).saturating_sub(now_ms),
             Self::DateMillis => number.saturating_sub(now_ms),
-        };
+        }
+    }
+
+    /// The TTL in seconds at this time. An end that has passed counts as a second.
+    pub(super) fn ttl_s(self, number: i64, now_ns: u64) -> u32 {
+        let millis = self.ttl_ms(number, now_ns);
         let seconds = u64::try_from(millis).unwrap_or(0).div_ceil(1000).max(1);
         u32::try_from(seconds).unwrap_or(NONE - 1)
     }
@@ -126,7 +131,7 @@ impl Command {
         Self::of(family, what, Verb::Get)
     }
 
-    /// The command whose entries have no TTL unless it is told.
+    /// The command whose entries have no TTL unless it is told. What changes a value stores an absent key so.
     const fn for_ever(self) -> Self {
         Self { ttl_s: 0, ..self }
     }
@@ -162,14 +167,14 @@ impl Command {
             b"SETNX" => Self::of(KeyValue, What::Write, Verb::Add).for_ever(),
             b"MSET" => Self::of(Pairs, What::Write, Verb::Set).for_ever(),
             b"MSETNX" => Self::of(Pairs, What::Write, Verb::Add).for_ever(),
-            b"APPEND" => Self::of(KeyValue, What::Number, Verb::Append),
+            b"APPEND" => Self::of(KeyValue, What::Number, Verb::Append).for_ever(),
             b"DEL" | b"UNLINK" => tally(Verb::Delete, Outcome::Deleted, Outcome::NotFound),
             b"EXISTS" => tally(Verb::Get, Outcome::Hit, Outcome::Miss),
             b"TOUCH" => tally(Verb::Touch, Outcome::Touched, Outcome::NotFound),
-            b"INCR" => Self::of(Key, What::Number, Verb::Incr),
-            b"DECR" => Self::of(Key, What::Number, Verb::Decr),
-            b"INCRBY" => Self::of(KeyAmount, What::Number, Verb::Incr),
-            b"DECRBY" => Self::of(KeyAmount, What::Number, Verb::Decr),
+            b"INCR" => Self::of(Key, What::Number, Verb::Incr).for_ever(),
+            b"DECR" => Self::of(Key, What::Number, Verb::Decr).for_ever(),
+            b"INCRBY" => Self::of(KeyAmount, What::Number, Verb::Incr).for_ever(),
+            b"DECRBY" => Self::of(KeyAmount, What::Number, Verb::Decr).for_ever(),
             b"EXPIRE" => expire,
             b"PEXPIRE" => expire.in_unit(Unit::Millis),
             b"EXPIREAT" => expire.in_unit(Unit::Date),

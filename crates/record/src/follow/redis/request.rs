@@ -2,7 +2,7 @@
 //!
 //! A word is read as it arrives. Only names, options and numbers are held; a key is hashed, and a value passes.
 
-use larder_workload::trace::Verb;
+use larder_workload::trace::{Outcome, Verb};
 
 use super::super::Lost;
 use super::super::line::{Lines, Next};
@@ -307,6 +307,13 @@ impl Requests {
                 if self.command.family == Family::GetEx {
                     asked.verb = Verb::Gat;
                 }
+            }
+            // Redis removes a key whose end has passed.
+            Family::KeyTime
+                if signed(word).is_some_and(|end| self.command.unit.ttl_ms(end, at) <= 0) =>
+            {
+                asked.verb = Verb::Delete;
+                asked.what = What::Tally(Outcome::Deleted, Outcome::NotFound);
             }
             Family::KeyTimeValue | Family::KeyTime => {
                 let unit = self.command.unit;
