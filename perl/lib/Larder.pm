@@ -5,6 +5,8 @@ package Larder;
 use v5.36;
 
 use FFI::Platypus::Buffer qw(buffer_to_scalar scalar_to_buffer);
+use POSIX                 ();
+use Scalar::Util          qw(looks_like_number refaddr weaken);
 
 use Larder::Error   ();
 use Larder::JSON    ();
@@ -13,7 +15,7 @@ use Larder::Library ();
 our $VERSION = '0.1.0';
 
 # Marks of values, as every package of Larder has them: bytes, whole numbers in digits, text in UTF-8.
-use constant { _BYTES => 0, _NUMBER => 2, _TEXT => 16 };
+use constant { _BYTES => 0, _NUMBER => 2, _TEXT => 16, _LOADED => 128 };
 
 # The bytes of a value that one call reads. A larger value takes a second copy.
 use constant _ROOM => 64 * 1024;
@@ -21,15 +23,25 @@ use constant _ROOM => 64 * 1024;
 # The places of an object, which is an array: a read of it is faster than one of a hash.
 use constant {
     _SESSION    => 0,
-    _VALUE      => 1,
-    _ROOM_AT    => 2,
-    _OUT        => 3,
-    _LENGTH_AT  => 4,
-    _META_AT    => 5,
-    _SERIALIZER => 6,
-    _STORE      => 7,
-    _URL        => 8,
+    _BUFFER     => 1,
+    _VALUE_AT   => 2,
+    _LENGTH_AT  => 3,
+    _META_AT    => 4,
+    _SERIALIZER => 5,
+    _STORE      => 6,
+    _URL        => 7,
+    _IS_CLOSED  => 8,
 };
+
+# The buffer of a read: the metadata, the length, and then the value.
+use constant { _META_SIZE => 24, _LENGTH_SIZE => 8 };
+
+# What unpack takes of it. It works in the statement of the call: between two statements Perl may run the handler of a signal,
+# which may read by the same object.
+use constant { _FLAGS_AND_VALUE => 'x16 L x4 Q/a', _META_AND_VALUE => 'Q x8 L x4 Q/a' };
+
+# The stores that are open, which the end of the program closes: what they hold back is stored then.
+my %open;
 
 # The calls that take many keys, and those that load, are methods of this class in files of their own.
 use Larder::Load ();
@@ -38,34 +50,42 @@ use Larder::Many ();
 # Threads of Perl copy every object, and two must not use one session. In a new thread an object is empty instead.
 sub CLONE_SKIP { return 1 }
 
+# A copy would close the session of the original.
+sub STORABLE_freeze { return Larder::Error->throw('argument', 'a cache cannot be copied or stored; store its URL') }
+
 # Opens the cache of a URL. `serializer` stores what is neither text nor a number.
 sub open ($class, $url, %options) {    ## no critic (ProhibitBuiltinHomonyms)
     my $serializer = delete $options{serializer} // Larder::JSON->new;
     Larder::Error->throw('argument', "unknown option $_; known: serializer") for sort keys %options;
     Larder::Error->throw('argument', 'the URL is undefined; write one such as memory:') if !defined $url;
+    Larder::Error->throw('invalid_url', 'the URL has a zero byte; write it without')    if $url =~ /\0/;
     my $self = bless [], $class;
     @$self[ _URL, _SERIALIZER ] = ($url, $serializer);
-    # The length and the metadata of a value that is read lie side by side.
-    $self->[_VALUE] = "\0" x _ROOM;
-    $self->[_OUT]   = "\0" x 32;
-    ($self->[_ROOM_AT])   = scalar_to_buffer $self->[_VALUE];
-    ($self->[_LENGTH_AT]) = scalar_to_buffer $self->[_OUT];
-    $self->[_META_AT] = $self->[_LENGTH_AT] + 8;
+    $self->[_BUFFER] = "\0" x (_META_SIZE + _LENGTH_SIZE + _ROOM);
+    ($self->[_META_AT]) = scalar_to_buffer $self->[_BUFFER];
+    $self->[_LENGTH_AT] = $self->[_META_AT] + _META_SIZE;
+    $self->[_VALUE_AT]  = $self->[_LENGTH_AT] + _LENGTH_SIZE;
     $self->_connect;
+    $open{ refaddr $self } = $self;
+    weaken $open{ refaddr $self };
     return $self;
 }
 
-# Opens the store and the session, in this process.
+# Opens the store, unless it is open, and a session.
 sub _connect ($self) {
-    my ($store, $session);
-    _told(sub (@place) { Larder::Library::larder_open($self->[_URL], \$store, @place) });
-    my $opened = eval { _told(sub (@place) { Larder::Library::larder_session_open($store, \$session, @place) }); 1 };
-    if (!$opened) {
-        my $error = $@;
-        Larder::Library::larder_close($store, undef, 0);
-        die $error;
+    if (!defined $self->[_STORE]) {
+        _told(sub (@place) { Larder::Library::larder_open($self->[_URL], \$self->[_STORE], @place) });
     }
-    @$self[ _STORE, _SESSION ] = ($store, $session);
+    my $session;
+    _told(sub (@place) { Larder::Library::larder_session_open($self->[_STORE], \$session, @place) });
+    $self->_put_back($session);
+    return;
+}
+
+# Puts a session into its place, and closes another one that a handler has opened there.
+sub _put_back ($self, $session) {
+    (my $other, $self->[_SESSION]) = ($self->[_SESSION], $session);
+    Larder::Library::larder_session_close($other) if defined $other;
     return;
 }
 
@@ -78,18 +98,20 @@ sub _told ($call) {
     Larder::Error->throw(Larder::Library::kind($code), unpack 'Z*', $message);
 }
 
-# Dies with the error of the session's last call. In a child of the process that opened the store, it is opened again:
-# then this returns, and the caller repeats what was refused before anything was sent.
+# Dies with the error of the session's last call, or returns, and the caller repeats what was refused before anything was
+# sent: in a child of the process that opened the store it is opened again, and a session that an interrupted call has is
+# replaced by another one.
 sub _failed ($self, $code) {
-    Larder::Error->throw('argument', 'the store is closed; open it again') if !defined $self->[_SESSION];
+    Larder::Error->throw('closed', 'the store is closed; open it again') if $self->[_IS_CLOSED];
     if ($code == Larder::Library::E_FORKED) {
         $self->_disconnect;
         return $self->_connect;
     }
+    return $self->_connect if !defined $self->[_SESSION];
     Larder::Error->throw(Larder::Library::kind($code), Larder::Library::larder_message($self->[_SESSION]));
 }
 
-# The code of a call, which is repeated after a fork.
+# The code of a call, which is repeated where `_failed` returns.
 sub _done ($self, $call) {
     my $code = $call->();
     return $code if $code >= 0;
@@ -99,88 +121,147 @@ sub _done ($self, $call) {
     return $code;
 }
 
+# Lends the session to code that reads its memory. A handler of a signal that comes meanwhile gets a session of its own. A
+# session changes its place in one statement, which no handler interrupts.
+sub _lend ($self, $code) {
+    my $session;
+    while (!defined $session) {
+        $self->_failed(0) if !defined $self->[_SESSION];
+        ($session, $self->[_SESSION]) = ($self->[_SESSION], undef);
+    }
+    my @answer;
+    my $is_done = eval { @answer = $code->($session); 1 };
+    my $error   = $@;
+    $self->_put_back($session);
+    $self->_disconnect if $self->[_IS_CLOSED];
+    die $error         if !$is_done;
+    return @answer;
+}
+
 # The bytes of a key. Perl's characters are UTF-8 for the library, as it gets them.
 sub _length ($key) {
     use bytes;
-    return length $key;
+    return length $key // _no_key();
 }
 
-# A TTL in seconds as milliseconds; undef is for ever.
+# A TTL in seconds as milliseconds, rounded up; undef is for ever.
 sub _ttl ($seconds) {
     return Larder::Library::FOREVER if !defined $seconds;
-    return int($seconds * 1000 + 0.5) if $seconds =~ /\A[0-9.]+(?:[eE][-+]?[0-9]+)?\z/ && $seconds < 9e15;
+    return POSIX::ceil($seconds * 1000) if looks_like_number($seconds) && $seconds >= 0 && $seconds < 9e15;
     Larder::Error->throw('argument', "a TTL of `$seconds`; write seconds from 0 on, or undef for ever");
 }
+
+# A whole number, such as the step of a counter.
+sub _whole ($what, $number) {
+    return $number if $number =~ /\A[0-9]+\z/;
+    Larder::Error->throw('argument', "$what is `$number`; write a whole number from 0 on");
+}
+
+sub _no_key { return Larder::Error->throw('argument', 'the key is undefined; write a string') }
 
 # The bytes of a value, and their mark. A string is text where Perl keeps it as characters, and bytes elsewhere.
 sub _stored ($self, $value) {
     Larder::Error->throw('argument', 'the value is undefined; delete the key instead') if !defined $value;
-    return $self->[_SERIALIZER]->dumps($value) if ref $value;
+    if (ref $value) {
+        my ($bytes, $flags);
+        eval { ($bytes, $flags) = $self->[_SERIALIZER]->dumps($value); 1 } or _unfit($@);
+        utf8::downgrade($bytes, 1) or _unfit('the serializer made characters, not bytes');
+        return ($bytes, $flags);
+    }
     if (utf8::is_utf8($value)) {
         utf8::encode($value);
         return ($value, _TEXT);
     }
-    # A number that was never a string is "0" after this operation, and a string is not.
-    no warnings 'numeric';    ## no critic (ProhibitNoWarnings)
-    return ("$value", $value ^ $value eq '0' && $value =~ /\A[0-9]+\z/ ? _NUMBER : _BYTES);
+    no warnings 'experimental::builtin';    ## no critic (ProhibitNoWarnings)
+    return ("$value", builtin::created_as_number($value) && $value =~ /\A[0-9]+\z/ ? _NUMBER : _BYTES);
 }
 
 # The value of these bytes.
 sub _value ($self, $bytes, $flags) {
-    return $bytes if $flags == _BYTES || $flags == _NUMBER;
-    return $self->[_SERIALIZER]->loads($bytes, $flags) if $flags != _TEXT;
-    utf8::decode($bytes) or die "a stored text is not UTF-8\n";
-    return $bytes;
+    return $bytes if $flags == _BYTES;
+    if ($flags == _NUMBER) {
+        # memcached leaves blanks behind a number that has become shorter.
+        $bytes =~ s/ +\z//;
+        return $bytes if $bytes =~ /\A[0-9]+\z/;
+        _unfit('it is marked as a number and is none: another client stored it');
+    }
+    if ($flags == _TEXT) {
+        return $bytes if utf8::decode($bytes);
+        _unfit('a stored text is not UTF-8');
+    }
+    # A value that a stack has loaded for Python has its own mark before it.
+    return $self->_value(substr($bytes, 4), unpack 'N', $bytes) if $flags == _LOADED && length $bytes >= 4;
+    my $value;
+    eval { $value = $self->[_SERIALIZER]->loads($bytes, $flags); 1 } or _unfit($@);
+    return $value;
+}
+
+# Dies, because a value cannot be stored or read in this form.
+sub _unfit ($why) {
+    die $why if ref $why;
+    return Larder::Error->throw('value', $why =~ s/ at \S+ line [0-9]+\.?\s*\z//r =~ s/\s+\z//r);
 }
 
 # The value of a key, or undef.
 sub get ($self, $key) {
-    my $code = Larder::Library::larder_get(
-        $self->[_SESSION], $key, do { use bytes; length $key }, $self->[_ROOM_AT], _ROOM, $self->[_LENGTH_AT],
-        $self->[_META_AT],
+    my ($code, $flags, $bytes) = (
+        Larder::Library::larder_get(
+            $self->[_SESSION], $key, do { use bytes; length $key } // _no_key(), $self->[_VALUE_AT], _ROOM,
+            $self->[_LENGTH_AT], $self->[_META_AT],
+        ),
+        unpack _FLAGS_AND_VALUE, $self->[_BUFFER],
     );
     if ($code == 0) {
-        my ($length, $flags) = unpack 'Q x16 L', $self->[_OUT];
-        return substr $self->[_VALUE], 0, $length if $flags == 0;
-        return $self->_value(substr($self->[_VALUE], 0, $length), $flags);
+        return $bytes if $flags == 0;
+        return $self->_value($bytes, $flags);
     }
     return undef if $code == 1;    ## no critic (ProhibitExplicitReturnUndef)
-    return ($self->_read($code, sub { $self->get($key) }))[0];
+    $self->_failed($code) if $code < 0;
+    my ($value) = $self->_read(sub ($session, @places) {
+        Larder::Library::larder_get($session, $key, _length($key), @places);
+    });
+    return $value;
 }
 
 # The value of a key and its version for `cas`; nothing where it is absent.
 sub gets ($self, $key) {
-    my $code = Larder::Library::larder_get(
-        $self->[_SESSION], $key, do { use bytes; length $key }, $self->[_ROOM_AT], _ROOM, $self->[_LENGTH_AT],
-        $self->[_META_AT],
-    );
-    return $self->_read($code, sub { $self->gets($key) });
+    return $self->_read(sub ($session, @places) {
+        Larder::Library::larder_get($session, $key, _length($key), @places);
+    });
 }
 
 # The value of a key, which gets a new TTL; undef where it is absent.
 sub get_and_touch ($self, $key, $ttl = undef) {
-    my $code = Larder::Library::larder_get_and_touch(
-        $self->[_SESSION], $key, _length($key), _ttl($ttl), $self->[_ROOM_AT], _ROOM, $self->[_LENGTH_AT],
-        $self->[_META_AT],
-    );
-    return ($self->_read($code, sub { $self->get_and_touch($key, $ttl) }))[0];
+    my $life = _ttl($ttl);
+    my ($value) = $self->_read(sub ($session, @places) {
+        Larder::Library::larder_get_and_touch($session, $key, _length($key), $life, @places);
+    });
+    return $value;
 }
 
-# The value of the read that returned this code, and its version.
-sub _read ($self, $code, $again) {
-    return if $code == Larder::Library::NOT_FOUND;
-    if ($code < 0) {
-        $self->_failed($code);
-        return $again->();
+# The value that a call reads, and its version; nothing where the key is absent. A value of any length is copied from the
+# session, which nobody else has meanwhile.
+sub _read ($self, $call) {
+    my $told = "\0" x (_META_SIZE + _LENGTH_SIZE);
+    my ($meta) = scalar_to_buffer $told;
+    my $again = 1;
+    while (1) {
+        my ($code, $bytes) = $self->_lend(sub ($session) {
+            my $read = $call->($session, undef, 0, $meta + _META_SIZE, $meta);
+            my $has_value = $read == Larder::Library::OK || $read == Larder::Library::TOO_SMALL;
+            return $read if !$has_value;
+            my $length = unpack 'x' . _META_SIZE . 'Q', $told;
+            return ($read, $length ? buffer_to_scalar(Larder::Library::larder_value($session, \my $same), $length) : '');
+        });
+        return if $code == Larder::Library::NOT_FOUND;
+        if ($code < 0) {
+            $self->_failed($code);
+            $again-- or $self->_failed($code);
+            next;
+        }
+        my ($version, $flags) = unpack 'Q x8 L', $told;
+        return ($self->_value($bytes, $flags), $version == Larder::Library::UNKNOWN ? undef : $version);
     }
-    my ($length, $version, $flags) = unpack 'Q Q x8 L', $self->[_OUT];
-    my $bytes;
-    if ($code == Larder::Library::TOO_SMALL) {
-        $bytes = buffer_to_scalar(Larder::Library::larder_value($self->[_SESSION], \my $again_told), $length);
-    } else {
-        $bytes = substr $self->[_VALUE], 0, $length;
-    }
-    return ($self->_value($bytes, $flags), $version == Larder::Library::UNKNOWN ? undef : $version);
 }
 
 # Whether a key is there.
@@ -195,7 +276,7 @@ sub set ($self, $key, $value, $ttl = undef) {
     my ($bytes, $flags) = $self->_stored($value);
     my $life = defined $ttl ? _ttl($ttl) : Larder::Library::FOREVER;
     my $code = Larder::Library::larder_set(
-        $self->[_SESSION], $key, do { use bytes; length $key }, $bytes, length $bytes, $life, $flags, undef,
+        $self->[_SESSION], $key, do { use bytes; length $key } // _no_key(), $bytes, length $bytes, $life, $flags, undef,
     );
     return 1 if $code == 0;
     $self->_failed($code);
@@ -235,7 +316,8 @@ sub prepend ($self, $key, $bytes) {
 }
 
 sub _join ($self, $join, $key, $bytes) {
-    utf8::encode($bytes) if utf8::is_utf8($bytes);
+    utf8::downgrade($bytes, 1)
+        or Larder::Error->throw('argument', 'the bytes to join are characters; encode them as the value is encoded');
     my @entry = ($key, _length($key), $bytes, length $bytes, undef);
     return $self->_done(sub { $join->($self->[_SESSION], @entry) }) == 0;
 }
@@ -251,7 +333,8 @@ sub decr ($self, $key, $delta = 1, $initial = undef, $ttl = undef) {
 }
 
 sub _count ($self, $count, $key, $delta, $initial, $ttl) {
-    my $absent = defined $initial ? pack('Q q', $initial, _ttl($ttl)) : undef;
+    _whole('the step', $delta);
+    my $absent = defined $initial ? pack('Q q', _whole('the initial number', $initial), _ttl($ttl)) : undef;
     my $number;
     my $code = $self->_done(sub {
         $count->($self->[_SESSION], $key, _length($key), $delta, $absent, \$number);
@@ -287,7 +370,13 @@ sub clear ($self) {
 sub stats ($self) {
     my $told = "\0" x Larder::Library::STATS_SIZE;
     my ($place, $size) = scalar_to_buffer $told;
-    _told(sub (@message) { Larder::Library::larder_store_stats($self->[_STORE], $place, $size, @message) });
+    my $ask = sub { _told(sub (@message) { Larder::Library::larder_store_stats($self->[_STORE], $place, $size, @message) }) };
+    if (!eval { $ask->(); 1 }) {
+        my $error = $@;
+        die $error if $error->kind ne 'forked' && !$self->[_IS_CLOSED];
+        $self->_failed(Larder::Library::E_FORKED);
+        $ask->();
+    }
     my %stats;
     @stats{ (Larder::Library::COUNTERS) } = unpack 'Q*', $told;
     delete @stats{ grep { $stats{$_} == Larder::Library::UNKNOWN } keys %stats };
@@ -301,23 +390,31 @@ sub url ($self) {
 
 # Ends the use of the store. A second call does nothing; every other call fails from then on.
 sub close ($self) {    ## no critic (ProhibitBuiltinHomonyms)
+    $self->[_IS_CLOSED] = 1;
+    delete $open{ refaddr $self };
     $self->_disconnect;
     return;
 }
 
 # Gives the session and the store back. In a forked child that leaves the parent's alone.
 sub _disconnect ($self) {
-    my ($store, $session) = @$self[ _STORE, _SESSION ];
-    @$self[ _STORE, _SESSION ] = ();
-    Larder::Library::larder_session_close($session)  if defined $session;
+    my ($store, $session);
+    ($store, $session, @$self[ _STORE, _SESSION ]) = @$self[ _STORE, _SESSION ];
+    Larder::Library::larder_session_close($session) if defined $session;
     Larder::Library::larder_close($store, undef, 0) if defined $store;
     return;
 }
 
-# At the end of the program the functions may be gone before the object, and the system takes everything back.
+# After the end of the program the functions may be gone before the object.
 sub DESTROY ($self) {
-    $self->_disconnect if ${^GLOBAL_PHASE} ne 'DESTRUCT';
+    return if ${^GLOBAL_PHASE} eq 'DESTRUCT';
+    delete $open{ refaddr $self };
+    $self->_disconnect;
     return;
+}
+
+END {
+    $_->close for grep { defined } values %open;
 }
 
 1;

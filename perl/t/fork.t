@@ -80,6 +80,38 @@ subtest 'one of many processes loads' => sub {
     is $counter->get('loads'), 1, 'and one has loaded it';
 };
 
+subtest 'a handler of a signal may use the same cache' => sub {
+    $cache->set("s$_", "value $_ " . 'x' x 50) for 1 .. 20;
+    $cache->set(handler => 'of the handler');
+    $cache->set(large => 'y' x 100_000);
+    my ($n_signals, $n_wrong) = (0, 0);
+    my %reads = (
+        get      => sub { grep { $cache->get("s$_") !~ /^value $_ / } 1 .. 20 },
+        large    => sub { $cache->get('large') ne 'y' x 100_000 },
+        get_many => sub { my $found = $cache->get_many(map { "s$_" } 1 .. 20); grep { $found->{"s$_"} !~ /^value $_ / } 1 .. 20 },
+        load     => sub { $cache->get_or_load('s1', sub { 'loaded' }) !~ /^value 1 / },
+    );
+    for my $name (sort keys %reads) {
+        my $left = 200;
+        local $SIG{ALRM} = sub { $n_signals++; $left--; $cache->get('handler'); $cache->get('large') };
+        my $end = time + PATIENCE_S;
+        Time::HiRes::setitimer(Time::HiRes::ITIMER_REAL(), 0.0002, 0.0002);
+        while ($left > 0 && time < $end) { $n_wrong += grep { $_ } $reads{$name}->() }
+        Time::HiRes::setitimer(Time::HiRes::ITIMER_REAL(), 0);
+        is $n_wrong, 0, "$name returns its own value";
+    }
+    ok $n_signals >= 800, 'handlers came between';
+};
+
+subtest 'what a store holds back is stored at the end of the program' => sub {
+    plan skip_all => 'LARDER_TEST_SERVER names no memcached' if !$ENV{LARDER_TEST_SERVER};
+    my $folder = tempdir(CLEANUP => 1);
+    my $behind = "tiered:mmap:$folder/near?size=4m|$ENV{LARDER_TEST_SERVER}|?write=behind";
+    is system($^X, '-Ilib', '-MLarder', '-e', 'our $c = Larder->open(shift); $c->set("behind$_", $_) for 1 .. 500', $behind), 0;
+    my $server = Larder->open($ENV{LARDER_TEST_SERVER});
+    is scalar(keys %{ $server->get_many(map { "behind$_" } 1 .. 500) }), 500;
+};
+
 subtest 'a process that is killed leaves no wrong value and no lock' => sub {
     # A value tells its own sum, so that a part of another one shows.
     my $value = sub { my $text = join '', map { chr 33 + rand 90 } 1 .. 10 + rand 3000; sha1_hex($text) . $text };

@@ -12,13 +12,13 @@ binmode Test::More->builder->$_, ':encoding(UTF-8)' for qw(output failure_output
 use Larder;
 use Larder::SignedStorable;
 
-my $url  = $ENV{LARDER_TEST_URL}  // 'memory:?size=8m';
-my $kind = $ENV{LARDER_TEST_KIND} // 'own';
+my $url  = $ENV{LARDER_TEST_URL}  || 'memory:?size=8m';
+my $kind = $ENV{LARDER_TEST_KIND} || 'own';
 
 my $cache = Larder->open($url);
 
 # An earlier run may have left its entries.
-$cache->delete_many(qw(once never text count other word loaded failed page absent));
+$cache->delete_many(qw(once never text count other word loaded failed page absent brief x new small));
 
 sub error_of ($code) {
     my $is_done = eval { $code->(); 1 };
@@ -66,6 +66,13 @@ subtest 'a value that is a number goes on as one' => sub {
     is $cache->decr('count', 100), 0, 'it stops at 0';
     is $cache->incr('other'),      undef, 'an absent number stays absent';
     is $cache->incr('other', 1, 7), 7, 'or begins';
+    $cache->set(count => 10);
+    $cache->decr('count');
+    is $cache->get('count'), 9, 'a shorter number has no blank behind it';
+    like error_of(sub { $cache->incr('count', -1) }),    qr/the step is `-1`; write a whole number from 0 on/;
+    like error_of(sub { $cache->incr('new', 1, -5) }),   qr/the initial number is `-5`/;
+    $cache->set(count => '007');
+    is $cache->get('count'), '007', 'a string of digits stays as it is';
     $cache->set(word => 'seven');
     is error_of(sub { $cache->incr('word') })->kind, 'not_a_number';
     $cache->delete_many(qw(count other word));
@@ -96,14 +103,22 @@ subtest 'a value is stored under a condition' => sub {
 
 subtest 'an entry ends with its TTL' => sub {
     $cache->set(short => 1, 1);
-    $cache->set(long  => 1, 3600);
-    $cache->set(kept  => 1, 1);
-    ok $cache->touch(kept => 3600);
+    $cache->set(long  => 1, 900);
+    $cache->set_many({ many => 1 }, 1);
+    $cache->set(kept    => 1, 1);
+    $cache->set(touched => 1);
+    ok $cache->touch(kept    => 900);
+    ok $cache->touch(touched => 1);
+    $cache->get_or_load('brief', sub { 1 }, ttl => 1);
     ok !$cache->touch(absent => 1);
     is $cache->get_and_touch('long', 3600), 1;
     ok becomes(sub { !defined $cache->get('short') }), 'it ended';
+    ok becomes(sub { !%{ $cache->get_many(qw(many touched brief)) } }), 'so did the others';
+    # A TTL in milliseconds would be over now.
+    sleep 1.5;
     is $cache->get('long'), 1;
     is $cache->get('kept'), 1;
+    like error_of(sub { $cache->set(wrong => 1, '1.2.3') }), qr/a TTL of `1.2.3`/;
     like error_of(sub { $cache->set(wrong => 1, -1) }),    qr/a TTL of `-1`; write seconds from 0 on/;
     like error_of(sub { $cache->set(wrong => 1, 'soon') }), qr/a TTL of `soon`/;
 };
@@ -112,6 +127,8 @@ subtest 'many are stored at once' => sub {
     is_deeply [ $cache->set_many({ map { ("many$_" => "value $_") } 1 .. 50 }, 3600) ], [];
     is_deeply $cache->get_many(map { "many$_" } 1 .. 50), { map { ("many$_" => "value $_") } 1 .. 50 };
     is_deeply [ $cache->set_many({}) ], [];
+    is_deeply [ $cache->set_many({ small => 1, huge => 'x' x 5_000_000 }) ], ['huge'], 'what was refused is named';
+    is $cache->get('small'), 1;
     is_deeply $cache->get_many, {};
 };
 
@@ -123,6 +140,11 @@ subtest 'one caller loads an absent value' => sub {
     is $loads, 1;
     like error_of(sub { $cache->get_or_load('failed', sub { die "no database\n" }) }), qr/\Ano database$/;
     is $cache->get_or_load('failed', sub { 'later' }), 'later', 'a failed load is nobody’s right any more';
+    like error_of(sub { $cache->get_or_load('x', $load, ttl => -1) }),   qr/a TTL of `-1`/;
+    like error_of(sub { $cache->get_or_load('x', $load, early => -1) }), qr/early is `-1`; write seconds from 0 on/;
+    is $loads, 1, 'a wrong option loads nothing';
+    like error_of(sub { $cache->get_or_load('x', sub { 'x' x 5_000_000 }) }), qr/value/, 'a value that is too large';
+    is $cache->get_or_load('x', sub { 'fits' }, wait => 600), 'fits', 'leaves no lease';
     like error_of(sub { $cache->get_or_load('x', $load, for => 1) }), qr/unknown option for; known: ttl, wait, early/;
 };
 
@@ -145,6 +167,8 @@ subtest 'errors are one line that names the limit' => sub {
     is $error->kind, 'key_too_long';
     like $error, qr/300 bytes.*250 bytes at \Q$0\E line \d+\.\n\z/s, 'with the place of the call';
     is error_of(sub { $cache->set(undefined => undef) })->kind, 'argument';
+    is error_of(sub { $cache->get(undef) })->kind,              'argument';
+    is error_of(sub { Storable::dclone($cache) })->kind,        'argument', 'a cache is not copied';
     is error_of(sub { Larder->open('nowhere:') })->kind,        'unknown_scheme';
     is error_of(sub { Larder->open('memory:?size=x') })->kind,  'invalid_options';
     is error_of(sub { Larder->open('memory:', pool => 1) })->kind, 'argument';
@@ -177,7 +201,9 @@ subtest 'a closed store says so' => sub {
     $closed->close;
     like error_of(sub { $closed->get('key') }),       qr/the store is closed; open it again/;
     like error_of(sub { $closed->set(key => 1) }),    qr/the store is closed; open it again/;
-    like error_of(sub { $closed->get_many('key') }),  qr/the store is closed; open it again/;
+    like error_of(sub { $closed->get_many('key') }),         qr/the store is closed; open it again/;
+    like error_of(sub { $closed->set_many({ key => 1 }) }),  qr/the store is closed; open it again/;
+    like error_of(sub { $closed->stats }),                   qr/the store is closed; open it again/;
 };
 
 done_testing;

@@ -40,6 +40,26 @@ subtest 'objects of other modules are tiers' => sub {
     is $far->get('key'), undef;
 };
 
+subtest 'no tier keeps an older value' => sub {
+    my @told;
+    my $tier = sub ($name, $takes) { bless { name => $name, takes => $takes, told => \@told }, 'Told' };
+    package Told {
+        sub get ($self, $key) { return undef }
+        sub set ($self, @entry) { push @{ $self->{told} }, "$self->{name} set"; return $self->{takes} }
+        sub delete ($self, $key) { push @{ $self->{told} }, "$self->{name} delete"; return 1 }
+    }
+    my $set = sub (@tiers) {
+        @told = ();
+        return Cache::Tiered->new(tiers => \@tiers)->set(key => 'value');
+    };
+    is $set->($tier->('near', 1), $tier->('far', 1)), 1;
+    is_deeply \@told, [ 'far set', 'near set' ], 'the farthest goes first';
+    is $set->($tier->('near', 1), $tier->('far', 0)), 0;
+    is_deeply \@told, [ 'far set', 'near delete' ];
+    is $set->($tier->('near', 0), $tier->('far', 1)), 1;
+    is_deeply \@told, [ 'far set', 'near set', 'near delete' ];
+};
+
 subtest 'URLs are one stack' => sub {
     plan skip_all => 'LARDER_TEST_SERVER names no memcached' if !$server;
     my $cache = Cache::Tiered->new(tiers => [ "mmap:$folder/near?size=1m", $server ], ttl => 60);

@@ -44,26 +44,42 @@ sub get ($self, $key) {
     return $value if defined $value || @$tiers == 1;
     for my $place (1 .. $#$tiers) {
         $value = $tiers->[$place]->get($key) // next;
-        $_->set($key, $value, $self->{ttl} // ()) for @$tiers[ 0 .. $place - 1 ];
+        # A nearer tier that refuses the value leaves the answer as it is.
+        for my $nearer (@$tiers[ 0 .. $place - 1 ]) {
+            eval { $nearer->set($key, $value, $self->{ttl} // ()) };
+        }
         return $value;
     }
     return undef;    ## no critic (ProhibitExplicitReturnUndef)
 }
 
-# Stores a value in every tier, the farthest first: a nearer tier never has what a farther one refused.
+# Stores a value in every tier, the farthest first; whether the farthest has it. A nearer tier that does not take the value
+# loses the key, and so does each where the farthest refused it: none keeps an older value.
 sub set ($self, $key, $value, $ttl = $self->{ttl}) {
-    for my $tier (reverse @{ $self->{tiers} }) {
-        $tier->set($key, $value, $ttl // ()) or return 0;
+    my ($farthest, @nearer) = reverse @{ $self->{tiers} };
+    my $is_stored = eval { _is_stored($farthest, $farthest->set($key, $value, $ttl // ())) };
+    my $error     = $@;
+    for my $tier (@nearer) {
+        my $is_here = $is_stored && eval { _is_stored($tier, $tier->set($key, $value, $ttl // ())) };
+        _remove($tier, $key) if !$is_here;
     }
-    return 1;
+    die $error if !defined $is_stored && $error;
+    return $is_stored ? 1 : 0;
+}
+
+# Whether a set has stored by its answer. CHI answers with the value.
+sub _is_stored ($tier, $answer) { return $tier->isa('CHI::Driver') ? 1 : $answer ? 1 : 0 }
+
+sub _remove ($tier, $key) {
+    my $remove = $tier->can('delete') // $tier->can('remove');
+    return $tier->$remove($key);
 }
 
 # Removes a key from every tier, the farthest first; whether it was in one.
 sub delete ($self, $key) {    ## no critic (ProhibitBuiltinHomonyms)
     my $was_there = 0;
     for my $tier (reverse @{ $self->{tiers} }) {
-        my $remove = $tier->can('delete') // $tier->can('remove');
-        $was_there = 1 if $tier->$remove($key);
+        $was_there = 1 if _remove($tier, $key);
     }
     return $was_there;
 }

@@ -113,7 +113,8 @@ my %FUNCTIONS = (
 
 # Attaches every function under its own name.
 sub _attach {
-    my $named = $ENV{LARDER_LIBRARY} || NAME;
+    # A program that trusts no environment takes the installed library.
+    my $named = ${^TAINT} ? NAME : $ENV{LARDER_LIBRARY} || NAME;
     if (!dlopen($named, RTLD_PLATYPUS_DEFAULT)) {
         my $why = dlerror();
         die "larder: the library cannot be loaded: $why; install it by packaging/capi, or name its file by LARDER_LIBRARY\n";

@@ -5,6 +5,7 @@ package Larder;
 use v5.36;
 
 use FFI::Platypus::Buffer qw(buffer_to_scalar scalar_to_buffer);
+use Scalar::Util          qw(looks_like_number);
 use Time::HiRes           qw(clock_gettime CLOCK_MONOTONIC);
 
 use Larder::Error   ();
@@ -20,11 +21,17 @@ sub get_or_load ($self, $key, $load, %options) {
     if (my ($unknown) = grep { !/\A(?:ttl|wait|early)\z/ } sort keys %known) {
         Larder::Error->throw('argument', "unknown option $unknown; known: ttl, wait, early");
     }
+    my $life = _ttl($known{ttl});
+    for my $name (qw(wait early)) {
+        my $span = $known{$name};
+        next if looks_like_number($span) && $span >= 0;
+        Larder::Error->throw('argument', "$name is `$span`; write seconds from 0 on");
+    }
     my $end = clock_gettime(CLOCK_MONOTONIC) + $known{wait};
     while (1) {
         my ($code, $value, $token) = $self->_lease($key, int($known{early} * 1000));
         return $value if $code == Larder::Library::OK;
-        return $self->_fill($key, $load, $known{ttl}, $token) if $code == Larder::Library::LOAD;
+        return $self->_fill($key, $load, $life, $token) if $code == Larder::Library::LOAD;
         # Others load it, so an older value will do.
         return $value if $code == Larder::Library::WAIT && defined $value;
         last if $code != Larder::Library::WAIT || clock_gettime(CLOCK_MONOTONIC) >= $end;
@@ -40,43 +47,48 @@ sub get_or_load ($self, $key, $load, %options) {
 sub _lease ($self, $key, $early_ms) {
     my $leased = "\0" x Larder::Library::LEASED_SIZE;
     my ($place) = scalar_to_buffer $leased;
-    my $call = sub {
-        Larder::Library::larder_get_or_lease($self->[_SESSION], $key, _length($key), _LEASE_MS, $early_ms, $place);
-    };
-    my $told = $call->();
-    if ($told == Larder::Library::E_FORKED) {
-        $self->_failed($told);
-        $told = $call->();
-    }
+    my ($told, $code, $bytes, $flags, $token) = $self->_batch(
+        sub ($session) {
+            Larder::Library::larder_get_or_lease($session, $key, _length($key), _LEASE_MS, $early_ms, $place);
+        },
+        sub ($told) { $told < 0 ? () : _leased($leased) },
+    );
     if ($told == Larder::Library::E_NO_LEASES) {
         my $value = $self->get($key);
         return defined $value ? (Larder::Library::OK, $value) : ($told);
     }
     return ($told) if $told == Larder::Library::E_BUSY || $told == Larder::Library::E_FULL;
     $self->_failed($told) if $told < 0;
-    my ($code, $at, $length, undef, $flags, $is_stale, $token) = unpack Larder::Library::LEASED, $leased;
-    my $has_value = $code == Larder::Library::OK || $is_stale;
-    my $value     = $has_value ? $self->_value($length ? buffer_to_scalar($at, $length) : '', $flags) : undef;
-    return ($code, $value, $token);
+    return ($code, defined $bytes ? $self->_value($bytes, $flags) : undef, $token);
 }
 
-# Loads a value and stores it under a token. A loader that dies gives the right to load to the next caller.
-sub _fill ($self, $key, $load, $ttl, $token) {
-    my ($value, $bytes, $flags);
-    my $is_loaded = eval { $value = $load->(); ($bytes, $flags) = $self->_stored($value); 1 };
-    if (!$is_loaded) {
-        my $error = $@;
-        Larder::Library::larder_release($self->[_SESSION], $key, _length($key), $token);
-        die $error;
-    }
-    my $life = _ttl($ttl);
-    # A void token is no error: somebody has changed the key since.
-    $self->_done(sub {
-        Larder::Library::larder_fill(
-            $self->[_SESSION], $key, _length($key), $bytes, length $bytes, $life, $flags, $token, undef,
-        );
-    });
-    return $value;
+# The code of an answer, the bytes of a value that is there with their mark, and the token of a load.
+sub _leased ($leased) {
+    my ($code, $at, $length, undef, $flags, $is_stale, $token) = unpack Larder::Library::LEASED, $leased;
+    my $has_value = $code == Larder::Library::OK || $is_stale;
+    my $bytes     = $length && $has_value ? buffer_to_scalar($at, $length) : $has_value ? '' : undef;
+    return ($code, $bytes, $flags, $token);
+}
+
+# Loads a value and stores it under a token. A loader that dies, or a value that cannot be stored, gives the right to load
+# to the next caller.
+sub _fill ($self, $key, $load, $life, $token) {
+    my $value;
+    my $is_filled = eval {
+        $value = $load->();
+        my ($bytes, $flags) = $self->_stored($value);
+        # A void token is no error: somebody has changed the key since.
+        $self->_done(sub {
+            Larder::Library::larder_fill(
+                $self->[_SESSION], $key, _length($key), $bytes, length $bytes, $life, $flags, $token, undef,
+            );
+        });
+        1;
+    };
+    return $value if $is_filled;
+    my $error = $@;
+    Larder::Library::larder_release($self->[_SESSION], $key, _length($key), $token);
+    die $error;
 }
 
 1;

@@ -11,9 +11,24 @@ use Larder::Library ();
 
 # Keys as bytes that stay while a batch is under way, and the structures that name them.
 sub _keys (@keys) {
-    my @bytes = map { defined ? "$_" : Larder::Error->throw('argument', 'a key is undefined') } @keys;
+    my @bytes = map { defined ? "$_" : _no_key() } @keys;
     for (@bytes) { utf8::encode($_) if utf8::is_utf8($_) }
     return (\@bytes, pack 'Q*', map { scalar_to_buffer $_ } @bytes);
+}
+
+# The outcomes of a batch: `read` gets the code of the call, while the results in the memory of the session are still there.
+# It is repeated in a child of the process that opened the store.
+sub _batch ($self, $call, $read) {
+    my @answer;
+    for my $again (0, 1) {
+        my $code;
+        ($code, @answer) = $self->_lend(sub ($session) {
+            my $told = $call->($session);
+            return ($told, $read->($told));
+        });
+        return ($code, @answer) if $code != Larder::Library::E_FORKED || $again;
+        $self->_failed($code);
+    }
 }
 
 # The values of the keys that are there, by key.
@@ -23,20 +38,29 @@ sub get_many ($self, @keys) {
     my ($kept, $asked) = _keys(@keys);
     my $answers = "\0" x (@keys * Larder::Library::ENTRY_SIZE);
     my ($place) = scalar_to_buffer $answers;
-    $self->_done(sub { Larder::Library::larder_get_many($self->[_SESSION], $asked, scalar @keys, $place) });
-    my $at = 0;
-    for my $key (@keys) {
-        my ($code, $value, $length, undef, $flags) = unpack '@' . $at . Larder::Library::ENTRY, $answers;
-        $at += Larder::Library::ENTRY_SIZE;
-        $found{$key} = $self->_value($length ? buffer_to_scalar($value, $length) : '', $flags) if $code == 0;
+    my ($code, @entries) = $self->_batch(
+        sub ($session) { Larder::Library::larder_get_many($session, $asked, scalar @keys, $place) },
+        sub ($told) { $told < 0 ? () : map { _entry($answers, $_ * Larder::Library::ENTRY_SIZE) } 0 .. $#keys },
+    );
+    $self->_failed($code) if $code < 0;
+    # Only now: a serializer may use this cache.
+    for my $place (0 .. $#keys) {
+        my ($bytes, $flags) = @{ $entries[$place] };
+        $found{ $keys[$place] } = $self->_value($bytes, $flags) if defined $bytes;
     }
     return \%found;
 }
 
-# Stores the values of a hash; the keys that were not stored.
+# The bytes of an answer, and their mark; without bytes where the key is absent.
+sub _entry ($answers, $at) {
+    my ($code, $value, $length, undef, $flags) = unpack '@' . $at . Larder::Library::ENTRY, $answers;
+    return [] if $code != Larder::Library::OK;
+    return [ $length ? buffer_to_scalar($value, $length) : '', $flags ];
+}
+
+# Stores the values of a hash; the keys that were not stored, or their number.
 sub set_many ($self, $values, $ttl = undef) {
     my @keys = sort keys %$values;
-    return if !@keys;
     my ($kept) = _keys(@keys);
     my $life   = _ttl($ttl);
     my @stored = map { [ $self->_stored($values->{$_}) ] } @keys;
@@ -44,19 +68,20 @@ sub set_many ($self, $values, $ttl = undef) {
         my @places = (scalar_to_buffer($kept->[$_]), scalar_to_buffer($stored[$_][0]));
         pack Larder::Library::PUT, @places, $life, 0, $stored[$_][1], 0;
     } 0 .. $#keys;
-    my $outcomes = "\0" x (@keys * Larder::Library::OUTCOME_SIZE);
+    my $outcomes = pack('l x12', Larder::Library::E_NO_ANSWER) x @keys;
     my ($place) = scalar_to_buffer $outcomes;
-    my $call = sub { Larder::Library::larder_set_many($self->[_SESSION], $puts, scalar @keys, $place) };
-    my $code = $call->();
-    if ($code == Larder::Library::E_FORKED) {
-        $self->_failed($code);
-        $code = $call->();
+    my @refused;
+    if (@keys) {
+        my ($code) = $self->_batch(
+            sub ($session) { Larder::Library::larder_set_many($session, $puts, scalar @keys, $place) },
+            sub ($told) { () },
+        );
+        my @codes = map { unpack '@' . $_ * Larder::Library::OUTCOME_SIZE . 'l', $outcomes } 0 .. $#keys;
+        # An entry that was refused is told by its key. A batch that failed is an error.
+        $self->_failed($code) if $code < 0 && grep { $_ == Larder::Library::E_NO_ANSWER } @codes;
+        @refused = @keys[ grep { $codes[$_] != 0 } 0 .. $#keys ];
     }
-    my @codes = map { unpack '@' . $_ * Larder::Library::OUTCOME_SIZE . Larder::Library::OUTCOME, $outcomes } 0 .. $#keys;
-    @codes = @codes[ map { 2 * $_ } 0 .. $#keys ];
-    # An entry that was refused is told by its key. A batch that failed is an error.
-    $self->_failed($code) if $code < 0 && grep { $_ == Larder::Library::E_NO_ANSWER } @codes;
-    return @keys[ grep { $codes[$_] != 0 } 0 .. $#keys ];
+    return @refused;
 }
 
 # Removes keys; the number of those that were there.

@@ -14,8 +14,8 @@ extends 'CHI::Driver';
 # The URL of the store.
 has url => (is => 'ro', required => 1);
 
-# What separates a namespace from a key, where the store has no namespaces of its own.
-use constant _BETWEEN => ':';
+# What separates a namespace, which has none itself, from a key, and what marks the digest of a key.
+use constant { _BETWEEN => ':', _DIGEST => 'md5:' };
 
 # The longest name that an `mmap:` or a `memory:` takes for a namespace, and the longest key of every store.
 use constant { _LONGEST_NAME => 48, _LONGEST_KEY => 250 };
@@ -29,11 +29,18 @@ has _prefix => (is => 'lazy', init_arg => undef);
 # A store whose namespaces can be emptied one by one: a single `memory:` or `mmap:`.
 sub _has_namespaces ($self) { return $self->url =~ /\A(?:memory|mmap):/ }
 
+# The namespace as a store takes it: without other characters than letters, digits, `_`, `.` and `-`, but `%`.
+sub _namespace ($self) {
+    my $name = $self->namespace;
+    utf8::encode($name) if utf8::is_utf8($name);
+    $name =~ s/([^A-Za-z0-9_.-])/sprintf '%%%02X', ord $1/ge;
+    return length $name > _LONGEST_NAME ? md5_hex($name) : $name;
+}
+
 sub _build__store ($self) {
     my $url = $self->url;
     if ($self->_has_namespaces) {
-        my $name = $self->namespace =~ s/([^A-Za-z0-9_.-])/sprintf '%%%02X', ord $1/ger;
-        $name = md5_hex($name) if length $name > _LONGEST_NAME;
+        my $name = $self->_namespace;
         # A `%` of the name is one of the URL.
         $url .= ($url =~ /[?]/ ? '&' : '?') . 'namespace=' . $name =~ s/%/%25/gr;
     }
@@ -41,16 +48,20 @@ sub _build__store ($self) {
 }
 
 sub _build__prefix ($self) {
-    return $self->_has_namespaces ? '' : $self->namespace . _BETWEEN;
+    return $self->_has_namespaces ? '' : $self->_namespace . _BETWEEN;
 }
 
-# The key in the store. One that is too long, or has bytes that memcached does not take, is replaced by its digest.
+# The key in the store. One that is too long, that has bytes that memcached does not take, or that looks like a digest is
+# replaced by its digest.
 sub _name ($self, $key) {
+    utf8::encode($key) if utf8::is_utf8($key);
     my $name = $self->_prefix . $key;
-    utf8::encode($name) if utf8::is_utf8($name);
-    return $name if length $name <= _LONGEST_KEY && $name !~ /[^\x21-\x7e]/;
-    return $self->_prefix =~ s/[^\x21-\x7e]/_/gr . 'md5' . _BETWEEN . md5_hex($name);
+    return $name if length $name <= _LONGEST_KEY && $key !~ /[^\x21-\x7e]|\A\Q@{[_DIGEST]}\E/;
+    return $self->_prefix . _DIGEST . md5_hex($key);
 }
+
+# Perl's threads copy this class, but no open store.
+sub CLONE { %open = (); return }
 
 sub fetch ($self, $key) { return scalar $self->_store->get($self->_name($key)) }
 
