@@ -11,7 +11,7 @@
  * Arguments that cannot be right are LARDER_E_ARGUMENT, and nothing is done.
  *
  * Threads. A larder_store may be used by any number of threads. A larder_session is for one thread at a time. The library
- * calls no function of the program, and has no global state.
+ * calls no function of the program, and has no global state but the stores of larder_open_kept().
  *
  * Fork. In a forked child the functions of stores and sessions that were opened before the fork return LARDER_E_FORKED,
  * and send nothing. Those of `memory:` and `mmap:` go on. A child opens the other stores again by their URLs. It may close
@@ -91,6 +91,15 @@ typedef struct larder_meta {
   uint32_t stale;   /* 1 where the value is out of date, else 0 */
 } larder_meta;
 
+/* A session and the place for what larder_read() reads by it. The caller fills in the first three fields once. */
+typedef struct larder_reader {
+  larder_session *session;
+  void *value;      /* room for a value */
+  size_t capacity;  /* the size of this room */
+  size_t value_len; /* the length of the last value */
+  larder_meta meta; /* its metadata */
+} larder_reader;
+
 /* The answer to a key of larder_get_many(). */
 typedef struct larder_entry {
   int32_t code;       /* LARDER_OK, LARDER_NOT_FOUND, or LARDER_E_NO_ANSWER */
@@ -159,6 +168,14 @@ int32_t larder_open(const char *url, larder_store **store, char *message, size_t
 /* Opens a session. `session` must not be NULL; it becomes NULL where this fails. A session may outlive its store. */
 int32_t larder_session_open(const larder_store *store, larder_session **session, char *message, size_t message_size);
 
+/*
+ * Gives the store of a URL that the calling thread keeps, and a session of it: opened by the thread's first call with this
+ * URL, and the same ones for each later call. It is for languages whose variables end with each request. The caller closes
+ * neither: that happens when the thread ends. A forked child opens its own at its first call. `session` must not be NULL.
+ */
+int32_t larder_open_kept(const char *url, larder_store **store, larder_session **session, char *message,
+                         size_t message_size);
+
 /* Reads the counters. It may ask a server. `stats_size` is sizeof(larder_stats), which later versions may enlarge. */
 int32_t larder_store_stats(const larder_store *store, larder_stats *stats, size_t stats_size, char *message,
                            size_t message_size);
@@ -188,6 +205,9 @@ const void *larder_value(const larder_session *session, size_t *value_len);
  */
 int32_t larder_get(larder_session *session, const void *key, size_t key_len, void *value, size_t capacity,
                    size_t *value_len, larder_meta *meta);
+
+/* The same into the place of a reader. Where each argument of a call costs, as in PHP, this call is the cheaper one. */
+int32_t larder_read(larder_reader *reader, const void *key, size_t key_len);
 
 /* The same, and gives the entry a new TTL. */
 int32_t larder_get_and_touch(larder_session *session, const void *key, size_t key_len, int64_t ttl_ms, void *value,

@@ -6,9 +6,9 @@ use std::ops::Range;
 use larder::Meta;
 
 use crate::border::{Done, Failure, array, places, tell};
-use crate::code::{LARDER_NOT_FOUND, LARDER_OK, LARDER_TOO_SMALL};
+use crate::code::{LARDER_E_ARGUMENT, LARDER_NOT_FOUND, LARDER_OK, LARDER_TOO_SMALL};
 use crate::session::{SessionHandle, call};
-use crate::types::{Bytes, Entry, Metadata, lifetime};
+use crate::types::{Bytes, Entry, Metadata, Reader, lifetime};
 
 /// The caller's places for a value.
 struct Place {
@@ -65,6 +65,21 @@ pub unsafe extern "C" fn larder_get(
             let hit = open.session.get(key.get("key")?, open.values)?;
             place.put(open.values, hit)
         })
+    }
+}
+
+/// Reads a value into the place of a reader. In languages where each argument costs, this is the cheaper call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn larder_read(
+    reader: *mut Reader,
+    key: *const c_void,
+    key_len: usize,
+) -> i32 {
+    // SAFETY: the rules of larder.h: null, or the caller's structure.
+    unsafe {
+        let Some(reader) = reader.as_mut() else { return LARDER_E_ARGUMENT };
+        let (value_len, meta) = (&raw mut reader.value_len, &raw mut reader.meta);
+        larder_get(reader.session, key, key_len, reader.value, reader.capacity, value_len, meta)
     }
 }
 

@@ -37,6 +37,11 @@ impl SessionHandle {
         Self { session: Some(session), values: Vec::new(), message: vec![0] }
     }
 
+    /// Whether a panic has ended it.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.session.is_none()
+    }
+
     /// Does the work of a call, and keeps the message of its failure.
     fn run(&mut self, work: impl FnOnce(&mut Open<'_>) -> Done) -> i32 {
         let done = match &mut self.session {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use larder::Store;
 
-use crate::border::{end, given, guarded, not_null, string, tell};
+use crate::border::{Failure, end, given, guarded, not_null, string, tell};
 use crate::code::LARDER_OK;
 use crate::session::SessionHandle;
 use crate::types::StoreStats;
@@ -15,6 +15,23 @@ use crate::types::StoreStats;
 #[derive(Debug)]
 pub struct StoreHandle {
     store: Arc<dyn Store>,
+}
+
+impl StoreHandle {
+    /// Opens the store of a URL.
+    pub(crate) fn open(url: &str) -> Result<Self, Failure> {
+        Ok(Self { store: larder::open(url)? })
+    }
+
+    /// Opens a session.
+    pub(crate) fn session(&self) -> Result<SessionHandle, Failure> {
+        Ok(SessionHandle::new(self.store.session()?))
+    }
+
+    /// Ends the use of the store in order.
+    pub(crate) fn close(self) -> Result<(), Failure> {
+        Ok(self.store.close()?)
+    }
 }
 
 /// The version of the library.
@@ -38,8 +55,7 @@ pub unsafe extern "C" fn larder_open(
         let done = guarded(|| {
             let url = string(url, "url")?;
             not_null(store, "store")?;
-            let opened = StoreHandle { store: larder::open(url)? };
-            tell(store, Box::into_raw(Box::new(opened)));
+            tell(store, Box::into_raw(Box::new(StoreHandle::open(url)?)));
             Ok(LARDER_OK)
         });
         end(done, message, message_size)
@@ -60,8 +76,7 @@ pub unsafe extern "C" fn larder_session_open(
         let done = guarded(|| {
             let store = given(store, "store")?;
             not_null(session, "session")?;
-            let opened = SessionHandle::new(store.store.session()?);
-            tell(session, Box::into_raw(Box::new(opened)));
+            tell(session, Box::into_raw(Box::new(store.session()?)));
             Ok(LARDER_OK)
         });
         end(done, message, message_size)
@@ -107,7 +122,7 @@ pub unsafe extern "C" fn larder_close(
         }
         // SAFETY: the rules of larder.h: it was opened here, and is not used afterwards.
         let store = unsafe { Box::from_raw(store) };
-        store.store.close()?;
+        store.close()?;
         Ok(LARDER_OK)
     });
     // SAFETY: the rules of larder.h.

@@ -11,6 +11,7 @@ use crate::code::{
     LARDER_NOT_FOUND, LARDER_NOT_STORED, LARDER_OK, LARDER_PREPEND, LARDER_REPLACE, LARDER_SET,
     LARDER_TTL_UNKNOWN, LARDER_UNKNOWN,
 };
+use crate::session::SessionHandle;
 
 /// Bytes of the caller, or of a session.
 #[repr(C)]
@@ -72,6 +73,22 @@ impl From<Meta> for Metadata {
         let version = meta.version.unwrap_or(LARDER_UNKNOWN);
         Self { version, ttl_ms, flags: meta.flags, stale: meta.stale.into() }
     }
+}
+
+/// A session, and the place of the values that it reads.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Reader {
+    /// The session.
+    pub session: *mut SessionHandle,
+    /// Room for a value.
+    pub value: *mut c_void,
+    /// The size of the room.
+    pub capacity: usize,
+    /// The length of the last value.
+    pub value_len: usize,
+    /// The metadata of the last value.
+    pub meta: Metadata,
 }
 
 /// The answer to one key of a batch.

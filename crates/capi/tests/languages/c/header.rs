@@ -8,7 +8,8 @@ use std::path::Path;
 use std::process::Command;
 
 use larder_capi::types::{
-    Bytes, Entry, InitialNumber, LeaseToken, LeasedEntry, Metadata, Outcome, PutEntry, StoreStats,
+    Bytes, Entry, InitialNumber, LeaseToken, LeasedEntry, Metadata, Outcome, PutEntry, Reader,
+    StoreStats,
 };
 use larder_host::scratch::ScratchDir;
 
@@ -22,6 +23,7 @@ const TYPES: &[(&str, &str)] = &[
     ("Metadata", "larder_meta"),
     ("Outcome", "larder_outcome"),
     ("PutEntry", "larder_put"),
+    ("Reader", "larder_reader"),
     ("SessionHandle", "larder_session"),
     ("StoreHandle", "larder_store"),
     ("StoreStats", "larder_stats"),
@@ -143,6 +145,7 @@ fn layouts() -> String {
     layouts! {
         Bytes { data len }
         Metadata { version ttl_ms flags stale }
+        Reader { session value capacity value_len meta }
         Entry { code value meta }
         PutEntry { key value ttl_ms version flags mode }
         Outcome { code version }

@@ -37,6 +37,10 @@ pub(crate) fn trials() -> Vec<Trial> {
         trials.push(trial_of(kind, false, &format!("c::threads::{kind:?}"), threads));
     }
     trials.push(trial_of(Kind::Stack, true, "c::threads::Stack::valgrind", threads));
+    for kind in KINDS.into_iter().filter(|kind| *kind != Kind::Memory) {
+        trials.push(trial_of(kind, false, &format!("c::kept::{kind:?}"), kept));
+    }
+    trials.push(trial_of(Kind::Stack, true, "c::kept::Stack::valgrind", kept));
     for kind in KINDS.into_iter().filter(|kind| kind.has_server()) {
         trials.push(trial_of(kind, false, &format!("c::a_server_that_ends::{kind:?}"), lost));
     }
@@ -69,6 +73,16 @@ fn verbs(place: &Place, checked: bool) {
 
 fn threads(place: &Place, checked: bool) {
     succeeds(running(&compiled("threads.c", Library::Shared), checked).arg(place.url()));
+}
+
+fn kept(place: &Place, checked: bool) {
+    let mut command = running(&compiled("kept.c", Library::Shared), checked);
+    command.arg(place.url());
+    if checked {
+        // A child frees no memory of what its parent keeps, which Valgrind would take for a leak.
+        command.arg("alone");
+    }
+    succeeds(&mut command);
 }
 
 /// The server ends while the program is connected.

@@ -29,6 +29,16 @@ static void values(void) {
   IS(s, LARDER_OK, larder_get(s, TEXT("empty"), NULL, 0, &len, NULL));
   CHECK(len == 0, "an empty value");
 
+  larder_reader reader = {s, value, sizeof value, 0, {0}};
+  IS(s, LARDER_OK, larder_read(&reader, TEXT("key")));
+  CHECK(reader.value_len == 5 && memcmp(value, "value", 5) == 0, "the value in the reader's place");
+  CHECK(reader.meta.flags == 7 && reader.meta.stale == 0, "its metadata");
+  IS(s, LARDER_NOT_FOUND, larder_read(&reader, TEXT("absent")));
+  CHECK(reader.value_len == 0, "a miss has no length");
+  reader.capacity = 4;
+  IS(s, LARDER_TOO_SMALL, larder_read(&reader, TEXT("key")));
+  CHECK(reader.value_len == 5 && memcmp(larder_value(s, NULL), "value", 5) == 0, "the value of the session");
+
   IS(s, LARDER_NOT_STORED, larder_add(s, TEXT("key"), TEXT("other"), LARDER_FOREVER, 0, NULL));
   IS(s, LARDER_OK, larder_add(s, TEXT("added"), TEXT("1"), LARDER_FOREVER, 0, NULL));
   IS(s, LARDER_NOT_STORED, larder_replace(s, TEXT("absent"), TEXT("1"), LARDER_FOREVER, 0, NULL));
@@ -208,6 +218,7 @@ static void refusals(const larder_store *store) {
   IS(s, LARDER_OK, larder_delete(s, TEXT("key")));
 
   CHECK(larder_get(NULL, TEXT("key"), NULL, 0, NULL, NULL) == LARDER_E_ARGUMENT, "no session");
+  CHECK(larder_read(NULL, TEXT("key")) == LARDER_E_ARGUMENT, "no reader");
   CHECK(larder_get_or_lease(NULL, TEXT("key"), 1, 0, &leased) == LARDER_E_ARGUMENT, "no session");
   CHECK(strstr(larder_message(NULL), "null") != NULL, larder_message(NULL));
   CHECK(larder_value(NULL, &len) == NULL && len == 0, "no session, no value");
