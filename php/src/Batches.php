@@ -1,0 +1,149 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Larder;
+
+use FFI\CData;
+
+/**
+ * Calls for many keys at once. Their arrays for C have copies of keys and values, which stand one behind the other in one
+ * piece of memory.
+ *
+ * @internal
+ */
+final class Batches
+{
+    public function __construct(private readonly Handles $handles, private readonly Values $values)
+    {
+    }
+
+    /**
+     * @param iterable<string|int> $keys
+     * @return array<array-key, mixed>
+     */
+    public function get(iterable $keys): array
+    {
+        $keys = self::keysOf($keys);
+        if ($keys === []) {
+            return [];
+        }
+        $count = \count($keys);
+        [$places, $memory] = $this->bytes($keys);
+        $entries = $this->handles->library->new("larder_entry[$count]");
+        $this->handles->call('larder_get_many', $places, $count, $entries);
+        $values = [];
+        foreach ($keys as $n => $key) {
+            $entry = $entries[$n];
+            if ($entry->code === Code::OK) {
+                // The values stay in the session until its next call, and a serializer may make one.
+                $values[$key] = [$this->copy($entry->value), $entry->meta->flags];
+            }
+        }
+        return \array_map(fn (array $stored): mixed => $this->values->decode(...$stored), $values);
+    }
+
+    /**
+     * @param iterable<array-key, mixed> $values
+     * @return list<string>
+     */
+    public function set(iterable $values, int|float|\DateInterval|null $ttl): array
+    {
+        $ttlMs = Ttl::ms($ttl);
+        [$keys, $stored, $flags] = [[], [], []];
+        foreach ($values as $key => $value) {
+            $keys[] = (string) $key;
+            [$stored[], $flags[]] = $this->values->encode($value);
+        }
+        if ($keys === []) {
+            return [];
+        }
+        $count = \count($keys);
+        [$places, $memory] = $this->bytes([...$keys, ...$stored]);
+        $puts = $this->handles->library->new("larder_put[$count]");
+        $outcomes = $this->handles->library->new("larder_outcome[$count]");
+        for ($n = 0; $n < $count; $n++) {
+            $put = $puts[$n];
+            [$put->key, $put->value, $put->ttl_ms, $put->flags] = [$places[$n], $places[$count + $n], $ttlMs, $flags[$n]];
+        }
+        try {
+            $this->handles->call('larder_set_many', $puts, $count, $outcomes);
+        } catch (Error $error) {
+            // An entry that is refused keeps no other out. Only a call that failed has entries without an answer.
+            for ($n = 0; $n < $count; $n++) {
+                if ($outcomes[$n]->code === Code::E_NO_ANSWER) {
+                    throw $error;
+                }
+            }
+        }
+        $refused = [];
+        foreach ($keys as $n => $key) {
+            if ($outcomes[$n]->code !== Code::OK) {
+                $refused[] = $key;
+            }
+        }
+        return $refused;
+    }
+
+    /** @param iterable<string|int> $keys */
+    public function delete(iterable $keys): int
+    {
+        $keys = self::keysOf($keys);
+        if ($keys === []) {
+            return 0;
+        }
+        $count = \count($keys);
+        [$places, $memory] = $this->bytes($keys);
+        $codes = $this->handles->library->new("int32_t[$count]");
+        $this->handles->call('larder_delete_many', $places, $count, $codes);
+        $there = 0;
+        for ($n = 0; $n < $count; $n++) {
+            $there += $codes[$n] === Code::OK ? 1 : 0;
+        }
+        return $there;
+    }
+
+    /**
+     * An array of larder_bytes for these strings, and the memory that it points to, which must outlive it.
+     *
+     * @param list<string> $strings
+     * @return array{CData, CData}
+     */
+    private function bytes(array $strings): array
+    {
+        $library = $this->handles->library;
+        $joined = \implode('', $strings);
+        // An array of C has one element at least.
+        $memory = $library->new('char[' . \max(1, \strlen($joined)) . ']');
+        \FFI::memcpy($memory, $joined, \strlen($joined));
+        $places = $library->new('larder_bytes[' . \count($strings) . ']');
+        $at = 0;
+        foreach ($strings as $n => $string) {
+            $place = $places[$n];
+            $place->data = $memory + $at;
+            $place->len = \strlen($string);
+            $at += $place->len;
+        }
+        return [$places, $memory];
+    }
+
+    private function copy(CData $bytes): string
+    {
+        return $bytes->len === 0 ? '' : \FFI::string($bytes->data, $bytes->len);
+    }
+
+    /**
+     * The keys as text: PHP makes numbers of keys such as "17" in arrays.
+     *
+     * @param iterable<string|int> $keys
+     * @return list<string>
+     */
+    private static function keysOf(iterable $keys): array
+    {
+        $list = [];
+        foreach ($keys as $key) {
+            $list[] = (string) $key;
+        }
+        return $list;
+    }
+}

@@ -1,0 +1,184 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Larder;
+
+use FFI\CData;
+
+/**
+ * What this process has opened: the store and the session of the library, and the place into which a session reads.
+ *
+ * A forked child opens its own at its first call, because the library refuses what the parent has opened. A server that
+ * does not answer at first is asked again by each call.
+ *
+ * @internal
+ */
+final class Handles
+{
+    private const MESSAGE_BYTES = 1_024;
+    private const FIRST_BYTES = 4_096;
+    /** The place does not grow beyond this size. The session lends larger values, and each process has its own place. */
+    private const MOST_BYTES = 1 << 20;
+
+    /** The place of a read, which the library fills in; it stays at its address when the store is opened anew. */
+    public readonly CData $place;
+    /** The room for a value in the place. */
+    public CData $buffer;
+    private ?CData $store = null;
+    /** `null` where the server has not answered yet. */
+    private ?CData $session = null;
+    private bool $isClosed = false;
+
+    public function __construct(
+        public readonly \FFI $library,
+        private readonly string $url,
+        private readonly bool $isKept,
+    ) {
+        $this->place = $library->new('larder_reader');
+        $this->makeRoom(self::FIRST_BYTES);
+        try {
+            $this->open();
+        } catch (UnavailableError $error) {
+            // A server that is away when a program begins keeps the program from nothing. The first call tells.
+            if (!\in_array($error->kind, ['unavailable', 'timeout'], true)) {
+                throw $error;
+            }
+        }
+    }
+
+    public function __destruct()
+    {
+        try {
+            $this->close();
+        } catch (Error) {
+            // A destructor has nobody to tell.
+        }
+    }
+
+    /**
+     * Calls a function of a session, and returns its outcome. An error of the library is an exception.
+     */
+    public function call(string $function, mixed ...$arguments): int
+    {
+        $code = $this->library->$function($this->session(), ...$arguments);
+        if ($code === Code::E_FORKED) {
+            $this->reopen();
+            $code = $this->library->$function($this->session(), ...$arguments);
+        }
+        return $code >= 0 ? $code : throw $this->error($code);
+    }
+
+    /**
+     * Calls a function of the store, which writes its message to a buffer.
+     */
+    public function callStore(string $function, mixed ...$arguments): void
+    {
+        $this->session();
+        $message = $this->library->new('char[' . self::MESSAGE_BYTES . ']');
+        $code = $this->library->$function($this->store, ...[...$arguments, $message, self::MESSAGE_BYTES]);
+        if ($code === Code::E_FORKED) {
+            $this->reopen();
+            $code = $this->library->$function($this->store, ...[...$arguments, $message, self::MESSAGE_BYTES]);
+        }
+        self::check($code, $message);
+    }
+
+    /** The value of a read that found no room for it, and room for the next one. */
+    public function tooLarge(): string
+    {
+        $length = $this->place->value_len;
+        $value = \FFI::string($this->library->larder_value($this->session(), null), $length);
+        if ($length <= self::MOST_BYTES) {
+            $this->makeRoom(2 ** (int) \ceil(\log($length, 2)));
+        }
+        return $value;
+    }
+
+    /** Opens what a call needs: in the child of a fork, and where the server has not answered yet. */
+    public function reopen(): void
+    {
+        // To close what the parent has opened would end nothing but the handles: the parent goes on with them.
+        $this->store = $this->session = $this->place->session = null;
+        $this->session();
+    }
+
+    /** Whether a call with this code is to be made again, after reopen(). */
+    public function isUnopened(int $code): bool
+    {
+        return $code === Code::E_FORKED || $code === Code::E_ARGUMENT && $this->session === null;
+    }
+
+    /** The error of the session's last call. */
+    public function error(int $code): Error
+    {
+        return Error::of($code, $this->library->larder_message($this->session()));
+    }
+
+    public function isClosed(): bool
+    {
+        return $this->isClosed;
+    }
+
+    /** Ends the use of the store. What is kept for later requests stays open. */
+    public function close(): void
+    {
+        [$store, $session] = [$this->store, $this->session];
+        $this->store = $this->session = $this->place->session = null;
+        $this->isClosed = true;
+        if ($this->isKept || $store === null) {
+            return;
+        }
+        $this->library->larder_session_close($session);
+        $message = $this->library->new('char[' . self::MESSAGE_BYTES . ']');
+        $code = $this->library->larder_close($store, $message, self::MESSAGE_BYTES);
+        if ($code !== Code::E_FORKED) {
+            self::check($code, $message);
+        }
+    }
+
+    private function session(): CData
+    {
+        if ($this->isClosed) {
+            throw new UsageError('the store is closed; open it again', 'closed');
+        }
+        if ($this->session === null) {
+            $this->open();
+        }
+        return $this->session;
+    }
+
+    private function open(): void
+    {
+        $message = $this->library->new('char[' . self::MESSAGE_BYTES . ']');
+        $session = $this->library->new('larder_session *');
+        $store = $this->store ?? $this->library->new('larder_store *');
+        [$toStore, $toSession] = [\FFI::addr($store), \FFI::addr($session)];
+        if ($this->isKept) {
+            $code = $this->library->larder_open_kept($this->url, $toStore, $toSession, $message, self::MESSAGE_BYTES);
+            self::check($code, $message);
+            $this->store = $store;
+        } else {
+            if ($this->store === null) {
+                self::check($this->library->larder_open($this->url, $toStore, $message, self::MESSAGE_BYTES), $message);
+                $this->store = $store;
+            }
+            self::check($this->library->larder_session_open($store, $toSession, $message, self::MESSAGE_BYTES), $message);
+        }
+        $this->session = $this->place->session = $session;
+    }
+
+    private function makeRoom(int $bytes): void
+    {
+        $this->buffer = $this->library->new("char[$bytes]");
+        $this->place->value = \FFI::addr($this->buffer[0]);
+        $this->place->capacity = $bytes;
+    }
+
+    private static function check(int $code, CData $message): void
+    {
+        if ($code !== Code::OK) {
+            throw Error::of($code, \FFI::string($message));
+        }
+    }
+}

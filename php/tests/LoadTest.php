@@ -1,0 +1,130 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Larder\Tests;
+
+use Larder\UsageError;
+use PHPUnit\Framework\TestCase;
+
+/** Values that are loaded where they are absent, and leases. */
+final class LoadTest extends TestCase
+{
+    /** @return iterable<string, array{string}> */
+    public static function kinds(): iterable
+    {
+        return StoreTest::kinds();
+    }
+
+    /** @dataProvider kinds */
+    public function testAnAbsentValueIsLoadedOnce(string $kind): void
+    {
+        $cache = Place::open($kind);
+        $ran = 0;
+        $loader = static function () use (&$ran): array {
+            return ['load' => ++$ran];
+        };
+        self::assertSame(['load' => 1], $cache->getOrLoad('load', $loader, 60));
+        self::assertSame(['load' => 1], $cache->getOrLoad('load', $loader, 60));
+        self::assertSame(['load' => 1], $cache->get('load'));
+        $long = str_repeat('long', 100_000);
+        self::assertSame($long, $cache->getOrLoad('load.long', static fn (): string => $long));
+        self::assertSame($long, $cache->getOrLoad('load.long', static fn (): string => 'another'));
+        $cache->getOrLoad('load.null', static fn (): mixed => null);
+        self::assertTrue($cache->has('load.null'), 'null is a value too');
+    }
+
+    /** @dataProvider kinds */
+    public function testALoaderThatFailsLeavesNothing(string $kind): void
+    {
+        $cache = Place::open($kind);
+        try {
+            $cache->getOrLoad('fails', static fn () => throw new \DomainException('not today'));
+            self::fail('the loader has failed');
+        } catch (\DomainException $caught) {
+            self::assertSame('not today', $caught->getMessage());
+        }
+        // The lease is released, so nobody waits for it.
+        self::assertTrue($cache->lease('fails')->mustLoad());
+    }
+
+    /** @dataProvider kinds */
+    public function testAnExpiredValueIsUsedUntilItIsLoaded(string $kind): void
+    {
+        $cache = Place::open($kind);
+        self::assertFalse($cache->expire('expired.absent'));
+        $cache->set('expired', 'old', 60);
+        self::assertTrue($cache->expire('expired', 30));
+        $lease = $cache->lease('expired');
+        self::assertTrue($lease->mustLoad() && $lease->isStale());
+        self::assertSame('old', $lease->value);
+        self::assertSame('old', $cache->getOrLoad('expired', static fn (): string => 'not now'), 'another caller loads');
+        self::assertTrue($cache->fill($lease, 'new', 60));
+        self::assertSame('new', $cache->getOrLoad('expired', static fn (): string => 'not now'));
+
+        $cache->expire('expired', 30);
+        $fails = static fn () => throw new \DomainException('not today');
+        self::assertSame('new', $cache->getOrLoad('expired', $fails), 'the older value, where the loader fails');
+        self::assertSame('newer', $cache->getOrLoad('expired', static fn (): string => 'newer', 60));
+    }
+
+    /** @dataProvider kinds */
+    public function testLeases(string $kind): void
+    {
+        $cache = Place::open($kind);
+        $lease = $cache->lease('leased');
+        self::assertTrue($lease->mustLoad());
+        self::assertFalse($lease->isHit() || $lease->isStale());
+        $waits = $cache->lease('leased');
+        self::assertFalse($waits->mustLoad() || $waits->isHit());
+        self::assertTrue($cache->release($lease));
+        self::assertFalse($cache->release($lease));
+        $second = $cache->lease('leased');
+        self::assertTrue($second->mustLoad());
+        self::assertFalse($cache->fill($lease, 'of an ended lease'));
+        $cache->set('leased', 'of a writer');
+        self::assertFalse($cache->fill($second, 'older than the write'));
+        self::assertSame('of a writer', $cache->lease('leased')->value);
+        $this->expectException(UsageError::class);
+        $cache->fill($waits, 'without a right');
+    }
+
+    /** @dataProvider kinds */
+    public function testAWaitHasAnEnd(string $kind): void
+    {
+        $cache = Place::open($kind);
+        $lease = $cache->lease('slow');
+        self::assertSame('own', $cache->getOrLoad('slow', static fn (): string => 'own', 60, 0.05));
+        self::assertNull($cache->get('slow'), 'the caller that did not wait stores nothing');
+        self::assertTrue($cache->fill($lease, 'of the loader'));
+    }
+
+    /** @dataProvider kinds */
+    public function testAValueIsLoadedBeforeItsEnd(string $kind): void
+    {
+        $cache = Place::open($kind);
+        $cache->set('early', 'old', 60);
+        $new = static fn (): string => 'new';
+        self::assertSame('old', $cache->getOrLoad('early', $new, 60, early: 10));
+        self::assertSame('new', $cache->getOrLoad('early', $new, 600, early: 120));
+        self::assertSame('new', $cache->get('early'));
+    }
+
+    /** @dataProvider kinds */
+    public function testManyAreLoadedTogether(string $kind): void
+    {
+        $cache = Place::open($kind);
+        $cache->set('together.1', 'one');
+        $asked = [];
+        $loader = static function (array $keys) use (&$asked): array {
+            $asked[] = $keys;
+            return ['together.2' => 'two', '33' => 'three'];
+        };
+        $keys = ['together.1', 'together.2', '33', 'together.none', '33'];
+        $expected = ['together.1' => 'one', 'together.2' => 'two', '33' => 'three'];
+        self::assertEquals($expected, $cache->getOrLoadMany($keys, $loader, 60));
+        self::assertSame([['together.2', '33', 'together.none']], $asked);
+        self::assertEquals($expected, $cache->getMany($keys));
+        $cache->delete('33');
+    }
+}
