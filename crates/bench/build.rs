@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The sources of Larder's packages for languages, below the root, which their guests load.
-const PACKAGES: &[(&str, &str)] = &[("perl", "perl/lib")];
+const PACKAGES: &[(&str, &str)] = &[("perl", "perl/lib"), ("php", "php/src")];
 
 /// Folders that hold tests, or what a language leaves there when they run.
 const LEFT_OUT: &[&str] = &["t", "tests", "__pycache__", "node_modules"];

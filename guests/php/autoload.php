@@ -2,10 +2,10 @@
 
 declare(strict_types=1);
 
-// Loads Larder\Cache\Apcu from Larder/Cache/Apcu.php beside this file.
+// Loads LarderGuest\Cache\Apcu from LarderGuest/Cache/Apcu.php beside this file, and Larder's own package from `package`.
 spl_autoload_register(static function (string $class): void {
-    $path = __DIR__ . '/' . strtr($class, '\\', '/') . '.php';
-    if (str_starts_with($class, 'Larder\\') && is_file($path)) {
+    $path = __DIR__ . '/' . preg_replace('/^Larder\//', 'package/', strtr($class, '\\', '/')) . '.php';
+    if (str_starts_with($class, 'Larder') && is_file($path)) {
         require $path;
     }
 });

@@ -7,7 +7,7 @@
 
 declare(strict_types=1);
 
-namespace Larder;
+namespace LarderGuest;
 
 require __DIR__ . '/autoload.php';
 

@@ -44,6 +44,7 @@ const URLS: &[&str] = &[
     "php+mongodb:?w=0",
     "php+file:?depth=2",
     "php+symfony:?adapter=chain",
+    "php+larder:",
     "php+tiered:apcu:|memcached:",
     "node+null:?style=callback",
     "node+map:",

@@ -194,7 +194,7 @@ test('a chain of Symfony fills its memory with a TTL, and not for ever', static 
 });
 
 test('a value that ends as values with a TTL do comes back whole', static function (): void {
-    $mark = (new ReflectionClassConstant(Larder\Cache\File::class, 'MARK'))->getValue();
+    $mark = (new ReflectionClassConstant(LarderGuest\Cache\File::class, 'MARK'))->getValue();
     $guest = new TestGuest('file');
     $guest->set('key', "0000000000000000$mark");
     same(bin2hex((string) $guest->get('key')), bin2hex("0000000000000000$mark"), 'with none of its own');

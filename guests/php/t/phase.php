@@ -2,13 +2,13 @@
 
 declare(strict_types=1);
 
-use Larder\Cache;
-use Larder\Judge;
-use Larder\Order;
-use Larder\Phase;
-use Larder\Plan;
-use Larder\Processes;
-use Larder\Protocol;
+use LarderGuest\Cache;
+use LarderGuest\Judge;
+use LarderGuest\Order;
+use LarderGuest\Phase;
+use LarderGuest\Plan;
+use LarderGuest\Processes;
+use LarderGuest\Protocol;
 
 require __DIR__ . '/lib/harness.php';
 
@@ -111,10 +111,10 @@ test('a refusal is explained while the clock stands still', static function (): 
             return false;
         }
 
-        public function refusal(string $key, string $value, mixed $trace): Larder\Failure
+        public function refusal(string $key, string $value, mixed $trace): LarderGuest\Failure
         {
             usleep(50_000);
-            return new Larder\Failure('other', 'not today');
+            return new LarderGuest\Failure('other', 'not today');
         }
     };
     $ten = new TestPlan(folder(), ['key']);

@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::interpreter::schema_of;
 use super::options::{self, Connect, Nothing, bytes, options_of, seconds};
 use super::store::PartFile;
-use super::{Abilities, Cache, Keeps, Language, Launch, SILENCE, as_it_is, as_the_plan};
+use super::{Abilities, Cache, Keeps, Language, Launch, SILENCE, as_it_is, as_the_plan, library};
 
 const PHP: Language = Language {
     name: "php",
@@ -256,6 +256,15 @@ pub(super) const CACHES: &[Cache] = &[
         options: options_of::<File>,
     },
     symfony::SYMFONY,
+    library::cache(
+        &PHP,
+        "php+larder",
+        (
+            "PHP: Larder's own package by FFI, on its segment cache in a file that processes share",
+            "php+larder:/dev/shm?size=64m",
+        ),
+        &[PHP.interpreter, library::FOR_C],
+    ),
     Cache {
         engine: Engine {
             summary: "PHP: a stack of the caches above; a hit is stored in all nearer tiers, where its TTL begins \

@@ -83,6 +83,7 @@ const KEEPING: &[&str] = &[
     "php+mongodb:",
     "php+redis:",
     "php+symfony:?adapter=chain",
+    "php+larder:",
     "php+tiered:apcu:|file:",
     "php+tiered:apcu:|memcached:",
     "python+diskcache:",

@@ -2,7 +2,7 @@
 
 declare(strict_types=1);
 
-use Larder\Header;
+use LarderGuest\Header;
 
 /** Writes small plans as Larder does. */
 final class TestPlan
