@@ -131,6 +131,15 @@ python:
         "$environment/bin/python" python/suites/django_suite.py "$environment/django-$version" "$url"
     done
 
+# Run the tests of the package for PHP, and the suites that are published for PSR-6 and PSR-16
+php:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    library=$(realpath -m "${CARGO_TARGET_DIR:-target}/php")
+    LARDER_PROFILE=dev packaging/capi "$library"
+    cd php
+    LARDER_LIBRARY=$library/lib/liblarder.so.0.1 php -d zend.assertions=1 "$(command -v phpunit)"
+
 # Write the generated files again: docs/engines.md, docs/checks.md, the schemas in docs, a table of docs/serve.md
 generate:
     LARDER_BLESS=1 cargo test --quiet -p larder --test generated

@@ -65,6 +65,8 @@ final class Batches
         for ($n = 0; $n < $count; $n++) {
             $put = $puts[$n];
             [$put->key, $put->value, $put->ttl_ms, $put->flags] = [$places[$n], $places[$count + $n], $ttlMs, $flags[$n]];
+            // A call that never reaches the library leaves this.
+            $outcomes[$n]->code = Code::E_NO_ANSWER;
         }
         try {
             $this->handles->call('larder_set_many', $puts, $count, $outcomes);

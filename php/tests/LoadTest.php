@@ -53,16 +53,16 @@ final class LoadTest extends TestCase
     {
         $cache = Place::open($kind);
         self::assertFalse($cache->expire('expired.absent'));
-        $cache->set('expired', 'old', 60);
-        self::assertTrue($cache->expire('expired', 30));
-        $lease = $cache->lease('expired');
+        $cache->set('expired', 'old', 600);
+        self::assertTrue($cache->expire('expired', 300));
+        $lease = $cache->lease('expired', 600.0);
         self::assertTrue($lease->mustLoad() && $lease->isStale());
         self::assertSame('old', $lease->value);
         self::assertSame('old', $cache->getOrLoad('expired', static fn (): string => 'not now'), 'another caller loads');
         self::assertTrue($cache->fill($lease, 'new', 60));
         self::assertSame('new', $cache->getOrLoad('expired', static fn (): string => 'not now'));
 
-        $cache->expire('expired', 30);
+        $cache->expire('expired', 300);
         $fails = static fn () => throw new \DomainException('not today');
         self::assertSame('new', $cache->getOrLoad('expired', $fails), 'the older value, where the loader fails');
         self::assertSame('newer', $cache->getOrLoad('expired', static fn (): string => 'newer', 60));
@@ -72,14 +72,14 @@ final class LoadTest extends TestCase
     public function testLeases(string $kind): void
     {
         $cache = Place::open($kind);
-        $lease = $cache->lease('leased');
+        $lease = $cache->lease('leased', 600.0);
         self::assertTrue($lease->mustLoad());
         self::assertFalse($lease->isHit() || $lease->isStale());
-        $waits = $cache->lease('leased');
+        $waits = $cache->lease('leased', 600.0);
         self::assertFalse($waits->mustLoad() || $waits->isHit());
         self::assertTrue($cache->release($lease));
         self::assertFalse($cache->release($lease));
-        $second = $cache->lease('leased');
+        $second = $cache->lease('leased', 600.0);
         self::assertTrue($second->mustLoad());
         self::assertFalse($cache->fill($lease, 'of an ended lease'));
         $cache->set('leased', 'of a writer');
@@ -93,7 +93,7 @@ final class LoadTest extends TestCase
     public function testAWaitHasAnEnd(string $kind): void
     {
         $cache = Place::open($kind);
-        $lease = $cache->lease('slow');
+        $lease = $cache->lease('slow', 600.0);
         self::assertSame('own', $cache->getOrLoad('slow', static fn (): string => 'own', 60, 0.05));
         self::assertNull($cache->get('slow'), 'the caller that did not wait stores nothing');
         self::assertTrue($cache->fill($lease, 'of the loader'));
@@ -103,10 +103,10 @@ final class LoadTest extends TestCase
     public function testAValueIsLoadedBeforeItsEnd(string $kind): void
     {
         $cache = Place::open($kind);
-        $cache->set('early', 'old', 60);
+        $cache->set('early', 'old', 600);
         $new = static fn (): string => 'new';
-        self::assertSame('old', $cache->getOrLoad('early', $new, 60, early: 10));
-        self::assertSame('new', $cache->getOrLoad('early', $new, 600, early: 120));
+        self::assertSame('old', $cache->getOrLoad('early', $new, 600, early: 10));
+        self::assertSame('new', $cache->getOrLoad('early', $new, 6_000, early: 1_200));
         self::assertSame('new', $cache->get('early'));
     }
 

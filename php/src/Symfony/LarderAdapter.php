@@ -21,7 +21,7 @@ use Symfony\Component\Cache\Marshaller\MarshallerInterface;
 final class LarderAdapter extends AbstractAdapter
 {
     /** The longest id, which is that of memcached. */
-    protected $maxIdLength = 250;
+    private const LONGEST_ID = 250;
 
     public function __construct(
         private readonly Store $store,
@@ -33,6 +33,8 @@ final class LarderAdapter extends AbstractAdapter
             $message = 'Symfony stores every value of PHP, which JSON cannot; open the store with a SignedSerialize';
             throw new UsageError($message, 'argument');
         }
+        // The component's property has a type since version 7, so it cannot be declared here.
+        $this->maxIdLength = self::LONGEST_ID;
         parent::__construct($namespace, $defaultLifetime);
         // The store cannot remove the ids that begin with a word. With versions a clear makes them unreachable.
         $this->enableVersioning();
@@ -77,12 +79,13 @@ final class LarderAdapter extends AbstractAdapter
         if ($this->marshaller !== null) {
             $values = $this->marshaller->marshall($values, $failed);
         }
-        $made = [];
+        $made = $ids = [];
         foreach ($values as $id => $value) {
-            $made[self::stored((string) $id)] = $value;
+            $stored = self::stored((string) $id);
+            [$made[$stored], $ids[$stored]] = [$value, (string) $id];
         }
         $refused = $this->store->setMany($made, $lifetime > 0 ? $lifetime : null);
-        return \array_merge($failed ?? [], \array_map(self::original(...), $refused));
+        return \array_merge($failed ?? [], \array_map(static fn (string $stored): string => $ids[$stored], $refused));
     }
 
     /**
@@ -94,6 +97,7 @@ final class LarderAdapter extends AbstractAdapter
     private function read(array $ids): array
     {
         $stored = \array_map(self::stored(...), $ids);
+        $original = \array_combine($stored, $ids);
         try {
             $found = $this->store->getMany($stored);
         } catch (Error $error) {
@@ -111,7 +115,7 @@ final class LarderAdapter extends AbstractAdapter
         }
         $values = [];
         foreach ($found as $key => $value) {
-            $values[self::original((string) $key)] = $value;
+            $values[$original[$key]] = $value;
         }
         return $values;
     }
@@ -120,10 +124,5 @@ final class LarderAdapter extends AbstractAdapter
     private static function stored(string $id): string
     {
         return \strtr($id, " \n\r\t\v\f\0", '@()\{}/');
-    }
-
-    private static function original(string $id): string
-    {
-        return \strtr($id, '@()\{}/', " \n\r\t\v\f\0");
     }
 }

@@ -6,6 +6,7 @@
 
 mod c;
 mod perl;
+mod php;
 mod place;
 
 use std::process::ExitCode;
@@ -13,6 +14,6 @@ use std::process::ExitCode;
 use libtest_mimic::Arguments;
 
 fn main() -> ExitCode {
-    let trials = [c::trials(), perl::trials()].into_iter().flatten().collect();
+    let trials = [c::trials(), perl::trials(), php::trials()].into_iter().flatten().collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }

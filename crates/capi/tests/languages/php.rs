@@ -1,0 +1,58 @@
+//! The library as a program in PHP has it: the package `php/` loads it by FFI, and its own tests run by `PHPUnit`.
+
+use std::process::Command;
+
+use larder_testkit::{MEMCACHED, has_program, trial_where};
+use libtest_mimic::Trial;
+
+use crate::place::{has, prefix, root, succeeds};
+
+/// The groups of tests of the package, which run beside each other: those of the published suites sleep.
+const GROUPS: [&str; 4] = ["own", "psr6", "psr16", "symfony"];
+
+pub(crate) fn trials() -> Vec<Trial> {
+    let own =
+        GROUPS.map(|group| trial_where(has_php, &format!("php::{group}"), move || tests(group)));
+    let workers = trial_where(has_fpm, "php::a_rolling_restart_of_php_fpm", rolling_restart);
+    own.into_iter().chain([workers]).collect()
+}
+
+fn has_php() -> Result<(), String> {
+    has_program(&MEMCACHED)?;
+    has("php", "php-cli php-xml php-symfony-cache php-psr-simple-cache")?;
+    has("phpunit", "phpunit")?;
+    let suites = "require 'Cache/IntegrationTests/autoload.php'; require 'Symfony/Component/Cache/autoload.php';";
+    let found =
+        Command::new("php").args(["-r", suites]).output().map_err(|error| error.to_string())?;
+    let install =
+        "apt-get install php-cache-integration-tests php-symfony-cache php-psr-simple-cache";
+    if found.status.success() { Ok(()) } else { Err(format!("no suites for PHP; {install}")) }
+}
+
+fn has_fpm() -> Result<(), String> {
+    has_php()?;
+    let mut asked = Command::new("php");
+    let told = succeeds(asked.args(["-r", "echo PHP_MAJOR_VERSION.'.'.PHP_MINOR_VERSION;"]));
+    let version = String::from_utf8_lossy(&told.stdout).into_owned();
+    has(&format!("/usr/sbin/php-fpm{version}"), &format!("php{version}-fpm"))
+}
+
+/// PHP with the library as it is installed. Symfony's component checks keys in assertions.
+fn php() -> Command {
+    let mut command = Command::new("php");
+    command.current_dir(root().join("php")).args(["-d", "zend.assertions=1"]);
+    command.env("LARDER_LIBRARY", prefix().join("lib/liblarder.so.0.1"));
+    command
+}
+
+fn tests(suite: &str) {
+    let mut command = Command::new("which");
+    let phpunit = succeeds(command.arg("phpunit"));
+    let phpunit = String::from_utf8_lossy(&phpunit.stdout).trim().to_owned();
+    succeeds(php().args([&phpunit, "--testsuite", suite]));
+}
+
+/// The example judges itself: no request fails, and no row is loaded a second time.
+fn rolling_restart() {
+    succeeds(php().args(["../examples/php-fpm/run.php", "5"]));
+}
