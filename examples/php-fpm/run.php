@@ -48,11 +48,17 @@ function share(array $visits, string $level): float
  *
  * @param list<array<string, mixed>> $visits
  * @param array<string, float> $marks
+ * @param int $connections What memcached has accepted
  * @return list<string>
  */
-function faults(array $visits, array $marks): array
+function faults(array $visits, array $marks, int $connections): array
 {
     $faults = [];
+    // A worker keeps its store over its requests. Its opening takes a connection or two.
+    $workers = count(array_unique(array_column($visits, 'worker')));
+    if ($connections > 4 * $workers) {
+        $faults[] = "$workers workers have opened $connections connections to memcached";
+    }
     $failed = array_filter(array_column($visits, 'failed'));
     if ($failed !== []) {
         $faults[] = count($failed) . ' requests failed, the first: ' . reset($failed);
@@ -95,7 +101,9 @@ reload($servers);
 $until(1.0);
 $visits = $load->end();
 
-printf("%d requests in %.1f s, %d workers\n", count($visits), $seconds, count(array_unique(array_column($visits, 'worker'))));
+$connections = $servers->connections();
+$workers = count(array_unique(array_column($visits, 'worker')));
+printf("%d requests in %.1f s, %d workers, %d connections to memcached\n", count($visits), $seconds, $workers, $connections);
 foreach (['file', 'memcached', 'database', 'failed'] as $level) {
     printf("  %-10s %5.1f %%\n", $level, 100 * share($visits, $level));
 }
@@ -107,7 +115,7 @@ foreach (['took_ms' => 'a request, ms', 'cache_us' => 'the cache alone, µs'] as
 if (isset($argv[2])) {
     file_put_contents($argv[2], Picture::of($visits, $marks));
 }
-$faults = faults($visits, $marks);
+$faults = faults($visits, $marks, $connections);
 foreach ($faults as $fault) {
     fwrite(STDERR, "$fault\n");
 }

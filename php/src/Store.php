@@ -9,6 +9,11 @@ use FFI\CData;
 /** An open cache. A forked child opens it anew by itself. */
 final class Store
 {
+    // The numbers of Code and Values that a hit needs. PHP looks up a constant of another class at each use.
+    private const OK = 0;
+    private const NOT_FOUND = 1;
+    private const TEXT = 16;
+
     private readonly \FFI $library;
     private readonly Values $values;
     private readonly Batches $batches;
@@ -37,12 +42,12 @@ final class Store
     {
         // The way of a hit is written out: each call of a function of PHP would cost a twentieth of it.
         $code = $this->library->larder_read($this->reader, $key, \strlen($key));
-        if ($code === Code::OK) {
+        if ($code === self::OK) {
             $value = \FFI::string($this->buffer, $this->place->value_len);
             $flags = $this->meta->flags;
-            return $flags === Values::TEXT ? $value : $this->values->decode($value, $flags);
+            return $flags === self::TEXT ? $value : $this->values->decode($value, $flags);
         }
-        if ($code === Code::NOT_FOUND) {
+        if ($code === self::NOT_FOUND) {
             return $default;
         }
         $value = $this->valueOf($code, $key);
@@ -149,7 +154,13 @@ final class Store
      */
     public function getMany(iterable $keys): array
     {
-        return $this->batches->get($keys);
+        if (!\is_array($keys) || \count($keys) !== 1) {
+            return $this->batches->get($keys);
+        }
+        // Frameworks ask so for single keys, and the arrays of a batch cost ten times as much as a hit.
+        $key = (string) \reset($keys);
+        $value = $this->get($key, $this);
+        return $value === $this ? [] : [$key => $value];
     }
 
     /**

@@ -29,6 +29,8 @@ final class HeaderTest extends TestCase
         ksort($numbers);
         ksort($own);
         self::assertSame($numbers, $own);
+        $store = (new \ReflectionClass(\Larder\Store::class))->getConstants();
+        self::assertSame([Code::OK, Code::NOT_FOUND, \Larder\Values::TEXT], [$store['OK'], $store['NOT_FOUND'], $store['TEXT']]);
         $errors = array_filter($own, static fn (string $name): bool => str_starts_with($name, 'E_'), ARRAY_FILTER_USE_KEY);
         self::assertEqualsCanonicalizing(array_values($errors), array_keys(Code::KINDS), 'each error has a kind');
     }

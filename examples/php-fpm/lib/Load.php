@@ -72,11 +72,10 @@ final class Load
 
     private function ask(int $row): string
     {
-        $script = dirname(__DIR__) . '/public/index.php';
         return FastCgi::get($this->servers->socket, [
             'GATEWAY_INTERFACE' => 'FastCGI/1.0',
             'REQUEST_METHOD' => 'GET',
-            'SCRIPT_FILENAME' => $script,
+            'SCRIPT_FILENAME' => "{$this->servers->folder}/index.php",
             'SCRIPT_NAME' => '/index.php',
             'QUERY_STRING' => "row=$row",
         ]);

@@ -9,6 +9,7 @@ final class Servers
 {
     public readonly string $folder;
     public readonly string $socket;
+    private readonly string $memcached;
     private readonly string $pidFile;
     /** @var list<resource> */
     private array $processes = [];
@@ -19,12 +20,13 @@ final class Servers
         mkdir($this->folder);
         $this->socket = "$this->folder/php-fpm.sock";
         $this->pidFile = "$this->folder/php-fpm.pid";
-        $memcached = "$this->folder/memcached.sock";
+        $memcached = $this->memcached = "$this->folder/memcached.sock";
         $account = self::isRoot() ? 'www-data' : posix_getpwuid(posix_geteuid())['name'];
         if (self::isRoot()) {
             chown($this->folder, $account);
         }
         $this->start(['memcached', '-s', $memcached, '-m', '64', '-u', $account]);
+        $this->copySources();
         $near = "mmap:$this->folder/cache?size=32m";
         $this->write('php-fpm.conf', strtr(file_get_contents(dirname(__DIR__) . '/php-fpm.conf'), [
             '@FOLDER@' => $this->folder,
@@ -37,6 +39,15 @@ final class Servers
         self::waitFor('php-fpm', fn (): bool => file_exists($this->socket) && count($this->workers()) === 4);
     }
 
+    /** The connections that memcached has accepted so far. */
+    public function connections(): int
+    {
+        $connected = stream_socket_client("unix://$this->memcached");
+        fwrite($connected, "stats\r\nquit\r\n");
+        preg_match('/^STAT total_connections (\d+)/m', stream_get_contents($connected), $found);
+        return (int) $found[1];
+    }
+
     /** Ends both servers, and removes the folder. */
     public function end(): void
     {
@@ -44,8 +55,10 @@ final class Servers
             proc_terminate($process);
             proc_close($process);
         }
-        array_map(unlink(...), glob("$this->folder/*"));
-        rmdir($this->folder);
+        foreach (["$this->folder/php/src", "$this->folder/php", $this->folder] as $folder) {
+            array_map(unlink(...), array_filter(glob("$folder/*"), static fn (string $path): bool => !is_dir($path)));
+            @rmdir($folder);
+        }
     }
 
     /** @return list<int> The workers of php-fpm. */
@@ -87,7 +100,7 @@ final class Servers
      */
     private function fpm(string $account): array
     {
-        $package = dirname(__DIR__, 3) . '/php';
+        $package = "$this->folder/php";
         $settings = [
             'opcache.enable=1',
             "opcache.preload=$package/preload.php",
@@ -101,6 +114,17 @@ final class Servers
         }
         $flags = array_merge(...array_map(static fn (string $setting): array => ['-d', $setting], $settings));
         return [self::program(), '--nodaemonize', '--fpm-config', "$this->folder/php-fpm.conf", ...$flags];
+    }
+
+    /** Copies the package and the page: the account of the workers need not reach the sources. */
+    private function copySources(): void
+    {
+        $package = dirname(__DIR__, 3) . '/php';
+        mkdir("$this->folder/php/src", 0755, true);
+        foreach (['preload.php', ...array_map(static fn (string $file): string => 'src/' . basename($file), glob("$package/src/*.*"))] as $file) {
+            $this->write("php/$file", file_get_contents("$package/$file"));
+        }
+        $this->write('index.php', file_get_contents(dirname(__DIR__) . '/public/index.php'));
     }
 
     /** Debian's php-fpm has its version in its name, and lies where only root has its path. */

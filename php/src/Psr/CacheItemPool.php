@@ -141,6 +141,9 @@ final class CacheItemPool implements CacheItemPoolInterface
 
     private function key(mixed $key): string
     {
+        if (Keys::isUsual($key)) {
+            return $key;
+        }
         $fault = Keys::fault($key);
         return $fault === null ? Keys::stored($key) : throw new InvalidCacheArgument($fault);
     }

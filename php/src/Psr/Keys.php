@@ -16,6 +16,15 @@ final class Keys
     /** The longest key of memcached, and of a region that was made without `max_key`. */
     private const LONGEST = 250;
 
+    /** A key that is stored as it is: of the most usual kind. */
+    private const USUAL = '/^[^{}()\/\\\\@:\x00-\x20\x7f]{1,250}$/D';
+
+    /** Whether a key is allowed, and stored as it is. One look tells both. */
+    public static function isUsual(mixed $key): bool
+    {
+        return \is_string($key) && \preg_match(self::USUAL, $key) === 1;
+    }
+
     /** Why a key is refused, or `null`. */
     public static function fault(mixed $key): ?string
     {

@@ -43,9 +43,21 @@ trait Quiet
         try {
             return $work();
         } catch (Error $error) {
-            $this->log?->warning('{error}', ['error' => $error->getMessage(), 'exception' => $error]);
-            return $otherwise;
+            return $this->warned($error, $otherwise);
         }
+    }
+
+    /**
+     * Tells the log of an error, and returns what stands for the result.
+     *
+     * @template T
+     * @param T $otherwise
+     * @return T
+     */
+    private function warned(Error $error, mixed $otherwise): mixed
+    {
+        $this->log?->warning('{error}', ['error' => $error->getMessage(), 'exception' => $error]);
+        return $otherwise;
     }
 
     /**

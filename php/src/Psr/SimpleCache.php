@@ -4,6 +4,7 @@ declare(strict_types=1);
 
 namespace Larder\Psr;
 
+use Larder\Error;
 use Larder\Store;
 use Larder\Ttl;
 use Psr\Log\LoggerInterface;
@@ -30,7 +31,11 @@ final class SimpleCache implements CacheInterface
     public function get($key, $default = null): mixed
     {
         $key = $this->key($key);
-        return $this->quietly(fn (): mixed => $this->store->get($key, $default), $default);
+        try {
+            return $this->store->get($key, $default);
+        } catch (Error $error) {
+            return $this->warned($error, $default);
+        }
     }
 
     public function set($key, $value, $ttl = null): bool
@@ -112,6 +117,9 @@ final class SimpleCache implements CacheInterface
 
     private function key(mixed $key): string
     {
+        if (Keys::isUsual($key)) {
+            return $key;
+        }
         $fault = Keys::fault($key);
         return $fault === null ? Keys::stored($key) : throw new InvalidSimpleCacheArgument($fault);
     }
