@@ -96,19 +96,30 @@ final class Leases
         try {
             $value = $loader();
         } catch (\Throwable $caught) {
-            try {
-                $this->release($lease);
-            } catch (Error) {
-                // The lease ends with its time, and the loader's error matters more.
-            }
+            $this->giveUp($lease);
             return $lease->isStale() ? $lease->value : throw $caught;
         }
         try {
             $this->fill($lease, $value, $ttl);
         } catch (UnavailableError | RefusedError) {
             // The caller has its value, also where the store does not take it.
+            $this->giveUp($lease);
+        } catch (UsageError $error) {
+            // The serializer does not take the value, which is a fault of the program.
+            $this->giveUp($lease);
+            throw $error;
         }
         return $value;
+    }
+
+    /** Lets the next caller load at once. */
+    private function giveUp(Lease $lease): void
+    {
+        try {
+            $this->release($lease);
+        } catch (Error) {
+            // The lease ends with its time.
+        }
     }
 
     private function loadWithoutLeases(string $key, callable $loader, int|float|\DateInterval|null $ttl): mixed

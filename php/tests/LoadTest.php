@@ -45,7 +45,15 @@ final class LoadTest extends TestCase
             self::assertSame('not today', $caught->getMessage());
         }
         // The lease is released, so nobody waits for it.
-        self::assertTrue($cache->lease('fails')->mustLoad());
+        $lease = $cache->lease('fails');
+        self::assertTrue($lease->mustLoad());
+        $cache->release($lease);
+        try {
+            $cache->getOrLoad('fails', static fn (): \stdClass => new \stdClass());
+            self::fail('JSON takes no object');
+        } catch (UsageError) {
+            self::assertTrue($cache->lease('fails')->mustLoad());
+        }
     }
 
     /** @dataProvider kinds */
