@@ -76,7 +76,10 @@ function faults(array $visits, array $marks, int $connections): array
         }
         // Workers that no visitor has met before are the new ones, and the rows that were visited before are in the file.
         [$old, $rows] = [array_column($before, 'worker', 'worker'), array_column($before, 'row', 'row')];
-        $warm = array_filter($after, static fn (array $visit): bool => isset($rows[$visit['row']]) && !isset($old[$visit['worker']]));
+        $warm = array_filter(
+            $after,
+            static fn (array $visit): bool => isset($rows[$visit['row']]) && !isset($old[$visit['worker']]),
+        );
         if (count($warm) < 100) {
             $faults[] = "after `$name` new workers have answered only " . count($warm) . ' requests';
         } elseif (share($warm, 'file') < 0.9) {

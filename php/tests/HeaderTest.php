@@ -30,7 +30,8 @@ final class HeaderTest extends TestCase
         ksort($own);
         self::assertSame($numbers, $own);
         $store = (new \ReflectionClass(\Larder\Store::class))->getConstants();
-        self::assertSame([Code::OK, Code::NOT_FOUND, \Larder\Values::TEXT], [$store['OK'], $store['NOT_FOUND'], $store['TEXT']]);
+        $here = [$store['OK'], $store['NOT_FOUND'], $store['TEXT']];
+        self::assertSame([Code::OK, Code::NOT_FOUND, \Larder\Values::TEXT], $here);
         $errors = array_filter($own, static fn (string $name): bool => str_starts_with($name, 'E_'), ARRAY_FILTER_USE_KEY);
         self::assertEqualsCanonicalizing(array_values($errors), array_keys(Code::KINDS), 'each error has a kind');
     }

@@ -29,9 +29,9 @@ final class StoreTest extends TestCase
     {
         $cache = Place::open($kind);
         $values = [
-            'text' => 'grün', 'bytes' => "\xff\x00\xfe", 'empty' => '', 'digits' => '17', 'number' => -5, 'large' => PHP_INT_MAX,
-            'float' => 1.0, 'yes' => true, 'nothing' => null, 'list' => [1, 'two', [3.5, false]], 'map' => ['a' => ['b' => null]],
-            'long' => str_repeat('x', 300_000),
+            'text' => 'grün', 'bytes' => "\xff\x00\xfe", 'empty' => '', 'digits' => '17', 'number' => -5,
+            'large' => PHP_INT_MAX, 'float' => 1.0, 'yes' => true, 'nothing' => null, 'list' => [1, 'two', [3.5, false]],
+            'map' => ['a' => ['b' => null]], 'long' => str_repeat('x', 300_000),
         ];
         foreach ($values as $key => $value) {
             $cache->set("values.$key", $value);
@@ -222,7 +222,8 @@ final class StoreTest extends TestCase
         } catch (UnavailableError $error) {
             self::assertStringContainsString('127.0.0.1:1', $error->getMessage());
         }
-        foreach ([['setMany', ['key' => 1]], ['getMany', ['key']], ['deleteMany', ['key']], ['set', 'key', 1]] as [$verb, $first]) {
+        $calls = [['setMany', ['key' => 1]], ['getMany', ['key']], ['deleteMany', ['key']], ['set', 'key']];
+        foreach ($calls as [$verb, $first]) {
             try {
                 $cache->$verb($first, 1);
                 self::fail("$verb without an answer");
@@ -246,7 +247,8 @@ final class StoreTest extends TestCase
 
     public function testALibraryThatIsMissing(): void
     {
-        $program = 'require $argv[1]; try { Larder\Larder::open("memory:"); } catch (Larder\Error $e) { echo $e->getMessage(); }';
+        $program = 'require $argv[1];'
+            . 'try { Larder\Larder::open("memory:"); } catch (Larder\Error $e) { echo $e->getMessage(); }';
         $command = [PHP_BINARY, '-r', $program, '--', __DIR__ . '/../autoload.php'];
         $process = proc_open($command, [1 => ['pipe', 'w']], $pipes, null, ['LARDER_LIBRARY' => '/no/such/file']);
         $told = stream_get_contents($pipes[1]);

@@ -54,7 +54,8 @@ final class Picture
             $upper = $lower = [];
             foreach ($this->intervals() as [$x, $visits]) {
                 $before = $under[(string) $x] ?? 0.0;
-                $share = count(array_filter($visits, static fn (array $visit): bool => $visit['level'] === $level)) / count($visits);
+                $of = array_filter($visits, static fn (array $visit): bool => $visit['level'] === $level);
+                $share = count($of) / count($visits);
                 $under[(string) $x] = $before + $share;
                 $upper[] = sprintf('%.1f,%.1f', $x, $top + $height * (1 - $before - $share));
                 array_unshift($lower, sprintf('%.1f,%.1f', $x, $top + $height * (1 - $before)));
@@ -69,7 +70,8 @@ final class Picture
     {
         $this->title($top, 'How long visitors waited');
         [$least, $most] = array_map(log10(...), self::LATENCIES);
-        $y = static fn (float $ms): float => $top + $height * (1 - (log10(max($ms, self::LATENCIES[0])) - $least) / ($most - $least));
+        $part = static fn (float $ms): float => (log10(max($ms, self::LATENCIES[0])) - $least) / ($most - $least);
+        $y = static fn (float $ms): float => $top + $height * (1 - $part($ms));
         foreach ([0.1, 1, 10, 100, 1_000] as $ms) {
             $this->line($y($ms), "$ms ms");
         }
@@ -100,7 +102,8 @@ final class Picture
         $step = max(1, (int) round($this->seconds / 8));
         for ($second = 0; $second <= $this->seconds; $second += $step) {
             $x = $this->x($this->start + $second);
-            $this->drawn .= sprintf('<text x="%.1f" y="%d" text-anchor="middle" font-size="11">%d s</text>' . "\n", $x, $bottom + 18, $second);
+            $label = '<text x="%.1f" y="%d" text-anchor="middle" font-size="11">%d s</text>' . "\n";
+            $this->drawn .= sprintf($label, $x, $bottom + 18, $second);
         }
     }
 
@@ -131,13 +134,15 @@ final class Picture
 
     private function title(int $top, string $text): void
     {
-        $this->drawn .= sprintf('<text x="%d" y="%d" font-size="14" font-weight="bold">%s</text>' . "\n", self::LEFT, $top - 22, $text);
+        $label = '<text x="%d" y="%d" font-size="14" font-weight="bold">%s</text>' . "\n";
+        $this->drawn .= sprintf($label, self::LEFT, $top - 22, $text);
     }
 
     private function line(float $y, string $label): void
     {
         $this->drawn .= sprintf(
-            '<line x1="%d" x2="%d" y1="%3$.1f" y2="%3$.1f" stroke="#ddd"/><text x="%4$d" y="%5$.1f" text-anchor="end" font-size="11">%6$s</text>' . "\n",
+            '<line x1="%d" x2="%d" y1="%3$.1f" y2="%3$.1f" stroke="#ddd"/>'
+            . '<text x="%4$d" y="%5$.1f" text-anchor="end" font-size="11">%6$s</text>' . "\n",
             self::LEFT, self::WIDTH - self::RIGHT, $y, self::LEFT - 6, $y + 4, $label,
         );
     }

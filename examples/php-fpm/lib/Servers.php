@@ -121,7 +121,8 @@ final class Servers
     {
         $package = dirname(__DIR__, 3) . '/php';
         mkdir("$this->folder/php/src", 0755, true);
-        foreach (['preload.php', ...array_map(static fn (string $file): string => 'src/' . basename($file), glob("$package/src/*.*"))] as $file) {
+        $classes = array_map(static fn (string $file): string => 'src/' . basename($file), glob("$package/src/*.*"));
+        foreach (['preload.php', ...$classes] as $file) {
             $this->write("php/$file", file_get_contents("$package/$file"));
         }
         $this->write('index.php', file_get_contents(dirname(__DIR__) . '/public/index.php'));

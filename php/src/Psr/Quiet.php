@@ -24,7 +24,8 @@ trait Quiet
     private function take(Store $store, ?LoggerInterface $log): void
     {
         if ($store->serializer() instanceof Json) {
-            $message = 'PSR-6 and PSR-16 give every value of PHP back, which JSON cannot; open the store with a SignedSerialize';
+            $message = 'PSR-6 and PSR-16 give every value of PHP back, which JSON cannot; '
+                . 'open the store with a SignedSerialize';
             throw new UsageError($message, 'argument');
         }
         [$this->store, $this->log] = [$store, $log];
