@@ -4,6 +4,7 @@ declare(strict_types=1);
 
 namespace Larder\Psr;
 
+use Larder\Error;
 use Larder\Store;
 use Psr\Cache\CacheItemInterface;
 use Psr\Cache\CacheItemPoolInterface;
@@ -34,7 +35,17 @@ final class CacheItemPool implements CacheItemPoolInterface
 
     public function getItem($key): CacheItemInterface
     {
-        return $this->getItems([$key])[$key];
+        $stored = $this->key($key);
+        if (isset($this->deferred[$key])) {
+            return $this->getItems([$key])[$key];
+        }
+        try {
+            $value = $this->store->get($stored, $this);
+        } catch (Error $error) {
+            $value = $this->warned($error, $this);
+        }
+        $isHit = $value !== $this;
+        return new CacheItem($key, $isHit ? $value : null, $isHit, $this->ttl);
     }
 
     /** @return array<array-key, CacheItem> */

@@ -96,20 +96,25 @@ final class LarderAdapter extends AbstractAdapter
      */
     private function read(array $ids): array
     {
+        if (\count($ids) === 1) {
+            $id = \reset($ids);
+            $value = $this->store->get(self::stored($id), $this);
+            return $value === $this ? [] : [$id => $value];
+        }
         $stored = \array_map(self::stored(...), $ids);
         $original = \array_combine($stored, $ids);
         try {
             $found = $this->store->getMany($stored);
         } catch (Error $error) {
-            if ($error->kind !== 'signature' && $error->kind !== 'value' || \count($ids) === 1) {
+            if ($error->kind !== 'signature' && $error->kind !== 'value') {
                 throw $error;
             }
             $found = [];
             foreach ($stored as $one) {
                 try {
                     $found += $this->store->getMany([$one]);
-                } catch (Error) {
-                    // The component's log has the first of these errors.
+                } catch (Error $error) {
+                    $this->logger?->warning('{error}', ['error' => $error->getMessage(), 'exception' => $error]);
                 }
             }
         }
