@@ -28,6 +28,13 @@ final class Load
         }
     }
 
+    /** The number of answers so far. */
+    public function count(): int
+    {
+        $files = array_filter(glob("{$this->servers->folder}/visits-*"), is_file(...));
+        return array_sum(array_map(static fn (string $file): int => substr_count(file_get_contents($file), "\n"), $files));
+    }
+
     /**
      * Ends the visits, and returns all of them in the order of their ends.
      *

@@ -83,10 +83,10 @@ final class Servers
     /** Waits until something is so; the limit is that of a machine with much other work. */
     public static function waitFor(string $what, \Closure $isSo): void
     {
-        $deadline = microtime(true) + 60;
+        $deadline = microtime(true) + 180;
         while (!$isSo()) {
             if (microtime(true) > $deadline) {
-                throw new \RuntimeException("$what: not so within 60 s");
+                throw new \RuntimeException("$what: not so within 180 s");
             }
             usleep(5_000);
         }
