@@ -1,0 +1,94 @@
+/* Keys, values and TTLs of Ruby, as the library takes them. */
+#include "values.h"
+
+#include <math.h>
+#include <ruby/encoding.h>
+#include <string.h>
+
+/* Bytes. */
+#define FLAGS_BYTES 0
+/* A whole number in decimal digits, which `incr` changes. */
+#define FLAGS_NUMBER 2
+/* Text in UTF-8. */
+#define FLAGS_TEXT 16
+/* A value that a stack of the package for Python has loaded: its own flags in four bytes, the high one first, and the
+ * value behind them. */
+#define FLAGS_LOADED 128
+
+/* The longest TTL in seconds that milliseconds can hold with room to spare. */
+#define LONGEST_TTL_S 9e15
+
+VALUE key_of(VALUE key, int stable) {
+  if (SYMBOL_P(key)) return rb_sym2str(key);
+  if (!RB_TYPE_P(key, T_STRING)) {
+    rb_raise(rb_eTypeError, "a key is a String or a Symbol, not %" PRIsVALUE "; write key.to_s", rb_obj_class(key));
+  }
+  return stable ? rb_str_new_frozen(key) : key;
+}
+
+/* The flags of a String: text where its encoding says so and its bytes agree. */
+static uint32_t flags_of(VALUE string) {
+  int encoding = rb_enc_get_index(string);
+  if (encoding == rb_ascii8bit_encindex()) return FLAGS_BYTES;
+  if (encoding == rb_utf8_encindex() || encoding == rb_usascii_encindex()) {
+    return rb_enc_str_coderange(string) == ENC_CODERANGE_BROKEN ? FLAGS_BYTES : FLAGS_TEXT;
+  }
+  VALUE refused = rb_path2class("Encoding::CompatibilityError");
+  rb_raise(refused, "a value is text in %s; write value.encode(\"UTF-8\") for text, or value.b for bytes",
+           rb_enc_name(rb_enc_from_index(encoding)));
+}
+
+/* The form that the serializer makes: its `dump` returns bytes and flags. */
+static struct stored dumped(VALUE value, VALUE serializer) {
+  VALUE made = rb_funcall(serializer, rb_intern("dump"), 1, value);
+  Check_Type(made, T_ARRAY);
+  VALUE string = rb_ary_entry(made, 0);
+  Check_Type(string, T_STRING);
+  return (struct stored){string, NUM2UINT(rb_ary_entry(made, 1))};
+}
+
+struct stored stored_of(VALUE value, VALUE serializer, int stable) {
+  struct stored stored;
+  if (RB_TYPE_P(value, T_STRING) && rb_obj_class(value) == rb_cString) {
+    stored = (struct stored){value, flags_of(value)};
+  } else if (RB_INTEGER_TYPE_P(value)) {
+    stored = (struct stored){rb_String(value), FLAGS_NUMBER};
+  } else {
+    stored = dumped(value, serializer);
+  }
+  if (stable) stored.string = rb_str_new_frozen(stored.string);
+  return stored;
+}
+
+VALUE value_of(const void *data, size_t len, uint32_t flags, VALUE serializer) {
+  const unsigned char *bytes = data;
+  switch (flags) {
+    case FLAGS_BYTES:
+      return rb_str_new(data, len);
+    case FLAGS_TEXT:
+      return rb_utf8_str_new(data, len);
+    case FLAGS_NUMBER:
+      return rb_str_to_inum(rb_str_new(data, len), 10, 0);
+    case FLAGS_LOADED:
+      if (len < 4) rb_raise(rb_eArgError, "a loaded value has %zu bytes, and needs four for its flags", len);
+      flags = (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+      if (flags == FLAGS_LOADED) rb_raise(rb_eArgError, "a loaded value has a loaded value inside");
+      return value_of(bytes + 4, len - 4, flags, serializer);
+    default:
+      return rb_funcall(serializer, rb_intern("load"), 2, rb_str_new(data, len), UINT2NUM(flags));
+  }
+}
+
+int64_t ttl_of(VALUE ttl) {
+  if (NIL_P(ttl)) return LARDER_FOREVER;
+  /* A String is no number, and a Time no span, although both have `to_f`. ActiveSupport's durations have it too. */
+  if (RB_TYPE_P(ttl, T_STRING) || RTEST(rb_obj_is_kind_of(ttl, rb_cTime)) || !rb_respond_to(ttl, rb_intern("to_f"))) {
+    rb_raise(rb_eTypeError, "ttl is a %" PRIsVALUE "; write seconds, or nil for ever", rb_obj_class(ttl));
+  }
+  double seconds = NUM2DBL(rb_funcall(ttl, rb_intern("to_f"), 0));
+  if (!(seconds >= 0)) {
+    rb_raise(rb_eArgError, "ttl is %" PRIsVALUE "; write seconds, 0 or more, or nil for ever", ttl);
+  }
+  /* A TTL below a millisecond is not over at once. */
+  return seconds > LONGEST_TTL_S ? LARDER_FOREVER : (int64_t)ceil(seconds * 1000);
+}

@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+require "monitor"
+
+module ActiveSupport
+  module Cache
+    class LarderStore < Store
+      # The open store of a URL, which all caches of this process share.
+      class Opened
+        # The form of values: entries are bytes already, whatever their flags.
+        module AsItIs
+          def self.load(bytes, _flags)
+            bytes
+          end
+
+          def self.dump(value)
+            raise TypeError, "an entry is a #{value.class}; ActiveSupport's coder makes a String of it"
+          end
+        end
+        private_constant :AsItIs
+
+        @all = {}
+        @lock = Monitor.new
+
+        # The one of a URL.
+        def self.of(url)
+          @lock.synchronize { @all[url] ||= new(url) }
+        end
+
+        def initialize(url)
+          @url = url
+          @lock = Monitor.new
+          @store = nil
+          begin
+            store
+          rescue Larder::UnavailableError
+            # An application starts without its cache, too.
+            nil
+          end
+        end
+        private_class_method :new
+
+        # The open store. Where its server did not answer before, it is asked again.
+        def store
+          @store || @lock.synchronize { @store ||= Larder.open(@url, serializer: AsItIs) }
+        end
+
+        # The URL, its password masked.
+        def url
+          @store ? @store.url : @url[/\A[^:]*:/]
+        end
+      end
+      private_constant :Opened
+    end
+  end
+end

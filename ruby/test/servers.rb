@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+require "socket"
+
+# Real servers for tests and measurements.
+module Servers
+  # The address of a memcached that lives as long as the block.
+  def self.memcached
+    address, process = start_memcached
+    yield address
+  ensure
+    stop(process) if process
+  end
+
+  # Starts a memcached on a free port; its address and its process.
+  def self.start_memcached
+    port = TCPServer.open("127.0.0.1", 0) { |free| free.addr[1] }
+    process = spawn("memcached", "-l", "127.0.0.1", "-p", port.to_s, "-u", "nobody", "-m", "64")
+    begin
+      TCPSocket.open("127.0.0.1", port).close
+    rescue Errno::ECONNREFUSED
+      raise "memcached has ended" if Process.wait(process, Process::WNOHANG)
+
+      sleep 0.01
+      retry
+    end
+    ["127.0.0.1:#{port}", process]
+  rescue Errno::ENOENT
+    raise "there is no memcached; install the package memcached"
+  end
+
+  # Ends a server.
+  def self.stop(process)
+    Process.kill(:KILL, process)
+    Process.wait(process)
+  end
+end
