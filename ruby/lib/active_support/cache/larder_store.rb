@@ -47,9 +47,11 @@ module ActiveSupport
       # Opens the store of a URL. A wrong URL raises; a server that does not answer is asked again at each call.
       def initialize(url, options = nil)
         options = options ? options.dup : {}
+        # Each thread has a session of the store, so there is no pool.
+        options.delete(:pool) if options[:pool] == false
         unknown = options.keys - OPTIONS
         unless unknown.empty?
-          raise ArgumentError, "options #{unknown.inspect} are not known; write those of the store into its URL, and no pool"
+          raise ArgumentError, "options #{unknown.inspect} are not known; options of the store stand in its URL, and it has no pool"
         end
 
         @marshals = options.key?(:coder) && options[:coder].nil?
