@@ -13,8 +13,9 @@ LIBRARY, TESTS = %w[lib test].map { |folder| File.expand_path("activesupport/#{f
 abort "#{TESTS} is not there; name a folder with the sources of Rails" unless File.directory?(TESTS)
 $LOAD_PATH.unshift(LIBRARY)
 
-# Logger is loaded first, because ActiveSupport before 7.1 needs it and does not load it with newer libraries.
+# These two are loaded first, because a newer or an older Ruby than that of this ActiveSupport does not load them by itself.
 require "logger"
+require "set"
 require "securerandom"
 require "active_support"
 require "active_support/testing/autorun"

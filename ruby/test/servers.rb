@@ -4,17 +4,17 @@ require "socket"
 
 # Real servers for tests and measurements.
 module Servers
-  # The address of a memcached that lives as long as the block.
+  # A memcached that lives as long as the block, which gets its address and its process.
   def self.memcached
     address, process = start_memcached
-    yield address
+    yield address, process
   ensure
     stop(process) if process
   end
 
-  # Starts a memcached on a free port; its address and its process.
-  def self.start_memcached
-    port = TCPServer.open("127.0.0.1", 0) { |free| free.addr[1] }
+  # Starts a memcached on a port, or on a free one; its address and its process.
+  def self.start_memcached(port = nil)
+    port ||= TCPServer.open("127.0.0.1", 0) { |free| free.addr[1] }
     process = spawn("memcached", "-l", "127.0.0.1", "-p", port.to_s, "-u", "nobody", "-m", "64")
     begin
       TCPSocket.open("127.0.0.1", port).close
@@ -27,6 +27,14 @@ module Servers
     ["127.0.0.1:#{port}", process]
   rescue Errno::ENOENT
     raise "there is no memcached; install the package memcached"
+  end
+
+  # The counters of a memcached.
+  def self.stats(address)
+    TCPSocket.open(*address.split(":")) do |socket|
+      socket.write("stats\r\n")
+      socket.each_line.take_while { |line| line != "END\r\n" }.to_h { |line| line.split.last(2) }
+    end
   end
 
   # Ends a server.

@@ -97,6 +97,18 @@ static void close_free_sessions(struct cache *cache) {
   while (cache->n_free > 0) library.session_close(cache->free[--cache->n_free]);
 }
 
+/* Whether the store is one that a parent has opened, and that its forked child cannot use. What never waits goes on. */
+static int is_inherited(const struct cache *cache) { return cache->waits && cache->generation != generation; }
+
+/* Lets go of what the parent has opened. The library leaves the parent's connections alone, and refuses the rest, which is
+ * no error here. Sessions that calls of the parent used at the fork stay as they are. */
+static void let_go(struct cache *cache) {
+  close_free_sessions(cache);
+  cache->n_taken = 0;
+  library.close(cache->store, NULL, 0);
+  cache->store = NULL;
+}
+
 void cache_open(struct cache *cache, const char *url) {
   struct opening opening = {.url = url};
   outside(1, open_store, &opening, NULL);
@@ -107,11 +119,7 @@ void cache_open(struct cache *cache, const char *url) {
     library.close(opening.store, NULL, 0);
     return;
   }
-  /* In a child, the library leaves the connections of what the parent has opened alone. Sessions that calls of the parent
-   * used at the fork stay as they are. */
-  close_free_sessions(cache);
-  cache->n_taken = 0;
-  library.close(cache->store, NULL, 0);
+  let_go(cache);
   cache->store = opening.store;
   cache->generation = of_this_process;
 }
@@ -127,7 +135,10 @@ static void end_store(struct cache *cache) {
 
 void cache_close(struct cache *cache) {
   cache->closed = 1;
-  if (cache->waits && cache->generation != generation) cache->n_taken = 0;
+  if (is_inherited(cache)) {
+    let_go(cache);
+    return;
+  }
   /* The last call that still has a session closes the store otherwise. */
   if (cache->store && cache->n_taken == 0) end_store(cache);
 }
@@ -142,7 +153,7 @@ static void cache_mark(void *data) {
 static void cache_free(void *data) {
   struct cache *cache = data;
   /* What a forked child has from its parent is not the child's to end. */
-  if (!cache->waits || cache->generation == generation) {
+  if (!is_inherited(cache)) {
     close_free_sessions(cache);
     library.close(cache->store, NULL, 0);
   }
@@ -173,8 +184,7 @@ struct cache *cache_of(VALUE self) {
 /* Takes a session that nobody else uses. */
 static void take(struct call *call) {
   struct cache *cache = call->cache;
-  /* What cannot wait goes on in a forked child. */
-  if (cache->waits && cache->generation != generation && !cache->closed) cache_open(cache, cache->url);
+  if (is_inherited(cache) && !cache->closed) cache_open(cache, cache->url);
   if (cache->closed) rb_raise(rb_path2class("Larder::Error"), "the store is closed; open it again");
   if (!cache->store) rb_raise(rb_path2class("Larder::Error"), "the store is not open; use Larder.open");
   if (cache->n_free > 0) {

@@ -7,10 +7,10 @@ module ActiveSupport
     class LarderStore < Store
       # The open store of a URL, which all caches of this process share.
       class Opened
-        # The form of values: entries are bytes already, whatever their flags.
+        # The form of values: an entry is bytes already. What another program has stored in a form of its own is a miss.
         module AsItIs
-          def self.load(bytes, _flags)
-            bytes
+          def self.load(_bytes, _flags)
+            nil
           end
 
           def self.dump(value)

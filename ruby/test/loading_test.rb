@@ -1,0 +1,107 @@
+# frozen_string_literal: true
+
+require_relative "support"
+
+class LoadingTest < StoreCase
+  on_each "a block runs for what is absent" do
+    calls = []
+    [{ "made" => 1 }, "bytes\xFF".b, "text", 7, nil, false].each_with_index do |value, number|
+      make = -> { calls << number && value }
+      2.times do
+        made = cache.get_or_load(key(number), ttl: 60, &make)
+        value.nil? ? assert_nil(made) : assert_equal(value, made)
+      end
+      assert cache.key?(key(number))
+    end
+    assert_equal [*0..5], calls
+    assert_raises(ArgumentError) { cache.get_or_load(key) }
+  end
+
+  on_each "a block that fails leaves nothing behind" do
+    assert_raises(ZeroDivisionError) { cache.fetch(key) { 1 / 0 } }
+    assert_raises(TypeError) { cache.fetch(key) { Object.new } }
+    assert_equal "left", catch(:out) { cache.fetch(key) { throw :out, "left" } }
+    started = now
+    assert_equal "made", cache.fetch(key) { "made" }
+    assert_operator now - started, :<, 4, "the next caller waits for nobody"
+  end
+
+  on_each "one thread loads for all" do
+    store = cache
+    calls = Queue.new
+    threads = Array.new(8) do
+      Thread.new do
+        store.fetch(key, ttl: 60, wait: 30) do
+          calls << 1
+          sleep 0.2
+          "made"
+        end
+      end
+    end
+    assert_equal ["made"] * 8, threads.map(&:value)
+    assert_equal 1, calls.length
+  end
+
+  on_each :mmap, :memcached, :tiered, "one process loads for all" do
+    log = File.join(folder, "log")
+    children = Array.new(4) do
+      fork do
+        made = Larder.open(url) do |store|
+          store.fetch(key, ttl: 60, wait: 30) do
+            File.write(log, "loaded\n", mode: "a")
+            sleep 0.2
+            "made"
+          end
+        end
+        exit!(made == "made")
+      end
+    end
+    children.each { |child| assert_predicate Process.wait2(child)[1], :success? }
+    assert_equal "loaded\n", File.read(log)
+  end
+
+  on_each :memory, :mmap, "an expired entry answers those who would wait" do
+    cache.set(key, "old", ttl: 60)
+    assert cache.expire(key)
+    refute cache.expire(key("absent"))
+    others = nil
+    made = cache.fetch(key, ttl: 60) do
+      others = Thread.new { cache.fetch(key) { flunk "a second caller loads" } }.value
+      "new"
+    end
+    assert_equal %w[old new], [others, made]
+    assert_equal "new", cache.get(key)
+  end
+
+  on_each "who waits too long makes the value" do
+    made = cache.fetch(key, ttl: 60, lease: 30) do
+      Thread.new { cache.fetch(key, wait: 0.05) { "impatient" } }.value
+    end
+    assert_equal "impatient", made
+  end
+
+  on_each "a change while a value is made wins" do
+    next if kind == :tiered # Its tiers may answer from above, for which docs/tiers.md has the rules.
+
+    made = cache.fetch(key) do
+      cache.set(key, "newer")
+      "older"
+    end
+    assert_equal "older", made
+    assert_equal "newer", cache.get(key)
+  end
+
+  on_each "many keys are made in one call" do
+    asked = []
+    keys = %w[a b c a].map { |more| key(more) }
+    cache.set(key("b"), 0)
+    made = cache.get_or_load_many(keys, ttl: 60) do |missing|
+      asked = missing
+      missing.to_h { |absent| [absent, 1] }
+    end
+    assert_equal [key("a"), key("c")], asked
+    assert_equal({ key("a") => 1, key("b") => 0, key("c") => 1 }, made)
+    assert_equal made, cache.get_or_load_many(keys) { flunk "all are there" }
+    assert_raises(TypeError) { cache.get_or_load_many([key("d")]) { [1] } }
+  end
+end
