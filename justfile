@@ -140,6 +140,19 @@ php:
     cd php
     LARDER_LIBRARY=$library/lib/liblarder.so.0.1 php -d zend.assertions=1 "$(command -v phpunit)"
 
+# Compile the package for Ruby, and run its tests and ActiveSupport's own tests of cache stores
+ruby:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    folder=$(realpath -m "${CARGO_TARGET_DIR:-target}/ruby")
+    packaging/capi "$folder/prefix"
+    export LARDER_LIBRARY=$folder/prefix/lib/liblarder.so.0.1
+    (cd ruby && rake test)
+    [[ -d $folder/rails ]] || ruby/suites/fetch_rails "$folder/rails"
+    for url in memory: "mmap:$folder/cache?size=64m"; do
+        ruby -Iruby/lib ruby/suites/active_support_suite.rb "$folder/rails" "$url"
+    done
+
 # Write the generated files again: docs/engines.md, docs/checks.md, the schemas in docs, a table of docs/serve.md
 generate:
     LARDER_BLESS=1 cargo test --quiet -p larder --test generated

@@ -68,8 +68,8 @@ Without options: installs the packages of Debian that the engines need.
                         and ioredis 6.0.0, as Node.js with the MIT licence
                 ruby    the libraries that the guests in Ruby call, packages of Debian: ActiveSupport and Dalli, both
                         with the MIT licence. The folder has a link to the Ruby that finds them
-                library Larder's own library for programs in C and its package for Python, which its guests call, compiled
-                        here. That needs Rust
+                library Larder's own library for programs in C and its packages for Python and Ruby, which its guests call,
+                        compiled here. That needs Rust
                 all     every NAME above, and the packages
                 clients clients of memcached that only the tests of \`larder serve\` use, from Go's module proxy and npm
                         (1 MB): gomemcache with Apache's licence and memjs 1.3.2 with the MIT licence. Their packages
@@ -281,15 +281,15 @@ bring_ruby() {
   "$1/bin/ruby" -e 'require "active_support"; require "active_support/cache"; require "dalli"'
 }
 
-packages_of_library() { echo gcc libc6-dev python3 python3-venv; }
+packages_of_library() { echo gcc libc6-dev make python3 python3-venv ruby-dev; }
 # Other sources need another library.
 state_of_library() {
-  printf 'the library and the package for Python, from sources %s\n' \
+  printf 'the library and the packages for Python and Ruby, from sources %s\n' \
     "$(cd "$here" && sources_of_library | xargs cat | sha256sum | head -c 12)"
 }
 sources_of_library() {
-  find Cargo.lock Cargo.toml crates/*/Cargo.toml crates/*/src crates/capi python -name target -prune -o \
-    -name '__pycache__' -prune -o -type f -print | LC_ALL=C sort
+  find Cargo.lock Cargo.toml crates/*/Cargo.toml crates/*/src crates/capi python ruby -name target -prune -o \
+    -name '__pycache__' -prune -o -path ruby/tmp -prune -o -name '*.so' -prune -o -type f -print | LC_ALL=C sort
 }
 file_of_library() { echo python/larder/__init__.py; }
 # Both are compiled with the same settings into the same folder, so that they share what they have in common.
@@ -301,6 +301,19 @@ bring_library() {
     --no-input --no-cache-dir install --target "$1/python" \
     --config-settings "build-args=--locked --profile ${LARDER_PROFILE:-release}" "$here/python"
   PYTHONPATH=$1/python /usr/bin/python3 -c 'import larder; larder.open("memory:")'
+  bring_package_for_ruby "$1"
+}
+# Only a part of it is compiled, which loads the library when it runs.
+bring_package_for_ruby() {
+  mkdir "$scratch/ruby"
+  (
+    cd "$scratch/ruby"
+    /usr/bin/ruby "$here/ruby/ext/larder/extconf.rb" >/dev/null
+    make --silent
+  )
+  cp -r "$here/ruby/lib" "$1/ruby"
+  cp "$scratch/ruby/larder_ext.so" "$1/ruby/larder/larder_ext.so"
+  LARDER_LIBRARY=$1/lib/liblarder.so.0.1 /usr/bin/ruby -I "$1/ruby" -e 'require "larder"; Larder.open("memory:")'
 }
 
 # Go and Node.js may be there without a package of Debian.

@@ -68,6 +68,7 @@ const URLS: &[&str] = &[
     "ruby+memorystore:",
     "ruby+filestore:",
     "ruby+dalli:",
+    "ruby+larder:",
     "ruby+tiered:memorystore:|dalli:",
 ];
 

@@ -8,7 +8,7 @@ require "minitest/autorun"
 require "rbconfig"
 require "socket"
 require "tmpdir"
-require_relative "../larder/header"
+require_relative "../larder_guest/header"
 
 # The seed and the span of the values of plans.
 SEED = "00000000c0ffee07"
@@ -148,7 +148,7 @@ class TestPlan
     @phases = []
     @newest = {}
     @pool = Array.new(240_000) { |n| (n * 7919 + n / 256) % 251 }.pack("C*") * 6
-    @header = Larder::Header.new(SEED, SPAN, @pool)
+    @header = LarderGuest::Header.new(SEED, SPAN, @pool)
     @values = []
     @operations = []
   end

@@ -1,4 +1,9 @@
-/* The class Larder::Store: opening, counters, closing. */
+/*
+ * The class Larder::Store: opening, counters, closing.
+ *
+ * This is an extension, because a call by Fiddle takes 3 to 5 microseconds, and a hit here about half of one. It also keeps
+ * Ruby's lock where no call can wait, and lets it go where one may.
+ */
 #include <stdlib.h>
 #include <string.h>
 

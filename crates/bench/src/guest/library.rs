@@ -22,6 +22,9 @@ const NAMED: &str = "LARDER_LIBRARY";
 /// The package for Python, which has the library within it.
 pub(super) const FOR_PYTHON: Recipe = brought("python/larder/__init__.py");
 
+/// The package for Ruby, whose compiled part loads the library beside it.
+pub(super) const FOR_RUBY: Recipe = brought("ruby/larder.rb");
+
 /// The library for packages that load it.
 pub(super) const FOR_C: Recipe = brought("lib/liblarder.so.0.1");
 

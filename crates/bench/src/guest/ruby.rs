@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::interpreter::schema_of;
 use super::options::{self, Connect, Nothing, bytes, options_of, seconds};
-use super::{Abilities, Cache, Keeps, Language, SILENCE, as_it_is, as_the_plan};
+use super::{Abilities, Cache, Keeps, Language, SILENCE, as_it_is, as_the_plan, library};
 
 const RUBY: Language = Language {
     name: "ruby",
@@ -140,6 +140,15 @@ pub(super) const CACHES: &[Cache] = &[
         can: MEMORY,
         options: options_of::<Nothing>,
     },
+    library::cache(
+        &RUBY,
+        "ruby+larder",
+        (
+            "Ruby: Larder's own package, on its segment cache in a file that processes share",
+            "ruby+larder:/dev/shm?size=64m",
+        ),
+        &[WITH_LIBRARIES, ANY, library::FOR_RUBY],
+    ),
 ];
 
 /// Options of `ruby+memorystore:`.

@@ -96,6 +96,7 @@ const KEEPING: &[&str] = &[
     "ruby+dalli:",
     "ruby+dalli:?connect=operation&raw=off",
     "ruby+filestore:",
+    "ruby+larder:",
     "ruby+tiered:filestore:|dalli:",
 ];
 

@@ -8,12 +8,13 @@ mod c;
 mod perl;
 mod php;
 mod place;
+mod ruby;
 
 use std::process::ExitCode;
 
 use libtest_mimic::Arguments;
 
 fn main() -> ExitCode {
-    let trials = [c::trials(), perl::trials(), php::trials()].into_iter().flatten().collect();
+    let trials = [c::trials(), perl::trials(), php::trials(), ruby::trials()].into_iter().flatten().collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }

@@ -3,7 +3,7 @@
 require "English"
 require_relative "active_support"
 
-module Larder
+module LarderGuest
   module Caches
     # ActiveSupport's FileStore: a file for each key, written beside its place and renamed. An entry is marshalled, and
     # compressed only where the user says so. A file that cannot be read is reported as a miss, and to a log.

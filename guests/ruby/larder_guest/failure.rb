@@ -2,7 +2,7 @@
 
 require "timeout"
 
-module Larder
+module LarderGuest
   # A failed operation, with a kind that is counted and a text of one line.
   class Failure < StandardError
     # Words by which the class or the message of an exception tells the kind of a failure.

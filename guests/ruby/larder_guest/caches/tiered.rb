@@ -3,7 +3,7 @@
 require_relative "../cache"
 require_relative "../caches"
 
-module Larder
+module LarderGuest
   module Caches
     # Caches behind one another. A get asks the nearest tier, then the next, and fills the nearer tiers with its value.
     # A set goes through all tiers, the farthest first. A nearer tier loses the key of a value that it refuses, so that

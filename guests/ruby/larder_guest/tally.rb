@@ -3,7 +3,7 @@
 require_relative "block"
 require_relative "timeline"
 
-module Larder
+module LarderGuest
   # Counts, latencies and time line of one operation, made from the loop's notes.
   class Tally
     # The ways in which a value is wrong, as results name them.

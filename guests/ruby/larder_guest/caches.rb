@@ -2,12 +2,12 @@
 
 require_relative "failure"
 
-module Larder
+module LarderGuest
   # The caches of this guest. The file of a cache is loaded when it is asked for, for its library may not be installed.
   module Caches
     FILES = {
       "null" => "null", "hash" => "hash", "memorystore" => "memory_store", "filestore" => "file_store",
-      "dalli" => "dalli", "tiered" => "tiered",
+      "dalli" => "dalli", "tiered" => "tiered", "larder" => "larder",
     }.freeze
 
     # Opens the cache that open.json, or a tier in it, describes.

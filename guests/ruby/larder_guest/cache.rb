@@ -2,7 +2,7 @@
 
 require_relative "failure"
 
-module Larder
+module LarderGuest
   # The interface of a cache. `get`, `set` and the like may be those of the client that a cache adapts. A cache is then
   # a subclass of the client that includes this module: a method that only passes calls on would cost as much as the
   # rest of the loop. An exception of the cache is an error of the operation.

@@ -3,7 +3,7 @@
 require "json"
 require_relative "header"
 
-module Larder
+module LarderGuest
   # A plan in memory: keys, the pool that values are cut from, operations. Values are composed when a block of
   # operations is made ready, for all values together may be larger than memory.
   class Plan

@@ -2,7 +2,7 @@
 
 require "json"
 
-module Larder
+module LarderGuest
   # Commands in, answers out. Both streams are used without Ruby's own buffers: a length counts bytes, and the system
   # tells whether a command waits.
   class Protocol

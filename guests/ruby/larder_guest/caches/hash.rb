@@ -2,7 +2,7 @@
 
 require_relative "../cache"
 
-module Larder
+module LarderGuest
   module Caches
     # A plain Hash: the cache that most programs begin with. It keeps the very objects that it is given, in the memory
     # of this process. Each entry has its expiry time, by the monotonic clock; an expired entry is removed when its key

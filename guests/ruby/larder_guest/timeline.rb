@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-module Larder
+module LarderGuest
   # The course of a phase: operations, and the slowest of them, in bins of equal length from its start. There are at
   # most 32 bins, whose length is a power of two of nanoseconds. After the last bin, neighbours are merged and the
   # length doubles. So sums and maxima stay exact, and a phase ends with 17 to 32 bins.

@@ -2,7 +2,7 @@
 
 require_relative "plan"
 
-module Larder
+module LarderGuest
   # The outcomes of an operation; the loop notes an outcome only where it is not `RIGHT`.
   RIGHT = 0
   MISS = 1

@@ -3,7 +3,7 @@
 require_relative "../cache"
 require_relative "../caches"
 
-module Larder
+module LarderGuest
   module Caches
     need "dalli"
 

@@ -7,7 +7,7 @@ require_relative "failures"
 require_relative "loop"
 require_relative "usage"
 
-module Larder
+module LarderGuest
   # One process's share of a phase: blocks are made ready, worked through, counted. A process alone stops its clock
   # while it prepares and counts. Each of several processes keeps its clock running, because the other processes have
   # the cache to themselves meanwhile. So each of them prepares and counts as much at once as memory allows, mostly

@@ -3,7 +3,7 @@
 require_relative "block"
 require_relative "failure"
 
-module Larder
+module LarderGuest
   # Explains the failures that the loop noted, once a segment of the loop is over, and counts them in their order. Where
   # everything fails, the phase is given up.
   class Failures

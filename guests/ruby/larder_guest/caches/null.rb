@@ -2,7 +2,7 @@
 
 require_relative "../cache"
 
-module Larder
+module LarderGuest
   module Caches
     # Keeps nothing and returns the value that was set last: its figures are the floor of this language. Every key
     # counts as present, for the way to a key is measured.

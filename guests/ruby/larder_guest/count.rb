@@ -3,7 +3,7 @@
 require_relative "plan"
 require_relative "tally"
 
-module Larder
+module LarderGuest
   # Adds the loop's notes on a finished block to the tally of each operation.
   class Count
     NAMES = {

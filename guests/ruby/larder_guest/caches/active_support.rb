@@ -3,7 +3,7 @@
 require_relative "../cache"
 require_relative "../caches"
 
-module Larder
+module LarderGuest
   module Caches
     need "active_support", "active_support/cache", "active_support/digest", "active_support/gem_version", "digest"
 

@@ -2,7 +2,7 @@
 
 require "etc"
 
-module Larder
+module LarderGuest
   # User and system time between `start` and `stop`, and memory.
   class Usage
     PAGE_BYTES = Etc.sysconf(Etc::SC_PAGESIZE)

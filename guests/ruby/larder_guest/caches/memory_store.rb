@@ -2,7 +2,7 @@
 
 require_relative "active_support"
 
-module Larder
+module LarderGuest
   module Caches
     # ActiveSupport's MemoryStore, in the memory of this process. Once the sizes of all entries exceed `size`, it drops
     # the least recently used ones until three quarters are left. It copies the value at each read and write.

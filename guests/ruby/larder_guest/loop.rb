@@ -2,7 +2,7 @@
 
 require_relative "block"
 
-module Larder
+module LarderGuest
   # The measured loop, the floor of the language. It is written for speed, and each kind of phase has its own copy of
   # the same work. The loop reads the clock once an operation, for the end of an operation is the start of the next. A
   # `while` with a number takes less time than a block of `each`, which is a call. A `rescue` costs nothing until an

@@ -4,7 +4,7 @@ require "set"
 require_relative "block"
 require_relative "header"
 
-module Larder
+module LarderGuest
   # Decides whether an unexpected value is right because another process stored a newer value, and otherwise in which
   # way it is wrong. The judge sees only values that differ from the expected one.
   class Judge

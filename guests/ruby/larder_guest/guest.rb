@@ -8,7 +8,7 @@ require_relative "phase"
 require_relative "plan"
 require_relative "processes"
 
-module Larder
+module LarderGuest
   # Opens the cache, and carries out the commands.
   class Guest
     PROTOCOL = 2

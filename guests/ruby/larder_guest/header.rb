@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-module Larder
+module LarderGuest
   # The header of a value: the tag of its key, its version, its length and a checksum. With the seed of the plan it
   # identifies any value of this run, also a value of an earlier round.
   class Header

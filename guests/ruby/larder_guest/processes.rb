@@ -3,7 +3,7 @@
 require_relative "failure"
 require_relative "phase"
 
-module Larder
+module LarderGuest
   # A phase that several processes share: one child for each, forked when the phase begins. All children begin together,
   # and each reports its progress over a pipe of its own. No child outlives this process: a child whose report fails
   # ends.
