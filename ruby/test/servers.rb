@@ -15,7 +15,9 @@ module Servers
   # Starts a memcached on a port, or on a free one; its address and its process.
   def self.start_memcached(port = nil)
     port ||= TCPServer.open("127.0.0.1", 0) { |free| free.addr[1] }
-    process = spawn("memcached", "-l", "127.0.0.1", "-p", port.to_s, "-u", "nobody", "-m", "64")
+    command = ["memcached", "-l", "127.0.0.1", "-p", port.to_s, "-u", "nobody", "-m", "64"]
+    # It must hold no pipe of those who wait for the output of the tests.
+    process = spawn(*command, out: File::NULL, err: File::NULL)
     begin
       TCPSocket.open("127.0.0.1", port).close
     rescue Errno::ECONNREFUSED

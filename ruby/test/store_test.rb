@@ -164,6 +164,28 @@ class StoreTest < StoreCase
     assert_equal %i[memcached tiered].include?(kind), cache.waits?
   end
 
+  # A serializer in whose calls Ruby's collector moves every object that may be moved.
+  class Moving
+    FLAGS = 90
+
+    def dump(value)
+      GC.verify_compaction_references(toward: :empty, double_heap: true)
+      [value.inspect, FLAGS]
+    end
+
+    def load(bytes, _flags) = bytes
+  end
+
+  on_each :mmap, :memcached, "a collector that moves objects moves no argument" do
+    store = Larder.open(url, serializer: Moving.new)
+    values = (0...8).to_h { |n| ["#{key}#{n}"[-20..], [n]] }
+    assert_empty store.set_many(values)
+    assert_equal values.transform_values(&:inspect), store.get_many(values.keys)
+    store.set(key, [1])
+    assert_equal "[1]", store.get(key)
+    store.close
+  end
+
   def test_a_password_is_not_shown
     store = Larder::Store.allocate
     store.instance_variable_set(:@url, "tiered:memory:|redis://user:secret@h1,h2/1")

@@ -4,13 +4,14 @@
 #include "methods.h"
 #include "values.h"
 
-/* The bytes of keys. `*held` becomes the list of their Strings, which the caller keeps alive. */
-static void keys_of(VALUE keys, int stable, larder_bytes *bytes, VALUE *held) {
-  *held = rb_ary_new_capa(RARRAY_LEN(keys));
-  for (long i = 0; i < RARRAY_LEN(keys); i++) {
-    VALUE key = key_of(rb_ary_entry(keys, i), stable);
-    rb_ary_push(*held, key);
-    bytes[i] = (larder_bytes){RSTRING_PTR(key), RSTRING_LEN(key)};
+/*
+ * The bytes of keys. `held` gets their Strings. It lies where Ruby's collector looks for references of C, so it neither frees
+ * nor moves them; it would move those of an Array. Without `volatile` the compiler might leave the stores out.
+ */
+static void keys_of(VALUE keys, long n, int stable, larder_bytes *bytes, volatile VALUE *held) {
+  for (long i = 0; i < n; i++) {
+    held[i] = key_of(rb_ary_entry(keys, i), stable);
+    bytes[i] = (larder_bytes){RSTRING_PTR(held[i]), RSTRING_LEN(held[i])};
   }
 }
 
@@ -34,14 +35,15 @@ static VALUE store_get_many(VALUE self, VALUE keys) {
   struct cache *cache = cache_of(self);
   Check_Type(keys, T_ARRAY);
   long n = RARRAY_LEN(keys);
-  VALUE held, bytes_room, entries_room;
+  VALUE held_room, bytes_room, entries_room;
+  volatile VALUE *held = ALLOCV_N(VALUE, held_room, n);
   larder_bytes *bytes = ALLOCV_N(larder_bytes, bytes_room, n);
   larder_entry *entries = ALLOCV_N(larder_entry, entries_room, n);
-  keys_of(keys, cache->waits, bytes, &held);
+  keys_of(keys, n, cache->waits, bytes, held);
   struct call call = {.cache = cache, .run = run_get_many, .keys = bytes, .count = n, .entries = entries};
   perform(&call);
-  RB_GC_GUARD(held);
   VALUE found = finish(&call, make_found);
+  ALLOCV_END(held_room);
   ALLOCV_END(bytes_room);
   ALLOCV_END(entries_room);
   return found;
@@ -63,14 +65,15 @@ static VALUE store_set_many(VALUE self, VALUE keys, VALUE values, VALUE ttl) {
   Check_Type(values, T_ARRAY);
   long n = RARRAY_LEN(keys);
   int64_t ttl_ms = ttl_of(ttl);
-  VALUE held, bytes_room, puts_room, outcomes_room;
+  VALUE held_room, bytes_room, puts_room, outcomes_room;
+  volatile VALUE *held = ALLOCV_N(VALUE, held_room, 2 * n);
   larder_bytes *bytes = ALLOCV_N(larder_bytes, bytes_room, n);
   larder_put *puts = ALLOCV_N(larder_put, puts_room, n);
   larder_outcome *outcomes = ALLOCV_N(larder_outcome, outcomes_room, n);
-  keys_of(keys, cache->waits, bytes, &held);
+  keys_of(keys, n, cache->waits, bytes, held);
   for (long i = 0; i < n; i++) {
     struct stored stored = stored_of(rb_ary_entry(values, i), cache->serializer, cache->waits);
-    rb_ary_push(held, stored.string);
+    held[n + i] = stored.string;
     puts[i] = (larder_put){.key = bytes[i],
                            .value = {RSTRING_PTR(stored.string), RSTRING_LEN(stored.string)},
                            .ttl_ms = ttl_ms,
@@ -79,12 +82,12 @@ static VALUE store_set_many(VALUE self, VALUE keys, VALUE values, VALUE ttl) {
   }
   struct call call = {.cache = cache, .run = run_set_many, .puts = puts, .count = n, .outcomes = outcomes};
   perform(&call);
-  RB_GC_GUARD(held);
   done(&call);
   VALUE refused = rb_ary_new();
   for (long i = 0; i < n; i++) {
     if (outcomes[i].code != LARDER_OK) rb_ary_push(refused, LONG2NUM(i));
   }
+  ALLOCV_END(held_room);
   ALLOCV_END(bytes_room);
   ALLOCV_END(puts_room);
   ALLOCV_END(outcomes_room);
@@ -100,15 +103,16 @@ static VALUE store_delete_many(VALUE self, VALUE keys) {
   struct cache *cache = cache_of(self);
   Check_Type(keys, T_ARRAY);
   long n = RARRAY_LEN(keys), n_there = 0;
-  VALUE held, bytes_room, codes_room;
+  VALUE held_room, bytes_room, codes_room;
+  volatile VALUE *held = ALLOCV_N(VALUE, held_room, n);
   larder_bytes *bytes = ALLOCV_N(larder_bytes, bytes_room, n);
   int32_t *codes = ALLOCV_N(int32_t, codes_room, n);
-  keys_of(keys, cache->waits, bytes, &held);
+  keys_of(keys, n, cache->waits, bytes, held);
   struct call call = {.cache = cache, .run = run_delete_many, .keys = bytes, .count = n, .codes = codes};
   perform(&call);
-  RB_GC_GUARD(held);
   done(&call);
   for (long i = 0; i < n; i++) n_there += codes[i] == LARDER_OK;
+  ALLOCV_END(held_room);
   ALLOCV_END(bytes_room);
   ALLOCV_END(codes_room);
   return LONG2NUM(n_there);
