@@ -126,6 +126,15 @@ pub(super) const CACHES: &[Cache] = &[
         },
         options: options_of::<Dalli>,
     },
+    library::cache(
+        &RUBY,
+        "ruby+larder",
+        (
+            "Ruby: Larder's own package, on its segment cache in a file that processes share",
+            "ruby+larder:/dev/shm?size=64m",
+        ),
+        &[WITH_LIBRARIES, ANY, library::FOR_RUBY],
+    ),
     Cache {
         engine: Engine {
             summary: "Ruby: a stack of the caches above; a hit is stored in all nearer tiers, where its TTL begins \
@@ -140,15 +149,6 @@ pub(super) const CACHES: &[Cache] = &[
         can: MEMORY,
         options: options_of::<Nothing>,
     },
-    library::cache(
-        &RUBY,
-        "ruby+larder",
-        (
-            "Ruby: Larder's own package, on its segment cache in a file that processes share",
-            "ruby+larder:/dev/shm?size=64m",
-        ),
-        &[WITH_LIBRARIES, ANY, library::FOR_RUBY],
-    ),
 ];
 
 /// Options of `ruby+memorystore:`.

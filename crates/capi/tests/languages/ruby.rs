@@ -44,7 +44,6 @@ fn has_ruby() -> Result<(), String> {
     has("ruby", packages)?;
     let needed = "require 'mkmf'; require 'minitest'; require 'active_support'; require 'rack'";
     let found = Command::new("ruby").args(["-e", needed]).output().map_err(|it| it.to_string())?;
-    let _ = fs::remove_file("mkmf.log");
     if found.status.success() { Ok(()) } else { Err(format!("apt-get install {packages}")) }
 }
 
@@ -55,8 +54,8 @@ fn has_rails() -> Result<(), String> {
 }
 
 fn rails() -> Result<PathBuf, String> {
-    let named = env::var_os(RAILS).ok_or(format!("no sources of Rails; name them in {RAILS}"))?;
-    Ok(named.into())
+    let missing = || format!("no {RAILS}: `ruby/suites/fetch_rails FOLDER` brings Rails' sources");
+    env::var_os(RAILS).map(PathBuf::from).ok_or_else(missing)
 }
 
 /// A folder with the package, its extension compiled.
