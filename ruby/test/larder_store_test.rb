@@ -166,6 +166,22 @@ class LarderStoreTest < StoreCase
     Servers.stop(server) if server
   end
 
+  def test_a_store_without_flags_takes_everything
+    address, server = Servers.start_redis
+    cache = Cache.lookup_store(:larder_store, "redis://#{address}", expires_in: 60)
+    [{ a: 1 }, "täxt", 7, nil].each do |value|
+      assert cache.write("key", value)
+      value.nil? ? assert_nil(cache.read("key")) : assert_equal(value, cache.read("key"))
+    end
+    { "text" => "täxt", "bytes" => "\xFF".b, "number" => 7 }.each { |name, value| assert cache.write(name, value, raw: true) }
+    assert_equal ["täxt", "\xFF".b, "7"], %w[text bytes number].map { |name| cache.read(name, raw: true) }
+    assert_equal 8, cache.increment("number")
+    cache.write_multi({ "a" => "ä", "b" => "b" }, raw: true)
+    assert_equal({ "a" => "ä", "b" => "b" }, cache.read_multi("a", "b", raw: true))
+  ensure
+    Servers.stop(server) if server
+  end
+
   def test_wrong_options_are_told
     assert_match(/\[:pool_size\] are not known/, assert_raises(ArgumentError) do
       Cache.lookup_store(:larder_store, "memory:", pool_size: 5)

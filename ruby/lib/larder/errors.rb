@@ -55,6 +55,8 @@ module Larder
     # The error of a code of the library.
     def self.of(code, message)
       kind, type = CODES.fetch(code) { CODES[-20] }
+      # Flags tell the forms of values, so their names say nothing to who stores text.
+      message += "; it stores bytes only: write value.b" if message.end_with?("no operation `flags`")
       type.new(message, kind: kind)
     end
   end

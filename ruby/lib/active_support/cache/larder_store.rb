@@ -104,7 +104,9 @@ module ActiveSupport
         payload = bytes_of(payload) unless raw
         ttl = ttl_of(raw: raw, **options)
         failsafe(:write_entry, FAILED_WRITE) do
-          unless_exist ? @opened.store.add(key, payload, ttl: ttl) : @opened.store.set(key, payload, ttl: ttl)
+          @opened.storing(payload) do |value|
+            unless_exist ? @opened.store.add(key, value, ttl: ttl) : @opened.store.set(key, value, ttl: ttl)
+          end
         end
       end
 
@@ -124,13 +126,10 @@ module ActiveSupport
       end
 
       def write_multi_entries(entries, **options)
-        # The local cache hears of single writes only.
-        return super if local_cache || options[:unless_exist]
+        # The local cache hears of single writes only, and a raw value may need another form.
+        return super if local_cache || options[:unless_exist] || options[:raw]
 
-        payloads = entries.transform_values do |entry|
-          payload = serialize_entry(entry, **options)
-          options[:raw] ? payload : bytes_of(payload)
-        end
+        payloads = entries.transform_values { |entry| bytes_of(serialize_entry(entry, **options)) }
         failsafe(:write_multi_entries, FAILED_WRITE) { @opened.store.set_many(payloads, ttl: ttl_of(**options)) }
       end
 
@@ -154,13 +153,22 @@ module ActiveSupport
       # The entry of what was stored. Serialized entries are bytes, so text and numbers were stored raw.
       def deserialize_entry(payload, raw: false, **)
         return if payload.nil?
-        return Entry.new(payload.to_s, compress: false) if raw || payload.is_a?(Integer)
+        return Entry.new(text_of(payload), compress: false) if raw || payload.is_a?(Integer)
         return Entry.new(payload, compress: false) if payload.is_a?(String) && payload.encoding != Encoding::BINARY
 
         payload = Marshal.load(payload) if @marshals && payload.is_a?(String)
         entry = super(payload)
         # Another client may have stored something else under the key.
         entry if entry.is_a?(Entry)
+      end
+
+      # A raw value as text where it is some, as it was before a store without flags took it.
+      def text_of(payload)
+        text = payload.to_s
+        return text unless text.encoding == Encoding::BINARY
+
+        text = text.dup.force_encoding(Encoding::UTF_8)
+        text.valid_encoding? ? text : text.b
       end
 
       # What a coder has made, as bytes. Without a coder it is the entry itself.

@@ -31,6 +31,7 @@ module ActiveSupport
           @url = url
           @lock = Monitor.new
           @store = nil
+          @takes_bytes = false
           begin
             store
           rescue Larder::UnavailableError
@@ -43,6 +44,16 @@ module ActiveSupport
         # The open store. Where its server did not answer before, it is asked again.
         def store
           @store || @lock.synchronize { @store ||= Larder.open(@url, serializer: AsItIs) }
+        end
+
+        # Gives the block a raw value in a form that the store takes: Redis keeps no flags, and so takes bytes only.
+        def storing(value)
+          yield(@takes_bytes ? value.to_s.b : value)
+        rescue Larder::UnsupportedError
+          raise if @takes_bytes
+
+          @takes_bytes = true
+          retry
         end
 
         # The URL, its password masked.
