@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <ruby/thread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,9 +32,18 @@ struct work {
   int ran;
 };
 
+/*
+ * Does the work without Ruby's lock. Ruby's clock for its threads is a signal, which may come every few milliseconds. A wait
+ * for a server that a signal breaks off begins anew, and would never reach its time-out.
+ */
 static void *run_work(void *work) {
   struct work *it = work;
+  sigset_t clock, before;
+  sigemptyset(&clock);
+  sigaddset(&clock, SIGVTALRM);
+  pthread_sigmask(SIG_BLOCK, &clock, &before);
   it->run(it->argument);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
   it->ran = 1;
   return NULL;
 }
