@@ -110,7 +110,8 @@ fn gem() {
     let mut command = Command::new("gem");
     command.args(["install", "--local", "--quiet", "--no-document", "--install-dir"]);
     command.arg(folder.path().join("gems")).arg(&file).arg("--");
-    succeeds(command.arg("--with-larder-include").arg(prefix().join("include")));
+    let header = prefix().join("include");
+    succeeds(command.arg(format!("--with-larder-include={}", header.display())));
     let mut command = Command::new("ruby");
     command.env("GEM_PATH", folder.path().join("gems")).env("GEM_HOME", folder.path().join("gems"));
     command.env("LARDER_LIBRARY", prefix().join("lib/liblarder.so.0.1"));
