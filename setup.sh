@@ -288,8 +288,8 @@ state_of_library() {
     "$(cd "$here" && sources_of_library | xargs cat | sha256sum | head -c 12)"
 }
 sources_of_library() {
-  find Cargo.lock Cargo.toml crates/*/Cargo.toml crates/*/src crates/capi python ruby -name target -prune -o \
-    -name '__pycache__' -prune -o -path ruby/tmp -prune -o -name '*.so' -prune -o -type f -print | LC_ALL=C sort
+  find Cargo.lock Cargo.toml crates/*/Cargo.toml crates/*/src crates/capi python ruby/ext ruby/lib -name target -prune -o \
+    -name '__pycache__' -prune -o -name '*.so' -prune -o -type f -print | LC_ALL=C sort
 }
 file_of_library() { echo python/larder/__init__.py; }
 # Both are compiled with the same settings into the same folder, so that they share what they have in common.
@@ -309,7 +309,7 @@ bring_package_for_ruby() {
   (
     cd "$scratch/ruby"
     /usr/bin/ruby "$here/ruby/ext/larder/extconf.rb" >/dev/null
-    make --silent
+    make --silent >/dev/null
   )
   cp -r "$here/ruby/lib" "$1/ruby"
   cp "$scratch/ruby/larder_ext.so" "$1/ruby/larder/larder_ext.so"
