@@ -3,6 +3,7 @@
 mod errors;
 mod fork;
 mod keys;
+mod lease;
 mod load;
 mod sessions;
 mod store;
@@ -16,5 +17,6 @@ fn _larder(module: &Bound<'_, PyModule>) -> PyResult<()> {
     fork::follow(module.py())?;
     errors::add(module)?;
     module.add_class::<store::Store>()?;
+    module.add_class::<lease::Answer>()?;
     module.add_function(wrap_pyfunction!(store::open, module)?)
 }

@@ -4,7 +4,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use larder::{Capabilities, Session, Tiers, TiersSession, Waits};
 
+use pyo3::Python;
+
 use crate::fork::generation;
+use crate::lease::Leads;
+use crate::load::MeanLoad;
 
 /// A store as one process has opened it.
 pub(crate) struct Opened {
@@ -14,6 +18,9 @@ pub(crate) struct Opened {
     generation: u64,
     /// Sessions that nobody uses now. There are never more than callers at once.
     free: Mutex<Vec<Handle>>,
+    /// The keys that this process loads, where the store has no leases.
+    pub(crate) leads: Leads,
+    pub(crate) loads: MeanLoad,
 }
 
 enum Opening {
@@ -56,7 +63,14 @@ impl Opened {
             Opening::Plain(store) => store.capabilities(),
             Opening::Stack(stack) => larder::Store::capabilities(&**stack),
         };
-        Self { store, capabilities, generation: generation(), free: Mutex::default() }
+        Self {
+            store,
+            capabilities,
+            generation: generation(),
+            free: Mutex::default(),
+            leads: Leads::default(),
+            loads: MeanLoad::default(),
+        }
     }
 
     pub(crate) fn store(&self) -> &dyn larder::Store {
@@ -93,5 +107,10 @@ impl Opened {
     /// The same of writes.
     pub(crate) fn writes_wait(&self) -> bool {
         self.capabilities.writes_wait > Waits::Seldom
+    }
+
+    /// Does some work that may write. Python's other threads run meanwhile where the store may wait.
+    pub(crate) fn writing<T: Send>(&self, py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
+        if self.writes_wait() { py.detach(work) } else { work() }
     }
 }

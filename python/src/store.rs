@@ -10,8 +10,9 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::errors::{Error as BaseError, raised};
 use crate::keys::{key_of, keys_of};
+use crate::lease::{Answer, fill_many, leases, token_of};
 use crate::load;
-use crate::sessions::{Handle, Opened};
+use crate::sessions::Opened;
 use crate::values::{Stored, stored, value_of};
 
 /// An open cache. Threads share it; a forked child opens it anew by itself.
@@ -289,66 +290,154 @@ impl Store {
 
     /// The value of a key. Where it is absent, `loader()` makes it, and it is stored for `ttl` seconds.
     ///
-    /// In a stack (`tiered:`), one caller of all that share the lowest tier loads, and the others wait for `wait` seconds at
-    /// most.
-    #[pyo3(signature = (key, loader, ttl = None, *, wait = 5.0, early = 0.0))]
+    /// Of all callers that share the store and miss the key at once, one loads. The others wait for `wait` seconds at most. After
+    /// `lease` seconds without a value another caller loads.
+    #[pyo3(signature = (key, loader, ttl = None, *, wait = 5.0, lease = 10.0, early = 0.0))]
+    #[expect(clippy::too_many_arguments, reason = "each is an argument of Python with a name")]
     fn get_or_load<'py>(
         &self,
         key: &Bound<'py, PyAny>,
         loader: &Bound<'py, PyAny>,
         ttl: Option<&Bound<'py, PyAny>>,
         wait: f64,
+        lease: f64,
         early: f64,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, bytes) = (key.py(), key_of(key)?);
-        let wait = Duration::try_from_secs_f64(wait).map_err(|_| {
-            PyValueError::new_err(format!("wait is {wait}; write seconds, 0 or more"))
-        })?;
-        let rules = load::Rules { ttl: ttl_of(ttl)?, wait, early };
-        let opened = self.opened(py)?;
-        let mut handle = opened.take().map_err(|error| raised(&error))?;
-        if let Handle::Stack(session) = &mut handle {
-            let done = load::from_stack(py, session, bytes, loader, &self.serializer, rules);
-            opened.give(handle);
-            return done;
-        }
-        opened.give(handle);
-        if let Some((value, _)) = self.read(key)? {
-            return Ok(value);
-        }
-        let value = loader.call0()?;
-        self.put(key, &value, ttl, SetMode::Set)?;
-        Ok(value)
+        let rules = load::Rules::new(ttl_of(ttl)?, wait, lease, early)?;
+        let load = load::Load { loader, serializer: &self.serializer, rules };
+        load::one(py, &*self.opened(py)?, bytes, load)
     }
 
-    /// The values of keys. `loader(missing)` gets a list of the absent ones, and returns a dict of those that it can make.
-    #[pyo3(signature = (keys, loader, ttl = None))]
+    /// The values of keys. `loader(missing)` gets a list of those to load, and returns a dict of those that it can make.
+    ///
+    /// Keys that another caller loads are waited for, as in `get_or_load`.
+    #[pyo3(signature = (keys, loader, ttl = None, *, wait = 5.0, lease = 10.0, early = 0.0))]
+    #[expect(clippy::too_many_arguments, reason = "each is an argument of Python with a name")]
     fn get_or_load_many<'py>(
         &self,
         keys: &Bound<'py, PyAny>,
         loader: &Bound<'py, PyAny>,
         ttl: Option<&Bound<'py, PyAny>>,
+        wait: f64,
+        lease: f64,
+        early: f64,
     ) -> PyResult<Bound<'py, PyDict>> {
         let py = keys.py();
-        let keys = PyList::new(py, keys_of(keys)?)?;
-        let values = self.get_many(&keys)?;
-        let missing = PyList::empty(py);
-        for key in keys.iter() {
-            if !values.contains(&key)? && !missing.contains(&key)? {
-                missing.append(key)?;
-            }
+        let rules = load::Rules::new(ttl_of(ttl)?, wait, lease, early)?;
+        let load = load::Load { loader, serializer: &self.serializer, rules };
+        let once = PyDict::new(py);
+        for key in keys.try_iter()? {
+            once.set_item(key?, ())?;
         }
-        if !missing.is_empty() {
-            let made = loader.call1((missing,))?;
-            let made = made.cast::<PyDict>().map_err(|_| {
-                PyTypeError::new_err(
-                    "the loader of get_or_load_many returns a dict of key to value",
-                )
-            })?;
-            self.set_many(made, ttl)?;
-            values.update(made.as_mapping())?;
+        let keys = keys_of(&once)?;
+        let bytes = keys.iter().map(key_of).collect::<PyResult<Vec<_>>>()?;
+        load::many(py, &*self.opened(py)?, &keys, &bytes, load)
+    }
+
+    /// The value of a key, or the right to load it: see `Leased`. `get_or_load` does the whole.
+    #[pyo3(signature = (key, lease = 10.0, early = 0.0))]
+    fn get_or_lease(&self, key: &Bound<'_, PyAny>, lease: f64, early: f64) -> PyResult<Answer> {
+        let (py, bytes, mut value) = (key.py(), key_of(key)?, Vec::new());
+        let (lease, early) = (load::seconds("lease", lease)?, load::seconds("early", early)?);
+        let leased = self.with(py, Call::Write, |session| {
+            leases(session)?.get_or_lease_early(bytes, &mut value, lease, early)
+        })?;
+        Answer::new(py, leased, &value, &self.serializer)
+    }
+
+    /// The same for many keys: a dict.
+    #[pyo3(signature = (keys, lease = 10.0, early = 0.0))]
+    fn get_or_lease_many<'py>(
+        &self,
+        keys: &Bound<'py, PyAny>,
+        lease: f64,
+        early: f64,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let (py, keys) = (keys.py(), keys_of(keys)?);
+        let bytes = keys.iter().map(key_of).collect::<PyResult<Vec<_>>>()?;
+        let (lease, early) = (load::seconds("lease", lease)?, load::seconds("early", early)?);
+        let told = self.with(py, Call::Write, |session| {
+            let (mut told, mut failed) = (Vec::new(), None);
+            leases(session)?.get_or_lease_many(
+                &bytes,
+                lease,
+                early,
+                &mut |place, value, leased| match leased {
+                    Ok(leased) => told.push((place, value.to_vec(), leased)),
+                    Err(error) => failed = Some(error),
+                },
+            )?;
+            failed.map_or(Ok(told), Err)
+        })?;
+        let answers = PyDict::new(py);
+        for (place, value, leased) in told {
+            answers.set_item(&keys[place], Answer::new(py, leased, &value, &self.serializer)?)?;
         }
-        Ok(values)
+        Ok(answers)
+    }
+
+    /// Stores a value that was loaded under a token of `get_or_lease`. `False` where somebody has changed the key since.
+    #[pyo3(signature = (key, value, token, ttl = None))]
+    fn fill(
+        &self,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        token: &[u8],
+        ttl: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<bool> {
+        let (bytes, token, ttl) = (key_of(key)?, token_of(token)?, ttl_of(ttl)?);
+        let Stored { bytes: value, flags } = stored(value, &self.serializer)?;
+        let options = SetOptions { ttl, flags, ..SetOptions::default() };
+        let filled = self.with(key.py(), Call::Write, |session| {
+            leases(session)?.fill(bytes, &value, &options, &token)
+        })?;
+        Ok(filled.is_stored())
+    }
+
+    /// Stores the values of a dict under the tokens of another; the list of keys that were not stored.
+    #[pyo3(signature = (values, tokens, ttl = None))]
+    fn fill_many<'py>(
+        &self,
+        values: &Bound<'py, PyDict>,
+        tokens: &Bound<'py, PyDict>,
+        ttl: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let (py, ttl) = (values.py(), ttl_of(ttl)?);
+        let items: Vec<_> = values.iter().collect();
+        let mut made = Vec::with_capacity(items.len());
+        for (key, value) in &items {
+            let token = tokens.as_any().get_item(key)?;
+            let token = token_of(token.extract::<&[u8]>()?)?;
+            made.push((key_of(key)?, stored(value, &self.serializer)?, token));
+        }
+        let done = self.with(py, Call::Write, |session| {
+            let fills: Vec<_> =
+                made.iter().map(|(key, value, token)| (*key, value, *token)).collect();
+            fill_many(session, &fills, ttl)
+        })?;
+        let refused = items.iter().zip(done).filter(|(_, is_stored)| !is_stored);
+        PyList::new(py, refused.map(|((key, _), _)| key))
+    }
+
+    /// Ends a lease without a value, so that the next caller loads. `False` where it was over.
+    fn release(&self, key: &Bound<'_, PyAny>, token: &[u8]) -> PyResult<bool> {
+        let (bytes, token) = (key_of(key)?, token_of(token)?);
+        self.with(key.py(), Call::Write, |session| leases(session)?.release(bytes, &token))
+    }
+
+    /// Marks an entry as stale, for `keep` seconds or the rest of its TTL: one caller loads it anew, and the others have the
+    /// value meanwhile. `False` where there is no entry.
+    #[pyo3(signature = (key, keep = None))]
+    fn expire(&self, key: &Bound<'_, PyAny>, keep: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
+        let (bytes, keep) = (key_of(key)?, ttl_of(keep)?);
+        self.with(key.py(), Call::Write, |session| leases(session)?.expire(bytes, keep))
+    }
+
+    /// Whether the store has leases, which choose one loader of all processes that share it.
+    #[getter]
+    fn has_leases(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.opened(py)?.capabilities.leases)
     }
 
     /// Removes every entry of the store, or of its namespace.

@@ -1,3 +1,4 @@
+import contextlib
 import itertools
 import shutil
 import socket
@@ -8,9 +9,9 @@ import larder
 import pytest
 
 
-@pytest.fixture(scope="session")
-def memcached():
-    """The address of a memcached of these tests."""
+@contextlib.contextmanager
+def a_memcached():
+    """A memcached of these tests: its process and its address."""
     program = shutil.which("memcached")
     if program is None:
         pytest.fail("there is no memcached; install the package memcached")
@@ -25,9 +26,18 @@ def memcached():
         except ConnectionRefusedError:
             assert server.poll() is None, "memcached has ended"
             time.sleep(0.01)
-    yield f"127.0.0.1:{port}"
-    server.kill()
-    server.wait()
+    try:
+        yield server, f"127.0.0.1:{port}"
+    finally:
+        server.kill()
+        server.wait()
+
+
+@pytest.fixture(scope="session")
+def memcached():
+    """The address of a memcached that all tests share."""
+    with a_memcached() as (_, address):
+        yield address
 
 
 _numbers = itertools.count()

@@ -96,26 +96,6 @@ def test_a_loader_runs_for_what_is_absent(cache, key):
     assert many == {f"{key}{n}": 1 for n in "abc"}
 
 
-def test_one_thread_loads_for_all_in_a_stack(memcached, key):
-    cache = larder.open(f"tiered:memory:?size=1m|memcached://{memcached}")
-    calls, found = [], []
-
-    def load():
-        calls.append(1)
-        time.sleep(0.2)
-        return "made"
-
-    def ask():
-        found.append(cache.get_or_load(key, load, ttl=60))
-
-    threads = [threading.Thread(target=ask) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == ["made"] * 8 and len(calls) == 1
-
-
 def test_wrong_use_is_told(cache, key):
     with pytest.raises(TypeError, match="a key is str or bytes, not int"):
         cache.get(7)

@@ -9,6 +9,7 @@
 
 from larder._larder import (
     Error,
+    Leased,
     RefusedError,
     Store,
     UnavailableError,
@@ -21,6 +22,7 @@ from larder.serializers import Json, SignedPickle
 __all__ = [
     "Error",
     "Json",
+    "Leased",
     "RefusedError",
     "SignedPickle",
     "Store",
