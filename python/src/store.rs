@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use larder::{Counted, Delta, Error, Initial, Meta, Put, Session, SetMode, SetOptions, SetOutcome};
+use larder::{Counted, Delta, Error, Meta, Put, Session, SetMode, SetOptions, SetOutcome};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -13,7 +13,7 @@ use crate::keys::{key_of, keys_of};
 use crate::lease::{Answer, fill_many, leases, token_of};
 use crate::load;
 use crate::sessions::Opened;
-use crate::values::{Stored, stored, value_of};
+use crate::values::{NUMBER, Stored, stored, value_of};
 
 /// An open cache. Threads share it; a forked child opens it anew by itself.
 #[pyclass(frozen, module = "larder", weakref)]
@@ -109,9 +109,19 @@ impl Store {
         ttl: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Option<u64>> {
         let (bytes, ttl) = (key_of(key)?, ttl_of(ttl)?);
-        let absent = initial.map(|number| Initial { number, ttl });
-        let counted: Option<Counted> =
-            self.with(key.py(), Call::Write, |session| session.incr(bytes, delta, absent))?;
+        let counted: Option<Counted> = self.with(key.py(), Call::Write, |session| {
+            loop {
+                let counted = session.incr(bytes, delta, None)?;
+                let Some(number) = initial.filter(|_| counted.is_none()) else {
+                    return Ok(counted);
+                };
+                // A number that `incr` itself begins has the flags of bytes, and reads would find bytes.
+                let options = SetOptions { mode: SetMode::Add, ttl, flags: NUMBER };
+                if session.set(bytes, number.to_string().as_bytes(), &options)?.is_stored() {
+                    return Ok(Some(Counted { number, version: None }));
+                }
+            }
+        })?;
         Ok(counted.map(|counted| counted.number))
     }
 }
@@ -293,7 +303,6 @@ impl Store {
     /// Of all callers that share the store and miss the key at once, one loads. The others wait for `wait` seconds at most. After
     /// `lease` seconds without a value another caller loads.
     #[pyo3(signature = (key, loader, ttl = None, *, wait = 5.0, lease = 10.0, early = 0.0))]
-    #[expect(clippy::too_many_arguments, reason = "each is an argument of Python with a name")]
     fn get_or_load<'py>(
         &self,
         key: &Bound<'py, PyAny>,
@@ -313,7 +322,6 @@ impl Store {
     ///
     /// Keys that another caller loads are waited for, as in `get_or_load`.
     #[pyo3(signature = (keys, loader, ttl = None, *, wait = 5.0, lease = 10.0, early = 0.0))]
-    #[expect(clippy::too_many_arguments, reason = "each is an argument of Python with a name")]
     fn get_or_load_many<'py>(
         &self,
         keys: &Bound<'py, PyAny>,

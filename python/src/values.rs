@@ -11,7 +11,7 @@ use pyo3::types::{PyBool, PyBytes, PyInt, PyString, PyTuple};
 /// Bytes.
 const BYTES: u32 = 0;
 /// A whole number in decimal digits, which `incr` changes.
-const NUMBER: u32 = 2;
+pub(crate) const NUMBER: u32 = 2;
 /// Text in UTF-8.
 const TEXT: u32 = 16;
 /// A value that a stack has loaded: its own flags in four bytes, the high one first, and the value behind them. The stack

@@ -54,6 +54,7 @@ def test_a_version_serves_once(cache, key):
 def test_numbers_are_counted(cache, key):
     assert cache.incr(key) is None
     assert cache.incr(key, 5, initial=10) == 10
+    assert cache.get(key) == 10, 'a number that incr has begun is a number'
     assert cache.incr(key, 5) == 15
     assert cache.decr(key, 20) == 0
     cache.set(key, "text")
