@@ -2,12 +2,17 @@
 
     python django_suite.py DJANGO_SOURCE URL
 
-DJANGO_SOURCE is an unpacked source distribution of the installed Django.
+DJANGO_SOURCE is an unpacked source distribution of the installed Django. In the URL, `MEMCACHED` stands for the address of a
+memcached that runs for these tests.
 """
 
 import os
 import sys
 import unittest
+
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tests"))
+
+from servers import a_memcached  # noqa: E402
 
 # Tests of Django that a store cannot pass, and the reason.
 REASONS = {
@@ -19,12 +24,21 @@ REASONS = {
 
 def main():
     source, url = sys.argv[1:]
+    if "MEMCACHED" not in url:
+        return run(source, url, "store")
+    with a_memcached() as (_, address):
+        # The memcached could have other users, so `clear` ends the entries of each cache alone.
+        return run(source, url.replace("MEMCACHED", address), "generation")
+
+
+def run(source, url, clear):
+    """Runs the tests, and returns whether they have passed."""
     sys.path.insert(0, os.path.join(source, "tests"))
     os.chdir(os.path.join(source, "tests"))
     os.environ.setdefault("RUNNING_DJANGOS_TEST_SUITE", "true")
     from django.conf import settings
 
-    base = {"BACKEND": "larder.django.LarderCache", "LOCATION": url, "OPTIONS": {"serializer": "pickle"}}
+    base = {"BACKEND": "larder.django.LarderCache", "LOCATION": url, "OPTIONS": {"serializer": "pickle", "clear": clear}}
     settings.configure(
         SECRET_KEY="django_tests_secret_key",
         DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
@@ -53,7 +67,8 @@ def main():
             setattr(LarderCacheTests, name, unittest.skip(reason)(method))
     suite = unittest.defaultTestLoader.loadTestsFromTestCase(LarderCacheTests)
     result = unittest.TextTestRunner(verbosity=1).run(suite)
-    sys.exit(not result.wasSuccessful())
+    return result.wasSuccessful()
 
 
-main()
+if __name__ == "__main__":
+    sys.exit(not main())

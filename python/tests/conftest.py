@@ -1,36 +1,9 @@
-import contextlib
 import itertools
-import shutil
-import socket
-import subprocess
-import time
 
 import larder
 import pytest
 
-
-@contextlib.contextmanager
-def a_memcached():
-    """A memcached of these tests: its process and its address."""
-    program = shutil.which("memcached")
-    if program is None:
-        pytest.fail("there is no memcached; install the package memcached")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    server = subprocess.Popen([program, "-l", "127.0.0.1", "-p", str(port), "-u", "nobody"])
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            break
-        except ConnectionRefusedError:
-            assert server.poll() is None, "memcached has ended"
-            time.sleep(0.01)
-    try:
-        yield server, f"127.0.0.1:{port}"
-    finally:
-        server.kill()
-        server.wait()
+from servers import a_memcached
 
 
 @pytest.fixture(scope="session")

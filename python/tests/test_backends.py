@@ -1,6 +1,9 @@
 """The backends of frameworks; the suites of the frameworks themselves run by `just python-suites`."""
 
+import time
+
 import django
+import django.core.exceptions
 import pytest
 from django.conf import settings
 from django.core.cache import CacheKeyWarning
@@ -41,6 +44,24 @@ def test_django_has_its_methods(backend):
     assert backend.incr_version("d") == 2 and backend.get("d", version=2) == "made"
 
 
+def test_django_clears_its_own_entries_where_others_have_theirs(url):
+    from larder.django import LarderCache
+
+    def made(prefix):
+        return LarderCache(url, {"OPTIONS": {"clear": "generation"}, "KEY_PREFIX": prefix + str(abs(hash(url)))})
+
+    mine, same, others = made("mine"), made("mine"), made("others")
+    for cache in (mine, others):
+        cache.set_many({"a": 1, "b": 2})
+    mine.clear()
+    assert mine.get_many(["a", "b"]) == same.get_many(["a", "b"]) == {}
+    assert others.get("a") == 1 and others.get_many(["a", "b"]) == {"a": 1, "b": 2}
+    same.set("a", 3)
+    assert mine.get("a") == 3
+    with pytest.raises(django.core.exceptions.ImproperlyConfigured, match="'flush' is not known"):
+        LarderCache(url, {"OPTIONS": {"clear": "flush"}})
+
+
 def test_django_is_asynchronous(backend):
     import asyncio
 
@@ -75,4 +96,39 @@ def test_cachelib_has_its_methods(url):
     assert cache.set("lib", [1]) and cache.add("lib2", 2) and not cache.add("lib2", 3)
     assert cache.get_many("lib", "lib2", "none") == [[1], 2, None]
     assert cache.inc("n") == 1 and cache.dec("n", 3) == -2
-    assert cache.has("lib") and cache.delete_many("lib", "none") == ["lib"]
+    assert cache.has("lib") and cache.delete_many("lib", "none") == ["lib", "none"] and not cache.has("lib")
+    other = LarderCache(url, key_prefix="other:")
+    assert other.set("lib", 1) and other.has("lib") and not cache.has("lib") and other.delete("lib")
+    assert cache.inc("n") == -1 and cache.inc("n", 3) == 2 and cache.inc("n", 3) == 5
+    cache.delete_many("lib2", "n")
+
+
+def test_dogpile_makes_a_value_once_for_all_processes(url, tmp_path):
+    import larder.dogpile
+    from dogpile.cache import make_region
+    from test_loads import children
+
+    if url.startswith("memory:"):
+        pytest.skip("the memory of a process is its own")
+    larder.open(url).delete("all")
+    arguments = {"url": url, "distributed_lock": True}
+    region = make_region().configure("larder", expiration_time=60, arguments=arguments)
+    made = tmp_path / "made"
+
+    def create():
+        with open(made, "ab", buffering=0) as file:
+            file.write(b"x")
+        time.sleep(0.2)
+        return 5
+
+    def work():
+        assert region.get_or_create("all", create) == 5
+
+    assert children(6, work) == [True] * 6 and made.read_bytes() == b"x"
+    mutex = region.backend.get_mutex("held")
+    assert mutex.acquire() and not region.backend.get_mutex("held").acquire(False)
+    # The lock of a holder whose time has passed is another's.
+    larder.open(url).set("held:lock", b"another")
+    mutex.release()
+    assert region.backend.get_mutex("held").locked()
+    larder.open(url).delete("held:lock")

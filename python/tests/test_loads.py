@@ -8,7 +8,7 @@ import time
 import larder
 import pytest
 
-from conftest import a_memcached
+from servers import a_memcached
 
 
 @pytest.fixture

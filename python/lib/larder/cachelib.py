@@ -8,6 +8,8 @@ True
 [1, 2]
 """
 
+from datetime import timedelta
+
 import larder
 from cachelib.base import BaseCache
 
@@ -15,51 +17,70 @@ __all__ = ["LarderCache"]
 
 
 class LarderCache(BaseCache):
-    """Any store of Larder. A timeout of 0 is for ever, as in cachelib; one below 0 has passed."""
+    """Any store of Larder. A timeout of 0 is for ever, as in cachelib; one below 0 has passed.
 
-    def __init__(self, url, default_timeout=300, *, serializer=None):
-        super().__init__(default_timeout)
+    ``key_prefix`` stands before each key. Numbers are counted as memcached counts them, in one step, unless they are or become
+    negative.
+    """
+
+    def __init__(self, url, default_timeout=300, *, serializer=None, key_prefix=None, **options):
+        super().__init__(default_timeout, **options)
         self._store = larder.open(url, serializer=serializer)
+        self._prefix = key_prefix or ""
 
     def _ttl(self, timeout):
         timeout = self.default_timeout if timeout is None else timeout
+        if isinstance(timeout, timedelta):
+            timeout = timeout.total_seconds()
         return None if timeout == 0 else max(0, timeout)
 
+    def _key(self, key):
+        return self._prefix + key
+
     def get(self, key):
-        return self._store.get(key)
+        return self._store.get(self._key(key))
 
     def set(self, key, value, timeout=None):
-        self._store.set(key, value, self._ttl(timeout))
+        self._store.set(self._key(key), value, self._ttl(timeout))
         return True
 
     def add(self, key, value, timeout=None):
-        return self._store.add(key, value, self._ttl(timeout))
+        return self._store.add(self._key(key), value, self._ttl(timeout))
 
     def delete(self, key):
-        return self._store.delete(key)
+        return self._store.delete(self._key(key))
 
     def has(self, key):
-        return key in self._store
+        return self._key(key) in self._store
 
     def clear(self):
         self._store.clear()
         return True
 
     def get_many(self, *keys):
-        found = self._store.get_many(keys)
-        return [found.get(key) for key in keys]
+        found = self._store.get_many([self._key(key) for key in keys])
+        return [found.get(self._key(key)) for key in keys]
 
     def get_dict(self, *keys):
         return dict(zip(keys, self.get_many(*keys)))
 
     def set_many(self, mapping, timeout=None):
-        refused = set(self._store.set_many(mapping, self._ttl(timeout)))
-        return [key for key in mapping if key not in refused]
+        values = {self._key(key): value for key, value in mapping.items()}
+        refused = set(self._store.set_many(values, self._ttl(timeout)))
+        return [key for key in mapping if self._key(key) not in refused]
 
     def delete_many(self, *keys):
-        return [key for key in keys if self._store.delete(key)]
+        # A key that was absent counts as deleted.
+        self._store.delete_many([self._key(key) for key in keys])
+        return list(keys)
 
     def inc(self, key, delta=1):
+        if delta >= 0:
+            try:
+                return self._store.incr(self._key(key), delta, initial=delta, ttl=self._ttl(None))
+            except ValueError:
+                # The number is negative, or no whole number.
+                pass
         return self._change(key, delta)
 
     def dec(self, key, delta=1):
@@ -67,6 +88,6 @@ class LarderCache(BaseCache):
 
     def _change(self, key, delta):
         # The store's own numbers stop at 0. Those of cachelib do not.
-        number = (self._store.get(key) or 0) + delta
-        self._store.set(key, number, self._ttl(None))
+        number = (self.get(key) or 0) + delta
+        self.set(key, number)
         return number

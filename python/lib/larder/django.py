@@ -8,11 +8,15 @@
         }
     }
 
+A memcached or Redis may have other users, so it is never emptied. With ``"clear": "generation"`` among the options,
+``cache.clear()`` ends the entries of this cache there: each key has the number of a generation, which is read with each call.
+
 Without ``serializer``, values are bytes, text, whole numbers, and what JSON can hold. With ``"pickle"`` any object is
 stored, signed with ``SECRET_KEY``.
 """
 
 import hashlib
+import time
 
 import larder
 from django.conf import settings
@@ -46,6 +50,10 @@ class LarderCache(BaseCache):
         options = params.get("OPTIONS", {})
         self._url = url
         self._by = options.get("serializer", "json")
+        clears = options.get("clear", "store")
+        if clears not in ("store", "generation"):
+            raise ImproperlyConfigured(f"OPTIONS: clear {clears!r} is not known; write 'store' or 'generation'")
+        self._has_generations = clears == "generation"
 
     @property
     def _cache(self):
@@ -61,12 +69,34 @@ class LarderCache(BaseCache):
             timeout = self.default_timeout
         return None if timeout is None else max(0, timeout)
 
-    def _key(self, key, version):
+    def _generation(self):
+        """What stands before each key: the number of the generation, where there are generations."""
+        if not self._has_generations:
+            return ""
+        key = self._generation_key
+        number = self._cache.get(key)
+        while number is None:
+            # No number comes twice, so an evicted one brings back no older entry.
+            self._cache.add(key, time.time_ns())
+            number = self._cache.get(key)
+        return f"{number}:"
+
+    @property
+    def _generation_key(self):
+        return f"{self.key_prefix}:larder-generation"
+
+    def _key(self, key, version, generation=None):
         key = self.make_and_validate_key(key, version=version)
+        key = (self._generation() if generation is None else generation) + key
         # Django warns of such keys, and takes them. No store need take them, so their hashes stand for them.
         if len(key.encode()) > _LONGEST_KEY or any(byte < "!" or byte == "\x7f" for byte in key):
             return "hashed:" + hashlib.sha256(key.encode()).hexdigest()
         return key
+
+    def _keys(self, keys, version):
+        """The stored keys, each with its own: the generation is read once."""
+        generation = self._generation()
+        return {self._key(key, version, generation): key for key in keys}
 
     def get(self, key, default=None, version=None):
         return self._cache.get(self._key(key, version), default)
@@ -106,13 +136,13 @@ class LarderCache(BaseCache):
         return number
 
     def get_many(self, keys, version=None):
-        made = {self._key(key, version): key for key in keys}
+        made = self._keys(keys, version)
         found = self._cache.get_many(made)
         return {made[key]: value for key, value in found.items()}
 
     def set_many(self, data, timeout=DEFAULT_TIMEOUT, version=None):
         ttl = self._ttl(timeout)
-        made = {self._key(key, version): key for key in data}
+        made = self._keys(data, version)
         if ttl == 0:
             self._cache.delete_many(made)
             return []
@@ -120,7 +150,10 @@ class LarderCache(BaseCache):
         return [made[key] for key in refused]
 
     def delete_many(self, keys, version=None):
-        self._cache.delete_many([self._key(key, version) for key in keys])
+        self._cache.delete_many(self._keys(keys, version))
 
     def clear(self):
-        self._cache.clear()
+        if self._has_generations:
+            self._cache.set(self._generation_key, time.time_ns())
+        else:
+            self._cache.clear()
