@@ -116,20 +116,24 @@ articles-page:
     ./docs/articles/show "$runs/all"
     rm -r "$runs"
 
-# Build the package for Python into an environment below target, and run its tests and Django's own of cache backends
+# Build the package for Python into an environment below target, and run its tests and the suites of Django, cachelib and dogpile.cache
 python:
+    python/check
+
+# Eight processes of all languages on one file, killed and started again at random, for ten minutes: no wrong value, no call that
+# hangs, nothing left
+mixed seconds='600':
     #!/usr/bin/env bash
     set -euo pipefail
-    environment=$(realpath -m "${CARGO_TARGET_DIR:-target}/python")
-    python3 -m venv "$environment"
-    "$environment/bin/pip" install -q './python[test]'
-    (cd python && "$environment/bin/python" -m pytest -q)
-    version=$("$environment/bin/python" -c 'import django; print(django.__version__)')
-    "$environment/bin/pip" download -q --no-deps --no-binary :all: -d "$environment" "django==$version"
-    tar -xf "$environment/django-$version.tar.gz" -C "$environment"
-    for url in memory: "mmap:$environment/cache?size=64m"; do
-        "$environment/bin/python" python/suites/django_suite.py "$environment/django-$version" "$url"
-    done
+    target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+    packaging/capi "$target/mixed"
+    [[ -e $target/mixed/pip ]] || python3 -m venv "$target/mixed/pip"
+    CARGO_TARGET_DIR=$target "$target/mixed/pip/bin/pip" --quiet install --upgrade --target "$target/mixed/python" \
+      --config-settings 'build-args=--locked' ./python
+    cargo build --release --locked --package larder-library --example mixed_worker
+    cargo build --release --locked --package larder
+    python3 crates/capi/tests/mixed/run.py {{ seconds }} --library "$target/mixed" --larder "$target/release/larder" \
+      --rust "$target/release/examples/mixed_worker"
 
 # Run the tests of the package for PHP, and the suites that are published for PSR-6 and PSR-16
 php:
