@@ -165,10 +165,17 @@ pub(crate) fn ask_many(
 ) -> larder::Result<Vec<(Asked, Vec<u8>)>> {
     let mut value = Vec::new();
     let Some(leases) = session.leases() else {
-        let one = |key: &&[u8]| {
-            ask(session, leads, key, &mut value, times).map(|asked| (asked, value.clone()))
-        };
-        return keys.iter().map(one).collect();
+        let mut answers = Vec::with_capacity(keys.len());
+        for key in keys {
+            match ask(session, leads, key, &mut value, times) {
+                Ok(asked) => answers.push((asked, value.clone())),
+                Err(error) => {
+                    give_back(session, leads, keys, &answers);
+                    return Err(error);
+                }
+            }
+        }
+        return Ok(answers);
     };
     let mut answers = vec![(Asked::Load(Right::Nothing, None), Vec::new()); keys.len()];
     let mut failed = None;
@@ -184,12 +191,22 @@ pub(crate) fn ask_many(
     match failed {
         None => Ok(answers),
         Some(error) => {
-            for ((asked, _), key) in answers.iter().zip(keys) {
-                if let Asked::Load(right, _) = asked {
-                    end(session, leads, key, *right, None);
-                }
-            }
+            give_back(session, leads, keys, &answers);
             Err(error)
+        }
+    }
+}
+
+/// Ends the rights of all keys that have had an answer.
+fn give_back(
+    session: &mut dyn Session,
+    leads: &Leads,
+    keys: &[&[u8]],
+    answers: &[(Asked, Vec<u8>)],
+) {
+    for ((asked, _), key) in answers.iter().zip(keys) {
+        if let Asked::Load(right, _) = asked {
+            end(session, leads, key, *right, None);
         }
     }
 }

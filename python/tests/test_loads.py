@@ -173,6 +173,30 @@ def test_a_value_is_loaded_early(cache, key):
         cache.get_or_load(key, load, lease=-2)
 
 
+class Unreadable:
+    """A serializer whose values nobody can read."""
+
+    def dumps(self, value):
+        return b"x", 99
+
+    def loads(self, data, flags):
+        raise ValueError(f"the flags {flags}")
+
+
+@pytest.mark.parametrize("has_leases", [True, False], ids=["leases", "no leases"])
+def test_a_value_that_cannot_be_read_holds_up_no_other_key(memcached, key, has_leases):
+    protocol = "auto" if has_leases else "text"
+    store = larder.open(f"memcached://{memcached}?protocol={protocol}", serializer=Unreadable())
+    store.set(key, {1})
+    for _ in range(2):
+        with pytest.raises(ValueError, match="the flags 99"):
+            store.get_or_load_many([key + "2", key], lambda missing: 1 / 0, wait=0)
+    with pytest.raises(larder.UsageError):
+        store.get_or_load_many([key + "2", "k" * 70_000], lambda missing: 1 / 0, wait=0)
+    assert store.get_or_load(key + "2", lambda: 2, wait=0) == 2
+    assert store.get(key + "2") == 2, "the value is stored, so its caller had the right to load"
+
+
 def test_leases_are_given_by_hand(cache, key):
     asked = cache.get_or_lease(key)
     assert asked.token and not asked.found and asked.value is None and not asked.stale

@@ -113,18 +113,23 @@ fn of_store<'py>(
         let answers = opened
             .writing(py, || ask_many(session, &opened.leads, &asked, times))
             .map_err(|error| raised(&error))?;
-        let (mut missing, mut waiting) = (Vec::new(), Vec::new());
+        let (mut missing, mut waiting, mut failed) = (Vec::new(), Vec::new(), None);
         for (place, (answer, value)) in places.into_iter().zip(answers) {
             match answer {
                 Asked::Found(meta) => {
-                    let value = value_of(py, &value, meta.flags, load.serializer)?;
-                    values.set_item(&keys[place], value)?;
+                    let value = value_of(py, &value, meta.flags, load.serializer);
+                    let kept = value.and_then(|value| values.set_item(&keys[place], value));
+                    failed = failed.or(kept.err());
                 }
                 Asked::Load(right, older) => {
                     missing.push(Missing { place, right, older: older.map(|meta| (value, meta)) });
                 }
                 Asked::Wait => waiting.push(place),
             }
+        }
+        if let Some(error) = failed {
+            opened.writing(py, || keep(session, opened, bytes, &missing, (&[], None)));
+            return Err(error);
         }
         let left = left(deadline);
         if left.is_zero() {
