@@ -92,15 +92,21 @@ fn main() -> Result<(), Box<dyn Error>> {
     let ended = end_of_input();
     let store = larder::open(&url)?;
     let mut session = store.session()?;
-    let (mut calls, mut hits, mut slowest, mut told) =
-        (0_u64, 0_u64, Duration::ZERO, Instant::now());
+    let (mut calls, mut hits, mut busy) = (0_u64, 0_u64, 0_u64);
+    let (mut slowest, mut told) = (Duration::ZERO, Instant::now());
     loop {
         let began = Instant::now();
-        hits += u64::from(call(&mut *session, &mut draw)?);
+        match call(&mut *session, &mut draw) {
+            Ok(found) => hits += u64::from(found),
+            Err(error) => match error.downcast_ref() {
+                Some(larder::Error::Busy { .. }) => busy += 1,
+                _ => return Err(error),
+            },
+        }
         slowest = slowest.max(began.elapsed());
         calls += 1;
         if told.elapsed() > Duration::from_millis(200) {
-            writeln!(stdout(), "{calls} {hits} {}", slowest.as_millis())?;
+            writeln!(stdout(), "{calls} {hits} {} {busy}", slowest.as_millis())?;
             if ended.load(Ordering::Relaxed) {
                 return Ok(store.close()?);
             }

@@ -3,9 +3,10 @@
     python run.py SECONDS [--library PREFIX] [--larder PROGRAM] [--rust PROGRAM] [--languages python,c,rust,perl,php,ruby]
 
 Each worker reads and writes a thousand keys. A value ends with a checksum of its key and the rest of it, and each worker checks what
-it reads, also what another language has stored. The exit code is 1
+it reads, also what another language has stored. A call may be refused because a lock is not free in time: its holder may get no
+processor. The workers count these calls. The exit code is 1
 
-- if a worker finds a wrong value, or ends by itself;
+- if a worker finds a wrong value, or ends by itself, or if more than a tenth of all calls are refused;
 - if a worker is silent for longer than PATIENCE, so that one of its calls hangs;
 - if a process, a descriptor, a mapping or a lock of the file is left at the end, or a new process cannot use every key.
 
@@ -38,7 +39,7 @@ class Worker:
     """A process that uses the file."""
 
     def __init__(self, language, command, environment, url, seed, life):
-        self.language, self.said, self.calls, self.hits, self.slowest_ms = language, b"", 0, 0, 0
+        self.language, self.said, self.calls, self.hits, self.slowest_ms, self.busy = language, b"", 0, 0, 0, 0
         self.process = subprocess.Popen(
             [*command, url, str(seed)],
             stdin=subprocess.PIPE,
@@ -56,7 +57,7 @@ class Worker:
         self.said += told
         *lines, self.said = self.said.split(b"\n")
         for line in lines:
-            self.calls, self.hits, self.slowest_ms = map(int, line.split())
+            self.calls, self.hits, self.slowest_ms, self.busy = map(int, line.split())
         self.heard = time.monotonic()
         if lines and self.until is None:
             self.until = self.heard + self.life
@@ -110,7 +111,7 @@ class Run:
         self.commands, self.url, self.draw = commands, url, random.Random(seed)
         self.selector = selectors.DefaultSelector()
         self.calls, self.hits = dict.fromkeys(commands, 0), dict.fromkeys(commands, 0)
-        self.started = self.killed = self.slowest_ms = 0
+        self.started = self.killed = self.slowest_ms = self.busy = 0
         self.workers = [self.start(list(commands)[place % len(commands)]) for place in range(WORKERS)]
 
     def start(self, language):
@@ -126,6 +127,7 @@ class Run:
         self.selector.unregister(worker.process.stdout)
         self.calls[worker.language] += worker.calls
         self.hits[worker.language] += worker.hits
+        self.busy += worker.busy
         self.slowest_ms = max(self.slowest_ms, worker.slowest_ms)
         worker.close()
 
@@ -234,10 +236,12 @@ def main():
         run.end()
         for language in commands:
             print(f"{language}: {run.calls[language]} calls, {run.hits[language]} checked hits")
-        print(f"{run.started} workers started, {run.killed} killed; slowest call {run.slowest_ms} ms")
+        print(f"{run.started} workers started, {run.killed} killed; slowest call {run.slowest_ms} ms; {run.busy} calls were refused")
         faults = judge_file(arguments, commands, path, url)
         if len(os.listdir("/proc/self/fd")) != descriptors:
             faults.append("this program has descriptors left")
+        if run.busy > sum(run.calls.values()) / 10:
+            faults.append("more than a tenth of the calls were refused")
         idle = [language for language in commands if run.hits[language] == 0]
         if idle:
             faults.append(f"no hits in {idle}")

@@ -44,9 +44,13 @@ static void fail(const char *what, const char *said) {
   exit(1);
 }
 
+/* The calls that did not wait any longer for a lock. */
+static unsigned long busy;
+
 /* Ends the program where a call has failed. */
 static int32_t done(larder_session *session, const char *what, int32_t code) {
-  if (code < 0) fail(what, larder_message(session));
+  if (code == LARDER_E_BUSY) busy++;
+  else if (code < 0) fail(what, larder_message(session));
   return code;
 }
 
@@ -55,7 +59,8 @@ static int get(larder_session *session, const char *key) {
   char value[ROOM], sum[9];
   size_t length, at;
   int32_t code = larder_get(session, key, strlen(key), value, sizeof value, &length, NULL);
-  if (done(session, "get", code) == LARDER_NOT_FOUND) return 0;
+  done(session, "get", code);
+  if (code == LARDER_NOT_FOUND || code == LARDER_E_BUSY) return 0;
   if (code != LARDER_OK || length < 9 || value[at = length - 9] != ':') fail("wrong value", key);
   uint32_t crc = crc32_of(crc32_of(0, key, strlen(key)), value, at);
   snprintf(sum, sizeof sum, "%08" PRIx32, crc);
@@ -77,8 +82,8 @@ static void count(larder_session *session) {
   uint64_t number = 0;
   larder_initial absent = {1, LARDER_FOREVER};
   snprintf(key, sizeof key, "number:%u", draw(10));
-  done(session, "incr", larder_incr(session, key, strlen(key), 1, &absent, &number));
-  if (number < 1) fail("wrong number", key);
+  int32_t code = larder_incr(session, key, strlen(key), 1, &absent, &number);
+  if (done(session, "incr", code) == LARDER_OK && number < 1) fail("wrong number", key);
 }
 
 int main(int argc, char **argv) {
@@ -104,7 +109,7 @@ int main(int argc, char **argv) {
     calls++;
     if (after - told > 0.2) {
       struct pollfd input = {0, POLLIN, 0};
-      printf("%lu %lu %d\n", calls, hits, (int)(1000 * slowest));
+      printf("%lu %lu %d %lu\n", calls, hits, (int)(1000 * slowest), busy);
       fflush(stdout);
       if (poll(&input, 1, 0) != 0) break;
       told = after;
