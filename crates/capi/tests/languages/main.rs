@@ -15,6 +15,9 @@ use std::process::ExitCode;
 use libtest_mimic::Arguments;
 
 fn main() -> ExitCode {
-    let trials = [c::trials(), perl::trials(), php::trials(), ruby::trials()].into_iter().flatten().collect();
+    let trials = [c::trials(), perl::trials(), php::trials(), ruby::trials()]
+        .into_iter()
+        .flatten()
+        .collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
