@@ -127,6 +127,7 @@ mixed seconds='600':
     set -euo pipefail
     target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
     packaging/capi "$target/mixed"
+    (cd ruby && rake compile)
     [[ -e $target/mixed/pip ]] || python3 -m venv "$target/mixed/pip"
     CARGO_TARGET_DIR=$target "$target/mixed/pip/bin/pip" --quiet install --upgrade --target "$target/mixed/python" \
       --config-settings 'build-args=--locked' ./python

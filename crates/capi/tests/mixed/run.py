@@ -10,8 +10,8 @@ processor. The workers count these calls. The exit code is 1
 - if a worker is silent for longer than PATIENCE, so that one of its calls hangs;
 - if a process, a descriptor, a mapping or a lock of the file is left at the end, or a new process cannot use every key.
 
-PREFIX has the library for C and its header, as `packaging/capi` installs them, and the package for Python may stand in its folder
-`python`.
+PREFIX has the library for C and its header, as `packaging/capi` installs them. The packages for Python and Ruby may stand in its
+folders `python` and `ruby`.
 """
 
 import argparse
@@ -85,10 +85,12 @@ def commands_of(arguments, folder):
         commands["rust"] = [arguments.rust], {}
     else:
         absent["rust"] = "no --rust"
+    # The set-up has compiled the package for Ruby; `rake compile` does it where it stands.
+    for_ruby = os.path.join(arguments.library or "", "ruby")
     scripts = {
         "perl": ["perl", f"-I{ROOT}/perl/lib", f"{HERE}/worker.pl"],
         "php": ["php", "-d", "ffi.enable=1", f"{HERE}/worker.php"],
-        "ruby": ["ruby", f"-I{ROOT}/ruby/lib", f"{HERE}/worker.rb"],
+        "ruby": ["ruby", f"-I{for_ruby if os.path.isdir(for_ruby) else f'{ROOT}/ruby/lib'}", f"{HERE}/worker.rb"],
     }
     for language, command in scripts.items():
         if not library:
