@@ -1,7 +1,7 @@
 //! Uses a shared cache until its input ends: the worker in Rust of the test of mixed languages, `crates/capi/tests/mixed`.
 
 use std::error::Error;
-use std::io::{Read, Write, stdin, stdout};
+use std::io::{Write, copy, sink, stdin, stdout};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::spawn;
@@ -77,7 +77,7 @@ fn end_of_input() -> Arc<AtomicBool> {
     let told = Arc::clone(&ended);
     spawn(move || {
         // An input that cannot be read has ended too.
-        let _ = stdin().read(&mut [0]);
+        let _ = copy(&mut stdin(), &mut sink());
         told.store(true, Ordering::Relaxed);
     });
     ended
