@@ -41,6 +41,10 @@ bench-load:
 bench-serve *cells:
     cargo bench -p larder-bench --bench serve -- {{ cells }}
 
+# What `larder record` costs beside memcached, and its floor, in four minutes; or parts of it: just bench-record pipeline
+bench-record *figures:
+    cargo bench -p larder-record --bench load -- {{ figures }}
+
 # Whether verdicts are right: 30 real comparisons of a store with itself and 30 with one slowed by 10 %; 15 minutes at most, far less on an idle machine
 verdicts *arguments:
     cargo bench -p larder-bench --bench verdicts -- {{ arguments }}

@@ -1,0 +1,42 @@
+//! Ten thousand connections at once, each of which is used.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::Instant;
+
+use crate::servers::Server;
+use crate::{KEYS, answer_len, connect, key};
+
+/// The connections.
+const WANTED: usize = 10_000;
+
+/// The files that the proxy needs for them: two for each, and some of its own.
+const FILES: u64 = 2 * WANTED as u64 + 100;
+
+/// Opens the connections, and asks for a key on each.
+pub(crate) fn run(address: &str, proxy: &Server) {
+    let (files, _) = larder_host::limits::open_files().unwrap();
+    if files < FILES {
+        println!(
+            "\n{WANTED} connections: a process may open {files} files here, and the proxy needs {FILES}; run prlimit --nofile={FILES} before the command"
+        );
+        return;
+    }
+    let begin = Instant::now();
+    let mut sockets: Vec<TcpStream> = (0..WANTED).map(|_| connect(address)).collect();
+    let opened = begin.elapsed();
+    let mut answer = vec![0; answer_len(1, 1)];
+    let begin = Instant::now();
+    for (number, socket) in sockets.iter_mut().enumerate() {
+        socket.write_all(format!("get {}\r\n", key(number % KEYS)).as_bytes()).unwrap();
+    }
+    for socket in &mut sockets {
+        socket.read_exact(&mut answer).unwrap();
+    }
+    println!(
+        "\n{WANTED} connections: opened in {:.1} s, a get on each in {:.2} s, the proxy has {} MiB",
+        opened.as_secs_f64(),
+        begin.elapsed().as_secs_f64(),
+        proxy.memory_mib(),
+    );
+}
