@@ -19,6 +19,7 @@ impl Clock {
     /// Nanoseconds since 1970.
     #[inline]
     pub(crate) fn now_ns(&self) -> u64 {
-        self.began_ns + u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX / 2)
+        let passed = self.began.elapsed();
+        self.began_ns + passed.as_secs() * 1_000_000_000 + u64::from(passed.subsec_nanos())
     }
 }

@@ -1,11 +1,15 @@
 //! The lines of a server, and which requests they may answer. Nothing here changes anything.
 
 use larder_workload::trace::{Outcome, Verb};
+use memchr::memchr;
 
 use super::super::Lost;
 use super::super::queue::Asked;
 use super::text::{Kind, Silence, Tag, What};
 use crate::keys::Keys;
+
+/// The beginning of a line that announces the value of a get.
+pub(super) const VALUE: &[u8] = b"VALUE ";
 
 /// The error of a line that announces a value and has no length for it.
 pub(super) const NO_LENGTH: Lost = Lost::Answer("a value without its length");
@@ -53,11 +57,9 @@ impl<'a> Line<'a> {
 
     /// Bytes that follow the line: a value and the end behind it.
     pub(super) fn n_following(&self) -> Result<u64, Lost> {
-        let len = match (&self.meta, self.bytes.strip_prefix(b"VALUE ")) {
+        let len = match (&self.meta, self.bytes.strip_prefix(VALUE)) {
             (Some(meta), _) => meta.len,
-            (None, Some(header)) => {
-                Some(header.split(|byte| *byte == b' ').nth(2).and_then(number).ok_or(NO_LENGTH)?)
-            }
+            (None, Some(header)) => Some(key_and_len(header).ok_or(NO_LENGTH)?.1),
             (None, None) => None,
         };
         Ok(len.map_or(0, |len| len + 2))
@@ -88,7 +90,7 @@ impl<'a> Line<'a> {
         }
         let result = match (kind, self.bytes) {
             (Kind::Get, b"END") => return Fit::End,
-            (Kind::Get, line) if line.starts_with(b"VALUE ") => return Fit::More,
+            (Kind::Get, line) if line.starts_with(VALUE) => return Fit::More,
             (Kind::Store, b"STORED") => Outcome::Stored,
             (Kind::Store, b"NOT_STORED") => Outcome::NotStored,
             (Kind::Store, b"EXISTS") => Outcome::Exists,
@@ -150,7 +152,7 @@ impl<'a> Line<'a> {
 
     /// The hash of the key of a value that a get is answered by.
     pub(super) fn value_key(&self, keys: &Keys) -> Option<u64> {
-        let key = self.bytes.strip_prefix(b"VALUE ")?.split(|byte| *byte == b' ').next()?;
+        let key = self.bytes.strip_prefix(VALUE)?.split(|byte| *byte == b' ').next()?;
         Some(keys.hash(key))
     }
 
@@ -247,6 +249,18 @@ impl Facts {
     fn is_lease(&self, len: u64) -> bool {
         len == 0 && self.is_claimed && !self.is_stale
     }
+}
+
+/// The key of a value and the value's length, of a header behind [`VALUE`]: `KEY FLAGS LENGTH`, and a version at times.
+#[inline]
+pub(super) fn key_and_len(header: &[u8]) -> Option<(&[u8], u64)> {
+    let (key, rest) = header.split_at(memchr(b' ', header)?);
+    let rest = &rest[1..];
+    // Flags are mostly one digit, and a length has few.
+    let flags = rest.iter().position(|byte| *byte == b' ')?;
+    let len = &rest[flags + 1..];
+    let end = len.iter().position(|byte| *byte == b' ').unwrap_or(len.len());
+    Some((key, number(&len[..end])?))
 }
 
 fn is_error(line: &[u8]) -> bool {
