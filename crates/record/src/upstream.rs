@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use larder_host::address::{addresses, host_and_port, join_port};
 use larder_host::relay::Destination;
-use larder_host::tls::{TlsTrust, certificates_of_file, client, of_system};
+use larder_host::tls::{TlsTrust, certificates_of_file, client, identify, of_system};
 use larder_store::{Error, Result, StoreUrl};
 use rustls::ClientConfig;
+use rustls::client::Resumption;
 use rustls::pki_types::ServerName;
 
 use crate::follow::Kind;
@@ -101,9 +102,9 @@ fn check_options(url: &StoreUrl, scheme: &Scheme) -> Result<()> {
     let refuse =
         |reason: String| Err(Error::InvalidOptions { engine: scheme.kind.as_str(), reason });
     for name in url.option_names() {
-        if !matches!(name, "tls" | "ca" | "insecure") {
+        if !matches!(name, "tls" | "ca" | "insecure" | "cert" | "key") {
             return refuse(format!(
-                "option `{name}`: of a proxy's server only tls, ca and insecure"
+                "option `{name}`: of a proxy's server only tls, ca, insecure, cert and key"
             ));
         }
     }
@@ -112,9 +113,16 @@ fn check_options(url: &StoreUrl, scheme: &Scheme) -> Result<()> {
         return refuse(format!("option `tls`: this scheme is encrypted; write `{plain}:`"));
     }
     let is_encrypted = scheme.is_encrypted || url.option("tls") == Some("on");
-    let trust = ["ca", "insecure"].iter().find(|name| url.option(name).is_some());
+    let trust = ["ca", "insecure", "cert", "key"].iter().find(|name| url.option(name).is_some());
     if let (Some(name), false) = (trust, is_encrypted) {
         return refuse(format!("option `{name}` is for TLS; add tls=on"));
+    }
+    for (name, other) in [("cert", "key"), ("key", "cert")] {
+        if url.option(name).is_some() && url.option(other).is_none() {
+            return refuse(format!(
+                "option `{name}`: the proxy shows a certificate with its key; add {other}=FILE"
+            ));
+        }
     }
     if url.option("insecure") == Some("on") && url.option("ca").is_some() {
         return refuse(
@@ -137,7 +145,13 @@ fn encryption(url: &StoreUrl, host: &str) -> Result<(Arc<ClientConfig>, ServerNa
         (None, TlsTrust::Anybody) => Vec::new(),
         (None, _) => of_system(),
     };
-    let config = client(engine, trust, authorities)?;
+    let mut config = client(engine, trust, authorities)?;
+    // A memcached that asks for certificates breaks off each session that is resumed: it gives OpenSSL no context for sessions.
+    config.resumption = Resumption::disabled();
+    if let (Some(chain), Some(key)) = (url.option("cert"), url.option("key")) {
+        identify(&mut config, Path::new(chain), Path::new(key))
+            .map_err(|reason| refuse(format!("option `cert`: {reason}")))?;
+    }
     let name = ServerName::try_from(host.to_owned()).map_err(|_| {
         refuse(format!("option `tls`: no certificate can be for `{host}`; write its name"))
     })?;
@@ -177,7 +191,11 @@ mod tests {
             ("memcached://h1,h2", "start a proxy before each"),
             ("redis://u:p@127.0.0.1", "leave out the user"),
             ("redis://127.0.0.1/3", "leave out the path"),
-            ("redis://127.0.0.1?db=3", "only tls, ca and insecure"),
+            ("redis://127.0.0.1?db=3", "only tls, ca, insecure, cert and key"),
+            ("redis://127.0.0.1?cert=/x&key=/y", "add tls=on"),
+            ("rediss://127.0.0.1?insecure=on&cert=/x", "add key=FILE"),
+            ("rediss://127.0.0.1?insecure=on&key=/x", "add cert=FILE"),
+            ("rediss://127.0.0.1?insecure=on&cert=/no/such&key=/x", "option `cert`: /no/such"),
             ("redis://127.0.0.1?ca=/x", "add tls=on"),
             ("rediss://127.0.0.1?tls=off", "write `redis:`"),
             ("rediss://127.0.0.1?ca=/no/such", "option `ca`: /no/such"),

@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use larder_store::Recipe;
-use larder_testkit::{Memcached, PATIENCE, has_program, may_mount, with_mounts, within};
+use larder_testkit::{
+    Memcached, PATIENCE, certificate_files, has_program, may_mount, with_mounts, within,
+};
 
 use crate::scene::{LARDER, Scene, assert_contains};
 use crate::{Case, MEMCACHED, Need};
@@ -26,6 +28,7 @@ pub(crate) const CASES: &[Case] = &[
     (MEMCACHED, "a_recording_of_compare_has_what_the_server_counted", compared),
     (MEMCACHED, "a_recording_rotates_and_loses_no_row", rotated),
     (WITH_MOUNTS, "a_full_disk_drops_rows_and_no_byte_of_the_traffic", full_disk),
+    (MEMCACHED, "a_recording_asks_for_a_certificate_and_shows_its_own", certificates),
     (crate::NOTHING, "what_cannot_be_recorded_is_told_in_a_line", refused),
 ];
 
@@ -38,18 +41,18 @@ struct Recording {
 
 impl Recording {
     fn start(scene: &Scene, server: &Memcached, output: &str, more: &[&str]) -> Self {
-        Self::spawn(Command::new(LARDER), scene, server, output, more)
+        let upstream = format!("memcached://{}", server.address());
+        Self::spawn(Command::new(LARDER), scene, &upstream, output, more)
     }
 
     fn spawn(
         mut program: Command,
         scene: &Scene,
-        server: &Memcached,
+        upstream: &str,
         output: &str,
         more: &[&str],
     ) -> Self {
-        let upstream = format!("memcached://{}", server.address());
-        let what = ["record", "--listen", "127.0.0.1:0", "--upstream", &upstream, "-o", output];
+        let what = ["record", "--listen", "127.0.0.1:0", "--upstream", upstream, "-o", output];
         let mut child = program
             .args(what)
             .args(["--keys", "clear", "--every", "0s"])
@@ -176,6 +179,37 @@ fn killed() {
     assert_eq!(files.iter().map(|name| n_rows(&scene, name)).sum::<u64>(), left);
 }
 
+/// A recording behind another one: the one before the server asks the other for a certificate.
+fn certificates() {
+    let scene = Scene::new();
+    let server = Memcached::start();
+    let [authority, chain, key] = certificate_files(&scene.path(""), "localhost");
+    let [authority, chain, key] = [authority, chain, key].map(|file| file.display().to_string());
+    let encrypted = ["--ssl-chain-cert", &chain, "--ssl-key", &key, "--ssl-ca-cert", &authority];
+    let far = Recording::start(&scene, &server, "far.parquet", &encrypted);
+    let upstream = format!("memcacheds://localhost:{}?ca={authority}", far.port);
+    let of = |upstream: &str, output: &str| {
+        Recording::spawn(Command::new(LARDER), &scene, upstream, output, &[])
+    };
+    let said = |recording: &Recording| {
+        let mut socket = recording.connect();
+        let mut answer = String::new();
+        // A connection that is refused may be reset.
+        let _ = socket.write_all(b"set k 0 0 1\r\nv\r\nget k\r\nquit\r\n");
+        let _ = socket.read_to_string(&mut answer);
+        answer
+    };
+    let known = of(&format!("{upstream}&cert={chain}&key={key}"), "known.parquet");
+    assert_eq!(said(&known), "STORED\r\nVALUE k 0 1\r\nv\r\nEND\r\n");
+    let unknown = of(&upstream, "unknown.parquet");
+    assert_eq!(said(&unknown), "");
+    known.end();
+    unknown.end();
+    far.end();
+    assert_eq!(rows(&scene, "known.parquet"), rows(&scene, "far.parquet"));
+    assert_eq!(n_rows(&scene, "far.parquet"), 2);
+}
+
 /// Checks that a recording has all that a server has counted.
 fn assert_as_counted(scene: &Scene, file: &str, before: &HashMap<String, u64>, server: &Memcached) {
     let now = stats(server);
@@ -265,7 +299,8 @@ fn full_disk() {
     let mut program = with_mounts("sh");
     let script = r#"mount -t tmpfs -o size=2m none disk && exec "$0" "$@""#;
     program.args(["-c", script, LARDER]);
-    let recording = Recording::spawn(program, &scene, &server, "disk/calls.parquet", &[]);
+    let upstream = format!("memcached://{}", server.address());
+    let recording = Recording::spawn(program, &scene, &upstream, "disk/calls.parquet", &[]);
     ask_for(&recording, N);
     // Where even Parquet finds no room, the journal is left and the exit code says so.
     let (code, out, told) = recording.ended();

@@ -1,5 +1,6 @@
 //! The certificates that an encrypted connection to a server trusts.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use larder_store::{Error, Result};
@@ -8,6 +9,7 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
 };
@@ -64,6 +66,31 @@ pub fn client(
         let verifier = Arc::new(AnyHost { authorities, provider });
         builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()
     })
+}
+
+/// Has connections show a certificate to servers that ask for one: the certificates of a file, the own one first, and the key
+/// of another file, both in PEM.
+///
+/// # Errors
+///
+/// One sentence that names the file and says what is wrong.
+pub fn identify(
+    config: &mut ClientConfig,
+    chain: &Path,
+    key: &Path,
+) -> std::result::Result<(), String> {
+    let certificates = super::certificates_of_file(chain)?;
+    let private = super::key_of_file(key)?;
+    let provider = config.crypto_provider();
+    let certified = CertifiedKey::from_der(certificates, private, provider).map_err(|error| {
+        format!(
+            "{} and {}: {error}; name a certificate and its own key",
+            chain.display(),
+            key.display()
+        )
+    })?;
+    config.client_auth_cert_resolver = Arc::new(SingleCertAndKey::from(certified));
+    Ok(())
 }
 
 /// The terms of connections that trust certificates of these authorities in PEM, or of those of this system, or with

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 mod client;
 mod server;
 
-pub use client::{TlsTrust, certificates, client, of_system, without_resumption};
+pub use client::{TlsTrust, certificates, client, identify, of_system, without_resumption};
 pub use server::{Tls, TlsSettings};
 
 /// The certificates of a file in PEM; at least one.
@@ -25,4 +25,9 @@ pub fn certificates_of_file(path: &Path) -> Result<Vec<CertificateDer<'static>>,
         return Err(format!("{shown}: there is no certificate in PEM"));
     }
     Ok(read)
+}
+
+/// The private key of a file in PEM.
+fn key_of_file(path: &Path) -> Result<PrivateKeyDer<'static>, String> {
+    PrivateKeyDer::from_pem_file(path).map_err(|error| format!("{}: {error}", path.display()))
 }

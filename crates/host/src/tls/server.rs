@@ -4,12 +4,10 @@
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use rustls::pki_types::PrivateKeyDer;
-use rustls::pki_types::pem::PemObject as _;
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, version};
 
-use super::certificates_of_file;
+use super::{certificates_of_file, key_of_file};
 
 /// The files and rules of encrypted addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,8 +62,7 @@ impl Tls {
 fn read(settings: &TlsSettings) -> Result<Arc<ServerConfig>, String> {
     let chain = certificates_of_file(&settings.chain)?;
     let shown = settings.key.display();
-    let key =
-        PrivateKeyDer::from_pem_file(&settings.key).map_err(|error| format!("{shown}: {error}"))?;
+    let key = key_of_file(&settings.key)?;
     let versions: &[_] = if settings.is_newest_only {
         &[&version::TLS13]
     } else {

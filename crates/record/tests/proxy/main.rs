@@ -8,6 +8,7 @@
 )]
 
 mod captures;
+mod certificates;
 mod ends;
 mod passing;
 mod setup;
@@ -25,8 +26,14 @@ type Need = fn() -> Result<(), String>;
 /// A need, the sentence that a test states, and the test.
 type Case = (Need, &'static str, fn());
 
-const CASES: &[&[Case]] =
-    &[captures::CASES, ends::CASES, passing::CASES, transcripts::CASES, writing::CASES];
+const CASES: &[&[Case]] = &[
+    captures::CASES,
+    certificates::CASES,
+    ends::CASES,
+    passing::CASES,
+    transcripts::CASES,
+    writing::CASES,
+];
 
 const NOTHING: Need = || Ok(());
 const WITH_MEMCACHED: Need = || has_program(&MEMCACHED);
