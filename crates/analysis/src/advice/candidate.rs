@@ -16,6 +16,8 @@ pub struct Candidate {
     pub reach: String,
     /// The capacity that it was given, in bytes.
     pub capacity_bytes: u64,
+    /// The rounds behind its figures: one where a first look has ruled it out.
+    pub rounds: u32,
     /// The share of the reads that hit, 0 to 1.
     pub hit_ratio: f64,
     /// The least and the greatest hit ratio of a round.
@@ -54,6 +56,7 @@ impl Candidate {
             name: target.name.clone(),
             reach: target.reach.clone().unwrap_or_default(),
             capacity_bytes,
+            rounds: cell.rounds,
             hit_ratio,
             hit_ratio_of_rounds: [least, most],
             p99_ns: cell.latency_ns.map(|latency| as_f64(latency.p99)),

@@ -3,9 +3,13 @@
 //! [`advise`] chooses among the cells of a [`Run`] that replayed one trace at several capacities. Every sentence is made
 //! of figures of that run, or of the hit ratios that a simulated LRU has on the same requests. Where nothing fits the
 //! wishes, the advice says which wish fails, and by how much.
+//!
+//! One round of all candidates tells most of them out of the question ([`contenders`]), and only the others are measured for
+//! longer.
 
 mod candidate;
 mod choice;
+mod look;
 mod sentences;
 #[cfg(test)]
 mod tests;
@@ -16,6 +20,7 @@ use serde::{Deserialize, Serialize};
 pub use self::candidate::Candidate;
 pub use self::choice::LIKE_TIMES;
 use self::choice::{Choice, choose};
+pub use self::look::{Contenders, advise_after_look, contenders};
 
 /// The wishes of a user; `None` where anything will do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]

@@ -69,12 +69,13 @@ fn none(nearest: &Candidate, wishes: &Wishes) -> String {
 /// The figures of a candidate, with their intervals.
 fn does(candidate: &Candidate) -> String {
     let [least, most] = candidate.hit_ratio_of_rounds;
-    let mut parts = vec![format!(
-        "{} of the reads hit ({} to {} over the rounds)",
-        percent(candidate.hit_ratio),
-        percent(least),
-        percent(most)
-    )];
+    let of_rounds = if candidate.rounds > 1 {
+        format!("{} to {} over the rounds", percent(least), percent(most))
+    } else {
+        "in one round".to_owned()
+    };
+    let mut parts =
+        vec![format!("{} of the reads hit ({of_rounds})", percent(candidate.hit_ratio))];
     if let Some(p99) = candidate.p99_ns {
         let interval = candidate.p99_ns_ci95.map_or_else(String::new, between);
         parts.push(format!("99 % of the hits take at most {}{interval}", nanoseconds(p99)));
@@ -226,7 +227,6 @@ fn other_cost(chosen: &Candidate, candidates: &[&Candidate], wishes: &Wishes) ->
 
 /// How sure the answer is.
 fn sureness(run: &Run, chosen: &Candidate, candidates: &[&Candidate]) -> String {
-    let rounds = run.cells.iter().map(|cell| cell.rounds).max().unwrap_or(0);
     let requests = run
         .cells
         .iter()
@@ -237,13 +237,25 @@ fn sureness(run: &Run, chosen: &Candidate, candidates: &[&Candidate]) -> String 
         0 => "no check found a figure that is no result".to_owned(),
         errors => format!("{} found figures that are no results", count(errors, "check")),
     };
-    format!(
-        "The figures come from {} of {requests} requests of the trace at each of {} of the {}, in {}; {doubts}.",
-        count(rounds as usize, "round"),
+    let rounds = candidates.iter().map(|candidate| candidate.rounds).max().unwrap_or(0);
+    let n_longest = candidates.iter().filter(|candidate| candidate.rounds == rounds).count();
+    let all = format!(
+        "{} of the {}",
         count(candidates.len(), "size"),
-        count(run.targets.len(), "candidate"),
-        seconds(run.duration_s)
-    )
+        count(run.targets.len(), "candidate")
+    );
+    let of = if n_longest == candidates.len() {
+        format!(
+            "{} of {requests} requests of the trace at each of {all}",
+            count(rounds as usize, "round")
+        )
+    } else {
+        format!(
+            "one round of {requests} requests of the trace at each of {all}, and from {} at {n_longest} of them that may have won",
+            count(rounds as usize, "round")
+        )
+    };
+    format!("The figures come from {of}, in {}; {doubts}.", seconds(run.duration_s))
 }
 
 /// What was left out: targets without figures, and what no replay of a trace shows.

@@ -2,7 +2,7 @@ use larder_report::{
     Cell, Counts, CurvePolicy, CurveRatio, HitRatioAt, Latency, Operation, PointValue, Run, Target,
 };
 
-use super::{Advice, Model, Wishes, advise};
+use super::{Advice, Model, Wishes, advise, advise_after_look, contenders};
 
 const MIB: u64 = 1 << 20;
 const MILLISECOND: f64 = 1e6;
@@ -179,4 +179,62 @@ fn a_sample_of_the_keys_and_what_was_not_replayed_as_recorded_are_told() {
         "{which}"
     );
     assert!(not_tried.ends_with("About the replay: TTLs are left out."), "{not_tried}");
+}
+
+/// The targets and the sizes in mebibytes that a first look leaves.
+fn left(look: &Run, wishes: &Wishes) -> (Vec<String>, Vec<u64>) {
+    let left = contenders(look, wishes);
+    (left.targets, left.capacities_bytes.iter().map(|size| size / MIB).collect())
+}
+
+#[test]
+fn a_first_look_leaves_the_candidates_that_one_round_cannot_rule_out() {
+    let of = |names: &[&str]| -> Vec<String> { names.iter().map(|it| format!("{it}:")).collect() };
+    // The one over a network is slow beyond all luck, and the others are alike for one round.
+    let look = run(TARGETS, HITS);
+    assert_eq!(left(&look, &Wishes::default()), (of(&["near", "slow"]), vec![2]));
+    // 56 % may be 56.2 %, and 50 % may not.
+    let wishes = Wishes { min_hit_ratio: Some(0.562), ..Wishes::default() };
+    assert_eq!(left(&look, &wishes), (of(&["near", "slow"]), vec![1, 2]));
+    let wishes = Wishes { min_hit_ratio: Some(0.4), ..Wishes::default() };
+    assert_eq!(left(&look, &wishes), (of(&["near", "slow"]), vec![1]));
+    // A candidate that is slower by more than two rounds may err is out of the question.
+    let targets = [("near", "process", 500.0), ("slow", "process", 1200.0), TARGETS[2]];
+    assert_eq!(left(&run(&targets, HITS), &Wishes::default()), (of(&["near"]), vec![2]));
+    // Where nothing fulfils a wish, those contend that may be the nearest.
+    let wishes = Wishes { memory_bytes: Some(1), ..Wishes::default() };
+    assert_eq!(left(&look, &wishes), (of(&["near", "slow"]), vec![2, 4]));
+    assert_eq!(left(&Run::default(), &Wishes::default()), (vec![], vec![]));
+}
+
+#[test]
+fn contenders_have_the_figures_of_their_own_rounds_and_all_others_those_of_the_look() {
+    let mut look = run(TARGETS, HITS);
+    look.cells.iter_mut().for_each(|cell| cell.rounds = 1);
+    // In the look the near one was unlucky.
+    let unlucky = [("near", "process", 950.0), TARGETS[1], TARGETS[2]];
+    for cell in run(&unlucky, HITS).cells {
+        let same =
+            look.cells.iter_mut().find(|it| it.target == cell.target && it.point == cell.point);
+        same.unwrap().answered_per_s = cell.answered_per_s;
+    }
+    look.duration_s = 10.0;
+    let mut later = run(&TARGETS[..2], &[("near", 2, 601), ("slow", 2, 603)]);
+    later.duration_s = 5.0;
+    let advice = advise_after_look(&look, &later, Wishes::default(), &Model::default());
+    assert_eq!(chosen(&advice), Some(("near:", 2)));
+    let choice = advice.choice.as_ref().unwrap();
+    assert_eq!((choice.rounds, choice.hit_ratio), (6, 0.601));
+    let rounds: Vec<u32> = advice.candidates.iter().map(|candidate| candidate.rounds).collect();
+    assert_eq!(rounds, [1, 6, 1, 1, 6, 1, 1, 1, 1]);
+    let sure = &advice.sentences[3];
+    assert!(
+        sure.contains("requests of the trace at each of 9 sizes of the 3 candidates"),
+        "{sure}"
+    );
+    assert!(sure.contains("from 6 rounds at 2 of them that may have won, in 15"), "{sure}");
+    assert!(
+        advice.sentences[2]
+            .contains("take far: with 4.00 MiB: 60 % of the reads hit (in one round)")
+    );
 }

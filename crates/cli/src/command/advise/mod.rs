@@ -1,18 +1,19 @@
 //! `larder advise`: which cache to take for a trace, and how large.
 //!
-//! Simulated caches pick the few sizes that are worth a measurement ([`model`], [`sizes`]). A comparison replays the trace on
-//! every candidate at these sizes, and [`larder_analysis::advice`] chooses among its figures.
+//! Simulated caches pick the few sizes that are worth a measurement ([`model`], [`sizes`]). A first look replays the trace on
+//! every candidate at these sizes, in one round. Candidates that may win are then compared for longer, and
+//! [`larder_analysis::advice`] chooses among the figures of both.
 
 mod model;
 mod sizes;
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::Context;
 use clap::Args;
-use larder_analysis::advice::{Advice, Wishes, advise};
+use larder_analysis::advice::{Advice, Model, Wishes, advise, advise_after_look, contenders};
 use larder_bench::{ADVICE, Outcome, Permissions, Plan, Scenario, claim, compare};
 use larder_store::{ByteSize, Span};
 use larder_workload::trace::TraceSource;
@@ -28,7 +29,10 @@ use crate::progress::Progress;
 const CANDIDATES: [&str; 5] = ["memory:", "moka:", "quick_cache:", "memcached:", "redis:"];
 
 /// Rounds, of which six are the fewest that give intervals.
-const ROUNDS: &str = "6";
+const ROUNDS: Count = Count(6);
+
+/// The folder of the first look, within that of the results.
+const LOOK: &str = "first-look";
 
 /// Says which cache to take for a trace, how large, and what would change the answer.
 #[derive(Debug, Args)]
@@ -64,7 +68,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N")]
     requests: Option<Count>,
 
-    /// Rounds of the comparison; six or more give intervals [default: 6]
+    /// Rounds of the candidates that may win; six or more give intervals [default: 6]
     #[arg(short, long, value_name = "N")]
     rounds: Option<Count>,
 
@@ -108,13 +112,13 @@ impl FromStr for Percent {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let interrupts = Interrupts::listen()?;
     let wishes = wishes(arguments);
-    let permissions = Permissions { yes: arguments.yes, ..Permissions::default() };
     let model = model::of(arguments)?;
-    let plan = planned(arguments, sizes::worth_measuring(&model.curve, &wishes))?;
-    let Some(outcome) = measured(arguments, &plan, permissions, &interrupts)? else {
-        return Ok(Exit::Interrupted);
+    let measured = measured(arguments, &model, &wishes, &interrupts)?;
+    let Some((look, comparison)) = measured else { return Ok(Exit::Interrupted) };
+    let advice = match &comparison {
+        Some(comparison) => advise_after_look(&look.run, &comparison.run, wishes, &model),
+        None => advise(&look.run, wishes, &model),
     };
-    let advice = advise(&outcome.run, wishes, &model);
     written(arguments, &advice)?;
     let shown = if arguments.format == "json" {
         format!("{}\n", serde_json::to_string_pretty(&advice)?)
@@ -124,6 +128,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     super::print(shown.as_bytes())?;
     let page = arguments.output.join("report.html");
     anstream::eprintln!("the figures and curves: {}", page.display());
+    if comparison.is_some() {
+        let page = arguments.output.join(LOOK).join("report.html");
+        anstream::eprintln!("those of all candidates, of one round: {}", page.display());
+    }
     Ok(if advice.choice.is_some() { Exit::Done } else { Exit::Failed })
 }
 
@@ -137,58 +145,104 @@ fn wishes(arguments: &Arguments) -> Wishes {
     }
 }
 
-/// The comparison: every candidate at each capacity, which replays the trace and stores what it misses.
-fn planned(arguments: &Arguments, sizes: Vec<u64>) -> anyhow::Result<Plan> {
-    let targets = match &arguments.targets[..] {
-        [] => CANDIDATES.map(str::to_owned).into(),
-        typed => typed.to_owned(),
-    };
+/// A comparison of targets at each capacity, which replays the trace and stores what it misses.
+fn planned(
+    arguments: &Arguments,
+    targets: &[String],
+    sizes: &[u64],
+    rounds: Count,
+) -> anyhow::Result<Plan> {
     let trace = format!("trace:{}", arguments.trace);
-    let sizes = sizes.into_iter().map(|bytes| Capacity::Bytes(ByteSize(bytes)));
+    let sizes = sizes.iter().map(|bytes| Capacity::Bytes(ByteSize(*bytes)));
     let workload = WorkloadSpec {
         key_pattern: Some(trace.parse().map_err(Usage)?),
         data_size: arguments.data_size.clone().map(Sweep::from),
         on_miss: Some(OnMiss::Fill),
         capacity: Some(sizes.collect()),
         requests: arguments.requests,
-        rounds: arguments.rounds.or(Some(ROUNDS.parse().map_err(Usage)?)),
+        rounds: Some(rounds),
         ..WorkloadSpec::default()
     };
+    let targets = targets.to_vec();
     let scenario = Scenario { name: "advise".into(), targets, workload, ..Scenario::default() };
     Ok(Plan::new(&scenario, !arguments.targets.is_empty(), &CATALOG)?)
 }
 
-/// Carries out the comparison, and writes its results; `None` where it was interrupted.
+/// Looks at all candidates in one round, compares those that may win for longer, and writes the results of both. There is no
+/// second comparison where one round is asked for, or no candidate has a figure. `None` is an interrupted one.
 fn measured(
     arguments: &Arguments,
-    plan: &Plan,
-    permissions: Permissions,
+    model: &Model,
+    wishes: &Wishes,
     interrupts: &Interrupts,
-) -> anyhow::Result<Option<Outcome>> {
-    let stop = &*interrupts.stop;
+) -> anyhow::Result<Option<(Outcome, Option<Outcome>)>> {
+    let targets = match &arguments.targets[..] {
+        [] => CANDIDATES.map(str::to_owned).into(),
+        typed => typed.to_owned(),
+    };
+    let sizes = sizes::worth_measuring(&model.curve, wishes);
+    let plan = planned(arguments, &targets, &sizes, Count(1))?;
     let _claimed = claim(&arguments.output)?;
     interrupts.made(vec![arguments.output.clone()]);
-    let progress = Progress::new(arguments.quiet);
-    let outcome = compare(plan, &CATALOG, super::masked_argv(), permissions, &progress, stop);
-    drop(progress);
-    let outcome = outcome.inspect_err(|_| interrupts.discard())?;
+    let look = compared(arguments, &plan, interrupts)?;
+    let mut is_interrupted = look.run.interrupted;
+    let rounds = arguments.rounds.unwrap_or(ROUNDS);
+    let left = contenders(&look.run, wishes);
+    let mut comparison = None;
+    if rounds.0 > 1 && !left.targets.is_empty() && !is_interrupted {
+        let plan = planned(arguments, &left.targets, &left.capacities_bytes, rounds)?;
+        let compared = compared(arguments, &plan, interrupts)?;
+        is_interrupted = compared.run.interrupted;
+        comparison = Some(compared);
+    }
     interrupts.writing();
-    for missing in larder_bench::write(&arguments.output, &outcome)? {
+    let of_look = arguments.output.join(LOOK);
+    // The look of an earlier advice would be taken for this one's.
+    if of_look.join("run.json").exists() {
+        std::fs::remove_dir_all(&of_look).with_context(|| of_look.display().to_string())?;
+    }
+    match &comparison {
+        Some(comparison) => {
+            write(&of_look, &look)?;
+            write(&arguments.output, comparison)?;
+        }
+        None => write(&arguments.output, &look)?,
+    }
+    Ok((!is_interrupted).then_some((look, comparison)))
+}
+
+/// Carries out a comparison.
+fn compared(
+    arguments: &Arguments,
+    plan: &Plan,
+    interrupts: &Interrupts,
+) -> anyhow::Result<Outcome> {
+    let permissions = Permissions { yes: arguments.yes, ..Permissions::default() };
+    let progress = Progress::new(arguments.quiet);
+    let argv = super::masked_argv();
+    let outcome = compare(plan, &CATALOG, argv, permissions, &progress, &interrupts.stop);
+    drop(progress);
+    Ok(outcome.inspect_err(|_| interrupts.discard())?)
+}
+
+/// Writes the results of a comparison.
+fn write(folder: &Path, outcome: &Outcome) -> anyhow::Result<()> {
+    for missing in larder_bench::write(folder, outcome)? {
         anstream::eprintln!("larder: {}", one_line(&missing));
     }
-    Ok((!outcome.run.interrupted).then_some(outcome))
+    Ok(())
 }
 
 /// Writes the advice beside the results.
 fn written(arguments: &Arguments, advice: &Advice) -> anyhow::Result<()> {
     use std::io::Write as _;
 
-    let write = |name: &str, content: &str| {
+    let write_file = |name: &str, content: &str| {
         whole::write(&arguments.output.join(name), |out| Ok(out.write_all(content.as_bytes())?))
     };
     let [for_people, for_programs] = ADVICE;
-    write(for_people, &text(advice))?;
-    write(for_programs, &serde_json::to_string_pretty(advice).context("writing the advice")?)
+    write_file(for_people, &text(advice))?;
+    write_file(for_programs, &serde_json::to_string_pretty(advice).context("writing the advice")?)
 }
 
 /// The sentences, each after its number.
