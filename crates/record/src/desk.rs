@@ -35,8 +35,10 @@ pub struct Counts {
     pub hits: u64,
     /// Reads that found nothing.
     pub misses: u64,
-    /// Operations that were refused or never answered.
+    /// Operations that were refused.
     pub errors: u64,
+    /// Operations whose answers never came: their results are unknown.
+    pub unanswered: u64,
     /// Requests that are no operation on a key of a cache.
     pub others: u64,
 }
@@ -51,6 +53,7 @@ impl Counts {
             hits: self.hits + other.hits,
             misses: self.misses + other.misses,
             errors: self.errors + other.errors,
+            unanswered: self.unanswered + other.unanswered,
             others: self.others + other.others,
         }
     }

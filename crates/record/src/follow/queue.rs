@@ -40,6 +40,10 @@ pub(super) struct AskedKey {
 #[derive(Debug)]
 pub(super) struct Queue<W> {
     asked: VecDeque<Asked<W>>,
+    /// The requests that must be answered, counted from the first request of the connection. Only memcached has others.
+    loud: VecDeque<u64>,
+    /// The requests that have left the queue.
+    n_left: u64,
     keys: VecDeque<AskedKey>,
     clear: VecDeque<u8>,
     /// Bytes of the key that arrives, in clear.
@@ -52,6 +56,8 @@ impl<W> Default for Queue<W> {
     fn default() -> Self {
         Self {
             asked: VecDeque::new(),
+            loud: VecDeque::new(),
+            n_left: 0,
             keys: VecDeque::new(),
             clear: VecDeque::new(),
             arriving: 0,
@@ -67,6 +73,28 @@ impl<W: Copy> Queue<W> {
         self.wait_with(size_of::<Asked<W>>(), desk)?;
         self.asked.push_back(asked);
         Ok(())
+    }
+
+    /// Notes that the last request must be answered.
+    #[inline]
+    pub(super) fn must_answer_last(&mut self, desk: &mut Desk) -> Result<(), Lost> {
+        self.wait_with(size_of::<u64>(), desk)?;
+        self.loud.push_back(self.n_left + self.asked.len() as u64 - 1);
+        Ok(())
+    }
+
+    /// The place of the first request, at or behind a place, that must be answered; else the length of the queue.
+    pub(super) fn next_loud(&self, from: usize) -> usize {
+        let number = self.n_left + from as u64;
+        let place = self.loud.partition_point(|loud| *loud < number);
+        let next = self.loud.get(place).and_then(|loud| usize::try_from(loud - self.n_left).ok());
+        next.unwrap_or(self.asked.len())
+    }
+
+    /// The place behind the last request that must be answered.
+    pub(super) fn behind_last_loud(&self) -> usize {
+        let last = self.loud.back().and_then(|loud| usize::try_from(loud - self.n_left).ok());
+        last.map_or(0, |place| place + 1)
     }
 
     /// Adds a key to the last request.
@@ -178,11 +206,6 @@ impl<W: Copy> Queue<W> {
         self.keys.iter().skip(before).take(n_keys).any(|key| key.hash == hash)
     }
 
-    /// The requests, the first one first.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Asked<W>> {
-        self.asked.iter()
-    }
-
     /// The key at this place of the first request.
     #[inline]
     pub(super) fn key(&mut self, place: usize) -> Option<&mut AskedKey> {
@@ -243,6 +266,14 @@ impl<W: Copy> Queue<W> {
         self.finish(&[verb], answered_ns, desk, |_, key| (key.result, key.value_size));
     }
 
+    /// Ends the first request, whose answer has not come as a whole. The results of its keys are those that were noted.
+    pub(super) fn finish_unanswered(&mut self, desk: &mut Desk) {
+        let n_keys = self.asked.front().map_or(0, |asked| asked.n_keys);
+        let n_unknown = self.keys.iter().take(n_keys).filter(|key| key.result.is_none()).count();
+        desk.counts.unanswered += n_unknown as u64;
+        self.finish_noted(None, desk);
+    }
+
     /// Moves the first request to the end of another queue.
     pub(super) fn move_first(&mut self, to: &mut Self, desk: &mut Desk) -> Result<(), Lost> {
         let Some(asked) = self.pop(desk) else { return Ok(()) };
@@ -266,6 +297,8 @@ impl<W: Copy> Queue<W> {
     /// Forgets all requests, without rows.
     pub(super) fn forget(&mut self, desk: &mut Desk) {
         self.asked.clear();
+        self.loud.clear();
+        self.n_left = 0;
         self.keys.clear();
         self.clear.clear();
         self.arriving = 0;
@@ -277,6 +310,11 @@ impl<W: Copy> Queue<W> {
     fn pop(&mut self, desk: &mut Desk) -> Option<Asked<W>> {
         let asked = self.asked.pop_front()?;
         self.give_back(size_of::<Asked<W>>(), desk);
+        if self.loud.front() == Some(&self.n_left) {
+            self.loud.pop_front();
+            self.give_back(size_of::<u64>(), desk);
+        }
+        self.n_left += 1;
         Some(asked)
     }
 
@@ -304,6 +342,7 @@ impl<W: Copy> Queue<W> {
         }
         if self.asked.capacity() > KEPT {
             self.asked = VecDeque::new();
+            self.loud = VecDeque::new();
         }
         if self.keys.capacity() > KEPT {
             self.keys = VecDeque::new();

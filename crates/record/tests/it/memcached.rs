@@ -1,8 +1,11 @@
 //! Connections to memcached.
 
 use larder_record::follow::{Kind, Lost};
+use larder_record::{Desk, Keys};
 
-use crate::talk::{BEGIN_NS, From, all_shown, check, check_lost, check_talk, follow, talk};
+use crate::talk::{
+    BEGIN_NS, From, all_shown, check, check_lost, check_talk, follow, follow_at, talk,
+};
 
 fn rows(text: &str, rows: &[&str]) {
     check(Kind::Memcached, text, rows);
@@ -383,15 +386,22 @@ fn times_are_those_of_the_bytes() {
 }
 
 #[test]
-fn what_was_never_answered_is_an_error() {
+fn the_result_of_what_was_never_answered_is_unknown() {
     rows(
         "> get a b
          < VALUE a 0 1
          < x
          > set c 0 0 1
          > x",
-        &["0 get a size=1 error", "0 get b error", "1 set c size=1 ttl=0 error"],
+        &["0 get a size=1 hit", "0 get b -", "1 set c size=1 ttl=0 -"],
     );
+    // A request that has not arrived as a whole.
+    rows("> set h 0 0 10\n> ab", &["0 set h size=10 ttl=0 -"]);
+    let mut desk = Desk::new(Keys::new(&[7; 16]), 0, 1);
+    let (_, done) = follow_at(Kind::Memcached, &talk("> get a b\n> set c 0 0 1\n> x"), &mut desk);
+    assert_eq!(done, Ok(()));
+    let counts = desk.counts;
+    assert_eq!((counts.operations, counts.unanswered, counts.errors), (3, 3, 0));
     // A server that has answered all others was silent about the last one.
     rows(
         "> mg a
@@ -402,7 +412,7 @@ fn what_was_never_answered_is_an_error() {
     rows(
         "> mg b q
          > mg a",
-        &["0 get b error", "1 get a error"],
+        &["0 get b -", "1 get a -"],
     );
 }
 
@@ -564,6 +574,102 @@ fn a_line_that_two_requests_may_have_caused_waits_for_the_lines_behind_it() {
             "2 get c miss",
             "3 set d size=1 ttl=0 stored",
         ],
+    );
+}
+
+#[test]
+fn many_quiet_requests_before_a_loud_one_are_told_apart() {
+    const N: usize = 3000;
+    let quiet = "> md a q\n".repeat(N);
+    // All were absent, the last one too: each line but the last may be the last request's.
+    let absent = format!("{quiet}> md b\n> mg c v\n{}< EN", "< NF\n".repeat(N + 1));
+    let (batch, done) = follow(Kind::Memcached, &talk(&absent));
+    assert_eq!(done, Ok(()));
+    let shown = all_shown(&batch);
+    assert_eq!(shown.len(), N + 2);
+    assert!(shown[..=N].iter().all(|row| row.ends_with(" not_found")), "{:?}", shown.last());
+    assert_eq!(shown[N + 1], format!("{} get c miss", N + 1));
+    // All were deleted in silence but the first ten.
+    let deleted = format!("{quiet}> md b\n> mg c v\n{}< HD\n< EN", "< NF\n".repeat(10));
+    let (batch, done) = follow(Kind::Memcached, &talk(&deleted));
+    assert_eq!(done, Ok(()));
+    let shown = all_shown(&batch);
+    assert_eq!(shown.iter().filter(|row| row.ends_with(" not_found")).count(), 10);
+    assert_eq!(shown[N], format!("{N} delete b deleted"));
+}
+
+#[test]
+fn binary_answers_that_two_requests_may_have_caused_wait_for_the_answers_behind_them() {
+    let set = [0; 8];
+    let asked = || {
+        vec![
+            asks(0x01, &set, "a", b"hello", 0),
+            asks(0x14, b"", "a", b"", 0),
+            asks(0x04, b"", "a", b"", 0),
+            asks(0x00, b"", "a", b"", 0),
+            asks(0x0a, b"", "", b"", 0),
+        ]
+    };
+    // The quiet delete was silent, and the loud one found nothing.
+    let mut talk = asked();
+    talk.extend([
+        answers(0x01, 0, "", b"", 0),
+        answers(0x04, 1, "", b"Not found", 0),
+        answers(0x00, 1, "", b"Not found", 0),
+        answers(0x0a, 0, "", b"", 0),
+    ]);
+    check_talk(
+        Kind::Memcached,
+        &talk,
+        &[
+            "0 set a size=5 ttl=0 stored",
+            "1 delete a deleted",
+            "2 delete a not_found",
+            "3 get a miss",
+        ],
+    );
+    // The key was gone before both.
+    let mut talk = asked();
+    talk.extend([
+        answers(0x01, 0, "", b"", 0),
+        answers(0x04, 1, "", b"Not found", 0),
+        answers(0x04, 1, "", b"Not found", 0),
+        answers(0x00, 1, "", b"Not found", 0),
+        answers(0x0a, 0, "", b"", 0),
+    ]);
+    check_talk(
+        Kind::Memcached,
+        &talk,
+        &[
+            "0 set a size=5 ttl=0 stored",
+            "1 delete a not_found",
+            "2 delete a not_found",
+            "3 get a miss",
+        ],
+    );
+    // A quiet request leaves out its usual answer: these are the loud ones'.
+    check_talk(
+        Kind::Memcached,
+        &vec![
+            asks(0x09, b"", "a", b"", 0),
+            asks(0x00, b"", "b", b"", 0),
+            asks(0x11, &set, "a", b"x", 0),
+            asks(0x01, &set, "b", b"xy", 0),
+            answers(0x00, 1, "", b"Not found", 0),
+            answers(0x01, 0, "", b"", 0),
+        ],
+        &[
+            "0 get a miss",
+            "1 get b miss",
+            "2 set a size=1 ttl=0 stored",
+            "3 set b size=2 ttl=0 stored",
+        ],
+    );
+    // Without an answer, silence means nothing of what stands before it.
+    check_talk(
+        Kind::Memcached,
+        &vec![asks(0x11, &set, "a", b"x", 0), asks(0x00, b"", "a", b"", 0)],
+        &["0 set a size=1 ttl=0 -", "1 get a -"],
     );
 }
 

@@ -205,6 +205,17 @@ fn errors_are_results() {
 }
 
 #[test]
+fn the_result_of_what_was_never_answered_is_unknown() {
+    rows(
+        "> GET a
+         < $-1
+         > SET a 1
+         > GET a",
+        &["0 get a miss", "1 set a size=1 ttl=0 -", "2 get a -"],
+    );
+}
+
+#[test]
 fn a_transaction_has_its_answers_at_its_end() {
     rows(
         "> MULTI

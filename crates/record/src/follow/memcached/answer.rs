@@ -4,16 +4,26 @@ use larder_workload::trace::Outcome;
 
 use super::super::Lost;
 use super::super::line::{Lines, Next};
+use super::super::queue::Queue;
 use super::doubt::{Doubt, Step, first_fit, other_fit};
 use super::text::{Kind, Silence, Talk, What};
 use super::words::{Fit, Line, NO_LENGTH, VALUE, key_and_len};
 use crate::batch::NONE;
 use crate::desk::Desk;
+use crate::keys::Keys;
 
 /// The longest line of an answer that means something: a header with a key of 250 bytes, or its base 64, and an opaque word.
 const MOST_LINE: usize = 2048;
 
 const NO_ANSWER: Lost = Lost::Answer("no answer to what was asked");
+
+/// A line that is held.
+#[derive(Debug)]
+struct Held {
+    bytes: Box<[u8]>,
+    /// The time at which its first byte went to the application.
+    at: u64,
+}
 
 /// The answers of a connection.
 #[derive(Debug, Default)]
@@ -29,7 +39,7 @@ pub(super) struct Answers {
     next_key: usize,
     /// Values of a get that come in another order than its keys: hashes of their keys, and their lengths.
     strays: Vec<(u64, u32)>,
-    doubt: Doubt,
+    doubt: Doubt<Held>,
 }
 
 impl Answers {
@@ -73,8 +83,9 @@ impl Answers {
     #[inline]
     fn line(&mut self, bytes: &[u8], talk: &mut Talk, desk: &mut Desk) -> Result<(), Lost> {
         // Nearly all lines of most servers answer a get that must have an answer: they need no other look.
-        if let Some(What { kind: Kind::Get, silence: Silence::Never, .. }) =
-            talk.queue.first().map(|first| first.what)
+        let first = talk.queue.first().map(|first| first.what);
+        if let Some(What { kind: Kind::Get, silence: Silence::Never, .. }) = first
+            && self.doubt.is_empty()
         {
             if let Some(header) = bytes.strip_prefix(VALUE) {
                 self.began.get_or_insert(self.line_began);
@@ -89,7 +100,7 @@ impl Answers {
             // A server that is full says so to nobody, and so does one that refuses a request without an answer.
             return if line.is_error { Ok(()) } else { Err(Lost::Answer("what nobody asked for")) };
         };
-        if first.what.silence != Silence::Never {
+        if first.what.silence != Silence::Never || !self.doubt.is_empty() {
             self.value_left = line.n_following()?;
             return self.line_behind_quiet(&line, talk, desk);
         }
@@ -106,26 +117,38 @@ impl Answers {
         talk: &mut Talk,
         desk: &mut Desk,
     ) -> Result<(), Lost> {
+        let (queue, keys) = (&talk.queue, &desk.keys);
+        let fit = |place| fit_at(queue, place, line, keys);
         if self.doubt.is_empty() {
-            let Some((place, fit)) = first_fit(&talk.queue, 0, line, &desk.keys) else {
+            let Some((place, found)) = first_fit(queue, 0, fit) else {
                 return self.unfit(line, talk, desk);
             };
-            if other_fit(&talk.queue, place, line, &desk.keys).is_none() {
+            if other_fit(queue, place, fit).is_none() {
                 talk.leave_out(place, desk)?;
-                return self.apply(line, fit, self.line_began, talk, desk);
+                return self.apply(line, found, self.line_began, talk, desk);
             }
         }
-        match self.doubt.take(line, self.line_began, &talk.queue, desk)? {
+        let places = self.doubt.places_behind(queue, fit);
+        if places.is_empty() {
+            return self.unfit(line, talk, desk);
+        }
+        let held = Held { bytes: line.bytes.into(), at: self.line_began };
+        match self.doubt.take(held, line.bytes.len(), places, desk)? {
             Step::Held => Ok(()),
+            Step::DecidedBefore => {
+                let given = self.doubt.decide_before_last(desk);
+                let n_done = self.give(given, talk, desk)?;
+                self.doubt.shift(n_done);
+                Ok(())
+            }
             Step::Decided => self.decide(talk, desk),
-            Step::Unfit => self.unfit(line, talk, desk),
         }
     }
 
     /// A line that fits no request.
     fn unfit(&mut self, line: &Line<'_>, talk: &mut Talk, desk: &mut Desk) -> Result<(), Lost> {
         if !line.is_error {
-            let is_over = talk.queue.iter().all(|asked| asked.what.silence != Silence::Never);
+            let is_over = talk.queue.next_loud(0) == talk.queue.len();
             return Err(if is_over { Lost::Answer("what nobody asked for") } else { NO_ANSWER });
         }
         // It answers a request that wanted no answer.
@@ -137,9 +160,20 @@ impl Answers {
 
     /// Gives the lines that are held to their requests.
     pub(super) fn decide(&mut self, talk: &mut Talk, desk: &mut Desk) -> Result<(), Lost> {
+        let given = self.doubt.decide(desk);
+        self.give(given, talk, desk).map(|_| ())
+    }
+
+    /// Gives lines to the requests at these places. Returns the number of requests that left the queue.
+    fn give(
+        &mut self,
+        given: Vec<(Held, usize)>,
+        talk: &mut Talk,
+        desk: &mut Desk,
+    ) -> Result<usize, Lost> {
         let value_left = self.value_left;
         let n_waiting = talk.queue.len();
-        for (held, place) in self.doubt.decide(desk) {
+        for (held, place) in given {
             let n_done = n_waiting - talk.queue.len();
             talk.leave_out(place.saturating_sub(n_done), desk)?;
             let line = Line::of(&held.bytes, &desk.keys)?;
@@ -147,7 +181,7 @@ impl Answers {
             self.apply(&line, fit, held.at, talk, desk)?;
         }
         self.value_left = value_left;
-        Ok(())
+        Ok(n_waiting - talk.queue.len())
     }
 
     /// Forgets lines that are held.
@@ -162,7 +196,7 @@ impl Answers {
 
     /// Whether each request may have its answer.
     pub(super) fn may_be_over(&self, talk: &Talk) -> bool {
-        talk.queue.is_empty() || self.doubt.may_be_over(talk.queue.len())
+        talk.queue.is_empty() || self.doubt.may_have_reached(talk.queue.len())
     }
 
     /// Notes what a line tells of the first request.
@@ -287,4 +321,15 @@ impl Answers {
         }
         Ok(())
     }
+}
+
+/// The meaning of a line for the request at a place.
+fn fit_at(queue: &Queue<What>, place: usize, line: &Line<'_>, keys: &Keys) -> Fit {
+    let Some(asked) = queue.at(place) else { return Fit::No };
+    let fit = line.fit(asked);
+    let is_foreign = |hash| fit == Fit::More && !queue.asks_for(place, hash);
+    if line.is_foreign_error(asked.what.kind) || line.value_key(keys).is_some_and(is_foreign) {
+        return Fit::No;
+    }
+    fit
 }

@@ -1,22 +1,17 @@
 //! The binary protocol. An answer repeats the command and the mark of its request, and only its header is read.
 
-use larder_protocol::binary::{
-    Arrived, Command, Fault, HEADER_LEN, REPLY_MAGIC, opcode, parse_request,
-};
+use larder_protocol::binary::{Arrived, Command, Fault, HEADER_LEN, parse_request};
 use larder_workload::trace::{Outcome, Verb};
 
 use super::super::Lost;
 use super::super::queue::{Asked, Queue};
+use super::doubt::{Doubt, Step, first_fit, other_fit};
+use super::header::{Answer, What, loud, silence};
 use super::text::{MOST_QUIET, Noted};
 use super::ttl_s;
+use super::words::Fit;
 use crate::batch::NONE;
 use crate::desk::Desk;
-
-/// The statuses of an answer that mean something for an operation.
-const SUCCESS: u16 = 0;
-const NOT_FOUND: u16 = 1;
-const EXISTS: u16 = 2;
-const NOT_STORED: u16 = 5;
 
 /// A connection with the binary protocol.
 #[derive(Debug)]
@@ -36,15 +31,7 @@ pub(super) struct Binary {
     began: u64,
     /// Bytes of the answer's body that are still to come.
     answer_left: u64,
-}
-
-/// A request, as far as its answer needs it.
-#[derive(Debug, Clone, Copy)]
-struct What {
-    /// The opcode without its quiet variant.
-    opcode: u8,
-    opaque: u32,
-    is_quiet: bool,
+    doubt: Doubt<Answer>,
 }
 
 impl Binary {
@@ -59,6 +46,7 @@ impl Binary {
             header_len: 0,
             began: 0,
             answer_left: 0,
+            doubt: Doubt::default(),
         }
     }
 
@@ -68,6 +56,10 @@ impl Binary {
         at: u64,
         desk: &mut Desk,
     ) -> Result<(), Lost> {
+        // The first of so many requests ends when another one comes: it must be the right one.
+        if !self.doubt.is_empty() && self.queue.len() >= MOST_QUIET / 2 {
+            self.decide(desk);
+        }
         while !input.is_empty() {
             if self.body_left > 0 {
                 pass(&mut input, &mut self.body_left);
@@ -213,7 +205,11 @@ impl Binary {
             self.finish(result, None, desk);
         }
         let of_request = noted.of_request(self.connection, at, desk);
-        self.queue.push(Asked { what, verb: noted.verb, of_request, n_keys: 0 }, desk)
+        self.queue.push(Asked { what, verb: noted.verb, of_request, n_keys: 0 }, desk)?;
+        if !what.is_quiet {
+            self.queue.must_answer_last(desk)?;
+        }
+        Ok(())
     }
 
     pub(super) fn answers(
@@ -242,43 +238,78 @@ impl Binary {
         Ok(())
     }
 
-    /// Takes the header of an answer.
+    /// Takes the header of an answer, and finds the request that it belongs to.
     fn answer(&mut self, desk: &mut Desk) -> Result<(), Lost> {
-        let [magic, code, k0, k1, extras_len, _, s0, s1, b0, b1, b2, b3, rest @ ..] = self.header;
-        let [o0, o1, o2, o3, ..] = rest;
-        if magic != REPLY_MAGIC {
-            return Err(Lost::Answer("a header that is none of the binary protocol"));
-        }
-        let (code, opaque) = (loud(code), u32::from_be_bytes([o0, o1, o2, o3]));
-        let (key_len, status) = (u16::from_be_bytes([k0, k1]), u16::from_be_bytes([s0, s1]));
-        let body_len = u32::from_be_bytes([b0, b1, b2, b3]);
-        self.answer_left = body_len.into();
-        loop {
-            let Some(first) = self.queue.first() else {
-                return Err(Lost::Answer("what nobody asked for"));
-            };
-            let What { opcode, opaque: asked, is_quiet } = first.what;
-            let verb = first.verb;
-            if opcode == code && asked == opaque {
-                if code == opcode::STAT && status == SUCCESS && key_len > 0 {
-                    // More statistics follow, up to one without a name.
-                    return Ok(());
-                }
-                let result = outcome(verb, status);
-                if result == Outcome::Hit
-                    && let Some(key) = self.queue.key(0)
-                {
-                    let parts = u32::from(key_len) + u32::from(extras_len);
-                    key.value_size = body_len.saturating_sub(parts);
-                }
-                self.finish(Some(result), Some(self.began), desk);
+        let answer = Answer::of(&self.header, self.began)
+            .ok_or(Lost::Answer("a header that is none of the binary protocol"))?;
+        self.answer_left = answer.body_len.into();
+        let queue = &self.queue;
+        let fit =
+            |place| queue.at(place).map_or(Fit::No, |asked| answer.fit(asked.what, asked.verb));
+        if self.doubt.is_empty() {
+            let Some((place, found)) = first_fit(queue, 0, fit) else { return Err(self.unfit()) };
+            if other_fit(queue, place, fit).is_none() {
+                self.leave_out(place, desk);
+                self.apply(&answer, found, desk);
                 return Ok(());
             }
-            if !is_quiet {
-                return Err(Lost::Answer("no answer to what was asked"));
+        }
+        let places = self.doubt.places_behind(queue, fit);
+        if places.is_empty() {
+            return Err(self.unfit());
+        }
+        match self.doubt.take(answer, 0, places, desk)? {
+            Step::Held => {}
+            Step::DecidedBefore => {
+                let given = self.doubt.decide_before_last(desk);
+                let n_done = self.give(given, desk);
+                self.doubt.shift(n_done);
             }
+            Step::Decided => self.decide(desk),
+        }
+        Ok(())
+    }
+
+    fn unfit(&self) -> Lost {
+        let is_over = self.queue.next_loud(0) == self.queue.len();
+        Lost::Answer(if is_over { "what nobody asked for" } else { "no answer to what was asked" })
+    }
+
+    /// Gives the answers that are held to their requests.
+    fn decide(&mut self, desk: &mut Desk) {
+        let given = self.doubt.decide(desk);
+        self.give(given, desk);
+    }
+
+    /// Gives answers to the requests at these places. Returns the number of requests that left the queue.
+    fn give(&mut self, given: Vec<(Answer, usize)>, desk: &mut Desk) -> usize {
+        let n_waiting = self.queue.len();
+        for (answer, place) in given {
+            self.leave_out(place.saturating_sub(n_waiting - self.queue.len()), desk);
+            let asked = self.queue.first();
+            let fit = asked.map_or(Fit::No, |asked| answer.fit(asked.what, asked.verb));
+            self.apply(&answer, fit, desk);
+        }
+        n_waiting - self.queue.len()
+    }
+
+    /// Ends so many quiet requests in front, which have left out their answers.
+    fn leave_out(&mut self, n: usize, desk: &mut Desk) {
+        for _ in 0..n {
+            let Some(verb) = self.queue.first().map(|first| first.verb) else { return };
             self.finish(Some(silence(verb)), None, desk);
         }
+    }
+
+    /// Notes what an answer tells of the first request.
+    fn apply(&mut self, answer: &Answer, fit: Fit, desk: &mut Desk) {
+        let Fit::Done(result) = fit else { return };
+        if result == Some(Outcome::Hit)
+            && let Some(key) = self.queue.key(0)
+        {
+            key.value_size = answer.value_len();
+        }
+        self.finish(result, Some(answer.at), desk);
     }
 
     fn finish(&mut self, result: Option<Outcome>, at: Option<u64>, desk: &mut Desk) {
@@ -289,14 +320,26 @@ impl Binary {
     }
 
     pub(super) fn is_quiet(&self) -> bool {
-        self.held.is_empty()
-            && self.body_left == 0
-            && self.queue.iter().all(|asked| asked.what.is_quiet)
+        let behind_last = self.queue.behind_last_loud();
+        let is_answered = behind_last == 0 || self.doubt.may_have_reached(behind_last);
+        self.held.is_empty() && self.body_left == 0 && is_answered
     }
 
     pub(super) fn end(mut self, is_lost: bool, desk: &mut Desk) {
-        while !is_lost && !self.queue.is_empty() {
-            self.queue.finish_alike(Some(Outcome::Error), None, desk);
+        if is_lost {
+            self.doubt.decide(desk);
+        } else {
+            self.decide(desk);
+        }
+        // Silence means what it says where nothing else waits for its answer: the server has heard all.
+        let is_cut = self.is_arriving || self.queue.behind_last_loud() > 0;
+        while !is_lost && let Some(first) = self.queue.first() {
+            let (verb, is_quiet) = (first.verb, first.what.is_quiet);
+            if is_quiet && !is_cut {
+                self.queue.finish_alike(Some(silence(verb)), None, desk);
+            } else {
+                self.queue.finish_unanswered(desk);
+            }
         }
         self.queue.forget(desk);
     }
@@ -315,73 +358,4 @@ fn pass(input: &mut &[u8], left: &mut u64) {
     let n = usize::try_from(*left).map_or(input.len(), |left| left.min(input.len()));
     *input = &input[n..];
     *left -= n as u64;
-}
-
-/// The command of an opcode without its quiet variant. memcached answers a quiet command with either opcode.
-fn loud(code: u8) -> u8 {
-    match code {
-        opcode::GETQ => opcode::GET,
-        opcode::GETKQ => opcode::GETK,
-        opcode::SETQ..=opcode::FLUSHQ => code - opcode::SETQ + opcode::SET,
-        opcode::APPENDQ => opcode::APPEND,
-        opcode::PREPENDQ => opcode::PREPEND,
-        opcode::GATQ => opcode::GAT,
-        opcode::GATKQ => opcode::GATK,
-        _ => code,
-    }
-}
-
-/// The result that a status tells.
-fn outcome(verb: Verb, status: u16) -> Outcome {
-    match (verb, status) {
-        (Verb::Get | Verb::Gat, SUCCESS) => Outcome::Hit,
-        (Verb::Get | Verb::Gat, NOT_FOUND) => Outcome::Miss,
-        (Verb::Delete, SUCCESS) => Outcome::Deleted,
-        (Verb::Touch, SUCCESS) => Outcome::Touched,
-        (_, SUCCESS) => Outcome::Stored,
-        (_, NOT_FOUND) => Outcome::NotFound,
-        // An `add` of a key that exists has this status too.
-        (Verb::Add, EXISTS) => Outcome::NotStored,
-        // As has a `replace` of an absent key.
-        (_, EXISTS) => Outcome::Exists,
-        (_, NOT_STORED) => Outcome::NotStored,
-        _ => Outcome::Error,
-    }
-}
-
-/// The meaning of a quiet request's missing answer.
-fn silence(verb: Verb) -> Outcome {
-    match verb {
-        Verb::Get | Verb::Gat => Outcome::Miss,
-        Verb::Delete => Outcome::Deleted,
-        Verb::Touch => Outcome::Touched,
-        _ => Outcome::Stored,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_quiet_opcode_has_its_loud_one() {
-        for (quiet, of) in [
-            (opcode::GETQ, opcode::GET),
-            (opcode::GETKQ, opcode::GETK),
-            (opcode::SETQ, opcode::SET),
-            (opcode::ADDQ, opcode::ADD),
-            (opcode::REPLACEQ, opcode::REPLACE),
-            (opcode::DELETEQ, opcode::DELETE),
-            (opcode::INCREMENTQ, opcode::INCREMENT),
-            (opcode::DECREMENTQ, opcode::DECREMENT),
-            (opcode::QUITQ, opcode::QUIT),
-            (opcode::FLUSHQ, opcode::FLUSH),
-            (opcode::APPENDQ, opcode::APPEND),
-            (opcode::PREPENDQ, opcode::PREPEND),
-            (opcode::GATQ, opcode::GAT),
-            (opcode::GATKQ, opcode::GATK),
-        ] {
-            assert_eq!((loud(quiet), loud(of)), (of, of), "{quiet:#x}");
-        }
-    }
 }

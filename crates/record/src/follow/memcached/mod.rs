@@ -3,6 +3,7 @@
 mod answer;
 mod binary;
 mod doubt;
+mod header;
 mod meta;
 mod text;
 mod words;

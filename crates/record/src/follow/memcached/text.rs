@@ -229,14 +229,14 @@ impl Text {
             let _ = self.answers.decide(&mut self.talk, desk);
         }
         // Silence means what it says where nothing else waits for its answer: the server has heard all.
-        let is_cut = self.talk.queue.iter().any(|it| it.what.silence == Silence::Never);
-        while !is_lost && let Some(first) = self.talk.queue.first() {
-            let result = match first.what.silence {
-                Silence::Wanted => None,
-                Silence::Means(result) if !is_cut => result,
-                Silence::Means(_) | Silence::Never => Some(Outcome::Error),
-            };
-            self.talk.queue.finish_alike(result, None, desk);
+        let queue = &mut self.talk.queue;
+        let is_cut = self.talk.is_arriving || queue.next_loud(0) < queue.len();
+        while !is_lost && let Some(first) = queue.first() {
+            match first.what.silence {
+                Silence::Wanted => queue.finish_alike(None, None, desk),
+                Silence::Means(result) if !is_cut => queue.finish_alike(result, None, desk),
+                Silence::Means(_) | Silence::Never => queue.finish_unanswered(desk),
+            }
         }
         self.talk.queue.forget(desk);
     }
@@ -258,7 +258,11 @@ impl Talk {
             self.finish(result, None, desk);
         }
         let of_request = noted.of_request(self.connection, at, desk);
-        self.queue.push(Asked { what, verb: noted.verb, of_request, n_keys: 0 }, desk)
+        self.queue.push(Asked { what, verb: noted.verb, of_request, n_keys: 0 }, desk)?;
+        if what.silence == Silence::Never {
+            self.queue.must_answer_last(desk)?;
+        }
+        Ok(())
     }
 
     /// Adds a key to the request. A key that is too long is answered by an error, and is none of a cache's.

@@ -10,8 +10,6 @@ mod pubsub;
 mod reply;
 mod request;
 
-use larder_workload::trace::Outcome;
-
 use super::Lost;
 use super::queue::Queue;
 use crate::desk::Desk;
@@ -69,7 +67,7 @@ impl Redis {
         // What a transaction would have done, it has not.
         answers.forget_transaction(desk);
         while !is_lost && !queue.is_empty() {
-            queue.finish_alike(Some(Outcome::Error), None, desk);
+            queue.finish_unanswered(desk);
         }
         queue.forget(desk);
     }
