@@ -199,9 +199,13 @@ fn converted() {
     assert_contains(&scene.larder(&nothing).ends_with(1).err, &["has no operation"]);
     // A broken trace leaves the file of before, and nothing beside it.
     scene.write("broken.trace", &bytes[..bytes.len() - 1]);
-    let broken = ["trace", "convert", "broken.trace", "half.csv"];
+    let refused = ["trace", "convert", "made.trace", "half.csv"];
+    assert_contains(&scene.larder(&refused).ends_with(2).err, &["half.csv exists", "--overwrite"]);
+    let broken = ["trace", "convert", "broken.trace", "half.csv", "--overwrite"];
     assert_contains(&scene.larder(&broken).ends_with(1).err, &["broken.trace", "cut off?"]);
     assert!(hits("half.csv") > 0);
+    let again = ["trace", "convert", "made.trace", "half.csv", "--overwrite"];
+    assert_contains(&scene.larder(&again).ends_with(0).err, &["900 operations are in"]);
     let unknown = ["trace", "convert", "made.csv", "made.bin"];
     assert_contains(&scene.larder(&unknown).ends_with(2).err, &["names no format"]);
     scene.assert_nothing_left();

@@ -25,11 +25,21 @@ pub(crate) struct Convert {
     /// Write hashes in place of keys in clear; their salt is drawn anew and forgotten
     #[arg(long)]
     hash_keys: bool,
+    /// Replace a file that has the new one's name
+    #[arg(long)]
+    overwrite: bool,
 }
 
 pub(super) fn run(arguments: &Convert) -> anyhow::Result<Exit> {
     let path = &arguments.to.path;
     let format = arguments.to.format_to_write().map_err(Usage)?;
+    if !arguments.overwrite && path.exists() {
+        let shown = path.display();
+        return Err(Usage(format!(
+            "{shown} exists; take another name, or replace it by --overwrite"
+        ))
+        .into());
+    }
     let (written, about) = whole::write(path, |out| {
         // The folder of the new file has room for what is as large.
         let beside = path.parent().filter(|folder| !folder.as_os_str().is_empty());
