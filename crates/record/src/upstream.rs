@@ -140,8 +140,9 @@ fn encryption(url: &StoreUrl, host: &str) -> Result<(Arc<ClientConfig>, ServerNa
     let trust =
         if url.option("insecure") == Some("on") { TlsTrust::Anybody } else { TlsTrust::Host };
     let authorities = match (url.option("ca"), trust) {
-        (Some(path), _) => certificates_of_file(Path::new(path))
-            .map_err(|reason| refuse(format!("option `ca`: {reason}")))?,
+        (Some(path), _) => certificates_of_file(Path::new(path)).map_err(|reason| {
+            refuse(format!("option `ca`: {reason}; name a file of certificates in PEM"))
+        })?,
         (None, TlsTrust::Anybody) => Vec::new(),
         (None, _) => of_system(),
     };

@@ -30,6 +30,8 @@ pub(crate) const CASES: &[Case] = &[
     (WITH_MOUNTS, "a_full_disk_drops_rows_and_no_byte_of_the_traffic", full_disk),
     (MEMCACHED, "a_recording_asks_for_a_certificate_and_shows_its_own", certificates),
     (crate::NOTHING, "what_cannot_be_recorded_is_told_in_a_line", refused),
+    (crate::NOTHING, "a_capture_without_an_operation_leaves_no_file_and_says_why", found_nothing),
+    (crate::NOTHING, "a_server_that_does_not_answer_yet_is_told_at_the_start", not_there_yet),
 ];
 
 /// A recording that runs before a memcached.
@@ -297,7 +299,16 @@ fn full_disk() {
     fs::create_dir(scene.path("disk")).unwrap();
     let server = Memcached::start();
     let mut program = with_mounts("sh");
-    let script = r#"mount -t tmpfs -o size=2m none disk && exec "$0" "$@""#;
+    fs::create_dir(scene.path("kept")).unwrap();
+    let script = r#"
+        mount -t tmpfs -o size=2m none disk || exit 9
+        "$0" "$@" & recording=$!
+        trap 'kill -TERM $recording' TERM
+        wait $recording
+        wait $recording
+        code=$?
+        cp disk/* kept/
+        exit $code"#;
     program.args(["-c", script, LARDER]);
     let upstream = format!("memcached://{}", server.address());
     let recording = Recording::spawn(program, &scene, &upstream, "disk/calls.parquet", &[]);
@@ -315,11 +326,109 @@ fn full_disk() {
     assert_contains(line, &["100,000 operations"]);
     let (kept, dropped) = (number(line, " rows recorded"), number(line, " dropped"));
     assert!(dropped > 0 && kept > 0 && kept + dropped == N, "{told}");
+    // What counts as recorded is in the files, and nothing else is.
+    let files = scene.files("kept");
+    let files = files.iter().filter(|name| !name.ends_with(".new"));
+    let files: Vec<String> = files.map(|name| format!("kept/{name}")).collect();
+    assert_eq!(
+        files.iter().map(|name| n_rows(&scene, name)).sum::<u64>(),
+        kept,
+        "{files:?} {told}"
+    );
+    let is_left = files.iter().any(|name| name.ends_with(".journal"));
+    assert_eq!(
+        (code, out.contains("is not finished")),
+        (Some(i32::from(is_left)), is_left),
+        "{out}"
+    );
+}
+
+fn not_there_yet() {
+    let scene = Scene::new();
+    let upstream = format!("memcached:{}", scene.path("none.sock").display());
+    let mut child = Command::new(LARDER)
+        .args(["record", "--listen", "127.0.0.1:0", "--upstream", &upstream])
+        .args(["-o", "calls.parquet"])
+        .current_dir(scene.path(""))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut told = BufReader::new(child.stderr.take().unwrap());
+    let mut lines = String::new();
+    while !lines.contains("recording to") {
+        assert!(told.read_line(&mut lines).unwrap() > 0, "it has ended: {lines}");
+    }
+    assert_contains(&lines, &["none.sock does not answer yet", "until it does"]);
+    crate::scene::signal("TERM", &[&child.id().to_string()]);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+/// A capture of bare IP: packets of TCP from a client to a port of 10.0.0.7, with these bytes.
+fn capture(port: u16, packets: &[(u8, &[u8])]) -> Vec<u8> {
+    let mut file = Vec::new();
+    for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65535, 101] {
+        file.extend(word.to_le_bytes());
+    }
+    let mut number = 1_u32;
+    for (flags, bytes) in packets {
+        let len = u16::try_from(40 + bytes.len()).unwrap();
+        let mut packet = vec![0x45, 0];
+        packet.extend(len.to_be_bytes());
+        packet.extend([0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 7]);
+        packet.extend(50_000_u16.to_be_bytes());
+        packet.extend(port.to_be_bytes());
+        packet.extend(number.to_be_bytes());
+        packet.extend([0, 0, 0, 0, 0x50, *flags, 255, 255, 0, 0, 0, 0]);
+        packet.extend(*bytes);
+        number += u32::try_from(bytes.len()).unwrap() + u32::from(flags & 2 != 0);
+        for word in [1_800_000_000, 0, u32::from(len), u32::from(len)] {
+            file.extend(word.to_le_bytes());
+        }
+        file.extend(packet);
+    }
+    file
+}
+
+fn found_nothing() {
+    const SYN: u8 = 2;
+    const ACK: u8 = 16;
+    let scene = Scene::new();
+    let text: &[(u8, &[u8])] = &[(SYN, b""), (ACK, b"get a\r\n")];
+    for (file, url, needles) in [
+        (capture(11211, &[]), "memcached://10.0.0.7", &["no packet", "tcpdump -w"][..]),
+        (
+            capture(11299, text),
+            "memcached://10.0.0.7",
+            &["memcached at 10.0.0.7:11211", "2 packets", "10.0.0.7:11299", "--upstream"],
+        ),
+        (
+            capture(6379, &[(SYN, b""), (ACK, b"*x\r\n")]),
+            "redis://10.0.0.7",
+            &["redis at 10.0.0.7:6379", "1 speak another protocol", "scheme"],
+        ),
+        (
+            capture(11211, &[(SYN, b"")]),
+            "memcached://10.0.0.7",
+            &["1 connections have no request", "longer"],
+        ),
+    ] {
+        scene.write("some.pcap", file);
+        let what = ["record", "--from", "pcap:some.pcap", "--upstream", url, "-o", "calls.parquet"];
+        let answer = scene.larder(&what);
+        answer.ends_with(1);
+        let last = answer.err.lines().last().unwrap_or_default();
+        assert_contains(last, &["--from some.pcap: no operation of"]);
+        assert_contains(last, needles);
+        assert!(!scene.path("calls.parquet").exists() && !scene.path("calls.journal").exists());
+    }
 }
 
 fn refused() {
     let scene = Scene::new();
     scene.write("text.pcap", "no packets at all, but some text that is long enough");
+    let own = "--upstream=memcached://127.0.0.1:21320";
+    let other = "--upstream=memcached://127.0.0.1:21321";
     for (arguments, needles) in [
         (&["--upstream", "memcached://127.0.0.1"][..], &["--listen", "--from pcap:FILE"][..]),
         (&["--upstream", "memcached://127.0.0.1", "--from", "pcap:none.pcap"], &["none.pcap"]),
@@ -332,11 +441,36 @@ fn refused() {
             &["--upstream", "memcached://127.0.0.1", "--from", "pcap:-", "--listen", "0"],
             &["cannot be used with"],
         ),
+        (&[own, "--listen", "21320"], &["--upstream 127.0.0.1:21320", "the proxy itself"]),
+        (&[own, "--listen", "0.0.0.0:21320"], &["the proxy itself", "--listen"]),
+        (&[other, "--listen", "0", "-t", "100000"], &["100000", "from 1 to 64", "write 1"]),
+        (&[other, "--listen", "0", "--threads", "0"], &["'0'", "from 1 to 64"]),
+        (&[other, "--listen", "0", "--rotate-every", "0s"], &["--rotate-every 0s", "least is 1s"]),
+        (
+            &[other, "--listen", "0", "--overwrite", "--rotate-every", "1h"],
+            &["--overwrite", "leave it out"],
+        ),
+        (&[other, "--listen", "0", "--max-disk", "1k"], &["--max-disk 1 KiB", "1m or more"]),
+        (
+            &[other, "--listen", "0", "--keys", "clear", "--salt-file", "s1"],
+            &["--salt-file s1", "leave it out"],
+        ),
+        (
+            &[other, "--listen", "0", "-o", "/proc/x.parquet"],
+            &["/proc/x", "cannot be written", "in which you may write"],
+        ),
+        (
+            &["--upstream=memcacheds://127.0.0.1?ca=/nope", "--listen", "0"],
+            &["/nope", "certificates in PEM"],
+        ),
     ] {
-        let answer = scene.larder(&[&["record", "-o", "calls.parquet"][..], arguments].concat());
+        let output: &[&str] =
+            if arguments.contains(&"-o") { &[] } else { &["-o", "calls.parquet"] };
+        let answer = scene.larder(&[&["record"][..], output, arguments].concat());
         answer.ends_with(2);
         assert_contains(&answer.err, needles);
     }
     // Nothing was begun.
+    assert!(!scene.path("s1").exists());
     assert!(!scene.path("calls.journal").exists() && !scene.path("calls.parquet").exists());
 }

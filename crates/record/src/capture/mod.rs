@@ -8,6 +8,7 @@ mod flow;
 mod packet;
 mod stream;
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::io::Read;
 use std::net::SocketAddr;
@@ -28,6 +29,9 @@ use packet::{Content, Segment, content};
 
 /// The most connections that are held at once.
 const MOST_FLOWS: usize = 1 << 17;
+
+/// The most ends of other servers that are counted.
+const MOST_OTHERS: usize = 4096;
 
 /// A connection without packets for this time goes where there is no room.
 const IDLE_NS: u64 = 300_000_000_000;
@@ -65,6 +69,8 @@ pub struct Captured {
     pub n_fragments: u64,
     /// Packets of a kind of link that is not read.
     pub n_unknown_links: u64,
+    /// The end of TCP that has the most packets, where no packet is the server's.
+    pub busiest: Option<SocketAddr>,
     /// The byte at which the file ends within a packet.
     pub cut_at: Option<usize>,
 }
@@ -104,6 +110,8 @@ struct Capture<'a> {
     hand: &'a Hand,
     seen: Captured,
     held: usize,
+    /// The packets of other ends of TCP, while no packet is the server's.
+    others: HashMap<SocketAddr, u64>,
 }
 
 /// A capture that is open.
@@ -157,6 +165,7 @@ impl CaptureFile {
             hand,
             seen: Captured::default(),
             held: 0,
+            others: HashMap::new(),
         };
         let end = self.packets.each(|packet| {
             capture.packet(packet);
@@ -187,6 +196,7 @@ impl Capture<'_> {
     fn segment(&mut self, segment: &Segment<'_>, at_ns: u64) {
         let is_request = self.setting.is_server(segment.to);
         if !is_request && !self.setting.is_server(segment.from) {
+            self.other(segment);
             return;
         }
         self.seen.n_segments += 1;
@@ -210,6 +220,18 @@ impl Capture<'_> {
         let mut context = Context { setting: &self.setting, desk, seen, held };
         if flow.take(segment, is_request, at_ns, &mut context) {
             self.end(ends, true);
+        }
+    }
+
+    /// Counts a segment of another server: a person who named a wrong one wants to know which is there.
+    fn other(&mut self, segment: &Segment<'_>) {
+        if self.seen.n_segments > 0 {
+            return;
+        }
+        for end in [segment.from, segment.to] {
+            if self.others.len() < MOST_OTHERS || self.others.contains_key(&end) {
+                *self.others.entry(end).or_default() += 1;
+            }
         }
     }
 
@@ -243,6 +265,10 @@ impl Capture<'_> {
             self.end(ends, false);
         }
         self.hand.give_patiently(&mut self.desk.batch);
+        if self.seen.n_segments == 0 {
+            let busiest = self.others.iter().max_by_key(|(end, n)| (**n, Reverse(end.port())));
+            self.seen.busiest = busiest.map(|(end, _)| *end);
+        }
         Captured { counts: self.desk.counts, ..self.seen }
     }
 }

@@ -2,16 +2,18 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use larder_host::disk::file_system;
-use larder_workload::trace::{About, Journal, finish_journal};
+use larder_workload::trace::{About, Journal, Row, TraceSource, read_rows};
 
+use super::finish::{Finisher, Unfinished, Written};
 use super::name::{FINISHED, JOURNAL, Names};
 use super::{FLUSH, RowSink};
 use crate::batch::Batch;
@@ -37,6 +39,10 @@ pub struct Limits {
     pub keep: Option<usize>,
     /// The bytes that all files take together.
     pub most_bytes: Option<u64>,
+    /// A recording of one file replaces a finished file of its name.
+    pub overwrites: bool,
+    /// A journal without rows leaves no file.
+    pub drops_empty: bool,
 }
 
 impl Limits {
@@ -50,13 +56,6 @@ impl Limits {
     }
 }
 
-/// What has become of a recording so far.
-#[derive(Debug, Clone, Default)]
-pub struct Written {
-    /// The finished files that are still there, the oldest first.
-    pub files: Vec<PathBuf>,
-}
-
 /// The files of a recording.
 pub struct Files {
     names: Names,
@@ -68,8 +67,12 @@ pub struct Files {
     is_first: bool,
     flushed: Instant,
     looked: Instant,
+    /// The earliest time that the name of the next file may have: names stay in order when the clock is set back.
+    not_named_before: Timestamp,
     /// Dropped rows that no journal has heard of.
     untold: u64,
+    /// Rows that were taken and could not be written, since somebody asked.
+    lost: u64,
     /// The disk has no room for more rows.
     is_full: bool,
     /// No journal is opened before this time, because of an error.
@@ -82,14 +85,6 @@ pub struct Files {
 struct Open {
     journal: Journal,
     began: Instant,
-}
-
-/// A journal on its way to Parquet.
-enum Unfinished {
-    /// One that this process has written.
-    Own(Journal),
-    /// One that another process has left behind.
-    Left(PathBuf),
 }
 
 impl std::fmt::Debug for Files {
@@ -106,16 +101,13 @@ impl Files {
     /// A sentence: a name that cannot be, a recording that exists already, and what the disk refuses.
     pub fn begin(path: &Path, about: About, limits: Limits, tell: Tell) -> Result<Self, String> {
         let names = Names::of(path)?;
-        let mut left = Vec::new();
-        if limits.rotates() {
-            let found = names.list(JOURNAL).map_err(|error| error.to_string())?;
-            left.extend(found.into_iter().map(|(path, _)| path));
-        } else {
-            left.extend(make_way(&names)?);
-        }
+        make_way(&names, limits)?;
+        let left = left_behind(&names).map_err(|error| error.to_string())?;
         let written = Arc::new(Mutex::new(Written::default()));
-        let finisher = start_finisher(&names, limits, &tell, &written)
-            .map_err(|error| format!("no thread to finish files: {error}"))?;
+        let finisher =
+            Finisher::new(names.clone(), limits.keep, Arc::clone(&tell), Arc::clone(&written));
+        let finisher =
+            finisher.start().map_err(|error| format!("no thread to finish files: {error}"))?;
         for path in left {
             // The thread lives as long as the sender.
             let _ = finisher.0.send(Unfinished::Left(path));
@@ -130,13 +122,17 @@ impl Files {
             is_first: true,
             flushed: now,
             looked: now,
+            not_named_before: Timestamp::UNIX_EPOCH,
             untold: 0,
+            lost: 0,
             is_full: false,
             not_before: None,
             finisher: Some(finisher),
             written,
         };
-        files.open().map_err(|error| error.to_string())?;
+        files.open().map_err(|error| {
+            format!("{error}; name a file in a folder with room, in which you may write")
+        })?;
         Ok(files)
     }
 
@@ -152,9 +148,18 @@ impl Files {
 
     fn open(&mut self) -> Result<(), larder_workload::trace::TraceError> {
         let is_only = self.is_first && !self.limits.rotates();
-        let path =
-            if is_only { self.names.only(JOURNAL) } else { self.names.of_time(Timestamp::now()) };
-        let mut journal = Journal::create(&path, &self.about)?;
+        let path = if is_only {
+            self.names.only(JOURNAL)
+        } else {
+            let time = Timestamp::now().max(self.not_named_before);
+            self.not_named_before = next_microsecond(time);
+            self.names.of_time(time)
+        };
+        let mut journal = if is_only && self.limits.overwrites {
+            Journal::replacing(&path, &self.about)?
+        } else {
+            Journal::create(&path, &self.about)?
+        };
         self.is_first = false;
         if self.untold > 0 && journal.drop_rows(self.untold).is_ok() {
             self.untold = 0;
@@ -186,10 +191,23 @@ impl Files {
 
     /// Has the journal become a finished file.
     fn end_journal(&mut self) {
-        if let (Some(open), Some((sender, _))) = (self.journal.take(), &self.finisher) {
-            // The thread lives as long as the sender.
-            let _ = sender.send(Unfinished::Own(open.journal));
+        let (Some(mut open), Some((sender, _))) = (self.journal.take(), &self.finisher) else {
+            return;
+        };
+        if let Err(error) = open.journal.flush() {
+            let message = format!("the last rows of a journal are lost: {error}");
+            (self.tell)(Weight::Error, "not_written", &message);
         }
+        let lost = open.journal.lost();
+        self.lost += lost.rows;
+        self.untold += lost.dropped;
+        if self.limits.drops_empty && open.journal.n_rows() == 0 {
+            // Where it cannot be removed, the next recording finishes it.
+            let _ = fs::remove_file(open.journal.path());
+            return;
+        }
+        // The thread lives as long as the sender.
+        let _ = sender.send(Unfinished::Own(open.journal));
     }
 
     fn rotate_if_due(&mut self) {
@@ -213,12 +231,8 @@ impl Files {
     }
 
     fn why_full(&self) -> Option<String> {
-        let folder = self.names.folder();
-        if let Ok(under) = file_system(folder)
-            && let (Some(size), Some(free)) = (under.size_bytes, under.free_bytes)
-            && free < LEFT_BYTES.min(size / 20)
-        {
-            return Some(format!("the disk under {} is nearly full", folder.display()));
+        if let Some(why) = is_nearly_full(self.names.folder()) {
+            return Some(why);
         }
         let most = self.limits.most_bytes?;
         let taken = make_room(&self.names, most).ok()?;
@@ -234,11 +248,19 @@ impl RowSink for Files {
         let Some(journal) = self.journal_mut() else {
             return Err(io::ErrorKind::StorageFull.into());
         };
-        let done = batch.rows().try_for_each(|row| journal.push(&row));
-        if let Err(error) = &done {
-            self.give_up(&error.to_string());
+        for (place, row) in batch.rows().enumerate() {
+            if let Err(error) = journal.push(&row) {
+                // The journal counts the rows that it was given.
+                self.lost += (batch.len() - place - 1) as u64;
+                self.give_up(&error.to_string());
+                break;
+            }
         }
-        done
+        Ok(())
+    }
+
+    fn take_lost(&mut self) -> u64 {
+        std::mem::take(&mut self.lost)
     }
 
     fn drop_rows(&mut self, n_rows: u64) {
@@ -278,26 +300,57 @@ impl RowSink for Files {
     }
 }
 
-/// Makes way for a recording of one file: a journal that was left behind gets another name, under which it is finished.
-fn make_way(names: &Names) -> Result<Option<PathBuf>, String> {
+/// The reason why a disk takes no more rows; `None` while it has room.
+pub(super) fn is_nearly_full(folder: &Path) -> Option<String> {
+    let under = file_system(folder).ok()?;
+    let (size, free) = (under.size_bytes?, under.free_bytes?);
+    (free < LEFT_BYTES.min(size / 20))
+        .then(|| format!("the disk under {} is nearly full", folder.display()))
+}
+
+fn next_microsecond(time: Timestamp) -> Timestamp {
+    Timestamp::from_microsecond(time.as_microsecond() + 1).unwrap_or(time)
+}
+
+/// Makes way for a recording: a journal that was left behind without a time in its name gets the time of its first row.
+fn make_way(names: &Names, limits: Limits) -> Result<(), String> {
+    let rotates = limits.rotates();
     let finished = names.only(FINISHED);
-    if finished.exists() {
+    if !rotates && !limits.overwrites && finished.exists() {
         return Err(format!(
-            "{} exists; take another name, or let each file have its time with --rotate-every",
+            "{} exists; take another name, replace it by --overwrite, or let each file have its time with --rotate-every",
             finished.display()
         ));
     }
     let journal = names.only(JOURNAL);
     let shown = journal.display();
-    let Ok(file) = File::open(&journal) else { return Ok(None) };
-    if file.try_lock().is_err() {
-        return Err(format!("{shown}: another process is recording there; take another name"));
+    if let Ok(file) = File::open(&journal) {
+        if file.try_lock().is_ok() {
+            let aside = names.of_time(began(&journal).unwrap_or_else(Timestamp::now));
+            fs::rename(&journal, &aside).map_err(|error| format!("{shown}: {error}"))?;
+        } else if !rotates {
+            return Err(format!("{shown}: another process is recording there; take another name"));
+        }
     }
-    let modified = file.metadata().and_then(|about| about.modified());
-    let time = modified.ok().and_then(|time| Timestamp::try_from(time).ok());
-    let aside = names.of_time(time.unwrap_or_else(Timestamp::now));
-    fs::rename(&journal, &aside).map_err(|error| format!("{shown}: {error}"))?;
-    Ok(Some(aside))
+    Ok(())
+}
+
+/// The time of a journal's first row, where it has one.
+fn began(journal: &Path) -> Option<Timestamp> {
+    let mut time_us = None;
+    let mut first = |row: &Row<'_>| {
+        time_us = row.time_us;
+        ControlFlow::Break(())
+    };
+    // A journal that cannot be read has no time.
+    let _ = read_rows(&TraceSource { path: journal.into(), format: None }, &mut first);
+    Timestamp::from_microsecond(i64::try_from(time_us?).ok()?).ok()
+}
+
+/// The journals with a time in their names that no process is writing, the oldest first.
+fn left_behind(names: &Names) -> io::Result<Vec<PathBuf>> {
+    let is_left = |path: &PathBuf| File::open(path).is_ok_and(|file| file.try_lock().is_ok());
+    Ok(names.list(JOURNAL)?.into_iter().map(|(path, _)| path).filter(is_left).collect())
 }
 
 /// Removes the oldest finished files until all files take no more than `most` bytes, or none is left. Returns their bytes.
@@ -316,49 +369,4 @@ fn make_room(names: &Names, most: u64) -> io::Result<u64> {
         taken -= bytes;
     }
     Ok(taken)
-}
-
-/// Starts the thread that turns journals into Parquet. It gives way to the threads that pass bytes on.
-fn start_finisher(
-    names: &Names,
-    limits: Limits,
-    tell: &Tell,
-    written: &Arc<Mutex<Written>>,
-) -> io::Result<(Sender<Unfinished>, JoinHandle<()>)> {
-    let (sender, journals) = channel();
-    let (names, tell, written) = (names.clone(), Arc::clone(tell), Arc::clone(written));
-    let thread = thread::Builder::new().name("finisher".into()).spawn(move || {
-        larder_host::limits::give_way();
-        for journal in journals {
-            let finished = match journal {
-                Unfinished::Own(journal) => journal.finish(),
-                Unfinished::Left(path) => finish_journal(&path).map(|(parquet, _)| parquet),
-            };
-            match finished {
-                Ok(path) => {
-                    tell(Weight::Info, "written", &format!("written: {}", path.display()));
-                    let mut written = written.lock().unwrap_or_else(PoisonError::into_inner);
-                    written.files.push(path);
-                    remove_old(&names, limits.keep);
-                    written.files.retain(|path| path.exists());
-                }
-                Err(error) => {
-                    let message = format!("a journal is left as it is: {error}");
-                    tell(Weight::Error, "not_finished", &message);
-                }
-            }
-        }
-    })?;
-    Ok((sender, thread))
-}
-
-/// Removes the oldest finished files beyond a number.
-fn remove_old(names: &Names, keep: Option<usize>) {
-    let Some(keep) = keep else { return };
-    let Ok(finished) = names.list(FINISHED) else { return };
-    let n_old = finished.len().saturating_sub(keep);
-    for (path, _) in finished.into_iter().take(n_old) {
-        // One that cannot be removed is tried again with the next.
-        let _ = fs::remove_file(path);
-    }
 }

@@ -3,6 +3,7 @@
 //! Batches of rows wait in a queue of bounded length. Where it is full, a batch is dropped and counted.
 
 mod files;
+mod finish;
 mod name;
 
 use std::io;
@@ -14,7 +15,8 @@ use std::time::Duration;
 
 use crate::batch::Batch;
 
-pub use files::{Files, Limits, Written};
+pub use files::{Files, Limits};
+pub use finish::Written;
 
 /// The most batches that wait to be written: 64 MiB, a second of a million operations.
 const WAITING: usize = 256;
@@ -22,7 +24,7 @@ const WAITING: usize = 256;
 /// Batches whose memory is kept for the next rows.
 const SPARE: usize = 8;
 
-/// The time after which a sink is flushed: a recording that is killed loses the rows of at most a second.
+/// The time after which a sink is flushed: a recording that is killed loses the rows of this time.
 const FLUSH: Duration = Duration::from_millis(300);
 
 /// What takes rows.
@@ -31,8 +33,13 @@ pub trait RowSink: Send {
     ///
     /// # Errors
     ///
-    /// These rows are lost, and count as dropped.
+    /// Not one of these rows is taken, and all count as dropped.
     fn write(&mut self, batch: &Batch) -> io::Result<()>;
+
+    /// The number of rows that were taken and are lost all the same, since the last call. They count as dropped.
+    fn take_lost(&mut self) -> u64 {
+        0
+    }
 
     /// Hears that so many rows were dropped.
     fn drop_rows(&mut self, n_rows: u64);
@@ -163,6 +170,7 @@ fn write_all(mut sink: Box<dyn RowSink>, batches: &Receiver<Batch>, shared: &Spa
             Err(RecvTimeoutError::Timeout) if is_over => break,
             Err(RecvTimeoutError::Timeout) => {}
         }
+        shared.dropped.fetch_add(sink.take_lost(), Ordering::Relaxed);
         let dropped = shared.dropped.load(Ordering::Relaxed);
         if dropped > told {
             sink.drop_rows(dropped - told);
@@ -171,4 +179,5 @@ fn write_all(mut sink: Box<dyn RowSink>, batches: &Receiver<Batch>, shared: &Spa
         sink.tick();
     }
     sink.finish();
+    shared.dropped.fetch_add(sink.take_lost(), Ordering::Relaxed);
 }

@@ -1,7 +1,8 @@
 //! The names of a recording's files.
 //!
-//! A recording of one file has the name that it was given. Those of a recording of many files have the time of their first
-//! row behind it, so that their order is that of their names: `calls-20270115T100000Z.parquet`.
+//! A recording of one file has the name that it was given. Those of a recording of many files have behind it the time at
+//! which each began, so that their order is that of their names: `calls-20270115T100000.000000Z.parquet`. All times have
+//! the same number of digits, because readers sort the names as text.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -14,8 +15,9 @@ use jiff::Timestamp;
 pub(super) const FINISHED: &str = "parquet";
 pub(super) const JOURNAL: &str = "journal";
 
-/// The form of times in names.
-const FORM: &str = "%Y%m%dT%H%M%SZ";
+/// The form of times in names, and the same with a zero for each digit.
+const FORM: &str = "%Y%m%dT%H%M%S.%6fZ";
+const DIGITS: &[u8] = b"00000000T000000.000000Z";
 
 /// The names of a recording's files.
 #[derive(Debug, Clone)]
@@ -65,17 +67,17 @@ impl Names {
         self.folder.join(format!("{}.{ending}", self.stem))
     }
 
-    /// A journal with a time in its name that no file has yet.
+    /// A journal with a time in its name that no file has yet: this one, or the next free microsecond.
     pub(super) fn of_time(&self, time: Timestamp) -> PathBuf {
-        let time = time.strftime(FORM);
-        let first = format!("{}-{time}", self.stem);
-        let more = (2..).map(|number| format!("{first}-{number}"));
-        let mut names = std::iter::once(first.clone()).chain(more);
+        let begin = time.as_microsecond();
+        let times = (begin..).map_while(|time| Timestamp::from_microsecond(time).ok());
+        let mut names = times.map(|time| format!("{}-{}", self.stem, time.strftime(FORM)));
         let is_free = |name: &String| {
             let taken = |ending: &str| self.folder.join(format!("{name}.{ending}")).exists();
             !taken(JOURNAL) && !taken(FINISHED)
         };
-        let name = names.find(is_free).unwrap_or(first);
+        // Time does not end before a microsecond is free.
+        let name = names.find(is_free).unwrap_or_else(|| self.stem.clone());
         self.folder.join(format!("{name}.{JOURNAL}"))
     }
 
@@ -87,7 +89,8 @@ impl Names {
             let name = entry.file_name();
             let bare = name.to_str().and_then(|name| name.strip_suffix(&format!(".{ending}")));
             if bare.is_some_and(|bare| self.is_own(bare)) {
-                found.push((entry.path(), entry.metadata().map_or(0, |about| about.len())));
+                let len = entry.metadata().map_or(0, |about| about.len());
+                found.push((self.folder.join(&name), len));
             }
         }
         found.sort();
@@ -100,14 +103,11 @@ impl Names {
         else {
             return false;
         };
-        let (time, number) = time.split_once('-').unwrap_or((time, "2"));
-        let form = b"00000000T000000Z";
-        time.len() == form.len()
-            && time.bytes().zip(form).all(|(byte, form)| match form {
+        time.len() == DIGITS.len()
+            && time.bytes().zip(DIGITS).all(|(byte, form)| match form {
                 b'0' => byte.is_ascii_digit(),
                 form => byte == *form,
             })
-            && number.bytes().all(|byte| byte.is_ascii_digit())
     }
 }
 
@@ -121,26 +121,27 @@ mod tests {
         let names = Names::of(&folder.path().join("calls.parquet")).unwrap();
         let time = Timestamp::from_second(1_800_000_000).unwrap();
         let shown = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
-        let first = names.of_time(time);
-        assert_eq!(shown(&first), "calls-20270115T080000Z.journal");
-        fs::write(first.with_extension("parquet"), "x").unwrap();
-        let second = names.of_time(time);
-        assert_eq!(shown(&second), "calls-20270115T080000Z-2.journal");
-        fs::write(second.with_extension("parquet"), "xy").unwrap();
+        let mut made = Vec::new();
+        for n_bytes in 0..12_u64 {
+            let next = names.of_time(time).with_extension("parquet");
+            fs::write(&next, vec![0_u8; usize::try_from(n_bytes).unwrap()]).unwrap();
+            made.push((shown(&next), n_bytes));
+        }
+        assert_eq!(made[0].0, "calls-20270115T080000.000000Z.parquet");
+        assert_eq!(made[11].0, "calls-20270115T080000.000011Z.parquet");
         for other in [
             "calls.parquet",
             "calls-x.parquet",
-            "calls-20270115T080000Z.csv",
-            "other-20270115T080000Z.parquet",
+            "calls-20270115T080000Z.parquet",
+            "calls-20270115T080000.000000Z.csv",
+            "other-20270115T080000.000000Z.parquet",
         ] {
             fs::write(folder.path().join(other), "x").unwrap();
         }
         let found = names.list(FINISHED).unwrap();
         let found: Vec<(String, u64)> =
             found.iter().map(|(path, len)| (shown(path), *len)).collect();
-        let expected =
-            [("calls-20270115T080000Z-2.parquet", 2), ("calls-20270115T080000Z.parquet", 1)];
-        assert_eq!(found, expected.map(|(name, len)| (name.to_owned(), len)));
+        assert_eq!(found, made);
     }
 
     #[test]

@@ -3,10 +3,10 @@
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::time::Duration;
 
-use larder_record::{Batch, Files, Limits, RowSink};
+use larder_record::{Batch, Files, Limits, RowSink, Tell};
 use larder_testkit::{Memcached, PATIENCE, within};
 use larder_workload::trace::{About, Journal, Key, Row, TraceSource, read_rows};
 
@@ -19,6 +19,9 @@ pub(crate) const CASES: &[Case] = &[
     (WITH_MEMCACHED, "files_rotate_and_old_ones_go", rotated),
     (NOTHING, "a_recording_that_exists_is_not_written_over", refused),
     (NOTHING, "journals_that_were_left_behind_are_finished", left_behind),
+    (NOTHING, "a_second_crash_leaves_nothing_unfinished", crashed_twice),
+    (NOTHING, "a_recording_is_replaced_where_asked", replaced),
+    (NOTHING, "a_journal_that_finds_no_room_is_tried_again_and_told", tried_again),
 ];
 
 /// A sink that takes nothing before it may.
@@ -161,24 +164,91 @@ fn refused() {
     drop(first);
 }
 
+/// Leaves a journal with rows of this time, in microseconds since 1970.
+fn leave(path: PathBuf, time_us: Option<u64>) {
+    let mut journal = Journal::create(&path, &about()).unwrap();
+    for number in 0..3 {
+        let time_us = time_us.map(|time| time + number);
+        journal.push(&Row { time_us, ..Row::get(Key::Hash(7)) }).unwrap();
+    }
+    journal.flush().unwrap();
+}
+
+fn crashed_twice() {
+    const FIRST_US: u64 = 1_700_000_000_000_007;
+    for limits in [Limits::default(), Limits { rotate_bytes: Some(1 << 20), ..Limits::default() }] {
+        let folder = tempfile::tempdir().unwrap();
+        // The first journal was left while it was being finished, the second one while it was written.
+        leave(folder.path().join("calls-20231114T221320.000001Z.journal"), Some(FIRST_US));
+        fs::write(folder.path().join("calls-20231114T221320.000001Z.parquet.new"), "PAR1").unwrap();
+        leave(folder.path().join("calls.journal"), Some(FIRST_US));
+        let mut sink = files(folder.path(), limits);
+        sink.finish();
+        let left = names(folder.path());
+        assert_eq!(left.len(), 3, "{left:?}");
+        // A journal's name has the time of its first row.
+        assert_eq!(
+            left[..2],
+            ["calls-20231114T221320.000001Z.parquet", "calls-20231114T221320.000007Z.parquet"]
+        );
+        let n_rows: u64 = left.iter().map(|name| read(&folder.path().join(name)).0).sum();
+        assert_eq!(n_rows, 6);
+        assert!(sink.written().lock().unwrap().left.is_empty());
+    }
+}
+
+fn replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("calls.parquet"), "the one of before").unwrap();
+    let path = folder.path().join("calls.parquet");
+    let limits = Limits { overwrites: true, ..Limits::default() };
+    // The old file stays where nothing comes.
+    files(folder.path(), Limits { drops_empty: true, ..limits }).finish();
+    assert_eq!(names(folder.path()), ["calls.parquet"]);
+    assert_eq!(fs::read(&path).unwrap(), b"the one of before");
+    files(folder.path(), limits).finish();
+    assert_eq!(names(folder.path()), ["calls.parquet"]);
+    assert_eq!(read(&path).0, 0);
+}
+
+fn tried_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let left = "calls-20231114T221320.000001Z";
+    leave(folder.path().join(format!("{left}.journal")), None);
+    // No file can be written where a folder is.
+    let obstacle = folder.path().join(format!("{left}.parquet.new"));
+    fs::create_dir(&obstacle).unwrap();
+    let (sender, told) = mpsc::channel();
+    let tell: Tell = Arc::new(move |_, event: &str, _: &str| {
+        let _ = sender.send(event.to_owned());
+    });
+    let path = folder.path().join("calls.parquet");
+    let mut sink = Files::begin(&path, about(), Limits::default(), tell).unwrap();
+    while told.recv_timeout(PATIENCE).unwrap() != "not_finished" {}
+    fs::remove_dir(&obstacle).unwrap();
+    sink.finish();
+    assert_eq!(names(folder.path()), [format!("{left}.parquet"), "calls.parquet".to_owned()]);
+    // The recording's own journal is left at its end.
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("calls.parquet.new")).unwrap();
+    let mut sink = files(folder.path(), Limits::default());
+    sink.finish();
+    let written = sink.written().lock().unwrap().clone();
+    assert_eq!(written.left, [folder.path().join("calls.journal")]);
+    assert!(written.files.is_empty());
+}
+
 fn left_behind() {
-    let leave = |path: PathBuf| {
-        let mut journal = Journal::create(&path, &about()).unwrap();
-        for _ in 0..3 {
-            journal.push(&Row::get(Key::Hash(7))).unwrap();
-        }
-        journal.flush().unwrap();
-    };
     for (limits, name, end) in [
         (Limits::default(), "calls.journal", "calls.parquet"),
         (
             Limits { rotate_bytes: Some(1 << 20), ..Limits::default() },
-            "calls-20270115T080000Z.journal",
+            "calls-20270115T080000.000000Z.journal",
             "",
         ),
     ] {
         let folder = tempfile::tempdir().unwrap();
-        leave(folder.path().join(name));
+        leave(folder.path().join(name), None);
         let mut sink = files(folder.path(), limits);
         sink.finish();
         let left = names(folder.path());

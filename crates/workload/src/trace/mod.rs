@@ -40,7 +40,7 @@ use self::column::{Figures, Marks};
 
 pub use self::error::{TraceError, TraceFault};
 pub use self::format::{FORMATS, TraceFormat};
-pub use self::journal::{Journal, finish_journal};
+pub use self::journal::{Journal, LostRecords, finish_journal};
 pub use self::row::{Key, Outcome, Row, Verb};
 pub use self::sink::{About, Sink, read_rows, read_rows_of};
 pub use self::source::TraceSource;

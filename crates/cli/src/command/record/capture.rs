@@ -5,15 +5,15 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 
-use larder_record::{CaptureFile, Captured, Files, Upstream, Writer};
+use larder_record::{CaptureFile, Captured, Files, Limits, Upstream, Writer, Written};
 use larder_server::LogFormat;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::summary::{counted, grouped, list_files};
-use super::{Arguments, about, keys, limits, say_what_is_recorded, tell_by};
+use super::{Arguments, about, exit, keys, limits, say_what_is_recorded, tell_by};
 use crate::exit::{Exit, Usage};
 
 /// A source of recordings that is no proxy.
@@ -44,7 +44,7 @@ pub(super) fn run(
         .map_err(|error| Usage(format!("--from {}: the file {error}", path.display())))?;
     let tell = tell_by(log);
     let keys = keys(arguments)?;
-    let limits = limits(arguments)?;
+    let limits = Limits { drops_empty: true, ..limits(arguments)? };
     let is_told_to_end = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         // A second signal ends the process at once.
@@ -64,9 +64,43 @@ pub(super) fn run(
     let seen = capture.record(keys, &hand, &tell, &is_told_to_end);
     let dropped = writer.finish();
     let seen = seen.map_err(|error| anyhow::anyhow!("the file {} {error}", path.display()))?;
-    let files = written.lock().unwrap_or_else(PoisonError::into_inner).files.clone();
-    super::super::print(summary(&seen, dropped, &files).as_bytes())?;
-    Ok(if files.is_empty() { Exit::Failed } else { Exit::Done })
+    let written = written.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    super::super::print(summary(&seen, dropped, &written).as_bytes())?;
+    if seen.counts.rows == 0 && !is_told_to_end.load(Ordering::Relaxed) {
+        anyhow::bail!("--from {}: {}", path.display(), nothing(&seen, upstream));
+    }
+    Ok(exit(&written))
+}
+
+/// A capture without a row: the server that was looked for, and what was there.
+fn nothing(seen: &Captured, upstream: &Upstream) -> String {
+    let kind = upstream.kind.as_str();
+    if seen.counts.operations > 0 {
+        let operations = grouped(seen.counts.operations);
+        return format!(
+            "no key of {operations} operations is in the sample; take a larger --sample"
+        );
+    }
+    let looked = format!("no operation of {kind} at {upstream} is in the capture");
+    let packets = grouped(seen.n_packets);
+    let connections = grouped(seen.n_connections);
+    match (seen.n_packets, seen.n_segments, seen.busiest) {
+        (0, ..) => format!("{looked}, which has no packet; capture with `tcpdump -w FILE`"),
+        (_, 0, Some(busiest)) => format!(
+            "{looked}: of {packets} packets most are of {busiest}; name that server by --upstream"
+        ),
+        (_, 0, None) => format!(
+            "{looked}: {packets} packets have no TCP that can be read; capture with `tcpdump -s 0`"
+        ),
+        _ if seen.n_lost > 0 => format!(
+            "{looked}: of its {connections} connections {} speak another protocol; check the scheme of --upstream",
+            grouped(seen.n_lost)
+        ),
+        (_, segments, _) => format!(
+            "{looked}: its {} packets on {connections} connections have no request; capture for longer",
+            grouped(segments)
+        ),
+    }
 }
 
 fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
@@ -81,12 +115,8 @@ fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
 }
 
 /// What was seen in all.
-fn summary(seen: &Captured, dropped: u64, files: &[PathBuf]) -> String {
+fn summary(seen: &Captured, dropped: u64, written: &Written) -> String {
     let mut text = counted(&seen.counts, seen.n_connections, dropped);
-    if seen.n_segments == 0 {
-        let packets = grouped(seen.n_packets);
-        let _ = writeln!(text, "no packet of {packets} is the server's: check --upstream");
-    }
     for (number, what) in [
         (
             seen.n_joined,
@@ -113,6 +143,6 @@ fn summary(seen: &Captured, dropped: u64, files: &[PathBuf]) -> String {
     if let Some(byte) = seen.cut_at {
         let _ = writeln!(text, "the capture ends within a packet, at byte {byte}");
     }
-    list_files(&mut text, files);
+    list_files(&mut text, written);
     text
 }

@@ -2,6 +2,7 @@
 
 mod capture;
 mod options;
+mod reach;
 mod summary;
 
 use std::path::PathBuf;
@@ -12,7 +13,9 @@ use anyhow::Context as _;
 use clap::Args;
 use larder_host::listen::{Address, Listeners};
 use larder_host::tls::Tls;
-use larder_record::{Files, Keys, Limits, Proxy, Settings, Tell, Upstream, Weight, Writer};
+use larder_record::{
+    Files, Keys, Limits, Proxy, Settings, Tell, Upstream, Weight, Writer, Written,
+};
 use larder_server::{Level, LogFormat};
 use larder_store::{ByteSize, Span, StoreUrl};
 use larder_workload::trace::About;
@@ -42,6 +45,9 @@ pub(crate) struct Arguments {
     /// The file: NAME.journal while it is written, and NAME.parquet once it is whole
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
+    /// Replace a recording of this name once the new one is whole
+    #[arg(long)]
+    overwrite: bool,
     /// The form of keys
     #[arg(long, value_enum, value_name = "FORM", default_value = "hashed")]
     keys: KeyForm,
@@ -59,13 +65,13 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME")]
     rotate_every: Option<Span>,
     /// Keep this many finished files, and remove older ones
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = options::kept)]
     keep: Option<std::num::NonZero<usize>>,
     /// The most bytes of all files: the oldest are removed. Without a size of files, a file is an eighth of it
     #[arg(long, value_name = "SIZE")]
     max_disk: Option<ByteSize>,
     /// Threads that pass the bytes on
-    #[arg(short, long, value_name = "N", default_value = "1")]
+    #[arg(short, long, value_name = "N", default_value = "1", value_parser = options::threads)]
     threads: std::num::NonZero<usize>,
     #[command(flatten)]
     certificates: Certificates,
@@ -82,9 +88,6 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "text")]
     log: Log,
 }
-
-/// The most threads that pass bytes on.
-const MOST_THREADS: usize = 64;
 
 /// The connections that may wait to be accepted.
 const BACKLOG: i32 = 4096;
@@ -103,11 +106,7 @@ fn record(arguments: &Arguments) -> anyhow::Result<Exit> {
         return capture::run(source, arguments, &upstream, log);
     }
     let addresses = options::addresses(arguments)?;
-    if arguments.threads.get() > MOST_THREADS {
-        return Err(
-            Usage(format!("-t: {MOST_THREADS} threads at most; one passes most loads on")).into()
-        );
-    }
+    reach::refuse_itself(&addresses, &upstream)?;
     let tls = arguments.certificates.settings().map(Tls::of_files);
     let tls = tls.transpose().map_err(anyhow::Error::msg)?;
     let keys = keys(arguments)?;
@@ -123,6 +122,7 @@ fn record(arguments: &Arguments) -> anyhow::Result<Exit> {
     let files = files.map_err(Usage)?;
     let (journal, written) = (files.journal().map(ToOwned::to_owned), files.written());
     say_what_is_recorded(arguments, &upstream, &keys, log);
+    say_trouble(&upstream, log);
     let (writer, hand) = Writer::start(Box::new(files))?;
     let (threads, grace) = (arguments.threads, arguments.grace.0);
     let settings = Settings { upstream, tls, keys, threads, grace };
@@ -142,9 +142,15 @@ fn record(arguments: &Arguments) -> anyhow::Result<Exit> {
     let seen = proxy.run()?;
     let _ = sd_notify::notify(&[NotifyState::Stopping]);
     let dropped = writer.finish();
-    let files = written.lock().unwrap_or_else(PoisonError::into_inner).files.clone();
-    super::print(summary::last(&seen, dropped, &files).as_bytes())?;
-    Ok(if files.is_empty() { Exit::Failed } else { Exit::Done })
+    let written = written.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    super::print(summary::last(&seen, dropped, &written).as_bytes())?;
+    Ok(exit(&written))
+}
+
+/// A recording is done once all of its journals are finished.
+fn exit(written: &Written) -> Exit {
+    let is_done = !written.files.is_empty() && written.left.is_empty();
+    if is_done { Exit::Done } else { Exit::Failed }
 }
 
 /// What a recording tells of itself.
@@ -176,12 +182,21 @@ fn upstream(arguments: &Arguments) -> anyhow::Result<Upstream> {
 }
 
 fn keys(arguments: &Arguments) -> Result<Keys, Usage> {
+    let is_clear = arguments.keys == KeyForm::Clear;
+    // A sample is drawn by the salted hash, of keys in clear too.
+    if let Some(path) =
+        arguments.salt_file.as_ref().filter(|_| is_clear && arguments.sample.0 >= 1.0)
+    {
+        return Err(Usage(format!(
+            "--salt-file {}: keys in clear have no salt; leave it out, or leave out --keys clear",
+            path.display()
+        )));
+    }
     let salt = match &arguments.salt_file {
         Some(path) => larder_record::salt_of_file(path)
             .map_err(|error| Usage(format!("--salt-file {error}")))?,
         None => larder_record::random_salt(),
     };
-    let is_clear = arguments.keys == KeyForm::Clear;
     Ok(Keys::new(&salt).in_clear(is_clear).sampled(arguments.sample.0))
 }
 
@@ -191,11 +206,16 @@ fn limits(arguments: &Arguments) -> Result<Limits, Usage> {
         [("--rotate-size", arguments.rotate_size), ("--max-disk", arguments.max_disk)]
     {
         if let Some(size) = size.filter(|size| size.0 < LEAST) {
-            return Err(Usage(format!("{name} {size}: a size from {}", ByteSize(LEAST))));
+            let least = ByteSize(LEAST);
+            return Err(Usage(format!(
+                "{name} {size}: the least is {least}; write {name} 1m or more"
+            )));
         }
     }
-    if arguments.rotate_every.is_some_and(|time| time.0.as_secs() < 1) {
-        return Err(Usage("--rotate-every: a time from 1s".into()));
+    if let Some(time) = arguments.rotate_every.filter(|time| time.0.as_secs() < 1) {
+        return Err(Usage(format!(
+            "--rotate-every {time}: the least is 1s; write a longer time, or leave it out for one file"
+        )));
     }
     let rotates = arguments.rotate_size.is_some()
         || arguments.rotate_every.is_some()
@@ -205,11 +225,18 @@ fn limits(arguments: &Arguments) -> Result<Limits, Usage> {
             "--keep: there is one file only; add --rotate-size or --rotate-every".into(),
         ));
     }
+    if arguments.overwrite && rotates {
+        return Err(Usage(
+            "--overwrite: files with a time in their names replace no other; leave it out".into(),
+        ));
+    }
     Ok(Limits {
         rotate_bytes: arguments.rotate_size.map(|size| size.0),
         rotate_every: arguments.rotate_every.map(|time| time.0),
         keep: arguments.keep.map(std::num::NonZero::get),
         most_bytes: arguments.max_disk.map(|size| size.0),
+        overwrites: arguments.overwrite,
+        drops_empty: false,
     })
 }
 
@@ -226,6 +253,15 @@ fn say_what_is_recorded(arguments: &Arguments, upstream: &Upstream, keys: &Keys,
     let sampled = if share.0 < 1.0 { format!("; {share} of the keys") } else { String::new() };
     let message = format!("the server is {kind} at {upstream}; {form}{sampled}");
     log.say(Level::Info, "server", &message, &[("kind", &kind), ("server", &upstream)]);
+}
+
+/// Says that the server takes no connection at the start. The proxy waits for it.
+fn say_trouble(upstream: &Upstream, log: LogFormat) {
+    let Some(error) = reach::trouble(&upstream.destination) else { return };
+    let message = format!(
+        "the server at {upstream} does not answer yet: {error}; connections of the application are closed until it does"
+    );
+    log.say(Level::Warning, "unreachable", &message, &[("server", &upstream)]);
 }
 
 /// Does what signals ask for. A second signal to end cuts the connections; the journal is left then.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -11,6 +12,24 @@ use larder_host::tls::TlsSettings;
 
 use super::Arguments;
 use crate::exit::Usage;
+
+/// The most threads that pass bytes on.
+const MOST_THREADS: usize = 64;
+
+/// Reads a number of threads.
+pub(super) fn threads(text: &str) -> Result<NonZero<usize>, String> {
+    let number = text.parse::<NonZero<usize>>().ok();
+    number.filter(|number| number.get() <= MOST_THREADS).ok_or_else(|| {
+        format!(
+            "threads are a number from 1 to {MOST_THREADS}; write 1, which passes most loads on"
+        )
+    })
+}
+
+/// Reads a number of files that are kept.
+pub(super) fn kept(text: &str) -> Result<NonZero<usize>, String> {
+    text.parse().map_err(|_| "a number from 1; leave it out to keep all files".into())
+}
 
 /// The form of keys in a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -132,6 +151,16 @@ mod tests {
         for text in ["0", "0%", "101%", "2", "-1%", "x", ""] {
             assert!(text.parse::<Share>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn numbers_out_of_bounds_name_their_bounds() {
+        assert_eq!(threads("64").unwrap().get(), 64);
+        for text in ["0", "65", "100000", "-1", "x"] {
+            assert!(threads(text).unwrap_err().contains("from 1 to 64; write 1"), "{text}");
+        }
+        assert_eq!(kept("3").unwrap().get(), 3);
+        assert!(kept("0").unwrap_err().contains("from 1; leave it out"));
     }
 
     #[test]

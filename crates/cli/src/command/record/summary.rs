@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use larder_record::{Counts, Hand, Seen, Watch};
+use larder_record::{Counts, Hand, Seen, Watch, Written};
 use larder_server::{Level, LogFormat};
 use larder_store::ByteSize;
 
@@ -49,7 +49,7 @@ pub(super) fn begin(watch: Watch, hand: Hand, every: Duration, log: LogFormat) {
 }
 
 /// What was seen in all.
-pub(super) fn last(seen: &Seen, dropped: u64, files: &[PathBuf]) -> String {
+pub(super) fn last(seen: &Seen, dropped: u64, written: &Written) -> String {
     let mut text = counted(&seen.counts, seen.n_connections, dropped);
     for (number, what) in [
         (seen.n_lost, "connections that were not understood to their end, and passed through"),
@@ -60,13 +60,13 @@ pub(super) fn last(seen: &Seen, dropped: u64, files: &[PathBuf]) -> String {
             let _ = writeln!(text, "{what}: {}", grouped(number));
         }
     }
-    list_files(&mut text, files);
+    list_files(&mut text, written);
     text
 }
 
 /// The operations that were seen.
 pub(super) fn counted(counts: &Counts, n_connections: u64, dropped: u64) -> String {
-    let Counts { operations, rows, errors, others, .. } = *counts;
+    let Counts { operations, rows, errors, unanswered, others, .. } = *counts;
     let mut text = format!(
         "{} operations{} on {} connections; {} rows recorded, {} dropped\n",
         grouped(operations),
@@ -76,7 +76,8 @@ pub(super) fn counted(counts: &Counts, n_connections: u64, dropped: u64) -> Stri
         grouped(dropped),
     );
     for (number, what) in [
-        (errors, "operations that were refused or never answered"),
+        (errors, "operations that were refused"),
+        (unanswered, "operations that were never answered: their results are unknown"),
         (others, "requests that are no operations on keys of a cache"),
     ] {
         if number > 0 {
@@ -86,11 +87,19 @@ pub(super) fn counted(counts: &Counts, n_connections: u64, dropped: u64) -> Stri
     text
 }
 
-/// Adds the finished files and their sizes.
-pub(super) fn list_files(text: &mut String, files: &[PathBuf]) {
-    for path in files {
-        let size = fs::metadata(path).map_or(0, |about| about.len());
-        let _ = writeln!(text, "{} ({})", path.display(), ByteSize(size));
+/// Adds the files and their sizes: the finished ones, and journals that could not be finished.
+pub(super) fn list_files(text: &mut String, written: &Written) {
+    let size = |path: &Path| ByteSize(fs::metadata(path).map_or(0, |about| about.len()));
+    for path in &written.files {
+        let _ = writeln!(text, "{} ({})", path.display(), size(path));
+    }
+    for path in &written.left {
+        let _ = writeln!(
+            text,
+            "{} ({}) is not finished; make room, and the next recording of this name finishes it",
+            path.display(),
+            size(path)
+        );
     }
 }
 
@@ -139,7 +148,7 @@ mod tests {
             Counts { operations: 1200, rows: 1200, hits: 900, misses: 100, ..Counts::default() };
         let seen = Seen { counts, n_connections: 3, n_lost: 1, ..Seen::default() };
         assert_eq!(
-            last(&seen, 200, &[]),
+            last(&seen, 200, &Written::default()),
             "1,200 operations, hit ratio 90.0 % on 3 connections; 1,000 rows recorded, 200 dropped\n\
              connections that were not understood to their end, and passed through: 1\n"
         );

@@ -12,7 +12,7 @@ mod write;
 use super::format::{Head, Reader, TraceFormat};
 
 pub use self::finish::finish_journal;
-pub use self::write::Journal;
+pub use self::write::{Journal, LostRecords};
 
 pub(super) const FORMAT: TraceFormat = TraceFormat {
     name: "journal",

@@ -1,11 +1,11 @@
 //! Writes a journal.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::finish::{finish_journal, finished};
-use super::record::{self, Record};
+use super::record::{self, LEN, Record};
 use crate::trace::error::{TraceError, TraceFault};
 use crate::trace::row::Row;
 use crate::trace::sink::About;
@@ -23,6 +23,16 @@ pub struct Journal {
     buffer: Vec<u8>,
     written_bytes: u64,
     n_rows: u64,
+    lost: LostRecords,
+}
+
+/// What a journal was given and could not write.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LostRecords {
+    /// Rows.
+    pub rows: u64,
+    /// Dropped rows that the journal does not tell of.
+    pub dropped: u64,
 }
 
 impl Journal {
@@ -32,22 +42,40 @@ impl Journal {
     ///
     /// Where one of the two exists, and errors of the disk.
     pub fn create(path: &Path, about: &About) -> Result<Self, TraceError> {
-        let failed = |error| TraceError { path: path.into(), fault: TraceFault::Write(error) };
         let parquet = finished(path);
         if parquet.exists() {
             let reason = format!("{} exists; take another name", parquet.display());
-            return Err(failed(io::Error::new(io::ErrorKind::AlreadyExists, reason)));
+            let error = io::Error::new(io::ErrorKind::AlreadyExists, reason);
+            return Err(TraceError { path: path.into(), fault: TraceFault::Write(error) });
         }
-        let create = || {
-            let file = OpenOptions::new().append(true).create_new(true).open(path)?;
+        Self::replacing(path, about)
+    }
+
+    /// Creates `NAME.journal`, which becomes `NAME.parquet`. A file of this name stays until then, and is replaced.
+    ///
+    /// # Errors
+    ///
+    /// Where the journal exists, and errors of the disk.
+    pub fn replacing(path: &Path, about: &About) -> Result<Self, TraceError> {
+        let failed = |error| TraceError { path: path.into(), fault: TraceFault::Write(error) };
+        let file = OpenOptions::new().append(true).create_new(true).open(path).map_err(failed)?;
+        let begin = || {
             file.try_lock().map_err(io::Error::from)?;
-            let mut journal =
-                Self { path: path.into(), file, buffer: Vec::new(), written_bytes: 0, n_rows: 0 };
-            journal.buffer.extend_from_slice(&record::header(about));
-            journal.flush()?;
-            Ok(journal)
+            (&file).write_all(&record::header(about))
         };
-        create().map_err(failed)
+        if let Err(error) = begin() {
+            // A journal without its header is of no use.
+            let _ = fs::remove_file(path);
+            return Err(failed(error));
+        }
+        Ok(Self {
+            path: path.into(),
+            file,
+            buffer: Vec::new(),
+            written_bytes: LEN as u64,
+            n_rows: 0,
+            lost: LostRecords::default(),
+        })
     }
 
     /// The file.
@@ -67,14 +95,41 @@ impl Journal {
     }
 
     /// Hands everything to the system.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the disk. The records that were not written as a whole are lost then, and [`Journal::lost`] counts them.
     pub fn flush(&mut self) -> io::Result<()> {
-        let written = self.file.write_all(&self.buffer);
-        if written.is_ok() {
-            self.written_bytes += self.buffer.len() as u64;
+        let (n_bytes, written) = write_all(&mut self.file, &self.buffer);
+        self.written_bytes += n_bytes as u64;
+        if written.is_err() {
+            self.count_lost(n_bytes);
         }
         // After an error a part may be written. To write it again would put records behind a torn one.
         self.buffer.clear();
         written
+    }
+
+    /// Counts the records of the buffer that end behind its first bytes, which are written.
+    fn count_lost(&mut self, n_bytes: usize) {
+        let mut end = 0;
+        while let Some(fixed) = self.buffer[end..].first_chunk::<LEN>() {
+            let begin = end;
+            end = (begin + LEN + record::key_len(fixed).unwrap_or(0)).min(self.buffer.len());
+            if end <= n_bytes {
+                continue;
+            }
+            match record::decode(&self.buffer[begin..end]) {
+                Some(Record::Row(_)) => self.lost.rows += 1,
+                Some(Record::Dropped(n_rows)) => self.lost.dropped += n_rows,
+                None => {}
+            }
+        }
+    }
+
+    /// What was given so far and is lost, because of errors of the disk.
+    pub fn lost(&self) -> LostRecords {
+        self.lost
     }
 
     /// The length of the file once everything is flushed. The Parquet file is several times shorter.
@@ -82,9 +137,9 @@ impl Journal {
         self.written_bytes + self.buffer.len() as u64
     }
 
-    /// The number of rows.
+    /// The number of rows, lost ones left out.
     pub fn n_rows(&self) -> u64 {
-        self.n_rows
+        self.n_rows - self.lost.rows
     }
 
     /// Turns the journal into `NAME.parquet`, and returns its path. See [`finish_journal`].
@@ -101,5 +156,57 @@ impl Journal {
     fn append(&mut self, record: &Record<'_>) -> io::Result<()> {
         record::encode(record, &mut self.buffer);
         if self.buffer.len() >= BUFFER { self.flush() } else { Ok(()) }
+    }
+}
+
+/// Writes all bytes. Returns the number of written bytes in any case.
+fn write_all(file: &mut File, bytes: &[u8]) -> (usize, io::Result<()>) {
+    let mut n_bytes = 0;
+    while n_bytes < bytes.len() {
+        match file.write(&bytes[n_bytes..]) {
+            Ok(0) => return (n_bytes, Err(io::ErrorKind::WriteZero.into())),
+            Ok(n) => n_bytes += n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return (n_bytes, Err(error)),
+        }
+    }
+    (n_bytes, Ok(()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::row::Key;
+
+    #[test]
+    fn rows_that_an_error_has_lost_are_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("calls.journal");
+        let mut journal = Journal::create(&path, &About::default()).unwrap();
+        journal.push(&Row::get(Key::Bytes(b"first"))).unwrap();
+        journal.flush().unwrap();
+        // A file that is open for reading takes nothing.
+        journal.file = File::open(&path).unwrap();
+        journal.push(&Row::get(Key::Bytes(b"second"))).unwrap();
+        journal.push(&Row::get(Key::Hash(3))).unwrap();
+        journal.drop_rows(40).unwrap();
+        journal.flush().unwrap_err();
+        assert_eq!(journal.lost(), LostRecords { rows: 2, dropped: 40 });
+        assert_eq!(journal.n_rows(), 1);
+    }
+
+    #[test]
+    fn records_that_were_written_in_whole_before_an_error_are_not_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("calls.journal");
+        let mut journal = Journal::create(&path, &About::default()).unwrap();
+        for _ in 0..3 {
+            journal.push(&Row::get(Key::Bytes(b"key"))).unwrap();
+        }
+        // The second record ends with the last byte that was written, and the third one is torn.
+        journal.count_lost(2 * (LEN + 3));
+        assert_eq!(journal.lost().rows, 1);
+        journal.count_lost(2 * (LEN + 3) - 1);
+        assert_eq!(journal.lost().rows, 3);
     }
 }
