@@ -70,7 +70,9 @@ impl Recording {
             line.clear();
             assert!(told.read_line(&mut line).unwrap() > 0, "it has ended");
         }
-        let port = line.trim_end().rsplit_once(':').unwrap().1.to_owned();
+        let address = line.trim_end().rsplit_once(':').unwrap().1;
+        // An encrypted one is followed by `with TLS`.
+        let port = address.split(' ').next().unwrap_or_default().to_owned();
         Self { child, told, port }
     }
 
