@@ -11,7 +11,7 @@ use libtest_mimic::Trial;
 
 use crate::place::{Kind, Place, has, prefix, root, succeeds};
 
-/// The environment variable with a folder of Rails' sources, for ActiveSupport's own tests.
+/// The environment variable with a folder of Rails' sources, for `ActiveSupport`'s own tests.
 const RAILS: &str = "LARDER_RAILS";
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -47,7 +47,7 @@ fn has_ruby() -> Result<(), String> {
     if found.status.success() { Ok(()) } else { Err(format!("apt-get install {packages}")) }
 }
 
-/// The gem of ActiveSupport has no tests, so they are found where the sources of Rails are.
+/// The gem of `ActiveSupport` has no tests, so they are found where the sources of Rails are.
 fn has_rails() -> Result<(), String> {
     has_ruby()?;
     rails().map(drop)

@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -330,7 +331,7 @@ fn full_disk() {
     assert!(dropped > 0 && kept > 0 && kept + dropped == N, "{told}");
     // What counts as recorded is in the files, and nothing else is.
     let files = scene.files("kept");
-    let files = files.iter().filter(|name| !name.ends_with(".new"));
+    let files = files.iter().filter(|name| Path::new(name).extension() != Some("new".as_ref()));
     let files: Vec<String> = files.map(|name| format!("kept/{name}")).collect();
     assert_eq!(
         files.iter().map(|name| n_rows(&scene, name)).sum::<u64>(),

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::time::Duration;
 
@@ -165,8 +165,8 @@ fn refused() {
 }
 
 /// Leaves a journal with rows of this time, in microseconds since 1970.
-fn leave(path: PathBuf, time_us: Option<u64>) {
-    let mut journal = Journal::create(&path, &about()).unwrap();
+fn leave(path: &Path, time_us: Option<u64>) {
+    let mut journal = Journal::create(path, &about()).unwrap();
     for number in 0..3 {
         let time_us = time_us.map(|time| time + number);
         journal.push(&Row { time_us, ..Row::get(Key::Hash(7)) }).unwrap();
@@ -179,9 +179,9 @@ fn crashed_twice() {
     for limits in [Limits::default(), Limits { rotate_bytes: Some(1 << 20), ..Limits::default() }] {
         let folder = tempfile::tempdir().unwrap();
         // The first journal was left while it was being finished, the second one while it was written.
-        leave(folder.path().join("calls-20231114T221320.000001Z.journal"), Some(FIRST_US));
+        leave(&folder.path().join("calls-20231114T221320.000001Z.journal"), Some(FIRST_US));
         fs::write(folder.path().join("calls-20231114T221320.000001Z.parquet.new"), "PAR1").unwrap();
-        leave(folder.path().join("calls.journal"), Some(FIRST_US));
+        leave(&folder.path().join("calls.journal"), Some(FIRST_US));
         let mut sink = files(folder.path(), limits);
         sink.finish();
         let left = names(folder.path());
@@ -214,7 +214,7 @@ fn replaced() {
 fn tried_again() {
     let folder = tempfile::tempdir().unwrap();
     let left = "calls-20231114T221320.000001Z";
-    leave(folder.path().join(format!("{left}.journal")), None);
+    leave(&folder.path().join(format!("{left}.journal")), None);
     // No file can be written where a folder is.
     let obstacle = folder.path().join(format!("{left}.parquet.new"));
     fs::create_dir(&obstacle).unwrap();
@@ -248,7 +248,7 @@ fn left_behind() {
         ),
     ] {
         let folder = tempfile::tempdir().unwrap();
-        leave(folder.path().join(name), None);
+        leave(&folder.path().join(name), None);
         let mut sink = files(folder.path(), limits);
         sink.finish();
         let left = names(folder.path());
