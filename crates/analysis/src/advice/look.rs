@@ -42,7 +42,7 @@ pub fn contenders(look: &Run, wishes: &Wishes) -> Contenders {
     Contenders { targets, capacities_bytes: capacities }
 }
 
-/// Whether the candidate at a place is the choice, or the nearest one, at the end of its luck where all others are at the other end.
+/// Whether the candidate at a place would be the choice, or the nearest one, with the best luck for it and the worst for all others.
 fn contends(all: &[Candidate], place: usize, wishes: &Wishes) -> bool {
     let seen = |(at, candidate): (usize, &Candidate)| {
         let (times, hits) = if at == place {
