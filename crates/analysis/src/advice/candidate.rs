@@ -1,6 +1,6 @@
 //! What a run says of one target with one capacity.
 
-use larder_report::{CAPACITY, Cell, Operation, PointValue, Run, Target};
+use larder_report::{CAPACITY, Cell, Operation, PointValue, Run, Target, tells};
 use serde::{Deserialize, Serialize};
 
 use super::Wishes;
@@ -32,6 +32,8 @@ pub struct Candidate {
     pub request_ns_ci95: Option<[f64; 2]>,
     /// The time of a request with what a miss costs beyond the cache; `None` without such a cost.
     pub with_misses_ns: Option<f64>,
+    /// Its 95 % interval, which is that of `request_ns`; `None` with fewer than six rounds.
+    pub with_misses_ns_ci95: Option<[f64; 2]>,
 }
 
 impl Candidate {
@@ -51,6 +53,7 @@ impl Candidate {
             ratios.fold([hit_ratio; 2], |[least, most], ratio| [least.min(ratio), most.max(ratio)]);
         let time = |per_second: f64| f64::from(cell.workers) * 1e9 / per_second;
         let request_ns = cell.answered_per_s.filter(|rate| *rate > 0.0).map(time)?;
+        let latency = cell.latency_ns.filter(|_| tells(cell, 0.99));
         let candidate = Self {
             target: target.url.clone(),
             name: target.name.clone(),
@@ -59,19 +62,27 @@ impl Candidate {
             rounds: cell.rounds,
             hit_ratio,
             hit_ratio_of_rounds: [least, most],
-            p99_ns: cell.latency_ns.map(|latency| as_f64(latency.p99)),
-            p99_ns_ci95: cell.latency_ns_ci95.map(|intervals| intervals.p99),
+            p99_ns: latency.map(|latency| as_f64(latency.p99)),
+            p99_ns_ci95: cell.latency_ns_ci95.filter(|_| latency.is_some()).map(|it| it.p99),
             request_ns,
             request_ns_ci95: cell.answered_per_s_ci95.map(|[low, high]| [time(high), time(low)]),
             with_misses_ns: None,
+            with_misses_ns_ci95: None,
         };
         Some(candidate.with_cost(wishes.cost_of_miss_ns))
     }
 
     /// The same candidate where a miss costs this much beyond the cache, in nanoseconds.
     pub(super) fn with_cost(&self, cost: Option<f64>) -> Self {
-        let with_misses_ns = cost.map(|cost| self.request_ns + (1.0 - self.hit_ratio) * cost);
-        Self { with_misses_ns, ..self.clone() }
+        let with_misses = |time: f64| cost.map(|cost| time + (1.0 - self.hit_ratio) * cost);
+        let interval = self
+            .request_ns_ci95
+            .and_then(|[low, high]| Some([with_misses(low)?, with_misses(high)?]));
+        Self {
+            with_misses_ns: with_misses(self.request_ns),
+            with_misses_ns_ci95: interval,
+            ..self.clone()
+        }
     }
 }
 

@@ -25,7 +25,7 @@ pub use self::look::{Contenders, advise_after_look, contenders};
 /// The wishes of a user; `None` where anything will do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Wishes {
-    /// The most bytes of the cache.
+    /// The most bytes that the cache is given.
     pub memory_bytes: Option<u64>,
     /// The longest time of 99 % of the hits, in nanoseconds.
     pub p99_ns: Option<f64>,
@@ -33,6 +33,21 @@ pub struct Wishes {
     pub min_hit_ratio: Option<f64>,
     /// The time that a miss costs beyond the cache, in nanoseconds: a query, or a page made anew.
     pub cost_of_miss_ns: Option<f64>,
+}
+
+impl Wishes {
+    /// The same wishes for a trace with this share of the keys, which needs its share of the room only.
+    #[must_use]
+    pub fn of_sample(self, sample: Option<f64>) -> Self {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "a share of the room"
+        )]
+        let part = |most: u64| (most as f64 * sample.unwrap_or(1.0)) as u64;
+        Self { memory_bytes: self.memory_bytes.map(part), ..self }
+    }
 }
 
 /// What is known of the trace without a measurement.
@@ -62,8 +77,9 @@ pub struct Advice {
 pub fn advise(run: &Run, wishes: Wishes, model: &Model) -> Advice {
     let candidates = candidate::of(run, &wishes);
     let all: Vec<&Candidate> = candidates.iter().collect();
-    let choice = choose(&all, &wishes);
-    let sentences = sentences::of(run, &all, choice, (&wishes, model));
+    let measured = wishes.of_sample(model.sample);
+    let choice = choose(&all, &measured);
+    let sentences = sentences::of(run, &all, choice, (&measured, model));
     let choice = match choice {
         Choice::Take(candidate) => Some(candidate.clone()),
         Choice::Nearest(_) | Choice::NoFigures => None,

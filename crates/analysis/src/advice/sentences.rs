@@ -24,14 +24,15 @@ pub(super) fn of(
         Choice::Take(chosen) => (taken(chosen), chosen),
         Choice::Nearest(nearest) => (none(nearest, wishes), nearest),
         Choice::NoFigures => {
-            return vec!["No candidate has a figure; its reason stands in the table.".to_owned()];
+            let why = without_figure(run, candidates);
+            return vec![format!("No candidate has a figure. {}", why.trim_end())];
         }
     };
     which.extend(model.sample.map(of_all_keys));
     vec![
         which,
         sizes(chosen, candidates, &model.curve),
-        changes(chosen, candidates, wishes),
+        changes((chosen, matches!(choice, Choice::Take(_))), candidates, wishes),
         sureness(run, chosen, candidates),
         not_tried(run, candidates),
     ]
@@ -80,12 +81,12 @@ fn does(candidate: &Candidate) -> String {
         let interval = candidate.p99_ns_ci95.map_or_else(String::new, between);
         parts.push(format!("99 % of the hits take at most {}{interval}", nanoseconds(p99)));
     }
-    if let Some(time) = candidate.with_misses_ns {
-        parts.push(format!(
-            "a request takes {} on average with the cost of its misses",
-            nanoseconds(time)
-        ));
-    }
+    let (time, interval, what) = match candidate.with_misses_ns {
+        Some(time) => (time, candidate.with_misses_ns_ci95, " with the cost of its misses"),
+        None => (candidate.request_ns, candidate.request_ns_ci95, ""),
+    };
+    let interval = interval.map_or_else(String::new, between);
+    parts.push(format!("a request takes {}{interval} on average{what}", nanoseconds(time)));
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     list(&parts)
 }
@@ -115,35 +116,38 @@ fn sizes(chosen: &Candidate, candidates: &[&Candidate], curve: &[HitRatioAt]) ->
         steps => format!("Of {} {}.", chosen.name, list(steps)),
     };
     let largest = own.last().map_or(0, |candidate| candidate.capacity_bytes);
-    format!("{measured}{}", beyond(largest, curve))
-}
-
-/// The gain of further doublings, by the model.
-fn beyond(largest: u64, curve: &[HitRatioAt]) -> String {
-    let at = |capacity: u64| curve.iter().rev().find(|point| point.capacity <= capacity);
-    let hits = |point: &HitRatioAt| point.of(CurvePolicy::Lru).map(|ratio| ratio.hit_ratio);
-    let gain = |factor: u64| {
-        let (from, to) = (at(largest)?, at(largest.saturating_mul(factor))?);
-        (to.capacity > from.capacity).then_some(hits(to)? - hits(from)?)
-    };
-    match (gain(2), gain(8)) {
-        (Some(double), Some(eightfold)) => format!(
-            " Beyond that, by a simulated LRU on the same requests, twice the room has {}, and eight times the room {}.",
-            points(double),
-            points(eightfold)
-        ),
-        (Some(double), None) => {
-            format!(
-                " Beyond that, by a simulated LRU on the same requests, twice the room has {}.",
-                points(double)
-            )
+    let beyond = beyond(largest, curve).unwrap_or_else(|| match own[..] {
+        [.., before, last] if last.hit_ratio > before.hit_ratio + LIKE_HITS => {
+            " More room than that was not measured.".to_owned()
         }
         _ => String::new(),
-    }
+    });
+    format!("{measured}{beyond}")
+}
+
+/// What more room than the largest size has by the model; `None` where the model ends there.
+fn beyond(largest: u64, curve: &[HitRatioAt]) -> Option<String> {
+    let at = |capacity: u64| curve.iter().rev().find(|point| point.capacity <= capacity);
+    let hits = |point: &HitRatioAt| point.of(CurvePolicy::Lru).map(|ratio| ratio.hit_ratio);
+    let from = at(largest)?;
+    let with = |factor: u64| {
+        let to = at(largest.saturating_mul(factor))?;
+        (to.capacity > from.capacity).then_some(hits(to)?)
+    };
+    let (here, double) = (percent(hits(from)?), percent(with(2)?));
+    let eightfold =
+        with(8).map_or_else(String::new, |hits| format!(" and {} with eight times", percent(hits)));
+    Some(format!(
+        " Beyond that, a simulated LRU on the same requests hits {here} with that room, {double} with twice the room{eightfold}."
+    ))
 }
 
 /// What would change the answer: other processes that share the entries, the next best cache, another cost of a miss.
-fn changes(chosen: &Candidate, candidates: &[&Candidate], wishes: &Wishes) -> String {
+fn changes(
+    (chosen, fits): (&Candidate, bool),
+    candidates: &[&Candidate],
+    wishes: &Wishes,
+) -> String {
     let mut said = Vec::new();
     let place = REACHES.iter().position(|(name, _)| *name == chosen.reach).unwrap_or(0);
     for (reach, who) in &REACHES[place + 1..] {
@@ -155,7 +159,11 @@ fn changes(chosen: &Candidate, candidates: &[&Candidate], wishes: &Wishes) -> St
     said.extend(next_best(chosen, candidates, wishes));
     said.extend(other_cost(chosen, candidates, wishes));
     if said.is_empty() {
-        said.push("Nothing that was measured would change the answer.".to_owned());
+        said.push(if fits {
+            "Nothing that was measured would change the answer.".to_owned()
+        } else {
+            "Only other wishes would change the answer.".to_owned()
+        });
     }
     said.join(" ")
 }
@@ -230,20 +238,30 @@ fn sureness(run: &Run, chosen: &Candidate, candidates: &[&Candidate]) -> String 
     let requests = run
         .cells
         .iter()
-        .find(|cell| cell.target == chosen.target)
-        .map_or(0, |cell| cell.counts.ops / u64::from(cell.rounds.max(1)));
+        .filter(|cell| cell.target == chosen.target && cell.reason.is_none())
+        .map(|cell| cell.counts.ops / u64::from(cell.rounds.max(1)))
+        .max()
+        .unwrap_or(0);
     let errors = run.checks.iter().filter(|check| check.severity == Severity::Error).count();
-    let doubts = match errors {
-        0 => "no check found a figure that is no result".to_owned(),
-        errors => format!("{} found figures that are no results", count(errors, "check")),
+    let mut warnings: Vec<&str> = run
+        .checks
+        .iter()
+        .filter(|check| check.severity == Severity::Warn)
+        .map(|check| check.id.as_str())
+        .collect();
+    warnings.sort_unstable();
+    warnings.dedup();
+    let doubts = match (errors, &warnings[..]) {
+        (0, []) => "no check found a doubt".to_owned(),
+        (0, warnings) => format!("the report tells the doubts of {}", list(warnings)),
+        (errors, _) => format!("{} found figures that are no results", count(errors, "check")),
     };
     let rounds = candidates.iter().map(|candidate| candidate.rounds).max().unwrap_or(0);
     let n_longest = candidates.iter().filter(|candidate| candidate.rounds == rounds).count();
-    let all = format!(
-        "{} of the {}",
-        count(candidates.len(), "size"),
-        count(run.targets.len(), "candidate")
-    );
+    let mut targets: Vec<&str> = candidates.iter().map(|it| it.target.as_str()).collect();
+    targets.dedup();
+    let all =
+        format!("{} of {}", count(candidates.len(), "size"), count(targets.len(), "candidate"));
     let of = if n_longest == candidates.len() {
         format!(
             "{} of {requests} requests of the trace at each of {all}",
@@ -260,6 +278,20 @@ fn sureness(run: &Run, chosen: &Candidate, candidates: &[&Candidate]) -> String 
 
 /// What was left out: targets without figures, and what no replay of a trace shows.
 fn not_tried(run: &Run, candidates: &[&Candidate]) -> String {
+    let without = without_figure(run, candidates);
+    let about = match &run.notes[..] {
+        [] => String::new(),
+        notes => format!(" About the replay: {}.", notes.join("; ")),
+    };
+    format!(
+        "{without}Not tried: other sizes, other settings of the caches, more than {}, a network between, and another \
+         hour of your traffic.{about}",
+        count(run.cells.iter().map(|cell| cell.workers).max().unwrap_or(1) as usize, "thread")
+    )
+}
+
+/// The targets without a figure, each with its reason.
+fn without_figure(run: &Run, candidates: &[&Candidate]) -> String {
     let has_figures = |url: &str| candidates.iter().any(|candidate| candidate.target == url);
     let missing: Vec<String> = run
         .targets
@@ -272,19 +304,10 @@ fn not_tried(run: &Run, candidates: &[&Candidate]) -> String {
         })
         .collect();
     let missing: Vec<&str> = missing.iter().map(String::as_str).collect();
-    let without = match &missing[..] {
+    match &missing[..] {
         [] => String::new(),
         missing => format!("Without a figure: {}. ", list(missing)),
-    };
-    let about = match &run.notes[..] {
-        [] => String::new(),
-        notes => format!(" About the replay: {}.", notes.join("; ")),
-    };
-    format!(
-        "{without}Not tried: other sizes, other settings of the caches, more than {}, a network between, and another \
-         hour of your traffic.{about}",
-        count(run.cells.iter().map(|cell| cell.workers).max().unwrap_or(1) as usize, "thread")
-    )
+    }
 }
 
 /// A difference of hit ratios: `3.1 points more`.

@@ -7,7 +7,8 @@ use super::{Advice, Model, Wishes, advise, advise_after_look, contenders};
 const MIB: u64 = 1 << 20;
 const MILLISECOND: f64 = 1e6;
 
-/// A run of targets `(name, reach, nanoseconds of a request)` with these hits of 1,000 reads by size in mebibytes.
+/// A run of targets `(name, reach, nanoseconds of a request)` with these hits of 1,000 reads by size in mebibytes, in ten thousand
+/// reads.
 fn run(targets: &[(&str, &str, f64)], hits: &[(&str, u64, u64)]) -> Run {
     let target = |(name, reach, _): &(&str, &str, f64)| Target {
         url: format!("{name}:"),
@@ -24,7 +25,12 @@ fn run(targets: &[(&str, &str, f64)], hits: &[(&str, u64, u64)]) -> Run {
             operation: Operation::GetOrSet,
             workers: 1,
             rounds: 6,
-            counts: Counts { ops: 1000, hits: *hits, misses: 1000 - hits, ..Counts::default() },
+            counts: Counts {
+                ops: 10_000,
+                hits: 10 * hits,
+                misses: 10 * (1000 - hits),
+                ..Counts::default()
+            },
             answered_per_s: Some(1e9 / ns),
             latency_ns: Some(Latency { p99: 50_000, ..Latency::default() }),
             ..Cell::default()
@@ -102,6 +108,25 @@ fn memory_and_p99_are_limits() {
 }
 
 #[test]
+fn a_sample_of_the_keys_has_its_share_of_the_memory() {
+    let wishes = Wishes { memory_bytes: Some(10 * MIB), ..Wishes::default() };
+    let model = Model { sample: Some(0.1), ..Model::default() };
+    assert_eq!(chosen(&advise(&run(TARGETS, HITS), wishes, &model)), Some(("slow:", 1)));
+}
+
+#[test]
+fn a_p99_of_few_hits_decides_nothing() {
+    let mut run = run(TARGETS, HITS);
+    for cell in &mut run.cells {
+        cell.counts.ops = 900;
+    }
+    let advice = advise(&run, Wishes::default(), &Model::default());
+    assert!(!advice.sentences[0].contains("99 %"), "{}", advice.sentences[0]);
+    let wishes = Wishes { p99_ns: Some(100_000.0), ..Wishes::default() };
+    assert_eq!(chosen(&advise(&run, wishes, &Model::default())), None);
+}
+
+#[test]
 fn the_cost_of_a_miss_decides_how_much_room_pays() {
     let of = |cost: f64| {
         let wishes = Wishes { cost_of_miss_ns: Some(cost), ..Wishes::default() };
@@ -144,7 +169,9 @@ fn the_model_tells_of_sizes_that_were_not_measured() {
     let sizes = &advice.sentences[1];
     assert!(sizes.contains("Of near: 2.00 MiB has 10.0 points more than 1.00 MiB"), "{sizes}");
     assert!(
-        sizes.contains("twice the room has 5.0 points more, and eight times the room 20.0"),
+        sizes.contains(
+            "hits 60 % with that room, 65 % with twice the room and 80 % with eight times"
+        ),
         "{sizes}"
     );
 }
@@ -228,10 +255,7 @@ fn contenders_have_the_figures_of_their_own_rounds_and_all_others_those_of_the_l
     let rounds: Vec<u32> = advice.candidates.iter().map(|candidate| candidate.rounds).collect();
     assert_eq!(rounds, [1, 6, 1, 1, 6, 1, 1, 1, 1]);
     let sure = &advice.sentences[3];
-    assert!(
-        sure.contains("requests of the trace at each of 9 sizes of the 3 candidates"),
-        "{sure}"
-    );
+    assert!(sure.contains("requests of the trace at each of 9 sizes of 3 candidates"), "{sure}");
     assert!(sure.contains("from 6 rounds at 2 of them that may have won, in 15"), "{sure}");
     assert!(
         advice.sentences[2]

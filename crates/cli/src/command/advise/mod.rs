@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
     /// The candidates [default: `memory: moka: quick_cache: memcached: redis:`, those that can run here]
     targets: Vec<String>,
 
-    /// The most memory of the cache: 512m, 4g [default: room for all keys and values]
+    /// The most memory that the cache is given: 512m, 4g [default: what all keys and values take]
     #[arg(long, value_name = "SIZE")]
     memory: Option<ByteSize>,
 
@@ -111,9 +111,10 @@ impl FromStr for Percent {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let interrupts = Interrupts::listen()?;
-    let wishes = wishes(arguments);
+    let wishes = wishes(arguments)?;
     let model = model::of(arguments)?;
-    let measured = measured(arguments, &model, &wishes, &interrupts)?;
+    let of_trace = wishes.of_sample(model.sample);
+    let measured = measured(arguments, &model, &of_trace, &interrupts)?;
     let Some((look, comparison)) = measured else { return Ok(Exit::Interrupted) };
     let advice = match &comparison {
         Some(comparison) => advise_after_look(&look.run, &comparison.run, wishes, &model),
@@ -135,14 +136,23 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     Ok(if advice.choice.is_some() { Exit::Done } else { Exit::Failed })
 }
 
-fn wishes(arguments: &Arguments) -> Wishes {
+fn wishes(arguments: &Arguments) -> anyhow::Result<Wishes> {
+    let none = |option: &str, like: &str| {
+        Usage(format!("{option} is 0; write more than that, such as {like}"))
+    };
+    if arguments.memory.is_some_and(|memory| memory.0 == 0) {
+        return Err(none("--memory", "512m").into());
+    }
+    if arguments.p99.is_some_and(|p99| p99.0.is_zero()) {
+        return Err(none("--p99", "1ms").into());
+    }
     let nanoseconds = |Span(time): Span| time.as_secs_f64() * 1e9;
-    Wishes {
+    Ok(Wishes {
         memory_bytes: arguments.memory.map(|ByteSize(bytes)| bytes),
         p99_ns: arguments.p99.map(nanoseconds),
         min_hit_ratio: arguments.min_hit_ratio.map(|Percent(percent)| percent / 100.0),
         cost_of_miss_ns: arguments.cost_of_miss.map(nanoseconds),
-    }
+    })
 }
 
 /// A comparison of targets at each capacity, which replays the trace and stores what it misses.

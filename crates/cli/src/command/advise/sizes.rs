@@ -10,6 +10,10 @@ const MOST_SIZES: usize = 6;
 const POLICIES: [CurvePolicy; 4] =
     [CurvePolicy::Lru, CurvePolicy::Sieve, CurvePolicy::S3Fifo, CurvePolicy::WTinyLfu];
 
+/// A size from which on every candidate takes a limit. A trace that needs less is measured at this size too, so that it has
+/// figures at all.
+const EVERY_CACHE_TAKES: u64 = 4 << 20;
+
 /// The times that a request may take beside its miss, in nanoseconds: in the process, and over a network of one host.
 const REQUEST_NS: [f64; 2] = [0.0, 50_000.0];
 
@@ -20,7 +24,8 @@ const REQUEST_NS: [f64; 2] = [0.0, 50_000.0];
 /// not do, and one above shows what more of it buys: a candidate has overheads that no simulation has.
 pub(super) fn worth_measuring(curve: &[HitRatioAt], wishes: &Wishes) -> Vec<u64> {
     let working_set = curve.last().map_or(1, |point| point.capacity);
-    let most = wishes.memory_bytes.unwrap_or(working_set).min(working_set).max(1);
+    // What a cache takes beside keys and values may be as much again.
+    let most = wishes.memory_bytes.unwrap_or(u64::MAX).min(2 * working_set).max(1);
     let allowed: Vec<&HitRatioAt> = curve.iter().filter(|point| point.capacity <= most).collect();
     let needs = POLICIES.iter().flat_map(|policy| needed(&allowed, *policy, wishes));
     let (least, highest) =
@@ -34,6 +39,9 @@ pub(super) fn worth_measuring(curve: &[HitRatioAt], wishes: &Wishes) -> Vec<u64>
             break;
         }
         size /= 2;
+    }
+    if sizes.iter().all(|size| *size < EVERY_CACHE_TAKES) {
+        sizes.push(wishes.memory_bytes.unwrap_or(u64::MAX).min(EVERY_CACHE_TAKES));
     }
     sizes.sort_unstable();
     sizes.dedup();
@@ -85,25 +93,28 @@ mod tests {
 
     const LRU: [f64; 6] = [0.10, 0.30, 0.50, 0.60, 0.605, 0.606];
 
+    /// A size that every candidate takes.
+    const SURE: u64 = EVERY_CACHE_TAKES;
+
     #[test]
     fn sizes_stand_around_the_one_from_which_room_buys_little() {
         let sizes = |wishes: Wishes| worth_measuring(&curve(LRU, LRU), &wishes);
-        assert_eq!(sizes(Wishes::default()), [400, 800, 1600]);
+        assert_eq!(sizes(Wishes::default()), [400, 800, 1600, SURE]);
         // A limit of memory is the largest size.
         let wishes = Wishes { memory_bytes: Some(500), ..Wishes::default() };
         assert_eq!(sizes(wishes), [200, 400, 500]);
         let wishes = Wishes { min_hit_ratio: Some(0.3), ..Wishes::default() };
-        assert_eq!(sizes(wishes), [100, 200, 400]);
-        // What cannot be reached is tried at the largest sizes.
+        assert_eq!(sizes(wishes), [100, 200, 400, SURE]);
+        // What cannot be reached is tried at the largest sizes, up to twice all keys and values.
         let wishes = Wishes { min_hit_ratio: Some(0.99), ..Wishes::default() };
-        assert_eq!(sizes(wishes), [1600, 3200]);
+        assert_eq!(sizes(wishes), [1600, 3200, 6400, SURE]);
     }
 
     #[test]
     fn a_policy_that_needs_less_room_widens_the_range() {
         let better = [0.30, 0.595, 0.60, 0.60, 0.60, 0.60];
         let sizes = worth_measuring(&curve(LRU, better), &Wishes::default());
-        assert_eq!(sizes, [100, 200, 400, 800, 1600]);
+        assert_eq!(sizes, [100, 200, 400, 800, 1600, SURE]);
     }
 
     #[test]
@@ -113,8 +124,8 @@ mod tests {
             worth_measuring(&curve(LRU, LRU), &wishes)
         };
         // Where misses cost much, two percent of their time are more room than a point of hits.
-        assert_eq!(sizes(8e6), [400, 800, 1600]);
+        assert_eq!(sizes(8e6), [400, 800, 1600, SURE]);
         // A request of 50 µs hides the cost of a cheap miss, and one of no time does not.
-        assert_eq!(sizes(1000.0), [50, 100, 200, 400, 800, 1600]);
+        assert_eq!(sizes(1000.0), [50, 100, 200, 400, 800, 1600, SURE]);
     }
 }
