@@ -56,8 +56,8 @@ fn parse(line: &[u8]) -> Result<Row<'_>, String> {
         operation,
         key_size: key_size(key_len)?,
         value_size: value_size(value_len)?,
-        // Twitter's caches store no absent key by a change of its value.
-        ttl_s: ttl(time_to_live)?.filter(|_| !operation.changes()),
+        // Here 0 is no TTL, and a change of a value without one stores no absent key.
+        ttl_s: ttl(time_to_live)?.filter(|ttl| *ttl > 0 || !operation.changes()),
         ..Row::get(Key::Bytes(key))
     })
 }
