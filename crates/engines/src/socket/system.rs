@@ -236,7 +236,7 @@ mod tests {
 
     /// Runs a call while a signal interrupts its thread each millisecond. The call must return while signals come.
     fn among_signals<T>(call: impl FnOnce() -> T) -> T {
-        const PATIENCE: Duration = Duration::from_secs(60);
+        const PATIENCE: Duration = Duration::from_mins(1);
         // SAFETY: the handler does nothing, and the structure is a valid one: without SA_RESTART calls are interrupted.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();

@@ -34,9 +34,11 @@ use view::View;
 /// The format `html`.
 pub(crate) const FORMAT: Format = Format { name: "html", render: |run, _| render(run) };
 
-/// The sections that a reader can jump to: their anchors and names. Only a run that repeats an article has the first.
-const SECTIONS: [(&str, &str); 7] = [
+/// The sections that a reader can jump to: their anchors and names. Only a run that repeats an article has the first, and only
+/// that of an advice the second.
+const SECTIONS: [(&str, &str); 8] = [
     ("article", "Article"),
+    ("advice", "Advice"),
     ("answer", "Answer"),
     ("charts", "Charts"),
     ("checks", "Checks"),
@@ -55,6 +57,12 @@ fn render(run: &Run) -> String {
         (navigation(run))
         main {
             @if let Some(article) = &run.article { (article::section(&view, article)) }
+            @if !run.advice.is_empty() {
+                section #advice {
+                    h2 { "The advice" }
+                    ol.prose { @for sentence in &run.advice { li { (sentence) } } }
+                }
+            }
             // The part that the switches at its top control.
             div.pictured {
                 @if charts.has_main() { (charts.switches()) }
@@ -98,7 +106,11 @@ fn page(title: &str, larder: &str, assets: &Assets, body: &Markup) -> String {
 }
 
 fn navigation(run: &Run) -> Markup {
-    let there = |(anchor, _): &&(&str, &str)| *anchor != "article" || run.article.is_some();
+    let there = |(anchor, _): &&(&str, &str)| match *anchor {
+        "article" => run.article.is_some(),
+        "advice" => !run.advice.is_empty(),
+        _ => true,
+    };
     contents(SECTIONS.iter().filter(there).copied())
 }
 

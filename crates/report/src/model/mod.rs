@@ -87,6 +87,9 @@ pub struct Run {
     pub workload: BTreeMap<String, String>,
     /// Notes on how the workload was carried out, in sentences.
     pub notes: Vec<String>,
+    /// The sentences of an advice that was made of the figures; empty for a comparison without one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub advice: Vec<String>,
     /// The event that ended the rounds, where their number was not fixed beforehand, and the figures that are less
     /// precise than was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -60,6 +60,7 @@ pub fn merge(slices: Vec<Sliced>) -> Result<Outcome> {
         duration_s: parts.iter().map(|(_, sliced)| sliced.run.duration_s).sum(),
         interrupted: parts.iter().any(|(_, sliced)| sliced.run.interrupted),
         notes: rest::notes(&parts),
+        advice: Vec::new(),
         rounds_ended: None,
         targets: targets::targets(&parts),
         cells,

@@ -14,7 +14,7 @@ use std::str::FromStr;
 use anyhow::Context;
 use clap::Args;
 use larder_analysis::advice::{Advice, Model, Wishes, advise, advise_after_look, contenders};
-use larder_bench::{ADVICE, Outcome, Permissions, Plan, Scenario, claim, compare};
+use larder_bench::{ADVICE, Claimed, Outcome, Permissions, Plan, Scenario, claim, compare};
 use larder_store::{ByteSize, Span};
 use larder_workload::trace::TraceSource;
 use larder_workload::{Capacity, Count, OnMiss, SizeSpec, Sweep, WorkloadSpec};
@@ -115,11 +115,16 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let model = model::of(arguments)?;
     let of_trace = wishes.of_sample(model.sample);
     let measured = measured(arguments, &model, &of_trace, &interrupts)?;
-    let Some((look, comparison)) = measured else { return Ok(Exit::Interrupted) };
+    let Some(Measured { mut look, mut comparison, _claimed }) = measured else {
+        return Ok(Exit::Interrupted);
+    };
     let advice = match &comparison {
         Some(comparison) => advise_after_look(&look.run, &comparison.run, wishes, &model),
         None => advise(&look.run, wishes, &model),
     };
+    // The page of the figures has the advice, too.
+    comparison.as_mut().unwrap_or(&mut look).run.advice.clone_from(&advice.sentences);
+    write_all(arguments, &look, comparison.as_ref())?;
     written(arguments, &advice)?;
     let shown = if arguments.format == "json" {
         format!("{}\n", serde_json::to_string_pretty(&advice)?)
@@ -178,21 +183,28 @@ fn planned(
     Ok(Plan::new(&scenario, !arguments.targets.is_empty(), &CATALOG)?)
 }
 
-/// Looks at all candidates in one round, compares those that may win for longer, and writes the results of both. There is no
-/// second comparison where one round is asked for, or no candidate has a figure. `None` is an interrupted one.
+/// What was measured, and the folder that its results are for.
+struct Measured {
+    look: Outcome,
+    comparison: Option<Outcome>,
+    _claimed: Claimed,
+}
+
+/// Looks at all candidates in one round, and compares those that may win for longer. There is no second comparison where one round
+/// is asked for, or no candidate has a figure. `None` is an interrupted one, whose results are written.
 fn measured(
     arguments: &Arguments,
     model: &Model,
     wishes: &Wishes,
     interrupts: &Interrupts,
-) -> anyhow::Result<Option<(Outcome, Option<Outcome>)>> {
+) -> anyhow::Result<Option<Measured>> {
     let targets = match &arguments.targets[..] {
         [] => CANDIDATES.map(str::to_owned).into(),
         typed => typed.to_owned(),
     };
     let sizes = sizes::worth_measuring(&model.curve, wishes);
     let plan = planned(arguments, &targets, &sizes, Count(1))?;
-    let _claimed = claim(&arguments.output)?;
+    let claimed = claim(&arguments.output)?;
     interrupts.made(vec![arguments.output.clone()]);
     let look = compared(arguments, &plan, interrupts)?;
     let mut is_interrupted = look.run.interrupted;
@@ -206,19 +218,32 @@ fn measured(
         comparison = Some(compared);
     }
     interrupts.writing();
+    if is_interrupted {
+        write_all(arguments, &look, comparison.as_ref())?;
+        return Ok(None);
+    }
+    Ok(Some(Measured { look, comparison, _claimed: claimed }))
+}
+
+/// Writes the results of the first look and of the comparison behind it.
+fn write_all(
+    arguments: &Arguments,
+    look: &Outcome,
+    comparison: Option<&Outcome>,
+) -> anyhow::Result<()> {
     let of_look = arguments.output.join(LOOK);
     // The look of an earlier advice would be taken for this one's.
     if of_look.join("run.json").exists() {
         std::fs::remove_dir_all(&of_look).with_context(|| of_look.display().to_string())?;
     }
-    match &comparison {
+    match comparison {
         Some(comparison) => {
-            write(&of_look, &look)?;
+            write(&of_look, look)?;
             write(&arguments.output, comparison)?;
         }
-        None => write(&arguments.output, &look)?,
+        None => write(&arguments.output, look)?,
     }
-    Ok((!is_interrupted).then_some((look, comparison)))
+    Ok(())
 }
 
 /// Carries out a comparison.
