@@ -138,7 +138,7 @@ final class SimpleCache implements CacheInterface
         return $made;
     }
 
-    private function seconds(mixed $ttl): ?int
+    private function seconds(mixed $ttl): int|float|null
     {
         $ttl ??= $this->ttl;
         return match (true) {
