@@ -52,7 +52,12 @@ final class SignedSerialize implements Serializer
             $message = 'a stored value has no valid signature: it was stored with another key, or by another program';
             throw new Error($message, 'signature');
         }
-        return \unserialize($data, ['allowed_classes' => $this->allowedClasses]);
+        try {
+            return \unserialize($data, ['allowed_classes' => $this->allowedClasses]);
+        } catch (\Throwable $caught) {
+            // A class may have changed since.
+            throw new Error("a stored value cannot be read: {$caught->getMessage()}", 'value', $caught);
+        }
     }
 
     /** The key stays out of dumps. */

@@ -119,6 +119,14 @@ final class PsrTest extends TestCase
         self::assertFalse($adapter->getItem('theirs')->isHit());
     }
 
+    public function testAClassThatCannotBeReadIsAMiss(): void
+    {
+        $store = Place::signed('memory');
+        $store->set('changed', new Changed());
+        self::assertSame('default', (new SimpleCache($store))->get('changed', 'default'));
+        self::assertFalse((new CacheItemPool($store))->getItem('changed')->isHit());
+    }
+
     /** A log that keeps its lines. */
     private static function log(): LoggerInterface
     {
