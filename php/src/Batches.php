@@ -31,16 +31,27 @@ final class Batches
         $count = \count($keys);
         [$places, $memory] = $this->bytes($keys);
         $entries = $this->handles->library->new("larder_entry[$count]");
-        $this->handles->call('larder_get_many', $places, $count, $entries);
-        $values = [];
-        foreach ($keys as $n => $key) {
-            $entry = $entries[$n];
-            if ($entry->code === Code::OK) {
-                // The values stay in the session until its next call, and a serializer may make one.
-                $values[$key] = [$this->copy($entry->value), $entry->meta->flags];
+        while (true) {
+            $turn = Handles::$turn + 1;
+            $this->handles->call('larder_get_many', $places, $count, $entries);
+            $values = [];
+            foreach ($keys as $n => $key) {
+                $entry = $entries[$n];
+                if ($entry->code === Code::OK) {
+                    [$from, $length] = [$entry->value->data, $entry->value->len];
+                    if ($length === 0) {
+                        $copy = '';
+                    } elseif ($turn === Handles::$turn) {
+                        // The values stay in the session until its next call, which a serializer or a signal handler may make.
+                        $copy = \FFI::string($from, $length);
+                    } else {
+                        continue 2;
+                    }
+                    $values[$key] = [$copy, $entry->meta->flags];
+                }
             }
+            return \array_map(fn (array $stored): mixed => $this->values->decode(...$stored), $values);
         }
-        return \array_map(fn (array $stored): mixed => $this->values->decode(...$stored), $values);
     }
 
     /**
@@ -127,11 +138,6 @@ final class Batches
             $at += $place->len;
         }
         return [$places, $memory];
-    }
-
-    private function copy(CData $bytes): string
-    {
-        return $bytes->len === 0 ? '' : \FFI::string($bytes->data, $bytes->len);
     }
 
     /**

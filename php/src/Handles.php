@@ -25,6 +25,14 @@ final class Handles
     public readonly CData $place;
     /** The room for a value in the place. */
     public CData $buffer;
+    /**
+     * The number of the last call of a session, for all stores, because kept stores of one URL share theirs.
+     *
+     * A signal handler or a destructor may call in the middle of another call, and the session has its answer from then on.
+     * Who reads an answer looks at this number first, and calls again where it has grown. PHP runs handlers behind each call
+     * and at each jump, so the copying stands right behind that look.
+     */
+    public static int $turn = 0;
     private ?CData $store = null;
     /** `null` where the server has not answered yet. */
     private ?CData $session = null;
@@ -57,10 +65,11 @@ final class Handles
     }
 
     /**
-     * Calls a function of a session, and returns its outcome. An error of the library is an exception.
+     * Calls a function of a session, and returns its outcome. An error of the library is an exception. The turn grows by one.
      */
     public function call(string $function, mixed ...$arguments): int
     {
+        ++self::$turn;
         $code = $this->library->$function($this->session(), ...$arguments);
         if ($code === Code::E_FORKED) {
             $this->reopen();
@@ -84,15 +93,12 @@ final class Handles
         self::check($code, $message);
     }
 
-    /** The value of a read that found no room for it, and room for the next one. */
-    public function tooLarge(): string
+    /** Makes room for the next value of this length. */
+    public function grow(int $length): void
     {
-        $length = $this->place->value_len;
-        $value = \FFI::string($this->library->larder_value($this->session(), null), $length);
-        if ($length <= self::MOST_BYTES) {
+        if ($length > $this->place->capacity && $length <= self::MOST_BYTES) {
             $this->makeRoom(2 ** (int) \ceil(\log($length, 2)));
         }
-        return $value;
     }
 
     /** Opens what a call needs: in the child of a fork, and where the server has not answered yet. */
@@ -123,6 +129,7 @@ final class Handles
     /** Ends the use of the store. What is kept for later requests stays open. */
     public function close(): void
     {
+        ++self::$turn;
         [$store, $session] = [$this->store, $this->session];
         $this->store = $this->session = $this->place->session = null;
         $this->isClosed = true;
@@ -170,8 +177,11 @@ final class Handles
 
     private function makeRoom(int $bytes): void
     {
-        $this->buffer = $this->library->new("char[$bytes]");
-        $this->place->value = \FFI::addr($this->buffer[0]);
+        $buffer = $this->library->new("char[$bytes]");
+        $address = \FFI::addr($buffer[0]);
+        // No call is between these lines, so a signal handler sees either all of the old room or all of the new.
+        $this->buffer = $buffer;
+        $this->place->value = $address;
         $this->place->capacity = $bytes;
     }
 

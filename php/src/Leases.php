@@ -61,17 +61,38 @@ final class Leases
     public function lease(string $key, float $time, float $early): Lease
     {
         $leased = $this->handles->library->new('larder_leased');
-        [$timeMs, $earlyMs] = [Ttl::ms($time), Ttl::ms($early)];
-        $code = $this->handles->call('larder_get_or_lease', $key, \strlen($key), $timeMs, $earlyMs, \FFI::addr($leased));
-        $isStale = $leased->meta->stale === 1;
-        $value = null;
-        if ($code === Code::OK || $isStale) {
+        [$timeMs, $earlyMs] = [Ttl::ms($time, 'time'), Ttl::ms($early, 'early')];
+        $arguments = [$key, \strlen($key), $timeMs, $earlyMs, \FFI::addr($leased)];
+        while (true) {
+            $turn = Handles::$turn + 1;
+            $code = $this->handles->call('larder_get_or_lease', ...$arguments);
+            $isStale = $leased->meta->stale === 1;
             $length = $leased->value->len;
-            $bytes = $length === 0 ? '' : \FFI::string($leased->value->data, $length);
-            $value = $this->values->decode($bytes, $leased->meta->flags);
+            $bytes = null;
+            if ($length === 0) {
+                $bytes = '';
+            } elseif ($turn === Handles::$turn) {
+                // The value stays in the session until its next call, which a signal handler may make.
+                $bytes = \FFI::string($leased->value->data, $length);
+            }
+            $token = $code === Code::LOAD ? \FFI::string($leased->token->bytes, self::TOKEN_BYTES) : null;
+            $hasValue = $code === Code::OK || $isStale;
+            if (!$hasValue) {
+                return new Lease($key, $code, null, false, $token);
+            }
+            $lease = new Lease($key, $code, null, $isStale, $token);
+            if ($bytes === null) {
+                // The value is lost, so the lease is taken again.
+                $token === null || $this->release($lease);
+                continue;
+            }
+            try {
+                return new Lease($key, $code, $this->values->decode($bytes, $leased->meta->flags), $isStale, $token);
+            } catch (\Throwable $caught) {
+                $token === null || $this->giveUp($lease);
+                throw $caught;
+            }
         }
-        $token = $code === Code::LOAD ? \FFI::string($leased->token->bytes, self::TOKEN_BYTES) : null;
-        return new Lease($key, $code, $value, $isStale, $token);
     }
 
     public function fill(Lease $lease, mixed $value, int|float|\DateInterval|null $ttl): bool

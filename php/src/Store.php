@@ -41,17 +41,18 @@ final class Store
     public function get(string $key, mixed $default = null): mixed
     {
         // The way of a hit is written out: each call of a function of PHP would cost a twentieth of it.
+        $turn = ++Handles::$turn;
         $code = $this->library->larder_read($this->reader, $key, \strlen($key));
-        if ($code === self::OK) {
-            $value = \FFI::string($this->buffer, $this->place->value_len);
+        if ($code === self::OK && $turn === Handles::$turn) {
             $flags = $this->meta->flags;
+            $value = \FFI::string($this->buffer, $this->place->value_len);
             return $flags === self::TEXT ? $value : $this->values->decode($value, $flags);
         }
         if ($code === self::NOT_FOUND) {
             return $default;
         }
-        $value = $this->valueOf($code, $key);
-        return $value === null ? $default : $this->values->decode($value, $this->meta->flags);
+        $found = $this->found($key, $turn, $code);
+        return $found === null ? $default : $this->values->decode($found[0], $found[1]);
     }
 
     /**
@@ -62,12 +63,12 @@ final class Store
      */
     public function gets(string $key): array
     {
-        $value = $this->valueOf($this->library->larder_read($this->reader, $key, \strlen($key)), $key);
-        if ($value === null) {
+        $found = $this->found($key);
+        if ($found === null) {
             return [null, null];
         }
-        $version = $this->meta->version;
-        return [$this->values->decode($value, $this->meta->flags), $version === Code::UNKNOWN ? null : $version];
+        [$bytes, $flags, $version] = $found;
+        return [$this->values->decode($bytes, $flags), $version === Code::UNKNOWN ? null : $version];
     }
 
     /** Whether a key is there. */
@@ -205,9 +206,9 @@ final class Store
         try {
             // A read costs less than a lease. It does not tell how much of the TTL is left in every store, though.
             if ($early <= 0.0) {
-                $value = $this->valueOf($this->library->larder_read($this->reader, $key, \strlen($key)), $key);
-                if ($value !== null && $this->meta->stale === 0) {
-                    return $this->values->decode($value, $this->meta->flags);
+                $found = $this->found($key);
+                if ($found !== null && $found[3] === 0) {
+                    return $this->values->decode($found[0], $found[1]);
                 }
             }
         } catch (UnavailableError) {
@@ -298,30 +299,56 @@ final class Store
         $this->handles->close();
     }
 
+    /** A copy would read from a place that the other one moves. */
+    private function __clone()
+    {
+    }
+
     /** A URL may have a password, so dumps show none. */
     public function __debugInfo(): array
     {
         return ['open' => !$this->handles->isClosed()];
     }
 
-    /** The stored form of the value that a read of this code has found; `null` where the key is absent. */
-    private function valueOf(int $code, string $key): ?string
+    /**
+     * The stored form of a value with its flags, its version, and 1 where it is out of date; `null` where the key is absent.
+     * A read that another call has come into is made again.
+     *
+     * @param ?int $code The outcome of a read with this turn, where the caller has made one
+     * @return array{string, int, int, int}|null
+     */
+    private function found(string $key, int $turn = 0, ?int $code = null): ?array
     {
-        if ($code < 0 && $this->handles->isUnopened($code)) {
-            $this->handles->reopen();
-            $code = $this->library->larder_read($this->reader, $key, \strlen($key));
-        }
-        switch ($code) {
-            case Code::OK:
-                return \FFI::string($this->buffer, $this->place->value_len);
-            case Code::NOT_FOUND:
+        for (;; $code = null) {
+            if ($code === null) {
+                $turn = ++Handles::$turn;
+                $code = $this->library->larder_read($this->reader, $key, \strlen($key));
+            }
+            if ($code === Code::NOT_FOUND) {
                 return null;
-            case Code::TOO_SMALL:
-                $value = $this->handles->tooLarge();
+            }
+            if ($code < 0) {
+                if (!$this->handles->isUnopened($code)) {
+                    throw $this->handles->error($code);
+                }
+                $this->handles->reopen();
+                continue;
+            }
+            $length = $this->place->value_len;
+            [$flags, $version, $stale] = [$this->meta->flags, $this->meta->version, $this->meta->stale];
+            if ($code === Code::OK) {
+                if ($turn === Handles::$turn) {
+                    return [\FFI::string($this->buffer, $length), $flags, $version, $stale];
+                }
+                continue;
+            }
+            $lent = $this->library->larder_value($this->place->session, null);
+            if ($turn === Handles::$turn) {
+                $bytes = \FFI::string($lent, $length);
+                $this->handles->grow($length);
                 $this->buffer = $this->handles->buffer;
-                return $value;
-            default:
-                throw $this->handles->error($code);
+                return [$bytes, $flags, $version, $stale];
+            }
         }
     }
 
