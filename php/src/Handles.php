@@ -40,9 +40,12 @@ final class Handles
 
     public function __construct(
         public readonly \FFI $library,
-        private readonly string $url,
+        #[\SensitiveParameter] private readonly string $url,
         private readonly bool $isKept,
     ) {
+        if (\str_contains($url, "\0")) {
+            throw new UsageError('the URL has a NUL character; write it without one', 'invalid_url');
+        }
         $this->place = $library->new('larder_reader');
         $this->makeRoom(self::FIRST_BYTES);
         try {

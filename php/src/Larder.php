@@ -18,7 +18,7 @@ final class Larder
      * A kept store stays open for the next requests of the same worker, with its connections. That is the default in a
      * web server; in a program a store is closed with its object.
      */
-    public static function open(string $url, ?Serializer $serializer = null, ?bool $kept = null): Store
+    public static function open(#[\SensitiveParameter] string $url, ?Serializer $serializer = null, ?bool $kept = null): Store
     {
         $kept ??= !\in_array(\PHP_SAPI, self::PROGRAMS, true);
         return new Store(new Handles(Library::get(), $url, $kept), $serializer ?? new Json());

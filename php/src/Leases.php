@@ -16,6 +16,8 @@ final class Leases
     /** The first pause between two looks at a key that another caller loads, and the longest. */
     private const FIRST_PAUSE_US = 500;
     private const LONGEST_PAUSE_US = 50_000;
+    /** A longer wait is one of thirty years: nanoseconds beyond it are no whole number of PHP. */
+    private const LONGEST_WAIT_SECONDS = 1e9;
     private const TOKEN_BYTES = 32;
 
     public function __construct(private readonly Handles $handles, private readonly Values $values)
@@ -29,7 +31,12 @@ final class Leases
         float $wait,
         float $early,
     ): mixed {
-        $deadline = \hrtime(true) + (int) ($wait * 1e9);
+        if (!($wait >= 0.0)) {
+            throw new UsageError("wait is $wait; write seconds from 0", 'argument');
+        }
+        // A wrong TTL is told before the loader works.
+        Ttl::ms($ttl);
+        $deadline = \hrtime(true) + (int) (\min($wait, self::LONGEST_WAIT_SECONDS) * 1e9);
         $pause = self::FIRST_PAUSE_US;
         while (true) {
             try {
@@ -125,10 +132,10 @@ final class Leases
         } catch (UnavailableError | RefusedError) {
             // The caller has its value, also where the store does not take it.
             $this->giveUp($lease);
-        } catch (UsageError $error) {
+        } catch (\Throwable $caught) {
             // The serializer does not take the value, which is a fault of the program.
             $this->giveUp($lease);
-            throw $error;
+            throw $caught;
         }
         return $value;
     }
@@ -147,7 +154,11 @@ final class Leases
     {
         $value = $loader();
         [$bytes, $flags] = $this->values->encode($value);
-        $this->handles->call('larder_set', $key, \strlen($key), $bytes, \strlen($bytes), Ttl::ms($ttl), $flags, null);
+        try {
+            $this->handles->call('larder_set', $key, \strlen($key), $bytes, \strlen($bytes), Ttl::ms($ttl), $flags, null);
+        } catch (UnavailableError | RefusedError) {
+            // The caller has its value, also where the store does not take it.
+        }
         return $value;
     }
 

@@ -227,7 +227,14 @@ final class Store
     public function getOrLoadMany(iterable $keys, callable $loader, int|float|\DateInterval|null $ttl = null): array
     {
         $keys = \is_array($keys) ? $keys : \iterator_to_array($keys, false);
-        $values = $this->getMany($keys);
+        // A wrong TTL is told before the loader works.
+        Ttl::ms($ttl);
+        try {
+            $values = $this->getMany($keys);
+        } catch (UnavailableError) {
+            // A store that does not answer keeps nobody from the values.
+            $values = [];
+        }
         $missing = [];
         foreach ($keys as $key) {
             if (!\array_key_exists($key, $values)) {
@@ -238,7 +245,11 @@ final class Store
             return $values;
         }
         $made = $loader(\array_values($missing));
-        $this->setMany($made, $ttl);
+        try {
+            $this->setMany($made, $ttl);
+        } catch (UnavailableError | RefusedError) {
+            // The caller has its values, also where the store does not take them.
+        }
         return $made + $values;
     }
 

@@ -4,6 +4,10 @@ declare(strict_types=1);
 
 namespace Larder\Tests;
 
+use Larder\Error;
+use Larder\Larder;
+use Larder\Serializer;
+use Larder\SignedSerialize;
 use Larder\UsageError;
 use PHPUnit\Framework\TestCase;
 
@@ -54,6 +58,93 @@ final class LoadTest extends TestCase
         } catch (UsageError) {
             self::assertTrue($cache->lease('fails')->mustLoad());
         }
+    }
+
+    /** @dataProvider kinds */
+    public function testAWrongTimeIsToldBeforeTheLoaderWorks(string $kind): void
+    {
+        $cache = Place::open($kind);
+        $loader = static fn (): array => self::fail('the loader works');
+        $calls = [
+            'ttl is -1' => static fn (): mixed => $cache->getOrLoad('timed', $loader, -1),
+            'ttl is INF' => static fn (): mixed => $cache->getOrLoadMany(['timed', 'timed.too'], $loader, INF),
+            'wait is NAN' => static fn (): mixed => $cache->getOrLoad('timed', $loader, 60, NAN),
+            'wait is -0.5' => static fn (): mixed => $cache->getOrLoad('timed', $loader, 60, -0.5),
+            'early is -1' => static fn (): mixed => $cache->lease('timed', 1.0, -1),
+        ];
+        foreach ($calls as $told => $call) {
+            try {
+                $call();
+                self::fail($told);
+            } catch (UsageError $error) {
+                self::assertStringStartsWith($told, $error->getMessage());
+            }
+        }
+        self::assertTrue($cache->lease('timed')->mustLoad(), 'no lease is left');
+    }
+
+    public function testAWaitMayBeEndless(): void
+    {
+        $url = Place::url('mmap');
+        $cache = Larder::open($url);
+        $lease = $cache->lease('endless');
+        $child = Child::begin(static fn (): mixed => Larder::open($url)->getOrLoad('endless', static fn () => 'own', 60, INF));
+        usleep(200_000);
+        $cache->fill($lease, 'of the loader');
+        self::assertSame('of the loader', $child->end());
+    }
+
+    public function testAValueThatCannotBeReadLeavesNoLease(): void
+    {
+        $url = Place::url('mmap');
+        $theirs = Larder::open($url, new SignedSerialize('the secret of somebody else'));
+        $theirs->set('unread', [1], 600);
+        $theirs->expire('unread', 300);
+        try {
+            Larder::open($url, Place::serializer())->lease('unread', 600.0);
+            self::fail('the value was read');
+        } catch (Error $error) {
+            self::assertSame('signature', $error->kind);
+        }
+        self::assertTrue($theirs->lease('unread')->mustLoad());
+    }
+
+    public function testAnySerializerMayFail(): void
+    {
+        $cache = Place::open('mmap', new class implements Serializer {
+            public function flags(): int
+            {
+                return 512;
+            }
+
+            public function dump(mixed $value): string
+            {
+                throw new \DomainException('not this one');
+            }
+
+            public function load(string $data, int $flags): mixed
+            {
+                return null;
+            }
+        });
+        try {
+            $cache->getOrLoad('refused', static fn (): array => []);
+            self::fail('the value was stored');
+        } catch (\DomainException) {
+            self::assertTrue($cache->lease('refused')->mustLoad(), 'no lease is left');
+        }
+    }
+
+    public function testAStoreThatDoesNotTakeTheValuesKeepsThemFromNobody(): void
+    {
+        $values = ['a' => 'A', 'b' => 'B'];
+        $away = Larder::open('memcached://127.0.0.1:1');
+        self::assertSame($values, $away->getOrLoadMany(['a', 'b'], static fn (): array => $values));
+        $large = ['large' => str_repeat('x', 10 << 20)];
+        $cache = Place::open('memory');
+        self::assertSame($large, $cache->getOrLoadMany(['large'], static fn (): array => $large));
+        self::assertSame($large['large'], $cache->getOrLoad('large', static fn (): string => $large['large']));
+        self::assertTrue($cache->lease('large')->mustLoad(), 'no lease is left');
     }
 
     /** @dataProvider kinds */

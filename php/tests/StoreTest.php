@@ -158,9 +158,15 @@ final class StoreTest extends TestCase
         }
         $cache->close();
         $cache->close();
-        foreach (['get', 'has', 'delete', 'gets'] as $verb) {
+        $calls = [
+            'get' => ['errors'], 'has' => ['errors'], 'delete' => ['errors'], 'gets' => ['errors'], 'set' => ['errors', 1],
+            'add' => ['errors', 1], 'incr' => ['errors'], 'touch' => ['errors'], 'lease' => ['errors'], 'clear' => [],
+            'getMany' => [['errors', 'others']], 'setMany' => [['errors' => 1]], 'deleteMany' => [['errors']], 'stats' => [],
+            'getOrLoad' => ['errors', static fn (): int => 1], 'getOrLoadMany' => [['errors'], static fn (): array => []],
+        ];
+        foreach ($calls as $verb => $arguments) {
             try {
-                $cache->$verb('errors');
+                $cache->$verb(...$arguments);
                 self::fail("$verb of a closed store");
             } catch (UsageError $error) {
                 self::assertSame('the store is closed; open it again', $error->getMessage());
@@ -202,7 +208,10 @@ final class StoreTest extends TestCase
         } catch (UnavailableError $error) {
             self::assertStringContainsString('/no/such/folder', $error->getMessage());
         }
-        $kinds = ['no-such:' => 'unknown_scheme', 'memory:?size=much' => 'invalid_options', 'no url' => 'invalid_url'];
+        $kinds = [
+            'no-such:' => 'unknown_scheme', 'memory:?size=much' => 'invalid_options', 'no url' => 'invalid_url',
+            "memory:\0" => 'invalid_url',
+        ];
         foreach ($kinds as $url => $kind) {
             try {
                 Larder::open($url);
