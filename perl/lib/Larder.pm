@@ -43,9 +43,10 @@ use constant { _FLAGS_AND_VALUE => 'x16 L x4 Q/a', _META_AND_VALUE => 'Q x8 L x4
 # The stores that are open, which the end of the program closes: what they hold back is stored then.
 my %open;
 
-# The calls that take many keys, and those that load, are methods of this class in files of their own.
-use Larder::Load ();
-use Larder::Many ();
+# The calls that change what is there, that take many keys, and that load are methods of this class in files of their own.
+use Larder::Change ();
+use Larder::Load   ();
+use Larder::Many   ();
 
 # Threads of Perl copy every object, and two must not use one session. In a new thread an object is empty instead.
 sub CLONE_SKIP { return 1 }
@@ -121,21 +122,33 @@ sub _done ($self, $call) {
     return $code;
 }
 
-# Lends the session to code that reads its memory. A handler of a signal that comes meanwhile gets a session of its own. A
-# session changes its place in one statement, which no handler interrupts.
-sub _lend ($self, $code) {
+# The code of a call, and what `read` takes of the session's memory where the call did not fail. The session is lent to both: a
+# handler of a signal that comes meanwhile gets one of its own. The call is repeated in a child of the process that opened the store.
+sub _lend ($self, $call, $read = sub (@) { return }) {
+    for my $again (0, 1) {
+        my ($session, $code, @answer) = ($self->_take);
+        my $is_done = eval {
+            $code   = $call->($session);
+            @answer = $read->($code, $session) if $code >= 0;
+            1;
+        };
+        my $error = $@;
+        $self->_put_back($session);
+        $self->_disconnect if $self->[_IS_CLOSED];
+        die $error         if !$is_done;
+        return ($code, @answer) if $code != Larder::Library::E_FORKED || $again;
+        $self->_failed($code);
+    }
+}
+
+# Takes the session out of its place, in one statement, which no handler of a signal interrupts.
+sub _take ($self) {
     my $session;
     while (!defined $session) {
         $self->_failed(0) if !defined $self->[_SESSION];
         ($session, $self->[_SESSION]) = ($self->[_SESSION], undef);
     }
-    my @answer;
-    my $is_done = eval { @answer = $code->($session); 1 };
-    my $error   = $@;
-    $self->_put_back($session);
-    $self->_disconnect if $self->[_IS_CLOSED];
-    die $error         if !$is_done;
-    return @answer;
+    return $session;
 }
 
 # The bytes of a key. Perl's characters are UTF-8 for the library, as it gets them.
@@ -149,12 +162,6 @@ sub _ttl ($seconds) {
     return Larder::Library::FOREVER if !defined $seconds;
     return POSIX::ceil($seconds * 1000) if looks_like_number($seconds) && $seconds >= 0 && $seconds < 9e15;
     Larder::Error->throw('argument', "a TTL of `$seconds`; write seconds from 0 on, or undef for ever");
-}
-
-# A whole number, such as the step of a counter.
-sub _whole ($what, $number) {
-    return $number if $number =~ /\A[0-9]+\z/;
-    Larder::Error->throw('argument', "$what is `$number`; write a whole number from 0 on");
 }
 
 sub _no_key { return Larder::Error->throw('argument', 'the key is undefined; write a string') }
@@ -244,24 +251,18 @@ sub get_and_touch ($self, $key, $ttl = undef) {
 sub _read ($self, $call) {
     my $told = "\0" x (_META_SIZE + _LENGTH_SIZE);
     my ($meta) = scalar_to_buffer $told;
-    my $again = 1;
-    while (1) {
-        my ($code, $bytes) = $self->_lend(sub ($session) {
-            my $read = $call->($session, undef, 0, $meta + _META_SIZE, $meta);
-            my $has_value = $read == Larder::Library::OK || $read == Larder::Library::TOO_SMALL;
-            return $read if !$has_value;
+    my ($code, $bytes) = $self->_lend(
+        sub ($session) { $call->($session, undef, 0, $meta + _META_SIZE, $meta) },
+        sub ($read, $session) {
+            return if $read == Larder::Library::NOT_FOUND;
             my $length = unpack 'x' . _META_SIZE . 'Q', $told;
-            return ($read, $length ? buffer_to_scalar(Larder::Library::larder_value($session, \my $same), $length) : '');
-        });
-        return if $code == Larder::Library::NOT_FOUND;
-        if ($code < 0) {
-            $self->_failed($code);
-            $again-- or $self->_failed($code);
-            next;
-        }
-        my ($version, $flags) = unpack 'Q x8 L', $told;
-        return ($self->_value($bytes, $flags), $version == Larder::Library::UNKNOWN ? undef : $version);
-    }
+            return $length ? buffer_to_scalar(Larder::Library::larder_value($session, \my $same), $length) : '';
+        },
+    );
+    return if $code == Larder::Library::NOT_FOUND;
+    $self->_failed($code) if $code < 0;
+    my ($version, $flags) = unpack 'Q x8 L', $told;
+    return ($self->_value($bytes, $flags), $version == Larder::Library::UNKNOWN ? undef : $version);
 }
 
 # Whether a key is there.
@@ -281,65 +282,6 @@ sub set ($self, $key, $value, $ttl = undef) {
     return 1 if $code == 0;
     $self->_failed($code);
     return $self->set($key, $value, $ttl);
-}
-
-# Stores a value where the key is absent; whether it was.
-sub add ($self, $key, $value, $ttl = undef) {
-    return $self->_put(\&Larder::Library::larder_add, $key, $value, $ttl);
-}
-
-# Stores a value where the key is there; whether it was.
-sub replace ($self, $key, $value, $ttl = undef) {
-    return $self->_put(\&Larder::Library::larder_replace, $key, $value, $ttl);
-}
-
-# Stores a value where the key still has the version of `gets`; whether it had.
-sub cas ($self, $key, $value, $version, $ttl = undef) {
-    Larder::Error->throw('argument', 'the version is undefined; take the one of gets') if !defined $version;
-    return $self->_put(\&Larder::Library::larder_cas, $key, $value, $ttl, $version);
-}
-
-sub _put ($self, $put, $key, $value, $ttl, @expected) {
-    my ($bytes, $flags) = $self->_stored($value);
-    my @entry = ($key, _length($key), $bytes, length $bytes, _ttl($ttl), $flags, @expected, undef);
-    return $self->_done(sub { $put->($self->[_SESSION], @entry) }) == 0;
-}
-
-# Puts bytes behind the value of a key; whether it was there.
-sub append ($self, $key, $bytes) {
-    return $self->_join(\&Larder::Library::larder_append, $key, $bytes);
-}
-
-# Puts bytes before the value of a key; whether it was there.
-sub prepend ($self, $key, $bytes) {
-    return $self->_join(\&Larder::Library::larder_prepend, $key, $bytes);
-}
-
-sub _join ($self, $join, $key, $bytes) {
-    utf8::downgrade($bytes, 1)
-        or Larder::Error->throw('argument', 'the bytes to join are characters; encode them as the value is encoded');
-    my @entry = ($key, _length($key), $bytes, length $bytes, undef);
-    return $self->_done(sub { $join->($self->[_SESSION], @entry) }) == 0;
-}
-
-# Adds to a whole number, and returns the new one. An absent key becomes `initial`, or stays absent: undef.
-sub incr ($self, $key, $delta = 1, $initial = undef, $ttl = undef) {
-    return $self->_count(\&Larder::Library::larder_incr, $key, $delta, $initial, $ttl);
-}
-
-# Takes from a whole number, which stops at 0. An absent key becomes `initial`, or stays absent: undef.
-sub decr ($self, $key, $delta = 1, $initial = undef, $ttl = undef) {
-    return $self->_count(\&Larder::Library::larder_decr, $key, $delta, $initial, $ttl);
-}
-
-sub _count ($self, $count, $key, $delta, $initial, $ttl) {
-    _whole('the step', $delta);
-    my $absent = defined $initial ? pack('Q q', _whole('the initial number', $initial), _ttl($ttl)) : undef;
-    my $number;
-    my $code = $self->_done(sub {
-        $count->($self->[_SESSION], $key, _length($key), $delta, $absent, \$number);
-    });
-    return $code == 0 ? $number : undef;
 }
 
 # Gives a key a new TTL; whether it was there.

@@ -47,11 +47,11 @@ sub get_or_load ($self, $key, $load, %options) {
 sub _lease ($self, $key, $early_ms) {
     my $leased = "\0" x Larder::Library::LEASED_SIZE;
     my ($place) = scalar_to_buffer $leased;
-    my ($told, $code, $bytes, $flags, $token) = $self->_batch(
+    my ($told, $code, $bytes, $flags, $token) = $self->_lend(
         sub ($session) {
             Larder::Library::larder_get_or_lease($session, $key, _length($key), _LEASE_MS, $early_ms, $place);
         },
-        sub ($told) { $told < 0 ? () : _leased($leased) },
+        sub (@) { _leased($leased) },
     );
     if ($told == Larder::Library::E_NO_LEASES) {
         my $value = $self->get($key);

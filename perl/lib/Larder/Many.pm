@@ -16,21 +16,6 @@ sub _keys (@keys) {
     return (\@bytes, pack 'Q*', map { scalar_to_buffer $_ } @bytes);
 }
 
-# The outcomes of a batch: `read` gets the code of the call, while the results in the memory of the session are still there.
-# It is repeated in a child of the process that opened the store.
-sub _batch ($self, $call, $read) {
-    my @answer;
-    for my $again (0, 1) {
-        my $code;
-        ($code, @answer) = $self->_lend(sub ($session) {
-            my $told = $call->($session);
-            return ($told, $read->($told));
-        });
-        return ($code, @answer) if $code != Larder::Library::E_FORKED || $again;
-        $self->_failed($code);
-    }
-}
-
 # The values of the keys that are there, by key.
 sub get_many ($self, @keys) {
     my %found;
@@ -38,9 +23,9 @@ sub get_many ($self, @keys) {
     my ($kept, $asked) = _keys(@keys);
     my $answers = "\0" x (@keys * Larder::Library::ENTRY_SIZE);
     my ($place) = scalar_to_buffer $answers;
-    my ($code, @entries) = $self->_batch(
+    my ($code, @entries) = $self->_lend(
         sub ($session) { Larder::Library::larder_get_many($session, $asked, scalar @keys, $place) },
-        sub ($told) { $told < 0 ? () : map { _entry($answers, $_ * Larder::Library::ENTRY_SIZE) } 0 .. $#keys },
+        sub (@) { map { _entry($answers, $_ * Larder::Library::ENTRY_SIZE) } 0 .. $#keys },
     );
     $self->_failed($code) if $code < 0;
     # Only now: a serializer may use this cache.
@@ -72,10 +57,9 @@ sub set_many ($self, $values, $ttl = undef) {
     my ($place) = scalar_to_buffer $outcomes;
     my @refused;
     if (@keys) {
-        my ($code) = $self->_batch(
-            sub ($session) { Larder::Library::larder_set_many($session, $puts, scalar @keys, $place) },
-            sub ($told) { () },
-        );
+        my ($code) = $self->_lend(sub ($session) {
+            Larder::Library::larder_set_many($session, $puts, scalar @keys, $place);
+        });
         my @codes = map { unpack '@' . $_ * Larder::Library::OUTCOME_SIZE . 'l', $outcomes } 0 .. $#keys;
         # An entry that was refused is told by its key. A batch that failed is an error.
         $self->_failed($code) if $code < 0 && grep { $_ == Larder::Library::E_NO_ANSWER } @codes;
