@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
+mod doubt;
 mod memcached;
 mod noise;
 mod redis;
