@@ -33,11 +33,13 @@ const fn brought(file: &'static str) -> Recipe {
     Recipe { source: Source::Setup("library"), ..Recipe::new(Role::Library, file, "") }
 }
 
-/// The library of a guest, from the variable or from the set-up; `None` for a guest that needs none.
+/// The library of a guest, from the variable or from the set-up; `None` for a guest that needs none. The variable names the
+/// library itself. So a compiled package is always the one of the set-up.
 pub(super) fn of(cache: &Cache) -> Result<Option<PathBuf>> {
     let needed = cache.engine.recipes.iter().find(|recipe| recipe.role == Role::Library);
     let Some(needed) = needed else { return Ok(None) };
-    let named = env::var_os(NAMED).filter(|named| !named.is_empty()).map(PathBuf::from);
+    let named = env::var_os(NAMED).filter(|named| !named.is_empty() && *needed == FOR_C);
+    let named = named.map(PathBuf::from);
     named.map_or_else(|| managed::find(cache.engine.scheme, needed), Ok).map(Some)
 }
 

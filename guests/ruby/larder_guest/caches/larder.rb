@@ -5,14 +5,12 @@ require_relative "../caches"
 
 module LarderGuest
   module Caches
-    # Loads the package, of which `file` is one that the set-up has compiled, or the library itself.
+    # Loads the package, of which `file` is one that the set-up has compiled.
     def self.need_package(file)
-      if file.end_with?(".rb")
-        folder = File.dirname(file)
-        ENV["LARDER_LIBRARY"] ||= File.expand_path("../lib/liblarder.so.0.1", folder)
-        # A package that is installed for this interpreter goes first: it may be the one to measure.
-        $LOAD_PATH.push(folder)
-      end
+      folder = File.dirname(file)
+      ENV["LARDER_LIBRARY"] ||= File.expand_path("../lib/liblarder.so.0.1", folder)
+      # A package that is installed for this interpreter goes first: it may be the one to measure.
+      $LOAD_PATH.push(folder)
       require "larder"
     rescue LoadError => error
       raise Failure.new("unavailable", "Larder's package for Ruby: #{error.message}; ./setup.sh --with library compiles it")
