@@ -10,9 +10,13 @@ check: lint test
 test *arguments:
     cargo test --workspace {{ arguments }}
 
-# The contract suite for one engine: just contract memcached
+# The contract suite for one engine, with all tried options: just contract memcached
 contract engine *arguments:
-    cargo test -p larder-engines --no-default-features --features {{ engine }} --test contract -- {{ arguments }}
+    LARDER_VARIANTS=yes cargo test -p larder-engines --no-default-features --features {{ engine }} --test contract -- {{ arguments }}
+
+# The contract suite for all engines, with all tried options
+contracts *arguments:
+    LARDER_VARIANTS=yes cargo test --workspace --test contract -- {{ arguments }}
 
 # The contract suite for the guests of all languages, with all tried options
 guests *arguments:
@@ -192,7 +196,7 @@ sanitize kind="address":
 
 # The segment cache's own code under loom, also without each of its precautions: every order of two threads' accesses
 models:
-    cargo test --release --manifest-path models/Cargo.toml
+    cargo test --release --features mutants --manifest-path models/Cargo.toml
 
 # Fuzz one target for some seconds; needs a nightly compiler and cargo-fuzz
 fuzz target seconds="60":

@@ -2,7 +2,7 @@
 //! accesses, and lets a thread read older words wherever the memory orders allow it.
 //!
 //! The cache's own code runs: `build.rs` copies it, with the model checker's words as its region. A further copy for
-//! each mutant has one deliberate error, which the same scenes must find.
+//! each mutant has one deliberate error, which the same scenes must find: the feature `mutants`.
 
 #![cfg(test)]
 #![allow(dead_code, unused_imports, reason = "the scenes do not ask for all of it")]
@@ -41,6 +41,7 @@ hold! {
     two_who_take_the_lock_of_a_dead_one
 }
 
+#[cfg(feature = "mutants")]
 macro_rules! break_with {
     ($($name:ident: $mutant:ident $scene:ident)*) => { $(
         #[test]
@@ -51,6 +52,7 @@ macro_rules! break_with {
     )* };
 }
 
+#[cfg(feature = "mutants")]
 break_with! {
     without_the_readers_fence: no_fence_of_readers a_reader_and_one_who_empties_its_segment
     without_the_second_look: no_second_look a_reader_and_one_who_empties_its_segment
