@@ -57,6 +57,8 @@ pub struct Model {
     pub curve: Vec<HitRatioAt>,
     /// The share of the keys that the trace has; `None` for all.
     pub sample: Option<f64>,
+    /// Whether the trace has TTLs, which no candidate is measured with.
+    pub has_ttls: bool,
 }
 
 /// An answer, with the figures behind it.

@@ -34,7 +34,7 @@ pub(super) fn of(
         sizes(chosen, candidates, &model.curve),
         changes((chosen, matches!(choice, Choice::Take(_))), candidates, wishes),
         sureness(run, chosen, candidates),
-        not_tried(run, candidates),
+        not_tried(run, candidates, model),
     ]
 }
 
@@ -277,16 +277,18 @@ fn sureness(run: &Run, chosen: &Candidate, candidates: &[&Candidate]) -> String 
 }
 
 /// What was left out: targets without figures, and what no replay of a trace shows.
-fn not_tried(run: &Run, candidates: &[&Candidate]) -> String {
+fn not_tried(run: &Run, candidates: &[&Candidate], model: &Model) -> String {
     let without = without_figure(run, candidates);
-    let about = match &run.notes[..] {
-        [] => String::new(),
-        notes => format!(" About the replay: {}.", notes.join("; ")),
+    let ttls = if model.has_ttls { "the TTLs of the trace, " } else { "" };
+    let threads = run.cells.iter().map(|cell| cell.workers).max().unwrap_or(1) as usize;
+    let notes = match run.notes.len() {
+        0 => String::new(),
+        n => format!(" The report has {} on the replay.", count(n, "note")),
     };
     format!(
-        "{without}Not tried: other sizes, other settings of the caches, more than {}, a network between, and another \
-         hour of your traffic.{about}",
-        count(run.cells.iter().map(|cell| cell.workers).max().unwrap_or(1) as usize, "thread")
+        "{without}Not tried: {ttls}other sizes, other settings of the caches, more than {}, a network between, and \
+         another hour of your traffic.{notes}",
+        count(threads, "thread")
     )
 }
 

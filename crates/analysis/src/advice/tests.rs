@@ -188,15 +188,16 @@ fn a_target_without_a_figure_is_named_with_its_reason() {
     });
     let advice = advise(&run, Wishes::default(), &Model::default());
     assert!(advice.sentences[4].contains("Without a figure: gone: (not installed)"));
-    assert!(!advice.sentences[4].contains("About the replay"));
+    assert!(!advice.sentences[4].contains("TTLs"));
+    assert!(!advice.sentences[4].contains("The report has"));
     let nothing = advise(&Run::default(), Wishes::default(), &Model::default());
     assert_eq!((nothing.choice, nothing.sentences.len()), (None, 1));
 }
 
 #[test]
 fn a_sample_of_the_keys_and_what_was_not_replayed_as_recorded_are_told() {
-    let run = Run { notes: ["TTLs are left out".into()].into(), ..run(TARGETS, HITS) };
-    let model = Model { sample: Some(0.01), ..Model::default() };
+    let run = Run { notes: ["a note".into()].into(), ..run(TARGETS, HITS) };
+    let model = Model { sample: Some(0.01), has_ttls: true, ..Model::default() };
     let advice = advise(&run, Wishes::default(), &model);
     let [which, .., not_tried] = &advice.sentences[..] else { panic!("{advice:?}") };
     assert!(
@@ -205,7 +206,11 @@ fn a_sample_of_the_keys_and_what_was_not_replayed_as_recorded_are_told() {
         ),
         "{which}"
     );
-    assert!(not_tried.ends_with("About the replay: TTLs are left out."), "{not_tried}");
+    assert!(
+        not_tried.starts_with("Not tried: the TTLs of the trace, other sizes, "),
+        "{not_tried}"
+    );
+    assert!(not_tried.ends_with(" The report has 1 note on the replay."), "{not_tried}");
 }
 
 /// The targets and the sizes in mebibytes that a first look leaves.

@@ -28,10 +28,12 @@ pub(super) fn of(arguments: &Arguments) -> anyhow::Result<Model> {
         threads: std::thread::available_parallelism().map_or(1, usize::from),
         ..Settings::default()
     };
-    let sink = AsReplayed { insight: Insight::new(settings), values: arguments.data_size.clone() };
+    let insight = Insight::new(settings);
+    let sink = AsReplayed { insight, values: arguments.data_size.clone(), has_ttls: false };
     let mut rows = Beginning::new(sink, arguments.requests);
     let about = read_rows(&arguments.trace, &mut rows)?;
-    let (insight, sample) = (rows.sink.insight, about.sample);
+    let AsReplayed { insight, has_ttls, .. } = rows.sink;
+    let sample = about.sample;
     // The candidates see the recorded keys only.
     let recorded = About { sample: None, ..about };
     let info = insight.finish(&arguments.trace.to_string(), &recorded, false);
@@ -39,7 +41,7 @@ pub(super) fn of(arguments: &Arguments) -> anyhow::Result<Model> {
     if curve.is_empty() {
         bail!("trace {}: has no read, and a cache serves reads only", arguments.trace);
     }
-    Ok(Model { curve, sample })
+    Ok(Model { curve, sample, has_ttls })
 }
 
 /// The curve by bytes. Where a trace has no sizes, all entries have one size.
@@ -60,12 +62,14 @@ struct AsReplayed {
     insight: Insight,
     /// The sizes of all values, where they are not as recorded.
     values: Option<SizeSpec>,
+    /// Whether a row had a TTL.
+    has_ttls: bool,
 }
 
 impl Sink for AsReplayed {
     fn push(&mut self, row: &Row<'_>) -> ControlFlow<()> {
         let mut row = *row;
-        row.ttl_s = None;
+        self.has_ttls |= row.ttl_s.take().is_some();
         if matches!(row.operation, Verb::Get | Verb::Gat) {
             row.result = None;
         }
@@ -104,7 +108,8 @@ mod tests {
     #[test]
     fn rows_are_analysed_as_they_are_replayed() {
         let values = Some(SizeSpec::fixed(100));
-        let mut sink = AsReplayed { insight: Insight::new(Settings::default()), values };
+        let insight = Insight::new(Settings::default());
+        let mut sink = AsReplayed { insight, values, has_ttls: false };
         let get = |key, at: u64| Row {
             time_us: Some(at * 1_000_000),
             value_size: Some(9),
@@ -115,6 +120,7 @@ mod tests {
         for row in [get(1, 0), get(1, 1), set, get(3, 60)] {
             assert!(sink.push(&row).is_continue());
         }
+        assert!(sink.has_ttls);
         let info = sink.insight.finish("made", &About::default(), false);
         // Of three reads, the second of key 1 and that of key 3 hit: the first is filled, and the entry does not expire.
         assert!((info.unavoidable.unwrap().value - 1.0 / 3.0).abs() < 1e-9);
