@@ -144,14 +144,20 @@ mixed seconds='600':
     python3 crates/capi/tests/mixed/run.py {{ seconds }} --library "$target/mixed" --larder "$target/release/larder" \
       --rust "$target/release/examples/mixed_worker"
 
-# Run the tests of the package for PHP, and the suites that are published for PSR-6 and PSR-16
+# Run the tests of the package for PHP, and the suites that are published for PSR-6 and PSR-16, without its extension and with it
 php:
     #!/usr/bin/env bash
     set -euo pipefail
     library=$(realpath -m "${CARGO_TARGET_DIR:-target}/php")
     LARDER_PROFILE=dev packaging/capi "$library"
+    cp -r php/ext "$library"
+    export PKG_CONFIG_PATH=$library/lib/pkgconfig LARDER_LIBRARY=$library/lib/liblarder.so.0.1
+    (cd "$library/ext" && phpize && ./configure --quiet && make --silent)
     cd php
-    LARDER_LIBRARY=$library/lib/liblarder.so.0.1 php -d zend.assertions=1 "$(command -v phpunit)"
+    php -d zend.assertions=1 "$(command -v phpunit)"
+    mkdir -p "$library/ini"
+    echo "extension=$library/ext/modules/larder.so" >"$library/ini/larder.ini"
+    PHP_INI_SCAN_DIR=:$library/ini php -d zend.assertions=1 "$(command -v phpunit)" --testsuite own,psr6,psr16,symfony,extension
 
 # Compile the package for Ruby, and run its tests and ActiveSupport's own tests of cache stores
 ruby:

@@ -25,6 +25,8 @@ final class Handles
     public readonly CData $place;
     /** The room for a value in the place. */
     public CData $buffer;
+    /** The reads of the extension, which has the place then; `null` where PHP is without it (ext/larder.c). */
+    public readonly ?Reader $reader;
     /**
      * The number of the last call of a session, for all stores, because kept stores of one URL share theirs.
      *
@@ -46,7 +48,10 @@ final class Handles
         if (\str_contains($url, "\0")) {
             throw new UsageError('the URL has a NUL character; write it without one', 'invalid_url');
         }
-        $this->place = $library->new('larder_reader');
+        $this->reader = \class_exists(Reader::class, false) ? new Reader() : null;
+        $this->place = $this->reader === null
+            ? $library->new('larder_reader')
+            : $library->cast('larder_reader *', $this->reader->address())[0];
         $this->makeRoom(self::FIRST_BYTES);
         try {
             $this->open();
@@ -96,32 +101,46 @@ final class Handles
         self::check($code, $message);
     }
 
-    /** Makes room for the next value of this length. */
-    public function grow(int $length): void
+    /**
+     * The stored form of a value with its flags, its version, and 1 where it is out of date; `null` where the key is absent.
+     * A read that another call has come into is made again.
+     *
+     * @param ?int $code The outcome of a read with this turn, where the caller has made one
+     * @return array{string, int, int, int}|null
+     */
+    public function read(string $key, int $turn = 0, ?int $code = null): ?array
     {
-        if ($length > $this->place->capacity && $length <= self::MOST_BYTES) {
-            $this->makeRoom(2 ** (int) \ceil(\log($length, 2)));
+        [$place, $meta] = [$this->place, $this->place->meta];
+        for (;; $code = null) {
+            if ($code === null) {
+                $turn = ++self::$turn;
+                $code = $this->library->larder_read(\FFI::addr($place), $key, \strlen($key));
+            }
+            if ($code === Code::NOT_FOUND) {
+                return null;
+            }
+            if ($code < 0) {
+                if (!$this->isUnopened($code)) {
+                    throw $this->error($code);
+                }
+                $this->reopen();
+                continue;
+            }
+            $length = $place->value_len;
+            [$flags, $version, $stale] = [$meta->flags, $meta->version, $meta->stale];
+            if ($code === Code::OK) {
+                if ($turn === self::$turn) {
+                    return [\FFI::string($this->buffer, $length), $flags, $version, $stale];
+                }
+                continue;
+            }
+            $lent = $this->library->larder_value($place->session, null);
+            if ($turn === self::$turn) {
+                $bytes = \FFI::string($lent, $length);
+                $this->grow($length);
+                return [$bytes, $flags, $version, $stale];
+            }
         }
-    }
-
-    /** Opens what a call needs: in the child of a fork, and where the server has not answered yet. */
-    public function reopen(): void
-    {
-        // To close what the parent has opened would end nothing but the handles: the parent goes on with them.
-        $this->store = $this->session = $this->place->session = null;
-        $this->session();
-    }
-
-    /** Whether a call with this code is to be made again, after reopen(). */
-    public function isUnopened(int $code): bool
-    {
-        return $code === Code::E_FORKED || $code === Code::E_ARGUMENT && $this->session === null;
-    }
-
-    /** The error of the session's last call. */
-    public function error(int $code): Error
-    {
-        return Error::of($code, $this->library->larder_message($this->session()));
     }
 
     public function isClosed(): bool
@@ -145,6 +164,34 @@ final class Handles
         if ($code !== Code::E_FORKED) {
             self::check($code, $message);
         }
+    }
+
+    /** Makes room for the next value of this length. */
+    private function grow(int $length): void
+    {
+        if ($length > $this->place->capacity && $length <= self::MOST_BYTES) {
+            $this->makeRoom(2 ** (int) \ceil(\log($length, 2)));
+        }
+    }
+
+    /** Opens what a call needs: in the child of a fork, and where the server has not answered yet. */
+    private function reopen(): void
+    {
+        // To close what the parent has opened would end nothing but the handles: the parent goes on with them.
+        $this->store = $this->session = $this->place->session = null;
+        $this->session();
+    }
+
+    /** Whether a call with this code is to be made again, after reopen(). */
+    private function isUnopened(int $code): bool
+    {
+        return $code === Code::E_FORKED || $code === Code::E_ARGUMENT && $this->session === null;
+    }
+
+    /** The error of the session's last call. */
+    private function error(int $code): Error
+    {
+        return Error::of($code, $this->library->larder_message($this->session()));
     }
 
     private function session(): CData

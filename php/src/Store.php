@@ -19,19 +19,19 @@ final class Store
     private readonly Batches $batches;
     private readonly Leases $leases;
     // What a read needs, each in a variable of its own: a hit costs less than the way to them.
-    private readonly CData $reader;
+    private readonly ?Reader $reader;
     private readonly CData $place;
+    private readonly CData $address;
     private readonly CData $meta;
-    private CData $buffer;
 
     /** @internal Larder::open() makes it. */
     public function __construct(private readonly Handles $handles, private readonly Serializer $serializer)
     {
         $this->library = $handles->library;
+        $this->reader = $handles->reader;
         $this->place = $handles->place;
-        $this->reader = \FFI::addr($handles->place);
+        $this->address = \FFI::addr($handles->place);
         $this->meta = $handles->place->meta;
-        $this->buffer = $handles->buffer;
         $this->values = new Values($serializer);
         $this->batches = new Batches($handles, $this->values);
         $this->leases = new Leases($handles, $this->values);
@@ -42,16 +42,22 @@ final class Store
     {
         // The way of a hit is written out: each call of a function of PHP would cost a twentieth of it.
         $turn = ++Handles::$turn;
-        $code = $this->library->larder_read($this->reader, $key, \strlen($key));
-        if ($code === self::OK && $turn === Handles::$turn) {
+        $read = $this->reader?->read($key) ?? $this->library->larder_read($this->address, $key, \strlen($key));
+        if (\is_string($read)) {
+            return $read;
+        }
+        if (\is_array($read)) {
+            return $this->values->decode($read[0], $read[1]);
+        }
+        if ($read === self::OK && $turn === Handles::$turn) {
             $flags = $this->meta->flags;
-            $value = \FFI::string($this->buffer, $this->place->value_len);
+            $value = \FFI::string($this->handles->buffer, $this->place->value_len);
             return $flags === self::TEXT ? $value : $this->values->decode($value, $flags);
         }
-        if ($code === self::NOT_FOUND) {
+        if ($read === self::NOT_FOUND) {
             return $default;
         }
-        $found = $this->found($key, $turn, $code);
+        $found = $this->handles->read($key, $turn, $read);
         return $found === null ? $default : $this->values->decode($found[0], $found[1]);
     }
 
@@ -63,7 +69,7 @@ final class Store
      */
     public function gets(string $key): array
     {
-        $found = $this->found($key);
+        $found = $this->handles->read($key);
         if ($found === null) {
             return [null, null];
         }
@@ -206,7 +212,12 @@ final class Store
         try {
             // A read costs less than a lease. It does not tell how much of the TTL is left in every store, though.
             if ($early <= 0.0) {
-                $found = $this->found($key);
+                $turn = ++Handles::$turn;
+                $read = $this->reader?->read($key);
+                if (\is_string($read)) {
+                    return $read;
+                }
+                $found = \is_array($read) ? $read : $this->handles->read($key, $turn, $read);
                 if ($found !== null && $found[3] === 0) {
                     return $this->values->decode($found[0], $found[1]);
                 }
@@ -319,48 +330,6 @@ final class Store
     public function __debugInfo(): array
     {
         return ['open' => !$this->handles->isClosed()];
-    }
-
-    /**
-     * The stored form of a value with its flags, its version, and 1 where it is out of date; `null` where the key is absent.
-     * A read that another call has come into is made again.
-     *
-     * @param ?int $code The outcome of a read with this turn, where the caller has made one
-     * @return array{string, int, int, int}|null
-     */
-    private function found(string $key, int $turn = 0, ?int $code = null): ?array
-    {
-        for (;; $code = null) {
-            if ($code === null) {
-                $turn = ++Handles::$turn;
-                $code = $this->library->larder_read($this->reader, $key, \strlen($key));
-            }
-            if ($code === Code::NOT_FOUND) {
-                return null;
-            }
-            if ($code < 0) {
-                if (!$this->handles->isUnopened($code)) {
-                    throw $this->handles->error($code);
-                }
-                $this->handles->reopen();
-                continue;
-            }
-            $length = $this->place->value_len;
-            [$flags, $version, $stale] = [$this->meta->flags, $this->meta->version, $this->meta->stale];
-            if ($code === Code::OK) {
-                if ($turn === Handles::$turn) {
-                    return [\FFI::string($this->buffer, $length), $flags, $version, $stale];
-                }
-                continue;
-            }
-            $lent = $this->library->larder_value($this->place->session, null);
-            if ($turn === Handles::$turn) {
-                $bytes = \FFI::string($lent, $length);
-                $this->handles->grow($length);
-                $this->buffer = $this->handles->buffer;
-                return [$bytes, $flags, $version, $stale];
-            }
-        }
     }
 
     private function put(
