@@ -53,6 +53,9 @@ final class Handles
             ? $library->new('larder_reader')
             : $library->cast('larder_reader *', $this->reader->address())[0];
         $this->makeRoom(self::FIRST_BYTES);
+        if (!$isKept) {
+            Shutdown::minds($this);
+        }
         try {
             $this->open();
         } catch (UnavailableError $error) {
@@ -151,10 +154,16 @@ final class Handles
     /** Ends the use of the store. What is kept for later requests stays open. */
     public function close(): void
     {
+        $this->isClosed = true;
+        $this->settle();
+    }
+
+    /** Ends in order what is open, with what a stack holds back. Another call would open the store again. */
+    public function settle(): void
+    {
         ++self::$turn;
         [$store, $session] = [$this->store, $this->session];
         $this->store = $this->session = $this->place->session = null;
-        $this->isClosed = true;
         if ($this->isKept || $store === null) {
             return;
         }

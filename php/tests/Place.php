@@ -16,6 +16,7 @@ final class Place
 
     private static ?string $folder = null;
     private static ?string $memcached = null;
+    private static int $memcachedPid = 0;
     private static int $files = 0;
 
     /** The URL of an empty store of this kind. The memcached is one for all tests, and loses what it has. */
@@ -78,11 +79,18 @@ final class Place
         [$process, $address] = self::start(static fn (int $port): array => [
             'memcached', '-l', '127.0.0.1', '-p', (string) $port, '-u', 'nobody', '-m', '16',
         ]);
+        self::$memcachedPid = proc_get_status($process)['pid'];
         self::atEnd(static function () use ($process): void {
             proc_terminate($process, SIGKILL);
             proc_close($process);
         });
         return self::$memcached = $address;
+    }
+
+    /** Sends a signal to the memcached: SIGSTOP, and SIGCONT. */
+    public static function signalMemcached(int $signal): void
+    {
+        posix_kill(self::$memcachedPid, $signal);
     }
 
     /**

@@ -89,6 +89,9 @@ final class StoreTest extends TestCase
         self::assertSame(0, $cache->decr('count', 100));
         // The library's number has no mark of a number, and memcached keeps its length.
         self::assertSame('0', rtrim($cache->get('count')));
+        $cache->set('marked', 9);
+        self::assertSame(10, $cache->incr('marked'));
+        self::assertSame(10, $cache->get('marked'));
         $cache->set('count', PHP_INT_MAX);
         self::assertSame('9223372036854775808', $cache->incr('count'));
         self::assertSame('9223372036854775808', $cache->get('count'));
