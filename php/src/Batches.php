@@ -98,6 +98,40 @@ final class Batches
         return $refused;
     }
 
+    /**
+     * @param iterable<string|int> $keys
+     * @param callable(list<string>): array<array-key, mixed> $loader
+     * @return array<array-key, mixed>
+     */
+    public function load(iterable $keys, callable $loader, int|float|\DateInterval|null $ttl): array
+    {
+        $keys = \is_array($keys) ? $keys : \iterator_to_array($keys, false);
+        // A wrong TTL is told before the loader works.
+        Ttl::ms($ttl);
+        try {
+            $values = $this->get($keys);
+        } catch (UnavailableError) {
+            // A store that does not answer keeps nobody from the values.
+            $values = [];
+        }
+        $missing = [];
+        foreach ($keys as $key) {
+            if (!\array_key_exists($key, $values)) {
+                $missing[$key] = (string) $key;
+            }
+        }
+        if ($missing === []) {
+            return $values;
+        }
+        $made = $loader(\array_values($missing));
+        try {
+            $this->set($made, $ttl);
+        } catch (UnavailableError | RefusedError) {
+            // The caller has its values, also where the store does not take them.
+        }
+        return $made + $values;
+    }
+
     /** @param iterable<string|int> $keys */
     public function delete(iterable $keys): int
     {

@@ -18,6 +18,7 @@ final class Store
     private readonly Values $values;
     private readonly Batches $batches;
     private readonly Leases $leases;
+    private readonly Numbers $numbers;
     // What a read needs, each in a variable of its own: a hit costs less than the way to them.
     private readonly ?Reader $reader;
     private readonly CData $place;
@@ -35,6 +36,7 @@ final class Store
         $this->values = new Values($serializer);
         $this->batches = new Batches($handles, $this->values);
         $this->leases = new Leases($handles, $this->values);
+        $this->numbers = new Numbers($handles);
     }
 
     /** The value of a key, or `$default`. */
@@ -119,7 +121,7 @@ final class Store
         ?int $initial = null,
         int|float|\DateInterval|null $ttl = null,
     ): int|string|null {
-        return $this->count('larder_incr', $key, $delta, $initial, $ttl);
+        return $this->numbers->change('larder_incr', $key, $delta, $initial, $ttl);
     }
 
     /** Takes from a whole number, which stops at 0. */
@@ -129,7 +131,7 @@ final class Store
         ?int $initial = null,
         int|float|\DateInterval|null $ttl = null,
     ): int|string|null {
-        return $this->count('larder_decr', $key, $delta, $initial, $ttl);
+        return $this->numbers->change('larder_decr', $key, $delta, $initial, $ttl);
     }
 
     /** Gives a key a new TTL; whether it was there. */
@@ -237,31 +239,7 @@ final class Store
      */
     public function getOrLoadMany(iterable $keys, callable $loader, int|float|\DateInterval|null $ttl = null): array
     {
-        $keys = \is_array($keys) ? $keys : \iterator_to_array($keys, false);
-        // A wrong TTL is told before the loader works.
-        Ttl::ms($ttl);
-        try {
-            $values = $this->getMany($keys);
-        } catch (UnavailableError) {
-            // A store that does not answer keeps nobody from the values.
-            $values = [];
-        }
-        $missing = [];
-        foreach ($keys as $key) {
-            if (!\array_key_exists($key, $values)) {
-                $missing[$key] = (string) $key;
-            }
-        }
-        if ($missing === []) {
-            return $values;
-        }
-        $made = $loader(\array_values($missing));
-        try {
-            $this->setMany($made, $ttl);
-        } catch (UnavailableError | RefusedError) {
-            // The caller has its values, also where the store does not take them.
-        }
-        return $made + $values;
+        return $this->batches->load($keys, $loader, $ttl);
     }
 
     /**
@@ -342,30 +320,5 @@ final class Store
         [$bytes, $flags] = $this->values->encode($value);
         $arguments = [$key, \strlen($key), $bytes, \strlen($bytes), Ttl::ms($ttl), $flags, ...$expected, null];
         return $this->handles->call($function, ...$arguments) === Code::OK;
-    }
-
-    private function count(
-        string $function,
-        string $key,
-        int $delta,
-        ?int $initial,
-        int|float|\DateInterval|null $ttl,
-    ): int|string|null {
-        foreach (['delta' => $delta, 'initial' => $initial ?? 0] as $name => $given) {
-            if ($given < 0) {
-                throw new UsageError("$name is $given; write 0 or more", 'argument');
-            }
-        }
-        $absent = null;
-        if ($initial !== null) {
-            $absent = $this->library->new('larder_initial');
-            [$absent->number, $absent->ttl_ms] = [$initial, Ttl::ms($ttl)];
-        }
-        $number = $this->library->new('uint64_t');
-        $given = $absent === null ? null : \FFI::addr($absent);
-        if ($this->handles->call($function, $key, \strlen($key), $delta, $given, \FFI::addr($number)) === Code::NOT_FOUND) {
-            return null;
-        }
-        return $number->cdata >= 0 ? $number->cdata : \sprintf('%u', $number->cdata);
     }
 }
