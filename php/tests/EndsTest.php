@@ -15,15 +15,16 @@ final class EndsTest extends TestCase
     /** @return iterable<string, array{string, string}> */
     public static function ends(): iterable
     {
-        foreach (['false', 'true'] as $kept) {
-            yield "the last line, kept: $kept" => [$kept, ''];
-            yield "exit, kept: $kept" => [$kept, 'exit(1);'];
-            yield "an exception that nobody catches, kept: $kept" => [$kept, 'throw new Exception("thrown");'];
-            yield "no memory, kept: $kept" => [$kept, 'ini_set("memory_limit", "8M"); str_repeat("x", 1 << 30);'];
-            yield "an error of the program, kept: $kept" => [$kept, 'trigger_error("told", E_USER_ERROR);'];
-            $handler = 'pcntl_async_signals(true); pcntl_signal(SIGTERM, static fn () => exit(143)); posix_kill(getmypid(), SIGTERM);';
-            yield "SIGTERM with a handler, kept: $kept" => [$kept, $handler];
-        }
+        $handler = 'pcntl_async_signals(true); pcntl_signal(SIGTERM, static fn () => exit(143)); posix_kill(getmypid(), SIGTERM);';
+        $error = 'trigger_error("told", E_USER_ERROR);';
+        yield 'the last line' => ['false', ''];
+        yield 'exit' => ['false', 'exit(1);'];
+        yield 'an exception that nobody catches' => ['false', 'throw new Exception("thrown");'];
+        yield 'no memory' => ['false', 'ini_set("memory_limit", "8M"); str_repeat("x", 1 << 30);'];
+        yield 'an error of the program' => ['false', $error];
+        yield 'SIGTERM with a handler' => ['false', $handler];
+        yield 'the last line of a program that keeps the store' => ['true', ''];
+        yield 'an error of such a program' => ['true', $error];
     }
 
     /** @dataProvider ends */
