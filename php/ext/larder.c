@@ -128,8 +128,9 @@ PHP_MINIT_FUNCTION(larder)
     return SUCCESS;
 }
 
+/* The library has the version: Larder\Larder::version() tells it. */
 zend_module_entry larder_module_entry = {
-    STANDARD_MODULE_HEADER, "larder", NULL, PHP_MINIT(larder), NULL, NULL, NULL, NULL, "0.1.0", STANDARD_MODULE_PROPERTIES,
+    STANDARD_MODULE_HEADER, "larder", NULL, PHP_MINIT(larder), NULL, NULL, NULL, NULL, NO_VERSION_YET, STANDARD_MODULE_PROPERTIES,
 };
 
 #ifdef COMPILE_DL_LARDER
