@@ -3,7 +3,9 @@
 require_relative "support"
 require "active_support"
 require "active_support/cache"
+require "active_support/core_ext/date_time/conversions"
 require "active_support/core_ext/integer/time"
+require "active_support/core_ext/time/zones"
 require "active_support/logger"
 
 # What the store of Rails has beyond ActiveSupport's own tests of cache stores, which suites/active_support_suite.rb runs.
@@ -58,6 +60,17 @@ class LarderStoreTest < StoreCase
     assert_equal 2, store.read("key")
     store.write("key", 3, expires_in: 0)
     assert_nil store.read("key")
+  end
+
+  on_each :mmap, "a TTL is a duration of ActiveSupport, and no point in time" do
+    Larder.open(url) do |plain|
+      assert plain.set(key, 1, ttl: 5.minutes)
+      assert plain.touch(key, 1.5.hours)
+      [5.minutes.from_now, DateTime.now, Time.utc(2100).in_time_zone("UTC")].each do |time|
+        assert_match(/ttl is a .*; write seconds/, assert_raises(TypeError) { plain.set(key, 2, ttl: time) }.message)
+      end
+      assert_equal 1, plain.get(key)
+    end
   end
 
   on_each "an expired entry is kept for who asks with race_condition_ttl" do

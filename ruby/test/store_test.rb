@@ -112,7 +112,8 @@ class StoreTest < StoreCase
 
   on_each "wrong use is told" do
     assert_match(/a key is a String or a Symbol, not Integer/, assert_raises(TypeError) { cache.get(7) }.message)
-    ["soon", Time.now, Object.new].each do |ttl|
+    point_in_time = Class.new { def to_f = Time.now.to_f }
+    ["soon", Time.now, point_in_time.new, Object.new].each do |ttl|
       assert_match(/ttl is a #{ttl.class}; write seconds/, assert_raises(TypeError) { cache.set(key, 1, ttl: ttl) }.message)
     end
     [-1, Float::NAN].each do |ttl|

@@ -15,8 +15,8 @@
  * value behind them. */
 #define FLAGS_LOADED 128
 
-/* The longest TTL in seconds that milliseconds can hold with room to spare. */
-#define LONGEST_TTL_S 9e15
+/* The longest time in seconds that milliseconds can hold with room to spare. */
+#define LONGEST_S 9e15
 
 VALUE key_of(VALUE key, int stable) {
   if (SYMBOL_P(key)) return rb_sym2str(key);
@@ -79,16 +79,28 @@ VALUE value_of(const void *data, size_t len, uint32_t flags, VALUE serializer) {
   }
 }
 
-int64_t ttl_of(VALUE ttl) {
-  if (NIL_P(ttl)) return LARDER_FOREVER;
-  /* A String is no number, and a Time no span, although both have `to_f`. ActiveSupport's durations have it too. */
-  if (RB_TYPE_P(ttl, T_STRING) || RTEST(rb_obj_is_kind_of(ttl, rb_cTime)) || !rb_respond_to(ttl, rb_intern("to_f"))) {
-    rb_raise(rb_eTypeError, "ttl is a %" PRIsVALUE "; write seconds, or nil for ever", rb_obj_class(ttl));
-  }
-  double seconds = NUM2DBL(rb_funcall(ttl, rb_intern("to_f"), 0));
+/* Whether it is a number of seconds. A duration of ActiveSupport says so itself. A Time does not, although it has `to_f` too. */
+static int is_span(VALUE time) {
+  if (RTEST(rb_obj_is_kind_of(time, rb_cNumeric))) return 1;
+  VALUE number = rb_cNumeric;
+  VALUE said = rb_check_funcall(time, rb_intern("is_a?"), 1, &number);
+  return said != Qundef && RTEST(said);
+}
+
+/* Milliseconds of a time in seconds, or LARDER_FOREVER where it is longer than these can tell. */
+static int64_t span_of(VALUE time, const char *name, const char *or_nil) {
+  if (!is_span(time)) rb_raise(rb_eTypeError, "%s is a %" PRIsVALUE "; write seconds%s", name, rb_obj_class(time), or_nil);
+  double seconds = NUM2DBL(rb_funcall(time, rb_intern("to_f"), 0));
   if (!(seconds >= 0)) {
-    rb_raise(rb_eArgError, "ttl is %" PRIsVALUE "; write seconds, 0 or more, or nil for ever", ttl);
+    rb_raise(rb_eArgError, "%s is %" PRIsVALUE "; write seconds, 0 or more%s", name, time, or_nil);
   }
-  /* A TTL below a millisecond is not over at once. */
-  return seconds > LONGEST_TTL_S ? LARDER_FOREVER : (int64_t)ceil(seconds * 1000);
+  /* A time below a millisecond is not over at once. */
+  return seconds > LONGEST_S ? LARDER_FOREVER : (int64_t)ceil(seconds * 1000);
+}
+
+int64_t ttl_of(VALUE ttl) { return NIL_P(ttl) ? LARDER_FOREVER : span_of(ttl, "ttl", ", or nil for ever"); }
+
+int64_t time_of(VALUE time, const char *name) {
+  int64_t ms = span_of(time, name, "");
+  return ms == LARDER_FOREVER ? (int64_t)LONGEST_S * 1000 : ms;
 }

@@ -26,4 +26,7 @@ VALUE value_of(const void *data, size_t len, uint32_t flags, VALUE serializer);
 /* Milliseconds of a TTL in seconds; nil is for ever. */
 int64_t ttl_of(VALUE ttl);
 
+/* Milliseconds of another time in seconds, which errors call by its name. */
+int64_t time_of(VALUE time, const char *name);
+
 #endif
