@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "timeout"
 require_relative "support"
 
 class LoadingTest < StoreCase
@@ -21,6 +22,7 @@ class LoadingTest < StoreCase
     assert_raises(ZeroDivisionError) { cache.fetch(key) { 1 / 0 } }
     assert_raises(TypeError) { cache.fetch(key) { Object.new } }
     assert_equal "left", catch(:out) { cache.fetch(key) { throw :out, "left" } }
+    assert_equal "broken off", cache.fetch(key) { break "broken off" }
     started = now
     assert_equal "made", cache.fetch(key) { "made" }
     assert_operator now - started, :<, 4, "the next caller waits for nobody"
@@ -78,6 +80,86 @@ class LoadingTest < StoreCase
       Thread.new { cache.fetch(key, wait: 0.05) { "impatient" } }.value
     end
     assert_equal "impatient", made
+  end
+
+  on_each "a block without parameters is given none" do
+    made = cache.fetch(key, ttl: 60, lease: 30, &-> { cache.fetch(key, wait: 0, &-> { "impatient" }) })
+    assert_equal "impatient", made
+    assert_equal "made", cache.fetch(key("other"), &-> { "made" })
+  end
+
+  on_each "wrong times are told before a block works" do
+    wrong = { ttl: [-1, "soon", Float::NAN], wait: [-1, nil, "soon"], lease: [-1, nil], early: [-1, nil] }
+    wrong.each do |name, times|
+      times.each do |time|
+        error = assert_raises(TypeError, ArgumentError) { cache.fetch(key, **{ name => time }) { flunk "the block works" } }
+        assert_match(/\A#{name} is #{time.is_a?(Numeric) ? time : "a #{time.class}"}; write seconds/, error.message)
+      end
+    end
+    assert_raises(ArgumentError) { cache.get_or_load_many([key], ttl: -1) { flunk "the block works" } }
+    assert_raises(ArgumentError) { cache.get_or_load_many([key]) }
+    endless = Float::INFINITY
+    assert_equal 1, cache.fetch(key, ttl: endless, wait: endless, lease: endless) { 1 }
+  end
+
+  on_each :memcached, :tiered, "a thread that is ended as it gets a lease gives it back" do
+    Servers.memcached do |address, server|
+      store = Larder.open(url("#{address}?timeout=10s"))
+      store.get(key("first"))
+      Process.kill(:STOP, server)
+      thread = Thread.new { store.fetch(key, lease: 60) { "not reached" } }
+      thread.report_on_exception = false
+      sleep 0.05
+      thread.raise(Timeout::Error)
+      Process.kill(:CONT, server)
+      assert_raises(Timeout::Error) { thread.value }
+      started = now
+      assert_equal "made", store.fetch(key, wait: 30) { "made" }
+      assert_operator now - started, :<, 15, "the next caller waits for nobody"
+      store.close
+    end
+  end
+
+  on_each :memory, :mmap, "who loads needs no older value" do
+    unreadable = Class.new do
+      def dump(value) = [value.inspect, 90]
+
+      def load(*) = raise("it is not read")
+    end
+    store = Larder.open(url, serializer: unreadable.new)
+    store.set(key, [1])
+    assert store.expire(key)
+    assert_equal "new", store.fetch(key) { "new" }
+    store.close
+  end
+
+  on_each :memory, :mmap, "who finds no room for a lease waits for nobody" do
+    number = -1
+    assert_raises(Larder::UnavailableError) { loop { cache.send(:_lease, [], key(number += 1), 60, 0) } }
+    started = now
+    assert_equal "made", cache.fetch(key(number), wait: 30) { "made" }
+    assert_operator now - started, :<, 15, "it does not wait"
+  end
+
+  on_each :memcached, "a store that fails keeps nobody from a value" do
+    address, server = Servers.start_memcached
+    store = Larder.open(url("#{address}?timeout=200ms"))
+    store.get(key)
+    Servers.stop(server)
+    server = nil
+    assert_equal "made", store.fetch(key, ttl: 60) { "made" }
+    assert_equal({ key("a") => 1 }, store.get_or_load_many([key("a"), key("b")]) { |missing| { missing[0] => 1 } })
+    store.close
+  ensure
+    Servers.stop(server) if server
+  end
+
+  on_each :mmap, :memcached, :tiered, "a value that the store refuses is returned" do
+    2.times { assert_equal 20 << 20, cache.fetch(key) { "x" * (20 << 20) }.bytesize }
+    started = now
+    assert_equal "small", cache.fetch(key) { "small" }
+    assert_operator now - started, :<, 4, "the next caller waits for nobody"
+    assert_equal "small", cache.get(key)
   end
 
   on_each "a change while a value is made wins" do

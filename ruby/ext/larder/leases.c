@@ -10,38 +10,54 @@ static int32_t run_lease(struct call *it) {
   return library.get_or_lease(it->session, it->key, it->key_len, it->number, it->early_ms, it->leased);
 }
 
-/* `[:value, value]`, `[:load, token]` or `[:wait, nil]`; with an older value, `[:load, token, value]` and so on. */
+/* An answer, and the Array of the caller that gets it. */
+struct asking {
+  struct call call;
+  VALUE told;
+};
+
+/*
+ * `:value` and the value, `:load` and a token, or `:wait` and an older value where there is one. No Ruby code runs between the
+ * library's call and the token, so nothing can come between. A caller that loads needs no older value, which might not be read.
+ */
 static VALUE make_leased(struct call *it) {
+  VALUE told = ((struct asking *)it)->told;
   const larder_leased *leased = it->leased;
-  const char *name = leased->code == LARDER_OK ? "value" : leased->code == LARDER_LOAD ? "load" : "wait";
-  VALUE told = rb_ary_new_from_args(1, ID2SYM(rb_intern(name)));
   if (leased->code == LARDER_LOAD) {
-    rb_ary_push(told, rb_str_new((const char *)leased->token.bytes, sizeof leased->token.bytes));
-  } else if (leased->code == LARDER_WAIT) {
-    rb_ary_push(told, Qnil);
+    VALUE token = rb_str_new((const char *)leased->token.bytes, sizeof leased->token.bytes);
+    rb_ary_push(told, ID2SYM(rb_intern("load")));
+    return rb_ary_push(told, token);
   }
-  if (leased->code == LARDER_OK || leased->meta.stale) {
-    rb_ary_push(told, value_of(leased->value.data, leased->value.len, leased->meta.flags, it->cache->serializer));
-  }
-  return told;
+  if (leased->code == LARDER_WAIT && !leased->meta.stale) return rb_ary_push(told, ID2SYM(rb_intern("wait")));
+  VALUE value = value_of(leased->value.data, leased->value.len, leased->meta.flags, it->cache->serializer);
+  rb_ary_push(told, ID2SYM(rb_intern(leased->code == LARDER_OK ? "value" : "wait")));
+  return rb_ary_push(told, value);
 }
 
-/* Reads a key, or takes the lease on it. Times are in seconds. */
-static VALUE store_lease(VALUE self, VALUE key, VALUE lease, VALUE early) {
+/* Reads a key, or takes the lease on it, and pushes the answer to `told`, which is empty. Times are in seconds. */
+static VALUE store_lease(VALUE self, VALUE told, VALUE key, VALUE lease, VALUE early) {
   struct cache *cache = cache_of(self);
   larder_leased leased;
   memset(&leased, 0, sizeof leased);
-  struct call call = {.cache = cache, .run = run_lease, .leased = &leased};
-  int64_t lease_ms = ttl_of(lease), early_ms = ttl_of(early);
-  if (lease_ms < 0 || early_ms < 0) rb_raise(rb_eArgError, "lease and early are seconds; nil is no time");
-  call.number = lease_ms;
-  call.early_ms = early_ms;
+  Check_Type(told, T_ARRAY);
+  struct asking asking = {.call = {.cache = cache, .run = run_lease, .leased = &leased}, .told = told};
+  struct call *call = &asking.call;
+  call->number = time_of(lease, "lease");
+  call->early_ms = time_of(early, "early");
   key = key_of(key, cache->waits);
-  call.key = RSTRING_PTR(key);
-  call.key_len = RSTRING_LEN(key);
-  perform(&call);
+  call->key = RSTRING_PTR(key);
+  call->key_len = RSTRING_LEN(key);
+  perform(call);
   RB_GC_GUARD(key);
-  return finish(&call, make_leased);
+  finish(call, make_leased);
+  return Qnil;
+}
+
+/* Refuses times that #get_or_load could not use in the end, before its block works. */
+static VALUE store_check_times(VALUE self, VALUE ttl, VALUE wait) {
+  ttl_of(ttl);
+  time_of(wait, "wait");
+  return Qnil;
 }
 
 /* The token of a lease. */
@@ -97,7 +113,8 @@ static VALUE store_release(VALUE self, VALUE key, VALUE token) {
 }
 
 void define_leases(VALUE store) {
-  rb_define_private_method(store, "_lease", store_lease, 3);
+  rb_define_private_method(store, "_check_times", store_check_times, 2);
+  rb_define_private_method(store, "_lease", store_lease, 4);
   rb_define_private_method(store, "_fill", store_fill, 4);
   rb_define_private_method(store, "_release", store_release, 2);
 }
