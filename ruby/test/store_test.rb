@@ -185,6 +185,34 @@ class StoreTest < StoreCase
     store.close
   end
 
+  # A serializer that changes the Strings which are stored beside its value.
+  class Changing
+    def initialize(strings)
+      @strings = strings
+    end
+
+    def dump(value)
+      @strings.each(&:upcase!)
+      [value.inspect, 90]
+    end
+
+    def load(bytes, _flags) = bytes
+  end
+
+  on_each "a batch stores what its Strings were when it was called" do
+    name = +"#{key}#{"k" * 100}"[-100..]
+    text = "v" * 100
+    # A Hash has copies of its keys, unless it compares them by identity.
+    values = {}.compare_by_identity
+    values[name] = text
+    values["#{key}2"] = [1]
+    store = Larder.open(url, serializer: Changing.new([name, text]))
+    assert_empty store.set_many(values)
+    assert_equal "v" * 100, store.get("#{key}#{"k" * 100}"[-100..])
+    assert_equal "V" * 100, text
+    store.close
+  end
+
   def test_a_store_without_flags_takes_bytes
     address, server = Servers.start_redis
     Larder.open("redis://#{address}") do |store|

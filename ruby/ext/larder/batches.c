@@ -58,7 +58,10 @@ static int32_t run_set_many(struct call *it) {
   return LARDER_OK;
 }
 
-/* Stores values; the places of those that were refused. */
+/*
+ * Stores values; the places of those that were refused. A serializer's Ruby code runs between the Strings of a batch, and may
+ * change them or let other threads do so. So all of them are held stable, also where no call waits.
+ */
 static VALUE store_set_many(VALUE self, VALUE keys, VALUE values, VALUE ttl) {
   struct cache *cache = cache_of(self);
   Check_Type(keys, T_ARRAY);
@@ -70,9 +73,9 @@ static VALUE store_set_many(VALUE self, VALUE keys, VALUE values, VALUE ttl) {
   larder_bytes *bytes = ALLOCV_N(larder_bytes, bytes_room, n);
   larder_put *puts = ALLOCV_N(larder_put, puts_room, n);
   larder_outcome *outcomes = ALLOCV_N(larder_outcome, outcomes_room, n);
-  keys_of(keys, n, cache->waits, bytes, held);
+  keys_of(keys, n, 1, bytes, held);
   for (long i = 0; i < n; i++) {
-    struct stored stored = stored_of(rb_ary_entry(values, i), cache->serializer, cache->waits);
+    struct stored stored = stored_of(rb_ary_entry(values, i), cache->serializer, 1);
     held[n + i] = stored.string;
     puts[i] = (larder_put){.key = bytes[i],
                            .value = {RSTRING_PTR(stored.string), RSTRING_LEN(stored.string)},

@@ -194,6 +194,7 @@ struct cache *cache_of(VALUE self) {
 /* Takes a session that nobody else uses. */
 static void take(struct call *call) {
   struct cache *cache = call->cache;
+  call->code = LARDER_OK;
   if (is_inherited(cache) && !cache->closed) cache_open(cache, cache->url);
   if (cache->closed) rb_raise(rb_path2class("Larder::Error"), "the store is closed; open it again");
   if (!cache->store) rb_raise(rb_path2class("Larder::Error"), "the store is not open; use Larder.open");
