@@ -213,6 +213,16 @@ class StoreTest < StoreCase
     store.close
   end
 
+  on_each :mmap, "a batch is read under the keys that it was called with" do
+    keys = [key("a"), key("b")]
+    clearing = Changing.new([])
+    clearing.define_singleton_method(:load) { |bytes, _flags| keys.clear && bytes }
+    store = Larder.open(url, serializer: clearing)
+    store.set_many({ key("a") => [1], key("b") => [2] })
+    assert_equal({ key("a") => "[1]", key("b") => "[2]" }, store.get_many(keys))
+    store.close
+  end
+
   def test_a_store_without_flags_takes_bytes
     address, server = Servers.start_redis
     Larder.open("redis://#{address}") do |store|

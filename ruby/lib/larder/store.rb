@@ -55,7 +55,8 @@ module Larder
 
     # The values of the keys that are there, as a Hash.
     def get_many(keys)
-      keys = keys.to_a
+      # A copy, because other threads may change the Array while the call waits.
+      keys = keys.to_a.dup
       _get_many(keys).each_slice(2).to_h { |place, value| [keys[place], value] }
     end
 
