@@ -50,6 +50,37 @@ class ProcessTest < StoreCase
     assert_equal 1, cache.get(key)
   end
 
+  # A serializer that forks while it reads its first value, and has the child use the store at once.
+  class Forking
+    attr_reader :child
+    attr_accessor :use
+
+    def dump(value) = [value.inspect, 90]
+
+    def load(bytes, _flags)
+      return bytes if defined?(@child)
+
+      @child = fork
+      @use.call unless @child
+      bytes
+    end
+  end
+
+  on_each "a child that is forked within a call goes on with sessions of its own" do
+    forking = Forking.new
+    store = Larder.open(url, serializer: forking)
+    store.set_many({ key => [1], key("other") => "text" })
+    forking.use = -> { store.get(key("other")) }
+    test = Process.pid
+    found = store.get_many([key]).values + Array.new(2) { store.get(key("other")) }
+    store.close
+    exit!(found == ["[1]", "text", "text"]) if Process.pid != test
+    assert_equal ["[1]", "text", "text"], found
+    assert_predicate Process.wait2(forking.child)[1], :success?
+  ensure
+    exit!(false) if Process.pid != test
+  end
+
   # What a writer stores: a number, many times over, so that a value of two writes can be told.
   def self.value_of(number)
     "#{number};" * 200

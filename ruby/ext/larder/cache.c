@@ -93,11 +93,6 @@ static void open_session(void *opening) {
   it->code = library.session_open(it->store, &it->session, it->message, sizeof it->message);
 }
 
-static void undo_session(void *opening) {
-  struct opening *it = opening;
-  it->cache->n_taken--;
-}
-
 static void close_store(void *opening) {
   struct opening *it = opening;
   it->code = library.close(it->store, it->message, sizeof it->message);
@@ -124,8 +119,8 @@ void cache_open(struct cache *cache, const char *url) {
   outside(1, open_store, &opening, NULL);
   if (opening.code < 0) raise_code(opening.code, opening.message);
   unsigned of_this_process = generation;
-  if (cache->store && cache->generation == of_this_process) {
-    /* Another thread of a forked child was faster. */
+  if (cache->closed || (cache->store && cache->generation == of_this_process)) {
+    /* Another thread of a forked child has closed it meanwhile, or was faster. */
     library.close(opening.store, NULL, 0);
     return;
   }
@@ -191,6 +186,14 @@ struct cache *cache_of(VALUE self) {
 
 /* --- Calls ------------------------------------------------------------------------------------------------------ */
 
+/* Ends the place of a session. The last one of a store that was closed meanwhile closes it. */
+static void leave(struct cache *cache) {
+  cache->n_taken--;
+  if (cache->closed && cache->n_taken == 0 && cache->store) end_store(cache);
+}
+
+static void undo_session(void *opening) { leave(((struct opening *)opening)->cache); }
+
 /* Takes a session that nobody else uses. */
 static void take(struct call *call) {
   struct cache *cache = call->cache;
@@ -198,6 +201,7 @@ static void take(struct call *call) {
   if (is_inherited(cache) && !cache->closed) cache_open(cache, cache->url);
   if (cache->closed) rb_raise(rb_path2class("Larder::Error"), "the store is closed; open it again");
   if (!cache->store) rb_raise(rb_path2class("Larder::Error"), "the store is not open; use Larder.open");
+  call->generation = generation;
   if (cache->n_free > 0) {
     call->session = cache->free[--cache->n_free];
     cache->n_taken++;
@@ -207,27 +211,18 @@ static void take(struct call *call) {
   cache->n_taken++;
   outside(cache->waits, open_session, &opening, undo_session);
   if (opening.code < 0) {
-    undo_session(&opening);
+    leave(cache);
     raise_code(opening.code, opening.message);
   }
   call->session = opening.session;
 }
 
-void done(struct call *call) {
-  struct cache *cache = call->cache;
-  larder_session *session = call->session;
-  call->session = NULL;
-  cache->n_taken--;
-  if (cache->closed || call->code == LARDER_E_PANIC) {
-    library.session_close(session);
-    if (cache->closed && cache->n_taken == 0 && cache->store) end_store(cache);
-    return;
-  }
+/* Keeps a session for the next call, unless there is no memory for it: then that call opens another one. */
+static void keep(struct cache *cache, larder_session *session) {
   if (cache->n_free == cache->capacity) {
     size_t capacity = cache->capacity ? 2 * cache->capacity : 4;
     larder_session **longer = realloc(cache->free, capacity * sizeof *longer);
     if (!longer) {
-      /* The next call opens another one. */
       library.session_close(session);
       return;
     }
@@ -235,6 +230,23 @@ void done(struct call *call) {
     cache->capacity = capacity;
   }
   cache->free[cache->n_free++] = session;
+}
+
+void done(struct call *call) {
+  struct cache *cache = call->cache;
+  larder_session *session = call->session;
+  call->session = NULL;
+  if (cache->waits && call->generation != generation) {
+    /* A serializer has forked, and this is the child. The session is the parent's, and no longer counted here. */
+    library.session_close(session);
+    return;
+  }
+  if (cache->closed || call->code == LARDER_E_PANIC) {
+    library.session_close(session);
+  } else {
+    keep(cache, session);
+  }
+  leave(cache);
 }
 
 static void run_call(void *call) {

@@ -26,6 +26,7 @@ struct cache {
 struct call {
   struct cache *cache;
   larder_session *session;
+  unsigned generation; /* of the process that has taken the session */
   int32_t (*run)(struct call *);
   int32_t code;
   const void *key, *value;
