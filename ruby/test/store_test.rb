@@ -292,7 +292,8 @@ class SerializersTest < StoreCase
 
   def test_json_refuses_what_would_come_back_as_something_else
     json = Larder::Json.new
-    [Time.now, 1r, Object, { a: [1i] }].each { |value| assert_raises(TypeError) { json.dump(value) } }
+    [Time.now, 1r, Object, { a: [1i] }, ["ä".b], { "ä".b => 1 }].each { |value| assert_raises(TypeError) { json.dump(value) } }
     assert_raises(JSON::GeneratorError) { json.dump([Float::NAN]) }
+    assert_equal '["ascii"]', json.dump(["ascii".b])[0]
   end
 end

@@ -5,7 +5,7 @@ require "openssl"
 
 module Larder
   # JSON, for values that are neither Strings nor whole numbers: +nil+, booleans, numbers, Arrays and Hashes of these.
-  # Symbols come back as Strings, so the keys of a Hash do too. Other objects are refused.
+  # Symbols come back as Strings, so the keys of a Hash do too. Other objects are refused, and so are bytes that are no text.
   class Json
     # The flags of an entry in JSON, in all languages.
     FLAGS = 32
@@ -28,15 +28,24 @@ module Larder
     # Refuses what JSON would turn into something else without a word.
     def check(value)
       case value
-      when nil, true, false, String, Symbol, Integer, Float then nil
+      when nil, true, false, Symbol, Integer, Float then nil
+      when String then check_text(value)
       when Array then value.each { |element| check(element) }
       when Hash then value.each { |key, element| check_key(key) || check(element) }
       else raise TypeError, "a value has a #{value.class}, which JSON cannot hold; take SignedMarshal as serializer"
       end
     end
 
+    # Bytes would come back as text.
+    def check_text(string)
+      return if string.encoding != Encoding::BINARY || string.ascii_only?
+
+      raise TypeError, "a value has a String of bytes inside, and JSON has text; take SignedMarshal as serializer"
+    end
+
     def check_key(key)
-      return if key.is_a?(String) || key.is_a?(Symbol)
+      return check_text(key) if key.is_a?(String)
+      return if key.is_a?(Symbol)
 
       raise TypeError, "a Hash has the key #{key.inspect}, and JSON has text as keys; write key.to_s"
     end
