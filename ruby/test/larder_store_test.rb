@@ -179,6 +179,22 @@ class LarderStoreTest < StoreCase
     Servers.stop(server) if server
   end
 
+  def test_a_server_that_does_not_answer_at_first_holds_up_one_thread_only
+    server = TCPServer.open("127.0.0.1", 0)
+    address = "memcached://127.0.0.1:#{server.addr[1]}"
+    accepted = Thread.new { server.accept.close }
+    cache = Cache.lookup_store(:larder_store, "#{address}?timeout=10s")
+    accepted.join
+    waiting = Thread.new { cache.read("key") }
+    connection = server.accept
+    assert_nil cache.read("key")
+    assert_equal "made", cache.fetch("key") { "made" }
+    assert_predicate waiting, :alive?
+    connection.close
+    server.close
+    assert_nil waiting.value
+  end
+
   def test_a_store_without_flags_takes_everything
     address, server = Servers.start_redis
     cache = Cache.lookup_store(:larder_store, "redis://#{address}", expires_in: 60)

@@ -29,7 +29,7 @@ module ActiveSupport
 
         def initialize(url)
           @url = url
-          @lock = Monitor.new
+          @opening = Mutex.new
           @store = nil
           @takes_bytes = false
           begin
@@ -41,9 +41,10 @@ module ActiveSupport
         end
         private_class_method :new
 
-        # The open store. Where its server did not answer before, it is asked again.
+        # The open store. Where its server did not answer before, one thread at a time asks it again, and the others do not wait
+        # for that.
         def store
-          @store || @lock.synchronize { @store ||= Larder.open(@url, serializer: AsItIs) }
+          @store || open
         end
 
         # Gives the block a raw value in a form that the store takes: Redis keeps no flags, and so takes bytes only.
@@ -59,6 +60,21 @@ module ActiveSupport
         # The URL, its password masked.
         def url
           @store ? @store.url : @url[/\A[^:]*:/]
+        end
+
+        private
+
+        def open
+          # A thread that is ended between the lock and its block would keep the lock, so the block has both.
+          is_mine = false
+          begin
+            is_mine = @opening.try_lock
+            raise Larder::UnavailableError.new("another thread opens the store", kind: :unavailable) unless is_mine
+
+            @store ||= Larder.open(@url, serializer: AsItIs)
+          ensure
+            @opening.unlock if is_mine
+          end
         end
       end
       private_constant :Opened
