@@ -5,6 +5,7 @@ require "active_support"
 require "active_support/cache"
 require "active_support/core_ext/date_time/conversions"
 require "active_support/core_ext/integer/time"
+require "active_support/core_ext/object/blank"
 require "active_support/core_ext/time/zones"
 require "active_support/logger"
 
@@ -132,9 +133,14 @@ class LarderStoreTest < StoreCase
   on_each "another program's value is a miss" do
     next if kind == :memory
 
-    Larder.open(url) { |plain| plain.set("#{key}:key", { "a" => 1 }) && plain.set("#{key}:bytes", Marshal.dump([1])) }
-    %w[key bytes].each { |name| assert_nil store.read(name) }
-    assert_empty store.read_multi("key", "bytes")
+    foreign = [{ "a" => 1 }, Marshal.dump([1]), "", "bytes", "\x04\bgarbage", "\x01bytes", "\xFF"]
+    caches = [store, store(coder: Marshal), store(coder: nil)]
+    foreign.product(caches).each do |value, cache|
+      Larder.open(url) { |plain| plain.set("#{key}:key", value.is_a?(String) ? value.b : value) }
+      assert_nil cache.read("key")
+      assert_empty cache.read_multi("key")
+      assert_equal "made", cache.fetch("key") { "made" }
+    end
   end
 
   on_each "a cache without a coder takes entries" do

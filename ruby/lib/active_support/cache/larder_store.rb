@@ -158,8 +158,11 @@ module ActiveSupport
 
         payload = Marshal.load(payload) if @marshals && payload.is_a?(String)
         entry = super(payload)
-        # Another client may have stored something else under the key.
         entry if entry.is_a?(Entry)
+      rescue TypeError, ArgumentError, EOFError, Zlib::Error => error
+        # Another client may have stored something else under the key. From Rails 7.1 on, most of it is a miss for ActiveSupport, too.
+        logger&.error { "LarderStore: an entry cannot be read (#{error.class}): #{error.message}" }
+        nil
       end
 
       # A raw value as text where it is some, as it was before a store without flags took it.
