@@ -119,9 +119,17 @@ class LarderStoreTest < StoreCase
   on_each "a value too large is not written" do
     next if kind == :memory
 
-    assert store.write("small", 1)
-    refute store.write("large", Random.new(1).bytes(20 << 20), compress: false)
-    assert_nil store.read("large")
+    cache = store(compress: false)
+    cache.logger = ActiveSupport::Logger.new(log = StringIO.new)
+    large = "x" * (3 << 20)
+    assert cache.write("small", 1)
+    refute cache.write("large", large)
+    refute cache.write_multi({ "large" => large, "other" => 2 })
+    assert cache.write_multi({ "more" => 3 })
+    assert_equal({ "small" => 1, "other" => 2, "more" => 3 }, cache.read_multi("small", "large", "other", "more"))
+    assert_match(/write_multi_entries failed .*1 of 2 entries were not stored: #{key}:large/, log.string)
+  ensure
+    Cache::Store.logger = nil
   end
 
   on_each "a forked child uses the cache of its parent" do

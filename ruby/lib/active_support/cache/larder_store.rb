@@ -130,7 +130,12 @@ module ActiveSupport
         return super if local_cache || options[:unless_exist] || options[:raw]
 
         payloads = entries.transform_values { |entry| bytes_of(serialize_entry(entry, **options)) }
-        failsafe(:write_multi_entries, FAILED_WRITE) { @opened.store.set_many(payloads, ttl: ttl_of(**options)) }
+        failsafe(:write_multi_entries, FAILED_WRITE) do
+          refused = @opened.store.set_many(payloads, ttl: ttl_of(**options))
+          next true if refused.empty?
+
+          raise Larder::RefusedError, "#{refused.length} of #{payloads.length} entries were not stored: #{refused.join(", ")}"
+        end
       end
 
       def delete_multi_entries(keys, **)
