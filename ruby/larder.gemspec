@@ -10,7 +10,8 @@ Gem::Specification.new do |gem|
   gem.authors = ["Larder's authors"]
   gem.licenses = ["MIT", "Apache-2.0"]
   gem.required_ruby_version = ">= 3.0"
-  gem.files = Dir.chdir(__dir__) { Dir["README.md", "ext/**/*.{rb,c,h}", "lib/**/*.rb"] }
+  gem.files = Dir.chdir(__dir__) { Dir["README.md", "LICENSE-*", "ext/**/*.{rb,c,h}", "lib/**/*.rb"] }
   gem.extensions = ["ext/larder/extconf.rb"]
   gem.require_paths = ["lib"]
+  gem.metadata = { "rubygems_mfa_required" => "true" }
 end

@@ -112,6 +112,11 @@ fn gem() {
     command.arg(folder.path().join("gems")).arg(&file).arg("--");
     let header = prefix().join("include");
     succeeds(command.arg(format!("--with-larder-include={}", header.display())));
+    let installed = folder.path().join(concat!("gems/gems/larder-", env!("CARGO_PKG_VERSION")));
+    for name in ["LICENSE-MIT", "LICENSE-APACHE"] {
+        let same = fs::read(installed.join(name)).unwrap() == fs::read(root().join(name)).unwrap();
+        assert!(same, "{name} of the gem is not that of Larder");
+    }
     let mut command = Command::new("ruby");
     command.env("GEM_PATH", folder.path().join("gems")).env("GEM_HOME", folder.path().join("gems"));
     command.env("LARDER_LIBRARY", prefix().join("lib/liblarder.so.0.1"));
