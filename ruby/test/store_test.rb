@@ -242,6 +242,8 @@ class StoreTest < StoreCase
     store = Larder::Store.allocate
     store.instance_variable_set(:@url, "tiered:memory:|redis://user:secret@h1,h2/1")
     assert_equal "tiered:memory:|redis://user:***@h1,h2/1", store.url
+    store.instance_variable_set(:@url, "redis://:sec:r@t@h1,h2:7000/1")
+    assert_equal "redis://:***@h1,h2:7000/1", store.url
     assert_match(/not open/, assert_raises(Larder::Error) { store.get("key") }.message)
   end
 

@@ -14,7 +14,7 @@ module Larder
 
     # The URL, its password masked.
     def url
-      @url.gsub(%r{(//[^/@:|]*:)[^/@|]*@}, '\1***@')
+      @url.gsub(%r{(//[^/@:|]*:)[^/|]*@}, '\1***@')
     end
 
     # Stores a value; returns +true+.
