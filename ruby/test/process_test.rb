@@ -19,6 +19,46 @@ class ProcessTest < StoreCase
     assert_equal [199] * 8, Array.new(8) { |number| cache.get(key(number)) }
   end
 
+  on_each "each Ractor has stores of its own" do
+    warned = Warning[:experimental]
+    Warning[:experimental] = false
+    ractors = Array.new(2) do |number|
+      Ractor.new(url, key(number)) do |at, name|
+        Larder.open(at) do |store|
+          store.set_many({ name => [1], "#{name}text" => "text" })
+          100.times { raise "wrong value" if store.get_many([name]) != { name => [1] } }
+          refused = begin
+            store.get("k" * 70_000)
+          rescue Larder::UsageError => error
+            error.kind
+          end
+          [store.fetch("#{name}#{name}") { "made" }, store.incr("#{name}n", initial: 1), refused, store.stats.key?(:hits)]
+        end
+      end
+    end
+    ends = ractors.map { |ractor| ractor.respond_to?(:value) ? ractor.value : ractor.take }
+    assert_equal [["made", 1, :key_too_long, true]] * 2, ends
+  ensure
+    Warning[:experimental] = warned
+  end
+
+  on_each "a daemon uses the store of the process that it was" do
+    cache.set(key, "before")
+    read, write = IO.pipe
+    child = fork do
+      Process.daemon(true, true)
+      write << [cache.get(key), cache.fetch(key("other")) { "made" }].join(",")
+      write.close
+      exit!
+    end
+    write.close
+    Process.wait(child)
+    assert_equal "before,made", read.read
+    assert_equal "before", cache.get(key)
+  ensure
+    read&.close
+  end
+
   on_each "a child uses the store of its parent" do
     cache.set(key, "parent")
     found = in_child do

@@ -115,6 +115,8 @@ static VALUE library_version(VALUE module) { return rb_utf8_str_new_cstr(library
 __attribute__((visibility("default"))) void Init_larder_ext(void) {
   load_library();
   watch_forks();
+  /* A store is for the Ractor that has opened it, so the lock of that Ractor guards the store. What all share is written here only. */
+  rb_ext_ractor_safe(true);
   VALUE larder = rb_define_module("Larder");
   rb_define_singleton_method(larder, "library_version", library_version, 0);
   VALUE store = rb_define_class_under(larder, "Store", rb_cObject);

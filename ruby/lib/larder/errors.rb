@@ -28,7 +28,7 @@ module Larder
 
   class Error
     # The kinds and classes of the library's codes, which larder.h lists.
-    CODES = {
+    CODES = Ractor.make_shareable({
       -1 => [:argument, UsageError],
       -2 => [:panic, Error],
       -3 => [:key_too_long, UsageError],
@@ -49,7 +49,7 @@ module Larder
       -18 => [:io, UnavailableError],
       -19 => [:no_answer, UnavailableError],
       -20 => [:other, UnavailableError]
-    }.freeze
+    })
     private_constant :CODES
 
     # The error of a code of the library.
