@@ -120,6 +120,19 @@ class LoadingTest < StoreCase
     end
   end
 
+  on_each :memory, :mmap, "an older value stands for one that cannot be made" do
+    cache.set(key, "old", ttl: 60)
+    cache.expire(key)
+    2.times { assert_equal "old", cache.fetch(key) { raise "the source does not answer" } }
+    assert_raises(Interrupt) { cache.fetch(key) { raise Interrupt } }
+    assert_equal "new", cache.fetch(key) { "new" }
+    assert_equal "new", cache.get(key)
+    # The same before the end of a TTL.
+    cache.set(key, nil, ttl: 60)
+    assert_nil cache.fetch(key, early: 120) { raise "the source does not answer" }
+    assert_equal "newer", cache.fetch(key, early: 120) { "newer" }
+  end
+
   on_each :memory, :mmap, "who loads needs no older value" do
     unreadable = Class.new do
       def dump(value) = [value.inspect, 90]
@@ -129,6 +142,7 @@ class LoadingTest < StoreCase
     store = Larder.open(url, serializer: unreadable.new)
     store.set(key, [1])
     assert store.expire(key)
+    assert_raises(ZeroDivisionError) { store.fetch(key) { 1 / 0 } }
     assert_equal "new", store.fetch(key) { "new" }
     store.close
   end

@@ -16,9 +16,17 @@ struct asking {
   VALUE told;
 };
 
+static VALUE read_leased(VALUE call) {
+  struct call *it = (struct call *)call;
+  const larder_leased *leased = it->leased;
+  return value_of(leased->value.data, leased->value.len, leased->meta.flags, it->cache->serializer);
+}
+
+static VALUE nothing(VALUE call, VALUE error) { return Qundef; }
+
 /*
- * `:value` and the value, `:load` and a token, or `:wait` and an older value where there is one. No Ruby code runs between the
- * library's call and the token, so nothing can come between. A caller that loads needs no older value, which might not be read.
+ * `:value` and the value, `:load` and a token, or `:wait`; an older value follows these two where there is one. No Ruby code
+ * runs between the library's call and the token, so nothing can come between. A loader does without a value that cannot be read.
  */
 static VALUE make_leased(struct call *it) {
   VALUE told = ((struct asking *)it)->told;
@@ -26,10 +34,13 @@ static VALUE make_leased(struct call *it) {
   if (leased->code == LARDER_LOAD) {
     VALUE token = rb_str_new((const char *)leased->token.bytes, sizeof leased->token.bytes);
     rb_ary_push(told, ID2SYM(rb_intern("load")));
-    return rb_ary_push(told, token);
+    rb_ary_push(told, token);
+    if (!leased->meta.stale) return told;
+    VALUE older = rb_rescue2(read_leased, (VALUE)it, nothing, Qnil, rb_eStandardError, (VALUE)0);
+    return older == Qundef ? told : rb_ary_push(told, older);
   }
   if (leased->code == LARDER_WAIT && !leased->meta.stale) return rb_ary_push(told, ID2SYM(rb_intern("wait")));
-  VALUE value = value_of(leased->value.data, leased->value.len, leased->meta.flags, it->cache->serializer);
+  VALUE value = read_leased((VALUE)it);
   rb_ary_push(told, ID2SYM(rb_intern(leased->code == LARDER_OK ? "value" : "wait")));
   return rb_ary_push(told, value);
 }

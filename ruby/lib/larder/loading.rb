@@ -18,7 +18,8 @@ module Larder
     # One caller, of all threads, processes and hosts that share the store, runs its block. The others wait for the value,
     # for +wait+ seconds at most, and then run their own without storing what it makes. A caller that has not stored its
     # value within +lease+ seconds is followed by another one. A value in its last +early+ seconds is loaded by one caller,
-    # while the others have the older value. Where the store fails, the value of the block is returned, and not stored.
+    # while the others have the older value. So has the caller whose block fails. Where the store fails, the value of the block
+    # is returned, and not stored.
     def get_or_load(key, ttl: nil, wait: 5, lease: 10, early: 0)
       raise ArgumentError, "there is no block that makes the value" unless block_given?
 
@@ -29,7 +30,7 @@ module Larder
         await(told, key, wait, lease, early) if told == [:wait]
         case told[0]
         when :value then told[1]
-        when :load then fill(told, key, yield, ttl)
+        when :load then load(told, key, ttl) { yield }
         when :wait then told.length > 1 ? told[1] : yield
         when :unsupported then load_without_lease(key, ttl) { yield }
         else yield
@@ -60,8 +61,8 @@ module Larder
 
     private
 
-    # Writes to +told+ what this caller of a key does: +:value+ and the value, +:load+ and a token, +:wait+ and an older value
-    # where there is one, +:unsupported+ where the store has no leases, or +:failed+ where it has none now.
+    # Writes to +told+ what this caller of a key does: +:value+ and the value, +:load+ and a token, +:wait+, +:unsupported+ where
+    # the store has no leases, or +:failed+ where it has none now. An older value follows +:load+ and +:wait+ where there is one.
     def ask(told, key, lease, early)
       _lease(told, key, lease, early)
     rescue UnsupportedError
@@ -80,6 +81,17 @@ module Larder
         ask(told.clear, key, lease, early)
         return if told != [:wait]
       end
+    end
+
+    # Makes a value and stores it. An older one stands for a value that cannot be made.
+    def load(told, key, ttl)
+      value = yield
+    rescue StandardError
+      raise if told.length < 3
+
+      told[2]
+    else
+      fill(told, key, value, ttl)
     end
 
     # Stores a value under the token of its lease, and returns it.
