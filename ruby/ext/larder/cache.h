@@ -16,7 +16,7 @@ struct cache {
   VALUE serializer;
   larder_store *store; /* NULL before it is opened, and after it is closed */
   unsigned generation; /* of the process that has opened it */
-  int waits;           /* whether a call may wait for a disk, a server or another process */
+  int waits;           /* whether a call may wait for a server or a disk */
   int closed;
   larder_session **free; /* sessions that nobody uses now */
   size_t n_free, capacity, n_taken;

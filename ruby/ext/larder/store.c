@@ -18,7 +18,10 @@ static VALUE store_allocate(VALUE class) {
   return self;
 }
 
-/* Whether calls on a store may wait: all but those on memory, which a process alone or several share. */
+/*
+ * Whether calls on a store may wait: all but those on memory, which a process alone or several share. There a call waits only
+ * where another process was stopped within a write, so it keeps Ruby's lock, which is cheaper.
+ */
 static int may_wait(const char *url) { return strncmp(url, "memory:", 7) != 0 && strncmp(url, "mmap:", 5) != 0; }
 
 static VALUE store_open(VALUE self, VALUE url, VALUE serializer) {
@@ -35,7 +38,7 @@ static VALUE store_open(VALUE self, VALUE url, VALUE serializer) {
 /*
  * call-seq: waits? -> true or false
  *
- * Whether calls may wait for a server, a disk or another process. Ruby's other threads run meanwhile.
+ * Whether calls may wait for a server or a disk. Ruby's other threads run meanwhile.
  */
 static VALUE store_waits(VALUE self) { return cache_of(self)->waits ? Qtrue : Qfalse; }
 
