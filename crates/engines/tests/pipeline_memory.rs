@@ -9,7 +9,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::process::ExitCode;
 
-use larder_store::{Answer, Pipeline, Put, Recipe, Session, SetOptions};
+use larder_store::{Answer, Delta, Pipeline, Put, Recipe, Session, SetOptions};
 use larder_testkit::{has_program, trial_where};
 use libtest_mimic::Arguments;
 
@@ -102,6 +102,7 @@ fn round(pipeline: &mut dyn Pipeline, keys: &[&[u8]], puts: &[Put<'_>], room: &m
     pipeline.get_many(17, keys).unwrap();
     pipeline.delete(18, b"absent").unwrap();
     pipeline.get(19, b"absent").unwrap();
+    pipeline.incr(20, b"absent", Delta::Up(1), None).unwrap();
     let mut n_hits = 0;
     while pipeline.n_outstanding() > 0 {
         pipeline.wait(room, &mut |_, answer| match answer {

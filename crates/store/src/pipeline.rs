@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use crate::{Meta, Put, Result, SetOptions, SetOutcome};
+use crate::{Counted, Delta, Initial, Meta, Put, Result, SetOptions, SetOutcome};
 
 /// An answer to a request, by the number that the caller gave the request.
 #[derive(Debug)]
@@ -26,6 +26,8 @@ pub enum Answer<'a> {
     Stored(SetOutcome),
     /// Whether a `delete` or a `touch` found its key. It ends the request.
     Found(bool),
+    /// The number after an `incr`; `None` where the key is absent, and stays so. It ends the request.
+    Counted(Option<Counted>),
     /// A `get_many` found the key at this place. More answers follow.
     Entry {
         /// The place of its key in the request.
@@ -106,6 +108,11 @@ pub trait Pipeline {
 
     /// Gives a key a new TTL, as [`Session::touch`](crate::Session::touch).
     fn touch(&mut self, id: usize, key: &[u8], ttl: Option<Duration>) -> Result<()>;
+
+    /// Counts up or down, as [`Session::incr`](crate::Session::incr). A request that another session comes in between may
+    /// fail as [`Error::Busy`](crate::Error::Busy), and has counted nothing then. It needs
+    /// [`Capabilities::incr`](crate::Capabilities::incr).
+    fn incr(&mut self, id: usize, key: &[u8], delta: Delta, absent: Option<Initial>) -> Result<()>;
 
     /// Sends as much of the requests as the sockets take without waiting. Until then a request only stands in memory, so
     /// that several leave in one packet. What stays behind is told by [`Pipeline::unsent_bytes`], and the link wants room.

@@ -1,6 +1,6 @@
 //! Answers of a pipeline that are kept.
 
-use larder_store::{Answer, Error, Meta, Result, SetOutcome};
+use larder_store::{Answer, Counted, Error, Meta, Result, SetOutcome};
 
 /// An [`Answer`] with a value of its own.
 #[derive(Debug)]
@@ -9,6 +9,7 @@ pub(crate) enum Given {
     Miss,
     Stored(SetOutcome),
     Found(bool),
+    Counted(Option<Counted>),
     Entry(usize, Vec<u8>, Meta),
     Outcome(usize, Result<SetOutcome>),
     End,
@@ -23,6 +24,7 @@ impl Given {
             Answer::Miss => Self::Miss,
             Answer::Stored(outcome) => Self::Stored(outcome),
             Answer::Found(found) => Self::Found(found),
+            Answer::Counted(counted) => Self::Counted(counted),
             Answer::Entry { place, value, meta } => Self::Entry(place, value.to_vec(), meta),
             Answer::Outcome { place, outcome } => Self::Outcome(place, outcome),
             Answer::End => Self::End,
@@ -38,6 +40,7 @@ impl Given {
             Self::Miss => tell(Answer::Miss),
             Self::Stored(outcome) => tell(Answer::Stored(outcome)),
             Self::Found(found) => tell(Answer::Found(found)),
+            Self::Counted(counted) => tell(Answer::Counted(counted)),
             Self::Entry(place, value, meta) => tell(Answer::Entry { place, value: &value, meta }),
             Self::Outcome(place, outcome) => tell(Answer::Outcome { place, outcome }),
             Self::End => tell(Answer::End),

@@ -4,14 +4,18 @@ use std::io;
 use std::sync::Arc;
 
 use larder_protocol::meta::ReplyFlags;
+use larder_protocol::meta::arithmetic::Changed;
+use larder_protocol::storage::StorageReply;
 use larder_protocol::text::get::GetReply;
 use larder_protocol::{Malformed, Parse, Parsed, Refusal, meta, text};
-use larder_store::{Answer, Error, Result};
+use larder_store::{Answer, Counted, Error, Result};
 
 use super::SCHEME;
 use super::address::Node;
 use super::connection::Wire;
-use super::exchange::{AnswerHeader, meta_header, meta_of, set_outcome, text_header, text_meta};
+use super::exchange::{
+    AnswerHeader, known, meta_header, meta_of, set_outcome, text_header, text_meta,
+};
 use super::keys::{Cursor, Keys};
 use super::refusal;
 use super::store::Shared;
@@ -57,6 +61,13 @@ pub(super) enum Asked {
     },
     Delete,
     Touch,
+    Incr,
+    /// Counts in the text protocol, and then stores the initial number where the key was absent. `counted` is the answer
+    /// to the first of both.
+    IncrOrAdd {
+        initial: u64,
+        counted: Option<Result<Option<u64>>>,
+    },
 }
 
 impl NodePeer {
@@ -274,6 +285,61 @@ impl NodePeer {
     }
 }
 
+impl NodePeer {
+    /// Reads the answer to an `incr`, and keeps it until that to the `add` behind it.
+    fn read_incr(&self, input: &[u8], counted: &mut Option<Result<Option<u64>>>) -> Read {
+        match text::incr::parse_reply(input) {
+            Ok(Parsed::Complete(Ok(number), len)) => {
+                *counted = Some(Ok(number));
+                Read::More(len)
+            }
+            Ok(Parsed::Complete(Err(refused), len)) => {
+                let error = self.refused(0, refused);
+                if !refusal::is_whole_answer(&error) {
+                    return Read::Broken(error);
+                }
+                *counted = Some(Err(error));
+                Read::More(len)
+            }
+            Ok(Parsed::Incomplete) => Read::Incomplete(0),
+            Err(malformed) => self.malformed(malformed, input),
+        }
+    }
+
+    /// Reads the answer to the `add` behind an `incr`, and passes on what both tell.
+    fn read_add<'i>(
+        &self,
+        input: &'i [u8],
+        initial: u64,
+        counted: &mut Option<Result<Option<u64>>>,
+        tell: impl FnOnce(Answer<'i>),
+    ) -> Read {
+        let (outcome, len) = match text::set::parse_reply(input) {
+            Ok(Parsed::Complete(outcome, len)) => (outcome, len),
+            Ok(Parsed::Incomplete) => return Read::Incomplete(0),
+            Err(malformed) => return self.malformed(malformed, input),
+        };
+        let outcome = outcome.map_err(|refused| self.refused(0, refused));
+        let answer = match (counted.take(), outcome) {
+            (_, Err(error)) if !refusal::is_whole_answer(&error) => return Read::Broken(error),
+            (Some(Ok(Some(number))), _) => Answer::Counted(Some(unversioned(number))),
+            (Some(Err(error)), _) | (_, Err(error)) => Answer::Failed(error),
+            (_, Ok(StorageReply::Stored(_))) => Answer::Counted(Some(unversioned(initial))),
+            (_, Ok(_)) => {
+                let what = format!("{}: another client stored the key meanwhile", self.node);
+                Answer::Failed(Error::Busy { engine: SCHEME, what })
+            }
+        };
+        tell(answer);
+        Read::Last(len)
+    }
+}
+
+/// A number of the text protocol, which tells no versions.
+fn unversioned(number: u64) -> Counted {
+    Counted { number, version: None }
+}
+
 impl Peer for NodePeer {
     type Asked = Asked;
 
@@ -327,6 +393,21 @@ impl Peer for NodePeer {
                 };
                 self.told(meta::get::parse_touch_reply(input), 0, input, found, tell)
             }
+            Asked::Incr if wire == Wire::Text => {
+                let counted = |number: Option<u64>| Answer::Counted(number.map(unversioned));
+                self.told(text::incr::parse_reply(input), 0, input, counted, tell)
+            }
+            Asked::Incr => {
+                let counted = |changed: Option<Changed>| {
+                    Answer::Counted(changed.map(|Changed { number, version }| Counted {
+                        number,
+                        version: known(version),
+                    }))
+                };
+                self.told(meta::arithmetic::parse_reply(input), 0, input, counted, tell)
+            }
+            Asked::IncrOrAdd { counted: counted @ None, .. } => self.read_incr(input, counted),
+            Asked::IncrOrAdd { initial, counted } => self.read_add(input, *initial, counted, tell),
         }
     }
 

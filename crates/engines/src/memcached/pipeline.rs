@@ -3,15 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use larder_protocol::storage::StorageRequest;
+use larder_protocol::meta::arithmetic::Change;
+use larder_protocol::storage::{StorageMode, StorageRequest};
 use larder_protocol::{meta, text};
-use larder_store::{Answered, Pipeline, Put, Result, SetMode, SetOptions, Watch};
+use larder_store::{Answered, Delta, Initial, Pipeline, Put, Result, SetMode, SetOptions, Watch};
 
 use super::connection::Wire;
 use super::keys::Cursor;
 use super::outstanding::{Asked, NodePeer};
 use super::request::{LONGEST_SENT, able};
 use super::store::Shared;
+use crate::decimal::Digits;
 use crate::pipelined::{Link, Links};
 use larder_store::counters::Requests;
 
@@ -213,6 +215,37 @@ impl Pipeline for MemcachedPipeline {
         })
     }
 
+    /// The text protocol has no `incr` with an initial number. There an `add` of it follows at once, which stores nothing
+    /// where the key was counted.
+    fn incr(&mut self, id: usize, key: &[u8], delta: Delta, absent: Option<Initial>) -> Result<()> {
+        self.shared.check(key)?;
+        able(self.shared.abilities().incr, "incr")?;
+        let exptime = |Initial { number, ttl }| Ok((number, self.shared.exptime(ttl)?));
+        let absent = absent.map(exptime).transpose()?;
+        let (delta, is_down) = match delta {
+            Delta::Up(by) => (by, false),
+            Delta::Down(by) => (by, true),
+        };
+        let Wire::Text = self.wire else {
+            let change = Change { delta, is_down, absent };
+            return self.ask(id, key, Asked::Incr, |link| {
+                meta::arithmetic::encode(link.output(), key, &change);
+            });
+        };
+        let asked = match absent {
+            Some((initial, _)) => Asked::IncrOrAdd { initial, counted: None },
+            None => Asked::Incr,
+        };
+        self.ask(id, key, asked, |link| {
+            text::incr::encode(link.output(), key, delta, is_down);
+            if let Some((number, exptime)) = absent {
+                add_initial(link, key, number, exptime);
+            }
+        })?;
+        self.requests.sent.add(u64::from(absent.is_some()));
+        Ok(())
+    }
+
     #[inline]
     fn flush(&mut self) {
         self.links.flush();
@@ -273,6 +306,14 @@ fn add_set(wire: Wire, link: &mut Link<NodePeer>, request: &StorageRequest<'_>, 
         Wire::Meta => meta::set::encode_header(link.output(), request),
     }
     link.add_value(value, LINE_END);
+}
+
+/// Adds a request that stores a number under an absent key.
+fn add_initial(link: &mut Link<NodePeer>, key: &[u8], number: u64, exptime: i64) {
+    let digits = Digits::new(number);
+    let (value, mode) = (digits.as_bytes(), StorageMode::Add);
+    let request = StorageRequest { key, len: value.len(), flags: 0, exptime, mode };
+    add_set(Wire::Text, link, &request, value);
 }
 
 fn add_delete(wire: Wire, link: &mut Link<NodePeer>, key: &[u8]) {

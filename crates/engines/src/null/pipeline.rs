@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use larder_store::{
-    Answer, Answered, Pipeline, Put, Result, Session, SetOptions, SetOutcome, Watch,
+    Answer, Answered, Counted, Delta, Initial, Pipeline, Put, Result, Session, SetOptions,
+    SetOutcome, Watch,
 };
 
 use super::session::{NullSession, VERSION};
@@ -32,6 +33,8 @@ enum Kind {
     SetMany(usize),
     /// A `delete` or a `touch`.
     Find,
+    /// An `incr`, with its number.
+    Count(Option<Counted>),
 }
 
 impl Requests {
@@ -85,6 +88,12 @@ impl Pipeline for NullSession {
         Ok(())
     }
 
+    fn incr(&mut self, id: usize, key: &[u8], delta: Delta, absent: Option<Initial>) -> Result<()> {
+        let counted = Session::incr(self, key, delta, absent)?;
+        self.requests.add(id, Kind::Count(counted));
+        Ok(())
+    }
+
     fn flush(&mut self) {
         self.requests.n_flushed = self.requests.list.len();
     }
@@ -124,6 +133,7 @@ impl Pipeline for NullSession {
                     Answer::End
                 }
                 Kind::Find => Answer::Found(true),
+                Kind::Count(counted) => Answer::Counted(counted),
             };
             answered(*id, last);
         }
@@ -184,7 +194,8 @@ mod tests {
         Pipeline::set_many(&mut session, 1, &[put]).unwrap();
         Pipeline::touch(&mut session, 2, b"k", None).unwrap();
         Pipeline::delete(&mut session, 3, b"k").unwrap();
-        assert_eq!(session.n_outstanding(), 5);
+        Pipeline::incr(&mut session, 4, b"k", Delta::Up(2), None).unwrap();
+        assert_eq!(session.n_outstanding(), 6);
         session.flush();
         let stored = "Stored(Some(1))";
         let answers = [
@@ -196,6 +207,7 @@ mod tests {
             "1 End".into(),
             "2 Found(true)".into(),
             "3 Found(true)".into(),
+            "4 Counted(Some(Counted { number: 2, version: Some(1) }))".into(),
         ];
         assert_eq!(received(&mut session), answers);
         assert_eq!((session.n_outstanding(), session.is_ready()), (0, false));

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use larder_protocol::Parsed;
 use larder_protocol::resp::{Reply, parse_reply};
-use larder_store::{Answer, Error, Meta, Remaining, Result, SetOutcome};
+use larder_store::{Answer, Counted, Error, Meta, Remaining, Result, SetOutcome};
 use redis::ServerErrorKind;
 
 use super::address::Node;
@@ -29,6 +29,8 @@ pub(super) struct NodePeer {
     doubts: Arc<Doubts>,
     /// The number of its link.
     link: usize,
+    /// Whether the server knows the script that counts, as far as its answers tell.
+    pub(super) knows_incr: bool,
 }
 
 /// A request that has no answer yet.
@@ -49,6 +51,8 @@ pub(super) enum Asked {
     },
     /// Asks, by this command, whether a key is there.
     Found(&'static str),
+    /// Counts a number, by a script.
+    Incr,
 }
 
 /// The first sign since the last look that the layout of a cluster may have changed. The links of a session share it.
@@ -88,7 +92,7 @@ impl NodePeer {
         link: usize,
     ) -> Self {
         let (shared, node, doubts) = (Arc::clone(shared), Arc::clone(node), Arc::clone(doubts));
-        Self { shared, node, doubts, link }
+        Self { shared, node, doubts, link, knows_incr: false }
     }
 
     /// Passes on what a reply tells that is not the expected one.
@@ -221,6 +225,42 @@ impl NodePeer {
     }
 }
 
+impl NodePeer {
+    /// Reads the answer of the script that counts.
+    fn read_number<'i>(&mut self, input: &'i [u8], tell: impl FnOnce(Answer<'i>)) -> Read {
+        const COMMAND: &str = "EVALSHA";
+        match parse_reply(input, COMMAND) {
+            Ok(Parsed::Complete(Reply::Bulk(len), head)) => {
+                let (digits, whole) = match self.value(input, head, len) {
+                    Ok(value) => value,
+                    Err(read) => return read,
+                };
+                let number = str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
+                let Some(number) = number else {
+                    return Read::Broken(refusal::malformed(&self.node, digits));
+                };
+                tell(Answer::Counted(Some(Counted { number, version: None })));
+                Read::Last(whole)
+            }
+            Ok(Parsed::Complete(Reply::Error(line), len)) if line.starts_with(b"NOSCRIPT") => {
+                self.knows_incr = false;
+                let what =
+                    format!("{} has forgotten a script; the next request brings it", self.node);
+                tell(Answer::Failed(Error::Busy { engine: SCHEME, what }));
+                Read::Last(len)
+            }
+            _ => {
+                let of = |reply| match reply {
+                    Reply::Nil => Some(Answer::Counted(None)),
+                    Reply::Integer(_) => Some(Answer::Failed(Error::NotANumber { engine: SCHEME })),
+                    _ => None,
+                };
+                self.reply(input, COMMAND, of, tell)
+            }
+        }
+    }
+}
+
 impl Peer for NodePeer {
     type Asked = Asked;
 
@@ -274,10 +314,13 @@ impl Peer for NodePeer {
                 };
                 self.reply(input, "DEL", of, tell)
             }
+            Asked::Incr => self.read_number(input, tell),
         }
     }
 
-    fn forget(&mut self) {}
+    fn forget(&mut self) {
+        self.knows_incr = false;
+    }
 
     fn failed(&self, source: io::Error) -> Error {
         self.doubts.note(self.link, true);

@@ -6,13 +6,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use larder_store::{Answered, Pipeline, Put, Result, SetMode, SetOptions, Watch};
+use larder_store::{Answered, Delta, Initial, Pipeline, Put, Result, SetMode, SetOptions, Watch};
 
 use super::layout::Layout;
 use super::outstanding::{Asked, Doubts, NodePeer};
 use super::request::{add, add_argument, begin, begin_argument};
 use super::scripts;
-use super::session::{Doubt, whole_millis};
+use super::session::{Counting, Doubt, whole_millis};
 use super::store::Shared;
 use super::write_many::SetTail;
 use crate::decimal::Digits;
@@ -219,6 +219,25 @@ impl Pipeline for RedisPipeline {
         let digits = Digits::new(whole_millis(ttl));
         self.ask(id, key, Asked::Found("PEXPIRE"), |link| {
             add(link.output(), &[b"PEXPIRE", key, digits.as_bytes()]);
+        })
+    }
+
+    /// The first request on a connection brings the text of the script, and the others name it by its hash.
+    fn incr(&mut self, id: usize, key: &[u8], delta: Delta, absent: Option<Initial>) -> Result<()> {
+        self.shared.check(key)?;
+        let arguments = Counting::new(delta, absent);
+        self.ask(id, key, Asked::Incr, |link| {
+            let knows = std::mem::replace(&mut link.peer.knows_incr, true);
+            let (command, script): (&[u8], _) = if knows {
+                (b"EVALSHA", scripts::INCR.hash())
+            } else {
+                (b"EVAL", scripts::INCR.text)
+            };
+            begin(link.output(), 4 + arguments.words().count());
+            for argument in [command, script.as_bytes(), b"1", key] {
+                add_argument(link.output(), argument);
+            }
+            arguments.words().for_each(|word| add_argument(link.output(), word));
         })
     }
 

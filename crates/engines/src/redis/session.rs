@@ -393,19 +393,8 @@ impl Session for RedisSession {
         absent: Option<Initial>,
     ) -> Result<Option<Counted>> {
         self.shared.check(key)?;
-        let (sign, by): (&[u8], u64) = match delta {
-            Delta::Up(by) => (b"+", by),
-            Delta::Down(by) => (b"-", by),
-        };
-        let digits = Digits::new(by);
-        let mut arguments = vec![sign, digits.as_bytes()];
-        let ttl = absent.and_then(|initial| initial.ttl).map(millis);
-        let ttl = ttl.map(|(unit, number)| (unit, Digits::new(number)));
-        let initial = absent.map(|initial| Digits::new(initial.number));
-        arguments.extend(initial.as_ref().map(Digits::as_bytes));
-        if let Some((unit, number)) = &ttl {
-            arguments.extend([*unit, number.as_bytes()]);
-        }
+        let counting = Counting::new(delta, absent);
+        let arguments: Vec<&[u8]> = counting.words().collect();
         match self.run(&scripts::INCR, key, &arguments)? {
             Value::Nil => Ok(None),
             Value::Int(_) => Err(Error::NotANumber { engine: SCHEME }),
@@ -509,6 +498,38 @@ impl Redirect {
         let (host, port) = address.rsplit_once(':')?;
         let (slot, port) = (slot.parse().ok()?, port.parse().ok()?);
         Some(Self { slot, host: host.into(), port, is_once })
+    }
+}
+
+/// The arguments of the script that counts.
+#[derive(Debug)]
+pub(super) struct Counting {
+    sign: &'static [u8],
+    by: Digits,
+    initial: Option<Digits>,
+    ttl: Option<(&'static [u8], Digits)>,
+}
+
+impl Counting {
+    pub(super) fn new(delta: Delta, absent: Option<Initial>) -> Self {
+        let (sign, by): (&[u8], u64) = match delta {
+            Delta::Up(by) => (b"+", by),
+            Delta::Down(by) => (b"-", by),
+        };
+        let ttl = absent.and_then(|initial| initial.ttl).map(millis);
+        Self {
+            sign,
+            by: Digits::new(by),
+            initial: absent.map(|initial| Digits::new(initial.number)),
+            ttl: ttl.map(|(unit, number)| (unit, Digits::new(number))),
+        }
+    }
+
+    pub(super) fn words(&self) -> impl Iterator<Item = &[u8]> {
+        let number = [self.sign, self.by.as_bytes()].into_iter();
+        let initial = self.initial.iter().map(Digits::as_bytes);
+        let ttl = self.ttl.iter().flat_map(|(unit, number)| [*unit, number.as_bytes()]);
+        number.chain(initial).chain(ttl)
     }
 }
 

@@ -47,6 +47,7 @@ fn main() -> ExitCode {
             pipeline::refusals,
         ),
         without_server("a_pipelined_batch_may_come_in_any_order", pipeline::any_order),
+        without_server("a_pipelined_count_that_is_overtaken_is_busy", pipeline::overtaken_count),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }

@@ -1,6 +1,6 @@
 //! Requests that are sent without waiting.
 
-use larder_store::{Answer, Pipeline, Put, SetOptions};
+use larder_store::{Answer, Delta, Initial, Pipeline, Put, SetOptions};
 use larder_testkit::Peer;
 
 use crate::memcached_support::memcached;
@@ -23,6 +23,9 @@ fn answers(pipeline: &mut dyn Pipeline) -> Vec<(usize, String)> {
                     format!("[{place}] {}", outcome.unwrap().is_stored())
                 }
                 Answer::Stored(outcome) => outcome.is_stored().to_string(),
+                Answer::Counted(counted) => {
+                    format!("counted {:?}", counted.map(|counted| counted.number))
+                }
                 Answer::Failed(error) => format!("{}: {error}", error.kind()),
                 other => format!("{other:?}"),
             };
@@ -53,6 +56,14 @@ pub(crate) fn byte_by_byte() {
             pipeline.delete(6, b"small").unwrap();
             pipeline.set(7, b"small", b"8", &options).unwrap();
             pipeline.get(8, b"small").unwrap();
+            let initial = Some(Initial { number: 41, ttl: None });
+            pipeline.incr(9, b"small", Delta::Up(3), None).unwrap();
+            pipeline.incr(10, b"absent", Delta::Up(3), None).unwrap();
+            pipeline.incr(11, b"small", Delta::Down(1), initial).unwrap();
+            pipeline.incr(12, b"number", Delta::Up(3), initial).unwrap();
+            pipeline.incr(13, b"number", Delta::Up(3), initial).unwrap();
+            pipeline.incr(14, b"large", Delta::Up(3), initial).unwrap();
+            pipeline.delete(15, b"number").unwrap();
             let bytes = format!("{} bytes", large.len());
             let wanted = [
                 (0, "[0] true"),
@@ -69,6 +80,13 @@ pub(crate) fn byte_by_byte() {
                 (6, "Found(false)"),
                 (7, "true"),
                 (8, "8"),
+                (9, "counted Some(11)"),
+                (10, "counted None"),
+                (11, "counted Some(10)"),
+                (12, "counted Some(41)"),
+                (13, "counted Some(44)"),
+                (14, "not_a_number: memcached: the value under this key is not a number"),
+                (15, "Found(true)"),
             ];
             let told = answers(pipeline);
             let told: Vec<_> = told.iter().map(|(id, text)| (*id, text.as_str())).collect();
@@ -105,6 +123,23 @@ pub(crate) fn refusals() {
         pipeline.get(4, b"four").unwrap();
         assert_eq!(answers(pipeline), [(4, "Miss".to_owned())]);
     }
+}
+
+/// Another client stores the key between the `incr` and the `add` of one request.
+pub(crate) fn overtaken_count() {
+    let session = &mut *session_at(move |line| match line {
+        "incr n 1" => b"NOT_FOUND\r\n".to_vec(),
+        "41" => b"NOT_STORED\r\n".to_vec(),
+        "get n" => b"END\r\n".to_vec(),
+        _ => Vec::new(),
+    });
+    let pipeline = session.pipeline().unwrap();
+    let initial = Some(Initial { number: 41, ttl: None });
+    pipeline.incr(0, b"n", Delta::Up(1), initial).unwrap();
+    pipeline.get(1, b"n").unwrap();
+    let told = answers(pipeline);
+    assert!(told[0].1.starts_with("busy: ") && told[0].1.contains("another client"), "{told:?}");
+    assert_eq!(told[1].1, "Miss");
 }
 
 /// A proxy joins the answers of several servers.

@@ -4,13 +4,13 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use larder_store::{Answer, Pipeline, Session, SetOptions};
+use larder_store::{Answer, Delta, Pipeline, Session, SetOptions};
 use larder_testkit::{PATIENCE, trial as without_server};
 use libtest_mimic::Trial;
 
 use crate::peer::{answering, bulk};
 use crate::session_support::{failure, open, set};
-use crate::support::{ask, nodes, stranger, trial};
+use crate::support::{ask, nodes, redis_server, stranger, trial};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
@@ -19,6 +19,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         without_server("a_pipelined_login_that_is_refused_is_told_at_once", a_refused_login),
         trial("a_pipelined_request_of_a_moved_slot_is_busy_once", a_moved_slot),
         trial("a_lost_node_ends_the_pipelined_requests_of_its_keys_only", a_lost_node),
+        trial("a_pipelined_count_is_busy_once_where_the_server_forgot_its_script", a_lost_script),
         trial("a_pipelined_get_of_a_stale_entry_says_how_to_read_it", a_stale_entry),
     ]
 }
@@ -136,6 +137,23 @@ fn a_refused_login() {
     assert_eq!(pipeline.n_outstanding(), 0);
     is_refused.store(false, Ordering::SeqCst);
     assert_eq!(get(session, "key"), "GET key");
+}
+
+fn a_lost_script() {
+    let (_server, port) = redis_server(0, &[]);
+    let store = open(&format!("redis://127.0.0.1:{port}"));
+    let session = &mut *store.session().unwrap();
+    set(session, "n", b"5");
+    let mut count = || {
+        let pipeline = session.pipeline().unwrap();
+        pipeline.incr(0, b"n", Delta::Up(1), None).unwrap();
+        answers(pipeline).remove(0).1
+    };
+    assert_eq!(count(), "Counted(Some(Counted { number: 6, version: None }))");
+    ask::<()>(&mut stranger(&format!("127.0.0.1:{port}")), "SCRIPT FLUSH");
+    let told = count();
+    assert!(told.starts_with("busy: ") && told.contains("forgotten a script"), "{told}");
+    assert_eq!(count(), "Counted(Some(Counted { number: 7, version: None }))");
 }
 
 fn a_moved_slot() {

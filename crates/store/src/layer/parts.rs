@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::codec::decoded;
 use super::{Around, Call, CallKind, Codec, Keys, LayeredSession, Outcome};
 use crate::{
-    Answered, DeleteDone, End, Error, Fill, FoundEntry, Groups, LeaseDone, Leased, Leases, Meta,
-    Pipeline, Put, Result, Session, SetDone, SetOptions, SetOutcome, Token, Watch,
+    Answered, DeleteDone, Delta, End, Error, Fill, FoundEntry, Groups, Initial, LeaseDone, Leased,
+    Leases, Meta, Pipeline, Put, Result, Session, SetDone, SetOptions, SetOutcome, Token, Watch,
 };
 
 impl<A: Around, C: Codec> LayeredSession<A, C> {
@@ -376,6 +376,10 @@ impl<A: Around, C: Codec> Pipeline for LayeredSession<A, C> {
 
     fn touch(&mut self, id: usize, key: &[u8], ttl: Option<Duration>) -> Result<()> {
         self.pipe(|pipeline| pipeline.touch(id, key, ttl))
+    }
+
+    fn incr(&mut self, id: usize, key: &[u8], delta: Delta, absent: Option<Initial>) -> Result<()> {
+        self.pipe(|pipeline| pipeline.incr(id, key, delta, absent))
     }
 
     fn flush(&mut self) {

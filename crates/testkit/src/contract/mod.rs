@@ -77,6 +77,7 @@ const CASES: &[&[Case]] = &[
     leases::batches::CASES,
     pipeline::order::CASES,
     pipeline::numbers::CASES,
+    pipeline::counts::CASES,
     pipeline::values::CASES,
     pipeline::batches::CASES,
     pipeline::refusals::CASES,

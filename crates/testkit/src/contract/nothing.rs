@@ -85,19 +85,21 @@ fn a_store_of_nothing_answers_every_request_of_a_pipeline(fixture: &Fixture) -> 
                 let written = client.ask(|pipeline, id| pipeline.set_many(id, &puts))?;
                 let touched = client.ask(|pipeline, id| pipeline.touch(id, &key, None))?;
                 let found = [client.delete(&key)?, touched];
-                sent.push((set, get, read, written, found));
+                let counted = client.incr(&key, Delta::Up(1), None)?;
+                sent.push((set, get, read, written, found, counted));
                 if i == round {
                     client.flush()?;
                 }
             }
             client.expire()?;
             client.finish()?;
-            for (set, get, read, written, found) in sent {
+            for (set, get, read, written, found, counted) in sent {
                 client.is_stored(set)?;
                 client.is_hit(get, &value)?;
                 has_entries(client, read, &[(0, &value), (1, &value)])?;
                 has_outcomes(client, written, 2)?;
                 found.into_iter().try_for_each(|request| client.is_found(request, true))?;
+                client.is_counted(counted, Some(1))?;
             }
         }
         ensure!(client.ended().is_sorted(), "the requests are answered out of order");

@@ -38,6 +38,8 @@ pub(super) enum Fault {
     Rushes,
     Forgives,
     Scrambles,
+    Miscounts { every: u64 },
+    Uncounts { every: u64 },
     Lags,
     Crowds,
     Revives,
@@ -178,6 +180,20 @@ impl Fault {
     /// The number that is stored of an absent key's initial number.
     pub(super) fn initial(self, number: u64, delta: Delta) -> u64 {
         if matches!(self, Self::Rushes) { delta.applied_to(number) } else { number }
+    }
+
+    /// The number that a count tells, of the number before. It is the `nth` count, from 1.
+    pub(super) fn counted(self, number: u64, delta: Delta, nth: u64) -> u64 {
+        let sum = delta.applied_to(number);
+        match self {
+            Self::Miscounts { every } if nth.is_multiple_of(every) => delta.applied_to(sum),
+            _ => sum,
+        }
+    }
+
+    /// Whether a count is kept, or only told.
+    pub(super) fn keeps_count(self, nth: u64) -> bool {
+        !matches!(self, Self::Uncounts { every } if nth.is_multiple_of(every))
     }
 
     /// Whether a delete looks at the version.
@@ -443,6 +459,28 @@ pub(super) const UNDEAD: Engine = engine(
     "Keeps some deleted keys",
     || schemars::schema_for!(EveryOptions),
     |url, _| Ok(MapStore::open("undead", url, Fault::Undead { every: every("undead", url)? })),
+);
+
+pub(super) const MISCOUNTS: Engine = engine(
+    "miscounts",
+    "miscounts:?every=10",
+    "Counts twice at some counts",
+    || schemars::schema_for!(EveryOptions),
+    |url, _| {
+        let every = every("miscounts", url)?;
+        Ok(MapStore::open("miscounts", url, Fault::Miscounts { every }))
+    },
+);
+
+pub(super) const UNCOUNTS: Engine = engine(
+    "uncounts",
+    "uncounts:?every=10",
+    "Tells the sum of some counts and keeps the number before",
+    || schemars::schema_for!(EveryOptions),
+    |url, _| {
+        let every = every("uncounts", url)?;
+        Ok(MapStore::open("uncounts", url, Fault::Uncounts { every }))
+    },
 );
 
 pub(super) const STAYS: Engine =

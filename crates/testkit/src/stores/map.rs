@@ -55,6 +55,7 @@ pub(super) struct Map {
     pub(super) entries: HashMap<Vec<u8>, Entry>,
     pub(super) operations: u64,
     versions: u64,
+    counts: u64,
     stats: [u64; 4],
     /// The leases by their keys: the number of each, and its end.
     pub(super) leases: HashMap<Vec<u8>, (u64, u64)>,
@@ -378,10 +379,12 @@ impl Session for MapSession {
     ) -> Result<Option<Counted>> {
         let mut map = self.shared.begin(key)?;
         map.versions += 1;
-        let version = map.versions;
+        map.counts += 1;
+        let (version, nth) = (map.versions, map.counts);
+        let fault = self.shared.fault;
         let Some(entry) = map.entries.get_mut(key) else {
             let Some(Initial { number, ttl }) = absent else { return Ok(None) };
-            let number = self.shared.fault.initial(number, delta);
+            let number = fault.initial(number, delta);
             let options = SetOptions { mode: SetMode::Add, ttl, flags: 0 };
             drop(map);
             let outcome = self.set(key, number.to_string().as_bytes(), &options)?;
@@ -390,8 +393,11 @@ impl Session for MapSession {
         };
         let number = std::str::from_utf8(&entry.value).ok().and_then(|text| text.parse().ok());
         let number: u64 = number.ok_or(Error::NotANumber { engine: self.shared.scheme })?;
-        let number = delta.applied_to(number);
-        (entry.value, entry.version) = (number.to_string().into_bytes(), version);
+        let number = fault.counted(number, delta, nth);
+        entry.version = version;
+        if fault.keeps_count(nth) {
+            entry.value = number.to_string().into_bytes();
+        }
         map.change(key);
         Ok(Some(Counted { number, version: Some(version) }))
     }

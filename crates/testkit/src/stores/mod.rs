@@ -27,6 +27,8 @@
 //! | `trades:` | omits an entry of a prefix or tag when it reads by it, and returns an entry of another |
 //! | `mistells:` | tells the version before that of a write |
 //! | `rushes:` | adds to the initial number of an absent key |
+//! | `miscounts:` | counts twice at each tenth count |
+//! | `uncounts:` | tells the sum of each tenth count and keeps the number before |
 //! | `forgives:` | deletes a key whatever the version |
 //! | `scrambles:` | tells the outcomes of a batch backwards |
 //! | `lags:` | reads and touches without the new TTL |
@@ -83,6 +85,8 @@ pub const LIST: &[Engine] = &[
     faults::UNTAGS,
     faults::SPILLS,
     faults::TRADES,
+    faults::MISCOUNTS,
+    faults::UNCOUNTS,
     answers::MISTELLS,
     answers::RUSHES,
     answers::FORGIVES,

@@ -9,7 +9,9 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use larder_store::{Answered, Error, Pipeline, Put, Result, Session, SetOptions, Watch};
+use larder_store::{
+    Answered, Delta, Error, Initial, Pipeline, Put, Result, Session, SetOptions, Watch,
+};
 
 use super::map::MapSession;
 use crate::answer::Given;
@@ -38,6 +40,7 @@ enum Request {
     SetMany(Vec<OwnPut>),
     Delete(Vec<u8>),
     Touch(Vec<u8>, Option<Duration>),
+    Incr(Vec<u8>, Delta, Option<Initial>),
 }
 
 #[derive(Debug)]
@@ -61,7 +64,9 @@ impl Request {
     fn n_bytes(&self) -> usize {
         // A header, so that a request of an empty key has bytes too.
         1 + match self {
-            Self::Get(key) | Self::Delete(key) | Self::Touch(key, _) => key.len(),
+            Self::Get(key) | Self::Delete(key) | Self::Touch(key, _) | Self::Incr(key, _, _) => {
+                key.len()
+            }
             Self::GetMany(keys) => keys.iter().map(Vec::len).sum(),
             Self::Set(put) => put.key.len() + put.value.len(),
             Self::SetMany(puts) => puts.iter().map(|put| put.key.len() + put.value.len()).sum(),
@@ -94,6 +99,9 @@ impl Request {
             }
             Self::Delete(key) => Session::delete(session, &key).map(Given::Found),
             Self::Touch(key, ttl) => Session::touch(session, &key, ttl).map(Given::Found),
+            Self::Incr(key, delta, absent) => {
+                Session::incr(session, &key, delta, absent).map(Given::Counted)
+            }
         };
         answers.push(last.unwrap_or_else(Given::Failed));
         answers
@@ -190,6 +198,11 @@ impl Pipeline for MapSession {
 
     fn touch(&mut self, id: usize, key: &[u8], ttl: Option<Duration>) -> Result<()> {
         self.add(id, Request::Touch(key.to_vec(), ttl));
+        Ok(())
+    }
+
+    fn incr(&mut self, id: usize, key: &[u8], delta: Delta, absent: Option<Initial>) -> Result<()> {
+        self.add(id, Request::Incr(key.to_vec(), delta, absent));
         Ok(())
     }
 

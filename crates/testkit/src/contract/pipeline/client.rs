@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use larder_store::{Error, Pipeline, Session, SetOptions, Store};
+use larder_store::{Delta, Error, Initial, Pipeline, Session, SetOptions, Store};
 use libtest_mimic::Failed;
 
 use super::super::expect::{ensure, ensure_eq, fails_with, same};
@@ -185,6 +185,16 @@ impl Client {
         self.ask(|pipeline, id| pipeline.delete(id, key))
     }
 
+    /// Counts a number.
+    pub(in super::super) fn incr(
+        &mut self,
+        key: &[u8],
+        delta: Delta,
+        absent: Option<Initial>,
+    ) -> larder_store::Result<usize> {
+        self.ask(|pipeline, id| pipeline.incr(id, key, delta, absent))
+    }
+
     /// Sends what stands in memory.
     pub(in super::super) fn flush(&mut self) -> Result<(), Failed> {
         self.has_unflushed = false;
@@ -295,6 +305,22 @@ impl Client {
                 Ok(())
             }
             other => Err(format!("request {request} tells no finding: {other:?}").into()),
+        }
+    }
+
+    /// The request had one answer: this number, or that its key is absent.
+    pub(in super::super) fn is_counted(
+        &self,
+        request: usize,
+        number: Option<u64>,
+    ) -> Result<(), Failed> {
+        match self.answers(request) {
+            [Given::Counted(counted)] => {
+                let told = counted.map(|counted| counted.number);
+                ensure_eq!(told, number, "the number that request {request} tells");
+                Ok(())
+            }
+            other => Err(format!("request {request} tells no number: {other:?}").into()),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use larder_store::{Answer, Put, Session, SetOptions, Watch};
+use larder_store::{Answer, Delta, Put, Session, SetOptions, Watch};
 use libtest_mimic::Failed;
 
 use super::super::expect::{ensure, ensure_eq, fails_with};
@@ -47,6 +47,7 @@ pub(in super::super) fn is_refused(session: &mut dyn Session, key: &[u8]) -> Res
     fails_with(pipeline.set_many(0, &[Put { key, value: b"of the child", options }]), KIND)?;
     fails_with(pipeline.delete(0, key), KIND)?;
     fails_with(pipeline.touch(0, key, None), KIND)?;
+    fails_with(pipeline.incr(0, key, Delta::Up(1), None), KIND)?;
     pipeline.flush();
     ensure_eq!(pipeline.unsent_bytes(), 0, "the unsent bytes");
     ensure_eq!(pipeline.n_outstanding(), 0, "the outstanding requests");

@@ -7,6 +7,7 @@ use larder_store::{Error, Pipeline, Session};
 
 pub(super) mod batches;
 mod client;
+pub(super) mod counts;
 mod desk;
 pub(super) mod ends;
 pub(super) mod fork;

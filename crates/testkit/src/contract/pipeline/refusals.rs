@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use larder_store::{Error, Put, SetMode, SetOptions, SetOutcome};
+use larder_store::{Delta, Error, Put, SetMode, SetOptions, SetOutcome};
 use libtest_mimic::Failed;
 
 use super::super::case::{Case, case};
@@ -63,7 +63,7 @@ fn fail_alone(client: &mut Client, kind: &str, requests: &[Ask<'_>]) -> Result<(
 
 fn a_pipelined_key_that_is_too_long_fails_alone(fixture: &Fixture) -> Result<(), Failed> {
     let limit = fixture.capabilities()?.max_key_len.ok_or("no key limit")?;
-    let can_touch = fixture.capabilities()?.touch;
+    let can = fixture.capabilities()?;
     let key = vec![b'k'; limit + 1];
     in_each_way(fixture, |client| {
         let set = |client: &mut Client| client.set(&key, b"value");
@@ -71,7 +71,11 @@ fn a_pipelined_key_that_is_too_long_fails_alone(fixture: &Fixture) -> Result<(),
         let delete = |client: &mut Client| client.delete(&key);
         fail_alone(client, "key_too_long", &[&set, &get, &delete, &get])?;
         let touch = |client: &mut Client| client.ask(|p, id| p.touch(id, &key, None));
-        if can_touch { fail_alone(client, "key_too_long", &[&touch]) } else { Ok(()) }
+        if can.touch {
+            fail_alone(client, "key_too_long", &[&touch])?;
+        }
+        let incr = |client: &mut Client| client.incr(&key, Delta::Up(1), None);
+        if can.incr { fail_alone(client, "key_too_long", &[&incr]) } else { Ok(()) }
     })
 }
 
@@ -165,6 +169,10 @@ fn a_pipelined_operation_that_is_missing_fails_alone(fixture: &Fixture) -> Resul
         if !can.touch {
             let touch = |client: &mut Client| client.ask(|p, id| p.touch(id, &absent, None));
             fail_alone(client, "unsupported", &[&touch, &touch])?;
+        }
+        if !can.incr {
+            let incr = |client: &mut Client| client.incr(&absent, Delta::Up(1), None);
+            fail_alone(client, "unsupported", &[&incr, &incr])?;
         }
         Ok(())
     })
