@@ -41,11 +41,13 @@ pub enum Operation {
     Delete,
     /// Renew the TTL.
     Touch,
+    /// Count a number up or down by one. Replays of traces have it alone.
+    Incr,
 }
 
 impl Operation {
     /// Every operation, in the order of reports.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Set,
         Self::SetMany,
         Self::Get,
@@ -55,6 +57,7 @@ impl Operation {
         Self::GetOrSet,
         Self::Delete,
         Self::Touch,
+        Self::Incr,
     ];
 
     /// The name in a workload and in `run.json`.
@@ -69,6 +72,7 @@ impl Operation {
             Self::GetOrSet => "get_or_set",
             Self::Delete => "delete",
             Self::Touch => "touch",
+            Self::Incr => "incr",
         }
     }
 
@@ -87,9 +91,14 @@ impl Operation {
         matches!(self, Self::Get | Self::GetOrSet | Self::GetMany | Self::GetEach | Self::GetTag)
     }
 
+    /// Whether its answers have values, which are verified.
+    pub fn is_verified(self) -> bool {
+        self.reads() || self == Self::Incr
+    }
+
     /// Whether it can find nothing under its key. Such an operation is answered, but has no effect.
     pub fn can_miss(self) -> bool {
-        self.reads() || matches!(self, Self::Delete | Self::Touch)
+        self.reads() || matches!(self, Self::Delete | Self::Touch | Self::Incr)
     }
 
     /// Whether each of its times is that of many keys. Its counts and rates are of keys.

@@ -17,9 +17,14 @@ pub enum Access {
     Delete,
     /// Renew the TTL.
     Touch,
+    /// Count a number up by one.
+    Incr,
+    /// Count a number down by one.
+    Decr,
 }
 
-/// What must be so for a store to be carried out. Otherwise nothing is stored, and the operation counts as a miss.
+/// What must be so for a store or a count to be carried out. Otherwise nothing is stored, and the operation counts as a
+/// miss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Condition {
     /// The key is absent: memcached's `add`.
@@ -52,6 +57,13 @@ impl Access {
             Self::GetOrSet => Operation::GetOrSet,
             Self::Delete => Operation::Delete,
             Self::Touch => Operation::Touch,
+            Self::Incr | Self::Decr => Operation::Incr,
         }
+    }
+
+    /// Whether the use counts a number.
+    #[inline]
+    pub fn counts(self) -> bool {
+        matches!(self, Self::Incr | Self::Decr)
     }
 }

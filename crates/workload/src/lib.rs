@@ -37,5 +37,5 @@ pub use sizes::{SizeSpec, Sweep};
 pub use spec::{Count, Share, WorkloadSpec};
 pub use typed::text;
 pub use until::Until;
-pub use values::{Asked, HEADER_LEN, SPAN};
+pub use values::{Asked, HEADER_LEN, Number, SPAN, parse_number};
 pub use values::{Composer, Finding, NOTHING, Sizes, Values, base_version};

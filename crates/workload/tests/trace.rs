@@ -264,13 +264,15 @@ fn twitters_keys_may_have_commas_and_foreign_operations_are_counted() {
         op(0, get, Some(212), None),
         op(1, set, Some(40), Some(86400)),
         op(0, delete, Some(0), None),
-        op(2, set, Some(8), Some(300)),
+        // What is stored under a counted key is a number.
+        op(2, Access::Incr, None, Some(300)),
         op(0, get, Some(212), None),
     ];
     assert_eq!(trace.ops().collect::<Vec<_>>(), expected);
     assert_eq!(trace.key_size(1), Some(15));
     let stats = trace.stats();
-    assert_eq!((stats.gets, stats.sets, stats.deletes, stats.approximated), (2, 2, 1, 1));
+    let exact = (stats.gets, stats.sets, stats.deletes, stats.counts);
+    assert_eq!((exact, stats.approximated), ((2, 1, 1, 1), 0));
 }
 
 /// Redis stores an absent key by `incr`, and memcached where it is asked to.

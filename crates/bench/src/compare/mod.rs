@@ -4,6 +4,7 @@ mod beside;
 mod collector;
 mod comparisons;
 mod connections;
+mod counters;
 mod driven;
 mod early;
 mod emptied;

@@ -14,7 +14,7 @@ use super::samples::{Entry, Samples};
 use super::search::searches;
 use super::shares::shortened;
 use super::{CellHistograms, TargetSlot, Times};
-use super::{collector, driven, paced, steady, stopping, ttl};
+use super::{collector, counters, driven, paced, steady, stopping, ttl};
 use crate::article;
 use crate::measure::{add_examples, curve, figures, merged, up_to};
 use crate::optimum::curves;
@@ -59,6 +59,7 @@ impl Recorder<'_> {
         run.searches = searches(self.plan, slots, samples);
         run.notes.extend(collector::note(&run));
         run.notes.extend(ttl::notes(self.plan, slots));
+        run.notes.extend(counters::notes(self.plan, slots));
         run.checks = check::run_all(&run);
         (run.comparisons, run.not_compared) = comparisons(&run);
         run.rounds_ended = stopping::reached(self.plan, &run);

@@ -88,6 +88,9 @@ impl Turn<'_> {
         if replays_ttls || gone_after_ns(target, self.point) < u64::MAX {
             state.follow_renewals();
         }
+        if self.point.n_counters() > 0 {
+            state.follow_numbers(self.point.connect_rate.is_none());
+        }
         let result = self.phases(target, &state, &mut entries);
         if matches!(result, Err(Error::Timeout { .. })) && !target.is_silent() {
             target.answers(&self.point.keys);

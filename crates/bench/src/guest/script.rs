@@ -275,7 +275,7 @@ impl Script {
             Access::GetOrSet => self.number((op.fill, op.version.max(base + 1)), op.len, values),
             Access::Get if op.version == NOTHING => NO_VALUE,
             Access::Get => self.numbers.get(&(op.key, op.version)).copied().unwrap_or(0),
-            Access::Delete | Access::Touch => 0,
+            Access::Delete | Access::Touch | Access::Incr | Access::Decr => 0,
         };
         Step { kind: op.kind, key: op.key, value, under: op.fill }
     }
@@ -321,7 +321,7 @@ impl Script {
                     state.acknowledge(step.under, version);
                 }
             }
-            Access::Get | Access::Touch => {}
+            Access::Get | Access::Touch | Access::Incr | Access::Decr => {}
         }
     }
 }

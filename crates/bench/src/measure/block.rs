@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use larder_store::{Delta, Operation};
 use larder_workload::{Access, Condition};
 
 /// One operation, ready to run.
@@ -25,8 +26,11 @@ pub(crate) struct Op {
     pub(crate) len: u32,
     /// The TTL that the operation gives, in milliseconds; 0 for that of the phase.
     pub(crate) ttl_ms: u32,
-    /// For a set, what must be so for it to be carried out.
+    /// For a set or a count, what must be so for it to be carried out. A count without one stores a number under an absent
+    /// key.
     pub(crate) condition: Option<Condition>,
+    /// Whether a set stands in for a count, because the store cannot count.
+    pub(crate) is_count: bool,
     pub(crate) kind: Access,
 }
 
@@ -35,6 +39,18 @@ impl Op {
     #[inline]
     pub(super) fn ttl(self) -> Option<Duration> {
         (self.ttl_ms > 0).then(|| Duration::from_millis(self.ttl_ms.into()))
+    }
+
+    /// The operation as which a request for this key alone counts.
+    #[inline]
+    pub(super) fn operation(self) -> Operation {
+        if self.is_count { Operation::Incr } else { self.kind.operation() }
+    }
+
+    /// The change of a number by a count. A trace counts by what it likes, and a replay by one.
+    #[inline]
+    pub(super) fn delta(self) -> Delta {
+        if self.kind == Access::Decr { Delta::Down(1) } else { Delta::Up(1) }
     }
 }
 

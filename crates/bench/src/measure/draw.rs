@@ -12,6 +12,7 @@ use super::block::{Block, Op};
 use super::key_state::KeyState;
 use super::tally::Known;
 use super::work::{KeySource, Work};
+use larder_workload::trace::TraceOp;
 use larder_workload::{Access, KeySpace, NOTHING, Ratio, Values};
 
 /// The keys on which a thread has done something, a bit for each; empty where that is not followed.
@@ -286,16 +287,23 @@ impl<'a> Draw<'a> {
             if !writes && !is_read {
                 continue;
             }
-            self.push(block, op.key, if is_read { read } else { op.kind });
+            if op.kind.counts() && recording.has_counters {
+                self.count(block, op);
+            } else {
+                self.push(block, op.key, drawn_as(op.kind, read));
+            }
             if let Some(drawn) = block.ops.last_mut() {
                 let stores = matches!(drawn.kind, Access::Set | Access::GetOrSet);
                 let size = op.value_size.filter(|_| stores && self.values.are_recorded());
                 drawn.len = size.unwrap_or(drawn.len);
                 drawn.ttl_ms = recording.ttl_ms(op.ttl);
-                drawn.condition = op.condition.filter(|_| recording.has_conditions);
-                if drawn.condition.is_some() {
-                    // Whether the value is stored is known only later.
-                    self.set.set(op.key, false);
+                if !drawn.kind.counts() {
+                    drawn.is_count = op.kind.counts();
+                    drawn.condition = op.condition.filter(|_| recording.has_conditions);
+                    if drawn.condition.is_some() {
+                        // Whether the value is stored is known only later.
+                        self.set.set(op.key, false);
+                    }
                 }
             }
             block.places.push(place);
@@ -304,6 +312,29 @@ impl<'a> Draw<'a> {
         if recording.starts.is_some() && n_keys > 0 {
             block.together.resize(block.ops.len(), 1);
             block.together[first] = u32::try_from(n_keys).unwrap_or(u32::MAX);
+        }
+    }
+
+    /// Whether a replay fills its misses.
+    fn fills(&self) -> bool {
+        matches!(self.work, Work::Replayed { read: Access::GetOrSet, .. })
+    }
+
+    /// Draws a count. Without a condition it stores a number under an absent key. That number has the oldest version that
+    /// may be there, or one that no value had before.
+    fn count(&mut self, block: &mut Block, op: TraceOp) {
+        let key = op.key;
+        self.push(block, key, op.kind);
+        self.state.numbers.note_drawn(key, op.kind);
+        let Some(drawn) = block.ops.last_mut() else { return };
+        drawn.condition = op.condition;
+        if op.condition.is_none() {
+            // Where nothing is, the version is above all others.
+            if drawn.version > self.state.issued(key) {
+                drawn.version = self.state.next_version(key);
+            }
+            self.set.set(key, self.set.has(key) || self.gone.has(key));
+            self.gone.set(key, false);
         }
     }
 
@@ -353,12 +384,20 @@ impl<'a> Draw<'a> {
     fn push(&mut self, block: &mut Block, key: u32, kind: Access) {
         let version = match kind {
             Access::Set => self.state.next_version(key),
-            Access::Get | Access::Touch | Access::Delete if self.is_gone(key) => NOTHING,
+            Access::Get | Access::Touch | Access::Incr | Access::Decr | Access::Delete
+                if self.is_gone(key) =>
+            {
+                NOTHING
+            }
             // The value was deleted: the fill has a version that no write had before, and only that version is right.
             Access::GetOrSet if self.is_gone(key) => self.state.next_version(key),
             // The fill has this version, which may not be newer than any drawn version.
             Access::GetOrSet => self.oldest_right(key, self.state.acked(key).unwrap_or(0)),
-            Access::Get | Access::Touch | Access::Delete => {
+            // A fill may have brought an older version than a delete has removed.
+            Access::Incr | Access::Decr if self.fills() => {
+                self.oldest_right(key, self.state.acked(key).unwrap_or(0))
+            }
+            Access::Get | Access::Touch | Access::Incr | Access::Decr | Access::Delete => {
                 self.oldest_right(key, self.state.oldest_alive(key))
             }
         };
@@ -373,7 +412,7 @@ impl<'a> Draw<'a> {
                 self.gone.set(key, false);
             }
             Access::Delete => self.gone.set(key, true),
-            Access::Get | Access::Touch => {}
+            Access::Get | Access::Touch | Access::Incr | Access::Decr => {}
         }
         self.state.note_drawn(key);
         self.keys.write(key, &mut block.keys);
@@ -389,10 +428,19 @@ impl<'a> Draw<'a> {
         }
         let len = match kind {
             Access::Set | Access::GetOrSet => self.values.len_of(fill),
-            Access::Get | Access::Delete | Access::Touch => 0,
+            Access::Get | Access::Delete | Access::Touch | Access::Incr | Access::Decr => 0,
         };
         let len = u32::try_from(len).unwrap_or(u32::MAX);
-        block.ops.push(Op { key, fill, version, len, ttl_ms: 0, condition: None, kind });
+        block.ops.push(Op {
+            key,
+            fill,
+            version,
+            len,
+            ttl_ms: 0,
+            condition: None,
+            is_count: false,
+            kind,
+        });
     }
 
     /// Whether a key that is drawn now must be absent. This session, its only writer, has deleted it last in this
@@ -422,6 +470,15 @@ impl<'a> Draw<'a> {
             known
         };
         latest.max(self.state.base())
+    }
+}
+
+/// The use as which an operation of a trace is drawn. A store that cannot count gets a set.
+fn drawn_as(kind: Access, read: Access) -> Access {
+    match kind {
+        Access::Get => read,
+        Access::Incr | Access::Decr => Access::Set,
+        kind => kind,
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use larder_report::Operation;
-use larder_store::{Error, SetOptions, SetOutcome};
+use larder_store::{Delta, Error, Initial, SetOptions, SetOutcome};
 
 use super::block::Op;
 use super::draw::Draw;
@@ -16,7 +16,7 @@ use super::key_state::KeyState;
 use super::loads::Loads;
 use super::pace::{Begun, Took};
 use super::tally::{Known, Tallies, Tally};
-use larder_workload::{Asked, Composer, Condition, Finding, Values};
+use larder_workload::{Asked, Composer, Condition, Finding, HEADER_LEN, Values, parse_number};
 
 /// The part of the work that is the same for every thread of a phase.
 #[derive(Debug, Clone, Copy)]
@@ -142,7 +142,7 @@ impl<'a> Judge<'a> {
         outcome: Result<bool, Error>,
     ) -> Finished {
         self.state.note_renewal(op.key, self.orders.gone_at_ns(op, now));
-        let tally = self.tallies.of(Operation::Set);
+        let tally = self.tallies.of(op.operation());
         attempted(tally, self.origin, now, begun);
         match outcome {
             Ok(true) => self.state.acknowledge(op.key, op.version),
@@ -209,7 +209,70 @@ impl<'a> Judge<'a> {
         if self.state.acked(op.fill).is_none_or(|acked| acked < fill.version) {
             self.state.acknowledge(op.fill, fill.version);
         }
+        self.state.numbers.note(op.fill, 0);
         Finished::well(now)
+    }
+
+    /// The entry that a count makes of an absent key; `None` where the key stays absent.
+    pub(super) fn initial(&self, op: Op) -> Option<Initial> {
+        if op.condition.is_some() {
+            return None;
+        }
+        let number = self.composer.values().number(op.key, self.fill_version(op));
+        Some(Initial { number, ttl: self.orders.set_options_of(op).ttl })
+    }
+
+    /// A count was answered: with the number, or that the key is absent.
+    pub(super) fn counted<B: Begun>(
+        &mut self,
+        op: Op,
+        begun: B,
+        now: u64,
+        answer: Result<Option<u64>, Error>,
+    ) -> Finished {
+        let tally = self.tallies.of(Operation::Incr);
+        attempted(tally, self.origin, now, begun);
+        match answer {
+            Ok(Some(number)) => self.counted_to(op, begun.took(now), number),
+            Ok(None) => note_miss(&self.draw, op, tally),
+            Err(error) => return Finished::failed(now, tally, &error),
+        }
+        if op.condition.is_none() {
+            self.state.note_renewal(op.key, self.orders.gone_at_ns(op, now));
+        }
+        Finished::well(now)
+    }
+
+    /// Judges the number of a count.
+    fn counted_to(&mut self, op: Op, took: impl Took, number: u64) {
+        let (values, state) = (self.composer.values(), self.state);
+        let initial = self.initial(op).map(|initial| initial.number);
+        let more = if op.delta() == Delta::Down(1) { -1 } else { 1 };
+        let finding = if self.orders.replays || initial == Some(number) {
+            Finding::Right
+        } else {
+            let versions = (op.version, state.newest(op.key));
+            let steps = |version| state.steps(op.key, version, more);
+            values.verify_number(op.key, versions, steps, Some(number))
+        };
+        if let Some(found) = values.apart(op.key, number) {
+            let is_newer = state.acked(op.key).is_none_or(|acked| acked < found.version);
+            if finding == Finding::Right && initial.is_some() && is_newer {
+                state.acknowledge(op.key, found.version);
+            }
+            // The next count goes on from here, whether this one was right or not.
+            state.numbers.note(op.key, found.steps);
+        }
+        let tally = self.tallies.of(Operation::Incr);
+        if finding == Finding::Right {
+            tally.success(took);
+            return;
+        }
+        tally.wrong(finding);
+        let (asked, keys) = (asked(state, op), self.draw.keys());
+        tally.note_wrong(finding, || {
+            values.describe(keys, asked, finding, number.to_string().as_bytes())
+        });
     }
 
     /// A delete was answered: whether its key was there.
@@ -381,6 +444,9 @@ pub(super) fn verify(
 ) -> Finding {
     if replays {
         values.verify_any(value)
+    } else if value.len() < HEADER_LEN && values.is_counter(key) {
+        let steps = |version| state.steps(key, version, 0);
+        values.verify_number(key, (oldest, state.newest(key)), steps, parse_number(value))
     } else {
         values.verify(key, oldest, || state.newest(key), value)
     }

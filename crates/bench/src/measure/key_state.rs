@@ -1,8 +1,10 @@
 //! The latest acknowledged write of every key.
 
+use std::ops::RangeInclusive;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
+use super::numbers::Numbers;
 use larder_workload::{NOTHING, base_version};
 
 /// The knowledge of every key in one turn, shared by its threads.
@@ -20,6 +22,8 @@ pub(crate) struct KeyState {
     issued: Vec<AtomicU32>,
     /// The number of draws of each key in this phase.
     drawn: Vec<AtomicU32>,
+    /// The numbers of counted keys.
+    pub(super) numbers: Numbers,
     /// Keys with a write in this turn that got no answer: the write may still be carried out, after any later one.
     /// Empty before the first such write.
     doubted: OnceLock<Vec<AtomicBool>>,
@@ -44,6 +48,7 @@ impl KeyState {
             gone_at_ns: Vec::new(),
             issued: zeros(),
             drawn: zeros(),
+            numbers: Numbers::default(),
             doubted: OnceLock::new(),
             raced: AtomicBool::new(false),
             base,
@@ -53,6 +58,20 @@ impl KeyState {
     /// Follows when each key was renewed, so that a key that outlives its TTL is seen.
     pub(crate) fn follow_renewals(&mut self) {
         self.gone_at_ns = self.acked.iter().map(|_| AtomicU64::new(0)).collect();
+    }
+
+    /// Follows the numbers of counted keys. They are known exactly where nobody else reads the keys meanwhile.
+    pub(crate) fn follow_numbers(&mut self, is_exact: bool) {
+        self.numbers = Numbers::of(self.acked.len(), is_exact);
+    }
+
+    /// The steps that a number of a key in a version can have, once `more` was counted to those that are known.
+    pub(super) fn steps(&self, key: u32, version: u32, more: i64) -> RangeInclusive<i64> {
+        let is_last = !self.raced() && self.acked(key) == Some(version);
+        match self.numbers.known(key).filter(|_| is_last) {
+            Some(steps) => steps + more..=steps + more,
+            None => self.numbers.bounds(key),
+        }
     }
 
     /// A state of the same turn in which nothing is known yet.
@@ -168,6 +187,7 @@ impl KeyState {
     /// A set was acknowledged.
     #[inline]
     pub(crate) fn acknowledge(&self, key: u32, version: u32) {
+        self.numbers.note(key, 0);
         self.acked[key as usize].store(version, Ordering::Release);
     }
 
@@ -179,6 +199,7 @@ impl KeyState {
     /// A write of a key failed: the stored version is unknown until the next write is acknowledged.
     pub(crate) fn forget(&self, key: u32) {
         self.acked[key as usize].store(0, Ordering::Relaxed);
+        self.numbers.forget(key);
     }
 
     /// A write of a key got no answer: the stored version is unknown for the rest of the turn.

@@ -12,6 +12,7 @@ mod judge;
 mod key_state;
 mod lanes;
 mod loads;
+mod numbers;
 mod pace;
 mod packed;
 mod phase;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use larder_report::{Counts, OVERWRITES_FAILED};
 use larder_store::{Error, Meta, Result, Session, SetOptions};
 
-use super::judge::stored;
+use super::judge::{stored, verify};
 use super::key_state::KeyState;
 use super::tally::{add_examples, count_wrong};
 use crate::patience::patiently;
@@ -255,10 +255,11 @@ impl Reader<'_> {
         found.counts.read_back += u64::from(!is_deleted);
         found.counts.deletes_read_back += u64::from(is_deleted);
         if let Some((Meta { flags, .. }, value)) = answer {
-            let newest = || self.state.newest(index);
-            let finding = self.values.verify(index, oldest, newest, value);
+            let finding = verify(self.values, self.state, false, (index, oldest), value);
+            // A number that a count has made has no flags.
+            let has_flags = !self.values.is_counter(index);
             let asked = Asked { key: index, oldest, base: self.state.base() };
-            if finding == Finding::Right && flags != set_flags {
+            if finding == Finding::Right && flags != set_flags && has_flags {
                 // A client decides by the flags how to decode a value.
                 let key = self.keys.shown(index);
                 let words = || {

@@ -167,8 +167,9 @@ impl Tally {
         }
     }
 
+    /// Counts a wrong value.
     #[cold]
-    fn wrong(&mut self, finding: Finding) {
+    pub(super) fn wrong(&mut self, finding: Finding) {
         self.counts.wrong += 1;
         count_wrong(&mut self.counts, finding);
     }

@@ -50,6 +50,8 @@ pub struct Recording<'a> {
     pub ttl_scale: Option<f64>,
     /// Whether stores keep their recorded conditions. Otherwise they are carried out in any case.
     pub has_conditions: bool,
+    /// Whether counts are those of the store. Otherwise a count stores another number in place of the one that is there.
+    pub has_counters: bool,
 }
 
 impl Recording<'_> {
@@ -109,12 +111,13 @@ pub struct KeySource<'a> {
 }
 
 impl KeySource<'_> {
-    /// The same, without what a store lacks of a recording: TTLs, and conditions of stores.
+    /// The same, without what a store lacks of a recording: TTLs, conditions of stores, and counters.
     #[must_use]
     pub(crate) fn for_store(mut self, capabilities: &Capabilities) -> Self {
         if let Some(recording) = &mut self.recording {
             recording.ttl_scale = recording.ttl_scale.filter(|_| capabilities.ttl);
             recording.has_conditions &= capabilities.add;
+            recording.has_counters &= capabilities.incr;
         }
         self
     }

@@ -212,6 +212,7 @@ impl<'a, P: Pace> Worker<'a, P> {
                 Access::GetOrSet => self.get_or_set((block, i), op, begun),
                 Access::Delete => self.delete(key, op, begun),
                 Access::Touch => self.touch(key, op, begun),
+                Access::Incr | Access::Decr => self.incr(key, op, begun),
             };
             if done.failed {
                 self.failures.count(begun.at(), done.at, done.unanswered);
@@ -294,6 +295,18 @@ impl<'a, P: Pace> Worker<'a, P> {
         state.note_renewal(op.key, orders.gone_at_ns(op, begun.at()));
         let answer = self.session.touch(key, orders.touch_ttl_of(op));
         self.judge.touched(op, begun, now_ns(), &answer)
+    }
+
+    fn incr(&mut self, key: &[u8], op: Op, begun: P::Begun) -> Finished {
+        let absent = self.judge.initial(op);
+        if absent.is_some() {
+            let Judge { state, orders, .. } = &self.judge;
+            state.note_renewal(op.key, orders.gone_at_ns(op, begun.at()));
+        }
+        let answer = self.session.incr(key, op.delta(), absent);
+        let now = now_ns();
+        let answer = answer.map(|counted| counted.map(|counted| counted.number));
+        self.judge.counted(op, begun, now, answer)
     }
 }
 

@@ -67,7 +67,7 @@ impl Accesses {
             for op in blocks.iter().filter_map(|block| block.ops.get(at)) {
                 let usage = match op.kind {
                     Access::GetOrSet => Use::Read,
-                    Access::Set => match op.condition {
+                    Access::Set | Access::Incr | Access::Decr => match op.condition {
                         Some(Condition::Absent) => Use::Add,
                         Some(Condition::Present) => Use::Change,
                         None => Use::Write,

@@ -145,6 +145,7 @@ fn recorded_operations(trace: &Trace, together: bool) -> String {
         (stats.sets, "set"),
         (stats.deletes, "delete"),
         (stats.touches, "touch"),
+        (stats.counts, "incr"),
     ];
     let there = kinds.iter().filter(|(number, _)| *number > 0);
     let named: Vec<String> = there.map(|(number, kind)| format!("{number} {kind}")).collect();

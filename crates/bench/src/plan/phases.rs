@@ -384,6 +384,7 @@ fn kind(operation: Operation) -> Access {
         Operation::GetOrSet => Access::GetOrSet,
         Operation::Delete => Access::Delete,
         Operation::Touch => Access::Touch,
+        Operation::Incr => Access::Incr,
         Operation::Set | Operation::SetMany => Access::Set,
     }
 }
@@ -397,6 +398,7 @@ fn recorded_operations(trace: &Trace, read: Operation, together: bool) -> Vec<Op
         (Operation::Set, stats.sets),
         (Operation::Delete, stats.deletes),
         (Operation::Touch, stats.touches),
+        (Operation::Incr, stats.counts),
     ];
     recorded.into_iter().filter(|(_, count)| *count > 0).map(|(operation, _)| operation).collect()
 }

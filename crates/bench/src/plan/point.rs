@@ -107,6 +107,7 @@ impl PlannedPoint {
                 most_keys: replayed.most_keys,
                 ttl_scale: self.ttl_scale,
                 has_conditions: true,
+                has_counters: true,
             }),
             applications: self.applications.filter(|_| work.only_reads()),
         }
@@ -120,6 +121,11 @@ impl PlannedPoint {
     /// Whether entries have the TTLs of a recording.
     pub(crate) fn replays_ttls(&self) -> bool {
         self.ttl_scale.is_some()
+    }
+
+    /// The keys that a recording counts.
+    pub(crate) fn n_counters(&self) -> u64 {
+        self.replayed.as_ref().map_or(0, |replayed| replayed.trace.n_counters())
     }
 
     /// The TTLs of entries: that of the plan, or those of the recording on its scaled clock.
@@ -454,16 +460,22 @@ fn plan_values(
         },
         _ => Sizes::Drawn(at.data_size.clone()),
     };
+    let counting = source.trace().filter(|trace| trace.n_counters() > 0);
     let longest = sizes.longest(at.keys, seed);
     if longest > MAX_VALUE {
         let limit = ByteSize(MAX_VALUE as u64);
         return Err(usage(format!("--data-size {}: at most {limit}", at.data_size)));
     }
-    if let Some(payload) = &source.payload {
-        return Ok(Values::payload(sizes, longest, payload, seed));
-    }
-    let share = spec.compressibility.map_or(0.0, |share| share.0);
-    Ok(Values::random(sizes, longest, share, seed))
+    let values = if let Some(payload) = &source.payload {
+        Values::payload(sizes, longest, payload, seed)
+    } else {
+        let share = spec.compressibility.map_or(0.0, |share| share.0);
+        Values::random(sizes, longest, share, seed)
+    };
+    Ok(match counting {
+        Some(trace) => values.with_counters(trace),
+        None => values,
+    })
 }
 
 /// Sizes as a trace has them.

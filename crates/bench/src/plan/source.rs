@@ -75,6 +75,7 @@ impl Source {
                     "--on-miss fill-next with a trace: the trace has its own sets; take fill or skip",
                 ));
             }
+            recorded = with_counts(recorded, has_guest, notes);
             if spec.on_miss == Some(OnMiss::Fill) {
                 recorded = without_fills(&recorded, notes);
             }
@@ -225,12 +226,32 @@ fn without_fills(recorded: &Trace, notes: &mut Vec<String>) -> Trace {
     trace
 }
 
+/// The trace with its counts, or without them where a guest is compared: every target gets the same operations.
+fn with_counts(recorded: Trace, has_guest: bool, notes: &mut Vec<String>) -> Trace {
+    let counts = recorded.stats().counts;
+    if counts == 0 {
+        return recorded;
+    }
+    if has_guest {
+        notes.push(format!(
+            "{counts} recorded incr and decr are replayed as replace on every target: guests cannot count"
+        ));
+        return recorded.without_counts();
+    }
+    notes.push(format!(
+        "{counts} recorded incr and decr are counted by the target, by 1 each; {} that they count have numbers of 19 \
+         digits as values, whatever size was recorded",
+        count(usize::try_from(recorded.n_counters()).unwrap_or(usize::MAX), "key"),
+    ));
+    recorded
+}
+
 fn note_approximations(trace: &Trace, has_guest: bool, notes: &mut Vec<String>) {
     let stats = trace.stats();
     if stats.approximated > 0 {
         notes.push(format!(
             "{} recorded operations have no counterpart here and are replayed as the nearest operation: gat as get; cas, \
-             append, prepend, incr and decr as replace",
+             append and prepend as replace",
             stats.approximated
         ));
     }
@@ -257,4 +278,29 @@ fn read_payload(path: &Path) -> Result<Vec<u8>> {
         return Err(usage(format!("--payload {}: the file is empty", path.display())));
     }
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_with_a_guest_replays_counts_as_replaces_on_every_target() {
+        let csv = "key,op\na,set\na,incr\na,decr\n";
+        let recorded = Trace::read("test.csv", csv.as_bytes(), None, None).unwrap();
+        let told = |has_guest| {
+            let mut notes = Vec::new();
+            let trace = with_counts(recorded.clone(), has_guest, &mut notes);
+            (trace.stats().counts, trace.stats().sets, notes.concat())
+        };
+        let (counts, sets, note) = told(true);
+        assert_eq!((counts, sets), (0, 3));
+        assert_eq!(
+            note,
+            "2 recorded incr and decr are replayed as replace on every target: guests cannot count"
+        );
+        let (counts, sets, note) = told(false);
+        assert_eq!((counts, sets), (2, 1));
+        assert!(note.contains("1 key that they count have numbers of 19 digits"), "{note}");
+    }
 }

@@ -164,7 +164,7 @@ impl Cluster {
         ))
     }
 
-    /// The mix. An operation that Larder does not have counts as the nearest, as in the replay of a trace.
+    /// The mix. An operation that Larder does not have counts as the nearest.
     fn mix(&self) -> Result<Mix, String> {
         let mut mix = Mix { sets: 0, gets: 0, deletes: 0, counted: String::new() };
         let mut counted = Vec::new();

@@ -11,13 +11,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use larder_store::Recipe;
+use larder_engines::ENGINES;
+use larder_report::{Counts, Operation, Run};
+use larder_store::{Recipe, StoreUrl};
 use larder_testkit::{
-    Memcached, PATIENCE, certificate_files, has_program, may_mount, with_mounts, within,
+    Memcached, PATIENCE, Random, certificate_files, has_program, may_mount, with_mounts, within,
 };
 
 use crate::scene::{LARDER, Scene, assert_contains};
-use crate::{Case, MEMCACHED, Need};
+use crate::{Case, MEMCACHED, Need, REDIS};
 
 const MEMCSLAP: Need =
     || MEMCACHED().and_then(|()| has_program(&Recipe::server("memcslap", "libmemcached-tools")));
@@ -27,6 +29,8 @@ pub(crate) const CASES: &[Case] = &[
     (MEMCACHED, "a_recording_that_is_killed_leaves_a_journal_that_is_read", killed),
     (MEMCSLAP, "a_recording_of_memcslap_has_what_the_server_counted", memcslap),
     (MEMCACHED, "a_recording_of_compare_has_what_the_server_counted", compared),
+    (MEMCACHED, "a_replay_counts_as_the_recorded_memcached_did", counted),
+    (REDIS, "a_replay_counts_as_the_recorded_redis_did", counted_by_redis),
     (MEMCACHED, "a_recording_rotates_and_loses_no_row", rotated),
     (WITH_MOUNTS, "a_full_disk_drops_rows_and_no_byte_of_the_traffic", full_disk),
     (MEMCACHED, "a_recording_asks_for_a_certificate_and_shows_its_own", certificates),
@@ -263,6 +267,118 @@ fn compared() {
     let own: u64 = scene.run_json().cells.iter().map(|cell| cell.counts.hits).sum();
     let rows = rows(&scene, "calls.parquet");
     assert!(own > 0 && rows[&("get".to_owned(), "hit".to_owned())] >= own, "{own} {rows:?}");
+}
+
+/// Sends the requests of an application that counts, and reads the answers up to the last line.
+fn talk(recording: &Recording, requests: &str, last: &str) {
+    let mut socket = recording.connect();
+    let mut answers = BufReader::new(socket.try_clone().unwrap()).lines();
+    socket.write_all(requests.as_bytes()).unwrap();
+    assert!(answers.any(|line| line.unwrap().starts_with(last)));
+}
+
+/// The counts of a run for some operations together.
+fn of(run: &Run, operations: &[Operation]) -> Counts {
+    let mut counts = Counts::default();
+    let cells = run.cells.iter().filter(|cell| operations.contains(&cell.operation));
+    cells.for_each(|cell| counts.add(&cell.counts));
+    assert_eq!((counts.wrong, counts.errors), (0, 0), "{operations:?}");
+    counts
+}
+
+const COUNTED: [&str; 4] = ["incr_hits", "incr_misses", "decr_hits", "decr_misses"];
+const READS: [Operation; 2] = [Operation::Get, Operation::GetMany];
+
+fn counted() {
+    let scene = Scene::new();
+    let server = Memcached::start();
+    let before = stats(&server);
+    let recording = Recording::start(&scene, &server, "calls.parquet", &[]);
+    let (mut requests, mut random) = (String::new(), Random::new(7));
+    for _ in 0..2000 {
+        let (key, more) = (random.below(20), random.below(9));
+        requests.extend([match random.below(10) {
+            0 => format!("set n{key} 0 0 2\r\n10\r\n"),
+            1 => format!("add n{key} 0 0 1\r\n7\r\n"),
+            2 => format!("delete n{key}\r\n"),
+            3 => format!("decr n{key} {more}\r\n"),
+            4..7 => format!("incr n{key} {more}\r\n"),
+            7 => format!("get n{key} n{} page:{more}\r\n", key + 1),
+            8 => format!("set page:{more} 0 0 40\r\n{}\r\n", "p".repeat(40)),
+            _ => format!("get n{key}\r\n"),
+        }]);
+    }
+    talk(&recording, &format!("{requests}version\r\n"), "VERSION");
+    recording.end();
+    let now = stats(&server);
+    let recorded = |name: &str| now[name] - before[name];
+    let counts = COUNTED.map(recorded);
+    assert!(counts.iter().all(|n| *n > 20), "{counts:?}");
+    for more in [&["-t", "1"][..], &["--connections", "1", "--pipeline", "1"]] {
+        let server = Memcached::start();
+        let (target, before) = (format!("memcached://{}", server.address()), stats(&server));
+        let work = ["compare", "-q", &target, "--keys-from", "trace:calls.parquet", "-r", "1"];
+        scene.larder(&[&work[..], more, &["-o", "out"]].concat()).ends_with(0);
+        let now = stats(&server);
+        // Nothing but the replay itself counts.
+        assert_eq!(COUNTED.map(|name| now[name] - before[name]), counts, "{more:?}");
+        let run = scene.run_json();
+        let (counted, read) = (of(&run, &[Operation::Incr]), of(&run, &READS));
+        assert_eq!(counted.ops, counts.iter().sum::<u64>(), "{more:?}");
+        assert_eq!(counted.misses, recorded("incr_misses") + recorded("decr_misses"), "{more:?}");
+        assert_eq!(read.hits, recorded("get_hits"), "{more:?}");
+        assert_eq!(read.misses, recorded("get_misses"), "{more:?}");
+        assert_eq!(of(&run, &[Operation::Delete]).misses, recorded("delete_misses"), "{more:?}");
+    }
+}
+
+fn counted_by_redis() {
+    let scene = Scene::new();
+    let server = ENGINES.open(&StoreUrl::parse("redis:").unwrap()).unwrap();
+    let address = &server.info().settings["nodes"];
+    let upstream = format!("redis://{address}");
+    // The hits and misses of all reads so far.
+    let reads = || {
+        let mut socket = TcpStream::connect(address).unwrap();
+        socket.write_all(b"INFO stats\r\nQUIT\r\n").unwrap();
+        let mut text = String::new();
+        socket.read_to_string(&mut text).unwrap();
+        ["keyspace_hits:", "keyspace_misses:"].map(|name| {
+            let number = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            number.parse::<u64>().unwrap()
+        })
+    };
+    let before = reads();
+    let recording = Recording::spawn(Command::new(LARDER), &scene, &upstream, "calls.parquet", &[]);
+    let (mut requests, mut random) = (String::new(), Random::new(9));
+    let mut counts = 0;
+    for _ in 0..1000 {
+        let (key, more) = (format!("n{}", random.below(15)), random.below(9).to_string());
+        let words = match random.below(8) {
+            0 => vec!["SET", &key, "10"],
+            1 => vec!["DEL", &key],
+            2 => vec!["DECR", &key],
+            3 => vec!["INCR", &key],
+            4 => vec!["INCRBY", &key, &more],
+            _ => vec!["GET", &key],
+        };
+        counts += u64::from(words[0].ends_with("CR") || words[0] == "INCRBY");
+        requests.extend([format!("*{}\r\n", words.len())]);
+        requests.extend(words.iter().map(|word| format!("${}\r\n{word}\r\n", word.len())));
+    }
+    talk(&recording, &format!("{requests}*1\r\n$4\r\nPING\r\n"), "+PONG");
+    recording.end();
+    let [hits, misses] = reads();
+    let recorded = (hits - before[0], misses - before[1]);
+    for more in [&["-t", "1"][..], &["--connections", "1", "--pipeline", "1"]] {
+        let work = ["compare", "-q", "redis:", "--keys-from", "trace:calls.parquet", "-r", "1"];
+        scene.larder(&[&work[..], more, &["-o", "out"]].concat()).ends_with(0);
+        let run = scene.run_json();
+        let (counted, read) = (of(&run, &[Operation::Incr]), of(&run, &READS));
+        // Redis stores a number under an absent key.
+        assert_eq!((counted.ops, counted.misses), (counts, 0), "{more:?}");
+        assert_eq!((read.hits, read.misses), recorded, "{more:?}");
+    }
 }
 
 /// Asks for so many keys, and checks each answer.

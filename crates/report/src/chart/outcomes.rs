@@ -44,6 +44,17 @@ const FINDS: &[Outcome] = &[
     ERRORS,
 ];
 
+const COUNTS: &[Outcome] = &[
+    Outcome {
+        name: "counted",
+        colour: 0,
+        count: |counts| counts.ops.saturating_sub(counts.misses + counts.wrong + counts.errors),
+    },
+    Outcome { name: "not there", colour: 4, count: |counts| counts.misses },
+    Outcome { name: "wrong", colour: 6, count: |counts| counts.wrong },
+    ERRORS,
+];
+
 const ERRORS: Outcome = Outcome { name: "errors", colour: 1, count: |counts| counts.errors };
 
 const READING: &str = "The outcomes of all operations. A workload may ask for misses, but never for wrong values or \
@@ -67,6 +78,7 @@ fn outcomes(operation: Operation) -> &'static [Outcome] {
     match operation {
         operation if operation.reads() => READS,
         Operation::Set | Operation::SetMany => STORES,
+        Operation::Incr => COUNTS,
         _ => FINDS,
     }
 }

@@ -12,7 +12,7 @@ pub struct Counts {
     pub ops: u64,
     /// Reads that returned the right value.
     pub hits: u64,
-    /// Reads that found nothing; for `delete` and `touch`, keys that were not there.
+    /// Reads that found nothing; for `delete`, `touch` and `incr`, keys that were not there.
     pub misses: u64,
     /// Reads that returned something other than the stored value.
     pub wrong: u64,

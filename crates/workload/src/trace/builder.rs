@@ -28,7 +28,8 @@ impl Sink for TraceBuilder {
     fn push(&mut self, row: &Row<'_>) -> ControlFlow<()> {
         self.announce(1)?;
         let time_us = row.time_us.map(|time| self.since_begin_us(time));
-        let is_read = row.operation.access() == Access::Get;
+        let access = row.operation.access();
+        let is_read = access == Access::Get;
         let is_joined = is_read && self.last_read == Some(row.request);
         self.last_read = is_read.then_some(row.request);
         let key = self.number(row.key);
@@ -37,7 +38,7 @@ impl Sink for TraceBuilder {
             trace.key_sizes.set(key as usize, row.key_size.filter(|&size| size <= MAX_KEY));
         }
         let at = trace.len();
-        let has_value = matches!(row.operation.access(), Access::Get | Access::Set);
+        let has_value = access.counts() || matches!(access, Access::Get | Access::Set);
         let missed = has_value && row.value_size == Some(0) && row.result.is_none();
         // A trace is replayed in its times where every operation has one.
         if let Some(time_us) = time_us.filter(|_| trace.times_us.len() == at) {
@@ -45,6 +46,9 @@ impl Sink for TraceBuilder {
         }
         trace.joined.set(at, is_joined);
         trace.creates.set(at, row.creates());
+        if access.counts() {
+            trace.counters.set(key as usize, true);
+        }
         trace
             .value_sizes
             .set(at, row.value_size.filter(|&size| !missed && size <= SizeSpec::LIMIT));

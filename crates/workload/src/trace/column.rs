@@ -33,11 +33,11 @@ impl Figures {
 
 /// Places that are marked, a bit for each. Without a mark they take no memory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Marks(Vec<u64>);
+pub(crate) struct Marks(Vec<u64>);
 
 impl Marks {
     #[inline]
-    pub(super) fn has(&self, at: usize) -> bool {
+    pub(crate) fn has(&self, at: usize) -> bool {
         self.0.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1)
     }
 
@@ -53,7 +53,12 @@ impl Marks {
         self.0[word] = if is_so { self.0[word] | bit } else { self.0[word] & !bit };
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    /// The number of marks.
+    pub(super) fn count(&self) -> u64 {
+        self.0.iter().map(|word| u64::from(word.count_ones())).sum()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.iter().all(|word| *word == 0)
     }
 

@@ -11,7 +11,8 @@ mod arrivals;
 mod blocks;
 mod builder;
 mod cache2k;
-mod column;
+pub(crate) mod column;
+mod counters;
 mod csv;
 mod error;
 mod format;
@@ -33,6 +34,7 @@ mod writer;
 use std::io::Read;
 use std::path::Path;
 
+use crate::values::NUMBER_LEN;
 use crate::{Access, Condition};
 
 use self::builder::TraceBuilder;
@@ -64,6 +66,8 @@ pub struct Trace {
     creates: Marks,
     /// By key, not by operation.
     key_sizes: Figures,
+    /// By key: whether some operation counts it.
+    counters: Marks,
     n_keys: u32,
 }
 
@@ -74,7 +78,8 @@ pub struct TraceOp {
     pub key: u32,
     /// The use of the key; never a get-or-set.
     pub kind: Access,
-    /// For a set, what must be so for it to be carried out.
+    /// For a set or a count, what must be so for it to be carried out. A count without one stores a number under an
+    /// absent key.
     pub condition: Option<Condition>,
     /// Size of the value in bytes, where it was recorded. 0 bytes of a get or a set count as not recorded where the trace
     /// has no results, because traces write a miss that way.
@@ -100,12 +105,14 @@ pub struct TraceStats {
     pub deletes: u64,
     /// Renewals of a TTL.
     pub touches: u64,
+    /// Counts of a number, up and down.
+    pub counts: u64,
     /// Different keys.
     pub keys: u64,
     /// Stores that are carried out only where the key is absent, or only where it is present.
     pub conditional: u64,
-    /// Operations without a counterpart in a replay, counted as the nearest kind: `cas`, `append`, `prepend`, `incr` and
-    /// `decr` as a `replace`, `gat` as a get.
+    /// Operations without a counterpart in a replay, counted as the nearest kind: `cas`, `append` and `prepend` as a
+    /// `replace`, `gat` as a get.
     pub approximated: u64,
 }
 
@@ -149,7 +156,7 @@ impl Trace {
             key: self.keys[at],
             kind: self.operations[at].access(),
             condition: self.condition(at),
-            value_size: self.value_sizes.get(at),
+            value_size: self.value_sizes.get(at).filter(|_| !self.is_counter(self.keys[at])),
             ttl: self.ttls.get(at),
             is_joined: self.joined.has(at),
         }
@@ -175,9 +182,11 @@ impl Trace {
         self.key_sizes.get(key as usize)
     }
 
-    /// For each key the first recorded size of its value in bytes; `None` where no size was recorded.
+    /// For each key the first recorded size of its value in bytes, and that of a number for a counter; `None` where no
+    /// size was recorded.
     pub fn first_value_sizes(&self) -> Vec<Option<u32>> {
-        let mut sizes = vec![None; self.n_keys as usize];
+        let of_number = |key| self.is_counter(key).then_some(NUMBER_LEN);
+        let mut sizes: Vec<_> = (0..self.n_keys).map(of_number).collect();
         for op in self.ops().filter(|op| matches!(op.kind, Access::Get | Access::Set)) {
             let size = &mut sizes[op.key as usize];
             *size = size.or(op.value_size);
@@ -186,7 +195,7 @@ impl Trace {
     }
 
     /// The number of operations that miss in a store that begins empty and keeps everything: reads, deletes and touches of
-    /// absent keys, and stores whose condition does not hold. With `fills`, a read that
+    /// absent keys, and stores and counts whose condition does not hold. With `fills`, a read that
     /// misses stores its key and does not count.
     pub fn misses_from_empty(&self, fills: bool) -> u64 {
         let mut stored = vec![false; self.n_keys as usize];
@@ -197,11 +206,13 @@ impl Trace {
             let finds = match op.condition {
                 Some(Condition::Absent) => !*stored,
                 Some(Condition::Present) => *stored,
-                None => *stored || op.kind == Access::Set || is_filled,
+                None => *stored || op.kind == Access::Set || op.kind.counts() || is_filled,
             };
             missed += u64::from(!finds);
             *stored = match op.kind {
-                Access::Set => *stored || op.condition != Some(Condition::Present),
+                Access::Set | Access::Incr | Access::Decr => {
+                    *stored || op.condition != Some(Condition::Present)
+                }
                 Access::Delete => false,
                 Access::Get | Access::GetOrSet | Access::Touch => *stored || is_filled,
             };
@@ -223,13 +234,16 @@ impl Trace {
         };
         for (at, operation) in self.operations.iter().enumerate() {
             stats.approximated += u64::from(!operation.is_exact());
-            stats.conditional += u64::from(self.condition(at).is_some());
+            let access = operation.access();
+            let is_conditional = !access.counts() && self.condition(at).is_some();
+            stats.conditional += u64::from(is_conditional);
             stats.joined_gets += u64::from(self.joined.has(at) || self.joined.has(at + 1));
-            *match operation.access() {
+            *match access {
                 Access::Get | Access::GetOrSet => &mut stats.gets,
                 Access::Set => &mut stats.sets,
                 Access::Delete => &mut stats.deletes,
                 Access::Touch => &mut stats.touches,
+                Access::Incr | Access::Decr => &mut stats.counts,
             } += 1;
         }
         stats

@@ -29,7 +29,7 @@ impl Trace {
                 }
                 (Access::Get | Access::GetOrSet, None) => {}
                 (Access::Set, _) => *next = Some(at),
-                (Access::Delete | Access::Touch, _) => *next = None,
+                (Access::Delete | Access::Touch | Access::Incr | Access::Decr, _) => *next = None,
             }
         }
         trace.retain(|at| !is_fill[at]);
@@ -50,7 +50,9 @@ impl Trace {
                     hits += u64::from(*present);
                     *present = true;
                 }
-                Access::Set => *present |= op.condition != Some(Condition::Present),
+                Access::Set | Access::Incr | Access::Decr => {
+                    *present |= op.condition != Some(Condition::Present);
+                }
                 Access::Delete => *present = false,
                 Access::Touch => {}
             }

@@ -70,7 +70,9 @@ impl Trace {
 
     /// The recorded TTLs in seconds, of operations that a replay gives one.
     pub fn ttls(&self) -> impl Iterator<Item = u32> + '_ {
-        let renews = |kind| matches!(kind, Access::Set | Access::Get | Access::Touch);
+        let renews = |kind: Access| {
+            kind.counts() || matches!(kind, Access::Set | Access::Get | Access::Touch)
+        };
         self.ops().filter(move |op| renews(op.kind)).filter_map(|op| op.ttl)
     }
 }

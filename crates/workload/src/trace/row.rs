@@ -149,19 +149,15 @@ impl Verb {
             Self::Get | Self::Gat => Access::Get,
             Self::Delete => Access::Delete,
             Self::Touch => Access::Touch,
-            Self::Set
-            | Self::Add
-            | Self::Replace
-            | Self::Append
-            | Self::Prepend
-            | Self::Cas
-            | Self::Incr
-            | Self::Decr => Access::Set,
+            Self::Incr => Access::Incr,
+            Self::Decr => Access::Decr,
+            Self::Set | Self::Add | Self::Replace | Self::Append | Self::Prepend | Self::Cas => {
+                Access::Set
+            }
         }
     }
 
-    /// The condition under which a replay stores. What changes a value is stored where there is one, but for
-    /// [`Row::creates`].
+    /// The condition under which a replay stores or counts. A change of a value needs one, but for [`Row::creates`].
     pub fn condition(self) -> Option<Condition> {
         match self {
             Self::Add => Some(Condition::Absent),
@@ -181,7 +177,14 @@ impl Verb {
     pub fn is_exact(self) -> bool {
         matches!(
             self,
-            Self::Get | Self::Set | Self::Add | Self::Replace | Self::Delete | Self::Touch
+            Self::Get
+                | Self::Set
+                | Self::Add
+                | Self::Replace
+                | Self::Incr
+                | Self::Decr
+                | Self::Delete
+                | Self::Touch
         )
     }
 

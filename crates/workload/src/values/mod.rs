@@ -4,6 +4,7 @@
 //! version. So ten gigabytes of values take no room, a `set` passes a slice without copying it, and a `get` is verified
 //! by comparing bytes. Verification detects wrong, old and cut values, and values of other keys.
 
+mod number;
 mod wrong;
 
 use std::ops::Range;
@@ -13,6 +14,10 @@ use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::sizes::SizeSpec;
+use super::trace::Trace;
+use super::trace::column::Marks;
+pub(crate) use number::NUMBER_LEN;
+pub use number::{Number, parse_number};
 pub use wrong::Asked;
 
 /// Key tag, version, length and checksum, little-endian: the first bytes of every value that has room for them.
@@ -46,6 +51,8 @@ pub struct Values {
     pool: Arc<[u8]>,
     sizes: Sizes,
     seed: u64,
+    /// The keys whose values are numbers.
+    counters: Arc<Marks>,
 }
 
 /// The size of each value, in bytes.
@@ -153,13 +160,20 @@ impl Values {
             let random = random.min(chunk.len());
             rng.fill_bytes(&mut chunk[..random]);
         }
-        Self { pool: pool.into(), sizes, seed }
+        Self { pool: pool.into(), sizes, seed, counters: Arc::default() }
     }
 
     /// Values cut from a user's own bytes, repeated to fill the pool. `payload` must not be empty.
     pub fn payload(sizes: Sizes, max_len: usize, payload: &[u8], seed: u64) -> Self {
         let pool: Vec<u8> = payload.iter().copied().cycle().take(SPAN + max_len).collect();
-        Self { pool: pool.into(), sizes, seed }
+        Self { pool: pool.into(), sizes, seed, counters: Arc::default() }
+    }
+
+    /// The same, with numbers under the keys that a trace counts.
+    #[must_use]
+    pub fn with_counters(mut self, trace: &Trace) -> Self {
+        self.counters = Arc::new(trace.counters().clone());
+        self
     }
 
     /// Whether sizes were recorded in a trace.
@@ -169,17 +183,22 @@ impl Values {
 
     /// The size of the value under a key, in bytes; the first, where a trace recorded several.
     pub fn len_of(&self, index: u32) -> usize {
+        if self.is_counter(index) {
+            return NUMBER_LEN as usize;
+        }
         self.sizes.of(index, self.seed)
     }
 
     /// The size of the largest value under a key, in bytes.
     pub fn largest_of(&self, index: u32) -> usize {
-        self.len_of(index).max(self.sizes.of_several(index))
+        let several = if self.is_counter(index) { 0 } else { self.sizes.of_several(index) };
+        self.len_of(index).max(several)
     }
 
     /// The longest possible value, in bytes.
     pub fn longest(&self) -> usize {
-        self.pool.len() - SPAN
+        let number = if self.counters.is_empty() { 0 } else { NUMBER_LEN as usize };
+        number.max(self.pool.len() - SPAN)
     }
 
     /// The bytes from which every value is cut.
@@ -206,7 +225,8 @@ impl Values {
     /// Compares a store's answer for a key with the stored value: any version from `oldest` on is right.
     ///
     /// The bytes are compared before the key, so that the work is the same for any answer. `newest` is the latest
-    /// version drawn by any thread; only a value without room for a header needs it.
+    /// version drawn by any thread; only a value without room for a header needs it. A number has
+    /// [`Values::verify_number`].
     pub fn verify(
         &self,
         index: u32,
@@ -304,17 +324,24 @@ pub struct Composer {
     pool: Vec<u8>,
     /// The place of the header that is in `pool` now.
     written: Option<Range<usize>>,
+    /// The last number.
+    digits: [u8; NUMBER_LEN as usize],
 }
 
 impl Composer {
     /// A composer of the same values.
     pub fn new(values: &Values) -> Self {
-        Self { values: values.clone(), pool: values.pool.to_vec(), written: None }
+        let (values, pool) = (values.clone(), values.pool.to_vec());
+        Self { values, pool, written: None, digits: [b'0'; NUMBER_LEN as usize] }
     }
 
     /// The value of a key in a version; `len` is [`Values::len_of`] the key. The cost is that of a header, for any
     /// size.
     pub fn compose(&mut self, index: u32, version: u32, len: u32) -> &[u8] {
+        if self.values.is_counter(index) {
+            number::write(self.values.number(index, version), &mut self.digits);
+            return &self.digits;
+        }
         let tag = self.values.tag(index);
         if let Some(written) = self.written.take() {
             self.pool[written.clone()].copy_from_slice(&self.values.pool[written]);

@@ -1,6 +1,8 @@
 //! The explanation of a wrong value: the request, and the returned value.
 
-use super::{Finding, Header, NOTHING, VERSIONS_PER_TURN, Values, checksum};
+use super::{
+    Finding, Header, NOTHING, NUMBER_LEN, VERSIONS_PER_TURN, Values, checksum, parse_number,
+};
 use crate::KeySpace;
 
 /// The request, for the explanation of a wrong value.
@@ -22,6 +24,19 @@ impl Asked {
             _ => "a version of an earlier round".to_owned(),
         }
     }
+
+    /// An older version of a key came back.
+    fn stale_shown(self, key: &str, version: u32) -> String {
+        let which = self.version_shown(version);
+        match self.oldest {
+            NOTHING => format!("`{key}` was deleted, and {which} of it came back"),
+            oldest if oldest <= self.base => format!("asked for `{key}`, got {which} of it"),
+            oldest => format!(
+                "asked for `{key}`, got {which} of it, but {} is the oldest right version",
+                self.version_shown(oldest)
+            ),
+        }
+    }
 }
 
 impl Values {
@@ -35,25 +50,16 @@ impl Values {
         value: &[u8],
     ) -> String {
         let key = keys.shown(asked.key);
+        if self.is_counter(asked.key) {
+            return self.describe_number(&key, asked, finding, value);
+        }
         let header = Header::read(value);
         let len = self.stored_len(asked.key, header.as_ref());
         match (finding, header) {
             (Finding::Truncated, _) => {
                 format!("`{key}` came back with {} of its {len} bytes", value.len())
             }
-            (Finding::Stale, Some(header)) => {
-                let which = asked.version_shown(header.version);
-                match asked.oldest {
-                    NOTHING => format!("`{key}` was deleted, and {which} of it came back"),
-                    oldest if oldest <= asked.base => {
-                        format!("asked for `{key}`, got {which} of it")
-                    }
-                    oldest => format!(
-                        "asked for `{key}`, got {which} of it, but {} is the oldest right version",
-                        asked.version_shown(oldest)
-                    ),
-                }
-            }
+            (Finding::Stale, Some(header)) => asked.stale_shown(&key, header.version),
             (Finding::OtherKey, Some(header)) => {
                 let other = (0..keys.count()).find(|index| self.tag(*index) == header.tag);
                 let other = other.map_or_else(
@@ -70,6 +76,28 @@ impl Values {
             (Finding::Damaged, _) => self.describe_damage(&key, asked, value),
             (Finding::Stale | Finding::OtherKey | Finding::Right, _) => {
                 format!("`{key}` came back changed")
+            }
+        }
+    }
+
+    /// Explains a wrong number, or what came in its place.
+    fn describe_number(&self, key: &str, asked: Asked, finding: Finding, value: &[u8]) -> String {
+        let number = parse_number(value).and_then(|number| self.apart(asked.key, number));
+        match (finding, number) {
+            (Finding::Stale, Some(number)) => asked.stale_shown(key, number.version),
+            (_, Some(number)) => format!(
+                "`{key}` came back as {}, {:+} from the start of {}, which is not what was counted",
+                value.escape_ascii(),
+                number.steps,
+                asked.version_shown(number.version)
+            ),
+            (_, None) => {
+                let begins = &value[..value.len().min(NUMBER_LEN as usize)];
+                format!(
+                    "`{key}` came back as `{}` with {} bytes, where a number of {NUMBER_LEN} digits was stored",
+                    begins.escape_ascii(),
+                    value.len()
+                )
             }
         }
     }

@@ -128,6 +128,7 @@ impl<B: Begun> Outstanding<B> {
             len: 0,
             ttl_ms: 0,
             condition: None,
+            is_count: false,
             kind: Access::Get,
         };
         let slot = |_| Slot {
@@ -245,6 +246,9 @@ impl<B: Begun> Inbox<'_, '_, B> {
             (Access::Set, answer) => self.judge.set(op, begun, now, self.outcome(op, answer)),
             (Access::Delete, answer) => self.judge.deleted(op, begun, now, &self.presence(answer)),
             (Access::Touch, answer) => self.judge.touched(op, begun, now, &self.presence(answer)),
+            (Access::Incr | Access::Decr, answer) => {
+                self.judge.counted(op, begun, now, self.number(answer))
+            }
         };
         self.over(id, op, begun, done, was_sent)
     }
@@ -266,7 +270,7 @@ impl<B: Begun> Inbox<'_, '_, B> {
         self.failures.count(begun.at(), done.at, done.unanswered);
         let is_lost = done.lost && was_sent;
         if is_lost {
-            self.judge.tallies.of(op.kind.operation()).counts.lost += 1;
+            self.judge.tallies.of(op.operation()).counts.lost += 1;
         }
         if op.kind.changes() {
             self.write_failed(op, is_lost);
@@ -373,6 +377,14 @@ impl<B: Begun> Inbox<'_, '_, B> {
     fn outcome(&self, op: Op, answer: Answer<'_>) -> Result<bool, Error> {
         match answer {
             Answer::Stored(outcome) => carried_out(op, Ok(outcome), || self.engine),
+            Answer::Failed(error) => Err(error),
+            other => Err(unexpected(self.engine, &other)),
+        }
+    }
+
+    fn number(&self, answer: Answer<'_>) -> Result<Option<u64>, Error> {
+        match answer {
+            Answer::Counted(counted) => Ok(counted.map(|counted| counted.number)),
             Answer::Failed(error) => Err(error),
             other => Err(unexpected(self.engine, &other)),
         }

@@ -338,6 +338,7 @@ impl<'a, P: Pace> Driver<'a, P> {
         lane.next = end;
         let ops = &lane.block.ops[first..end];
         let id = lane.outstanding.take(ops, begun);
+        let absent = ops[0].kind.counts().then(|| self.judge.initial(ops[0])).flatten();
         let Judge { state, composer, orders, .. } = &mut self.judge;
         let pipeline = pipeline_of(lane.session);
         let (op, key) = (ops[0], lane.block.key(first));
@@ -368,6 +369,12 @@ impl<'a, P: Pace> Driver<'a, P> {
             (None, Access::Touch) => {
                 state.note_renewal(op.key, orders.gone_at_ns(op, begun.at()));
                 pipeline.touch(id, key, orders.touch_ttl_of(op))
+            }
+            (None, Access::Incr | Access::Decr) => {
+                if absent.is_some() {
+                    state.note_renewal(op.key, orders.gone_at_ns(op, begun.at()));
+                }
+                pipeline.incr(id, key, op.delta(), absent)
             }
         };
         self.n_outstanding += 1;

@@ -125,7 +125,7 @@ fn hits_per_s(row: &Row<'_>) -> Result<PageFigure, &'static str> {
     Ok(PageFigure::plain(figures::rate(hits)))
 }
 
-/// A key that a delete or a touch did not find is a miss as well.
+/// A key that a delete, a touch or a count did not find is a miss as well.
 fn misses(row: &Row<'_>) -> Result<PageFigure, &'static str> {
     match row.cell.operation {
         Operation::Set | Operation::SetMany => Err("writes only"),
@@ -135,7 +135,8 @@ fn misses(row: &Row<'_>) -> Result<PageFigure, &'static str> {
 
 fn wrong(row: &Row<'_>) -> Result<PageFigure, &'static str> {
     let number = row.cell.counts.wrong;
-    if row.cell.operation.reads() { Ok(counted(number, true)) } else { Err("reads no value") }
+    let is_verified = row.cell.operation.is_verified();
+    if is_verified { Ok(counted(number, true)) } else { Err("reads no value") }
 }
 
 fn counted(number: u64, fault: bool) -> PageFigure {

@@ -46,7 +46,8 @@ struct Writer<'a> {
 impl RowWriter for Writer<'_> {
     /// Writes gets and sets as accesses; the format has no removals, and no TTL to renew.
     fn push(&mut self, row: &Row<'_>) -> io::Result<Fit> {
-        if !matches!(row.operation.access(), Access::Get | Access::Set) {
+        let access = row.operation.access();
+        if !access.counts() && !matches!(access, Access::Get | Access::Set) {
             return Ok(Fit::LeftOut);
         }
         let object = row.key.hash();
