@@ -1,6 +1,6 @@
 //! What the figures of a trace say, in sentences. Each has its figures in it.
 
-use super::amounts::{amount, capacity, points};
+use super::amounts::{amount, bytes_of, capacity, float, points};
 use crate::figures::{list, percent, significant};
 use crate::model::{CacheCurve, CurvePolicy, CurveRatio, HitRatioAt, MeasuredIn, TraceInfo};
 use crate::text::capital;
@@ -69,6 +69,9 @@ fn limit(info: &TraceInfo) -> Option<String> {
 fn enough(info: &TraceInfo) -> Option<String> {
     const WITHIN: f64 = 0.01;
     let curve = main_curve(info)?;
+    if let Some(said) = everything_fits(info, curve) {
+        return Some(said);
+    }
     let most = 1.0 - info.unavoidable?.value;
     let lru = |at: &HitRatioAt| at.of(CurvePolicy::Lru).map(|ratio| ratio.hit_ratio);
     let half = curve.capacities.iter().find(|at| lru(at).is_some_and(|ratio| ratio >= most / 2.0));
@@ -88,6 +91,25 @@ fn enough(info: &TraceInfo) -> Option<String> {
         half.unwrap_or_default(),
         named(near)
     ))
+}
+
+/// Everything fits into each of the capacities, so that none of them says what less room costs.
+fn everything_fits(info: &TraceInfo, curve: &CacheCurve) -> Option<String> {
+    let least = curve.capacities.first()?.capacity;
+    let all = match curve.measure {
+        MeasuredIn::Bytes => info.bytes?.value,
+        MeasuredIn::Entries => info.keys.value,
+    };
+    let taken = match curve.measure {
+        MeasuredIn::Bytes => format!("all keys and values take {}", bytes_of(all)),
+        MeasuredIn::Entries => format!("there are {} keys", amount(all.round())),
+    };
+    (float(least) >= all).then(|| {
+        format!(
+            "everything fits into {}: {taken}. Smaller capacities tell what less room costs.",
+            named(curve.measure, least)
+        )
+    })
 }
 
 /// `64 MiB`, `20 k entries`.
@@ -128,6 +150,9 @@ fn doublings(info: &TraceInfo) -> Option<String> {
 /// Which policies hit most where capacity is scarce, and by how much.
 fn policies(info: &TraceInfo) -> Option<String> {
     let curve = main_curve(info)?;
+    if everything_fits(info, curve).is_some() {
+        return None;
+    }
     let at = widest(curve)?;
     let mut online: Vec<&CurveRatio> =
         at.ratios.iter().filter(|ratio| ratio.policy != CurvePolicy::Optimal).collect();

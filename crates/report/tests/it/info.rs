@@ -2,7 +2,8 @@
 
 use insta::assert_snapshot;
 use larder_report::{
-    Format, Style, TraceInfo, info_charts, info_formats, info_schema, is_info_chart_id, render_info,
+    Format, MeasuredIn, Style, TraceInfo, info_charts, info_formats, info_schema, is_info_chart_id,
+    render_info,
 };
 
 use super::files::assert_published;
@@ -22,6 +23,23 @@ fn a_recording_and_keys_alone_as_they_are() {
     let page = render(&keys_alone(), Format::HTML);
     let (before, _) = page.split_once("<svg xmlns").expect("a chart");
     assert_snapshot!("info_html", text_of(before));
+}
+
+#[test]
+fn capacities_with_room_for_everything_say_so() {
+    let kept = |info: &mut TraceInfo, measure: MeasuredIn, least: u64| {
+        info.curves.retain(|curve| curve.measure == measure);
+        info.curves[0].capacities.retain(|at| at.capacity >= least);
+        render(info, Format::MARKDOWN)
+    };
+    let (fits, gains) = ("everything fits into", "more room gains");
+    let text = kept(&mut recording(), MeasuredIn::Bytes, 1 << 30);
+    assert!(text.contains("into 1 GiB: all keys and values take 858 MiB."), "{text}");
+    assert!(!text.contains(gains) && !text.contains("hit alike"), "{text}");
+    let text = kept(&mut recording(), MeasuredIn::Entries, 1_000_000);
+    assert!(text.contains("into 1 M entries: there are 763 k keys."), "{text}");
+    let text = kept(&mut recording(), MeasuredIn::Bytes, 1 << 24);
+    assert!(!text.to_lowercase().contains(fits) && text.contains("larger ones gain"), "{text}");
 }
 
 #[test]
