@@ -2,8 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use larder_report::{Estimate, OperationCount, ResultCount, Sampling, TraceFile, TraceInfo};
-use larder_workload::trace::{About, Outcome, Row, Sink, Verb};
+use larder_report::{
+    Estimate, OperationCount, ResultCount, Sampling, TraceFile, TraceInfo, Traffic,
+};
+use larder_workload::trace::{About, OtherKeys, Outcome, Row, Sink, Verb};
 
 use crate::capacities::Capacities;
 use crate::course::Steps;
@@ -56,7 +58,7 @@ pub struct Insight {
     steps: Steps,
     distributions: Distributions,
     /// By operation and answer; the last of the answers is none.
-    counts: [[u64; Outcome::ALL.len() + 1]; Verb::ALL.len()],
+    counts: Counts,
     rows: u64,
     requests: u64,
     request: Option<u64>,
@@ -150,6 +152,8 @@ impl Insight {
         info.lasts_s = has_times.then(|| float(lasts_us) / 1e6);
         info.operations = operations(&self.counts);
         info.recorded_hit_ratio = hit_ratio(&self.counts);
+        let is_told = about.others.operations > 0 && !is_beginning;
+        info.traffic = is_told.then(|| traffic(&self.counts, about));
         info.distributions = self.distributions.finish();
         info.with_ttl = self.distributions.with_ttl();
         let clock_ticks = u32::try_from(self.clock_us.div_ceil(TICK_US)).unwrap_or(1);
@@ -200,8 +204,11 @@ impl Sink for Insight {
     }
 }
 
+/// Operations by their kind and their answer, those without an answer behind the others.
+type Counts = [[u64; Outcome::ALL.len() + 1]; Verb::ALL.len()];
+
 /// Both lists, the most frequent first.
-fn operations(counts: &[[u64; Outcome::ALL.len() + 1]; Verb::ALL.len()]) -> Vec<OperationCount> {
+fn operations(counts: &Counts) -> Vec<OperationCount> {
     let results = |counts: &[u64]| {
         let named = Outcome::ALL.iter().zip(counts).filter(|(_, count)| **count > 0);
         let named =
@@ -222,11 +229,27 @@ fn operations(counts: &[[u64; Outcome::ALL.len() + 1]; Verb::ALL.len()]) -> Vec<
 }
 
 /// The share of the reads with an answer that hit.
-fn hit_ratio(counts: &[[u64; Outcome::ALL.len() + 1]; Verb::ALL.len()]) -> Option<f64> {
-    let reads = [Verb::Get, Verb::Gat].map(|verb| &counts[verb as usize]);
-    let of = |result: Outcome| -> u64 { reads.iter().map(|counts| counts[result as usize]).sum() };
-    let (hits, misses) = (of(Outcome::Hit), of(Outcome::Miss));
+fn hit_ratio(counts: &Counts) -> Option<f64> {
+    let (hits, misses) = (answers(counts, Outcome::Hit), answers(counts, Outcome::Miss));
     (hits + misses > 0).then(|| float(hits) / float(hits + misses))
+}
+
+/// The traffic on the keys of a recording, and on those that it left out. Rows that were dropped had answers, too, but these
+/// are not known.
+fn traffic(counts: &Counts, about: &About) -> Traffic {
+    let sum = |counts: &[u64]| counts.iter().sum::<u64>();
+    let rows: u64 = counts.iter().map(|counts| sum(counts)).sum();
+    let OtherKeys { operations, hits, misses } = about.others;
+    Traffic {
+        operations: rows + about.dropped_rows + operations,
+        hits: answers(counts, Outcome::Hit) + hits,
+        misses: answers(counts, Outcome::Miss) + misses,
+    }
+}
+
+/// Reads with this answer.
+fn answers(counts: &Counts, result: Outcome) -> u64 {
+    [Verb::Get, Verb::Gat].map(|verb| counts[verb as usize][result as usize]).iter().sum()
 }
 
 /// An estimate of a count of which a sample has so many.

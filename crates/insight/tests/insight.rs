@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
 use larder_insight::{Capacities, Insight, Settings};
-use larder_report::{CurvePolicy, MeasuredIn, TraceInfo};
-use larder_workload::trace::{About, Key, Outcome, Row, Sink, Verb};
+use larder_report::{CurvePolicy, MeasuredIn, TraceInfo, Traffic};
+use larder_workload::trace::{About, Key, OtherKeys, Outcome, Row, Sink, Verb};
 
 /// Rows, each a tenth of a second after the one before.
 fn told(settings: Settings, about: &About, rows: &[Row<'_>]) -> TraceInfo {
@@ -108,7 +108,9 @@ fn threads_and_order_of_simulations_change_no_figure() {
 #[test]
 fn a_recording_of_some_keys_is_scaled_to_all_of_them() {
     let rows = skewed(20_000, 2000);
-    let about = About { sample: Some(0.1), upstream: Some("redis".to_owned()), ..About::default() };
+    let others = OtherKeys { operations: 180_000, hits: 150_000, misses: 10_000 };
+    let upstream = Some("redis".to_owned());
+    let about = About { sample: Some(0.1), others, upstream, dropped_rows: 7, ..About::default() };
     let info = told(asking(&[Capacities::Entries(5000)]), &about, &rows);
     let whole = told(asking(&[Capacities::Entries(500)]), &About::default(), &rows);
     assert!(!info.is_exact());
@@ -117,6 +119,9 @@ fn a_recording_of_some_keys_is_scaled_to_all_of_them() {
         |info: &TraceInfo, capacity| ratio(info, MeasuredIn::Entries, capacity, CurvePolicy::Lru);
     let (scaled, plain) = (at(&info, 5000), at(&whole, 500));
     assert!((scaled - plain).abs() < 0.03, "{scaled} {plain}");
+    // The traffic on the other keys was counted, and not scaled.
+    let traffic = Traffic { operations: 200_007, hits: 150_000, misses: 10_000 };
+    assert_eq!((info.rows, info.traffic, whole.traffic), (20_000, Some(traffic), None));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Rows on their way from a thread that follows connections to the thread that writes.
 
-use larder_workload::trace::{Key, Outcome, Row, Verb};
+use larder_workload::trace::{Key, OtherKeys, Outcome, Row, Verb};
 
 /// The size of a batch that is handed over, in bytes.
 pub(crate) const BATCH_BYTES: usize = 256 << 10;
@@ -17,6 +17,8 @@ pub struct Batch {
     rows: Vec<Stored>,
     /// Keys in clear, one behind the other.
     clear: Vec<u8>,
+    /// What was done meanwhile with keys that are not in the sample.
+    others: OtherKeys,
 }
 
 /// A row without references, and without the padding of options.
@@ -48,9 +50,27 @@ impl Batch {
         }
     }
 
-    /// Whether there is no row.
+    /// Notes an operation on a key that is not in the sample.
+    #[inline]
+    pub(crate) fn note_other(&mut self, result: Option<Outcome>) {
+        self.others.operations += 1;
+        self.others.hits += u64::from(result == Some(Outcome::Hit));
+        self.others.misses += u64::from(result == Some(Outcome::Miss));
+    }
+
+    /// What was done with keys that are not in the sample.
+    pub fn others(&self) -> OtherKeys {
+        self.others
+    }
+
+    /// Takes over what another batch has noted of such keys.
+    pub(crate) fn add_others(&mut self, other: &Self) {
+        self.others = self.others.plus(other.others);
+    }
+
+    /// Whether there is no row, and nothing was noted.
     pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+        self.rows.is_empty() && self.others.operations == 0
     }
 
     /// The number of rows.
@@ -67,6 +87,7 @@ impl Batch {
     pub(crate) fn clear(&mut self) {
         self.rows.clear();
         self.clear.clear();
+        self.others = OtherKeys::default();
     }
 
     /// The rows, in order.

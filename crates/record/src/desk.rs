@@ -140,6 +140,7 @@ impl Desk {
             _ => {}
         }
         if !self.keys.takes(key.hash) {
+            self.batch.note_other(key.result);
             return;
         }
         self.counts.rows += 1;

@@ -74,7 +74,7 @@ pub use model::{
 pub use model::{
     CacheCurve, Course, CurvePolicy, CurveRatio, Distribution, DistributionOf, Estimate,
     HitRatioAt, MeasuredIn, OperationCount, Popularity, ResultCount, Reuse, Sampling, TraceFile,
-    TraceInfo, WorkingSet, Zipf,
+    TraceInfo, Traffic, WorkingSet, Zipf,
 };
 pub use model::{
     Change, ChangeVerdict, Diff, DiffCell, DiffFigure, DiffMeasure, DiffSide, Differing,

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use larder_workload::trace::{
-    About, FORMATS, Journal, Key, Outcome, Row, Trace, TraceFormat, TraceSource, TraceWriter, Verb,
-    finish_journal, read_rows, read_rows_of,
+    About, FORMATS, Journal, Key, OtherKeys, Outcome, Row, Trace, TraceFormat, TraceSource,
+    TraceWriter, Verb, finish_journal, read_rows, read_rows_of,
 };
 use parquet::basic::{Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
@@ -437,8 +437,13 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
 
     #[test]
-    fn every_row_comes_out_of_parquet_and_of_a_journal_as_it_went_in(rows in rows(), dropped in any::<u64>()) {
-        let about = About { dropped_rows: dropped, torn_bytes: 3, ..sampled() };
+    fn every_row_comes_out_of_parquet_and_of_a_journal_as_it_went_in(
+        rows in rows(),
+        dropped in any::<u64>(),
+        others in (0..1_u64 << 60, 0..1_u64 << 60, 0..1_u64 << 60),
+    ) {
+        let others = OtherKeys { operations: others.0, hits: others.1, misses: others.2 };
+        let about = About { dropped_rows: dropped, torn_bytes: 3, others, ..sampled() };
         prop_assert_eq!(read("x", &parquet(&rows, &about)).unwrap(), (rows.clone(), about));
 
         let folder = tempfile::tempdir().unwrap();
@@ -447,8 +452,11 @@ proptest! {
         for row in &rows {
             journal.push(&row.row()).unwrap();
         }
+        journal.note_others(others).unwrap();
+        journal.note_others(OtherKeys { operations: 2, hits: 1, misses: 1 }).unwrap();
         journal.flush().unwrap();
-        prop_assert_eq!(read_file(&path), (rows, sampled()));
+        let more = OtherKeys { operations: 2, hits: 1, misses: 1 };
+        prop_assert_eq!(read_file(&path), (rows, About { others: others.plus(more), ..sampled() }));
     }
 
     #[test]

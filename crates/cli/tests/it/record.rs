@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use larder_engines::ENGINES;
-use larder_report::{Counts, Operation, Run};
+use larder_report::{Counts, Operation, Run, TraceInfo};
 use larder_store::{Recipe, StoreUrl};
 use larder_testkit::{
     Memcached, PATIENCE, Random, certificate_files, has_program, may_mount, with_mounts, within,
@@ -31,6 +31,7 @@ pub(crate) const CASES: &[Case] = &[
     (MEMCACHED, "a_recording_of_compare_has_what_the_server_counted", compared),
     (MEMCACHED, "a_replay_counts_as_the_recorded_memcached_did", counted),
     (REDIS, "a_replay_counts_as_the_recorded_redis_did", counted_by_redis),
+    (MEMCACHED, "a_recording_of_some_keys_tells_the_traffic_on_all", sampled),
     (MEMCACHED, "a_recording_rotates_and_loses_no_row", rotated),
     (WITH_MOUNTS, "a_full_disk_drops_rows_and_no_byte_of_the_traffic", full_disk),
     (MEMCACHED, "a_recording_asks_for_a_certificate_and_shows_its_own", certificates),
@@ -330,6 +331,32 @@ fn counted() {
         assert_eq!(read.misses, recorded("get_misses"), "{more:?}");
         assert_eq!(of(&run, &[Operation::Delete]).misses, recorded("delete_misses"), "{more:?}");
     }
+}
+
+fn sampled() {
+    let scene = Scene::new();
+    let server = Memcached::start();
+    let before = stats(&server);
+    let recording = Recording::start(&scene, &server, "calls.parquet", &["--sample", "20%"]);
+    let mut requests = String::new();
+    for key in 0..400 {
+        if key % 3 == 0 {
+            requests.extend([format!("set n{key} 0 0 2\r\n10\r\n")]);
+        }
+        requests.extend([format!("get n{key}\r\n")]);
+    }
+    talk(&recording, &format!("{requests}version\r\n"), "VERSION");
+    recording.end();
+    let now = stats(&server);
+    let answer = scene.larder(&["trace", "info", "--format", "json", "calls.parquet"]);
+    let info: TraceInfo = serde_json::from_str(&answer.ends_with(0).out).unwrap();
+    let traffic = info.traffic.unwrap();
+    assert_eq!(traffic.hits, now["get_hits"] - before["get_hits"]);
+    assert_eq!(traffic.misses, now["get_misses"] - before["get_misses"]);
+    assert_eq!(traffic.operations, 400 + 134);
+    assert!(info.rows > 0 && info.rows < traffic.operations / 2, "{} rows", info.rows);
+    let text = &scene.larder(&["trace", "info", "calls.parquet"]).ends_with(0).out.clone();
+    assert_contains(text, &["all traffic", "534 operations; 33.5 %", "of the recorded keys"]);
 }
 
 fn counted_by_redis() {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use larder_host::disk::file_system;
-use larder_workload::trace::{About, Journal, Row, TraceSource, read_rows};
+use larder_workload::trace::{About, Journal, OtherKeys, Row, TraceSource, read_rows};
 
 use super::finish::{Finisher, Unfinished, Written};
 use super::name::{FINISHED, JOURNAL, Names};
@@ -71,6 +71,8 @@ pub struct Files {
     not_named_before: Timestamp,
     /// Dropped rows that no journal has heard of.
     untold: u64,
+    /// What was done with keys outside of the sample, as far as no journal has heard of it.
+    others: OtherKeys,
     /// Rows that were taken and could not be written, since somebody asked.
     lost: u64,
     /// The disk has no room for more rows.
@@ -124,6 +126,7 @@ impl Files {
             looked: now,
             not_named_before: Timestamp::UNIX_EPOCH,
             untold: 0,
+            others: OtherKeys::default(),
             lost: 0,
             is_full: false,
             not_before: None,
@@ -242,8 +245,16 @@ impl Files {
 
 impl RowSink for Files {
     fn write(&mut self, batch: &Batch) -> io::Result<()> {
+        let others = self.others.plus(batch.others());
+        self.others = others;
         if self.is_full {
             return Err(io::ErrorKind::StorageFull.into());
+        }
+        let Some(journal) = self.journal_mut() else {
+            return Err(io::ErrorKind::StorageFull.into());
+        };
+        if others.operations > 0 && journal.note_others(others).is_ok() {
+            self.others = OtherKeys::default();
         }
         let Some(journal) = self.journal_mut() else {
             return Err(io::ErrorKind::StorageFull.into());

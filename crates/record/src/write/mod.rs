@@ -8,7 +8,7 @@ mod name;
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -130,8 +130,11 @@ impl Hand {
         let spare = self.shared.batches.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let full = std::mem::replace(batch, spare.unwrap_or_default());
         let n_rows = full.len() as u64;
-        if self.sender.try_send(full).is_err() {
+        if let Err(TrySendError::Full(full) | TrySendError::Disconnected(full)) =
+            self.sender.try_send(full)
+        {
             self.shared.dropped.fetch_add(n_rows, Ordering::Relaxed);
+            batch.add_others(&full);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::amounts::{amount, amount_of, bytes_of, estimate, float};
 use crate::figures::{bytes, count, list, percent, rate, seconds};
-use crate::model::{OperationCount, TraceInfo};
+use crate::model::{OperationCount, TraceInfo, Traffic};
 
 /// The most kinds of operations in the line about them.
 const KINDS: usize = 5;
@@ -17,8 +17,11 @@ pub(crate) fn facts(info: &TraceInfo) -> Vec<(&'static str, String)> {
     facts.push(("mix", mix(&info.operations, info.rows)));
     facts.push(("keys", keys(info)));
     if let Some(ratio) = info.recorded_hit_ratio {
-        facts.push(("recorded hits", format!("{} of the reads with an answer", percent(ratio))));
+        let of = if info.traffic.is_some() { ", of the recorded keys" } else { "" };
+        let text = format!("{} of the reads with an answer{of}", percent(ratio));
+        facts.push(("recorded hits", text));
     }
+    facts.extend(info.traffic.map(|traffic| ("all traffic", all_keys(&traffic))));
     facts.push(("followed", followed(info)));
     facts
 }
@@ -71,6 +74,14 @@ pub(crate) fn mix(operations: &[OperationCount], rows: u64) -> String {
         told.push(format!("and {} others", operations.len() - KINDS));
     }
     told.join(", ")
+}
+
+/// The traffic on all keys, recorded or not.
+fn all_keys(traffic: &Traffic) -> String {
+    let hits = traffic
+        .hit_ratio()
+        .map(|ratio| format!("; {} of the reads with an answer hit, of all keys", percent(ratio)));
+    format!("{} operations{}", amount_of(traffic.operations), hits.unwrap_or_default())
 }
 
 fn keys(info: &TraceInfo) -> String {

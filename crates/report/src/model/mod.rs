@@ -44,7 +44,7 @@ pub use index::{Entry, Index};
 pub use info::{
     CacheCurve, Course, CurvePolicy, CurveRatio, Distribution, DistributionOf, Estimate,
     HitRatioAt, MeasuredIn, OperationCount, Popularity, ResultCount, Reuse, Sampling, TraceFile,
-    TraceInfo, WorkingSet, Zipf,
+    TraceInfo, Traffic, WorkingSet, Zipf,
 };
 pub use latency::{CurvePoint, Latency, LatencyIntervals, LatencyTo, Stalls};
 pub use paced::{Paced, PacedSample};

@@ -3,7 +3,7 @@
 use larder_report::{
     CacheCurve, Course, CurvePolicy, CurveRatio, Distribution, DistributionOf, Estimate,
     HitRatioAt, MeasuredIn, OperationCount, Popularity, ResultCount, Reuse, Sampling, TraceFile,
-    TraceInfo, WorkingSet, Zipf,
+    TraceInfo, Traffic, WorkingSet, Zipf,
 };
 
 /// A recording of an hour, with everything.
@@ -26,6 +26,7 @@ pub(crate) fn recording() -> TraceInfo {
         lasts_s: Some(3600.0),
         began_us: Some(1_700_000_000_000_000),
         recorded_hit_ratio: Some(0.812),
+        traffic: Some(Traffic { operations: 118_400_000, hits: 87_000_000, misses: 22_100_000 }),
         operations: operations(),
         course: Some(course()),
         distributions: distributions(),

@@ -44,7 +44,7 @@ pub use self::error::{TraceError, TraceFault};
 pub use self::format::{FORMATS, TraceFormat};
 pub use self::journal::{Journal, LostRecords, finish_journal};
 pub use self::row::{Key, Outcome, Row, Verb};
-pub use self::sink::{About, Sink, read_rows, read_rows_of};
+pub use self::sink::{About, OtherKeys, Sink, read_rows, read_rows_of};
 pub use self::source::TraceSource;
 pub use self::writer::{TraceWriter, Written};
 

@@ -31,11 +31,36 @@ impl<F: FnMut(&Row<'_>) -> ControlFlow<()>> Sink for F {
     }
 }
 
+/// The traffic on keys that are not in a sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OtherKeys {
+    /// Operations.
+    pub operations: u64,
+    /// Reads that found their key.
+    pub hits: u64,
+    /// Reads that found nothing.
+    pub misses: u64,
+}
+
+impl OtherKeys {
+    /// The sum of both.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            operations: self.operations + other.operations,
+            hits: self.hits + other.hits,
+            misses: self.misses + other.misses,
+        }
+    }
+}
+
 /// What a trace tells of itself, beside its rows.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct About {
     /// The share of the keys that were recorded, where not all were: 0.01 is one in a hundred.
     pub sample: Option<f64>,
+    /// The traffic on the other keys.
+    pub others: OtherKeys,
     /// The kind of server that was recorded, such as `memcached`.
     pub upstream: Option<String>,
     /// Operations that were not recorded, because writing fell behind.
@@ -49,6 +74,7 @@ impl About {
     fn after(self, before: Self) -> Self {
         Self {
             sample: before.sample.or(self.sample),
+            others: before.others.plus(self.others),
             upstream: before.upstream.or(self.upstream),
             dropped_rows: before.dropped_rows + self.dropped_rows,
             torn_bytes: before.torn_bytes + self.torn_bytes,

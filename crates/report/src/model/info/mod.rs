@@ -40,6 +40,8 @@ pub struct TraceInfo {
     pub began_us: Option<u64>,
     /// The share of the recorded reads that hit; `null` where no answers were recorded.
     pub recorded_hit_ratio: Option<f64>,
+    /// The traffic on all keys, where the recording has some of them only; `null` where it has all, or does not tell.
+    pub traffic: Option<Traffic>,
     /// The operations by kind, the most frequent first.
     pub operations: Vec<OperationCount>,
     /// The rate over time; `null` where no times were recorded.
@@ -78,6 +80,26 @@ pub struct TraceFile {
     pub torn_bytes: u64,
     /// Whether only its beginning was read, as was asked.
     pub is_beginning: bool,
+}
+
+/// The traffic on all keys, recorded or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Traffic {
+    /// Operations.
+    pub operations: u64,
+    /// Reads that found their key.
+    pub hits: u64,
+    /// Reads that found nothing.
+    pub misses: u64,
+}
+
+impl Traffic {
+    /// The share of the answered reads that hit; `None` without such reads.
+    #[expect(clippy::cast_precision_loss, reason = "a share needs few digits")]
+    pub fn hit_ratio(&self) -> Option<f64> {
+        let reads = self.hits + self.misses;
+        (reads > 0).then(|| self.hits as f64 / reads as f64)
+    }
 }
 
 /// A figure that may come from a sample.
@@ -226,6 +248,7 @@ impl TraceInfo {
             lasts_s: None,
             began_us: None,
             recorded_hit_ratio: None,
+            traffic: None,
             operations: Vec::new(),
             course: None,
             distributions: Vec::new(),

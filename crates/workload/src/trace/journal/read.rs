@@ -20,6 +20,7 @@ pub(super) fn read(input: &mut dyn BufRead, rows: &mut Rows<'_>) -> Result<(), S
         match record::decode(&bytes).filter(|_| whole) {
             Some(Record::Row(row)) => rows.push(&row)?,
             Some(Record::Dropped(n_rows)) => rows.about.dropped_rows += n_rows,
+            Some(Record::Others(others)) => rows.about.others = rows.about.others.plus(others),
             None => break,
         }
     }

@@ -15,7 +15,7 @@
 //! | place | content |
 //! |---|---|
 //! | 0 | checksum of all bytes behind it, the key in clear included, 32 bits |
-//! | 4 | 1 for a row, 2 for dropped rows |
+//! | 4 | 1 for a row, 2 for dropped rows, 3 for the traffic on other keys than those of a sample |
 //! | 5 | number of the operation |
 //! | 6 | number of the result, 255 for none |
 //! | 7 | a bit for each value that is there: time, key size, value size, TTL, amount, latency; then: key in clear |
@@ -23,9 +23,9 @@
 //! | 12 | key size, 32 bits |
 //! | 16 | value size, 32 bits |
 //! | 20 | TTL in seconds, 32 bits |
-//! | 24 | request, 64 bits; of dropped rows their number |
-//! | 32 | time in microseconds, 64 bits |
-//! | 40 | hash of the key, 64 bits; the length of a key in clear |
+//! | 24 | request, 64 bits; of dropped rows their number; operations on other keys |
+//! | 32 | time in microseconds, 64 bits; hits of other keys |
+//! | 40 | hash of the key, 64 bits; the length of a key in clear; misses of other keys |
 //! | 48 | amount, 64 bits |
 //! | 56 | latency in nanoseconds, 64 bits |
 //!
@@ -33,7 +33,7 @@
 
 use crate::trace::lines::MAX_KEY;
 use crate::trace::row::{Key, Outcome, Row, Verb};
-use crate::trace::sink::About;
+use crate::trace::sink::{About, OtherKeys};
 
 pub(super) const MAGIC: &[u8; 16] = b"larder journal\n\0";
 
@@ -44,6 +44,7 @@ const VERSION: u32 = 1;
 
 const ROW: u8 = 1;
 const DROPPED: u8 = 2;
+const OTHERS: u8 = 3;
 
 const NO_RESULT: u8 = u8::MAX;
 
@@ -94,6 +95,8 @@ pub(super) enum Record<'a> {
     Row(Row<'a>),
     /// So many rows were not recorded here.
     Dropped(u64),
+    /// So much was done with keys that are not in the sample.
+    Others(OtherKeys),
 }
 
 /// Appends a record. A key in clear that is longer than any cache takes is written as its hash.
@@ -105,6 +108,14 @@ pub(super) fn encode(record: &Record<'_>, out: &mut Vec<u8>) {
             let mut bytes = [0; LEN];
             bytes[4] = DROPPED;
             bytes[24..32].copy_from_slice(&n_rows.to_le_bytes());
+            out.extend_from_slice(&bytes);
+        }
+        Record::Others(OtherKeys { operations, hits, misses }) => {
+            let mut bytes = [0; LEN];
+            bytes[4] = OTHERS;
+            for (place, number) in [(24, operations), (32, hits), (40, misses)] {
+                bytes[place..place + 8].copy_from_slice(&number.to_le_bytes());
+            }
             out.extend_from_slice(&bytes);
         }
     }
@@ -163,6 +174,11 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Record<'_>> {
     match fixed[4] {
         ROW => decode_row(fixed, key).map(Record::Row),
         DROPPED => Some(Record::Dropped(u64_at(fixed, 24))),
+        OTHERS => Some(Record::Others(OtherKeys {
+            operations: u64_at(fixed, 24),
+            hits: u64_at(fixed, 32),
+            misses: u64_at(fixed, 40),
+        })),
         _ => None,
     }
 }

@@ -8,7 +8,7 @@ use super::finish::{finish_journal, finished};
 use super::record::{self, LEN, Record};
 use crate::trace::error::{TraceError, TraceFault};
 use crate::trace::row::Row;
-use crate::trace::sink::About;
+use crate::trace::sink::{About, OtherKeys};
 
 /// The bytes that are handed to the system at once, where nobody flushes before.
 const BUFFER: usize = 256 << 10;
@@ -94,6 +94,11 @@ impl Journal {
         self.append(&Record::Dropped(n_rows))
     }
 
+    /// Notes what was done with keys that are not in the sample.
+    pub fn note_others(&mut self, others: OtherKeys) -> io::Result<()> {
+        self.append(&Record::Others(others))
+    }
+
     /// Hands everything to the system.
     ///
     /// # Errors
@@ -122,7 +127,7 @@ impl Journal {
             match record::decode(&self.buffer[begin..end]) {
                 Some(Record::Row(_)) => self.lost.rows += 1,
                 Some(Record::Dropped(n_rows)) => self.lost.dropped += n_rows,
-                None => {}
+                Some(Record::Others(_)) | None => {}
             }
         }
     }

@@ -32,6 +32,9 @@ const VERSION: &str = "1";
 mod told {
     pub(super) const VERSION: &str = "larder.format_version";
     pub(super) const SAMPLE: &str = "larder.sample";
+    pub(super) const OTHER_OPERATIONS: &str = "larder.other_operations";
+    pub(super) const OTHER_HITS: &str = "larder.other_hits";
+    pub(super) const OTHER_MISSES: &str = "larder.other_misses";
     pub(super) const UPSTREAM: &str = "larder.upstream";
     pub(super) const DROPPED: &str = "larder.dropped_rows";
     pub(super) const TORN: &str = "larder.torn_bytes";

@@ -16,7 +16,7 @@ use crate::trace::error::TraceFault;
 use crate::trace::heading::Heading;
 use crate::trace::lines::{MAX_TIME_S, shown};
 use crate::trace::row::{Key, Outcome, Row, Verb};
-use crate::trace::sink::{About, Rows, Stop};
+use crate::trace::sink::{About, OtherKeys, Rows, Stop};
 
 /// The rows that are decoded at once.
 const BATCH: usize = 4096;
@@ -68,6 +68,11 @@ fn about(metadata: &FileMetaData) -> About {
     let sample = told(told::SAMPLE).and_then(|value| value.parse().ok());
     About {
         sample: sample.filter(|share| *share > 0.0 && *share < 1.0),
+        others: OtherKeys {
+            operations: number(told::OTHER_OPERATIONS),
+            hits: number(told::OTHER_HITS),
+            misses: number(told::OTHER_MISSES),
+        },
         upstream: told(told::UPSTREAM).map(str::to_owned),
         dropped_rows: number(told::DROPPED),
         torn_bytes: number(told::TORN),

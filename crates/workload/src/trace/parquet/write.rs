@@ -64,6 +64,11 @@ impl RowWriter for Writer<'_> {
         tell(told::SAMPLE, sample);
         tell(told::DROPPED, about.dropped_rows.to_string());
         tell(told::TORN, about.torn_bytes.to_string());
+        if about.sample.is_some() {
+            tell(told::OTHER_OPERATIONS, about.others.operations.to_string());
+            tell(told::OTHER_HITS, about.others.hits.to_string());
+            tell(told::OTHER_MISSES, about.others.misses.to_string());
+        }
         if let Some(upstream) = &about.upstream {
             tell(told::UPSTREAM, upstream.clone());
         }
