@@ -36,11 +36,23 @@ pub(crate) fn raised(error: &larder::Error) -> PyErr {
         "not_a_number" => PyValueError::new_err(text),
         _ => UnavailableError::new_err(text),
     };
+    named(&exception, error.kind());
+    exception
+}
+
+/// The exception of a call of a closed store.
+pub(crate) fn closed() -> PyErr {
+    let exception = Error::new_err("the store is closed; open it again");
+    named(&exception, "closed");
+    exception
+}
+
+/// Gives an exception the name of its kind.
+fn named(exception: &PyErr, kind: &str) {
     Python::attach(|py| {
         // An exception without the attribute is better than none.
-        let _ = exception.value(py).setattr("kind", error.kind());
+        let _ = exception.value(py).setattr("kind", kind);
     });
-    exception
 }
 
 /// Adds the exceptions to the module.

@@ -1,6 +1,6 @@
 //! The class `Store`.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use larder::{Counted, Delta, Error, Meta, Put, Session, SetMode, SetOptions, SetOutcome};
@@ -8,7 +8,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::errors::{Error as BaseError, raised};
+use crate::errors::{closed, raised};
 use crate::keys::{key_of, keys_of};
 use crate::lease::{Answer, fill_many, leases, token_of};
 use crate::load;
@@ -42,19 +42,30 @@ enum Call {
 impl Store {
     /// What this process has opened.
     fn opened(&self, py: Python<'_>) -> PyResult<Arc<Opened>> {
-        let mut held = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(opened) = held.as_ref() else {
-            return Err(BaseError::new_err("the store is closed"));
-        };
-        if !opened.is_inherited() {
-            return Ok(Arc::clone(opened));
-        }
+        let opened = self.held().clone().ok_or_else(closed)?;
+        if opened.is_inherited() { self.open_anew(py) } else { Ok(opened) }
+    }
+
+    /// What is open, while no other thread can change it. No caller may let go of the GIL meanwhile: another thread would
+    /// wait here with it.
+    fn held(&self) -> MutexGuard<'_, Option<Arc<Opened>>> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens the store in a forked child. Of several threads that do so at once, one provides for all.
+    #[cold]
+    fn open_anew(&self, py: Python<'_>) -> PyResult<Arc<Opened>> {
         let anew = py
             .detach(|| match &self.namespace {
                 None => Opened::open(&self.url),
                 Some(name) => Opened::open(&self.url)?.namespace(name),
             })
             .map_err(|error| raised(&error))?;
+        let mut held = self.held();
+        let opened = held.as_ref().ok_or_else(closed)?;
+        if !opened.is_inherited() {
+            return Ok(Arc::clone(opened));
+        }
         let anew = Arc::new(anew);
         // To drop what the parent has opened would end its connections in order, and so disturb it.
         std::mem::forget(held.replace(Arc::clone(&anew)));
@@ -504,7 +515,7 @@ impl Store {
 
     /// Ends the use of the store. A second call does nothing; every other call fails from then on.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let opened = self.held().take();
         match opened {
             Some(opened) if opened.is_inherited() => {
                 // It is the parent's.

@@ -1,4 +1,6 @@
 import os
+import signal
+import threading
 
 import larder
 import pytest
@@ -42,3 +44,23 @@ def test_a_child_uses_the_store_of_its_parent(url):
         assert cache.get("child") == 1
     assert in_child(lambda: cache.close()) == "None"
     assert cache.get("forked") == "parent"
+
+
+def test_threads_of_a_child_open_its_store_together(tmp_path):
+    """The first one opens the store while the others wait, and none of them waits with the lock of Python."""
+    cache = larder.open(f"mmap:{tmp_path}/cache?size=64m")
+    cache.set("forked", "parent")
+
+    def work():
+        # A child that hangs ends by this signal.
+        signal.alarm(20)
+        begin, found = threading.Barrier(8), []
+        threads = [threading.Thread(target=lambda: (begin.wait(), found.append(cache.get("forked")))) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return found
+
+    for _ in range(10):
+        assert in_child(work) == repr(["parent"] * 8)
