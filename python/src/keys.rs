@@ -18,5 +18,10 @@ pub(crate) fn key_of<'a>(key: &'a Bound<'_, PyAny>) -> PyResult<&'a [u8]> {
 
 /// The keys of an iterable, in their order.
 pub(crate) fn keys_of<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    // The letters of one key would be keys themselves, and `delete_many` would remove them.
+    if keys.is_instance_of::<PyString>() || keys.is_instance_of::<PyBytes>() {
+        let kind = keys.get_type().name()?;
+        return Err(PyTypeError::new_err(format!("keys is one {kind}; write [key]")));
+    }
     keys.try_iter()?.collect()
 }

@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use larder::{Error, Fill, Leased, Leases, Meta, Put, Session, SetOptions, Token};
 use pyo3::exceptions::PyValueError;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::values::{Stored, value_of};
+use crate::values::{Forms, Stored};
 
 /// The answer of `Store.get_or_lease`: a value, the right to load it, or both where the value is stale. With neither, another
 /// caller loads it now.
@@ -38,7 +39,7 @@ impl Answer {
         py: Python<'_>,
         leased: Leased,
         value: &[u8],
-        serializer: &Py<PyAny>,
+        forms: Forms<'_>,
     ) -> PyResult<Self> {
         let (meta, stale, token) = match leased {
             Leased::Hit(meta) => (Some(meta), false, None),
@@ -47,11 +48,18 @@ impl Answer {
         };
         let found = meta.is_some();
         let value = match meta {
-            Some(meta) => value_of(py, value, meta.flags, serializer)?.unbind(),
+            Some(meta) => forms.value(py, value, meta.flags)?.unbind(),
             None => py.None(),
         };
         let token = token.map(|token| PyBytes::new(py, &token.to_bytes()).unbind());
         Ok(Self { value, found, stale, token })
+    }
+}
+
+#[pymethods]
+impl Answer {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.value)
     }
 }
 

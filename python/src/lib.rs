@@ -1,5 +1,6 @@
 //! Larder's caches for Python: the module `larder._larder`, which the package `larder` shows.
 
+mod arguments;
 mod errors;
 mod fork;
 mod keys;

@@ -1,19 +1,19 @@
 //! The class `Store`.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use larder::{Counted, Delta, Error, Meta, Put, Session, SetMode, SetOptions, SetOutcome};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use crate::arguments::{Count, seconds, ttl_of};
 use crate::errors::{closed, raised};
 use crate::keys::{key_of, keys_of};
 use crate::lease::{Answer, fill_many, leases, token_of};
 use crate::load;
 use crate::sessions::Opened;
-use crate::values::{NUMBER, Stored, stored, value_of};
+use crate::values::{Forms, Stored};
 
 /// An open cache. Threads share it; a forked child opens it anew by itself.
 #[pyclass(frozen, module = "larder", weakref)]
@@ -72,6 +72,11 @@ impl Store {
         Ok(anew)
     }
 
+    /// The forms that values have in the store.
+    fn forms(&self, opened: &Opened) -> Forms<'_> {
+        Forms::new(&self.serializer, opened.capabilities.flags)
+    }
+
     /// Does some work with a session. Python's other threads run meanwhile where the store may wait.
     fn with<T: Send>(
         &self,
@@ -79,24 +84,17 @@ impl Store {
         call: Call,
         work: impl FnOnce(&mut dyn Session) -> larder::Result<T> + Send,
     ) -> PyResult<T> {
-        let opened = self.opened(py)?;
-        let mut handle = opened.take().map_err(|error| raised(&error))?;
-        let waits = if call == Call::Read { opened.reads_wait() } else { opened.writes_wait() };
-        let done =
-            if waits { py.detach(|| work(handle.session())) } else { work(handle.session()) };
-        opened.give(handle);
-        done.map_err(|error| raised(&error))
+        with(py, &*self.opened(py)?, call, work)
     }
 
     /// The value of a key with its metadata.
     fn read<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Option<(Bound<'py, PyAny>, Meta)>> {
         let (py, bytes) = (key.py(), key_of(key)?);
-        let mut value = Vec::new();
-        let found = self.with(py, Call::Read, |session| session.get(bytes, &mut value))?;
-        let made = found.map(|meta| {
-            value_of(py, &value, meta.flags, &self.serializer).map(|value| (value, meta))
-        });
-        made.transpose()
+        let (opened, mut value) = (self.opened(py)?, Vec::new());
+        let found = with(py, &opened, Call::Read, |session| session.get(bytes, &mut value))?;
+        let Some(meta) = found else { return Ok(None) };
+        let value = self.forms(&opened).value(py, &value, meta.flags)?;
+        Ok(Some((value, meta)))
     }
 
     fn put(
@@ -106,35 +104,51 @@ impl Store {
         ttl: Option<&Bound<'_, PyAny>>,
         mode: SetMode,
     ) -> PyResult<SetOutcome> {
-        let (bytes, Stored { bytes: value, flags }) =
-            (key_of(key)?, stored(value, &self.serializer)?);
+        let (py, bytes) = (key.py(), key_of(key)?);
+        let opened = self.opened(py)?;
+        let Stored { bytes: value, flags } = self.forms(&opened).stored(value)?;
         let options = SetOptions { mode, ttl: ttl_of(ttl)?, flags };
-        self.with(key.py(), Call::Write, |session| session.set(bytes, &value, &options))
+        with(py, &opened, Call::Write, |session| session.set(bytes, &value, &options))
     }
 
     fn count(
         &self,
         key: &Bound<'_, PyAny>,
         delta: Delta,
-        initial: Option<u64>,
+        initial: Option<Count>,
         ttl: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Option<u64>> {
-        let (bytes, ttl) = (key_of(key)?, ttl_of(ttl)?);
-        let counted: Option<Counted> = self.with(key.py(), Call::Write, |session| {
+        let (py, bytes, ttl) = (key.py(), key_of(key)?, ttl_of(ttl)?);
+        let opened = self.opened(py)?;
+        let first = initial.map(|Count(number)| (number, self.forms(&opened).number(number)));
+        let counted: Option<Counted> = with(py, &opened, Call::Write, |session| {
             loop {
                 let counted = session.incr(bytes, delta, None)?;
-                let Some(number) = initial.filter(|_| counted.is_none()) else {
+                let Some((number, form)) = first.as_ref().filter(|_| counted.is_none()) else {
                     return Ok(counted);
                 };
-                // A number that `incr` itself begins has the flags of bytes, and reads would find bytes.
-                let options = SetOptions { mode: SetMode::Add, ttl, flags: NUMBER };
-                if session.set(bytes, number.to_string().as_bytes(), &options)?.is_stored() {
-                    return Ok(Some(Counted { number, version: None }));
+                let options = SetOptions { mode: SetMode::Add, ttl, flags: form.flags };
+                if session.set(bytes, &form.bytes, &options)?.is_stored() {
+                    return Ok(Some(Counted { number: *number, version: None }));
                 }
             }
         })?;
         Ok(counted.map(|counted| counted.number))
     }
+}
+
+/// Does some work with a session of an open store.
+fn with<T: Send>(
+    py: Python<'_>,
+    opened: &Opened,
+    call: Call,
+    work: impl FnOnce(&mut dyn Session) -> larder::Result<T> + Send,
+) -> PyResult<T> {
+    let mut handle = opened.take().map_err(|error| raised(&error))?;
+    let waits = if call == Call::Read { opened.reads_wait() } else { opened.writes_wait() };
+    let done = if waits { py.detach(|| work(handle.session())) } else { work(handle.session()) };
+    opened.give(handle);
+    done.map_err(|error| raised(&error))
 }
 
 #[pymethods]
@@ -208,27 +222,27 @@ impl Store {
     }
 
     /// Adds to a whole number, and returns the new one. An absent key becomes `initial`, or stays absent: `None`.
-    #[pyo3(signature = (key, delta = 1, initial = None, ttl = None))]
+    #[pyo3(signature = (key, delta = Count(1), initial = None, ttl = None))]
     fn incr(
         &self,
         key: &Bound<'_, PyAny>,
-        delta: u64,
-        initial: Option<u64>,
+        delta: Count,
+        initial: Option<Count>,
         ttl: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Option<u64>> {
-        self.count(key, Delta::Up(delta), initial, ttl)
+        self.count(key, Delta::Up(delta.0), initial, ttl)
     }
 
     /// Takes from a whole number, which stops at 0.
-    #[pyo3(signature = (key, delta = 1, initial = None, ttl = None))]
+    #[pyo3(signature = (key, delta = Count(1), initial = None, ttl = None))]
     fn decr(
         &self,
         key: &Bound<'_, PyAny>,
-        delta: u64,
-        initial: Option<u64>,
+        delta: Count,
+        initial: Option<Count>,
         ttl: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Option<u64>> {
-        self.count(key, Delta::Down(delta), initial, ttl)
+        self.count(key, Delta::Down(delta.0), initial, ttl)
     }
 
     /// Gives a key a new TTL; whether it was there.
@@ -248,16 +262,17 @@ impl Store {
     fn get_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
         let (py, keys) = (keys.py(), keys_of(keys)?);
         let bytes = keys.iter().map(key_of).collect::<PyResult<Vec<_>>>()?;
-        let found = self.with(py, Call::Read, |session| {
+        let opened = self.opened(py)?;
+        let found = with(py, &opened, Call::Read, |session| {
             let mut found = Vec::new();
             session.get_many(&bytes, &mut |place, value, meta| {
                 found.push((place, value.to_vec(), meta.flags));
             })?;
             Ok(found)
         })?;
-        let values = PyDict::new(py);
+        let (forms, values) = (self.forms(&opened), PyDict::new(py));
         for (place, value, flags) in found {
-            values.set_item(&keys[place], value_of(py, &value, flags, &self.serializer)?)?;
+            values.set_item(&keys[place], forms.value(py, &value, flags)?)?;
         }
         Ok(values)
     }
@@ -270,12 +285,13 @@ impl Store {
         ttl: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyList>> {
         let (py, ttl) = (values.py(), ttl_of(ttl)?);
+        let opened = self.opened(py)?;
         let items: Vec<_> = values.iter().collect();
         let mut puts = Vec::with_capacity(items.len());
         for (key, value) in &items {
-            puts.push((key_of(key)?, stored(value, &self.serializer)?));
+            puts.push((key_of(key)?, self.forms(&opened).stored(value)?));
         }
-        let refused = self.with(py, Call::Write, |session| {
+        let refused = with(py, &opened, Call::Write, |session| {
             let entries: Vec<Put<'_>> = puts
                 .iter()
                 .map(|(key, value)| {
@@ -325,8 +341,9 @@ impl Store {
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, bytes) = (key.py(), key_of(key)?);
         let rules = load::Rules::new(ttl_of(ttl)?, wait, lease, early)?;
-        let load = load::Load { loader, serializer: &self.serializer, rules };
-        load::one(py, &*self.opened(py)?, bytes, load)
+        let opened = self.opened(py)?;
+        let load = load::Load { loader, forms: self.forms(&opened), rules };
+        load::one(py, &opened, bytes, load)
     }
 
     /// The values of keys. `loader(missing)` gets a list of those to load, and returns a dict of those that it can make.
@@ -344,25 +361,27 @@ impl Store {
     ) -> PyResult<Bound<'py, PyDict>> {
         let py = keys.py();
         let rules = load::Rules::new(ttl_of(ttl)?, wait, lease, early)?;
-        let load = load::Load { loader, serializer: &self.serializer, rules };
+        let opened = self.opened(py)?;
+        let load = load::Load { loader, forms: self.forms(&opened), rules };
         let once = PyDict::new(py);
-        for key in keys.try_iter()? {
-            once.set_item(key?, ())?;
+        for key in keys_of(keys)? {
+            once.set_item(key, ())?;
         }
         let keys = keys_of(&once)?;
         let bytes = keys.iter().map(key_of).collect::<PyResult<Vec<_>>>()?;
-        load::many(py, &*self.opened(py)?, &keys, &bytes, load)
+        load::many(py, &opened, &keys, &bytes, load)
     }
 
     /// The value of a key, or the right to load it: see `Leased`. `get_or_load` does the whole.
     #[pyo3(signature = (key, lease = 10.0, early = 0.0))]
     fn get_or_lease(&self, key: &Bound<'_, PyAny>, lease: f64, early: f64) -> PyResult<Answer> {
         let (py, bytes, mut value) = (key.py(), key_of(key)?, Vec::new());
-        let (lease, early) = (load::seconds("lease", lease)?, load::seconds("early", early)?);
-        let leased = self.with(py, Call::Write, |session| {
+        let (lease, early) = (seconds("lease", lease)?, seconds("early", early)?);
+        let opened = self.opened(py)?;
+        let leased = with(py, &opened, Call::Write, |session| {
             leases(session)?.get_or_lease_early(bytes, &mut value, lease, early)
         })?;
-        Answer::new(py, leased, &value, &self.serializer)
+        Answer::new(py, leased, &value, self.forms(&opened))
     }
 
     /// The same for many keys: a dict.
@@ -375,8 +394,9 @@ impl Store {
     ) -> PyResult<Bound<'py, PyDict>> {
         let (py, keys) = (keys.py(), keys_of(keys)?);
         let bytes = keys.iter().map(key_of).collect::<PyResult<Vec<_>>>()?;
-        let (lease, early) = (load::seconds("lease", lease)?, load::seconds("early", early)?);
-        let told = self.with(py, Call::Write, |session| {
+        let (lease, early) = (seconds("lease", lease)?, seconds("early", early)?);
+        let opened = self.opened(py)?;
+        let told = with(py, &opened, Call::Write, |session| {
             let (mut told, mut failed) = (Vec::new(), None);
             leases(session)?.get_or_lease_many(
                 &bytes,
@@ -389,9 +409,9 @@ impl Store {
             )?;
             failed.map_or(Ok(told), Err)
         })?;
-        let answers = PyDict::new(py);
+        let (forms, answers) = (self.forms(&opened), PyDict::new(py));
         for (place, value, leased) in told {
-            answers.set_item(&keys[place], Answer::new(py, leased, &value, &self.serializer)?)?;
+            answers.set_item(&keys[place], Answer::new(py, leased, &value, forms)?)?;
         }
         Ok(answers)
     }
@@ -406,9 +426,10 @@ impl Store {
         ttl: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<bool> {
         let (bytes, token, ttl) = (key_of(key)?, token_of(token)?, ttl_of(ttl)?);
-        let Stored { bytes: value, flags } = stored(value, &self.serializer)?;
+        let (py, opened) = (key.py(), self.opened(key.py())?);
+        let Stored { bytes: value, flags } = self.forms(&opened).stored(value)?;
         let options = SetOptions { ttl, flags, ..SetOptions::default() };
-        let filled = self.with(key.py(), Call::Write, |session| {
+        let filled = with(py, &opened, Call::Write, |session| {
             leases(session)?.fill(bytes, &value, &options, &token)
         })?;
         Ok(filled.is_stored())
@@ -423,14 +444,15 @@ impl Store {
         ttl: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyList>> {
         let (py, ttl) = (values.py(), ttl_of(ttl)?);
+        let opened = self.opened(py)?;
         let items: Vec<_> = values.iter().collect();
         let mut made = Vec::with_capacity(items.len());
         for (key, value) in &items {
             let token = tokens.as_any().get_item(key)?;
             let token = token_of(token.extract::<&[u8]>()?)?;
-            made.push((key_of(key)?, stored(value, &self.serializer)?, token));
+            made.push((key_of(key)?, self.forms(&opened).stored(value)?, token));
         }
-        let done = self.with(py, Call::Write, |session| {
+        let done = with(py, &opened, Call::Write, |session| {
             let fills: Vec<_> =
                 made.iter().map(|(key, value, token)| (*key, value, *token)).collect();
             fill_many(session, &fills, ttl)
@@ -530,6 +552,11 @@ impl Store {
         }
     }
 
+    /// Shows the serializer to the garbage collector: it may hold the store itself.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.serializer)
+    }
+
     fn __enter__(this: Py<Self>) -> Py<Self> {
         this
     }
@@ -545,19 +572,4 @@ impl Store {
             Err(_) => "<larder.Store, closed>".into(),
         }
     }
-}
-
-/// A TTL: seconds, a `timedelta`, or `None` for ever.
-fn ttl_of(ttl: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Duration>> {
-    let Some(ttl) = ttl else { return Ok(None) };
-    if let Ok(seconds) = ttl.extract::<f64>() {
-        let ttl = Duration::try_from_secs_f64(seconds);
-        return ttl.map(Some).map_err(|_| {
-            PyValueError::new_err(format!("ttl is {seconds}; write seconds, 0 or more, or None"))
-        });
-    }
-    let kind = ttl.get_type().name()?;
-    ttl.extract::<Duration>().map(Some).map_err(|_| {
-        PyTypeError::new_err(format!("ttl is a {kind}; write seconds, a timedelta, or None"))
-    })
 }

@@ -16,17 +16,30 @@ def free_port():
 @contextlib.contextmanager
 def a_memcached():
     """A memcached: its process and its address."""
-    program = shutil.which("memcached")
-    if program is None:
-        raise RuntimeError("there is no memcached; install the package memcached")
+    with _a_server("memcached", "memcached", "-l", "127.0.0.1", "-u", "nobody", "-p") as server:
+        yield server
+
+
+@contextlib.contextmanager
+def a_redis():
+    """A Redis: its process and its address."""
+    with _a_server("redis-server", "redis-server", "--save", "", "--loglevel", "warning", "--port") as server:
+        yield server
+
+
+@contextlib.contextmanager
+def _a_server(package, program, *arguments):
+    """A server: its process and its address. The port comes behind the arguments."""
+    if shutil.which(program) is None:
+        raise RuntimeError(f"there is no {program}; install the package {package}")
     port = free_port()
-    server = subprocess.Popen([program, "-l", "127.0.0.1", "-p", str(port), "-u", "nobody"])
+    server = subprocess.Popen([program, *arguments, str(port)], stdout=subprocess.DEVNULL)
     while True:
         try:
             socket.create_connection(("127.0.0.1", port)).close()
             break
         except ConnectionRefusedError:
-            assert server.poll() is None, "memcached has ended"
+            assert server.poll() is None, f"{program} has ended"
             time.sleep(0.01)
     try:
         yield server, f"127.0.0.1:{port}"

@@ -1,7 +1,9 @@
 import datetime
 import gc
+import socket
 import threading
 import time
+import weakref
 
 import larder
 import pytest
@@ -45,6 +47,10 @@ def test_a_version_serves_once(cache, key):
     assert value == "old"
     if cache.url.startswith("tiered:"):
         assert version is None, "the tiers of a stack have versions of their own"
+        return
+    if cache.url.startswith("redis:"):
+        with pytest.raises(larder.UnsupportedError, match="cas"):
+            cache.cas(key, "new", 1)
         return
     assert cache.cas(key, "new", version)
     assert not cache.cas(key, "late", version)
@@ -104,11 +110,29 @@ def test_wrong_use_is_told(cache, key):
         cache.set(key, 1, ttl="soon")
     with pytest.raises(ValueError, match="ttl is -1;"):
         cache.set(key, 1, ttl=-1)
-    with pytest.raises(TypeError, match="not JSON serializable"):
+    for ttl, told in [
+        (datetime.timedelta(seconds=-1), "ttl is -1 day, 23:59:59;"),
+        (float("inf"), "ttl is inf;"),
+        (1e300, "ttl is 1e300;"),
+        (10**400, "ttl is beyond 1e308;"),
+    ]:
+        with pytest.raises(ValueError, match=told):
+            cache.touch(key, ttl)
+    with pytest.raises(TypeError, match="of type object is not JSON serializable; .*SignedPickle"):
         cache.set(key, object())
-    with pytest.raises(larder.UsageError, match="key") as raised:
-        cache.get("k" * 70_000)
-    assert raised.value.kind == "key_too_long"
+    for call in (cache.get_many, cache.delete_many, cache.get_or_lease_many):
+        with pytest.raises(TypeError, match=r"keys is one str; write \[key\]"):
+            call("abc")
+    with pytest.raises(TypeError, match="keys is one bytes"):
+        cache.get_or_load_many(b"abc", dict.fromkeys)
+    for call in (lambda: cache.incr(key, -1), lambda: cache.decr(key, 2**64), lambda: cache.incr(key, 1, -1)):
+        with pytest.raises(ValueError, match="from 0 to 18446744073709551615"):
+            call()
+    if "redis:" not in cache.url:
+        # Keys of Redis have half a gigabyte.
+        with pytest.raises(larder.UsageError, match="key") as raised:
+            cache.get("k" * 70_000)
+        assert raised.value.kind == "key_too_long"
 
 
 def test_wrong_urls_are_told():
@@ -116,6 +140,9 @@ def test_wrong_urls_are_told():
         larder.open("memcache:")
     with pytest.raises(larder.UsageError, match="size"):
         larder.open("memory:?size=huge")
+    for serializer in ("pickle", larder.Json, object()):
+        with pytest.raises(TypeError, match="write an object with dumps and loads"):
+            larder.open("memory:", serializer=serializer)
     with pytest.raises(larder.UnavailableError, match="refused"):
         larder.open("memcached://127.0.0.1:1")
 
@@ -124,8 +151,9 @@ def test_a_closed_store_says_so():
     with larder.open("memory:?size=1m") as cache:
         cache.set("key", 1)
     cache.close()
-    with pytest.raises(larder.Error, match="closed"):
+    with pytest.raises(larder.Error, match="closed") as raised:
         cache.get("key")
+    assert raised.value.kind == "closed"
     assert "closed" in repr(cache)
 
 
@@ -161,7 +189,7 @@ def test_stats_and_url_are_told(cache, key):
     cache.set(key, 1)
     cache.get(key)
     assert cache.stats()["hits"] >= 1
-    assert cache.url.split(":")[0] in ("memory", "mmap", "memcached", "tiered")
+    assert cache.url.split(":")[0] in ("memory", "mmap", "memcached", "tiered", "redis")
     gc.collect()
 
 
@@ -174,3 +202,82 @@ def test_a_signed_pickle_takes_objects_and_nobody_elses():
         larder.SignedPickle("a secret of the tests").loads(data, flags)
     with pytest.raises(ValueError, match="take 16 random bytes"):
         larder.SignedPickle("short")
+    with pytest.raises(TypeError, match="bytes-like"):
+        larder.SignedPickle(32)
+    older = larder.SignedPickle("a secret of the tests", older=["another secret of tests"])
+    assert older.loads(data, flags) == {3}
+
+
+def test_a_serializer_takes_what_has_no_form_of_its_own():
+    """Names of files may have lone surrogates, and `str` of a number has a limit."""
+    cache = larder.open("memory:?size=1m", serializer=larder.SignedPickle("a secret of the tests"))
+    for value in ("\udc80name", 10**5000):
+        cache.set("key", value)
+        assert cache.get("key") == value
+    with pytest.raises(UnicodeEncodeError):
+        cache.set("\udc80", 1)
+
+
+class Flagged:
+    """A serializer whose form is told by these flags."""
+
+    def __init__(self, made):
+        self.made = made
+
+    def dumps(self, value):
+        return self.made
+
+    def loads(self, data, flags):
+        raise ValueError(f"the flags {flags}")
+
+
+@pytest.mark.parametrize("flags", [0, 2, 16, 128])
+def test_flags_of_a_serializer_that_are_of_another_form_are_refused(flags):
+    cache = larder.open("memory:?size=1m", serializer=Flagged((b"x", flags)))
+    with pytest.raises(ValueError, match=f"the flags {flags}, which are those of another form"):
+        cache.set("key", [1])
+
+
+@pytest.mark.parametrize("made", [b"x", ("x", 32), (b"x",), (b"x", -1), None], ids=repr)
+def test_a_serializer_that_gives_no_form_is_told(made):
+    cache = larder.open("memory:?size=1m", serializer=Flagged(made))
+    with pytest.raises(TypeError, match="return a tuple of bytes and flags"):
+        cache.set("key", [1])
+
+
+def test_a_store_that_its_serializer_holds_is_collected():
+    serializer = larder.SignedPickle("a secret of the tests")
+    serializer.store = larder.open("memory:?size=1m", serializer=serializer)
+    gone = weakref.ref(serializer.store)
+    del serializer
+    gc.collect()
+    assert gone() is None
+
+
+def test_numbers_wrap_as_those_of_memcached(cache, key):
+    cache.set(key, 2**64 - 1)
+    assert cache.get(key) == 2**64 - 1
+    if "redis:" in cache.url:
+        # Redis counts to 2^63 - 1.
+        return
+    assert cache.incr(key) == 0
+    for number in (2**64, -1):
+        cache.set(key, number)
+        with pytest.raises(ValueError, match="not a number") as raised:
+            cache.incr(key)
+        assert raised.value.kind == "not_a_number" and cache.get(key) == number
+
+
+def test_other_programs_read_and_write_bytes_and_numbers_of_redis(redis):
+    """Redis keeps no flags, so a mark stands before every form that cannot be seen."""
+    cache = larder.open(f"redis://{redis}")
+    sent = {"bytes": b"as they are", "number": 7, "digits": b"7", "text": "7", "zeros": b"007", "minus": -7, "mark": b"\xffLdr"}
+    cache.set_many(sent)
+    assert cache.get_many(sent) == sent and cache.delete_many(["text"]) == 1
+    host, port = redis.split(":")
+    with socket.create_connection((host, int(port))) as other:
+        other.sendall(b"GET bytes\r\nGET number\r\nGET zeros\r\nSET text hello\r\nSET digits 18446744073709551615\r\n")
+        expected = b"$11\r\nas they are\r\n$1\r\n7\r\n$3\r\n007\r\n+OK\r\n+OK\r\n"
+        assert other.makefile("rb").read(len(expected)) == expected
+    assert cache.get_many(["text", "digits"]) == {"text": b"hello", "digits": 2**64 - 1}
+    cache.delete_many(sent)

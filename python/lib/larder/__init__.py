@@ -17,13 +17,14 @@ from larder._larder import (
     UsageError,
 )
 from larder._larder import open as _open
-from larder.serializers import Json, SignedPickle
+from larder.serializers import Json, Serializer, SignedPickle
 
 __all__ = [
     "Error",
     "Json",
     "Leased",
     "RefusedError",
+    "Serializer",
     "SignedPickle",
     "Store",
     "UnavailableError",
@@ -33,9 +34,13 @@ __all__ = [
 ]
 
 
-def open(url, *, serializer=None):
+def open(url: str, *, serializer: Serializer | None = None) -> Store:
     """Opens the cache of a URL, such as ``mmap:/run/app/cache?size=256m``.
 
     Bytes, text and whole numbers are stored as they are. ``serializer`` stores every other value: JSON without one.
     """
-    return _open(url, Json() if serializer is None else serializer)
+    if serializer is None:
+        return _open(url, Json())
+    if isinstance(serializer, type) or not isinstance(serializer, Serializer):
+        raise TypeError(f"serializer is {serializer!r}; write an object with dumps and loads, such as larder.Json()")
+    return _open(url, serializer)

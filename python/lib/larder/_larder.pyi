@@ -2,6 +2,8 @@ from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any, TypeVar
 
+from larder.serializers import Serializer
+
 Key = str | bytes
 Ttl = float | timedelta | None
 K = TypeVar("K", str, bytes)
@@ -79,4 +81,4 @@ class Store:
     def __enter__(self) -> Store: ...
     def __exit__(self, *exception: object) -> None: ...
 
-def open(url: str, serializer: Any) -> Store: ...
+def open(url: str, serializer: Serializer) -> Store: ...

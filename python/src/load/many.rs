@@ -15,7 +15,7 @@ use super::{Load, is_failure};
 use crate::errors::raised;
 use crate::lease::{Asked, Right, ask_many, end, fill_many};
 use crate::sessions::{Handle, Opened};
-use crate::values::{Stored, stored, value_of, write_loaded};
+use crate::values::Stored;
 
 /// The values of keys, from the store or from the loader. No key comes twice.
 pub(crate) fn many<'py>(
@@ -50,7 +50,7 @@ fn of_stack<'py>(
     (keys, bytes): (&[Bound<'py, PyAny>], &[&[u8]]),
     load: Load<'_, 'py>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let options = options_of(load.rules);
+    let options = options_of(load);
     let loader = load.loader.clone().unbind();
     let keys_of_loader: Vec<Py<PyAny>> = keys.iter().map(|key| key.clone().unbind()).collect();
     let (mut found, mut loaded) = (Vec::new(), HashMap::new());
@@ -62,7 +62,7 @@ fn of_stack<'py>(
                 for place in places {
                     let Some(value) = made.get_item(&keys_of_loader[*place])? else { continue };
                     let mut out = Vec::new();
-                    write_loaded(&mut out, &stored(&value, load.serializer)?);
+                    load.forms.write_loaded(&mut out, &value)?;
                     loaded.insert(*place, value.unbind());
                     give(*place, &out, Loaded::Value);
                 }
@@ -83,7 +83,7 @@ fn of_stack<'py>(
     for (place, value, flags, origin) in found {
         let value = match loaded.get(&place) {
             Some(value) if origin == Origin::Loader => value.bind(py).clone(),
-            _ => value_of(py, &value, flags, load.serializer)?,
+            _ => load.forms.value(py, &value, flags)?,
         };
         values.set_item(&keys[place], value)?;
     }
@@ -117,7 +117,7 @@ fn of_store<'py>(
         for (place, (answer, value)) in places.into_iter().zip(answers) {
             match answer {
                 Asked::Found(meta) => {
-                    let value = value_of(py, &value, meta.flags, load.serializer);
+                    let value = load.forms.value(py, &value, meta.flags);
                     let kept = value.and_then(|value| values.set_item(&keys[place], value));
                     failed = failed.or(kept.err());
                 }
@@ -172,7 +172,7 @@ fn load_missing<'py>(
     let kept = match &given {
         Ok(Some(given)) => given
             .iter()
-            .map(|value| value.as_ref().map(|value| stored(value, load.serializer)).transpose())
+            .map(|value| value.as_ref().map(|value| load.forms.stored(value)).transpose())
             .collect::<PyResult<Vec<_>>>(),
         _ => Ok(missing.iter().map(|_| None).collect()),
     };
@@ -192,7 +192,7 @@ fn load_missing<'py>(
     }
     for Missing { place, older, .. } in &missing {
         if let Some((value, meta)) = older {
-            values.set_item(&keys[*place], value_of(py, value, meta.flags, load.serializer)?)?;
+            values.set_item(&keys[*place], load.forms.value(py, value, meta.flags)?)?;
         }
     }
     Ok(())

@@ -12,8 +12,10 @@ use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 
 pub(crate) use self::many::many;
+use crate::arguments::seconds;
 use crate::errors::raised;
 use crate::sessions::{Handle, Opened};
+use crate::values::Forms;
 
 /// How a value is loaded.
 #[derive(Clone, Copy)]
@@ -37,17 +39,11 @@ impl Rules {
     }
 }
 
-/// An argument in seconds.
-pub(crate) fn seconds(name: &str, given: f64) -> PyResult<Duration> {
-    Duration::try_from_secs_f64(given)
-        .map_err(|_| PyValueError::new_err(format!("{name} is {given}; write seconds, 0 or more")))
-}
-
 /// What a load needs besides its keys.
 #[derive(Clone, Copy)]
 pub(crate) struct Load<'a, 'py> {
     pub(crate) loader: &'a Bound<'py, PyAny>,
-    pub(crate) serializer: &'a Py<PyAny>,
+    pub(crate) forms: Forms<'a>,
     pub(crate) rules: Rules,
 }
 

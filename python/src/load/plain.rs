@@ -10,7 +10,6 @@ use super::{Load, is_failure};
 use crate::errors::raised;
 use crate::lease::{Asked, Right, ask, end};
 use crate::sessions::Opened;
-use crate::values::{stored, value_of};
 
 /// The first pause between two looks at a key that another caller loads, and the longest.
 pub(super) const PAUSES: [Duration; 2] = [Duration::from_micros(500), Duration::from_millis(50)];
@@ -41,7 +40,7 @@ pub(super) fn one<'py>(
             .writing(py, || ask(session, &opened.leads, key, &mut value, times))
             .map_err(|error| raised(&error))?;
         let (right, older) = match asked {
-            Asked::Found(meta) => return value_of(py, &value, meta.flags, load.serializer),
+            Asked::Found(meta) => return load.forms.value(py, &value, meta.flags),
             Asked::Load(right, older) => (right, older),
             Asked::Wait => {
                 let left = left(deadline);
@@ -59,7 +58,7 @@ pub(super) fn one<'py>(
         let made = load.loader.call0();
         opened.loads.took(begun.elapsed());
         let kept = match &made {
-            Ok(value) => stored(value, load.serializer).map(Some),
+            Ok(value) => load.forms.stored(value).map(Some),
             Err(_) => Ok(None),
         };
         opened.writing(py, || {
@@ -69,7 +68,7 @@ pub(super) fn one<'py>(
         kept?;
         return match (made, older) {
             (Err(error), Some(meta)) if is_failure(py, &error) => {
-                value_of(py, &value, meta.flags, load.serializer)
+                load.forms.value(py, &value, meta.flags)
             }
             (made, _) => made,
         };

@@ -3,9 +3,8 @@
 use larder::{LoadOptions, Loaded, Origin, TiersSession};
 use pyo3::prelude::*;
 
-use super::{Load, Rules, is_failure};
+use super::{Load, is_failure};
 use crate::errors::raised;
-use crate::values::{LOADED, stored, value_of, write_loaded};
 
 /// Why there is no value.
 pub(super) enum Failure {
@@ -35,13 +34,14 @@ impl Failure {
 }
 
 /// The options of the stack.
-pub(super) fn options_of(rules: Rules) -> LoadOptions<'static> {
+pub(super) fn options_of(load: Load<'_, '_>) -> LoadOptions<'static> {
+    let rules = load.rules;
     LoadOptions {
         ttl: rules.ttl,
         wait: rules.wait,
         lease: rules.lease,
         early: rules.early,
-        flags: LOADED,
+        flags: load.forms.flags_of_loaded(),
         ..LoadOptions::default()
     }
 }
@@ -53,7 +53,7 @@ pub(super) fn one<'py>(
     key: &[u8],
     load: Load<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let options = options_of(load.rules);
+    let options = options_of(load);
     let loader = load.loader.clone().unbind();
     let (mut bytes, mut made, mut ended) = (Vec::new(), None, None);
     let answer = py.detach(|| {
@@ -64,7 +64,7 @@ pub(super) fn one<'py>(
                         ended = Some(error.clone_ref(py));
                     }
                 })?;
-                write_loaded(out, &stored(value.bind(py), load.serializer)?);
+                load.forms.write_loaded(out, value.bind(py))?;
                 made = Some(value);
                 Ok::<_, Failure>(Loaded::Value)
             })
@@ -78,7 +78,7 @@ pub(super) fn one<'py>(
         Some(answer) if answer.origin == Origin::Loader => {
             Ok(made.map_or_else(|| py.None().into_bound(py), |value| value.into_bound(py)))
         }
-        Some(answer) => value_of(py, &bytes, answer.flags, load.serializer),
+        Some(answer) => load.forms.value(py, &bytes, answer.flags),
         // The loader always has a value, and nothing absent is remembered.
         None => Ok(py.None().into_bound(py)),
     }
