@@ -100,3 +100,107 @@ def test_a_load_that_ends_early_leaves_no_lease(url):
             await cache.delete("ends")
 
     asyncio.run(main())
+
+
+def test_a_load_without_callers_is_cancelled(url):
+    async def main():
+        async with aio.open(url) as cache:
+            await cache.delete("left")
+            ended = []
+
+            async def hang():
+                try:
+                    await asyncio.sleep(60)
+                finally:
+                    ended.append(1)
+
+            callers = [asyncio.ensure_future(cache.get_or_load("left", hang, lease=100)) for _ in range(3)]
+            await asyncio.sleep(0.1)
+            for caller in callers[:2]:
+                caller.cancel()
+            await asyncio.wait(callers[:2])
+            assert not ended and not callers[2].done()
+            callers[2].cancel()
+
+            async def load():
+                return 7
+
+            # The lease has been given back, so that the next caller need not wait for its end.
+            assert await asyncio.wait_for(cache.get_or_load("left", load, wait=30), 20) == 7
+            assert ended == [1] and await cache.get("left") == 7
+            await cache.delete("left")
+
+    asyncio.run(main())
+
+
+def test_a_task_waits_for_the_load_of_another_no_longer_than_it_wants():
+    async def main():
+        cache = aio.open("memory:?size=1m")
+        made = asyncio.Event()
+
+        async def load_slowly():
+            await made.wait()
+            return "slow"
+
+        async def load():
+            return "mine"
+
+        slow = asyncio.ensure_future(cache.get_or_load("key", load_slowly))
+        await asyncio.sleep(0)
+        assert await cache.get_or_load("key", load, wait=0.05) == "mine"
+        made.set()
+        assert await slow == "slow" == await cache.get("key")
+
+    asyncio.run(main())
+
+
+def test_a_load_that_fails_fails_for_all_its_callers(url):
+    async def main():
+        async with aio.open(url) as cache:
+            await cache.delete("fails")
+
+            async def fail():
+                await asyncio.sleep(0.05)
+                raise ZeroDivisionError
+
+            found = await asyncio.gather(*(cache.get_or_load("fails", fail) for _ in range(3)), return_exceptions=True)
+            assert [type(one) for one in found] == [ZeroDivisionError] * 3
+            with pytest.raises(TypeError, match="returns a dict"):
+                await cache.get_or_load_many(["fails"], lambda missing: asyncio.sleep(0))
+            assert (await cache.get_or_lease("fails")).token, "each lease has been given back"
+            with pytest.raises(ValueError, match="wait is -1"):
+                await cache.get_or_load("fails", fail, wait=-1)
+            with pytest.raises(ValueError, match="early is nan"):
+                await cache.get_or_load_many(["fails"], fail, early=float("nan"))
+
+    asyncio.run(main())
+
+
+def test_a_value_is_loaded_early_by_a_task(url):
+    async def main():
+        async with aio.open(url) as cache:
+            await cache.delete("early")
+            made = 0
+
+            async def load():
+                nonlocal made
+                made += 1
+                await asyncio.sleep(0.05)
+                return made
+
+            # The factor makes a load of 50 ms early by hours.
+            found = [await cache.get_or_load("early", load, ttl=60, early=1e6) for _ in range(3)]
+            assert found == [1, 2, 3] and await cache.get_or_load("early", load, ttl=60) == 3
+            await cache.delete("early")
+
+    asyncio.run(main())
+
+
+def test_namespaces_are_apart():
+    async def main():
+        async with aio.open("memory:?size=1m") as cache:
+            own = await cache.namespace("own")
+            await own.set("key", 1)
+            assert await cache.get("key") is None and await own.get("key") == 1
+
+    asyncio.run(main())
