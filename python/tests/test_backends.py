@@ -4,6 +4,7 @@ import time
 
 import django
 import django.core.exceptions
+import larder.django
 import pytest
 from django.conf import settings
 from django.core.cache import CacheKeyWarning
@@ -60,6 +61,45 @@ def test_django_clears_its_own_entries_where_others_have_theirs(url):
     assert mine.get("a") == 3
     with pytest.raises(django.core.exceptions.ImproperlyConfigured, match="'flush' is not known"):
         LarderCache(url, {"OPTIONS": {"clear": "flush"}})
+
+
+def test_django_tells_wrong_options():
+    from larder.django import LarderCache
+
+    wrong = django.core.exceptions.ImproperlyConfigured
+    with pytest.raises(wrong, match=r"\['serialiser'\] are not known"):
+        LarderCache("memory:", {"OPTIONS": {"serialiser": "pickle", "MAX_ENTRIES": 5, "CULL_FREQUENCY": 0}})
+    with pytest.raises(wrong, match="write one URL"):
+        LarderCache(["memcached://h1", "memcached://h2"], {})
+
+
+def test_django_takes_any_prefix_with_generations(url):
+    from larder.django import LarderCache
+
+    prefix = f"a prefix {abs(hash(url))}"
+    cache = LarderCache(url, {"OPTIONS": {"clear": "generation"}, "KEY_PREFIX": prefix})
+    with pytest.warns(CacheKeyWarning):
+        cache.set("a", 1)
+        assert cache.get("a") == 1
+        cache.clear()
+        assert cache.get("a") is None
+
+
+def test_django_reads_what_an_older_secret_has_signed(tmp_path):
+    from django.test import override_settings
+    from larder.django import LarderCache
+
+    def opened():
+        larder.django._stores.clear()
+        return LarderCache(f"mmap:{tmp_path}/cache?size=1m", {"OPTIONS": {"serializer": "pickle"}})
+
+    opened().set("a", {1})
+    with override_settings(SECRET_KEY="a new secret of the tests"):
+        with pytest.raises(ValueError, match="no valid signature"):
+            opened().get("a")
+        with override_settings(SECRET_KEY_FALLBACKS=[settings.SECRET_KEY, "a secret of the tests"]):
+            assert opened().get("a") == {1}
+    larder.django._stores.clear()
 
 
 def test_django_is_asynchronous(backend):

@@ -12,7 +12,7 @@ A memcached or Redis may have other users, so it is never emptied. With ``"clear
 ``cache.clear()`` ends the entries of this cache there: each key has the number of a generation, which is read with each call.
 
 Without ``serializer``, values are bytes, text, whole numbers, and what JSON can hold. With ``"pickle"`` any object is
-stored, signed with ``SECRET_KEY``.
+stored, signed with ``SECRET_KEY``. Values that were signed with one of ``SECRET_KEY_FALLBACKS`` are read too.
 """
 
 import hashlib
@@ -28,18 +28,28 @@ __all__ = ["LarderCache"]
 # The longest key of memcached.
 _LONGEST_KEY = 250
 
+# Django's own options do nothing here, because a store makes room by itself.
+_OPTIONS = {"serializer", "clear", "MAX_ENTRIES", "CULL_FREQUENCY"}
+
 # The stores of this process by URL and serializer: all threads and all requests share one.
 _stores = {}
 
 
 def _serializer(name):
     if name == "pickle":
-        return larder.SignedPickle(settings.SECRET_KEY)
+        return larder.SignedPickle(settings.SECRET_KEY, older=getattr(settings, "SECRET_KEY_FALLBACKS", ()))
     if name == "json":
         return larder.Json()
     if isinstance(name, str):
         raise ImproperlyConfigured(f"OPTIONS: serializer {name!r} is not known; write 'json' or 'pickle', or an object")
     return name
+
+
+def _taken_by_every_store(key):
+    """The key, or its hash. Django warns of keys that a memcached would refuse, and takes them."""
+    if len(key.encode()) > _LONGEST_KEY or any(byte < "!" or byte == "\x7f" for byte in key):
+        return "hashed:" + hashlib.sha256(key.encode()).hexdigest()
+    return key
 
 
 class LarderCache(BaseCache):
@@ -48,6 +58,11 @@ class LarderCache(BaseCache):
     def __init__(self, url, params):
         super().__init__(params)
         options = params.get("OPTIONS", {})
+        unknown = sorted(set(options) - _OPTIONS)
+        if unknown:
+            raise ImproperlyConfigured(f"OPTIONS: {unknown} are not known; write 'serializer' or 'clear'")
+        if not isinstance(url, str):
+            raise ImproperlyConfigured(f"LOCATION is {url!r}; write one URL, such as 'memcached://h1,h2'")
         self._url = url
         self._by = options.get("serializer", "json")
         clears = options.get("clear", "store")
@@ -83,15 +98,12 @@ class LarderCache(BaseCache):
 
     @property
     def _generation_key(self):
-        return f"{self.key_prefix}:larder-generation"
+        return _taken_by_every_store(f"{self.key_prefix}:larder-generation")
 
     def _key(self, key, version, generation=None):
         key = self.make_and_validate_key(key, version=version)
         key = (self._generation() if generation is None else generation) + key
-        # Django warns of such keys, and takes them. No store need take them, so their hashes stand for them.
-        if len(key.encode()) > _LONGEST_KEY or any(byte < "!" or byte == "\x7f" for byte in key):
-            return "hashed:" + hashlib.sha256(key.encode()).hexdigest()
-        return key
+        return _taken_by_every_store(key)
 
     def _keys(self, keys, version):
         """The stored keys, each with its own: the generation is read once."""
