@@ -58,11 +58,12 @@ impl<'a> Forms<'a> {
             if let Ok(text) = text.to_str() {
                 return plain(text.as_bytes(), TEXT);
             }
-        } else if value.cast_exact::<PyInt>().is_ok() && !value.is_instance_of::<PyBool>() {
-            if let Ok(digits) = value.str() {
-                let digits = digits.to_str()?.to_owned();
-                return Ok(Stored { bytes: Cow::Owned(digits.into_bytes()), flags: NUMBER });
-            }
+        } else if value.cast_exact::<PyInt>().is_ok()
+            && !value.is_instance_of::<PyBool>()
+            && let Ok(digits) = value.str()
+        {
+            let digits = digits.to_str()?.to_owned();
+            return Ok(Stored { bytes: Cow::Owned(digits.into_bytes()), flags: NUMBER });
         }
         self.serialized(value)
     }

@@ -19,7 +19,7 @@ from clear import ClearTests  # noqa: E402
 from common import CommonTests  # noqa: E402
 from delete_many_with_prefix import DeleteManyWithPrefixTests  # noqa: E402
 from has import HasTests  # noqa: E402
-from servers import a_memcached  # noqa: E402
+from servers import a_memcached, a_redis  # noqa: E402
 
 # Text as a key of a dict is all that JSON holds, and these tests have a number.
 SERIALIZER = larder.SignedPickle("a secret of the tests")
@@ -33,14 +33,20 @@ def memcached():
         yield address
 
 
+@pytest.fixture(scope="session")
+def redis():
+    with a_redis() as (_, address):
+        yield address
+
+
 class Suite(CommonTests, HasTests, DeleteManyWithPrefixTests):
     """All but `SerializerTests`, which are about the serializers of cachelib."""
 
     @pytest.fixture(autouse=True)
-    def cache_factory(self, request, tmp_path, memcached):
+    def cache_factory(self, request, tmp_path, memcached, redis):
         def factory(self, **options):
-            url = self.url.format(file=tmp_path / "cache", memcached=memcached)
-            # A memcached keeps the entries of earlier tests.
+            url = self.url.format(file=tmp_path / "cache", memcached=memcached, redis=redis)
+            # A server keeps the entries of earlier tests.
             options["key_prefix"] = f"{next(_numbers)}:{options.get('key_prefix') or ''}"
             return LarderCache(url, serializer=SERIALIZER, **options)
 
@@ -59,6 +65,12 @@ class TestMemcached(Suite):
     """Without `ClearTests`: a memcached may have other users, so it is not emptied."""
 
     url = "memcached://{memcached}"
+
+
+class TestRedis(Suite):
+    """As on memcached."""
+
+    url = "redis://{redis}"
 
 
 class TestStack(Suite):

@@ -2,8 +2,8 @@
 
     python django_suite.py DJANGO_SOURCE URL
 
-DJANGO_SOURCE is an unpacked source distribution of the installed Django. In the URL, `MEMCACHED` stands for the address of a
-memcached that runs for these tests.
+DJANGO_SOURCE is an unpacked source distribution of the installed Django. In the URL, `MEMCACHED` and `REDIS` stand for the address of
+such a server that runs for these tests.
 """
 
 import os
@@ -12,7 +12,9 @@ import unittest
 
 sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tests"))
 
-from servers import a_memcached  # noqa: E402
+from servers import a_memcached, a_redis  # noqa: E402
+
+SERVERS = {"MEMCACHED": a_memcached, "REDIS": a_redis}
 
 # Tests of Django that a store cannot pass, and the reason.
 REASONS = {
@@ -24,11 +26,12 @@ REASONS = {
 
 def main():
     source, url = sys.argv[1:]
-    if "MEMCACHED" not in url:
-        return run(source, url, "store")
-    with a_memcached() as (_, address):
-        # The memcached could have other users, so `clear` ends the entries of each cache alone.
-        return run(source, url.replace("MEMCACHED", address), "generation")
+    for name, a_server in SERVERS.items():
+        if name in url:
+            with a_server() as (_, address):
+                # The server could have other users, so `clear` ends the entries of each cache alone.
+                return run(source, url.replace(name, address), "generation")
+    return run(source, url, "store")
 
 
 def run(source, url, clear):

@@ -140,7 +140,8 @@ class AsyncStore:
             if self.store.has_leases:
                 return await self.get_or_lease_many(keys, rules.lease, early)
             found = await self.get_many(keys)
-        except larder.UnavailableError:
+        except (larder.UnavailableError, larder.RefusedError):
+            # A value that a store cannot lease is loaded, as by `Store.get_or_load`.
             found = {}
         return {key: _Asked(found[key], True, None) if key in found else _Asked() for key in keys}
 
