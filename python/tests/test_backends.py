@@ -59,6 +59,10 @@ def test_django_clears_its_own_entries_where_others_have_theirs(url):
     assert others.get("a") == 1 and others.get_many(["a", "b"]) == {"a": 1, "b": 2}
     same.set("a", 3)
     assert mine.get("a") == 3
+    if "memcached:" in url or "redis:" in url:
+        with pytest.raises(larder.UnsupportedError, match="write 'clear': 'generation' in OPTIONS") as raised:
+            LarderCache(url, {}).clear()
+        assert raised.value.kind == "unsupported"
     with pytest.raises(django.core.exceptions.ImproperlyConfigured, match="'flush' is not known"):
         LarderCache(url, {"OPTIONS": {"clear": "flush"}})
 

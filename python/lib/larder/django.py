@@ -167,5 +167,10 @@ class LarderCache(BaseCache):
     def clear(self):
         if self._has_generations:
             self._cache.set(self._generation_key, time.time_ns())
-        else:
+            return
+        try:
             self._cache.clear()
+        except larder.UnsupportedError as error:
+            told = larder.UnsupportedError(f"{error}; write 'clear': 'generation' in OPTIONS")
+            told.kind = error.kind
+            raise told from None
