@@ -222,7 +222,10 @@ impl Store {
     }
 
     /// Adds to a whole number, and returns the new one. An absent key becomes `initial`, or stays absent: `None`.
-    #[pyo3(signature = (key, delta = Count(1), initial = None, ttl = None))]
+    #[pyo3(
+        signature = (key, delta = Count(1), initial = None, ttl = None),
+        text_signature = "($self, key, delta=1, initial=None, ttl=None)"
+    )]
     fn incr(
         &self,
         key: &Bound<'_, PyAny>,
@@ -234,7 +237,10 @@ impl Store {
     }
 
     /// Takes from a whole number, which stops at 0.
-    #[pyo3(signature = (key, delta = Count(1), initial = None, ttl = None))]
+    #[pyo3(
+        signature = (key, delta = Count(1), initial = None, ttl = None),
+        text_signature = "($self, key, delta=1, initial=None, ttl=None)"
+    )]
     fn decr(
         &self,
         key: &Bound<'_, PyAny>,
