@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::arguments::{Count, seconds, ttl_of};
-use crate::errors::{closed, raised};
+use crate::errors::{UnavailableError, closed, raised};
 use crate::keys::{key_of, keys_of};
 use crate::lease::{Answer, fill_many, leases, token_of};
 use crate::load;
@@ -70,6 +70,14 @@ impl Store {
         // To drop what the parent has opened would end its connections in order, and so disturb it.
         std::mem::forget(held.replace(Arc::clone(&anew)));
         Ok(anew)
+    }
+
+    /// The same, or nothing where a forked child cannot open the store anew: a value is loaded without it.
+    fn opened_to_load(&self, py: Python<'_>) -> PyResult<Option<Arc<Opened>>> {
+        match self.opened(py) {
+            Err(error) if error.is_instance_of::<UnavailableError>(py) => Ok(None),
+            opened => opened.map(Some),
+        }
     }
 
     /// The forms that values have in the store.
@@ -347,7 +355,7 @@ impl Store {
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, bytes) = (key.py(), key_of(key)?);
         let rules = load::Rules::new(ttl_of(ttl)?, wait, lease, early)?;
-        let opened = self.opened(py)?;
+        let Some(opened) = self.opened_to_load(py)? else { return loader.call0() };
         let load = load::Load { loader, forms: self.forms(&opened), rules };
         load::one(py, &opened, bytes, load)
     }
@@ -367,14 +375,14 @@ impl Store {
     ) -> PyResult<Bound<'py, PyDict>> {
         let py = keys.py();
         let rules = load::Rules::new(ttl_of(ttl)?, wait, lease, early)?;
-        let opened = self.opened(py)?;
-        let load = load::Load { loader, forms: self.forms(&opened), rules };
         let once = PyDict::new(py);
         for key in keys_of(keys)? {
             once.set_item(key, ())?;
         }
         let keys = keys_of(&once)?;
         let bytes = keys.iter().map(key_of).collect::<PyResult<Vec<_>>>()?;
+        let Some(opened) = self.opened_to_load(py)? else { return load::all(loader, &keys) };
+        let load = load::Load { loader, forms: self.forms(&opened), rules };
         load::many(py, &opened, &keys, &bytes, load)
     }
 

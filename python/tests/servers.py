@@ -14,9 +14,9 @@ def free_port():
 
 
 @contextlib.contextmanager
-def a_memcached():
+def a_memcached(port=None):
     """A memcached: its process and its address."""
-    with _a_server("memcached", "memcached", "-l", "127.0.0.1", "-u", "nobody", "-p") as server:
+    with _a_server("memcached", "memcached", "-l", "127.0.0.1", "-u", "nobody", "-p", port=port) as server:
         yield server
 
 
@@ -28,11 +28,11 @@ def a_redis():
 
 
 @contextlib.contextmanager
-def _a_server(package, program, *arguments):
+def _a_server(package, program, *arguments, port=None):
     """A server: its process and its address. The port comes behind the arguments."""
     if shutil.which(program) is None:
         raise RuntimeError(f"there is no {program}; install the package {package}")
-    port = free_port()
+    port = port or free_port()
     server = subprocess.Popen([program, *arguments, str(port)], stdout=subprocess.DEVNULL)
     while True:
         try:

@@ -9,6 +9,8 @@ import pytest
 from django.conf import settings
 from django.core.cache import CacheKeyWarning
 
+from servers import a_memcached, free_port
+
 if not settings.configured:
     settings.configure(SECRET_KEY="a secret of the tests", CACHES={})
     django.setup()
@@ -176,3 +178,22 @@ def test_dogpile_makes_a_value_once_for_all_processes(url, tmp_path):
     mutex.release()
     assert region.backend.get_mutex("held").locked()
     larder.open(url).delete("held:lock")
+
+
+def test_a_server_that_begins_later_is_found():
+    import larder.dogpile
+    from larder.cachelib import LarderCache
+
+    port = free_port()
+    url = f"memcached://127.0.0.1:{port}"
+    cache, backend = LarderCache(url), larder.dogpile.LarderBackend({"url": url})
+    for call in (lambda: cache.get("key"), lambda: backend.get_serialized("key")):
+        with pytest.raises(larder.UnavailableError, match="refused"):
+            call()
+    with a_memcached(port):
+        assert cache.set("key", 1) and cache.get("key") == 1
+        backend.set_serialized("key", b"bytes")
+        assert backend.get_serialized("key") == b"bytes"
+    for made in (lambda: LarderCache("memory:?size=huge"), lambda: larder.dogpile.LarderBackend({"url": "memory"})):
+        with pytest.raises(larder.UsageError):
+            made()

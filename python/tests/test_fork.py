@@ -3,7 +3,8 @@ import signal
 import threading
 
 import larder
-import pytest
+
+from servers import a_memcached
 
 
 def in_child(work):
@@ -64,3 +65,19 @@ def test_threads_of_a_child_open_its_store_together(tmp_path):
 
     for _ in range(10):
         assert in_child(work) == repr(["parent"] * 8)
+
+
+def test_a_child_loads_without_the_server_of_its_store():
+    with a_memcached() as (server, address):
+        cache = larder.open(f"memcached://{address}")
+        server.kill()
+        server.wait()
+
+        def work():
+            many = cache.get_or_load_many(["a", "b", "a"], lambda missing: dict.fromkeys([*missing[:1], "other"], missing))
+            try:
+                cache.get("a")
+            except larder.UnavailableError as error:
+                return cache.get_or_load("a", lambda: "made"), many, error.kind
+
+        assert in_child(work) == repr(("made", {"a": ["a", "b"]}, "unavailable"))

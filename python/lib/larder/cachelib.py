@@ -10,8 +10,9 @@ True
 
 from datetime import timedelta
 
-import larder
 from cachelib.base import BaseCache
+
+from larder._opening import Opening
 
 __all__ = ["LarderCache"]
 
@@ -25,8 +26,12 @@ class LarderCache(BaseCache):
 
     def __init__(self, url, default_timeout=300, *, serializer=None, key_prefix=None, **options):
         super().__init__(default_timeout, **options)
-        self._store = larder.open(url, serializer=serializer)
+        self._opening = Opening(url, serializer)
         self._prefix = key_prefix or ""
+
+    @property
+    def _store(self):
+        return self._opening.store
 
     def _ttl(self, timeout):
         timeout = self.default_timeout if timeout is None else timeout

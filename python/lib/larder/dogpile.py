@@ -10,9 +10,10 @@ import hashlib
 import secrets
 import time
 
-import larder
 from dogpile.cache import register_backend
 from dogpile.cache.api import NO_VALUE, BytesBackend, CacheMutex
+
+from larder._opening import Opening
 
 __all__ = ["LarderBackend", "LarderMutex"]
 
@@ -44,10 +45,14 @@ class LarderBackend(BytesBackend):
         self._ttl = arguments.pop("ttl", None)
         self._locks = arguments.pop("distributed_lock", False)
         self._lock_timeout = arguments.pop("lock_timeout", 60)
-        self._store = larder.open(arguments.pop("url"))
+        self._opening = Opening(arguments.pop("url"))
         if arguments:
             known = "url, ttl, distributed_lock and lock_timeout"
             raise ValueError(f"arguments {sorted(arguments)} are not known; write {known}")
+
+    @property
+    def _store(self):
+        return self._opening.store
 
     def get_mutex(self, key):
         return LarderMutex(self._store, key, self._lock_timeout) if self._locks else None

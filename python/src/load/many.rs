@@ -34,6 +34,21 @@ pub(crate) fn many<'py>(
     values
 }
 
+/// The values that the loader makes of all keys, without a store.
+pub(crate) fn all<'py>(
+    loader: &Bound<'py, PyAny>,
+    keys: &[Bound<'py, PyAny>],
+) -> PyResult<Bound<'py, PyDict>> {
+    let made = made(loader, PyList::new(loader.py(), keys)?)?;
+    let values = PyDict::new(loader.py());
+    for key in keys {
+        if let Some(value) = made.get_item(key)? {
+            values.set_item(key, value)?;
+        }
+    }
+    Ok(values)
+}
+
 /// Calls the loader; its dict.
 fn made<'py>(
     loader: &Bound<'py, PyAny>,

@@ -11,7 +11,7 @@ use std::time::Duration;
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 
-pub(crate) use self::many::many;
+pub(crate) use self::many::{all, many};
 use crate::arguments::seconds;
 use crate::errors::raised;
 use crate::sessions::{Handle, Opened};
