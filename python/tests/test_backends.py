@@ -1,5 +1,6 @@
 """The backends of frameworks; the suites of the frameworks themselves run by `just python-suites`."""
 
+import contextlib
 import time
 
 import django
@@ -197,3 +198,22 @@ def test_a_server_that_begins_later_is_found():
     for made in (lambda: LarderCache("memory:?size=huge"), lambda: larder.dogpile.LarderBackend({"url": "memory"})):
         with pytest.raises(larder.UsageError):
             made()
+
+
+@pytest.mark.parametrize("key", ["k" * 300, "a page of ä", "\udc80 of a file", "line\n"], ids=ascii)
+def test_every_backend_takes_any_text_as_key(url, key):
+    import larder.dogpile
+    from dogpile.cache import make_region
+    from larder.cachelib import LarderCache
+    from larder.django import LarderCache as DjangoCache
+
+    cache = LarderCache(url, key_prefix="any:")
+    assert cache.set(key, 1) and cache.get(key) == 1 and cache.get_dict(key, "absent") == {key: 1, "absent": None}
+    assert cache.set_many({key: 2}) == [key] and cache.has(key) and cache.delete(key) and not cache.has(key)
+    region = make_region().configure("larder", arguments={"url": url, "distributed_lock": True})
+    assert region.get_or_create(key, lambda: 3) == 3 == region.get(key)
+    region.delete(key)
+    backend = DjangoCache(url, {})
+    with pytest.warns(CacheKeyWarning) if key.isascii() or " " in key else contextlib.nullcontext():
+        backend.set(key, 4)
+        assert backend.get(key) == 4 and backend.delete(key)

@@ -12,6 +12,7 @@ from datetime import timedelta
 
 from cachelib.base import BaseCache
 
+from larder._keys import taken_by_every_store
 from larder._opening import Opening
 
 __all__ = ["LarderCache"]
@@ -20,7 +21,7 @@ __all__ = ["LarderCache"]
 class LarderCache(BaseCache):
     """Any store of Larder. A timeout of 0 is for ever, as in cachelib; one below 0 has passed.
 
-    ``key_prefix`` stands before each key. Numbers are counted as memcached counts them, in one step, unless they are or become
+    ``key_prefix`` stands before each key. A key that a memcached would refuse is stored under its hash. Numbers are counted as memcached counts them, in one step, unless they are or become
     negative.
     """
 
@@ -40,7 +41,7 @@ class LarderCache(BaseCache):
         return None if timeout == 0 else max(0, timeout)
 
     def _key(self, key):
-        return self._prefix + key
+        return taken_by_every_store(self._prefix + key)
 
     def get(self, key):
         return self._store.get(self._key(key))

@@ -15,7 +15,6 @@ Without ``serializer``, values are bytes, text, whole numbers, and what JSON can
 stored, signed with ``SECRET_KEY``. Values that were signed with one of ``SECRET_KEY_FALLBACKS`` are read too.
 """
 
-import hashlib
 import time
 
 import larder
@@ -23,10 +22,9 @@ from django.conf import settings
 from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
 from django.core.exceptions import ImproperlyConfigured
 
-__all__ = ["LarderCache"]
+from larder._keys import taken_by_every_store
 
-# The longest key of memcached.
-_LONGEST_KEY = 250
+__all__ = ["LarderCache"]
 
 # Django's own options do nothing here, because a store makes room by itself.
 _OPTIONS = {"serializer", "clear", "MAX_ENTRIES", "CULL_FREQUENCY"}
@@ -43,13 +41,6 @@ def _serializer(name):
     if isinstance(name, str):
         raise ImproperlyConfigured(f"OPTIONS: serializer {name!r} is not known; write 'json' or 'pickle', or an object")
     return name
-
-
-def _taken_by_every_store(key):
-    """The key, or its hash. Django warns of keys that a memcached would refuse, and takes them."""
-    if len(key.encode()) > _LONGEST_KEY or any(byte < "!" or byte == "\x7f" for byte in key):
-        return "hashed:" + hashlib.sha256(key.encode()).hexdigest()
-    return key
 
 
 class LarderCache(BaseCache):
@@ -98,12 +89,13 @@ class LarderCache(BaseCache):
 
     @property
     def _generation_key(self):
-        return _taken_by_every_store(f"{self.key_prefix}:larder-generation")
+        return taken_by_every_store(f"{self.key_prefix}:larder-generation")
 
     def _key(self, key, version, generation=None):
         key = self.make_and_validate_key(key, version=version)
         key = (self._generation() if generation is None else generation) + key
-        return _taken_by_every_store(key)
+        # Django warns of keys that a memcached would refuse, and takes them.
+        return taken_by_every_store(key)
 
     def _keys(self, keys, version):
         """The stored keys, each with its own: the generation is read once."""

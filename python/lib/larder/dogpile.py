@@ -6,26 +6,21 @@
     region = make_region().configure("larder", arguments={"url": "mmap:/run/app/cache?size=64m"})
 """
 
-import hashlib
 import secrets
 import time
 
 from dogpile.cache import register_backend
 from dogpile.cache.api import NO_VALUE, BytesBackend, CacheMutex
 
+from larder._keys import LONGEST_KEY, taken_by_every_store
 from larder._opening import Opening
 
 __all__ = ["LarderBackend", "LarderMutex"]
 
-# The longest key of memcached, less what a lock appends.
-_LONGEST_KEY = 245
 
-
-def _taken_by_every_store(key):
-    """The key, or its hash where a memcached would refuse it."""
-    if len(key.encode()) > _LONGEST_KEY or any(byte <= " " or byte == "\x7f" for byte in key):
-        return "hashed:" + hashlib.sha256(key.encode()).hexdigest()
-    return key
+def _mangled(key):
+    """The key, or its hash where a memcached would refuse the key or that of its lock."""
+    return taken_by_every_store(key, LONGEST_KEY - len(":lock"))
 
 
 class LarderBackend(BytesBackend):
@@ -38,7 +33,7 @@ class LarderBackend(BytesBackend):
     """
 
     # A region without a mangler of its own takes this one.
-    key_mangler = staticmethod(_taken_by_every_store)
+    key_mangler = staticmethod(_mangled)
 
     def __init__(self, arguments):
         arguments = dict(arguments)
