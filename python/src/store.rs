@@ -42,12 +42,13 @@ enum Call {
 impl Store {
     /// What this process has opened.
     fn opened(&self, py: Python<'_>) -> PyResult<Arc<Opened>> {
-        let opened = self.held().clone().ok_or_else(closed)?;
+        let opened = self.held().clone();
+        let opened = opened.ok_or_else(closed)?;
         if opened.is_inherited() { self.open_anew(py) } else { Ok(opened) }
     }
 
-    /// What is open, while no other thread can change it. No caller may let go of the GIL meanwhile: another thread would
-    /// wait here with it.
+    /// What is open, while no other thread can change it. No caller may let go of the GIL or run Python meanwhile: another
+    /// thread would wait here with the GIL, and a destructor that uses the store would wait for its own thread.
     fn held(&self) -> MutexGuard<'_, Option<Arc<Opened>>> {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -62,7 +63,10 @@ impl Store {
             })
             .map_err(|error| raised(&error))?;
         let mut held = self.held();
-        let opened = held.as_ref().ok_or_else(closed)?;
+        let Some(opened) = held.as_ref() else {
+            drop(held);
+            return Err(closed());
+        };
         if !opened.is_inherited() {
             return Ok(Arc::clone(opened));
         }

@@ -278,3 +278,34 @@ def test_other_programs_read_and_write_bytes_and_numbers_of_redis(redis):
         assert other.makefile("rb").read(len(expected)) == expected
     assert cache.get_many(["text", "digits"]) == {"text": b"hello", "digits": 2**64 - 1}
     cache.delete_many(sent)
+
+
+def test_a_destructor_may_meet_a_closed_store():
+    """The error of a closed store is made by Python, which may collect garbage meanwhile."""
+    cache = larder.open("memory:?size=1m")
+    cache.close()
+    told = []
+
+    class Collected:
+        def __init__(self):
+            self.itself = self
+
+        def __del__(self):
+            try:
+                cache.get("key")
+            except larder.Error as error:
+                told.append(error.kind)
+
+    before = gc.get_threshold()
+    gc.set_threshold(1)
+    try:
+        for _ in range(100):
+            try:
+                Collected()
+                cache.get("key")
+            except larder.Error as error:
+                told.append(error.kind)
+    finally:
+        gc.set_threshold(*before)
+    gc.collect()
+    assert told == ["closed"] * 200
