@@ -127,11 +127,16 @@ impl<'a> Forms<'a> {
             }
             NUMBER => number(py, bytes),
             LOADED => {
-                let (flags, value) = bytes.split_first_chunk().ok_or_else(|| {
-                    PyValueError::new_err("a loaded value has less than four bytes")
-                })?;
-                let inner = Self { keeps_flags: true, ..self };
-                inner.value(py, value, u32::from_be_bytes(*flags))
+                let form = bytes.split_first_chunk();
+                let form = form.map(|(flags, value)| (value, u32::from_be_bytes(*flags)));
+                // A value that says so again and again would take all of the stack.
+                let (value, flags) =
+                    form.filter(|(_, flags)| *flags != LOADED).ok_or_else(|| {
+                        PyValueError::new_err(
+                            "a loaded value does not begin with the flags of its form",
+                        )
+                    })?;
+                Self { keeps_flags: true, ..self }.value(py, value, flags)
             }
             _ => Ok(self
                 .serializer

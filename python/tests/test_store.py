@@ -309,3 +309,16 @@ def test_a_destructor_may_meet_a_closed_store():
         gc.set_threshold(*before)
     gc.collect()
     assert told == ["closed"] * 200
+
+
+def test_a_value_that_says_again_and_again_that_it_was_loaded_is_refused(memcached):
+    host, port = memcached.split(":")
+    value = (128).to_bytes(4, "big") * 250_000
+    with socket.create_connection((host, int(port))) as other:
+        other.sendall(b"set nested 128 0 %d\r\n%s\r\n" % (len(value), value))
+        assert other.recv(100) == b"STORED\r\n"
+    cache = larder.open(f"memcached://{memcached}")
+    for call in (lambda: cache.get("nested"), lambda: cache.get_many(["nested"])):
+        with pytest.raises(ValueError, match="does not begin with the flags of its form"):
+            call()
+    assert cache.delete("nested")
