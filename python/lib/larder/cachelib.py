@@ -21,8 +21,8 @@ __all__ = ["LarderCache"]
 class LarderCache(BaseCache):
     """Any store of Larder. A timeout of 0 is for ever, as in cachelib; one below 0 has passed.
 
-    ``key_prefix`` stands before each key. A key that a memcached would refuse is stored under its hash. Numbers are counted as memcached counts them, in one step, unless they are or become
-    negative.
+    ``key_prefix`` stands before each key. A key that a memcached would refuse is stored under its hash. Numbers are counted as
+    memcached counts them, in one step, unless they are or become negative.
     """
 
     def __init__(self, url, default_timeout=300, *, serializer=None, key_prefix=None, **options):
