@@ -1,8 +1,11 @@
 import asyncio
+import signal
 
 import larder
 import pytest
 from larder import aio
+
+from servers import a_memcached
 
 
 def test_calls_are_awaited(url):
@@ -106,16 +109,24 @@ def test_a_load_without_callers_is_cancelled(url):
     async def main():
         async with aio.open(url) as cache:
             await cache.delete("left")
-            ended = []
+            begun, ended = [], []
 
             async def hang():
+                begun.append(1)
                 try:
                     await asyncio.sleep(60)
                 finally:
                     ended.append(1)
 
-            callers = [asyncio.ensure_future(cache.get_or_load("left", hang, lease=100)) for _ in range(3)]
-            await asyncio.sleep(0.1)
+            def call():
+                return asyncio.ensure_future(cache.get_or_load("left", hang, lease=100))
+
+            callers = [call()]
+            while not begun:
+                await asyncio.sleep(0.01)
+            callers += [call(), call()]
+            # The others join the load at their first step.
+            await asyncio.sleep(0)
             for caller in callers[:2]:
                 caller.cancel()
             await asyncio.wait(callers[:2])
@@ -131,6 +142,28 @@ def test_a_load_without_callers_is_cancelled(url):
             await cache.delete("left")
 
     asyncio.run(main())
+
+
+def test_a_task_that_is_cancelled_while_it_asks_leaves_no_lease():
+    async def main(server, address):
+        async with aio.open(f"memcached://{address}?timeout=20s") as cache:
+            await cache.get("key")
+            server.send_signal(signal.SIGSTOP)
+            caller = asyncio.ensure_future(cache.get_or_load("key", lambda: 1 / 0, lease=100))
+            await asyncio.sleep(0.2)
+            caller.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await caller
+            server.send_signal(signal.SIGCONT)
+
+            async def load():
+                return 7
+
+            assert await asyncio.wait_for(cache.get_or_load("key", load, wait=30), 20) == 7
+            assert await cache.get("key") == 7, "the value is stored, so its caller had the lease"
+
+    with a_memcached() as (server, address):
+        asyncio.run(main(server, address))
 
 
 def test_a_task_waits_for_the_load_of_another_no_longer_than_it_wants():

@@ -138,12 +138,32 @@ class AsyncStore:
         early = -math.log(1 - random.random()) * self._mean * rules.early
         try:
             if self.store.has_leases:
-                return await self.get_or_lease_many(keys, rules.lease, early)
+                return await self._leased(keys, rules.lease, early)
             found = await self.get_many(keys)
         except (larder.UnavailableError, larder.RefusedError):
             # A value that a store cannot lease is loaded, as by `Store.get_or_load`.
             found = {}
         return {key: _Asked(found[key], True, None) if key in found else _Asked() for key in keys}
+
+    async def _leased(self, keys, *times):
+        """Asks for values or leases. The thread of a task that is cancelled goes on, and gives back the leases that it gets."""
+        if not self._waits:
+            return self.store.get_or_lease_many(keys, *times)
+        call = partial(self.store.get_or_lease_many, keys, *times)
+        asked = asyncio.get_running_loop().run_in_executor(self._executor, call)
+        try:
+            return await asyncio.shield(asked)
+        except asyncio.CancelledError:
+            asked.add_done_callback(self._give_back)
+            raise
+
+    def _give_back(self, asked):
+        """Ends the leases that nobody waits for any more."""
+        if asked.cancelled() or asked.exception():
+            return
+        held = {key: answer.token for key, answer in asked.result().items() if answer.token}
+        if held:
+            self._in_thread(partial(self._end, held))
 
     async def _load(self, asked, loader, rules):
         """The values of keys for which the store was asked, once they are all there."""
@@ -213,20 +233,24 @@ class AsyncStore:
     async def _release(self, held):
         """Ends leases without values. A thread goes on with that where the task is cancelled once more."""
 
-        def release():
-            for key, token in held.items():
-                # A lease that cannot be given back ends with its time.
-                with suppress(larder.Error):
-                    self.store.release(key, token)
-
         if not self._waits:
-            return release()
+            return self._end(held)
+        ended = self._in_thread(partial(self._end, held))
+        if ended:
+            await asyncio.shield(ended)
+
+    def _in_thread(self, work):
+        """Does some work in a thread, or at once where the loop or its threads have ended."""
         try:
-            ended = asyncio.get_running_loop().run_in_executor(self._executor, release)
+            return asyncio.get_running_loop().run_in_executor(self._executor, work)
         except RuntimeError:
-            # The loop or its threads have ended.
-            return release()
-        await asyncio.shield(ended)
+            work()
+
+    def _end(self, held):
+        for key, token in held.items():
+            # A lease that cannot be given back ends with its time.
+            with suppress(larder.Error):
+                self.store.release(key, token)
 
     async def __aenter__(self):
         return self
