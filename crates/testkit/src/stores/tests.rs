@@ -57,8 +57,6 @@ fn the_contract_finds_each_fault_of_one_operation_and_no_other() {
         ("mistells:", "a_set_tells_the_version_that_it_made"),
         ("rushes:", "incr_of_an_absent_key_stores_the_initial_number"),
         ("miscounts:", "incr_loses_no_count_of_many_threads"),
-        ("miscounts:", "pipelined_counts_are_carried_out_in_order_among_other_requests"),
-        ("uncounts:", "incr_loses_no_count_of_many_threads"),
         ("uncounts:", "pipelined_counts_are_carried_out_in_order_among_other_requests"),
         ("forgives:", "delete_if_removes_the_entry_with_its_version_alone"),
         ("scrambles:", "set_many_stores_each_entry_and_tells_so_in_order"),
