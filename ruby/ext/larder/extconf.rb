@@ -6,7 +6,12 @@ require "mkmf"
 # one that `packaging/capi` has installed.
 dir_config("larder")
 here = File.expand_path("../../../crates/capi/include", __dir__)
-found = find_header("larder.h", here) || (pkg_config("larder") && find_header("larder.h"))
+found = find_header("larder.h", here)
+# All of its flags would link the library as well.
+if !found && (folders = pkg_config("larder", "cflags-only-I"))
+  $INCFLAGS << " " << folders
+  found = find_header("larder.h")
+end
 abort <<~TEXT unless found
   larder.h is not found; install Larder's library for C with `packaging/capi /usr/local`, or name the folder:
     gem install larder -- --with-larder-include=FOLDER

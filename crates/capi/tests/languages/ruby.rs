@@ -109,9 +109,8 @@ fn gem() {
     succeeds(command.arg("--output").arg(&file));
     let mut command = Command::new("gem");
     command.args(["install", "--local", "--quiet", "--no-document", "--install-dir"]);
-    command.arg(folder.path().join("gems")).arg(&file).arg("--");
-    let header = prefix().join("include");
-    succeeds(command.arg(format!("--with-larder-include={}", header.display())));
+    command.arg(folder.path().join("gems")).arg(&file);
+    succeeds(command.env("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig")));
     let installed = folder.path().join(concat!("gems/gems/larder-", env!("CARGO_PKG_VERSION")));
     for name in ["LICENSE-MIT", "LICENSE-APACHE"] {
         let same = fs::read(installed.join(name)).unwrap() == fs::read(root().join(name)).unwrap();
