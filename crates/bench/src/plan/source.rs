@@ -258,8 +258,8 @@ fn note_approximations(trace: &Trace, has_guest: bool, notes: &mut Vec<String>) 
     if stats.conditional > 0 {
         let who = if has_guest { "guests, and stores without add," } else { "a store without add" };
         notes.push(format!(
-            "{} recorded stores have a condition, the key's absence or presence; one that does not hold counts as a miss. \
-             {who} would store in any case",
+            "{} recorded stores have a condition, the key's absence or presence; one that does not hold counts as a miss, \
+             but {who} would store in any case",
             stats.conditional
         ));
     }
