@@ -159,6 +159,8 @@ fn common_arguments(
         .arg("--no-defaults")
         .arg(argument("--basedir", home))
         .arg(argument("--datadir", &directory.join(DATA)))
+        // The account of the server need not have access to the user's own temporary folder.
+        .arg(argument("--tmpdir", &directory.join(DATA)))
         .arg(argument("--plugin-dir", &home.join("lib/plugin")))
         .arg(argument("--lc-messages-dir", &home.join("share")))
         .arg("--performance-schema=OFF");
