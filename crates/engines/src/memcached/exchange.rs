@@ -184,29 +184,11 @@ impl Connection {
         delta: Delta,
         absent: Option<(u64, i64)>,
     ) -> Result<Option<Counted>> {
-        let (delta, is_down) = match delta {
-            Delta::Up(by) => (by, false),
-            Delta::Down(by) => (by, true),
-        };
+        encode_incr(self.terms.wire, &mut self.request, key, &change_of(delta, absent));
+        self.send()?;
         match self.terms.wire {
-            Wire::Text => {
-                text::incr::encode(&mut self.request, key, delta, is_down);
-                self.send()?;
-                let number = self.receive(text::incr::parse_reply)?;
-                Ok(number.map(|number| Counted { number, version: None }))
-            }
-            Wire::Meta => {
-                meta::arithmetic::encode(
-                    &mut self.request,
-                    key,
-                    &Change { delta, is_down, absent },
-                );
-                self.send()?;
-                let changed = self.receive(meta::arithmetic::parse_reply)?;
-                let counted =
-                    |Changed { number, version }| Counted { number, version: known(version) };
-                Ok(changed.map(counted))
-            }
+            Wire::Text => Ok(self.receive(text::incr::parse_reply)?.map(unversioned)),
+            Wire::Meta => Ok(self.receive(meta::arithmetic::parse_reply)?.map(versioned)),
         }
     }
 
@@ -215,6 +197,32 @@ impl Connection {
         self.send()?;
         self.receive(text::flush_all::parse_reply)
     }
+}
+
+/// The change of a number. `absent` has the number of an absent key and its end, which only the meta protocol takes.
+pub(super) fn change_of(delta: Delta, absent: Option<(u64, i64)>) -> Change {
+    match delta {
+        Delta::Up(delta) => Change { delta, is_down: false, absent },
+        Delta::Down(delta) => Change { delta, is_down: true, absent },
+    }
+}
+
+/// Asks for a changed number.
+pub(super) fn encode_incr(wire: Wire, out: &mut Vec<u8>, key: &[u8], change: &Change) {
+    match wire {
+        Wire::Text => text::incr::encode(out, key, change.delta, change.is_down),
+        Wire::Meta => meta::arithmetic::encode(out, key, change),
+    }
+}
+
+/// A number of the text protocol, which tells no versions.
+pub(super) fn unversioned(number: u64) -> Counted {
+    Counted { number, version: None }
+}
+
+/// A number of the meta protocol.
+pub(super) fn versioned(Changed { number, version }: Changed) -> Counted {
+    Counted { number, version: known(version) }
 }
 
 /// Reads a line of the answer to `get`; `None` is its end. `place` finds the key among those that wait for an answer;

@@ -8,13 +8,13 @@ use larder_protocol::meta::arithmetic::Changed;
 use larder_protocol::storage::StorageReply;
 use larder_protocol::text::get::GetReply;
 use larder_protocol::{Malformed, Parse, Parsed, Refusal, meta, text};
-use larder_store::{Answer, Counted, Error, Result};
+use larder_store::{Answer, Error, Result};
 
 use super::SCHEME;
 use super::address::Node;
 use super::connection::Wire;
 use super::exchange::{
-    AnswerHeader, known, meta_header, meta_of, set_outcome, text_header, text_meta,
+    AnswerHeader, meta_header, meta_of, set_outcome, text_header, text_meta, unversioned, versioned,
 };
 use super::keys::{Cursor, Keys};
 use super::refusal;
@@ -335,11 +335,6 @@ impl NodePeer {
     }
 }
 
-/// A number of the text protocol, which tells no versions.
-fn unversioned(number: u64) -> Counted {
-    Counted { number, version: None }
-}
-
 impl Peer for NodePeer {
     type Asked = Asked;
 
@@ -394,17 +389,12 @@ impl Peer for NodePeer {
                 self.told(meta::get::parse_touch_reply(input), 0, input, found, tell)
             }
             Asked::Incr if wire == Wire::Text => {
-                let counted = |number: Option<u64>| Answer::Counted(number.map(unversioned));
-                self.told(text::incr::parse_reply(input), 0, input, counted, tell)
+                let answer = |number: Option<u64>| Answer::Counted(number.map(unversioned));
+                self.told(text::incr::parse_reply(input), 0, input, answer, tell)
             }
             Asked::Incr => {
-                let counted = |changed: Option<Changed>| {
-                    Answer::Counted(changed.map(|Changed { number, version }| Counted {
-                        number,
-                        version: known(version),
-                    }))
-                };
-                self.told(meta::arithmetic::parse_reply(input), 0, input, counted, tell)
+                let answer = |changed: Option<Changed>| Answer::Counted(changed.map(versioned));
+                self.told(meta::arithmetic::parse_reply(input), 0, input, answer, tell)
             }
             Asked::IncrOrAdd { counted: counted @ None, .. } => self.read_incr(input, counted),
             Asked::IncrOrAdd { initial, counted } => self.read_add(input, *initial, counted, tell),

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use larder_protocol::meta::arithmetic::Change;
 use larder_protocol::storage::{StorageMode, StorageRequest};
 use larder_protocol::{meta, text};
 use larder_store::{Answered, Delta, Initial, Pipeline, Put, Result, SetMode, SetOptions, Watch};
 
 use super::connection::Wire;
+use super::exchange::{change_of, encode_incr};
 use super::keys::Cursor;
 use super::outstanding::{Asked, NodePeer};
 use super::request::{LONGEST_SENT, able};
@@ -221,28 +221,20 @@ impl Pipeline for MemcachedPipeline {
         self.shared.check(key)?;
         able(self.shared.abilities().incr, "incr")?;
         let exptime = |Initial { number, ttl }| Ok((number, self.shared.exptime(ttl)?));
-        let absent = absent.map(exptime).transpose()?;
-        let (delta, is_down) = match delta {
-            Delta::Up(by) => (by, false),
-            Delta::Down(by) => (by, true),
-        };
-        let Wire::Text = self.wire else {
-            let change = Change { delta, is_down, absent };
-            return self.ask(id, key, Asked::Incr, |link| {
-                meta::arithmetic::encode(link.output(), key, &change);
-            });
-        };
-        let asked = match absent {
+        let change = change_of(delta, absent.map(exptime).transpose()?);
+        let wire = self.wire;
+        let behind = change.absent.filter(|_| wire == Wire::Text);
+        let asked = match behind {
             Some((initial, _)) => Asked::IncrOrAdd { initial, counted: None },
             None => Asked::Incr,
         };
         self.ask(id, key, asked, |link| {
-            text::incr::encode(link.output(), key, delta, is_down);
-            if let Some((number, exptime)) = absent {
+            encode_incr(wire, link.output(), key, &change);
+            if let Some((number, exptime)) = behind {
                 add_initial(link, key, number, exptime);
             }
         })?;
-        self.requests.sent.add(u64::from(absent.is_some()));
+        self.requests.sent.add(u64::from(behind.is_some()));
         Ok(())
     }
 
