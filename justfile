@@ -6,21 +6,26 @@ _list:
 # Format, lints and tests: a change must pass them. `.ci/run` does more, and installs its own needs.
 check: lint test
 
-# Every test; arguments go to cargo test
+# The tests of every change; arguments go to cargo test
 test *arguments:
     cargo test --workspace {{ arguments }}
 
+# Everything that `.ci/run` leaves out, in one command that goes on after a failure and ends with a table; or some of its stages:
+# just nightly tests
+nightly *stages:
+    .ci/nightly {{ stages }}
+
 # The contract suite for one engine, with all tried options: just contract memcached
 contract engine *arguments:
-    LARDER_VARIANTS=yes cargo test -p larder-engines --no-default-features --features {{ engine }} --test contract -- {{ arguments }}
+    LARDER_LANE=nightly cargo test -p larder-engines --no-default-features --features {{ engine }} --test contract -- {{ arguments }}
 
 # The contract suite for all engines, with all tried options
 contracts *arguments:
-    LARDER_VARIANTS=yes cargo test --workspace --test contract -- {{ arguments }}
+    LARDER_LANE=nightly cargo test --workspace --test contract -- {{ arguments }}
 
 # The contract suite for the guests of all languages, with all tried options
 guests *arguments:
-    LARDER_VARIANTS=yes cargo test -p larder-bench --test guest_contract -- {{ arguments }}
+    LARDER_LANE=nightly cargo test -p larder-bench --test guest_contract -- {{ arguments }}
 
 # The cost that Larder adds to a bare operation of memcached, of redis, of a file get, and the measured loop
 bench-floor:
@@ -146,31 +151,11 @@ mixed seconds='600':
 
 # Run the tests of the package for PHP, and the suites that are published for PSR-6 and PSR-16, without its extension and with it
 php:
-    #!/usr/bin/env bash
-    set -euo pipefail
-    library=$(realpath -m "${CARGO_TARGET_DIR:-target}/php")
-    LARDER_PROFILE=dev packaging/capi "$library"
-    cp -r php/ext "$library"
-    export PKG_CONFIG_PATH=$library/lib/pkgconfig LARDER_LIBRARY=$library/lib/liblarder.so.0.1
-    (cd "$library/ext" && phpize && ./configure --quiet && make --silent)
-    cd php
-    php -d zend.assertions=1 "$(command -v phpunit)"
-    mkdir -p "$library/ini"
-    echo "extension=$library/ext/modules/larder.so" >"$library/ini/larder.ini"
-    PHP_INI_SCAN_DIR=:$library/ini php -d zend.assertions=1 "$(command -v phpunit)" --testsuite own,psr6,psr16,symfony,extension
+    php/check
 
 # Compile the package for Ruby, and run its tests and ActiveSupport's own tests of cache stores
 ruby:
-    #!/usr/bin/env bash
-    set -euo pipefail
-    folder=$(realpath -m "${CARGO_TARGET_DIR:-target}/ruby")
-    packaging/capi "$folder/prefix"
-    export LARDER_LIBRARY=$folder/prefix/lib/liblarder.so.0.1
-    (cd ruby && rake test)
-    [[ -d $folder/rails ]] || ruby/suites/fetch_rails "$folder/rails"
-    for url in memory: "mmap:$folder/cache?size=64m"; do
-        ruby -Iruby/lib ruby/suites/active_support_suite.rb "$folder/rails" "$url"
-    done
+    ruby/check
 
 # Write the generated files again: docs/engines.md, docs/checks.md, the schemas in docs, a table of docs/serve.md
 generate:

@@ -46,6 +46,9 @@ Usage: ./setup.sh [--with NAME]...
 
 Without options: installs the packages of Debian that the engines need.
 
+  --with PACKAGE
+                instead, or as well for each further one: installs one of these packages:
+                $(fold -s -w 95 <<<"${packages[*]}" | sed '2,$s/^/                /')
   --with NAME   instead, or as well for each further NAME: brings software that no package holds, into
                 $data/NAME
                 innodb  MySQL 5.6.14 of 2013 with its memcached plugin, from Maven (325 MB; 96 MB are kept).
@@ -520,6 +523,7 @@ install_packages() {
 # --- the arguments ----------------------------------------------------------------------------------------------------
 
 wanted=()
+needed=()
 with_packages=yes
 want() { [[ " ${wanted[*]} " == *" $1 "* ]] || wanted+=("$1"); }
 while [[ $# -gt 0 ]]; do
@@ -530,14 +534,16 @@ while [[ $# -gt 0 ]]; do
       ;;
     --with)
       [[ $# -ge 2 ]] || misused "--with needs a name: one of ${extras[*]} all ${for_tests[*]}"
-      [[ ${#wanted[@]} -gt 0 ]] || with_packages=
+      [[ ${#wanted[@]} -gt 0 || ${#needed[@]} -gt 0 ]] || with_packages=
       if [[ $2 == all ]]; then
         with_packages=yes
         for name in "${extras[@]}"; do want "$name"; done
       elif [[ " ${extras[*]} ${for_tests[*]} " == *" $2 "* ]]; then
         want "$2"
+      elif [[ " ${packages[*]} " == *" $2 "* ]]; then
+        needed+=("$2")
       else
-        misused "\`$2\` is not a known extra; write one of ${extras[*]} all ${for_tests[*]}"
+        misused "\`$2\` is no package of ./setup.sh --help and no extra; write one of ${extras[*]} all ${for_tests[*]}"
       fi
       shift 2
       ;;
@@ -557,7 +563,6 @@ finish() {
 }
 trap finish EXIT
 
-needed=()
 if [[ $with_packages ]]; then needed+=("${packages[@]}"); fi
 for name in "${wanted[@]}"; do
   for package in $("packages_of_$name"); do

@@ -44,7 +44,8 @@ fn main() -> ExitCode {
         trial_where(engines, "a004_corrected_keeps_values_whole_and_stalls_in", a004_corrected),
     ];
     trials.extend(ARTICLES.iter().flat_map(whole));
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    libtest_mimic::run(&Arguments::from_args(), larder_testkit::nightly(trials).collect())
+        .exit_code()
 }
 
 /// A scenario, and whether the programs that it needs are there.

@@ -1,13 +1,15 @@
-//! The contract on guests: the same cases as on engines. With `LARDER_VARIANTS` in the environment, all guests are tried, and other
-//! options of theirs, which takes half as long again.
+//! The contract on guests: the same cases as on engines. Every change tries one guest of a compiled language and one of an
+//! interpreted language; the nightly lane tries all guests, and options that change their behaviour.
 
-use std::env;
 use std::process::ExitCode;
 
 use larder_bench::guest;
 use larder_engines::ENGINES;
+use larder_testkit::Urls;
 
-const URLS: &[&str] = &[
+const CHANGE: &[&str] = &["java+map:", "perl+filecache:"];
+
+const NIGHTLY: &[&str] = &[
     "go+null:",
     "go+map:",
     "go+lru:",
@@ -20,13 +22,11 @@ const URLS: &[&str] = &[
     "go+redis:",
     "java+null:",
     "java+memcached:",
-    "java+map:",
     "java+caffeine:",
     "java+ehcache:?tier=offheap",
     "java+hazelcast:",
     "java+lettuce:?nodes=2",
     "perl+null:",
-    "perl+filecache:",
     "perl+mmap:",
     "perl+fastmmap:",
     "perl+larder:",
@@ -67,11 +67,6 @@ const URLS: &[&str] = &[
     "ruby+dalli:",
     "ruby+larder:",
     "ruby+tiered:memorystore:|dalli:",
-];
-
-/// Options that change the behaviour of the guests above, and guests in Java that are much like one above: each virtual machine
-/// takes seconds to start.
-const VARIANTS: &[&str] = &[
     "java+guava:",
     "java+jedis:",
     "java+postgresql:",
@@ -94,7 +89,6 @@ const VARIANTS: &[&str] = &[
 ];
 
 fn main() -> ExitCode {
-    let variants = if env::var_os("LARDER_VARIANTS").is_some() { VARIANTS } else { &[] };
-    let urls = [URLS, variants].concat();
+    let urls = Urls { change: CHANGE, nightly: NIGHTLY, ..Urls::default() };
     larder_testkit::contract(&ENGINES.with_guests(guest::GUESTS), &urls)
 }

@@ -61,7 +61,8 @@ fn main() -> ExitCode {
         trials
             .push(trial_where(is_there, &name, move || no_error(&run(language, "honest", TIMED))));
     }
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    libtest_mimic::run(&Arguments::from_args(), larder_testkit::nightly(trials).collect())
+        .exit_code()
 }
 
 /// Whether a target can be opened here.

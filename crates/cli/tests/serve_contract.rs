@@ -4,14 +4,19 @@
 use std::process::ExitCode;
 
 use larder_engines::ENGINES;
+use larder_testkit::Urls;
 
-/// Stores that a worker calls itself, stores that assistants call, and a pool.
-const URLS: &[&str] = &[
-    "memcached:?server=larder&protocol=text",
+/// A store that a worker calls itself, and one that assistants call.
+const CHANGE: &[&str] = &[
     "memcached:?server=larder&protocol=meta",
+    "memcached:?server=larder&store=file&protocol=text",
+];
+
+/// The same with the other protocol, further stores, and a pool.
+const NIGHTLY: &[&str] = &[
+    "memcached:?server=larder&protocol=text",
     "memcached:?server=larder&store=mmap&protocol=text",
     "memcached:?server=larder&store=mmap&protocol=meta",
-    "memcached:?server=larder&store=file&protocol=text",
     "memcached:?server=larder&store=file&protocol=meta",
     "memcached:?server=larder&store=lmdb&socket=on&nodes=2",
 ];
@@ -20,5 +25,6 @@ fn main() -> ExitCode {
     // SAFETY: no other thread runs yet.
     unsafe { std::env::set_var("LARDER_PROGRAM", env!("CARGO_BIN_EXE_larder")) };
     larder_host::relay::serve_if_asked();
-    larder_testkit::contract(&ENGINES, URLS)
+    let urls = Urls { change: CHANGE, nightly: NIGHTLY, ..Urls::default() };
+    larder_testkit::contract(&ENGINES, &urls)
 }

@@ -34,7 +34,8 @@ fn main() -> ExitCode {
         trial("threads_that_want_the_same_pages_all_come_to_an_end", many_threads),
         trial("durability_follows_from_the_options", durability_follows_from_the_options),
     ];
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    libtest_mimic::run(&Arguments::from_args(), larder_testkit::nightly(trials).collect())
+        .exit_code()
 }
 
 fn trial(name: &str, run: fn()) -> Trial {

@@ -1,11 +1,11 @@
-//! The contract suite on every engine of this build, at its defaults and with the options that change most. With
-//! `LARDER_VARIANTS` in the environment, further options are tried too, which takes as long again.
+//! The contract suite on the engines of this build. Every change tries the engines that most users begin with; the
+//! nightly lane tries all engines, with the options that change their behaviour.
 
-use std::env;
 use std::process::ExitCode;
 
 use larder_engines::ENGINES;
 use larder_store::{Engine, StoreUrl};
+use larder_testkit::Urls;
 
 /// Cases in which several threads write at once.
 const TOGETHER: &[&str] = &[
@@ -20,36 +20,41 @@ const TOGETHER: &[&str] = &[
 /// MySQL 5.6 with its memcached plugin, which sometimes ends while many connections of several cases write at once.
 const INNODB: &str = "memcached:?server=innodb&column=1048576";
 
-/// The tested URLs; a URL is left out where this build lacks its engine.
-const URLS: &[&str] = &[
+/// The URLs that every change tries; a URL is left out where this build lacks its engine.
+const CHANGE: &[&str] = &[
     "null:",
     "memory:",
     "mmap:",
+    "file:",
+    "lmdb:",
+    "sqlite:",
+    "memcached:",
+    "memcached:?socket=on&protocol=text",
+    "redis:",
+    "redis:?nodes=2&ttl_left=on",
+    "postgresql:",
+    "tiered:moka:|lmdb:",
+    "tiered:mmap:|memcached:|?tags=on",
+];
+
+/// All other engines, options and stacks; a URL is left out where this build lacks its engine.
+const NIGHTLY: &[&str] = &[
     "mmap:?namespace=app",
     "moka:",
     // A value of the limit of a small shard would make other cases' entries leave.
     "quick_cache:?size=1g",
-    "file:",
-    "lmdb:",
     "lmdb:?sync=group",
     "bdb:",
     "bdb:?type=hash",
-    "sqlite:",
     "redb:",
     "fjall:",
-    "memcached:",
-    "memcached:?socket=on&protocol=text",
     "memcached:?nodes=4",
     "memcached:?tls=on",
     "memcached:?server=twemproxy&nodes=3",
     INNODB,
-    "redis:",
-    "redis:?nodes=2&ttl_left=on",
     "redis://me:s%40crt@?nodes=2&tls=on",
-    "postgresql:",
     "mysql:",
     "mongodb:",
-    "tiered:moka:|lmdb:",
     "tiered:memory:|mmap:",
     "tiered:moka:|memcached:",
     "tiered:memory:|memory:|?grace=1h",
@@ -59,11 +64,6 @@ const URLS: &[&str] = &[
     "memory:?compress=zstd:16&retry=2&breaker=5&metrics=on",
     "tiered:moka:|memcached:?breaker=5&compress=zstd:1k",
     "tiered:mmap:|redis:|?channel=tracking&l1_ttl=1s",
-    "tiered:mmap:|memcached:|?tags=on",
-];
-
-/// Further options of the engines above, and further stacks of them.
-const VARIANTS: &[&str] = &[
     "mmap:?size=256m&max_key=4k",
     "quick_cache:?size=1g&shards=1&entry=100",
     "file:?sync=on&size=64m&depth=0",
@@ -103,10 +103,15 @@ const VARIANTS: &[&str] = &[
 
 fn main() -> ExitCode {
     larder_host::relay::serve_if_asked();
-    let parsed = |url: &&str| StoreUrl::parse(url).is_ok_and(|url| is_built(&url));
-    let variants = if env::var_os("LARDER_VARIANTS").is_some() { VARIANTS } else { &[] };
-    let urls: Vec<&str> = URLS.iter().chain(variants).copied().filter(parsed).collect();
-    larder_testkit::contract_one_by_one(&ENGINES, &urls, &[INNODB], TOGETHER)
+    let [change, nightly] = [CHANGE, NIGHTLY].map(|urls| {
+        urls.iter()
+            .copied()
+            .filter(|url| StoreUrl::parse(url).is_ok_and(|url| is_built(&url)))
+            .collect::<Vec<_>>()
+    });
+    let urls =
+        Urls { change: &change, nightly: &nightly, one_by_one: &[INNODB], together: TOGETHER };
+    larder_testkit::contract(&ENGINES, &urls)
 }
 
 /// Whether this build has the engine, and the engines of all tiers.

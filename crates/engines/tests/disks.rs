@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use embedded::{TestDir, key, open, open_session, url};
 use larder_engines::ENGINES;
 use larder_store::{Engine, Error, SetOptions};
-use larder_testkit::{PATIENCE, has_program, trial_where};
+use larder_testkit::{PATIENCE, has_program, nightly_if, trial_where};
 use libtest_mimic::{Arguments, Trial};
 
 fn main() -> ExitCode {
@@ -42,7 +42,8 @@ fn main() -> ExitCode {
 fn trial(scheme: &'static str, name: &str, run: fn(&str)) -> Option<Trial> {
     let Engine { recipes, .. } = ENGINES.find(scheme).ok().filter(|engine| engine.is_built())?;
     let needs = move || recipes.iter().try_for_each(has_program).and_then(|()| mounts());
-    Some(trial_where(needs, &format!("{scheme}::{name}"), move || run(scheme)))
+    let trial = trial_where(needs, &format!("{scheme}::{name}"), move || run(scheme));
+    Some(nightly_if(!recipes.is_empty(), trial))
 }
 
 /// Fills a disk of 8 MiB. The refusal is `Full`, the acknowledged entries are there, and with room the store goes on.

@@ -14,7 +14,7 @@ use larder_bench::guest::protocol::{HandPhase, HandPlan, Program, Step, found};
 use larder_engines::ENGINES;
 use larder_report::Operation;
 use larder_store::{Catalog, StoreUrl};
-use larder_testkit::trial_where;
+use larder_testkit::{nightly_if, trial_where};
 use libtest_mimic::Arguments;
 use serde_json::Value as Json;
 
@@ -112,12 +112,15 @@ fn main() -> ExitCode {
     let of_languages = LANGUAGES.iter().flat_map(|language| {
         cases.iter().map(move |(name, case): &(&str, Case)| {
             let (is_there, case) = (|| opens(&language.memcached()), *case);
-            trial_where(is_there, &format!("{}::{name}", language.name), move || case(language))
+            let name = format!("{}::{name}", language.name);
+            let trial = trial_where(is_there, &name, move || case(language));
+            nightly_if(language.name != "perl", trial)
         })
     });
     let of_caches = KEEPING.iter().flat_map(|url| {
         phases::OF_CACHES.iter().map(move |(name, case): &(&str, CacheCase)| {
-            trial_where(|| opens(url), &format!("{url}::{name}"), move || case(url))
+            let trial = trial_where(|| opens(url), &format!("{url}::{name}"), move || case(url));
+            nightly_if(!url.starts_with("perl+"), trial)
         })
     });
     let trials = of_languages.chain(of_caches).collect();

@@ -33,7 +33,8 @@ fn main() -> ExitCode {
         limits::trials,
         work::trials,
     ];
-    let trials = modules.into_iter().flat_map(|trials| trials()).collect();
+    let trials = modules.into_iter().flat_map(|trials| trials());
+    let trials = larder_testkit::nightly(trials).collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 

@@ -15,9 +15,7 @@ use std::process::ExitCode;
 use libtest_mimic::Arguments;
 
 fn main() -> ExitCode {
-    let trials = [c::trials(), perl::trials(), php::trials(), ruby::trials()]
-        .into_iter()
-        .flatten()
-        .collect();
+    let interpreted = [perl::trials(), php::trials(), ruby::trials()].into_iter().flatten();
+    let trials = c::trials().into_iter().chain(larder_testkit::nightly(interpreted)).collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }

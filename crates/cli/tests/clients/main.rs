@@ -52,7 +52,7 @@ fn main() -> ExitCode {
     }
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(AT_ONCE);
-    libtest_mimic::run(&arguments, trials).exit_code()
+    libtest_mimic::run(&arguments, larder_testkit::nightly(trials).collect()).exit_code()
 }
 
 fn with_memory(client: &Client) {

@@ -71,7 +71,7 @@ fn main() -> ExitCode {
     });
     // One at a time: a port that is free between two servers is no other trial's.
     let arguments = Arguments { test_threads: Some(1), ..Arguments::from_args() };
-    libtest_mimic::run(&arguments, trials.into()).exit_code()
+    libtest_mimic::run(&arguments, larder_testkit::nightly(trials).collect()).exit_code()
 }
 
 /// Kills servers so many times, or until a fault is found, and prints what came of it.

@@ -33,7 +33,8 @@ fn main() -> ExitCode {
         trial("innodb", "a_column_cuts_values_and_bounds_keys", a_column_cuts_values),
         trial("innodb", "a_new_entry_is_seen_before_its_batch_is_committed", a_batch_of_writes),
     ];
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    libtest_mimic::run(&Arguments::from_args(), larder_testkit::nightly(trials).collect())
+        .exit_code()
 }
 
 /// A trial that needs the programs of this `server` option.

@@ -19,6 +19,6 @@ fn main() -> ExitCode {
     larder_host::relay::serve_if_asked();
     larder_testkit::hold_if_asked(&ENGINES);
     let trials = [server::trials(), tls::trials(), wire::trials(), killed::trials()];
-    let trials = trials.into_iter().flatten().collect();
+    let trials = larder_testkit::nightly(trials.into_iter().flatten()).collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }

@@ -30,6 +30,6 @@ fn main() -> ExitCode {
         tls::trials(),
         killed::trials(),
     ];
-    let trials = trials.into_iter().flatten().collect();
+    let trials = larder_testkit::nightly(trials.into_iter().flatten()).collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }

@@ -111,8 +111,7 @@ fn main() -> ExitCode {
     let n_cuts = asked("LARDER_POWER").map_or(SHORT, |n: u64| usize::try_from(n).unwrap());
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let seed = asked("LARDER_POWER_SEED").unwrap_or_else(now);
-    let mut trials = simulation::trials();
-    trials.extend(judgement::trials());
+    let mut trials = Vec::new();
     for case in CASES.iter().filter(|case| case.is_built()) {
         let name = format!("{case}::keeps_its_promise");
         trials.push(trial(case, &name, move || keeps(case, seed, n_cuts)));
@@ -123,6 +122,8 @@ fn main() -> ExitCode {
         let name = format!("{UNSYNCED}::is_found_to_lose_changes");
         trials.push(trial(&UNSYNCED, &name, move || fails(&UNSYNCED, seed, false)));
     }
+    let own = simulation::trials().into_iter().chain(judgement::trials());
+    let trials = own.chain(larder_testkit::nightly(trials)).collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 

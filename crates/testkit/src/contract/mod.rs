@@ -50,6 +50,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use larder_store::Catalog;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
+use crate::lane::{is_nightly, nightly};
 use crate::require::everything_is_required;
 use case::Case;
 use fixture::{Fixture, Refusal, Target};
@@ -104,22 +105,24 @@ const CASES: &[&[Case]] = &[
 /// The number of started cases beyond the seats: these cases wait for a TTL.
 const WAITING: usize = 32;
 
+/// The URLs that a contract test tries.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Urls<'a> {
+    /// The URLs that every change tries.
+    pub change: &'a [&'a str],
+    /// The URLs that only the nightly lane tries.
+    pub nightly: &'a [&'a str],
+    /// URLs of either list whose server ends when several cases write at once: one case at a time runs on each.
+    pub one_by_one: &'a [&'a str],
+    /// The cases that need several writing threads, which are ignored on the URLs of `one_by_one`.
+    pub together: &'static [&'static str],
+}
+
 /// Runs every case on every URL, as the `main` of a test with `harness = false`.
 ///
 /// A trial is named `<url>::<case>`; the arguments of the command line filter and list as usual. The store of a
 /// URL is opened by the first of its cases that runs, and is closed before this returns.
-pub fn contract(catalog: &Catalog, urls: &[&str]) -> ExitCode {
-    contract_one_by_one(catalog, urls, &[], &[])
-}
-
-/// The same suite, where targets with the URLs in `one_by_one` run one case at a time. They do not run the cases named
-/// in `together`, which need several threads at once: these are ignored.
-pub fn contract_one_by_one(
-    catalog: &Catalog,
-    urls: &[&str],
-    one_by_one: &[&str],
-    together: &'static [&'static str],
-) -> ExitCode {
+pub fn contract(catalog: &Catalog, urls: &Urls<'_>) -> ExitCode {
     if let Some(code) = child::run_if_asked(catalog) {
         return code;
     }
@@ -134,33 +137,51 @@ pub fn contract_one_by_one(
     // Runners with a process for each test (nextest) learn the ignored cases from the list. Otherwise a case finds out
     // when it runs, so that a filter opens only the stores that it names.
     let ask_first = arguments.list || arguments.ignored;
-    let mut trials = Vec::new();
-    for url in urls {
+    let trials_of = |url: &&str, ask_first| {
         let target = Arc::new(Target::new(*catalog, url));
-        let turn = one_by_one.contains(url).then(Arc::<Mutex<()>>::default);
-        for case in CASES.iter().copied().flatten() {
-            let turn = turn.clone();
+        let turn = urls.one_by_one.contains(url).then(Arc::<Mutex<()>>::default);
+        let trial = |case: &'static Case| {
             let ignored = ask_first && matches!(plan(&target, case, required), Plan::Ignore(_));
-            let target = Arc::clone(&target);
-            let trial = Trial::ignorable_test(format!("{url}::{}", case.name), move || {
-                let _turn =
-                    turn.as_ref().map(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner));
-                if turn.is_some() && together.contains(&case.name) {
-                    return Ok(Completion::ignored_with(
-                        "its server ends when several threads write",
-                    ));
-                }
-                let _seat = seats::take();
-                match plan(&target, case, required) {
-                    Plan::Run(fixture) => (case.run)(&fixture).map(|()| Completion::Completed),
-                    Plan::Ignore(reason) => Ok(Completion::ignored_with(reason)),
-                    Plan::Fail(reason) => Err(Failed::from(reason)),
-                }
-            });
-            trials.push(trial.with_ignored_flag(ignored));
+            let runner = Runner { target: Arc::clone(&target), turn: turn.clone() };
+            let (name, together) = (format!("{url}::{}", case.name), urls.together);
+            Trial::ignorable_test(name, move || runner.try_case(case, together, required))
+                .with_ignored_flag(ignored)
+        };
+        CASES.iter().copied().flatten().map(trial).collect::<Vec<_>>()
+    };
+    let change = urls.change.iter().flat_map(|url| trials_of(url, ask_first));
+    let of_night = urls.nightly.iter().flat_map(|url| trials_of(url, ask_first && is_nightly()));
+    let trials = change.chain(nightly(of_night)).collect();
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// The target of a trial, and whether its cases take turns.
+struct Runner {
+    target: Arc<Target>,
+    /// Held by the running case where the target runs one case at a time.
+    turn: Option<Arc<Mutex<()>>>,
+}
+
+impl Runner {
+    fn try_case(
+        &self,
+        case: &'static Case,
+        together: &[&str],
+        required: bool,
+    ) -> Result<Completion, Failed> {
+        let _turn =
+            self.turn.as_ref().map(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner));
+        if self.turn.is_some() && together.contains(&case.name) {
+            let reason = "its server ends when several threads write";
+            return Ok(Completion::ignored_with(reason));
+        }
+        let _seat = seats::take();
+        match plan(&self.target, case, required) {
+            Plan::Run(fixture) => (case.run)(&fixture).map(|()| Completion::Completed),
+            Plan::Ignore(reason) => Ok(Completion::ignored_with(reason)),
+            Plan::Fail(reason) => Err(Failed::from(reason)),
         }
     }
-    libtest_mimic::run(&arguments, trials).exit_code()
 }
 
 /// The outcome of one case.

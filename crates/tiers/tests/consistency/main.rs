@@ -59,7 +59,7 @@ fn main() -> ExitCode {
             broken::a_pause_of_a_process_lengthens_the_bound();
         }),
     ];
-    trials.extend(OTHER_WIRES.map(|mode| match mode.wires {
+    let mut long = Vec::from(OTHER_WIRES.map(|mode| match mode.wires {
         // A system without namespaces lacks no server: this run shows as ignored there, even where all others must run.
         Wires::Links => Trial::ignorable_test(mode.name, move || {
             need()?;
@@ -74,13 +74,14 @@ fn main() -> ExitCode {
         _ => trial_where(need, mode.name, move || keeps(mode)),
     }));
     let silent = (seconds() >= Duration::from_mins(1)).then_some(SILENT_MODE);
-    trials.extend(MODES.into_iter().chain(silent).flat_map(|mode| -> [Trial; 2] {
+    long.extend(MODES.into_iter().chain(silent).flat_map(|mode| -> [Trial; 2] {
         let broken = format!("the_promise_is_found_broken_where_it_is::{}", mode.name);
         [
             trial_where(need, mode.name, move || keeps(mode)),
             trial_where(need, &broken, move || breaks(mode)),
         ]
     }));
+    trials.extend(larder_testkit::nightly(long));
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 

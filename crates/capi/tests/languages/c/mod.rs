@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use larder_testkit::{PATIENCE, is_running, signal, trial, trial_where, within};
+use larder_testkit::{PATIENCE, is_running, nightly_if, signal, trial, trial_where, within};
 use libtest_mimic::Trial;
 
 use super::place::{KINDS, Kind, Place, has, prefix, succeeds};
@@ -58,7 +58,7 @@ fn trial_of(kind: Kind, checked: bool, name: &str, run: fn(&Place, bool)) -> Tri
         kind.needs()?;
         if checked { has("valgrind", "valgrind") } else { Ok(()) }
     };
-    trial_where(need, name, move || run(&Place::new(kind), checked))
+    nightly_if(checked, trial_where(need, name, move || run(&Place::new(kind), checked)))
 }
 
 fn has_pkg_config() -> Result<(), String> {
