@@ -15,7 +15,7 @@ use larder_bench::{Permissions, Plan, Silent, compare};
 use larder_engines::ENGINES;
 use larder_report::{Counts, Operation, Run, Severity};
 use larder_store::{Store, StoreUrl};
-use larder_testkit::{has_program, trial_where, within};
+use larder_testkit::{has_program, signal, trial_where, within};
 use libtest_mimic::Arguments;
 use support::{cell, run, scenario};
 
@@ -190,10 +190,8 @@ impl Server {
         Self { store, url }
     }
 
-    fn signal(&self, signal: libc::c_int) {
-        let pid = libc::pid_t::try_from(self.store.info().server_pids[0]).unwrap();
-        // SAFETY: the call takes numbers only; the store ends the process later, and waits for it then.
-        unsafe { libc::kill(pid, signal) };
+    fn signal(&self, number: libc::c_int) {
+        signal(self.store.info().server_pids[0], number);
     }
 }
 

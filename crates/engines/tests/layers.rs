@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use larder_engines::ENGINES;
 use larder_store::{Error, Recipe, SetOptions, Store, StoreUrl};
-use larder_testkit::{PATIENCE, has_program, trial_where};
+use larder_testkit::{PATIENCE, has_program, signal, trial_where};
 use libtest_mimic::Arguments;
 
 const MEMCACHED: Recipe = Recipe::server("memcached", "memcached");
@@ -20,12 +20,8 @@ fn main() -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), vec![trial]).exit_code()
 }
 
-fn signal(store: &dyn Store, signal: libc::c_int) {
-    for pid in store.info().server_pids {
-        let pid = libc::pid_t::try_from(pid).unwrap();
-        // SAFETY: kill touches no memory; the server is the store's own.
-        assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
-    }
+fn signal_servers(store: &dyn Store, number: libc::c_int) {
+    store.info().server_pids.iter().for_each(|pid| signal(*pid, number));
 }
 
 fn counter(store: &dyn Store, name: &str) -> u64 {
@@ -42,7 +38,7 @@ fn frozen() {
     while session.set(b"k", b"value", &SetOptions::default()).is_err() {
         assert!(begun.elapsed() < PATIENCE);
     }
-    signal(&*store, libc::SIGSTOP);
+    signal_servers(&*store, libc::SIGSTOP);
     let (mut failed, mut refused) = (0, 0);
     let begun = Instant::now();
     // Until the breaker has refused calls and some probe has failed too.
@@ -59,7 +55,7 @@ fn frozen() {
         assert!(begun.elapsed() < PATIENCE, "{failed} failed, {refused} were refused");
     }
     assert_eq!(store.info().settings["breaker_state"], "open");
-    signal(&*store, libc::SIGCONT);
+    signal_servers(&*store, libc::SIGCONT);
     let mut value = Vec::new();
     let begun = Instant::now();
     while store.info().settings["breaker_state"] != "closed" {

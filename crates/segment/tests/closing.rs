@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 
 use larder_segment::{Cache, End, Options, Set, Survey};
+use larder_testkit::signal;
 use support::folder;
 
 const SMALL: Options = Options { item: 512, ..Options::of_size(1 << 20) };
@@ -99,8 +100,7 @@ fn a_file_is_not_closed_while_a_child_has_it_by_its_parents_lock() {
             drop(Cache::existing(&path).unwrap().unwrap());
             assert_eq!(state(&path), (Some(true), End::Open));
         });
-        // SAFETY: the child that was forked above.
-        unsafe { libc::kill(child, libc::SIGKILL) };
+        signal(child.unsigned_abs(), libc::SIGKILL);
         end_of(child);
         assert!(seen.is_ok());
         assert_eq!(state(&path), (Some(false), End::Open));

@@ -41,5 +41,5 @@ pub use random::Random;
 pub use require::{
     everything_is_required, has_perl_modules, has_php_extensions, has_program, trial, trial_where,
 };
-pub use signals::signal;
+pub use signals::{signal, signal_group, try_signal};
 pub use sockets::{Event, Sockets};

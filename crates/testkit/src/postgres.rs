@@ -9,8 +9,8 @@ use larder_host::managed::{self, Account, Server};
 use larder_host::scratch::ScratchDir;
 use larder_store::{Recipe, Result};
 
-use crate::PATIENCE;
 use crate::holder::{is_running, within};
+use crate::{PATIENCE, try_signal};
 
 /// The package with its programs.
 pub const POSTGRES: Recipe =
@@ -97,18 +97,18 @@ impl Postgres {
 
     /// Stops all its processes where they are.
     pub fn pause(&self) {
-        self.signal("STOP");
+        self.signal(libc::SIGSTOP);
     }
 
     /// Continues all its processes.
     pub fn go_on(&self) {
-        self.signal("CONT");
+        self.signal(libc::SIGCONT);
     }
 
     /// Kills all its processes, and waits until they have released their shared memory. The server would not start
     /// again while a process still holds a block of shared memory.
     pub fn kill(&mut self) {
-        self.signal("STOP");
+        self.signal(libc::SIGSTOP);
         let first = self.pid();
         let has_stopped = || {
             let stat = fs::read_to_string(format!("/proc/{first}/stat"));
@@ -117,7 +117,7 @@ impl Postgres {
         // Before that it may still start another process.
         assert!(within(PATIENCE, has_stopped), "postgres does not stop");
         let others = self.others();
-        self.signal("KILL");
+        self.signal(libc::SIGKILL);
         self.server = None;
         let are_gone = || !others.iter().any(|pid| is_running(pid));
         assert!(within(PATIENCE, are_gone), "{others:?} outlive being killed");
@@ -186,12 +186,13 @@ impl Postgres {
     }
 
     /// Sends a signal to all its running processes, each of which leads a group of its own.
-    fn signal(&self, name: &str) {
-        let Some(pid) = self.server.as_ref().map(Server::pid) else { return };
-        let mut kill = Command::new("kill");
-        kill.args(["-s", name, &pid.to_string()]).args(self.others());
-        // A process may have ended meanwhile; a failing test shows its own reason.
-        let _ = kill.output();
+    fn signal(&self, signal: libc::c_int) {
+        let others = self.others();
+        let others = others.iter().filter_map(|pid| pid.parse().ok());
+        for pid in self.server.as_ref().map(Server::pid).into_iter().chain(others) {
+            // A process may have ended meanwhile; a failing test shows its own reason.
+            let _ = try_signal(pid, signal);
+        }
     }
 
     /// The ids of the processes that the first process started.

@@ -8,7 +8,7 @@ use larder_bench::{Event, Observer, guest};
 use larder_engines::ENGINES;
 use larder_report::{Run, Severity, UsageOf};
 use larder_store::Catalog;
-use larder_testkit::has_program;
+use larder_testkit::{has_program, signal};
 
 use crate::case::{Case, NOTHING, memcached};
 use crate::support;
@@ -49,7 +49,7 @@ const LONG: &str = "rounds = 2\nkeys = 300\nduration = '300ms'\noperations = 'ge
 /// Processes that only work, one for each processor, and are no children of the run. They start with the measurement,
 /// so that the preparation of the run is not slowed.
 #[derive(Default)]
-struct Neighbours(Mutex<Vec<String>>);
+struct Neighbours(Mutex<Vec<u32>>);
 
 impl Observer for Neighbours {
     fn notice(&self, event: Event<'_>) {
@@ -71,14 +71,13 @@ impl Neighbours {
                 .args(["-c", "timeout 60 sh -c 'while :; do :; done' >/dev/null 2>&1 & echo $!"])
                 .stderr(Stdio::null())
                 .output();
-            String::from_utf8(started.unwrap().stdout).unwrap().trim().to_owned()
+            String::from_utf8(started.unwrap().stdout).unwrap().trim().parse::<u32>().unwrap()
         };
         self.0.lock().unwrap().extend((0..cores).map(one));
     }
 
     fn end(&self) {
-        let ended = Command::new("kill").args(self.0.lock().unwrap().drain(..)).status();
-        assert!(ended.unwrap().success());
+        self.0.lock().unwrap().drain(..).for_each(|pid| signal(pid, libc::SIGTERM));
     }
 }
 

@@ -1,12 +1,12 @@
 //! However a program ends, it leaves nothing.
 
 use std::fs;
-use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
 use larder_bench::guest::protocol::{HandPhase, HandPlan, Program, Step};
 use larder_report::Operation;
+use larder_testkit::signal;
 
 use super::{Case, Language, Shares, store};
 
@@ -58,7 +58,7 @@ fn killed(language: &'static Language) {
     let program = endless(language, 2);
     let children = children_of(&program);
     assert_eq!(children.len(), if forks(language) { 2 } else { 0 });
-    kill(program.pid());
+    signal(program.pid(), libc::SIGKILL);
     children.into_iter().for_each(wait_until_gone);
 }
 
@@ -68,7 +68,7 @@ fn child_dies(language: &'static Language) {
     }
     let mut program = endless(language, 3);
     let children = children_of(&program);
-    kill(children[1]);
+    signal(children[1], libc::SIGKILL);
     let mut answer = program.answer().unwrap();
     while answer.get("alive").is_some() {
         answer = program.answer().unwrap();
@@ -78,11 +78,6 @@ fn child_dies(language: &'static Language) {
     children.into_iter().for_each(wait_until_gone);
     store(&mut program, b"a", b"b");
     program.end().unwrap();
-}
-
-pub(super) fn kill(pid: u32) {
-    let killed = Command::new("kill").args(["-KILL", &pid.to_string()]).status().unwrap();
-    assert!(killed.success(), "{pid}");
 }
 
 /// Returns when a process is gone, or is a zombie.

@@ -2,6 +2,7 @@
 
 use larder_bench::guest::protocol::{HandPhase, HandPlan, Program, Step};
 use larder_report::Operation;
+use larder_testkit::signal;
 
 use super::{Case, Language, counts, found, run, store};
 
@@ -126,7 +127,7 @@ fn server_gone(language: &'static Language) {
 /// Kills the servers of a program, and waits until they are gone.
 fn end_servers(program: &Program) {
     for pid in program.server_pids() {
-        super::ends::kill(pid);
+        signal(pid, libc::SIGKILL);
         super::ends::wait_until_gone(pid);
     }
 }

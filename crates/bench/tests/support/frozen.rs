@@ -1,6 +1,5 @@
 //! A server that is stopped for two seconds in the middle of a phase.
 
-use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -9,7 +8,7 @@ use larder_bench::{Event, Observer};
 use larder_engines::ENGINES;
 use larder_report::Run;
 use larder_store::{Store, StoreUrl};
-use larder_testkit::{PATIENCE, within};
+use larder_testkit::{PATIENCE, signal, within};
 
 use crate::support;
 
@@ -40,10 +39,10 @@ impl Observer for Freezer {
                 let (server, before) = (Arc::clone(&self.server), n_gets(&*self.server));
                 thread::spawn(move || {
                     assert!(within(PATIENCE, || n_gets(&*server) > before), "no gets");
-                    let pid = server.info().server_pids[0].to_string();
-                    signal("-STOP", &pid);
+                    let pid = server.info().server_pids[0];
+                    signal(pid, libc::SIGSTOP);
                     thread::sleep(FROZEN);
-                    signal("-CONT", &pid);
+                    signal(pid, libc::SIGCONT);
                 })
             });
         }
@@ -53,8 +52,4 @@ impl Observer for Freezer {
 fn n_gets(server: &dyn Store) -> u64 {
     let stats = server.stats().unwrap();
     stats.hits.unwrap() + stats.misses.unwrap()
-}
-
-fn signal(signal: &str, pid: &str) {
-    assert!(Command::new("kill").args([signal, pid]).status().unwrap().success());
 }

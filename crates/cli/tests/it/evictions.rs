@@ -158,7 +158,7 @@ fn evicts_meanwhile() {
         server.fill(200, 500_000);
     }
     larder.reaches(&format!("larder: {url} is lost: evictions grew by "));
-    larder.signal("INT");
+    larder.signal(libc::SIGINT);
     assert_eq!(larder.ends(), Some(130));
     let run = scene.run_json();
     assert_eq!(severities(&run, FROM_OTHERS), [Severity::Error]);

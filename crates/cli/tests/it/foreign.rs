@@ -196,7 +196,7 @@ fn interrupted() {
         let endless = ["compare", &server.url, "-k", "300", "-t", "2", "-r", "1000", "-o", "out"];
         let mut larder = scene.start(&[&endless, work].concat());
         larder.reaches("round 2 of");
-        larder.signal("INT");
+        larder.signal(libc::SIGINT);
         assert_eq!(larder.ends(), Some(130));
         assert!(scene.run_json().interrupted);
         server.assert_untouched(&foreign);

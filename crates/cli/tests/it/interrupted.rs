@@ -6,9 +6,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use larder_report::{Operation, ReasonKind};
-use larder_testkit::{PATIENCE, within};
+use larder_testkit::{PATIENCE, signal, within};
 
-use crate::scene::{Scene, signal};
+use crate::scene::Scene;
 use crate::{Case, MEMCACHED, NOTHING, PERL};
 
 pub(crate) const CASES: &[Case] = &[
@@ -45,7 +45,7 @@ fn server_killed() {
     std::thread::sleep(Duration::from_millis(200));
     let servers = scene.memcacheds();
     assert_eq!(servers.len(), 1);
-    signal("KILL", &[&servers[0].to_string()]);
+    signal(servers[0], libc::SIGKILL);
     assert_eq!(larder.ends(), Some(1));
     let mut results = scene.files("out");
     results.sort();
@@ -80,7 +80,7 @@ fn larder_killed() {
     let mut larder = scene.start(&[&["compare"], &targets[..], &ENDLESS].concat());
     larder.reaches("round 2 of");
     assert_eq!((scene.memcacheds().len(), scene.files("tmp").len()), (3, 6));
-    larder.signal("KILL");
+    larder.signal(libc::SIGKILL);
     assert_eq!(larder.ends(), None);
     scene.assert_nothing_left();
 }
@@ -98,7 +98,7 @@ fn larder_killed_without_servers() {
     let folders = [".", "tmp", "files", "lmdb"];
     let lying = || folders.map(|folder| scene.files(folder).len());
     assert_eq!(lying(), [6, 1, 2, 1]);
-    larder.signal("KILL");
+    larder.signal(libc::SIGKILL);
     assert_eq!(larder.ends(), None);
     scene.assert_nothing_left();
     assert!(within(PATIENCE, || lying() == [5, 0, 1, 0]), "{:?}", lying());
@@ -130,7 +130,7 @@ fn larder_killed_with_guest() {
     // One process waits and three work.
     assert!(within(PATIENCE, || guests(&scene).len() == 4), "{:?}", guests(&scene));
     assert!(!scene.files("tmp").is_empty());
-    larder.signal("KILL");
+    larder.signal(libc::SIGKILL);
     assert_eq!(larder.ends(), None);
     scene.assert_nothing_left();
     assert!(within(PATIENCE, || guests(&scene).is_empty()), "{:?}", guests(&scene));
@@ -162,7 +162,7 @@ fn ctrl_c_with_guest() {
     let guest = guests(&scene).remove(0);
     let before = processor_ticks(&guest);
     assert!(within(PATIENCE, || processor_ticks(&guest) >= before + 20), "no gets");
-    larder.signal("INT");
+    larder.signal(libc::SIGINT);
     assert_eq!(larder.ends(), Some(130));
     scene.assert_nothing_left();
     assert_eq!(guests(&scene), Vec::<String>::new());
@@ -180,7 +180,7 @@ fn ctrl_c() {
     let targets = ["moka:", "memcached:", "file:", "lmdb:", "sqlite:"];
     let mut larder = scene.start(&[&["compare"], &targets[..], &ENDLESS].concat());
     larder.reaches("round 3 of");
-    larder.signal("INT");
+    larder.signal(libc::SIGINT);
     assert_eq!(larder.ends(), Some(130));
     scene.assert_nothing_left();
 
@@ -200,8 +200,9 @@ fn ctrl_c_several_times() {
     let scene = Scene::new();
     let mut larder = scene.start(&[&["compare", "moka:", "file:"], &ENDLESS[..]].concat());
     larder.reaches("round 2 of");
-    let group = larder.group();
-    signal("INT", &[&group, &group, &group]);
+    for _ in 0..3 {
+        larder.signal(libc::SIGINT);
+    }
     assert_eq!(larder.ends(), Some(130));
     assert!(scene.run_json().interrupted);
     scene.assert_nothing_left();
@@ -219,7 +220,7 @@ fn second_ctrl_c() {
     let first = Instant::now();
     // Signals in quick succession count as one. The test sends the signal again and again until that time
     // has passed.
-    let status = larder.ends_after(|larder| larder.signal("INT"));
+    let status = larder.ends_after(|larder| larder.signal(libc::SIGINT));
     assert_eq!(status, Some(130));
     assert!(first.elapsed() >= Duration::from_millis(500), "{:?}", first.elapsed());
     let said = larder.rest();

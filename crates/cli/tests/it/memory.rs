@@ -53,7 +53,7 @@ fn larder_killed() {
     let targets = "targets = ['moka:', 'memcached:?m=8m']";
     scene.write("s.toml", format!("{targets}\n[workload]\n{MORE}"));
     let larder = scene.start(&["compare", "--yes", "--scenario", "s.toml", "-o", "out"]);
-    let group = format!("larder{}-", larder.group());
+    let group = format!("larder-{}-", larder.pid());
     assert_eq!(larder.ends(), None, "it was not killed");
     scene.assert_nothing_left();
     let gone = || !has_group(Path::new("/sys/fs/cgroup"), &group);

@@ -4,11 +4,11 @@ use std::io::{Read, Write};
 use std::process::Child;
 use std::sync::mpsc::{Receiver, channel};
 
-use larder_testkit::{PATIENCE, within};
+use larder_testkit::{PATIENCE, signal, within};
 use pty_process::Size;
 use pty_process::blocking::{Command, Pty, open};
 
-use crate::scene::{Scene, signal};
+use crate::scene::Scene;
 use crate::{Case, NOTHING};
 
 pub(crate) const CASES: &[Case] = &[
@@ -150,8 +150,8 @@ fn continued() {
     let long = ["compare", "moka:", "-k", "200k", "-r", "1000", "-o", "out"];
     let mut larder = OnTerminal::start(&scene, 80, &[], &long);
     larder.until(|screen| screen.contains("turns") && screen.contains("▸ moka:"));
-    let process = larder.child.id().to_string();
-    signal("STOP", &[&process]);
+    let process = larder.child.id();
+    signal(process, libc::SIGSTOP);
     let stopped = || {
         let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
         stat.rsplit(") ").next().unwrap().starts_with('T')
@@ -160,14 +160,14 @@ fn continued() {
     // The shell writes to the same terminal.
     let terminal = std::fs::OpenOptions::new().write(true).open(format!("/proc/{process}/fd/2"));
     terminal.unwrap().write_all(b"$ fg\n").unwrap();
-    signal("CONT", &[&process]);
+    signal(process, libc::SIGCONT);
     larder.until(|screen| {
         screen
             .split_once("$ fg\n")
             .is_some_and(|(above, below)| above.contains("turns") && below.contains("turns"))
     });
     // This is a signal and no Ctrl-C: on Ctrl-C a terminal drops unshown output, perhaps a part of a view.
-    signal("INT", &[&process]);
+    signal(process, libc::SIGINT);
     let (code, left) = larder.ends();
     assert_eq!(code, Some(130), "{left}");
     let below = left.split_once("$ fg\n").map_or("nothing", |(_, below)| below);

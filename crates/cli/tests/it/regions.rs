@@ -8,9 +8,9 @@ use std::thread;
 
 use larder_engines::ENGINES;
 use larder_store::{SetOptions, Store, StoreUrl};
-use larder_testkit::{PATIENCE, within};
+use larder_testkit::{PATIENCE, signal, within};
 
-use crate::scene::{Scene, assert_contains, signal};
+use crate::scene::{Scene, assert_contains};
 use crate::{Case, NOTHING};
 
 pub(crate) const CASES: &[Case] = &[
@@ -141,12 +141,12 @@ fn stopped() {
     let url = format!("mmap:{}?size=1m", scene.path("region").display());
     let store = open(&url);
     let writer = Writer::start(&url, &*store);
-    let writing = writer.0.id().to_string();
+    let writing = writer.0.id();
     // Soon a stop hits the writer while one of its threads has the lock.
     let is_told = (0..50).any(|_| {
-        signal("STOP", &[&writing]);
+        signal(writing, libc::SIGSTOP);
         let told = scene.larder(&["inspect", "mmap:region"]).ends_with(0).out.clone();
-        signal("CONT", &[&writing]);
+        signal(writing, libc::SIGCONT);
         let line = told.lines().find(|line| line.starts_with("  locks "));
         line.is_some_and(|line| {
             line.contains("partition 0 held by thread ") && line.ends_with(", stopped)")

@@ -11,7 +11,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use larder_report::Run;
-use larder_testkit::{PATIENCE, within};
+use larder_testkit::{PATIENCE, signal_group, within};
 use tempfile::TempDir;
 
 /// A separate folder for one test. Larder works in it and has its temporary directory there. Every process that larder
@@ -186,13 +186,13 @@ impl Running {
     }
 
     /// Sends a signal to its process group, as a terminal does.
-    pub(crate) fn signal(&self, name: &str) {
-        signal(name, &[&self.group()]);
+    pub(crate) fn signal(&self, signal: libc::c_int) {
+        signal_group(self.pid(), signal);
     }
 
-    /// Its process group, as `kill` takes it.
-    pub(crate) fn group(&self) -> String {
-        format!("-{}", self.process.id())
+    /// Its process id, which is the id of its group too.
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.id()
     }
 
     /// Calls this again and again until larder has ended, and returns its exit code.
@@ -226,12 +226,6 @@ impl Running {
     pub(crate) fn ends(mut self) -> Option<i32> {
         self.ends_after(|_| ())
     }
-}
-
-/// Sends a signal to processes, or to a process group where its id has a minus.
-pub(crate) fn signal(name: &str, receivers: &[&str]) {
-    let sent = Command::new("/bin/kill").args(["-s", name, "--"]).args(receivers).status().unwrap();
-    assert!(sent.success());
 }
 
 /// Checks that a text contains all these parts.

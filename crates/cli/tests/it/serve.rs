@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use larder_testkit::signal;
+
 use crate::scene::{Scene, assert_contains};
 use crate::{Case, NOTHING, SYSTEMD};
 
@@ -76,9 +78,8 @@ impl Serving {
     }
 
     /// Sends a signal; the exit code, and what else was told.
-    pub(crate) fn end(mut self, signal: &str) -> (Option<i32>, String) {
-        let pid = self.child.id().to_string();
-        assert!(Command::new("/bin/kill").args(["-s", signal, &pid]).status().unwrap().success());
+    pub(crate) fn end(mut self, number: libc::c_int) -> (Option<i32>, String) {
+        signal(self.child.id(), number);
         let mut rest = String::new();
         self.told.read_to_string(&mut rest).unwrap();
         (self.child.wait().unwrap().code(), rest)
@@ -105,7 +106,7 @@ fn served() {
     let scene = Scene::new();
     let got = scene.larder(&["get", &format!("memcached://{}", serving.address), "k"]);
     assert_eq!(got.ends_with(0).out.trim_end(), "hello");
-    assert_eq!(serving.end("TERM"), (Some(0), String::new()));
+    assert_eq!(serving.end(libc::SIGTERM), (Some(0), String::new()));
     assert!(!pid.exists());
 }
 
@@ -147,7 +148,7 @@ fn linked() {
     let settings = serving.ask("stats settings\r\n");
     let of = ["maxconns 10", "num_threads 1", "item_size_max 2097152", "idle_timeout 90"];
     assert_contains(&settings, &of);
-    assert_eq!(serving.end("INT").0, Some(0));
+    assert_eq!(serving.end(libc::SIGINT).0, Some(0));
 }
 
 fn refused() {
@@ -196,13 +197,8 @@ fn killed() {
             assert_eq!(serving.ask("get k\r\n"), value);
         }
         assert_eq!(serving.ask(&format!("set k 0 0 1\r\n{i}\r\n")), "STORED\r\n");
-        assert_eq!(serving.end("KILL").0, None);
+        assert_eq!(serving.end(libc::SIGKILL).0, None);
     }
-}
-
-/// Sends a signal to a process.
-fn signal(pid: &str, name: &str) {
-    assert!(Command::new("/bin/kill").args(["-s", name, pid]).status().unwrap().success());
 }
 
 fn handed_over() {
@@ -231,7 +227,7 @@ fn handed_over() {
             });
             for _ in 0..3 {
                 let before = pid();
-                signal(&before, "USR2");
+                signal(before.parse().unwrap(), libc::SIGUSR2);
                 within_a_minute(|| pid() != before);
                 // The process before has gone once its number is nobody's.
                 let gone = Path::new("/proc").join(&before);
@@ -245,7 +241,7 @@ fn handed_over() {
         });
         assert!(n_clients > 0);
         let last = pid();
-        signal(&last, "TERM");
+        signal(last.parse().unwrap(), libc::SIGTERM);
         within_a_minute(|| !pid_file.exists());
         assert!(!socket.exists());
     }
@@ -293,7 +289,7 @@ fn not_handed_over() {
     std::fs::write(&users, "ann\n").unwrap();
     // And again: it may be asked as often as one likes.
     for _ in 0..2 {
-        signal(&serving.child.id().to_string(), "USR2");
+        signal(serving.child.id(), libc::SIGUSR2);
         let mut told = String::new();
         // Both processes write to the same place.
         let parts = ["nothing was handed over", "line 1 is not user:password", "not shared"];
@@ -303,7 +299,7 @@ fn not_handed_over() {
         let asked = "set any 0 0 10\r\nann secret\r\nmn\r\n";
         assert_eq!(ask_at(path, asked), "STORED\r\nMN\r\n");
     }
-    assert_eq!(serving.end("TERM").0, Some(0));
+    assert_eq!(serving.end(libc::SIGTERM).0, Some(0));
     assert!(!socket.exists());
 }
 
@@ -329,7 +325,7 @@ fn activated() {
         String::from_utf8_lossy(&told[..n]).into_owned()
     };
     assert_contains(&state(), &["READY=1", &format!("MAINPID={}", child.id())]);
-    signal(&child.id().to_string(), "TERM");
+    signal(child.id(), libc::SIGTERM);
     assert_contains(&state(), &["STOPPING=1"]);
     assert_eq!(child.wait().unwrap().code(), Some(0));
     // The path is systemd's.

@@ -245,7 +245,7 @@ fn ctrl_c() {
     larder.reaches("round 3 of 1000");
     // The index already has the first scenario.
     assert!(index(&scene).iter().map(|(_, reason)| reason.is_none()).eq([true, false, false]));
-    larder.signal("INT");
+    larder.signal(libc::SIGINT);
     assert_eq!(larder.ends(), Some(130));
     let index = index(&scene);
     let names: Vec<&str> = index.iter().map(|(name, _)| name.as_str()).collect();
@@ -267,7 +267,7 @@ fn second_ctrl_c() {
     scene.write("deaf.toml", format!("targets = ['{deaf}']"));
     let mut larder = scene.start(&["compare", "--scenario", "mine.toml", "-o", "out"]);
     larder.reaches("opening memcached://");
-    assert_eq!(larder.ends_after(|larder| larder.signal("INT")), Some(130));
+    assert_eq!(larder.ends_after(|larder| larder.signal(libc::SIGINT)), Some(130));
     let said = larder.rest();
     assert!(said.starts_with("larder: interrupted again: nothing is kept of this"), "{said}");
     let mut files = scene.files("out");

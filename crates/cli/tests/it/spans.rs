@@ -132,7 +132,7 @@ fn stacked() {
     assert_eq!(serving.ask("get k\r\n"), "VALUE k 0 5\r\nvalue\r\nEND\r\n");
     assert_eq!(serving.ask("get k\r\n"), "VALUE k 0 5\r\nvalue\r\nEND\r\n");
     assert_eq!(serving.ask("set k 0 0 1\r\nx\r\n"), "STORED\r\n");
-    assert_eq!(serving.end("TERM"), (Some(0), String::new()));
+    assert_eq!(serving.end(libc::SIGTERM), (Some(0), String::new()));
     let (services, spans) = collector.spans();
     assert_eq!(services, ["larder"]);
     let expected = "\
@@ -163,7 +163,7 @@ fn failed() {
     let serving = serve(&collector.address, &[&url]);
     drop(memcached);
     assert_eq!(serving.ask("get k\r\n"), "END\r\n");
-    assert_eq!(serving.end("TERM").0, Some(0));
+    assert_eq!(serving.end(libc::SIGTERM).0, Some(0));
     let (_, spans) = collector.spans();
     let kinds: Vec<_> =
         spans.iter().map(|span| attribute(&span.attributes, "error.type")).collect();
@@ -179,7 +179,7 @@ fn alone() {
     assert_eq!(serving.ask(&sets), "STORED\r\n".repeat(5));
     let gets = "get a\r\n".repeat(7);
     assert_eq!(serving.ask(&gets), "VALUE a 0 1\r\n1\r\nEND\r\n".repeat(7));
-    assert_eq!(serving.end("TERM"), (Some(0), String::new()));
+    assert_eq!(serving.end(libc::SIGTERM), (Some(0), String::new()));
     let (_, spans) = collector.spans();
     let count = |name: &str| {
         spans.iter().filter(|it| it.name == name && it.parent_span_id.is_empty()).count()
@@ -193,7 +193,7 @@ fn from_environment() {
     let arguments = [&endpoint, "OTEL_SERVICE_NAME=shop", LARDER, "serve", "-p", "0"];
     let serving = Serving::start("/usr/bin/env".as_ref(), &arguments);
     assert_eq!(serving.ask("get k\r\n"), "END\r\n");
-    assert_eq!(serving.end("TERM"), (Some(0), String::new()));
+    assert_eq!(serving.end(libc::SIGTERM), (Some(0), String::new()));
     let (services, spans) = collector.spans();
     assert_eq!(
         (services, shown(&spans, b"", 0)),
@@ -203,7 +203,7 @@ fn from_environment() {
     let arguments = [&["OTEL_SDK_DISABLED=true"], &arguments[..]].concat();
     let serving = Serving::start("/usr/bin/env".as_ref(), &arguments);
     assert_eq!(serving.ask("get k\r\n"), "END\r\n");
-    assert_eq!(serving.end("TERM"), (Some(0), String::new()));
+    assert_eq!(serving.end(libc::SIGTERM), (Some(0), String::new()));
     assert_eq!(collector.spans().1.len(), 1);
 }
 
@@ -213,7 +213,7 @@ fn sampled() {
     let ask = |share: &str| {
         let serving = serve(&collector.address, &["--trace-sample", share]);
         assert_eq!(serving.ask(&"get k\r\n".repeat(1000)), "END\r\n".repeat(1000));
-        assert_eq!(serving.end("TERM"), (Some(0), String::new()));
+        assert_eq!(serving.end(libc::SIGTERM), (Some(0), String::new()));
     };
     ask("0%");
     assert_eq!(n_spans(), 0);
@@ -235,7 +235,7 @@ fn dead() {
     assert!(told.contains("spans are lost") && told.contains(&address.to_string()), "{told}");
     ask(&serving);
     ask(&serving);
-    assert_eq!(serving.end("TERM"), (Some(0), String::new()), "it is told once");
+    assert_eq!(serving.end(libc::SIGTERM), (Some(0), String::new()), "it is told once");
 }
 
 fn hanging() {
@@ -246,5 +246,5 @@ fn hanging() {
         // More than the queue of spans holds.
         assert_eq!(serving.ask(&"get k\r\n".repeat(700)), "END\r\n".repeat(700));
     }
-    assert_eq!(serving.end("TERM").0, Some(0));
+    assert_eq!(serving.end(libc::SIGTERM).0, Some(0));
 }

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use larder_testkit::PATIENCE;
+use larder_testkit::{PATIENCE, signal};
 
 const LARDER: &str = env!("CARGO_BIN_EXE_larder");
 
@@ -124,8 +124,7 @@ impl Server {
 
     /// Ends the server in order.
     pub(crate) fn end(mut self) {
-        let pid = self.child.id().to_string();
-        assert!(Command::new("/bin/kill").args(["-s", "TERM", &pid]).status().unwrap().success());
+        signal(self.child.id(), libc::SIGTERM);
         assert!(self.child.wait().unwrap().success(), "{}", self.told());
     }
 }

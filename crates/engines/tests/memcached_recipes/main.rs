@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use larder_engines::ENGINES;
 use larder_store::{SetMode, SetOptions, SetOutcome};
-use larder_testkit::{Holder, PATIENCE, has_program, trial_where};
+use larder_testkit::{Holder, PATIENCE, has_program, signal, trial_where};
 use libtest_mimic::{Arguments, Trial};
 use session_support::{failure, get, open, set};
 
@@ -58,9 +58,7 @@ fn a_killed_server_is_an_error(url: &str) {
     let store = open(url);
     let mut session = store.session().unwrap();
     set(&mut *session, "key", b"value");
-    let pid = i32::try_from(store.info().server_pids[0]).unwrap();
-    // SAFETY: the process is an unreaped child of this process, so its id belongs to no other process.
-    assert_eq!(unsafe { libc::kill(pid, libc::SIGKILL) }, 0);
+    signal(store.info().server_pids[0], libc::SIGKILL);
     let since = Instant::now();
     for _ in 0..2 {
         failure(session.get(b"key", &mut Vec::new()), "unavailable");

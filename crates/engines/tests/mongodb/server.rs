@@ -10,7 +10,7 @@ use larder_host::managed::Server;
 use larder_store::{
     Durability, Meta, Remaining, Session, SetMode, SetOptions, SetOutcome, StoreUrl,
 };
-use larder_testkit::PATIENCE;
+use larder_testkit::{PATIENCE, signal_group};
 use libtest_mimic::Trial;
 use mongodb::bson::{DateTime, doc};
 
@@ -172,19 +172,12 @@ fn state(server: &Server) -> String {
     stat.rsplit(") ").next().unwrap().into()
 }
 
-/// Sends a signal to a server's group.
-fn signal(server: &Server, signal: libc::c_int) {
-    let group = libc::pid_t::try_from(server.pid()).unwrap();
-    // SAFETY: kill touches no memory; the group belongs to this test.
-    assert_eq!(unsafe { libc::kill(-group, signal) }, 0);
-}
-
 fn stopped() {
     let (server, port) = stand_in_on(0, &[]);
     let store = open(&url(port, "?timeout=5s"));
     let mut session = store.session().unwrap();
     set(&mut *session, "key", b"value");
-    signal(&server, libc::SIGSTOP);
+    signal_group(server.pid(), libc::SIGSTOP);
     // Each thread of the server stops at its next step.
     let stopped = || state(&server).starts_with('T');
     let until = Instant::now() + PATIENCE;
@@ -199,7 +192,7 @@ fn stopped() {
         assert_eq!(message, format!("mongodb: no answer within 5000 ms from 127.0.0.1:{port}"));
         assert!(took >= Duration::from_secs(2) && took < PATIENCE, "{took:?}");
     }
-    signal(&server, libc::SIGCONT);
+    signal_group(server.pid(), libc::SIGCONT);
     let until = Instant::now() + PATIENCE;
     while let Err(error) = session.get(b"key", &mut value) {
         assert!(error.is_retryable() && Instant::now() < until, "{error}");

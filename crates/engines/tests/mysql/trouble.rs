@@ -5,7 +5,7 @@ use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
 use larder_store::{Session, SetOptions};
-use larder_testkit::{PATIENCE, within};
+use larder_testkit::{PATIENCE, signal, within};
 use libtest_mimic::Trial;
 use mysql::prelude::Queryable;
 
@@ -79,12 +79,8 @@ fn silence_is_a_timeout() {
     let session = &mut *store.session().unwrap();
     set(session, "slow", b"slow");
     set(session, "quick", b"quick");
-    let pid = libc::pid_t::try_from(store.info().server_pids[0]).unwrap();
-    let signal = |signal| {
-        // SAFETY: kill touches no memory; the process is the server of the store, which is still open.
-        assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
-    };
-    signal(libc::SIGSTOP);
+    let pid = store.info().server_pids[0];
+    signal(pid, libc::SIGSTOP);
     let deadline = Instant::now() + PATIENCE;
     while !is_stopped(pid) {
         assert!(Instant::now() < deadline, "the server goes on");
@@ -98,7 +94,7 @@ fn silence_is_a_timeout() {
     // The server accepts no new session either.
     failure(session.get(b"quick", &mut Vec::new()), "timeout");
     failure(store.stats(), "timeout");
-    signal(libc::SIGCONT);
+    signal(pid, libc::SIGCONT);
     let mut value = Vec::new();
     for key in ["quick", "slow", "quick"] {
         eventually(|| session.get(key.as_bytes(), &mut value));
@@ -107,7 +103,7 @@ fn silence_is_a_timeout() {
 }
 
 /// Whether each thread of a process has stopped, which takes a moment.
-fn is_stopped(pid: libc::pid_t) -> bool {
+fn is_stopped(pid: u32) -> bool {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     threads.flatten().all(|thread| {
         fs::read_to_string(thread.path().join("stat")).is_ok_and(|stat| stat.contains(") T "))

@@ -5,7 +5,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use larder_host::managed::Server;
-use larder_testkit::PATIENCE;
+use larder_testkit::{PATIENCE, signal_group};
 
 use crate::Kind;
 use crate::asker::{Asker, Told};
@@ -16,15 +16,9 @@ const REQUESTS: usize = 100;
 /// The longest silence. The sessions ask again where a busy machine was as silent.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-fn signal(server: &Server, signal: libc::c_int) {
-    let group = libc::pid_t::try_from(server.pid()).unwrap();
-    // SAFETY: kill touches no memory; the group belongs to this test.
-    assert_eq!(unsafe { libc::kill(-group, signal) }, 0);
-}
-
 /// Stops a server, and waits until each of its threads has stopped.
 pub(crate) fn stop(server: &Server) {
-    signal(server, libc::SIGSTOP);
+    signal_group(server.pid(), libc::SIGSTOP);
     let is_stopped = |thread: fs::DirEntry| {
         fs::read_to_string(thread.path().join("stat")).is_ok_and(|stat| stat.contains(") T "))
     };
@@ -41,7 +35,7 @@ pub(crate) fn stop(server: &Server) {
 
 /// Has a stopped server go on.
 pub(crate) fn go_on(server: &Server) {
-    signal(server, libc::SIGCONT);
+    signal_group(server.pid(), libc::SIGCONT);
 }
 
 /// Sends requests to a stopped server and fails them by `fail`. Afterwards the late answers confuse nobody. The server may

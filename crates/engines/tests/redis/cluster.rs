@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use crate::session_support::{failure, get, open, set};
 use crate::support::{ask, nodes, stranger, trial};
 use larder_store::{Leased, Ownership, Put, Session, SetOptions, Store};
+use larder_testkit::signal;
 use libtest_mimic::Trial;
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -198,9 +199,7 @@ fn a_lost_node() {
         set(session, key, b"value");
     }
     let lost = nodes(&*store).remove(0);
-    let pid = store.info().server_pids[0].to_string();
-    let killed = std::process::Command::new("/bin/kill").args(["-9", &pid]).status().unwrap();
-    assert!(killed.success());
+    signal(store.info().server_pids[0], libc::SIGKILL);
     let mut n_errors = 0;
     for key in &keys {
         match session.get(key.as_bytes(), &mut Vec::new()) {

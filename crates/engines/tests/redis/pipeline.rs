@@ -1,11 +1,10 @@
 //! `redis:` without waiting: refusals, malformed answers, and a cluster whose slots move.
 
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use larder_store::{Answer, Delta, Pipeline, Session, SetOptions};
-use larder_testkit::{PATIENCE, trial as without_server};
+use larder_testkit::{PATIENCE, signal, trial as without_server};
 use libtest_mimic::Trial;
 
 use crate::peer::{answering, bulk};
@@ -220,8 +219,7 @@ fn a_lost_node() {
     let told = answers(pipeline);
     assert!(told.len() == 60 && told.iter().all(|(_, text)| text.contains("Stored")), "{told:?}");
     let lost = nodes(&*store).remove(0);
-    let pid = store.info().server_pids[0].to_string();
-    assert!(Command::new("/bin/kill").args(["-9", &pid]).status().unwrap().success());
+    signal(store.info().server_pids[0], libc::SIGKILL);
     let mut n_lost = 0;
     for key in &keys {
         let pipeline = session.pipeline().unwrap();

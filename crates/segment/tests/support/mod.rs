@@ -26,9 +26,9 @@ impl Child {
         Self(pid)
     }
 
-    pub(crate) fn signal(&self, signal: i32) {
-        // SAFETY: the child was not waited for yet.
-        unsafe { libc::kill(self.0, signal) };
+    pub(crate) fn signal(&self, signal: libc::c_int) {
+        // A child that a test has waited for gets no signal.
+        let _ = larder_testkit::try_signal(self.0.unsigned_abs(), signal);
     }
 
     /// Waits for its end, and returns its exit status.

@@ -2,7 +2,7 @@
 
 use crate::ledger::{Ledger, Now, Slow};
 use crate::sampler::{Sampler, Span};
-use crate::sources::{Source, signal, state, wait_for};
+use crate::sources::{Source, state, wait_for};
 use crate::stopwatch::{TOLD, waited_of};
 use crate::{WORKERS, now};
 

@@ -122,9 +122,3 @@ pub(crate) fn wait_for(process: u32, states: &str) {
         std::thread::sleep(std::time::Duration::from_micros(100));
     }
 }
-
-pub(crate) fn signal(process: u32, signal: i32) {
-    // SAFETY: a signal to a worker that has not been waited for, so that no other process has its
-    // number.
-    assert_eq!(unsafe { libc::kill(process.cast_signed(), signal) }, 0, "process {process}");
-}

@@ -8,7 +8,7 @@ use libtest_mimic::Failed;
 use super::case::{Case, case};
 use super::expect::{ensure, fails_with, holds, put};
 use super::fixture::{Fixture, TestDir};
-use crate::is_running;
+use crate::{is_running, try_signal};
 
 pub(super) const CASES: &[Case] = &[
     case!(entries_are_there_after_a_close, KEEPS_FILES),
@@ -44,9 +44,7 @@ fn a_close_after_the_death_of_a_server_tells_of_it(fixture: &Fixture) -> Result<
     let servers = store.info().server_pids;
     ensure!(!servers.is_empty(), "it tells no server");
     for pid in &servers {
-        let pid = libc::pid_t::try_from(*pid)?;
-        // SAFETY: kill touches no memory; the server is the store's own.
-        ensure!(unsafe { libc::kill(pid, libc::SIGKILL) } == 0, "process {pid} cannot be killed");
+        try_signal(*pid, libc::SIGKILL)?;
     }
     while servers.iter().any(|pid| is_running(&pid.to_string())) {
         sleep(Duration::from_millis(1));

@@ -8,7 +8,7 @@ use std::process::Child;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use larder_testkit::{Memcached, PATIENCE, Peer, within};
+use larder_testkit::{Memcached, PATIENCE, Peer, signal, within};
 use pty_process::Size;
 use pty_process::blocking::{Command, Pty, open};
 
@@ -182,9 +182,7 @@ fn resized() {
 fn signalled() {
     let mut view = OnTerminal::start(&["/no/such/socket"]);
     view.until(|screen| screen.contains("no such file or directory"));
-    let pid = i32::try_from(view.child.id()).unwrap();
-    // SAFETY: kill touches no memory of this process, and the child has not been reaped.
-    assert_eq!(unsafe { libc::kill(pid, libc::SIGTERM) }, 0);
+    signal(view.child.id(), libc::SIGTERM);
     view.ends();
 }
 

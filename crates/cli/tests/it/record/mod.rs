@@ -15,7 +15,7 @@ use std::thread;
 
 use larder_store::Recipe;
 use larder_testkit::{
-    Memcached, PATIENCE, certificate_files, has_program, may_mount, with_mounts, within,
+    Memcached, PATIENCE, certificate_files, has_program, may_mount, signal, with_mounts, within,
 };
 
 use crate::scene::{LARDER, Scene, assert_contains};
@@ -97,7 +97,7 @@ impl Recording {
 
     /// The same, with its exit code.
     fn ended(mut self) -> (Option<i32>, String, String) {
-        crate::scene::signal("TERM", &[&self.child.id().to_string()]);
+        signal(self.child.id(), libc::SIGTERM);
         let (mut out, mut told) = (String::new(), String::new());
         self.child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
         self.told.read_to_string(&mut told).unwrap();
@@ -308,7 +308,7 @@ fn not_there_yet() {
         assert!(told.read_line(&mut lines).unwrap() > 0, "it has ended: {lines}");
     }
     assert_contains(&lines, &["none.sock does not answer yet", "until it does"]);
-    crate::scene::signal("TERM", &[&child.id().to_string()]);
+    signal(child.id(), libc::SIGTERM);
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
