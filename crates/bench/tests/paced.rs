@@ -10,11 +10,57 @@ mod frozen;
 mod support;
 
 use std::fmt::Write;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use larder_bench::Plan;
 use larder_engines::ENGINES;
 use larder_report::{Cell, Check, Operation, PointValue, Run, Severity};
+use larder_testkit::{MEMCACHED, has_program, trial, trial_where};
+use libtest_mimic::Arguments;
+
+fn main() -> ExitCode {
+    let trials = vec![
+        trial(
+            "a_target_that_keeps_up_does_each_due_operation_and_waits_in_between",
+            a_target_that_keeps_up_does_each_due_operation_and_waits_in_between,
+        ),
+        trial(
+            "a_target_slower_than_the_rate_has_a_latency_that_grows_and_leaves_arrivals_unbegun",
+            a_target_slower_than_the_rate_has_a_latency_that_grows_and_leaves_arrivals_unbegun,
+        ),
+        trial(
+            "threads_share_one_schedule_and_mixes_chains_and_requests_of_many_keys_follow_it",
+            threads_share_one_schedule_and_mixes_chains_and_requests_of_many_keys_follow_it,
+        ),
+        trial(
+            "a_trace_is_replayed_at_its_own_pace_or_at_another",
+            a_trace_is_replayed_at_its_own_pace_or_at_another,
+        ),
+        trial(
+            "rates_sweep_and_plans_that_cannot_be_paced_are_refused_in_one_line",
+            rates_sweep_and_plans_that_cannot_be_paced_are_refused_in_one_line,
+        ),
+        trial(
+            "at_a_rate_targets_are_ranked_by_the_p99_from_plan",
+            at_a_rate_targets_are_ranked_by_the_p99_from_plan,
+        ),
+        trial_where(
+            memcached,
+            "a_server_that_stands_still_delays_every_operation_that_is_due_meanwhile",
+            a_server_that_stands_still_delays_every_operation_that_is_due_meanwhile,
+        ),
+        trial(
+            "the_highest_rate_within_a_bound_is_found_for_a_target_with_a_known_rate",
+            the_highest_rate_within_a_bound_is_found_for_a_target_with_a_known_rate,
+        ),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+fn memcached() -> Result<(), String> {
+    has_program(&MEMCACHED)
+}
 
 fn paced(run: &Run, url: &str, operation: Operation) -> Cell {
     let cell = support::cell(run, url, operation).clone();
@@ -23,7 +69,6 @@ fn paced(run: &Run, url: &str, operation: Operation) -> Cell {
     cell
 }
 
-#[test]
 fn a_target_that_keeps_up_does_each_due_operation_and_waits_in_between() {
     let began = Instant::now();
     let run =
@@ -50,7 +95,6 @@ fn a_target_that_keeps_up_does_each_due_operation_and_waits_in_between() {
     }
 }
 
-#[test]
 fn a_target_slower_than_the_rate_has_a_latency_that_grows_and_leaves_arrivals_unbegun() {
     let workload = |rest: &str| {
         format!(
@@ -86,7 +130,6 @@ fn a_target_slower_than_the_rate_has_a_latency_that_grows_and_leaves_arrivals_un
     assert!(cell.ops_per_s.unwrap() < 300.0);
 }
 
-#[test]
 fn threads_share_one_schedule_and_mixes_chains_and_requests_of_many_keys_follow_it() {
     let rate_of = |run: &Run, operation| support::cell(run, "moka:", operation).ops_per_s.unwrap();
     let run = support::run(
@@ -121,7 +164,6 @@ fn threads_share_one_schedule_and_mixes_chains_and_requests_of_many_keys_follow_
     }
 }
 
-#[test]
 fn a_trace_is_replayed_at_its_own_pace_or_at_another() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("recorded.csv");
@@ -158,7 +200,6 @@ fn a_trace_is_replayed_at_its_own_pace_or_at_another() {
     }
 }
 
-#[test]
 fn rates_sweep_and_plans_that_cannot_be_paced_are_refused_in_one_line() {
     let points = |workload: &str| {
         let plan = Plan::new(&support::scenario(&["moka:"], workload), true, &ENGINES).unwrap();
@@ -192,7 +233,6 @@ fn rates_sweep_and_plans_that_cannot_be_paced_are_refused_in_one_line() {
     }
 }
 
-#[test]
 fn at_a_rate_targets_are_ranked_by_the_p99_from_plan() {
     let run = support::run(
         &ENGINES,
@@ -216,7 +256,6 @@ fn at_a_rate_targets_are_ranked_by_the_p99_from_plan() {
     assert!(all.iter().any(|said| said.contains(told)), "{all:#?}");
 }
 
-#[test]
 fn a_server_that_stands_still_delays_every_operation_that_is_due_meanwhile() {
     let run = frozen::run("requests = 2500\nrate = '1k'");
     let cell = paced(&run, &run.cells[0].target, Operation::Get);
@@ -246,7 +285,6 @@ fn a_server_that_stands_still_delays_every_operation_that_is_due_meanwhile() {
     assert!(measured.p999 < corrected.p999, "{measured:?} and {corrected:?}");
 }
 
-#[test]
 fn the_highest_rate_within_a_bound_is_found_for_a_target_with_a_known_rate() {
     // Each miss takes 2 ms, so one thread can do 500 a second, and a queue grows at higher rates.
     let workload = "rounds = 2\nkeys = 2000\nrequests = 100\non-miss = 'fill'\nload-time = '2ms'\nkey-pattern = 'seq'\n\

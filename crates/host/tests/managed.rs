@@ -18,7 +18,9 @@ use std::time::{Duration, Instant};
 use larder_host::managed::{self, Server};
 use larder_host::scratch::ScratchDir;
 use larder_store::Recipe;
-use larder_testkit::{PATIENCE, has_program, is_running, trial_where, within};
+use larder_testkit::{
+    PATIENCE, has_program, is_running, signal, signal_group, trial_where, within,
+};
 use libtest_mimic::{Arguments, Trial};
 
 /// The server of these tests.
@@ -26,6 +28,9 @@ const MEMCACHED: Recipe = Recipe::server("memcached", "memcached");
 
 /// The task of a second process.
 const ROLE: &str = "LARDER_TEST_ROLE";
+
+/// The port of a second process that listens.
+const PORT: &str = "LARDER_TEST_PORT";
 
 /// A trial that needs the program of `recipe`.
 fn trial_with(recipe: &'static Recipe, name: &str, run: fn()) -> Trial {
@@ -36,6 +41,7 @@ fn main() -> ExitCode {
     match std::env::var(ROLE).as_deref() {
         Ok("hold") => hold(),
         Ok("churn") => churn(),
+        Ok("listen") => listen(),
         _ => {}
     }
     let trial = |name: &str, run: fn()| {
@@ -57,6 +63,7 @@ fn main() -> ExitCode {
         trial("a_program_that_never_answers_is_not_awaited", a_program_that_never_answers),
         trial("a_missing_program_names_its_package", a_missing_program_names_its_package),
         trial("a_program_that_cannot_run_says_so", a_program_that_cannot_run_says_so),
+        trial("a_port_that_is_held_is_left_for_another", a_port_that_is_held),
         trial_with(&MEMCACHED, "a_port_in_use_is_told", a_port_in_use_is_told),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
@@ -126,8 +133,8 @@ fn a_server_with_nothing_to_save() {
     let pid = server.pid();
     let n_asked = || fs::read_to_string(&file).unwrap_or_default().len();
     // This server notes each request to end.
-    let sent = Command::new("/bin/kill").args(["-TERM", &pid.to_string()]).status().unwrap();
-    assert!(sent.success() && within(PATIENCE, || n_asked() == 1), "{}", n_asked());
+    signal(pid, libc::SIGTERM);
+    assert!(within(PATIENCE, || n_asked() == 1), "{}", n_asked());
     drop(server.without_grace());
     assert_eq!((is_running(&pid.to_string()), n_asked()), (false, 1));
 }
@@ -194,9 +201,7 @@ fn nothing_is_left_after_ctrl_c() {
     let mut process = second_process("hold");
     let servers = held(&mut process);
     // A terminal sends the signal to the whole foreground group.
-    let group = format!("-{}", process.id());
-    let sent = Command::new("/bin/kill").args(["-INT", "--", &group]).status().unwrap();
-    assert!(sent.success());
+    signal_group(process.id(), libc::SIGINT);
     assert_eq!(process.wait().unwrap().signal(), Some(2));
     assert_gone_soon(&servers);
 }
@@ -303,4 +308,55 @@ fn a_port_in_use_is_told() {
     let answer = server.answer(PATIENCE, || None::<()>);
     let message = answer.unwrap_err().to_string();
     assert_one_line(&message, &["memcached ended at once", "Address already in use"]);
+}
+
+/// The role of a server that listens on a port, or fails with the messages that PostgreSQL prints then.
+fn listen() -> ! {
+    let port = std::env::var(PORT).unwrap();
+    match TcpListener::bind(format!("127.0.0.1:{port}")) {
+        Ok(_listener) => {
+            println!("ready");
+            loop {
+                sleep(Duration::from_secs(1000));
+            }
+        }
+        Err(error) => {
+            println!("LOG:  could not bind IPv4 address \"127.0.0.1\": {error}");
+            println!("HINT:  Is another postmaster already running on port {port}?");
+            println!("WARNING:  could not create listen socket for \"127.0.0.1\"");
+            println!(
+                "FATAL:  could not create any TCP/IP sockets\nLOG:  database system is shut down"
+            );
+            std::process::exit(1)
+        }
+    }
+}
+
+/// Starts a server that listens on this port.
+fn listener(port: u16) -> larder_store::Result<Server> {
+    let directory = ScratchDir::create("port")?;
+    let log = directory.path().join("server.log");
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.env(ROLE, "listen").env(PORT, port.to_string());
+    let mut server = Server::start("test", command, directory, None)?.without_grace();
+    server.answer(PATIENCE, || {
+        let log = fs::read_to_string(&log).ok()?;
+        log.lines().any(|line| line == "ready").then_some(())
+    })?;
+    Ok(server)
+}
+
+fn a_port_that_is_held() {
+    let holder = TcpListener::bind("127.0.0.1:0").unwrap();
+    let held = holder.local_addr().unwrap().port();
+    let mut ports = vec![held, held];
+    let mut n_attempts = 0;
+    let server = managed::on_free_port(|| {
+        n_attempts += 1;
+        let port = ports.pop().map_or_else(|| managed::free_port("test"), Ok)?;
+        assert!(n_attempts < 3 || port != held);
+        listener(port)
+    });
+    assert!(server.is_ok() && n_attempts == 3, "{n_attempts}: {server:?}");
+    drop(holder);
 }

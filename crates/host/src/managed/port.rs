@@ -34,57 +34,7 @@ pub fn on_free_port<T>(mut start: impl FnMut() -> Result<T>) -> Result<T> {
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
-    use std::time::Duration;
-
     use super::*;
-    use crate::managed::Server;
-    use crate::scratch::ScratchDir;
-
-    /// A server that listens on a port, or fails with PostgreSQL's messages.
-    const SERVER: &str = r#"
-        use IO::Socket::INET;
-        my $listener = IO::Socket::INET->new(LocalAddr => "127.0.0.1:$ARGV[0]", Listen => 1);
-        if (!$listener) {
-            print "LOG:  could not bind IPv4 address \"127.0.0.1\": $!\n";
-            print "HINT:  Is another postmaster already running on port $ARGV[0]?\n";
-            print "WARNING:  could not create listen socket for \"127.0.0.1\"\n";
-            print "FATAL:  could not create any TCP/IP sockets\nLOG:  database system is shut down\n";
-            exit 1;
-        }
-        $| = 1;
-        print "ready\n";
-        sleep;
-    "#;
-
-    fn start(port: u16) -> Result<Server> {
-        let directory = ScratchDir::create("port")?;
-        let log = directory.path().join("server.log");
-        let mut command = Command::new("perl");
-        command.env("LC_ALL", "C").args(["-e", SERVER, &port.to_string()]);
-        let mut server = Server::start("test", command, directory, None)?.without_grace();
-        server.answer(Duration::from_mins(1), || {
-            let log = std::fs::read_to_string(&log).ok()?;
-            log.lines().any(|line| line == "ready").then_some(())
-        })?;
-        Ok(server)
-    }
-
-    #[test]
-    fn a_port_that_is_held_is_left_for_another() {
-        let holder = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let held = holder.local_addr().unwrap().port();
-        let mut ports = vec![held, held];
-        let mut n_attempts = 0;
-        let server = on_free_port(|| {
-            n_attempts += 1;
-            let port = ports.pop().map_or_else(|| free_port("test"), Ok)?;
-            assert!(n_attempts < 3 || port != held);
-            start(port)
-        });
-        assert!(server.is_ok() && n_attempts == 3, "{n_attempts}: {server:?}");
-        drop(holder);
-    }
 
     #[test]
     fn a_port_is_not_looked_for_in_vain() {

@@ -10,7 +10,8 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use larder_testkit::is_root;
+use larder_store::Recipe;
+use larder_testkit::{has_program, is_root};
 
 /// The end of each host's link on the host.
 const NEAR: &str = "near";
@@ -19,6 +20,11 @@ const NEAR: &str = "near";
 pub(crate) struct Network {
     own: File,
     hosts: Vec<File>,
+}
+
+/// The need for the program that makes links.
+pub(crate) fn has_programs() -> Result<(), String> {
+    has_program(&Recipe::server("ip", "iproute2"))
 }
 
 /// The need for namespaces.
@@ -105,10 +111,10 @@ fn succeeded(result: libc::c_int) -> Result<(), String> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error().to_string()) }
 }
 
-/// Runs `ip` of the package iproute2 in the namespace of this thread.
+/// Runs `ip` in the namespace of this thread.
 fn ip(words: &str) -> Result<(), String> {
     let run = Command::new("ip").args(words.split(' ')).output();
-    let run = run.map_err(|error| format!("ip of the package iproute2: {error}"))?;
+    let run = run.map_err(|error| format!("ip: {error}"))?;
     let said = String::from_utf8_lossy(&run.stderr);
     if run.status.success() { Ok(()) } else { Err(format!("ip {words}: {}", said.trim())) }
 }

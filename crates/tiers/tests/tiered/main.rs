@@ -12,7 +12,6 @@ mod load_many;
 mod meanwhile;
 mod model;
 mod shared;
-mod spans;
 mod spied_leases;
 mod spy;
 mod tags;

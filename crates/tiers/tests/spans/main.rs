@@ -1,19 +1,78 @@
 //! The spans of stacks and stores, as a tracer provider gets them. The lowest tier is a real memcached.
 
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::process::ExitCode;
+use std::sync::{Arc, OnceLock};
 use std::thread;
+use std::time::Duration;
 
 use larder_engines::ENGINES;
-use larder_store::{Fill, Leased, Leases as _};
-use larder_testkit::Memcached;
+use larder_store::{Error, Fill, Leased, Leases as _, Session, SetOptions, Store, StoreUrl};
+use larder_testkit::{MEMCACHED, Memcached, has_program, trial, trial_where};
 use larder_tiers::layer::spans;
-use larder_tiers::{LoadOptions, Loaded};
+use larder_tiers::{Config, LoadOptions, Loaded, Tiers};
+use libtest_mimic::{Arguments, Trial};
 use opentelemetry::trace::{SpanId, SpanKind, Status, TraceContextExt as _, TraceId, Tracer as _};
 use opentelemetry::{Context, global};
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
 
-use super::*;
+const MINUTE: Duration = Duration::from_mins(1);
+
+fn main() -> ExitCode {
+    let trials = vec![
+        on_memcached("a_read_shows_which_tier_answered", a_read_shows_which_tier_answered),
+        on_memcached(
+            "writes_and_batches_tell_their_tiers_and_counts",
+            writes_and_batches_tell_their_tiers_and_counts,
+        ),
+        on_memcached(
+            "a_loader_is_a_child_of_the_read_that_loads",
+            a_loader_is_a_child_of_the_read_that_loads,
+        ),
+        on_memcached(
+            "batches_of_leases_are_one_span_a_tier",
+            batches_of_leases_are_one_span_a_tier,
+        ),
+        trial(
+            "the_counters_of_tags_are_calls_below_that_of_the_entry",
+            the_counters_of_tags_are_calls_below_that_of_the_entry,
+        ),
+        on_memcached(
+            "a_read_tells_that_it_waited_for_the_load_of_another",
+            a_read_tells_that_it_waited_for_the_load_of_another,
+        ),
+        on_memcached(
+            "a_dead_tier_is_an_error_of_its_own_span",
+            a_dead_tier_is_an_error_of_its_own_span,
+        ),
+        trial(
+            "the_option_of_a_url_asks_for_spans_of_any_store_and_of_stacks",
+            the_option_of_a_url_asks_for_spans_of_any_store_and_of_stacks,
+        ),
+        trial(
+            "a_tier_makes_no_span_that_no_call_has_caused",
+            a_tier_makes_no_span_that_no_call_has_caused,
+        ),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// A trial whose lowest tier is a memcached.
+fn on_memcached(name: &str, run: fn()) -> Trial {
+    trial_where(|| has_program(&MEMCACHED), name, run)
+}
+
+fn get(session: &mut dyn Session, key: &str) -> Option<Vec<u8>> {
+    let mut value = Vec::new();
+    session.get(key.as_bytes(), &mut value).unwrap().map(|_| value)
+}
+
+fn set(session: &mut dyn Session, key: &str, value: &[u8], ttl: Option<Duration>) {
+    let options = SetOptions { ttl, ..SetOptions::default() };
+    assert!(session.set(key.as_bytes(), value, &options).unwrap().is_stored());
+}
 
 /// The only tracer provider of this process, and all spans of all tests.
 fn exporter() -> &'static InMemorySpanExporter {
@@ -99,7 +158,6 @@ fn over_memcached(options: &str) -> (Tiers, Arc<dyn Store>, Memcached) {
     (Tiers::new(vec![near, far], &config).unwrap(), beside, memcached)
 }
 
-#[test]
 fn a_read_shows_which_tier_answered() {
     let (stack, beside, memcached) = over_memcached("on");
     set(&mut *beside.session().unwrap(), "k", b"value", None);
@@ -138,7 +196,6 @@ cache.get hit=false
     assert!(!format!("{read:?}").contains("cache.key"));
 }
 
-#[test]
 fn writes_and_batches_tell_their_tiers_and_counts() {
     let (stack, _, _memcached) = over_memcached("keys");
     let mut session = stack.session().unwrap();
@@ -182,7 +239,6 @@ cache.put
     assert_eq!(of(many, "cache.item_size"), "4");
 }
 
-#[test]
 fn a_loader_is_a_child_of_the_read_that_loads() {
     let (stack, _, _memcached) = over_memcached("on");
     let mut session = stack.open_session().unwrap();
@@ -238,7 +294,6 @@ fn a_loader_is_a_child_of_the_read_that_loads() {
     assert_eq!([of(loader, "db.operation.batch.size"), of(loader, "larder.loaded")], ["2", "2"]);
 }
 
-#[test]
 fn batches_of_leases_are_one_span_a_tier() {
     let (stack, _, _memcached) = over_memcached("keys");
     let mut session = stack.open_session().unwrap();
@@ -276,7 +331,6 @@ cache.release
     assert_eq!(of(&made[2].children[0], "cache.key"), r#"["2"]"#);
 }
 
-#[test]
 fn the_counters_of_tags_are_calls_below_that_of_the_entry() {
     exporter();
     let open = |url: &str| ENGINES.open(&StoreUrl::parse(url).unwrap()).unwrap();
@@ -296,7 +350,6 @@ fn the_counters_of_tags_are_calls_below_that_of_the_entry() {
     assert_eq!(made[2].attribute("db.operation.name").as_deref(), Some("delete_tag"));
 }
 
-#[test]
 fn a_read_tells_that_it_waited_for_the_load_of_another() {
     let (stack, beside, _memcached) = over_memcached("on");
     // Another host loads the key.
@@ -329,7 +382,6 @@ fn a_read_tells_that_it_waited_for_the_load_of_another() {
     assert_eq!(attributes(&made[0]), ["true", "L2", "true"]);
 }
 
-#[test]
 fn a_dead_tier_is_an_error_of_its_own_span() {
     let (stack, _, memcached) = over_memcached("on");
     let mut session = stack.session().unwrap();
@@ -345,7 +397,6 @@ fn a_dead_tier_is_an_error_of_its_own_span() {
     assert_eq!(far.attribute("cache.hit"), None, "nobody knows");
 }
 
-#[test]
 fn the_option_of_a_url_asks_for_spans_of_any_store_and_of_stacks() {
     let catalog = ENGINES;
     let open = |url: &str| catalog.open(&StoreUrl::parse(url).unwrap()).unwrap();
@@ -375,7 +426,6 @@ fn the_option_of_a_url_asks_for_spans_of_any_store_and_of_stacks() {
     assert_eq!(layered.info().settings["spans"], "on");
 }
 
-#[test]
 fn a_tier_makes_no_span_that_no_call_has_caused() {
     exporter();
     let behind =
