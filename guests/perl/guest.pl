@@ -5,6 +5,14 @@
 
 use v5.36;
 
+# Debian's perl-base, which every system has, lacks most of Perl's standard modules.
+BEGIN {
+    if (!eval { require FindBin; require JSON::PP; 1 }) {
+        say '{"unavailable": "this Perl lacks its standard modules, such as FindBin and JSON::PP"}';
+        exit 0;
+    }
+}
+
 use FindBin ();
 use lib $FindBin::Bin;
 
