@@ -40,20 +40,20 @@ pub fn has_program(recipe: &Recipe) -> Result<(), String> {
 
 /// The need for PHP with these extensions; the error names a missing extension.
 pub fn has_php_extensions(names: &[&str]) -> Result<(), String> {
-    let loaded = match Command::new("php").arg("-m").output() {
-        Ok(output) => String::from_utf8_lossy(&output.stdout).into_owned(),
-        Err(error) => return Err(format!("php: {error}")),
-    };
-    let missing = names.iter().find(|name| !loaded.lines().any(|line| line == **name));
-    missing.map_or(Ok(()), |name| Err(format!("PHP has no extension {name} here")))
+    let output = Command::new("php").arg("-m").output().map_err(|_| missing("php", "php-cli"))?;
+    let loaded = String::from_utf8_lossy(&output.stdout);
+    let unknown = names.iter().find(|name| !loaded.lines().any(|line| line == **name));
+    unknown.map_or(Ok(()), |name| Err(format!("PHP has no extension {name} here")))
 }
 
 /// The need for Perl with these modules; the error is Perl's message about the first missing module.
 pub fn has_perl_modules(names: &[&str]) -> Result<(), String> {
     let uses = names.iter().flat_map(|name| ["-e".to_owned(), format!("use {name};")]);
-    match Command::new("perl").args(uses).output() {
-        Ok(output) if output.status.success() => Ok(()),
-        Ok(output) => Err(String::from_utf8_lossy(&output.stderr).lines().take(1).collect()),
-        Err(error) => Err(format!("perl: {error}")),
-    }
+    let output = Command::new("perl").args(uses).output().map_err(|_| missing("perl", "perl"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() { Ok(()) } else { Err(said.lines().take(1).collect()) }
+}
+
+fn missing(program: &str, package: &str) -> String {
+    format!("{program} is not installed: apt-get install {package}")
 }

@@ -25,7 +25,7 @@ pub(crate) struct Rival {
 pub(crate) const RIVALS: [Rival; 2] = [
     Rival {
         name: "Cache::FastMmap",
-        needs: || can("perl", "use Cache::FastMmap"),
+        needs: || can("perl", "use Cache::FastMmap", "libcache-fastmmap-perl"),
         source: fastmmap,
     },
     Rival {
@@ -34,18 +34,20 @@ pub(crate) const RIVALS: [Rival; 2] = [
             can(
                 "php",
                 "function_exists('apcu_fetch') && function_exists('pcntl_fork') || throw new Error;",
+                "php-cli php-apcu",
             )
         },
         source: apcu,
     },
 ];
 
-/// Whether a program is installed and can do this.
-fn can(program: &str, what: &str) -> Result<(), String> {
+/// The need for a program that can do this; the error names the packages that bring it.
+fn can(program: &str, what: &str, packages: &str) -> Result<(), String> {
     let option = if program == "php" { "-r" } else { "-e" };
     let here =
         Command::new(program).args([option, what]).output().is_ok_and(|it| it.status.success());
-    if here { Ok(()) } else { Err(format!("`{program} {option} \"{what}\"` does not work here")) }
+    let missing = || format!("`{program} {option} \"{what}\"` fails: apt-get install {packages}");
+    if here { Ok(()) } else { Err(missing()) }
 }
 
 fn script(name: &str) -> std::path::PathBuf {
