@@ -154,7 +154,7 @@ fn main() -> ExitCode {
             rivals(Duration::from_secs(each))
         }),
     ];
-    libtest_mimic::run(&arguments, trials).exit_code()
+    libtest_mimic::run(&arguments, larder_testkit::nightly(trials).collect()).exit_code()
 }
 
 /// The results of our own cache, for the table.
