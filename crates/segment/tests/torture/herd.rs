@@ -1,5 +1,7 @@
 //! The workers, which are killed, stopped and resumed, and their operations at that time.
 
+use larder_testkit::signal;
+
 use crate::ledger::{Ledger, Now, Slow};
 use crate::sampler::{Sampler, Span};
 use crate::sources::{Source, state, wait_for};
