@@ -7,19 +7,22 @@ mod finish;
 mod name;
 
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::batch::Batch;
+use crate::batch::{BATCH_BYTES, Batch};
 
 pub use files::{Files, Limits};
 pub use finish::Written;
 
-/// The most batches that wait to be written: 64 MiB, a second of a million operations.
-const WAITING: usize = 256;
+/// The most bytes of rows that wait to be written: a second of a million operations.
+const WAITING_BYTES: usize = 64 << 20;
+
+/// The most batches that wait to be written. Most batches have [`BATCH_BYTES`]; smaller ones take memory too.
+const WAITING: usize = WAITING_BYTES / BATCH_BYTES;
 
 /// Batches whose memory is kept for the next rows.
 const SPARE: usize = 8;
@@ -61,6 +64,8 @@ pub struct Hand {
 #[derive(Debug, Default)]
 struct Spare {
     batches: Mutex<Vec<Batch>>,
+    /// Bytes of the rows in the queue. A thread that finds much to read gives far more than [`BATCH_BYTES`] at once.
+    waiting_bytes: AtomicUsize,
     /// Rows that were dropped, all of them.
     dropped: AtomicU64,
     /// The sink hears of no further rows, though hands are left.
@@ -129,10 +134,15 @@ impl Hand {
         }
         let spare = self.shared.batches.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let full = std::mem::replace(batch, spare.unwrap_or_default());
-        let n_rows = full.len() as u64;
-        if let Err(TrySendError::Full(full) | TrySendError::Disconnected(full)) =
+        let (n_rows, n_bytes) = (full.len() as u64, full.size_bytes());
+        let n_waiting = self.shared.waiting_bytes.fetch_add(n_bytes, Ordering::Relaxed);
+        let sent = if n_waiting + n_bytes > WAITING_BYTES {
+            Err(TrySendError::Full(full))
+        } else {
             self.sender.try_send(full)
-        {
+        };
+        if let Err(TrySendError::Full(full) | TrySendError::Disconnected(full)) = sent {
+            self.shared.waiting_bytes.fetch_sub(n_bytes, Ordering::Relaxed);
             self.shared.dropped.fetch_add(n_rows, Ordering::Relaxed);
             batch.add_others(&full);
         }
@@ -146,6 +156,7 @@ impl Hand {
             return;
         }
         let n_rows = batch.len() as u64;
+        self.shared.waiting_bytes.fetch_add(batch.size_bytes(), Ordering::Relaxed);
         if self.sender.send(std::mem::take(batch)).is_err() {
             self.shared.dropped.fetch_add(n_rows, Ordering::Relaxed);
         }
@@ -163,6 +174,7 @@ fn write_all(mut sink: Box<dyn RowSink>, batches: &Receiver<Batch>, shared: &Spa
                 if sink.write(&batch).is_err() {
                     shared.dropped.fetch_add(batch.len() as u64, Ordering::Relaxed);
                 }
+                shared.waiting_bytes.fetch_sub(batch.size_bytes(), Ordering::Relaxed);
                 batch.clear();
                 let mut spare = shared.batches.lock().unwrap_or_else(PoisonError::into_inner);
                 if spare.len() < SPARE {
