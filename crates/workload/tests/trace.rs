@@ -55,8 +55,10 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn zstd(bytes: &[u8]) -> Vec<u8> {
-    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
-    compress_to_vec(bytes, CompressionLevel::Fastest)
+    let mut encoder = zstd::stream::Encoder::new(Vec::new(), 1).expect("memory");
+    encoder.include_checksum(true).expect("a fresh encoder");
+    encoder.write_all(bytes).expect("memory");
+    encoder.finish().expect("memory")
 }
 
 #[test]
@@ -349,6 +351,13 @@ fn compressed_data_that_end_early_or_are_damaged_are_an_error_not_a_shorter_trac
         let message = error("web.trace", &damaged);
         assert!(message.starts_with(&format!("{name} data cut off or broken")), "{message}");
     }
+    let long = [&zstd(b"key\n")[..], b"\x28\xb5\x2f\xfd\0\x90\x09\0\0a"].concat();
+    assert!(
+        error("x.csv", &long[long.len() - 10..]).starts_with("zstd data with a window of 256 MiB")
+    );
+    assert!(
+        error("x.csv", &long).starts_with("zstd data cut off or broken after 4 bytes of trace")
+    );
 }
 
 #[test]

@@ -5,8 +5,9 @@ use std::io::{self, BufRead, BufReader, Read};
 
 use flate2::bufread::MultiGzDecoder;
 use liblzma::bufread::XzDecoder;
-use ruzstd::decoding::FrameDecoder;
-use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
+use zstd::stream::read::Decoder as ZstdDecoder;
+
+use super::frame;
 
 /// The number of bytes that are read to recognise a format. Header lines are far shorter.
 const HEAD: u64 = 4096;
@@ -30,10 +31,10 @@ pub(super) struct Input<'a> {
 impl<'a> Input<'a> {
     /// The input, which may be a file.
     pub(super) fn of(input: impl Read + 'a, file: Option<File>) -> io::Result<Self> {
-        let (magic, input) = peek(input, 6)?;
+        let (magic, input) = peek(input, frame::HEADER)?;
         let is_file = |file: &File| file.metadata().is_ok_and(|metadata| metadata.is_file());
         let file = file.filter(|file| !is_compressed(&magic) && is_file(file));
-        let mut data = decompressed(&magic, input);
+        let mut data = decompressed(&magic, input)?;
         let mut head = Vec::new();
         data.by_ref().take(HEAD).read_to_end(&mut head)?;
         let stream = io::Cursor::new(head.clone()).chain(BufReader::new(data));
@@ -59,16 +60,17 @@ fn is_zstd(magic: &[u8]) -> bool {
     magic.starts_with(ZSTD) || magic.get(1..4) == Some(ZSTD_SKIPPABLE)
 }
 
-fn decompressed<'a>(magic: &[u8], input: impl BufRead + 'a) -> Box<dyn Read + 'a> {
-    if magic.starts_with(XZ) {
+fn decompressed<'a>(magic: &[u8], input: impl BufRead + 'a) -> io::Result<Box<dyn Read + 'a>> {
+    Ok(if magic.starts_with(XZ) {
         Named::boxed("xz", XzDecoder::new_multi_decoder(input))
     } else if magic.starts_with(GZIP) {
         Named::boxed("gzip", MultiGzDecoder::new(input))
     } else if is_zstd(magic) {
-        Named::boxed("zstd", Zstd { input, decoder: FrameDecoder::new(), in_frame: false })
+        frame::check_window(magic)?;
+        Named::boxed("zstd", ZstdDecoder::with_buffer(input)?)
     } else {
         Box::new(input)
-    }
+    })
 }
 
 /// The first bytes of an input, and the whole input including them.
@@ -107,61 +109,5 @@ impl<R: Read> Read for Named<R> {
                 ),
             )),
         }
-    }
-}
-
-/// All frames of a zstd file. The library decodes one frame, and leaves checksums and skippable frames to its caller.
-struct Zstd<R> {
-    input: R,
-    decoder: FrameDecoder,
-    in_frame: bool,
-}
-
-impl<R: BufRead> Read for Zstd<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        use ruzstd::decoding::BlockDecodingStrategy::UptoBlocks;
-
-        loop {
-            if !self.in_frame && !self.next_frame()? {
-                return Ok(0);
-            }
-            while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
-                self.decoder
-                    .decode_blocks(&mut self.input, UptoBlocks(1))
-                    .map_err(io::Error::other)?;
-            }
-            let length = self.decoder.read(buffer)?;
-            if length > 0 || buffer.is_empty() {
-                return Ok(length);
-            }
-            let stored = self.decoder.get_checksum_from_data();
-            if stored.is_some() && stored != self.decoder.get_calculated_checksum() {
-                return Err(io::Error::other("wrong checksum"));
-            }
-            self.in_frame = false;
-        }
-    }
-}
-
-impl<R: BufRead> Zstd<R> {
-    /// Begins the next frame; false at the end of the input.
-    fn next_frame(&mut self) -> io::Result<bool> {
-        while !self.input.fill_buf()?.is_empty() {
-            let length = match self.decoder.reset(&mut self.input) {
-                Ok(()) => {
-                    self.in_frame = true;
-                    return Ok(true);
-                }
-                Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
-                    length,
-                    ..
-                })) => u64::from(length),
-                Err(error) => return Err(io::Error::other(error)),
-            };
-            if io::copy(&mut self.input.by_ref().take(length), &mut io::sink())? < length {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-        }
-        Ok(false)
     }
 }

@@ -16,6 +16,7 @@ mod counters;
 mod csv;
 mod error;
 mod format;
+mod frame;
 mod heading;
 mod input;
 mod journal;
