@@ -13,6 +13,7 @@ mod latency;
 mod marks;
 mod model;
 mod outcomes;
+mod outline;
 pub mod palette;
 mod percentiles;
 mod rate;

@@ -6,6 +6,8 @@
 //! colours, which most runs use, are the furthest apart. There may be more targets than distinguishable colours, so a
 //! mark goes with each, and a dash with each line.
 
+use super::outline::{self, Step};
+
 /// The ground of a report in light surroundings and on paper.
 pub const LIGHT: &str = "#ffffff";
 
@@ -71,19 +73,51 @@ impl Mark {
         }
     }
 
-    /// Its outline as a path, in a square of 16 with its middle at (8, 8).
-    pub fn path(self) -> &'static str {
+    /// Its outline, in a square of 16 with its middle at (8, 8).
+    pub(super) fn outline(self) -> &'static [Step] {
+        use Step::{By, Close, Down, DownTo, From, Half, Right, RightTo, To};
         match self {
-            Self::Circle => "M8 2.5a5.5 5.5 0 1 1 0 11a5.5 5.5 0 1 1 0-11z",
-            Self::Square => "M3 3h10v10H3z",
-            Self::Up => "M8 2l6.2 11.5H1.8z",
-            Self::Diamond => "M8 1.2L14.8 8L8 14.8L1.2 8z",
-            Self::Down => "M8 14l6.2-11.5H1.8z",
-            Self::Cross => {
-                "M4.2 2L8 5.8L11.8 2L14 4.2L10.2 8L14 11.8L11.8 14L8 10.2L4.2 14L2 11.8L5.8 8L2 4.2z"
-            }
-            Self::Plus => "M6.4 1.5h3.2v4.9h4.9v3.2H9.6v4.9H6.4V9.6H1.5V6.4h4.9z",
+            Self::Circle => &[From(8.0, 2.5), Half(11.0), Half(-11.0), Close],
+            Self::Square => &[From(3.0, 3.0), Right(10.0), Down(10.0), RightTo(3.0), Close],
+            Self::Up => &[From(8.0, 2.0), By(6.2, 11.5), RightTo(1.8), Close],
+            Self::Diamond => &[From(8.0, 1.2), To(14.8, 8.0), To(8.0, 14.8), To(1.2, 8.0), Close],
+            Self::Down => &[From(8.0, 14.0), By(6.2, -11.5), RightTo(1.8), Close],
+            Self::Cross => &[
+                From(4.2, 2.0),
+                To(8.0, 5.8),
+                To(11.8, 2.0),
+                To(14.0, 4.2),
+                To(10.2, 8.0),
+                To(14.0, 11.8),
+                To(11.8, 14.0),
+                To(8.0, 10.2),
+                To(4.2, 14.0),
+                To(2.0, 11.8),
+                To(5.8, 8.0),
+                To(2.0, 4.2),
+                Close,
+            ],
+            Self::Plus => &[
+                From(6.4, 1.5),
+                Right(3.2),
+                Down(4.9),
+                Right(4.9),
+                Down(3.2),
+                RightTo(9.6),
+                Down(4.9),
+                RightTo(6.4),
+                DownTo(9.6),
+                RightTo(1.5),
+                DownTo(6.4),
+                Right(4.9),
+                Close,
+            ],
         }
+    }
+
+    /// Its outline as the path of an SVG.
+    pub fn path(self) -> String {
+        outline::text(self.outline())
     }
 }
 

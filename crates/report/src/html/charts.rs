@@ -52,7 +52,7 @@ struct Placed<'a> {
 struct Look<'a> {
     name: &'a str,
     colour: usize,
-    mark: &'static str,
+    mark: String,
     dash: &'static str,
     rounds: String,
 }

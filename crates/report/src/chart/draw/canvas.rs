@@ -1,10 +1,7 @@
-//! Writes SVG: elements, escaped text, colours by their meaning.
+//! The list of what a picture shows, from the ground up: lines, marks and texts, with colours by their meaning.
 
-use std::fmt::Write;
-
-use super::Ground;
+use crate::chart::outline::Step;
 use crate::chart::palette::{self, Mark};
-use crate::text::clean;
 
 /// The colour of a mark, by its meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,14 +49,46 @@ pub(super) struct Stroke {
     pub(super) dash: &'static str,
 }
 
-/// An unfinished picture.
+/// A part of a picture.
 #[derive(Debug)]
+pub(super) enum Operation {
+    /// A group with a tooltip begins.
+    Begin(String),
+    /// The group ends.
+    End,
+    Path {
+        steps: Vec<Step>,
+        fill: Paint,
+        stroke: Stroke,
+    },
+    /// An interval.
+    Whisker {
+        steps: Vec<Step>,
+        paint: Paint,
+    },
+    Mark {
+        mark: Mark,
+        /// The corner at the left and top of its square.
+        at: (f64, f64),
+        fill: Paint,
+        rim: Stroke,
+    },
+    Text {
+        look: Text,
+        text: String,
+    },
+}
+
+/// An unfinished picture.
+#[derive(Debug, Default)]
 pub(super) struct Canvas {
-    ground: Ground,
-    text: String,
+    operations: Vec<Operation>,
 }
 
 impl Text {
+    /// The width of the room that lines leave for a text over them.
+    pub(super) const HALO: f64 = 4.0;
+
     /// Plain text to the right of its place.
     pub(super) fn at(x: f64, y: f64, size: f64) -> Self {
         Self {
@@ -91,33 +120,46 @@ impl Stroke {
     }
 }
 
-impl Canvas {
-    pub(super) fn new(ground: Ground) -> Self {
-        Self { ground, text: String::new() }
-    }
+impl Operation {
+    /// The scale of a mark's outline.
+    pub(super) const MARK_SCALE: f64 = 0.6;
 
-    pub(super) fn into_text(self) -> String {
-        self.text
+    /// The stroke of an interval.
+    pub(super) fn of_whisker(paint: Paint) -> Stroke {
+        Stroke::of(paint, 1.2)
     }
+}
 
-    /// Opens a group with a tooltip. In the page a group has no tooltip: the page's own pictures have one for each
-    /// place, and its tables have every figure.
-    pub(super) fn begin(&mut self, title: &str) {
-        if self.ground == Ground::White {
-            let _ = writeln!(self.text, "<g><title>{}</title>", escaped(title));
+impl Paint {
+    /// The colour on white; `None` for no colour.
+    pub(super) fn on_white(self) -> Option<&'static str> {
+        match self {
+            Self::Colour(colour) => Some(palette::on_light(colour)),
+            Self::Ink => Some("#1b1f24"),
+            Self::Soft => Some("#565f6b"),
+            Self::Line => Some("#dce1e7"),
+            Self::Ground => Some(palette::LIGHT),
+            Self::None => None,
         }
+    }
+}
+
+impl Canvas {
+    pub(super) fn into_operations(self) -> Vec<Operation> {
+        self.operations
+    }
+
+    /// Opens a group with a tooltip.
+    pub(super) fn begin(&mut self, title: &str) {
+        self.operations.push(Operation::Begin(title.to_owned()));
     }
 
     pub(super) fn end(&mut self) {
-        if self.ground == Ground::White {
-            self.text.push_str("</g>\n");
-        }
+        self.operations.push(Operation::End);
     }
 
     pub(super) fn line(&mut self, from: (f64, f64), to: (f64, f64), stroke: Stroke) {
-        let path =
-            format!("M{} {}L{} {}", number(from.0), number(from.1), number(to.0), number(to.1));
-        self.path(&path, Paint::None, stroke);
+        self.path(vec![Step::From(from.0, from.1), Step::To(to.0, to.1)], Paint::None, stroke);
     }
 
     /// An interval from end to end, with a bar across each.
@@ -125,17 +167,15 @@ impl Canvas {
         const HALF: f64 = 3.5;
         let [(x1, y1), (x2, y2)] = ends;
         let upright = (x2 - x1).abs() < (y2 - y1).abs();
-        let across = if upright { format!("m-{HALF} 0h7") } else { format!("m0-{HALF}v7") };
-        let [first, last] = ends.map(|(x, y)| format!("{} {}", number(x), number(y)));
-        let path = format!("M{first}L{last}{across}M{first}{across}");
-        match (self.ground, paint) {
-            // Pictures of many marks are most of a page, so their style comes from the style sheet.
-            (Ground::Page, Paint::Colour(colour)) => {
-                let colour = colour % palette::COLOURS;
-                let _ = writeln!(self.text, r#"<path class="whisker s{colour}" d="{path}"/>"#);
-            }
-            _ => self.path(&path, Paint::None, Stroke::of(paint, 1.2)),
-        }
+        let across = if upright {
+            [Step::Skip(-HALF, 0.0), Step::Right(2.0 * HALF)]
+        } else {
+            [Step::Skip(0.0, -HALF), Step::Down(2.0 * HALF)]
+        };
+        let [skip, bar] = across;
+        let first = Step::From(x1, y1);
+        let steps = vec![first, Step::To(x2, y2), skip, bar, first, skip, bar];
+        self.operations.push(Operation::Whisker { steps, paint });
     }
 
     pub(super) fn rectangle(
@@ -145,126 +185,30 @@ impl Canvas {
         fill: Paint,
         stroke: Stroke,
     ) {
-        let path = format!(
-            "M{} {}h{}v{}h{}z",
-            number(x),
-            number(y),
-            number(width),
-            number(height),
-            number(-width)
-        );
-        self.path(&path, fill, stroke);
+        let (right, down, left) = (Step::Right(width), Step::Down(height), Step::Right(-width));
+        self.path(vec![Step::From(x, y), right, down, left, Step::Close], fill, stroke);
     }
 
-    pub(super) fn path(&mut self, path: &str, fill: Paint, stroke: Stroke) {
-        let _ = write!(self.text, r#"<path d="{path}" fill="{}""#, self.paint(fill));
-        self.stroke(stroke);
+    pub(super) fn path(&mut self, steps: Vec<Step>, fill: Paint, stroke: Stroke) {
+        self.operations.push(Operation::Path { steps, fill, stroke });
     }
 
     /// A mark with its middle at a place; hollow where its figure is withheld.
     pub(super) fn mark(&mut self, mark: Mark, (x, y): (f64, f64), colour: usize, hollow: bool) {
-        const SCALE: f64 = 0.6;
-        let (x, y) = (number(x - 8.0 * SCALE), number(y - 8.0 * SCALE));
-        if self.ground == Ground::Page {
-            let (class, colour) = (if hollow { "hollow " } else { "" }, colour % palette::COLOURS);
-            let name = mark.as_str();
-            let _ = writeln!(
-                self.text,
-                r##"<use class="{class}s{colour}" href="#dot-{name}" x="{x}" y="{y}"/>"##
-            );
-            return;
-        }
-        let fill = if hollow { Paint::Ground } else { Paint::Colour(colour) };
-        let _ = write!(
-            self.text,
-            r#"<path transform="translate({x} {y}) scale({SCALE})" d="{}" fill="{}""#,
-            mark.path(),
-            self.paint(fill)
-        );
+        const MIDDLE: f64 = 8.0 * Operation::MARK_SCALE;
+        let colour = Paint::Colour(colour);
         // A rim in the colour of the ground separates overlapping marks.
-        let rim = if hollow { Paint::Colour(colour) } else { Paint::Ground };
-        self.stroke(Stroke::of(rim, if hollow { 2.0 } else { 1.0 }));
+        let (fill, rim) = if hollow {
+            (Paint::Ground, Stroke::of(colour, 2.0))
+        } else {
+            (colour, Stroke::of(Paint::Ground, 1.0))
+        };
+        self.operations.push(Operation::Mark { mark, at: (x - MIDDLE, y - MIDDLE), fill, rim });
     }
 
     pub(super) fn write(&mut self, look: Text, text: &str) {
-        let anchor = match look.anchor {
-            Anchor::Start => "",
-            Anchor::Middle => r#" text-anchor="middle""#,
-            Anchor::End => r#" text-anchor="end""#,
-        };
-        let weight = if look.bold { r#" font-weight="bold""# } else { "" };
-        let halo = format!(
-            r#" stroke="{}" stroke-width="4" paint-order="stroke""#,
-            self.paint(Paint::Ground)
-        );
-        let halo = if look.over { halo.as_str() } else { "" };
-        let _ = writeln!(
-            self.text,
-            r#"<text x="{}" y="{}" font-size="{}" fill="{}"{anchor}{weight}{halo}>{}</text>"#,
-            number(look.at.0),
-            number(look.at.1),
-            look.size,
-            self.paint(look.paint),
-            escaped(text)
-        );
+        self.operations.push(Operation::Text { look, text: text.to_owned() });
     }
-
-    fn stroke(&mut self, stroke: Stroke) {
-        if stroke.paint != Paint::None {
-            let (paint, width) = (self.paint(stroke.paint), stroke.width);
-            let _ = write!(self.text, r#" stroke="{paint}" stroke-width="{width}""#);
-            if !stroke.dash.is_empty() {
-                let _ = write!(self.text, r#" stroke-dasharray="{}""#, stroke.dash);
-            }
-        }
-        self.text.push_str("/>\n");
-    }
-
-    /// In the page a variable, which follows the reader's choice of light and dark.
-    fn paint(&self, paint: Paint) -> String {
-        let fixed = match paint {
-            Paint::Colour(colour) => palette::on_light(colour),
-            Paint::Ink => "#1b1f24",
-            Paint::Soft => "#565f6b",
-            Paint::Line => "#dce1e7",
-            Paint::Ground => palette::LIGHT,
-            Paint::None => "none",
-        };
-        match (self.ground, paint) {
-            (Ground::Page, Paint::Colour(colour)) => {
-                format!("var(--series-{})", colour % palette::COLOURS)
-            }
-            (Ground::Page, Paint::Ink) => "var(--ink)".to_owned(),
-            (Ground::Page, Paint::Soft) => "var(--soft)".to_owned(),
-            (Ground::Page, Paint::Line) => "var(--line)".to_owned(),
-            (Ground::Page, Paint::Ground) => "var(--ground)".to_owned(),
-            (Ground::Page, Paint::None) | (Ground::White, _) => fixed.to_owned(),
-        }
-    }
-}
-
-/// A coordinate to a tenth of a unit, because smaller differences are invisible.
-pub(super) fn number(value: f64) -> String {
-    let text = format!("{value:.1}");
-    let text = text.strip_suffix(".0").unwrap_or(&text);
-    if text == "-0" { "0".to_owned() } else { text.to_owned() }
-}
-
-/// Text escaped for XML, with the quotes of attributes.
-pub(super) fn escaped(text: &str) -> String {
-    let mut escaped = String::new();
-    for character in clean(text).chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            // Characters that XML does not allow at all.
-            '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
-            other => escaped.push(other),
-        }
-    }
-    escaped
 }
 
 /// The approximate width of a text in `DejaVu` Sans, which is wider than most fonts: text that fits in it also fits in

@@ -1,8 +1,6 @@
 //! Lines over two axes: with marks and intervals at their places, or without.
 
-use std::fmt::Write;
-
-use super::canvas::{Canvas, Paint, Stroke, Text, number, width};
+use super::canvas::{Canvas, Paint, Stroke, Text, width};
 use super::frame::{self, Plot, SMALL};
 use super::labels::{figure_with, place, tick};
 use super::notes::WITHHELD;
@@ -10,6 +8,7 @@ use super::scale::{Mapping, Tick};
 use super::{EDGE, WIDTH};
 use crate::chart::marks::index;
 use crate::chart::model::{Axis, Chart, Scale, Series, Shape, Unit};
+use crate::chart::outline::Step;
 use crate::chart::palette::{MODEL_DASHES, dash, mark};
 use crate::text::shorten;
 
@@ -110,7 +109,7 @@ fn line(canvas: &mut Canvas, chart: &Chart, series: &Series, at: &dyn Fn(f64, f6
         dash: if hollow { "2 3" } else { own() },
         ..Stroke::of(paint, if hollow { 1.2 } else { 1.8 })
     };
-    canvas.path(&path(series, at), Paint::None, stroke);
+    canvas.path(path(series, at), Paint::None, stroke);
     if chart.shape == Shape::Lines {
         for (number, (x, y)) in series.x.iter().zip(&series.y).enumerate() {
             let Some(y) = *y else { continue };
@@ -143,21 +142,21 @@ fn model_dash(series: &Series) -> &'static str {
 }
 
 /// Strokes from figure to figure. A missing figure breaks the line, and a single figure is a dot.
-fn path(series: &Series, at: &dyn Fn(f64, f64) -> (f64, f64)) -> String {
-    let mut path = String::new();
+fn path(series: &Series, at: &dyn Fn(f64, f64) -> (f64, f64)) -> Vec<Step> {
+    let mut steps = Vec::new();
     let mut before = false;
-    for (number_of, (x, y)) in series.x.iter().zip(&series.y).enumerate() {
+    for (number, (x, y)) in series.x.iter().zip(&series.y).enumerate() {
         if let Some(y) = y {
             let (x, y) = at(*x, *y);
-            let _ = write!(path, "{}{} {}", if before { 'L' } else { 'M' }, number(x), number(y));
-            let alone = !before && series.y.get(number_of + 1).is_none_or(Option::is_none);
+            steps.push(if before { Step::To(x, y) } else { Step::From(x, y) });
+            let alone = !before && series.y.get(number + 1).is_none_or(Option::is_none);
             if alone {
-                path.push_str("h1");
+                steps.push(Step::Right(1.0));
             }
         }
         before = y.is_some();
     }
-    path
+    steps
 }
 
 /// One series of each target: its ranked figures, where it has any.
