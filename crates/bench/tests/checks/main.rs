@@ -30,7 +30,7 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use larder_analysis::check::CHECKS;
-use larder_testkit::trial_where;
+use larder_testkit::{nightly, trial_where};
 use libtest_mimic::Arguments;
 
 use case::{Case, NOTHING};
@@ -54,10 +54,10 @@ const THEMES: &[&[Case]] = &[
 fn main() -> ExitCode {
     let mut trials =
         vec![trial_where(NOTHING, "every check has its cases, and every case a check", complete)];
-    trials.extend(THEMES.iter().copied().flatten().flat_map(Case::trials));
-    trials.push(cost::of_a_multiget());
-    trials.push(parity::of_a_stand_in());
-    trials.extend(failing_servers::trials());
+    let themes = THEMES.iter().copied().flatten().flat_map(Case::trials);
+    let others = [cost::of_a_multiget(), parity::of_a_stand_in()];
+    // Each case compares real targets, some for seconds.
+    trials.extend(nightly(themes.chain(others).chain(failing_servers::trials())));
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 

@@ -11,7 +11,11 @@ mod judge;
 #[path = "../support/mod.rs"]
 mod support;
 
+use std::process::ExitCode;
+
 use larder_report::Operation::{self, Delete, Get, GetMany, GetOrSet, Set, Touch};
+use larder_testkit::{nightly, trial};
+use libtest_mimic::Arguments;
 
 use Expected::{Failing, Found, Lost, Nothing};
 use judge::{Expected, judge};
@@ -39,13 +43,212 @@ const BOTH: &[Operation] = &[Set, Get];
 /// The operations of [`MIXED`] and of [`PHASES`].
 const ALL: &[Operation] = &[Set, Get, Delete];
 
-#[test]
+fn main() -> ExitCode {
+    let trials = vec![
+        trial("a_sound_server_is_found_sound", a_sound_server_is_found_sound),
+        trial(
+            "a_server_that_ignores_deletes_is_stale_and_not_emptied",
+            a_server_that_ignores_deletes_is_stale_and_not_emptied,
+        ),
+        trial(
+            "a_server_that_carries_out_every_second_delete_is_found_out_too",
+            a_server_that_carries_out_every_second_delete_is_found_out_too,
+        ),
+        trial(
+            "a_server_that_keeps_the_first_value_is_stale",
+            a_server_that_keeps_the_first_value_is_stale,
+        ),
+        trial(
+            "a_server_that_refuses_to_overwrite_has_its_errors_told",
+            a_server_that_refuses_to_overwrite_has_its_errors_told,
+        ),
+        trial(
+            "a_server_that_falls_silent_at_the_first_overwrite_is_lost",
+            a_server_that_falls_silent_at_the_first_overwrite_is_lost,
+        ),
+        trial(
+            "a_server_that_keeps_the_first_ttl_of_a_key_fails_the_trial_of_ttls",
+            a_server_that_keeps_the_first_ttl_of_a_key_fails_the_trial_of_ttls,
+        ),
+        trial(
+            "a_server_that_fails_touches_and_ignores_ttls_fails_their_trial",
+            a_server_that_fails_touches_and_ignores_ttls_fails_their_trial,
+        ),
+        trial(
+            "a_server_that_forgets_some_sets_drops_silently",
+            a_server_that_forgets_some_sets_drops_silently,
+        ),
+        trial(
+            "a_server_that_reports_forgotten_sets_as_evictions_is_stopped_as_an_evicting_server",
+            a_server_that_reports_forgotten_sets_as_evictions_is_stopped_as_an_evicting_server,
+        ),
+        trial(
+            "a_server_that_acknowledges_before_it_has_read_the_value_drops_silently",
+            a_server_that_acknowledges_before_it_has_read_the_value_drops_silently,
+        ),
+        trial("a_server_that_stores_nothing_never_hits", a_server_that_stores_nothing_never_hits),
+        trial(
+            "a_server_that_is_right_until_it_is_full_drops_silently",
+            a_server_that_is_right_until_it_is_full_drops_silently,
+        ),
+        trial("a_server_that_restarts_drops_silently", a_server_that_restarts_drops_silently),
+        trial(
+            "a_server_that_misses_entries_it_has_drops_silently",
+            a_server_that_misses_entries_it_has_drops_silently,
+        ),
+        trial(
+            "a_server_that_leaves_keys_out_of_a_request_for_several_hits_less_than_planned",
+            a_server_that_leaves_keys_out_of_a_request_for_several_hits_less_than_planned,
+        ),
+        trial("a_server_that_flips_bits_damages_values", a_server_that_flips_bits_damages_values),
+        trial(
+            "a_server_that_appends_to_values_damages_them",
+            a_server_that_appends_to_values_damages_them,
+        ),
+        trial("a_server_that_cuts_values_truncates", a_server_that_cuts_values_truncates),
+        trial(
+            "a_server_that_swaps_values_answers_for_another_key",
+            a_server_that_swaps_values_answers_for_another_key,
+        ),
+        trial(
+            "a_server_that_takes_the_keys_of_several_namespaces_for_one_answers_for_another_key",
+            a_server_that_takes_the_keys_of_several_namespaces_for_one_answers_for_another_key,
+        ),
+        trial(
+            "a_server_that_lags_behind_its_updates_is_stale",
+            a_server_that_lags_behind_its_updates_is_stale,
+        ),
+        trial(
+            "a_server_that_carries_sets_out_late_is_stale",
+            a_server_that_carries_sets_out_late_is_stale,
+        ),
+        trial(
+            "a_server_that_has_deleted_entries_back_is_stale_and_not_emptied",
+            a_server_that_has_deleted_entries_back_is_stale_and_not_emptied,
+        ),
+        trial(
+            "a_server_that_has_deleted_entries_back_later_is_not_emptied",
+            a_server_that_has_deleted_entries_back_later_is_not_emptied,
+        ),
+        trial(
+            "a_server_that_misses_some_entries_just_set_hits_less_than_it_must",
+            a_server_that_misses_some_entries_just_set_hits_less_than_it_must,
+        ),
+        trial(
+            "a_server_whose_reads_renew_a_ttl_fails_the_trial_of_ttls",
+            a_server_whose_reads_renew_a_ttl_fails_the_trial_of_ttls,
+        ),
+        trial(
+            "a_server_that_forgets_ttls_while_it_holds_much_is_found_out_by_later_reads",
+            a_server_that_forgets_ttls_while_it_holds_much_is_found_out_by_later_reads,
+        ),
+        trial(
+            "a_server_that_denies_keys_that_are_touched_hits_less_than_it_must",
+            a_server_that_denies_keys_that_are_touched_hits_less_than_it_must,
+        ),
+        trial(
+            "a_server_that_denies_keys_that_are_deleted_hits_less_than_it_must",
+            a_server_that_denies_keys_that_are_deleted_hits_less_than_it_must,
+        ),
+        trial(
+            "a_server_that_ignores_ttls_fails_their_trial",
+            a_server_that_ignores_ttls_fails_their_trial,
+        ),
+        trial(
+            "a_server_whose_clock_runs_twice_as_fast_fails_the_trial_of_ttls",
+            a_server_whose_clock_runs_twice_as_fast_fails_the_trial_of_ttls,
+        ),
+        trial(
+            "a_server_that_ignores_touches_fails_the_trial_of_ttls",
+            a_server_that_ignores_touches_fails_the_trial_of_ttls,
+        ),
+        trial(
+            "a_server_that_ignores_a_flush_is_never_asked_for_one",
+            a_server_that_ignores_a_flush_is_never_asked_for_one,
+        ),
+        trial("a_server_that_stalls_has_its_stalls_told", a_server_that_stalls_has_its_stalls_told),
+        trial(
+            "a_server_that_closes_connections_has_its_errors_told",
+            a_server_that_closes_connections_has_its_errors_told,
+        ),
+        trial("a_server_that_falls_silent_is_lost", a_server_that_falls_silent_is_lost),
+        trial(
+            "a_server_that_answers_garbage_has_its_errors_told",
+            a_server_that_answers_garbage_has_its_errors_told,
+        ),
+        trial(
+            "a_server_that_names_another_key_has_its_errors_told",
+            a_server_that_names_another_key_has_its_errors_told,
+        ),
+        trial(
+            "a_proxy_that_answers_from_another_connection_has_its_errors_told",
+            a_proxy_that_answers_from_another_connection_has_its_errors_told,
+        ),
+        trial(
+            "a_server_that_ends_answers_twice_has_its_errors_told",
+            a_server_that_ends_answers_twice_has_its_errors_told,
+        ),
+        trial(
+            "a_server_that_changes_flags_damages_values",
+            a_server_that_changes_flags_damages_values,
+        ),
+        trial(
+            "a_server_whose_replicas_still_have_deleted_entries_is_stale",
+            a_server_whose_replicas_still_have_deleted_entries_is_stale,
+        ),
+        trial(
+            "a_server_that_carries_sets_out_a_little_later_is_stale_without_a_mix_too",
+            a_server_that_carries_sets_out_a_little_later_is_stale_without_a_mix_too,
+        ),
+        trial(
+            "a_server_with_a_shard_that_keeps_nothing_drops_in_silence",
+            a_server_with_a_shard_that_keeps_nothing_drops_in_silence,
+        ),
+        trial(
+            "a_server_that_keeps_large_values_for_ever_fails_the_trial_of_ttls",
+            a_server_that_keeps_large_values_for_ever_fails_the_trial_of_ttls,
+        ),
+        trial(
+            "a_server_that_keeps_only_the_largest_values_for_ever_fails_the_trial_of_ttls",
+            a_server_that_keeps_only_the_largest_values_for_ever_fails_the_trial_of_ttls,
+        ),
+        trial(
+            "a_server_that_keeps_entries_with_long_keys_for_ever_fails_the_trial_of_ttls",
+            a_server_that_keeps_entries_with_long_keys_for_ever_fails_the_trial_of_ttls,
+        ),
+        trial(
+            "a_server_that_never_prolongs_large_values_fails_the_trial_of_ttls",
+            a_server_that_never_prolongs_large_values_fails_the_trial_of_ttls,
+        ),
+        trial(
+            "a_server_that_answers_several_keys_from_copies_is_stale",
+            a_server_that_answers_several_keys_from_copies_is_stale,
+        ),
+        trial(
+            "a_server_that_answers_ended_entries_together_fails_the_trial_of_ttls",
+            a_server_that_answers_ended_entries_together_fails_the_trial_of_ttls,
+        ),
+        trial(
+            "a_server_whose_clock_ticks_once_a_second_may_end_an_entry_a_second_early",
+            a_server_whose_clock_ticks_once_a_second_may_end_an_entry_a_second_early,
+        ),
+        trial(
+            "a_server_that_forgets_flags_damages_values",
+            a_server_that_forgets_flags_damages_values,
+        ),
+        trial(
+            "a_server_that_keeps_large_values_outlives_their_ttl_where_they_are_set_and_read_in_turn",
+            a_server_that_keeps_large_values_outlives_their_ttl_where_they_are_set_and_read_in_turn,
+        ),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), nightly(trials).collect()).exit_code()
+}
+
 fn a_sound_server_is_found_sound() {
     judge("honest", &[(DEFAULT, Nothing), (MIXED, Nothing), (PHASES, Nothing)]);
     judge("honest", &[(FILL, Nothing), (MANY, Nothing), (MORTAL, Nothing), (TOUCHED, Nothing)]);
 }
 
-#[test]
 fn a_server_that_ignores_deletes_is_stale_and_not_emptied() {
     judge(
         "nodelete",
@@ -57,7 +260,6 @@ fn a_server_that_ignores_deletes_is_stale_and_not_emptied() {
     );
 }
 
-#[test]
 fn a_server_that_carries_out_every_second_delete_is_found_out_too() {
     judge(
         "halfdelete",
@@ -69,7 +271,6 @@ fn a_server_that_carries_out_every_second_delete_is_found_out_too() {
     );
 }
 
-#[test]
 fn a_server_that_keeps_the_first_value_is_stale() {
     judge(
         "keepfirst",
@@ -84,7 +285,6 @@ fn a_server_that_keeps_the_first_value_is_stale() {
     );
 }
 
-#[test]
 fn a_server_that_refuses_to_overwrite_has_its_errors_told() {
     judge(
         "refuse",
@@ -97,7 +297,6 @@ fn a_server_that_refuses_to_overwrite_has_its_errors_told() {
     );
 }
 
-#[test]
 fn a_server_that_falls_silent_at_the_first_overwrite_is_lost() {
     judge(
         "hangover",
@@ -109,7 +308,6 @@ fn a_server_that_falls_silent_at_the_first_overwrite_is_lost() {
     );
 }
 
-#[test]
 fn a_server_that_keeps_the_first_ttl_of_a_key_fails_the_trial_of_ttls() {
     judge(
         "keepttl",
@@ -117,7 +315,6 @@ fn a_server_that_keeps_the_first_ttl_of_a_key_fails_the_trial_of_ttls() {
     );
 }
 
-#[test]
 fn a_server_that_fails_touches_and_ignores_ttls_fails_their_trial() {
     judge(
         "failtouch",
@@ -125,7 +322,6 @@ fn a_server_that_fails_touches_and_ignores_ttls_fails_their_trial() {
     );
 }
 
-#[test]
 fn a_server_that_forgets_some_sets_drops_silently() {
     judge(
         "dropset",
@@ -137,7 +333,6 @@ fn a_server_that_forgets_some_sets_drops_silently() {
     );
 }
 
-#[test]
 fn a_server_that_reports_forgotten_sets_as_evictions_is_stopped_as_an_evicting_server() {
     judge(
         "excuse",
@@ -149,7 +344,6 @@ fn a_server_that_reports_forgotten_sets_as_evictions_is_stopped_as_an_evicting_s
     );
 }
 
-#[test]
 fn a_server_that_acknowledges_before_it_has_read_the_value_drops_silently() {
     judge(
         "earlyack",
@@ -161,7 +355,6 @@ fn a_server_that_acknowledges_before_it_has_read_the_value_drops_silently() {
     );
 }
 
-#[test]
 fn a_server_that_stores_nothing_never_hits() {
     judge(
         "neverstore",
@@ -174,7 +367,6 @@ fn a_server_that_stores_nothing_never_hits() {
     );
 }
 
-#[test]
 fn a_server_that_is_right_until_it_is_full_drops_silently() {
     judge(
         "full",
@@ -187,7 +379,6 @@ fn a_server_that_is_right_until_it_is_full_drops_silently() {
     );
 }
 
-#[test]
 fn a_server_that_restarts_drops_silently() {
     judge(
         "restart",
@@ -199,7 +390,6 @@ fn a_server_that_restarts_drops_silently() {
     );
 }
 
-#[test]
 fn a_server_that_misses_entries_it_has_drops_silently() {
     judge(
         "miss",
@@ -211,7 +401,6 @@ fn a_server_that_misses_entries_it_has_drops_silently() {
     );
 }
 
-#[test]
 fn a_server_that_leaves_keys_out_of_a_request_for_several_hits_less_than_planned() {
     judge(
         "partial",
@@ -224,7 +413,6 @@ fn a_server_that_leaves_keys_out_of_a_request_for_several_hits_less_than_planned
     );
 }
 
-#[test]
 fn a_server_that_flips_bits_damages_values() {
     judge(
         "wrong",
@@ -237,7 +425,6 @@ fn a_server_that_flips_bits_damages_values() {
     );
 }
 
-#[test]
 fn a_server_that_appends_to_values_damages_them() {
     judge(
         "tail",
@@ -249,7 +436,6 @@ fn a_server_that_appends_to_values_damages_them() {
     );
 }
 
-#[test]
 fn a_server_that_cuts_values_truncates() {
     judge(
         "trunc",
@@ -261,7 +447,6 @@ fn a_server_that_cuts_values_truncates() {
     );
 }
 
-#[test]
 fn a_server_that_swaps_values_answers_for_another_key() {
     judge(
         "swap",
@@ -274,7 +459,6 @@ fn a_server_that_swaps_values_answers_for_another_key() {
     );
 }
 
-#[test]
 fn a_server_that_takes_the_keys_of_several_namespaces_for_one_answers_for_another_key() {
     judge(
         "namespace",
@@ -286,7 +470,6 @@ fn a_server_that_takes_the_keys_of_several_namespaces_for_one_answers_for_anothe
     );
 }
 
-#[test]
 fn a_server_that_lags_behind_its_updates_is_stale() {
     judge(
         "old",
@@ -298,7 +481,6 @@ fn a_server_that_lags_behind_its_updates_is_stale() {
     );
 }
 
-#[test]
 fn a_server_that_carries_sets_out_late_is_stale() {
     judge(
         "late",
@@ -311,7 +493,6 @@ fn a_server_that_carries_sets_out_late_is_stale() {
     );
 }
 
-#[test]
 fn a_server_that_has_deleted_entries_back_is_stale_and_not_emptied() {
     // Keys that the emptying check reads are there again before the next turn.
     judge(
@@ -324,7 +505,6 @@ fn a_server_that_has_deleted_entries_back_is_stale_and_not_emptied() {
     );
 }
 
-#[test]
 fn a_server_that_has_deleted_entries_back_later_is_not_emptied() {
     judge(
         "zombie",
@@ -336,7 +516,6 @@ fn a_server_that_has_deleted_entries_back_later_is_not_emptied() {
     );
 }
 
-#[test]
 fn a_server_that_misses_some_entries_just_set_hits_less_than_it_must() {
     // Each plan but the mix sets all keys before it reads any.
     judge(
@@ -350,7 +529,6 @@ fn a_server_that_misses_some_entries_just_set_hits_less_than_it_must() {
     );
 }
 
-#[test]
 fn a_server_whose_reads_renew_a_ttl_fails_the_trial_of_ttls() {
     judge(
         "sliding",
@@ -358,7 +536,6 @@ fn a_server_whose_reads_renew_a_ttl_fails_the_trial_of_ttls() {
     );
 }
 
-#[test]
 fn a_server_that_forgets_ttls_while_it_holds_much_is_found_out_by_later_reads() {
     judge(
         "fewttl",
@@ -366,7 +543,6 @@ fn a_server_that_forgets_ttls_while_it_holds_much_is_found_out_by_later_reads() 
     );
 }
 
-#[test]
 fn a_server_that_denies_keys_that_are_touched_hits_less_than_it_must() {
     judge(
         "touchmiss",
@@ -374,7 +550,6 @@ fn a_server_that_denies_keys_that_are_touched_hits_less_than_it_must() {
     );
 }
 
-#[test]
 fn a_server_that_denies_keys_that_are_deleted_hits_less_than_it_must() {
     judge(
         "deletemiss",
@@ -386,7 +561,6 @@ fn a_server_that_denies_keys_that_are_deleted_hits_less_than_it_must() {
     );
 }
 
-#[test]
 fn a_server_that_ignores_ttls_fails_their_trial() {
     judge(
         "nottl",
@@ -400,7 +574,6 @@ fn a_server_that_ignores_ttls_fails_their_trial() {
     );
 }
 
-#[test]
 fn a_server_whose_clock_runs_twice_as_fast_fails_the_trial_of_ttls() {
     judge(
         "fastclock",
@@ -413,7 +586,6 @@ fn a_server_whose_clock_runs_twice_as_fast_fails_the_trial_of_ttls() {
     );
 }
 
-#[test]
 fn a_server_that_ignores_touches_fails_the_trial_of_ttls() {
     judge(
         "notouch",
@@ -427,12 +599,10 @@ fn a_server_that_ignores_touches_fails_the_trial_of_ttls() {
     );
 }
 
-#[test]
 fn a_server_that_ignores_a_flush_is_never_asked_for_one() {
     judge("noflush", &[(DEFAULT, Nothing), (MIXED, Nothing), (PHASES, Nothing)]);
 }
 
-#[test]
 fn a_server_that_stalls_has_its_stalls_told() {
     // A stall is slow and not wrong, so the target stays in the ranking.
     judge(
@@ -445,7 +615,6 @@ fn a_server_that_stalls_has_its_stalls_told() {
     );
 }
 
-#[test]
 fn a_server_that_closes_connections_has_its_errors_told() {
     judge(
         "close",
@@ -457,7 +626,6 @@ fn a_server_that_closes_connections_has_its_errors_told() {
     );
 }
 
-#[test]
 fn a_server_that_falls_silent_is_lost() {
     judge(
         "hang",
@@ -469,7 +637,6 @@ fn a_server_that_falls_silent_is_lost() {
     );
 }
 
-#[test]
 fn a_server_that_answers_garbage_has_its_errors_told() {
     judge(
         "garbage",
@@ -481,7 +648,6 @@ fn a_server_that_answers_garbage_has_its_errors_told() {
     );
 }
 
-#[test]
 fn a_server_that_names_another_key_has_its_errors_told() {
     judge(
         "otherkey",
@@ -493,7 +659,6 @@ fn a_server_that_names_another_key_has_its_errors_told() {
     );
 }
 
-#[test]
 fn a_proxy_that_answers_from_another_connection_has_its_errors_told() {
     let two = |plan: &str| format!("{plan}\nthreads = 2");
     judge(
@@ -506,7 +671,6 @@ fn a_proxy_that_answers_from_another_connection_has_its_errors_told() {
     );
 }
 
-#[test]
 fn a_server_that_ends_answers_twice_has_its_errors_told() {
     judge(
         "twice",
@@ -518,7 +682,6 @@ fn a_server_that_ends_answers_twice_has_its_errors_told() {
     );
 }
 
-#[test]
 fn a_server_that_changes_flags_damages_values() {
     // The read-back checks the flags of its hits; the timed reads do not.
     judge(
@@ -531,7 +694,6 @@ fn a_server_that_changes_flags_damages_values() {
     );
 }
 
-#[test]
 fn a_server_whose_replicas_still_have_deleted_entries_is_stale() {
     let several = "keys = 200\nratio = '2:5:2'\nthreads = 4\nrequests = 8000";
     judge(
@@ -540,12 +702,10 @@ fn a_server_whose_replicas_still_have_deleted_entries_is_stale() {
     );
 }
 
-#[test]
 fn a_server_that_carries_sets_out_a_little_later_is_stale_without_a_mix_too() {
     judge("lazy", &[(DEFAULT, Found(&["STALE"], BOTH)), (MIXED, Found(&["STALE"], &[Get]))]);
 }
 
-#[test]
 fn a_server_with_a_shard_that_keeps_nothing_drops_in_silence() {
     let set = "keys = 25000\noperations = 'set'\ndata-size = '20'";
     judge(
@@ -559,7 +719,6 @@ fn a_server_with_a_shard_that_keeps_nothing_drops_in_silence() {
     );
 }
 
-#[test]
 fn a_server_that_keeps_large_values_for_ever_fails_the_trial_of_ttls() {
     judge(
         "largettl",
@@ -567,7 +726,6 @@ fn a_server_that_keeps_large_values_for_ever_fails_the_trial_of_ttls() {
     );
 }
 
-#[test]
 fn a_server_that_keeps_only_the_largest_values_for_ever_fails_the_trial_of_ttls() {
     let large = "keys = 100\ndata-size = '60k'\nttl = '1h'";
     judge(
@@ -576,7 +734,6 @@ fn a_server_that_keeps_only_the_largest_values_for_ever_fails_the_trial_of_ttls(
     );
 }
 
-#[test]
 fn a_server_that_keeps_entries_with_long_keys_for_ever_fails_the_trial_of_ttls() {
     judge(
         "longkeyttl",
@@ -584,7 +741,6 @@ fn a_server_that_keeps_entries_with_long_keys_for_ever_fails_the_trial_of_ttls()
     );
 }
 
-#[test]
 fn a_server_that_never_prolongs_large_values_fails_the_trial_of_ttls() {
     judge(
         "noprolong",
@@ -592,7 +748,6 @@ fn a_server_that_never_prolongs_large_values_fails_the_trial_of_ttls() {
     );
 }
 
-#[test]
 fn a_server_that_answers_several_keys_from_copies_is_stale() {
     judge(
         "manyold",
@@ -605,20 +760,17 @@ fn a_server_that_answers_several_keys_from_copies_is_stale() {
     );
 }
 
-#[test]
 fn a_server_that_answers_ended_entries_together_fails_the_trial_of_ttls() {
     let many = "keys = 100\nmultiget = 10\nttl = '1h'";
     judge("manyttl", &[(MANY, Nothing), (PHASES, Nothing), (many, Found(&["TTL-TRUTH"], &[Set]))]);
 }
 
-#[test]
 fn a_server_whose_clock_ticks_once_a_second_may_end_an_entry_a_second_early() {
     let short = "keys = 100\nttl = '1s'";
     let many = "keys = 100\nmultiget = 10\nttl = '1s'";
     judge("tick", &[(DEFAULT, Nothing), (short, Nothing), (many, Nothing)]);
 }
 
-#[test]
 fn a_server_that_forgets_flags_damages_values() {
     judge(
         "noflags",
@@ -626,7 +778,6 @@ fn a_server_that_forgets_flags_damages_values() {
     );
 }
 
-#[test]
 fn a_server_that_keeps_large_values_outlives_their_ttl_where_they_are_set_and_read_in_turn() {
     let mixed = "keys = 100\nratio = '1:20'\nttl = '1s'\nduration = '4s'";
     judge("nottl", &[(mixed, Found(&["TTL-TRUTH"], &[Set, Get]))]);
