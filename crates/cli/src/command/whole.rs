@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::BufWriter;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use anyhow::Context;
@@ -16,9 +17,31 @@ pub(super) fn write<T>(
     path: &Path,
     content: impl FnOnce(&mut BufWriter<File>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
+    write_with_mode(path, 0o666, content)
+}
+
+/// As [`write`], for entries and traffic, which nobody but the owner may read.
+///
+/// # Errors
+///
+/// As for [`write`].
+pub(super) fn write_private<T>(
+    path: &Path,
+    content: impl FnOnce(&mut BufWriter<File>) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    write_with_mode(path, 0o600, content)
+}
+
+fn write_with_mode<T>(
+    path: &Path,
+    mode: u32,
+    content: impl FnOnce(&mut BufWriter<File>) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
     let beside = path.with_added_extension("new");
     let written = (|| {
-        let mut out = BufWriter::new(File::create(&beside)?);
+        let mut options = File::options();
+        options.write(true).create(true).truncate(true).mode(mode);
+        let mut out = BufWriter::new(options.open(&beside)?);
         let told = content(&mut out)?;
         out.into_inner()?.sync_all()?;
         fs::rename(&beside, path)?;

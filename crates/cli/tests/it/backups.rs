@@ -1,6 +1,7 @@
 //! `larder backup` and `larder restore`, beside a server that goes on.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -42,6 +43,7 @@ fn while_served() {
         assert!(writer.join().unwrap() > 0);
         assert_contains(&out.ends_with(0).err, &["entries of", file]);
     });
+    assert_eq!(fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
     let changes = "set key1 0 0 5\r\nlater\r\ndelete key2\r\nset later 0 0 5\r\nlater\r\n";
     assert_eq!(server.ask(changes), "STORED\r\nDELETED\r\nSTORED\r\n");
     scene.larder(&["restore", file, &url]).ends_with(0);

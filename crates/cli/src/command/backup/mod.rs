@@ -50,7 +50,7 @@ pub(crate) fn backup(arguments: &Backup) -> anyhow::Result<Exit> {
             "{url}: this store cannot list its entries; lmdb, sqlite, postgresql, mysql and mongodb can"
         );
     };
-    let (n_entries, bytes) = whole::write(path, |out| {
+    let (n_entries, bytes) = whole::write_private(path, |out| {
         let mut writer = Writer::new(out)?;
         let (clock, mut bytes, mut refused) = (Clock::system(), 0, None);
         groups.get_prefix(b"", &mut |key, value, meta| {

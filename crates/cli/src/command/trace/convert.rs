@@ -40,7 +40,7 @@ pub(super) fn run(arguments: &Convert) -> anyhow::Result<Exit> {
         ))
         .into());
     }
-    let (written, about) = whole::write(path, |out| {
+    let (written, about) = whole::write_private(path, |out| {
         // The folder of the new file has room for what is as large.
         let beside = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let scratch = beside.unwrap_or(Path::new("."));

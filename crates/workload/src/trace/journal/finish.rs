@@ -1,7 +1,8 @@
 //! Turns a journal into Parquet.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::ENDING;
@@ -57,7 +58,10 @@ pub fn finish_journal(journal: &Path) -> Result<(PathBuf, About), TraceError> {
 /// Writes the rows of a journal to a new file.
 fn write(journal: &Path, to: &Path) -> Result<About, TraceError> {
     let failed = |error| TraceError { path: to.into(), fault: TraceFault::Write(error) };
-    let file = File::create(to).map_err(failed)?;
+    // As the journal, the recording is for its owner.
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    let file = options.open(to).map_err(failed)?;
     let out = BufWriter::new(file.try_clone().map_err(failed)?);
     let mut writer = TraceWriter::new(parquet::FORMAT, out).map_err(failed)?;
     let source = TraceSource { path: journal.into(), format: Some(super::FORMAT) };

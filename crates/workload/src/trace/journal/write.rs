@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::finish::{finish_journal, finished};
@@ -58,7 +59,10 @@ impl Journal {
     /// Where the journal exists, and errors of the disk.
     pub fn replacing(path: &Path, about: &About) -> Result<Self, TraceError> {
         let failed = |error| TraceError { path: path.into(), fault: TraceFault::Write(error) };
-        let file = OpenOptions::new().append(true).create_new(true).open(path).map_err(failed)?;
+        let mut options = OpenOptions::new();
+        // Keys and times of the traffic are for their owner.
+        options.append(true).create_new(true).mode(0o600);
+        let file = options.open(path).map_err(failed)?;
         let begin = || {
             file.try_lock().map_err(io::Error::from)?;
             (&file).write_all(&record::header(about))
@@ -182,6 +186,19 @@ fn write_all(file: &mut File, bytes: &[u8]) -> (usize, io::Result<()>) {
 mod tests {
     use super::*;
     use crate::trace::row::Key;
+
+    #[test]
+    fn a_recording_is_for_its_owner_alone() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("calls.journal");
+        let journal = Journal::create(&path, &About::default()).unwrap();
+        assert_eq!(mode(&path), 0o600);
+        drop(journal);
+        let (parquet, _) = finish_journal(&path).unwrap();
+        assert_eq!(mode(&parquet), 0o600);
+    }
 
     #[test]
     fn rows_that_an_error_has_lost_are_counted() {
