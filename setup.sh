@@ -316,7 +316,7 @@ bring_package_for_ruby() {
   )
   cp -r "$here/ruby/lib" "$1/ruby"
   cp "$scratch/ruby/larder_ext.so" "$1/ruby/larder/larder_ext.so"
-  LARDER_LIBRARY=$1/lib/liblarder.so.0.1 /usr/bin/ruby -I "$1/ruby" -e 'require "larder"; Larder.open("memory:")'
+  LARDER_LIBRARY=$1/lib/liblarder.so.0.2 /usr/bin/ruby -I "$1/ruby" -e 'require "larder"; Larder.open("memory:")'
 }
 
 # Go and Node.js may be there without a package of Debian.

@@ -12,7 +12,7 @@ use Larder::Error   ();
 use Larder::JSON    ();
 use Larder::Library ();
 
-our $VERSION = '0.1.0';
+our $VERSION = '0.2.0';
 
 # Marks of values, as every package of Larder has them: bytes, whole numbers in digits, text in UTF-8.
 use constant { _BYTES => 0, _NUMBER => 2, _TEXT => 16, _LOADED => 128 };

@@ -24,7 +24,7 @@ final class Larder
         return new Store(new Handles(Library::get(), $url, $kept), $serializer ?? new Json());
     }
 
-    /** The version of the library, such as `0.1.0`. */
+    /** The version of the library, such as `0.2.0`. */
     public static function version(): string
     {
         return Library::get()->larder_version();

@@ -13,7 +13,7 @@ final class Library
 {
     private const HEADER = __DIR__ . '/larder.h';
     private const SCOPE = 'larder';
-    private const NAME = 'liblarder.so.0.1';
+    private const NAME = 'liblarder.so.0.2';
 
     private static ?\FFI $loaded = null;
 

@@ -1,5 +1,5 @@
 #define FFI_SCOPE "larder"
-#define FFI_LIB "liblarder.so.0.1"
+#define FFI_LIB "liblarder.so.0.2"
 
 typedef struct larder_store larder_store;
 typedef struct larder_session larder_session;

@@ -12,7 +12,7 @@ final class Header
 
     private const FIRST = <<<'E'
         #define FFI_SCOPE "larder"
-        #define FFI_LIB "liblarder.so.0.1"
+        #define FFI_LIB "liblarder.so.0.2"
 
 
         E;

@@ -18,8 +18,8 @@ final class PreloadTest extends TestCase
         if (posix_geteuid() === 0) {
             // PHP asks root for an account, and loads no library for it but by `ffi.preload`.
             $header = Place::folder() . '/larder.h';
-            $library = getenv('LARDER_LIBRARY') ?: 'liblarder.so.0.1';
-            file_put_contents($header, str_replace('liblarder.so.0.1', $library, file_get_contents(Header::OF_PHP)));
+            $library = getenv('LARDER_LIBRARY') ?: 'liblarder.so.0.2';
+            file_put_contents($header, str_replace('liblarder.so.0.2', $library, file_get_contents(Header::OF_PHP)));
             array_push($settings, 'opcache.preload_user=root', "ffi.preload=$header");
         }
         self::assertSame('[[1],[1]]', self::output($settings, $program));

@@ -159,7 +159,7 @@ typedef struct larder_stats {
 
 /* --- Stores --------------------------------------------------------------------------------------------------- */
 
-/* The version of the library, as "0.1.0". */
+/* The version of the library, as "0.2.0". */
 const char *larder_version(void);
 
 /* Opens the store of a URL. `store` must not be NULL; it becomes NULL where this fails. */

@@ -10,10 +10,12 @@ use crate::command::{
     serve, stats, top, trace,
 };
 use crate::exit::Usage;
+use crate::version::{LONG, SHORT};
 
 /// Compares caches honestly: many cache systems on the same verified work.
 #[derive(Debug, Parser)]
-#[command(name = "larder", version, max_term_width = 100, arg_required_else_help = true, after_help = BEGIN)]
+#[command(name = "larder", version = SHORT.as_str(), long_version = LONG.as_str())]
+#[command(max_term_width = 100, arg_required_else_help = true, after_help = BEGIN)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,

@@ -7,6 +7,7 @@ mod exit;
 mod interrupt;
 mod progress;
 mod terminal;
+mod version;
 
 use std::process::ExitCode;
 

@@ -108,8 +108,8 @@ final class Servers
         ];
         if (self::isRoot()) {
             // The header names the library as the loader finds it, and LARDER_LIBRARY a file elsewhere.
-            $library = getenv('LARDER_LIBRARY') ?: 'liblarder.so.0.1';
-            $this->write('larder.h', str_replace('liblarder.so.0.1', $library, file_get_contents("$package/src/larder.h")));
+            $library = getenv('LARDER_LIBRARY') ?: 'liblarder.so.0.2';
+            $this->write('larder.h', str_replace('liblarder.so.0.2', $library, file_get_contents("$package/src/larder.h")));
             array_push($settings, "opcache.preload_user=$account", "ffi.preload=$this->folder/larder.h");
         }
         $flags = array_merge(...array_map(static fn (string $setting): array => ['-d', $setting], $settings));

@@ -8,7 +8,7 @@ use FFI::Platypus 2.00;
 use FFI::Platypus::DL qw(dlopen dlerror RTLD_PLATYPUS_DEFAULT);
 
 # The name under which programs find the library. A version that changes the interface has another one.
-use constant NAME => 'liblarder.so.0.1';
+use constant NAME => 'liblarder.so.0.2';
 
 # Outcomes and errors.
 use constant {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 /* The name by which the loader of the system finds the library. */
-#define SONAME "liblarder.so.0.1"
+#define SONAME "liblarder.so.0.2"
 
 struct library library;
 

@@ -2,5 +2,5 @@
 
 module Larder
   # The version of the package, which is that of Larder.
-  VERSION = "0.1.0"
+  VERSION = "0.2.0"
 end

@@ -26,7 +26,7 @@ pub(super) const FOR_PYTHON: Recipe = brought("python/larder/__init__.py");
 pub(super) const FOR_RUBY: Recipe = brought("ruby/larder.rb");
 
 /// The library for packages that load it.
-pub(super) const FOR_C: Recipe = brought("lib/liblarder.so.0.1");
+pub(super) const FOR_C: Recipe = brought("lib/liblarder.so.0.2");
 
 /// A file that the set-up compiles.
 const fn brought(file: &'static str) -> Recipe {

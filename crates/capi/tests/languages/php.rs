@@ -58,7 +58,7 @@ fn has_fpm() -> Result<(), String> {
 fn php() -> Command {
     let mut command = Command::new("php");
     command.current_dir(root().join("php")).args(["-d", "zend.assertions=1"]);
-    command.env("LARDER_LIBRARY", prefix().join("lib/liblarder.so.0.1"));
+    command.env("LARDER_LIBRARY", prefix().join("lib/liblarder.so.0.2"));
     command
 }
 

@@ -79,7 +79,7 @@ fn package() -> &'static Path {
 fn ruby() -> Command {
     let mut command = Command::new("ruby");
     command.current_dir(root().join("ruby")).arg("-I").arg(package().join("lib"));
-    command.env("LARDER_LIBRARY", prefix().join("lib/liblarder.so.0.1"));
+    command.env("LARDER_LIBRARY", prefix().join("lib/liblarder.so.0.2"));
     command
 }
 
@@ -118,7 +118,7 @@ fn gem() {
     }
     let mut command = Command::new("ruby");
     command.env("GEM_PATH", folder.path().join("gems")).env("GEM_HOME", folder.path().join("gems"));
-    command.env("LARDER_LIBRARY", prefix().join("lib/liblarder.so.0.1"));
+    command.env("LARDER_LIBRARY", prefix().join("lib/liblarder.so.0.2"));
     let used = "require 'larder'; Larder.open('memory:') { |cache| puts cache.fetch(:key) { 7 } }";
     let output = succeeds(command.args(["-e", used]));
     assert_eq!(String::from_utf8_lossy(&output.stdout), "7\n");

@@ -23,6 +23,7 @@ pub(crate) const CASES: &[Case] = &[
     (NOTHING, "top_tells_which_servers_are_down_and_which_arguments_are_wrong", top),
     (NOTHING, "completions_and_manual_page_name_every_command", generated),
     (NOTHING, "help_shows_how_it_is_used", help),
+    (NOTHING, "version_tells_scripts_one_line_and_people_the_engines", version),
 ];
 
 const COMMANDS: [&str; 15] = [
@@ -229,6 +230,18 @@ fn help() {
         &long.ends_with(0).out,
         &["Examples:", "--data-size", "--on-miss", "--dry-run"],
     );
-    assert!(scene.larder(&["--version"]).ends_with(0).out.starts_with("larder "));
     assert_eq!(scene.larder(&[]).code, Some(2));
+}
+
+fn version() {
+    let scene = Scene::new();
+    let short = &scene.larder(&["-V"]).ends_with(0).out;
+    assert_eq!(short.split_whitespace().nth(1), Some(env!("CARGO_PKG_VERSION")), "{short}");
+    let long = &scene.larder(&["--version"]).ends_with(0).out;
+    let lines: Vec<_> = long.lines().collect();
+    assert_eq!(lines[0], short.trim_end());
+    let engines: Vec<_> = lines[1].strip_prefix("engines: ").unwrap().split(' ').collect();
+    let built = larder_engines::ENGINES.natives().filter(|engine| engine.is_built());
+    assert_eq!(engines, built.map(|engine| engine.scheme).collect::<Vec<_>>());
+    assert_contains(long, &["features: ", "otel", "built for: ", "-linux-"]);
 }

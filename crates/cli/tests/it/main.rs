@@ -19,6 +19,7 @@ mod output;
 mod progress;
 mod record;
 mod regions;
+mod released;
 mod reports;
 mod scene;
 mod serve;
@@ -56,6 +57,7 @@ const CASES: &[&[Case]] = &[
     progress::CASES,
     regions::CASES,
     record::CASES,
+    released::CASES,
     reports::CASES,
     serve::CASES,
     sets::CASES,

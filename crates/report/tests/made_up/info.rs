@@ -48,6 +48,7 @@ pub(crate) fn recording() -> TraceInfo {
             expires: true,
             sizes_filled: 0.2,
         },
+        larder: "0.1.0".into(),
         ..TraceInfo::of(trace)
     }
 }
@@ -70,6 +71,7 @@ pub(crate) fn keys_alone() -> TraceInfo {
         curves: vec![curve(MeasuredIn::Entries, &[100, 1000, 10_000], false)],
         unavoidable: Some(Estimate::exact(0.144)),
         sampling: Sampling { keys: 1.0, uses: 95_607, ..Sampling::default() },
+        larder: "0.1.0".into(),
         ..TraceInfo::of(trace)
     }
 }

@@ -8,7 +8,7 @@ module LarderGuest
     # Loads the package, of which `file` is one that the set-up has compiled.
     def self.need_package(file)
       folder = File.dirname(file)
-      ENV["LARDER_LIBRARY"] ||= File.expand_path("../lib/liblarder.so.0.1", folder)
+      ENV["LARDER_LIBRARY"] ||= File.expand_path("../lib/liblarder.so.0.2", folder)
       # A package that is installed for this interpreter goes first: it may be the one to measure.
       $LOAD_PATH.push(folder)
       require "larder"
