@@ -18,7 +18,7 @@ class Larder(Cache):
         sys.path.append(str(Path(order["library"]).parent.parent))
         import larder
 
-        self.title = f"larder {version('larder')}"
+        self.title = f"larder {version('larder-cache')}"
         # A guest takes longer keys than the default of `mmap:`.
         options = {"max_key": "1k", **given(order, "size", "item_size")}
         said = "&".join(f"{name}={value}" for name, value in options.items())
