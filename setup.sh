@@ -57,9 +57,10 @@ Without options: installs the packages of Debian that the engines need.
                         licence; it is Debian's package, linked at run time, and no part of Larder
                 mongodb mongo-java-server 1.46.0, a stand-in for MongoDB, from Maven (3 MB). BSD licence; Netty, which
                         comes with it, has Apache's
-                java    the libraries that the guests in Java call, from Maven (38 MB): Caffeine 3.3.1, Guava 33.8.0,
-                        Ehcache 3.12.0 and Hazelcast 5.7.0 with Apache's licence; spymemcached 2.12.3, Lettuce 7.7.0
-                        and Jedis 8.0.2 with the MIT licence; pgJDBC 42.7.14 with a BSD licence
+                java    the program of the guests in Java, compiled here, and the libraries that it calls, from Maven
+                        (38 MB): Caffeine 3.3.1, Guava 33.8.0, Ehcache 3.12.0 and Hazelcast 5.7.0 with Apache's licence;
+                        spymemcached 2.12.3, Lettuce 7.7.0 and Jedis 8.0.2 with the MIT licence; pgJDBC 42.7.14 with a
+                        BSD licence
                 python  the libraries that the guests in Python call, from PyPI (6 MB), in an environment of its own:
                         pymemcache 4.0.0 and diskcache 5.6.3 with Apache's licence; cachebox 6.2.10, cachetools 8.0.2
                         and redis-py 8.1.0 with the MIT licence; pylibmc 1.6.3 with a BSD licence
@@ -82,6 +83,9 @@ END
 }
 
 # --- extras -----------------------------------------------------------------------------------------------------------
+
+# The sources of a language's guests, in the folder with this name: every file but their tests.
+sources_of_guests() { find . -name t -prune -o -type f -print | LC_ALL=C sort; }
 
 packages_of_innodb() { echo libaio1 maven unzip; }
 state_of_innodb() { echo 'MySQL 5.6.14 with the InnoDB memcached plugin'; }
@@ -121,13 +125,16 @@ bring_mongodb() {
 }
 
 packages_of_java() { echo default-jdk-headless maven; }
+# New sources need a new program.
 state_of_java() {
-  echo 'Caffeine 3.3.1, Guava 33.8.0, Ehcache 3.12.0, Hazelcast 5.7.0, spymemcached 2.12.3, Lettuce 7.7.0, Jedis 8.0.2' \
-    'and pgJDBC 42.7.14'
+  printf "%s and pgJDBC 42.7.14, and the program of Java's guests, from sources %s\n" \
+    'Caffeine 3.3.1, Guava 33.8.0, Ehcache 3.12.0, Hazelcast 5.7.0, spymemcached 2.12.3, Lettuce 7.7.0, Jedis 8.0.2' \
+    "$(cd "$here/guests/java" && sources_of_guests | xargs cat | sha256sum | head -c 12)"
 }
-file_of_java() { echo caffeine.jar; }
-# A class path is lib/*.jar, with the libraries that the guests call and their dependencies. Each called library also
-# has a link without a version, by which Larder finds it.
+file_of_java() { echo larder-java.jar; }
+# A class path is the program and lib/*.jar, with the libraries that the guests call and their dependencies. Each called
+# library also has a link without a version, by which Larder finds it. Larder uses the program only if the sources beside
+# it are its own.
 bring_java() {
   copy_listed_from_maven "$1/lib" <<END
 net.spy:spymemcached:2.12.3 133092565f8308b9bcbfce83909d11f505d4094b856ead24e299ac93679bb4e2
@@ -165,6 +172,12 @@ END
     (cd "$1" && ln -s "lib/$name"-[0-9]*.jar "$name.jar")
   done
   (cd "$1" && ln -s lib/lettuce-core-*.jar lettuce.jar)
+  mkdir "$1/src"
+  (cd "$here/guests/java" && sources_of_guests | xargs cp --parents --target-directory="$1/src")
+  # The classes run on every Java since 17, whichever compiles them, because another Java may be on PATH later.
+  (cd "$1/src" && sources_of_guests | xargs javac --release 17 -proc:none -encoding UTF-8 -classpath "$1/lib/*" \
+    -d "$scratch/classes")
+  jar --create --file "$1/larder-java.jar" -C "$scratch/classes" .
 }
 
 packages_of_python() { echo python3 python3-venv; }
@@ -200,11 +213,10 @@ packages_of_go() { command -v go >/dev/null || echo golang-go; }
 # New sources, or another Go, need a new program.
 state_of_go() {
   printf "the program of Go's guests, from sources %s, by Go %s\n" \
-    "$(cd "$here/guests/go" && sources_of_go | xargs cat | sha256sum | head -c 12)" \
+    "$(cd "$here/guests/go" && sources_of_guests | xargs cat | sha256sum | head -c 12)" \
     "$(if is_new_go; then version_of_go; else echo "$go_version"; fi)"
 }
 file_of_go() { echo larder-go; }
-sources_of_go() { find . -name t -prune -o -type f -print | LC_ALL=C sort; }
 version_of_go() { go version | sed -n 's/^go version go\([0-9][^ ]*\).*/\1/p'; }
 is_new_go() {
   command -v go >/dev/null &&
@@ -220,7 +232,7 @@ bring_go() {
     ln -s ../toolchain/bin/go "$1/bin/go"
   fi
   mkdir "$1/src"
-  (cd "$here/guests/go" && sources_of_go | xargs cp --parents --target-directory="$1/src")
+  (cd "$here/guests/go" && sources_of_guests | xargs cp --parents --target-directory="$1/src")
   (
     cd "$1/src"
     export GOMODCACHE=$scratch/modules GOFLAGS=-modcacherw GOTOOLCHAIN=local GOWORK=off CGO_ENABLED=0
@@ -377,9 +389,10 @@ copy_from_maven() {
 }
 
 # Lets Maven copy the artifacts of a list into a folder, and no others: each line is GROUP:ARTIFACT:VERSION and the SHA-256
-# of its file. Some libraries name dependencies that the guests do not need.
+# of its file. Some libraries name dependencies that the guests do not need. Artifacts that an earlier set-up has brought
+# are not fetched again.
 copy_listed_from_maven() {
-  local folder=$1 group name version digest
+  local into=$1 before=$folder/${1##*/} group name version digest
   {
     echo '<project><modelVersion>4.0.0</modelVersion>'
     echo '<groupId>larder</groupId><artifactId>setup</artifactId><version>1</version><dependencies>'
@@ -391,9 +404,14 @@ copy_listed_from_maven() {
     done
     echo '</dependencies></project>'
   } >"$scratch/pom.xml"
+  if [[ -d $before ]] && (cd "$before" && sha256sum --check --strict --status "$scratch/sums" 2>/dev/null); then
+    mkdir "$into"
+    (cd "$before" && sed 's/^[^ ]*  //' "$scratch/sums" | xargs cp --target-directory="$into")
+    return
+  fi
   run_maven -f "$scratch/pom.xml" org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
-    -DincludeScope=runtime -DoutputDirectory="$folder"
-  (cd "$folder" && sha256sum --check --strict --quiet "$scratch/sums") >&2
+    -DincludeScope=runtime -DoutputDirectory="$into"
+  (cd "$into" && sha256sum --check --strict --quiet "$scratch/sums") >&2
 }
 
 # Lets Maven fetch one artifact, named GROUP:ARTIFACT:VERSION[:TYPE[:CLASSIFIER]].

@@ -267,10 +267,7 @@ fn prepare(engine: &'static str, home: &Path, interpreter: &Interpreter) -> Resu
 
 /// Whether `setup.sh` has compiled the sources that this Larder has.
 fn is_current(folder: &Path) -> bool {
-    let is_same = |(name, text): &(&str, &[u8])| {
-        fs::read(folder.join(SOURCES).join(name)).is_ok_and(|found| found == *text)
-    };
-    folder.join(PROGRAM).is_file() && GO.program.iter().all(is_same)
+    folder.join(PROGRAM).is_file() && GO.has_sources_in(&folder.join(SOURCES))
 }
 
 /// Compiles the program into a new folder, with the modules that `setup.sh` has brought and without a network.

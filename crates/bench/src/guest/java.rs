@@ -1,26 +1,17 @@
-//! Java's caches: the way in which their program is compiled and started.
+//! Java's caches: the libraries that they call, and the way in which their program is started.
 
 mod caches;
 mod options;
+mod program;
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::ffi::OsString;
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
-use larder_host::disk;
-use larder_host::managed;
-use larder_host::scratch::ScratchDir;
-use larder_store::{Error, PerProcess, Recipe, Result, Role, Source};
+use larder_store::{Recipe, Role, Source};
 use serde_json::Value;
 
 pub(super) use caches::CACHES;
+use program::{FOLDER, class_path, prepare};
 
-use super::interpreter::Interpreter;
 use super::store::PartFile;
 use super::{Keeps, Language, Launch, SILENCE};
 
@@ -62,15 +53,9 @@ const LIBRARIES: [&Library; 8] =
     [&CAFFEINE, &GUAVA, &EHCACHE, &HAZELCAST, &SPYMEMCACHED, &LETTUCE, &JEDIS, &PGJDBC];
 
 const fn library(scheme: &'static str, jar: &'static str, package: &'static str) -> Library {
-    let source = Source::Setup("java");
+    let source = Source::Setup(FOLDER);
     Library { scheme, jar: Recipe { source, ..Recipe::new(Role::Library, jar, "") }, package }
 }
-
-/// The folder of the compiled program, inside the folder of its sources.
-const CLASSES: &str = "classes";
-
-/// The longest time for the compiler, which takes three seconds on an idle machine.
-const COMPILING: Duration = Duration::from_mins(2);
 
 /// The bytes of heap beyond the plan, and the step to which the heap is rounded up.
 const HEAP: u64 = 256 << 20;
@@ -96,11 +81,6 @@ const FOR_HAZELCAST: [&str; 7] = [
 fn arguments(launch: &Launch<'_>) -> Vec<OsString> {
     let held = launch.parts.iter().map(Held::of).fold(Held::default(), Held::and);
     let heap = heap_bytes(launch.plan_bytes.saturating_add(held.on_heap)) >> 20;
-    let mut classes = launch.home.join(CLASSES).into_os_string();
-    if let Some(folder) = jars() {
-        classes.push(":");
-        classes.push(folder.join("*"));
-    }
     let mut arguments: Vec<OsString> =
         ["-XX:+UseG1GC", "-XX:-UsePerfData", "-XX:+DisplayVMOutputToStderr"]
             .map(OsString::from)
@@ -113,7 +93,7 @@ fn arguments(launch: &Launch<'_>) -> Vec<OsString> {
     if launch.parts.iter().any(|part| part.cache == "hazelcast") {
         arguments.extend(FOR_HAZELCAST.map(OsString::from));
     }
-    arguments.extend(["-cp".into(), classes, "larder.Main".into()]);
+    arguments.extend(["-cp".into(), class_path(launch.home), "larder.Main".into()]);
     arguments
 }
 
@@ -164,56 +144,4 @@ impl Held {
             beside: self.beside.saturating_add(other.beside),
         }
     }
-}
-
-/// The folder of the clients and their libraries.
-fn jars() -> Option<PathBuf> {
-    Some(managed::data_folder()?.join("java").join("lib"))
-}
-
-/// Compiles the program once for each virtual machine that the stores of this process use. An older virtual machine
-/// cannot run the classes of a newer compiler.
-fn prepare(engine: &'static str, home: &Path, interpreter: &Interpreter) -> Result<()> {
-    static COMPILED: PerProcess<Mutex<BTreeMap<PathBuf, ScratchDir>>> = PerProcess::new();
-    if let Some(library) = LIBRARIES.iter().find(|library| library.scheme == engine) {
-        managed::find(engine, &library.jar)?;
-    }
-    let mut compiled = COMPILED.get().lock().unwrap_or_else(PoisonError::into_inner);
-    let folder = match compiled.entry(interpreter.program.clone()) {
-        Entry::Occupied(folder) => folder.into_mut(),
-        Entry::Vacant(none) => none.insert(compile(engine, home, &interpreter.program)?),
-    };
-    let link = home.join(CLASSES);
-    symlink(folder.path().join(CLASSES), &link)
-        .map_err(|error| disk::io_error(engine, "linking", &link, error))
-}
-
-/// Compiles the program into a new folder, without the sources whose library is missing.
-fn compile(engine: &'static str, home: &Path, java: &Path) -> Result<ScratchDir> {
-    // `PATH` may have only a link to one of several installed versions.
-    let javac = java.canonicalize().unwrap_or_else(|_| java.into()).with_file_name("javac");
-    if !javac.is_file() {
-        let what =
-            format!("{} is not there: {}", javac.display(), JAVA.interpreter.source.command());
-        return Err(Error::Unavailable { engine, what, source: None });
-    }
-    let missing: Vec<&[u8]> = LIBRARIES
-        .iter()
-        .filter(|library| managed::find(engine, &library.jar).is_err())
-        .map(|library| library.package.as_bytes())
-        .collect();
-    let has_all = |text: &[u8]| {
-        let imports = |package: &&[u8]| text.windows(package.len()).any(|part| part == *package);
-        !missing.iter().any(imports)
-    };
-    let sources = JAVA.program.iter().filter(|(_, text)| has_all(text)).map(|(name, _)| *name);
-    let folder = ScratchDir::create(engine)?;
-    let mut command = Command::new(javac);
-    command.args(["-proc:none", "-encoding", "UTF-8", "-d"]).arg(folder.path().join(CLASSES));
-    if let Some(jars) = jars() {
-        command.arg("-cp").arg(jars.join("*"));
-    }
-    command.args(sources.map(|source| home.join(source)));
-    managed::run(engine, command, &folder, None, COMPILING)?;
-    Ok(folder)
 }

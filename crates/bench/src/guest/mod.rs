@@ -30,6 +30,7 @@ mod tier;
 mod wrong;
 
 use std::ffi::OsString;
+use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -69,6 +70,18 @@ pub(crate) struct Language {
     silence: Duration,
     /// Whether all sessions of a store speak to one program, because it takes long to start.
     is_shared: bool,
+}
+
+impl Language {
+    /// Whether a folder has every source of the program as this Larder has it. `setup.sh` keeps the sources that it has
+    /// compiled, so this is whether its program can be used. Their text is compared and not their age, because another
+    /// version of Larder may have run the set-up.
+    fn has_sources_in(&self, folder: &Path) -> bool {
+        let is_same = |(name, text): &(&str, &[u8])| {
+            fs::read(folder.join(name)).is_ok_and(|found| found == *text)
+        };
+        self.program.iter().all(is_same)
+    }
 }
 
 /// The circumstances of a program's start.
