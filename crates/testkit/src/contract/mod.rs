@@ -45,7 +45,7 @@ mod ttl;
 
 use std::num::NonZero;
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use larder_store::Catalog;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
@@ -54,6 +54,7 @@ use crate::lane::{is_nightly, nightly};
 use crate::require::everything_is_required;
 use case::Case;
 use fixture::{Fixture, Refusal, Target};
+use seats::Seats;
 
 /// Every case, in the order of the list.
 const CASES: &[&[Case]] = &[
@@ -139,10 +140,10 @@ pub fn contract(catalog: &Catalog, urls: &Urls<'_>) -> ExitCode {
     let ask_first = arguments.list || arguments.ignored;
     let trials_of = |url: &&str, ask_first| {
         let target = Arc::new(Target::new(*catalog, url));
-        let turn = urls.one_by_one.contains(url).then(Arc::<Mutex<()>>::default);
+        let single = urls.one_by_one.contains(url).then(|| Arc::new(Seats::new(1)));
         let trial = |case: &'static Case| {
             let ignored = ask_first && matches!(plan(&target, case, required), Plan::Ignore(_));
-            let runner = Runner { target: Arc::clone(&target), turn: turn.clone() };
+            let runner = Runner { target: Arc::clone(&target), single: single.clone() };
             let (name, together) = (format!("{url}::{}", case.name), urls.together);
             Trial::ignorable_test(name, move || runner.try_case(case, together, required))
                 .with_ignored_flag(ignored)
@@ -158,8 +159,8 @@ pub fn contract(catalog: &Catalog, urls: &Urls<'_>) -> ExitCode {
 /// The target of a trial, and whether its cases take turns.
 struct Runner {
     target: Arc<Target>,
-    /// Held by the running case where the target runs one case at a time.
-    turn: Option<Arc<Mutex<()>>>,
+    /// The only seat of a target whose cases work one at a time.
+    single: Option<Arc<Seats>>,
 }
 
 impl Runner {
@@ -169,13 +170,11 @@ impl Runner {
         together: &[&str],
         required: bool,
     ) -> Result<Completion, Failed> {
-        let _turn =
-            self.turn.as_ref().map(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner));
-        if self.turn.is_some() && together.contains(&case.name) {
+        if self.single.is_some() && together.contains(&case.name) {
             let reason = "its server ends when several threads write";
             return Ok(Completion::ignored_with(reason));
         }
-        let _seat = seats::take();
+        let _seat = seats::take(self.single.as_ref());
         match plan(&self.target, case, required) {
             Plan::Run(fixture) => (case.run)(&fixture).map(|()| Completion::Completed),
             Plan::Ignore(reason) => Ok(Completion::ignored_with(reason)),

@@ -2,21 +2,23 @@
 //!
 //! Most of the time of a suite is such waiting. More cases at work would shorten it as well. But then a server with a
 //! deadline of seconds would share the processors with a dozen other servers.
+//!
+//! A target whose cases work one at a time has a single seat of its own, which each of them takes besides.
 
 use std::cell::Cell;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::Duration;
 
-static SEATS: Seats =
-    Seats { state: Mutex::new(State { free: 0, back: 0 }), changed: Condvar::new() };
+static SEATS: Seats = Seats::new(0);
 
 thread_local! {
-    /// Whether this thread has a seat. A case that runs by itself has no seat and needs no seat.
-    static IS_SEATED: Cell<bool> = const { Cell::new(false) };
+    /// The seats of this thread's case. A case that runs by itself has no seat and needs no seat.
+    static TAKEN: Cell<Option<Taken>> = const { Cell::new(None) };
 }
 
-struct Seats {
+/// A number of seats.
+pub(super) struct Seats {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -27,48 +29,85 @@ struct State {
     back: usize,
 }
 
-/// A seat, until it is dropped.
+/// A seat of the suite, and the seat of a target whose cases work one at a time.
+struct Taken {
+    of_target: Option<Arc<Seats>>,
+}
+
+/// The seats of a case, until they are dropped.
 pub(super) struct Seat(());
 
 /// Adds this number of seats.
 pub(super) fn put_up(seats: usize) {
-    SEATS.lock().free += seats;
-    SEATS.changed.notify_all();
+    SEATS.add(seats);
 }
 
-/// Waits for a seat.
-pub(super) fn take() -> Seat {
-    let state = SEATS.lock();
-    let mut state = SEATS.wait(state, |state| state.free == 0 || state.back > 0);
-    state.free -= 1;
-    IS_SEATED.set(true);
+/// Waits for a seat, and before that for the seat of a target whose cases work one at a time.
+pub(super) fn take(of_target: Option<&Arc<Seats>>) -> Seat {
+    if let Some(seats) = of_target {
+        seats.take();
+    }
+    SEATS.take();
+    TAKEN.set(Some(Taken { of_target: of_target.cloned() }));
     Seat(())
 }
 
 /// Waits for this time without a seat, and then until a seat is free again.
 pub(super) fn wait(time: Duration) {
-    if !IS_SEATED.get() {
-        return sleep(time);
-    }
-    put_up(1);
+    let Some(taken) = TAKEN.take() else { return sleep(time) };
+    taken.leave();
     sleep(time);
-    let mut state = SEATS.lock();
-    state.back += 1;
-    let mut state = SEATS.wait(state, |state| state.free == 0);
-    state.free -= 1;
-    state.back -= 1;
-    drop(state);
-    SEATS.changed.notify_all();
+    if let Some(seats) = &taken.of_target {
+        seats.take_back();
+    }
+    SEATS.take_back();
+    TAKEN.set(Some(taken));
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        IS_SEATED.set(false);
-        put_up(1);
+        if let Some(taken) = TAKEN.take() {
+            taken.leave();
+        }
+    }
+}
+
+impl Taken {
+    fn leave(&self) {
+        SEATS.add(1);
+        if let Some(seats) = &self.of_target {
+            seats.add(1);
+        }
     }
 }
 
 impl Seats {
+    /// So many seats.
+    pub(super) const fn new(free: usize) -> Self {
+        Self { state: Mutex::new(State { free, back: 0 }), changed: Condvar::new() }
+    }
+
+    fn add(&self, seats: usize) {
+        self.lock().free += seats;
+        self.changed.notify_all();
+    }
+
+    fn take(&self) {
+        let state = self.lock();
+        let mut state = self.wait(state, |state| state.free == 0 || state.back > 0);
+        state.free -= 1;
+    }
+
+    fn take_back(&self) {
+        let mut state = self.lock();
+        state.back += 1;
+        let mut state = self.wait(state, |state| state.free == 0);
+        state.free -= 1;
+        state.back -= 1;
+        drop(state);
+        self.changed.notify_all();
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -87,33 +126,58 @@ impl Seats {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_waiting_case_leaves_its_seat_to_another() {
-        const TIME: Duration = Duration::from_millis(300);
-        // The only seat of this process, because no suite runs in it.
-        put_up(1);
-        let (working, waiting) = (Mutex::new((0, 0)), Mutex::new((0, 0)));
-        let count = |of: &Mutex<(i32, i32)>, change: i32| {
-            let mut most = of.lock().unwrap();
-            most.0 += change;
-            most.1 = most.0.max(most.1);
-        };
+    const TIME: Duration = Duration::from_millis(300);
+
+    /// The number that do something now, and the most that did it at once.
+    #[derive(Default)]
+    struct Most(Mutex<(i32, i32)>);
+
+    impl Most {
+        fn count<T>(&self, act: impl FnOnce() -> T) -> T {
+            let change = |by: i32| {
+                let mut most = self.0.lock().unwrap();
+                most.0 += by;
+                most.1 = most.0.max(most.1);
+            };
+            change(1);
+            let done = act();
+            change(-1);
+            done
+        }
+
+        fn most(&self) -> i32 {
+            self.0.lock().unwrap().1
+        }
+    }
+
+    /// Twenty cases that work, wait and work again: the most that worked and that waited at once.
+    fn work_and_wait(of_target: Option<&Arc<Seats>>) -> (i32, i32) {
+        let (working, waiting) = (Most::default(), Most::default());
         std::thread::scope(|scope| {
             for _ in 0..20 {
                 scope.spawn(|| {
-                    let _seat = take();
-                    count(&working, 1);
-                    count(&working, -1);
-                    count(&waiting, 1);
-                    wait(TIME);
-                    count(&waiting, -1);
-                    count(&working, 1);
-                    count(&working, -1);
+                    let _seat = take(of_target);
+                    working.count(std::thread::yield_now);
+                    waiting.count(|| wait(TIME));
+                    working.count(std::thread::yield_now);
                 });
             }
         });
-        assert_eq!(working.into_inner().unwrap(), (0, 1));
-        assert!(waiting.into_inner().unwrap().1 > 1, "they waited one after the other");
-        assert!(!IS_SEATED.get());
+        (working.most(), waiting.most())
+    }
+
+    #[test]
+    fn a_waiting_case_leaves_its_seat_to_another() {
+        // The only seat of this process, because no suite runs in it.
+        put_up(1);
+        let (working, waiting) = work_and_wait(None);
+        assert_eq!(working, 1);
+        assert!(waiting > 1, "they waited one after the other");
+        // With seats for all, the single seat of a target decides.
+        put_up(20);
+        let (working, waiting) = work_and_wait(Some(&Arc::new(Seats::new(1))));
+        assert_eq!(working, 1);
+        assert!(waiting > 1, "they waited one after the other");
+        assert!(TAKEN.take().is_none());
     }
 }
