@@ -62,7 +62,11 @@ impl Target {
         self.open.get_or_init(|| {
             let url = patient(&self.catalog, StoreUrl::parse(&self.url)?);
             let engine = self.catalog.find(url.scheme())?;
-            let store = self.sessions.retrying(self.catalog.open(&url)?);
+            let store = self.catalog.open(&url)?;
+            let store = match self.catalog.guest(url.scheme()) {
+                Some(_) => self.sessions.reusing(store),
+                None => self.sessions.retrying(store),
+            };
             let (capabilities, info) = (store.capabilities(), store.info());
             let unchecked = info.settings.get("writes").is_some_and(|how| how == "unchecked");
             let bounded = match engine.capacity_option {

@@ -25,6 +25,7 @@ mod fork;
 mod get;
 mod get_many;
 mod groups;
+mod idle;
 mod incr;
 mod info;
 mod leases;

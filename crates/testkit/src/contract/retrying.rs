@@ -15,6 +15,8 @@ use larder_store::{
     TierStats,
 };
 
+use super::idle::{Idle, Lent};
+
 /// The attempts of an operation: each attempt has waited as long as the engine waits.
 const ATTEMPTS: u32 = 50;
 
@@ -31,7 +33,12 @@ struct Counts {
 impl Sessions {
     /// The same store, with sessions that retry and count among these.
     pub(super) fn retrying(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
-        Arc::new(Retrying { store, sessions: self.clone() })
+        Arc::new(Retrying { store, sessions: self.clone(), idle: None })
+    }
+
+    /// The same, where a session waits for another case after its own.
+    pub(super) fn reusing(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
+        Arc::new(Retrying { store, sessions: self.clone(), idle: Some(Arc::default()) })
     }
 
     fn count(&self) -> Counted {
@@ -66,6 +73,8 @@ impl Sessions {
 struct Retrying {
     store: Arc<dyn Store>,
     sessions: Sessions,
+    /// The sessions that wait, in a store whose sessions do.
+    idle: Option<Arc<Idle>>,
 }
 
 impl Store for Retrying {
@@ -79,7 +88,12 @@ impl Store for Retrying {
 
     fn session(&self) -> Result<Box<dyn Session>> {
         let counted = self.sessions.count();
-        Ok(Box::new(RetryingSession { session: self.store.session()?, counted }))
+        let open = || self.store.session();
+        let session = match &self.idle {
+            Some(idle) => idle.lend(open)?,
+            None => open()?.into(),
+        };
+        Ok(Box::new(RetryingSession { session, counted }))
     }
 
     fn stats(&self) -> Result<Stats> {
@@ -113,7 +127,7 @@ impl Store for Retrying {
 
 /// A session that retries.
 struct RetryingSession {
-    session: Box<dyn Session>,
+    session: Lent,
     // Dropped last, because a session may hold a lock until it is closed.
     counted: Counted,
 }
