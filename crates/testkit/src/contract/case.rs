@@ -40,6 +40,10 @@ pub(super) struct Subject {
     pub(super) bounded: Option<Capabilities>,
     /// Whether the store declares that it writes a value in its place, where a reader may find a part of it.
     pub(super) unchecked: bool,
+    /// Whether the store knows any counter of requests or entries.
+    pub(super) counts: bool,
+    /// Whether the store has counters of its own.
+    pub(super) has_counters: bool,
 }
 
 /// Something that a case needs of a store.
@@ -87,6 +91,8 @@ pub(super) const HAS_SERVERS: Need =
     need(|s| s.ownership == Ownership::Managed, "has started no server");
 pub(super) const WHOLE_WRITES: Need =
     need(|s| !s.unchecked, "declares unchecked writes, so readers may see a part");
+pub(super) const COUNTS: Need = need(|s| s.counts, "counts neither requests nor entries");
+pub(super) const COUNTERS: Need = need(|s| s.has_counters, "has no counters of its own");
 pub(super) const LACKS_SOMETHING: Need = need(
     |s| {
         let c = s.capabilities;

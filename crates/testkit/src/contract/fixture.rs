@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use larder_store::{Capabilities, Catalog, Error, Session, Store, StoreUrl};
+use larder_store::{Capabilities, Catalog, Error, Session, Stats, Store, StoreUrl};
 use libtest_mimic::Failed;
 
 use super::case::{Need, Subject};
@@ -80,11 +80,26 @@ impl Target {
             };
             let durability = info.durability;
             let ownership = info.ownership;
-            let subject =
-                Subject { engine, capabilities, durability, ownership, bounded, unchecked };
+            let (counts, has_counters) = (counts(&store.stats()?), !store.counters()?.is_empty());
+            let subject = Subject {
+                engine,
+                capabilities,
+                durability,
+                ownership,
+                bounded,
+                unchecked,
+                counts,
+                has_counters,
+            };
             Ok(Open { store, subject })
         })
     }
+}
+
+/// Whether any counter is known of those that the suite holds to be exact.
+fn counts(stats: &Stats) -> bool {
+    let Stats { hits, misses, sets, deletes, evictions, expirations, items, bytes, .. } = stats;
+    [hits, misses, sets, deletes, evictions, expirations, items, bytes].iter().any(|n| n.is_some())
 }
 
 /// The fixture of one case.

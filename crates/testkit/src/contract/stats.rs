@@ -8,10 +8,10 @@ use super::expect::{ensure, ensure_eq, holds, lacks, put};
 use super::fixture::Fixture;
 
 pub(super) const CASES: &[Case] = &[
-    case!(counters_that_are_given_are_exact),
-    case!(counters_count_the_keys_of_a_batch),
-    case!(counters_add_up_over_sessions_and_outlive_them),
-    case!(counters_of_its_own_have_names_of_their_own_and_only_grow),
+    case!(counters_that_are_given_are_exact, COUNTS),
+    case!(counters_count_the_keys_of_a_batch, COUNTS),
+    case!(counters_add_up_over_sessions_and_outlive_them, COUNTS),
+    case!(counters_of_its_own_have_names_of_their_own_and_only_grow, COUNTERS),
 ];
 
 fn counters_that_are_given_are_exact(fixture: &Fixture) -> Result<(), Failed> {
