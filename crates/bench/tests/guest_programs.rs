@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use larder_testkit::{everything_is_required, nightly_if};
+use larder_testkit::{compile_java_fast, everything_is_required, nightly_if};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 /// The tests of a language.
@@ -78,6 +78,8 @@ const SUITES: &[Suite] = &[
 ];
 
 fn main() -> ExitCode {
+    // SAFETY: no other thread runs yet.
+    unsafe { compile_java_fast() };
     let trials = SUITES.iter().flat_map(|suite| {
         let tests = suite.tests();
         assert!(!tests.is_empty(), "no tests of {}", suite.language);

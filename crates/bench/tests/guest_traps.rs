@@ -12,7 +12,7 @@ use larder_engines::ENGINES;
 use larder_report::{Counts, Run, Severity};
 use larder_store::{Catalog, StoreUrl};
 use larder_testkit::traps::{TrapServer, find};
-use larder_testkit::trial_where;
+use larder_testkit::{compile_java_fast, trial_where};
 use libtest_mimic::Arguments;
 
 const CATALOG: Catalog = ENGINES.with_guests(guest::GUESTS);
@@ -46,6 +46,8 @@ const CASES: &[(&str, &str, &str, &str)] = &[
 
 fn main() -> ExitCode {
     larder_host::relay::serve_if_asked();
+    // SAFETY: no other thread runs yet.
+    unsafe { compile_java_fast() };
     let mut trials = Vec::new();
     for language in LANGUAGES {
         let is_there = move || opens(&format!("{language}+memcached:"));

@@ -14,7 +14,7 @@ use larder_bench::guest::protocol::{HandPhase, HandPlan, Program, Step, found};
 use larder_engines::ENGINES;
 use larder_report::Operation;
 use larder_store::{Catalog, StoreUrl};
-use larder_testkit::{nightly_if, trial_where};
+use larder_testkit::{compile_java_fast, nightly_if, trial_where};
 use libtest_mimic::Arguments;
 use serde_json::Value as Json;
 
@@ -108,6 +108,8 @@ type CacheCase = fn(&'static str);
 
 fn main() -> ExitCode {
     larder_host::relay::serve_if_asked();
+    // SAFETY: no other thread runs yet.
+    unsafe { compile_java_fast() };
     let cases = [verification::CASES, phases::CASES, failures::CASES, ends::CASES].concat();
     let of_languages = LANGUAGES.iter().flat_map(|language| {
         cases.iter().map(move |(name, case): &(&str, Case)| {

@@ -18,13 +18,15 @@ use larder_bench::guest;
 use larder_engines::ENGINES;
 use larder_report::{Cell, Run};
 use larder_store::{Catalog, Source, StoreUrl};
-use larder_testkit::{has_perl_modules, has_program};
+use larder_testkit::{compile_java_fast, has_perl_modules, has_program};
 use libtest_mimic::Arguments;
 
 const CATALOG: Catalog = ENGINES.with_guests(guest::GUESTS);
 
 fn main() -> ExitCode {
     larder_host::relay::serve_if_asked();
+    // SAFETY: no other thread runs yet.
+    unsafe { compile_java_fast() };
     let modules = [
         agree::trials,
         caches::trials,

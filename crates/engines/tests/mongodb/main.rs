@@ -18,6 +18,8 @@ use libtest_mimic::Arguments;
 fn main() -> ExitCode {
     larder_host::relay::serve_if_asked();
     larder_testkit::hold_if_asked(&ENGINES);
+    // SAFETY: no other thread runs yet.
+    unsafe { larder_testkit::compile_java_fast() };
     let trials = [server::trials(), tls::trials(), wire::trials(), killed::trials()];
     let trials = larder_testkit::nightly(trials.into_iter().flatten()).collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()

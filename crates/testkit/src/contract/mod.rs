@@ -51,6 +51,7 @@ use std::sync::Arc;
 use larder_store::Catalog;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
+use crate::java::compile_java_fast;
 use crate::lane::{is_nightly, nightly};
 use crate::require::everything_is_required;
 use case::Case;
@@ -128,6 +129,8 @@ pub fn contract(catalog: &Catalog, urls: &Urls<'_>) -> ExitCode {
     if let Some(code) = child::run_if_asked(catalog) {
         return code;
     }
+    // SAFETY: this is the whole `main` of a test, which has no other thread yet.
+    unsafe { compile_java_fast() };
     let mut arguments = Arguments::from_args();
     // Many cases wait for a disk or a starting program.
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
